@@ -1,0 +1,58 @@
+# Thin aliases; each does its own set-up. ARGS goes to the command: make test ARGS="-k lock"
+#
+# PYTHON       the interpreter of a new environment; without it the first one that is new enough
+# VENV         where the environment is
+# CONSTRAINTS  which versions it gets
+
+PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
+	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
+VENV ?= .venv
+CONSTRAINTS ?= constraints.txt
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: install test lint types docs bench demo matrix check
+
+install: $(STAMP)
+	@:
+
+# An environment needs no pip of its own where uv is there; a broken one is made anew.
+$(STAMP): pyproject.toml $(CONSTRAINTS)
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed: make PYTHON=/path/to/python"; exit 1; }
+	@echo "Installing into $(VENV); the first time that takes half a minute"
+	@if uv --version >/dev/null 2>&1; then \
+		$(BIN)/python -c '' 2>/dev/null || $(PYTHON) -m venv --clear --without-pip $(VENV) && \
+		uv pip install --quiet --python $(BIN)/python -e '.[dev]' -c $(CONSTRAINTS); \
+	else \
+		$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV) && \
+		$(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[dev]' -c $(CONSTRAINTS); \
+	fi
+	@touch $@
+
+# "exec" makes Python the child of make itself, so that Ctrl-C reaches it and nothing stays behind.
+demo: $(STAMP)
+	@exec $(BIN)/python manage.py rk_demo $(ARGS)
+
+test: $(STAMP)
+	@exec $(BIN)/python -m pytest $(ARGS)
+
+lint: $(STAMP)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/lint-imports
+
+types: $(STAMP)
+	$(BIN)/mypy
+
+docs: $(STAMP)
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+
+bench: $(STAMP)
+	@exec $(BIN)/python -m benchmarks $(ARGS)
+
+matrix:
+	@exec .ci/matrix $(ARGS)
+
+check: $(STAMP)
+	$(BIN)/python manage.py check
+	$(BIN)/python manage.py makemigrations --check --dry-run

@@ -1,0 +1,10 @@
+"""The site for an ASGI server, with its static files: this is a demonstration, so there is no web server in front."""
+
+import os
+
+from django.contrib.staticfiles.handlers import ASGIStaticFilesHandler
+from django.core.asgi import get_asgi_application
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "example_project.settings")
+
+application = ASGIStaticFilesHandler(get_asgi_application())

@@ -1,0 +1,42 @@
+"""A process that ends with this one, however this one ends."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from redis_kit.core.embedded import Guarded
+
+
+class Failed(Exception):
+    """The demonstration cannot start or go on; the message says why."""
+
+
+class Child:
+    """The site or the worker: a process under a guard, which kills it when this process is gone."""
+
+    def __init__(self, name: str, command: Sequence[str], *, folder: Path) -> None:
+        """Start it. ``folder`` is made for its log and goes with it."""
+        self.name = name
+        folder.mkdir(mode=0o700)
+        self.guarded = Guarded(command, folder=folder)
+
+    def check(self) -> None:
+        """Raise Failed, with the end of its log, when it has ended."""
+        if self.guarded.poll() is not None:
+            raise Failed(f"The {self.name} has ended. The end of its log:\n{self.guarded.log_tail()}")
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+        if self.guarded.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.guarded.server_pid, signal.SIGTERM)
+
+    def end(self, *, deadline: float) -> None:
+        """Wait until it has ended; kill it at ``deadline``, a moment of the monotonic clock."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.guarded.wait(timeout=max(0.0, deadline - time.monotonic()))
+        self.guarded.stop()

@@ -1,0 +1,42 @@
+"""Following links."""
+
+import re
+from collections import deque
+from html import unescape
+from urllib.parse import urljoin, urlsplit
+
+from example_project.demo.visitor import Visitor
+
+LINK = re.compile(r'(?:href|src)="([^"]*)"')
+MOST = 200
+
+
+def crawl(visitor: Visitor, start: str = "/") -> dict[str, int]:
+    """Return the status of each address of the site that its own pages link to, the start included.
+
+    The admin is opened, but its links are not followed: they lead through all of the database. At most 200 addresses.
+    """
+    found: dict[str, int] = {}
+    waiting = deque([start])
+    while waiting and len(found) < MOST:
+        path = waiting.popleft()
+        if path in found:
+            continue
+        page = visitor.get(path)
+        found[path] = page.status
+        links = [] if path.startswith("/admin") else LINK.findall(page.text)
+        if page.status in (301, 302):
+            links.append(page.headers["Location"])
+        waiting.extend(local(path, link) for link in links if is_local(link))
+    return found
+
+
+def is_local(link: str) -> bool:
+    """Tell whether a link leads to another page of the site."""
+    parts = urlsplit(unescape(link))
+    return not parts.scheme and not parts.netloc and bool(parts.path)
+
+
+def local(path: str, link: str) -> str:
+    """Return where a link of a page leads, without its fragment."""
+    return urljoin(path, unescape(link)).partition("#")[0]

@@ -1,0 +1,71 @@
+"""A visitor of the site: real HTTP, cookies, forms, and an address of its own."""
+
+import http.client
+import re
+from http.cookies import SimpleCookie
+from typing import NamedTuple
+from urllib.parse import urlencode
+
+BROWSER = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
+BOT = "rk_demo/1.0 (bot)"
+LARGEST = 2_000_000  # bytes read of one answer
+DATA = re.compile(r'<data (?:id="(\w+)" )?value="([^"]*)">')
+
+
+class Page(NamedTuple):
+    """An answer of the site."""
+
+    path: str
+    status: int
+    headers: http.client.HTTPMessage
+    text: str
+
+    @property
+    def data(self) -> dict[str, str]:
+        """The named figures that the page shows."""
+        return {name: value for name, value in DATA.findall(self.text) if name}
+
+
+class Visitor:
+    """One browser. Each request has a connection of its own, and an error of the network is left to the caller."""
+
+    def __init__(self, port: int, *, address: str = "", agent: str = BROWSER, timeout: float = 15.0) -> None:
+        self.port = port
+        self.timeout = timeout
+        self.headers = {"User-Agent": agent, "Connection": "close"}
+        if address:
+            # The site trusts this machine as a proxy, so this is the visitor's address to it.
+            self.headers["X-Forwarded-For"] = address
+        self.cookies: dict[str, str] = {}
+
+    def get(self, path: str) -> Page:
+        """Open a page; redirections are not followed."""
+        return self._ask("GET", path)
+
+    def post(self, path: str, **fields: str | int) -> Page:
+        """Send a form; without a token for it yet, open the log-in page first to get one."""
+        if "csrftoken" not in self.cookies:
+            self.get("/log-in/")
+        fields["csrfmiddlewaretoken"] = self.cookies.get("csrftoken", "")
+        return self._ask("POST", path, urlencode(fields))
+
+    def log_in(self, name: str, password: str) -> bool:
+        """Log in, and tell whether it worked."""
+        return self.post("/log-in/", username=name, password=password).status == 302
+
+    def _ask(self, method: str, path: str, body: str | None = None) -> Page:
+        headers = dict(self.headers)
+        if self.cookies:
+            headers["Cookie"] = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
+        if body is not None:
+            headers["Content-Type"] = "application/x-www-form-urlencoded"
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=self.timeout)
+        try:
+            connection.request(method, path, body, headers)
+            response = connection.getresponse()
+            text = response.read(LARGEST).decode("utf-8", "replace")
+        finally:
+            connection.close()
+        for line in response.headers.get_all("Set-Cookie", ()):
+            self.cookies |= {name: morsel.value for name, morsel in SimpleCookie(line).items()}
+        return Page(path, response.status, response.headers, text)

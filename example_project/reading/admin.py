@@ -1,0 +1,30 @@
+"""The reading room's models in the admin, beside the dashboard."""
+
+from django.contrib import admin
+from django.contrib.auth.admin import UserAdmin
+
+from example_project.reading.models import Article, Letter, Report, User
+
+admin.site.register(User, UserAdmin)
+
+
+@admin.register(Article)
+class ArticleAdmin(admin.ModelAdmin):
+    """Articles in their order."""
+
+    list_display = ("title", "position", "votes")
+
+
+@admin.register(Letter)
+class LetterAdmin(admin.ModelAdmin):
+    """What jobs brought."""
+
+    list_display = ("kind", "article", "reader", "due_at", "arrived_at")
+    list_select_related = ("article", "reader")
+
+
+@admin.register(Report)
+class ReportAdmin(admin.ModelAdmin):
+    """Reports and who built them."""
+
+    list_display = ("started_at", "finished_at", "builder")

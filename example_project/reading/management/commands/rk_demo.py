@@ -1,0 +1,67 @@
+"""``manage.py rk_demo``: the kit at work, in one command."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+RATES = (1.0, 10_000.0)
+
+
+class Command(BaseCommand):
+    """Run the example site with its own server, a worker and visitors, until Ctrl-C."""
+
+    help = (
+        "Run the example site with its own server, a worker and a crowd of visitors, until Ctrl-C. With --check, look "
+        "whether all of it works, and exit. With --replay, play an access log to it, compare the counts, and exit."
+    )
+    requires_system_checks = []
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options; a wrong one gives the usage and exit code 2."""
+        self.parser = parser
+        parser.add_argument("--port", type=port, help="where to serve; 8000 by default, or a free one if that is taken")
+        either = parser.add_mutually_exclusive_group()
+        either.add_argument("--check", action="store_true", help="check each part over HTTP; exit code 1 if one fails")
+        either.add_argument(
+            "--replay", type=log, metavar="FILE", help="an access log in Combined Log Format, or its .gz"
+        )
+        parser.add_argument("--rate", type=rate, help="requests per second of a replay, at most; 500 by default")
+
+    def handle(self, *, port: int | None, check: bool, replay: Path | None, rate: float | None, **options: Any) -> None:
+        """Do what was asked for. Raises SystemExit with the exit code."""
+        if rate is not None and replay is None:
+            self.parser.error("argument --rate: only with --replay")
+        # Imported here, so that --help and the other commands of the project don't pay for it.
+        from example_project.demo import main
+
+        raise SystemExit(main.main(port=port, check=check, replay=replay, rate=rate or 500.0))
+
+
+def port(text: str) -> int:
+    """Return a port that an account without privileges may serve on."""
+    if not text.isdecimal() or not 1024 <= int(text) <= 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is no port from 1024 to 65535")
+    return int(text)
+
+
+def rate(text: str) -> float:
+    """Return a number of requests per second."""
+    try:
+        found = float(text)
+    except ValueError:
+        found = 0.0
+    if not RATES[0] <= found <= RATES[1]:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of requests per second from 1 to 10,000")
+    return found
+
+
+def log(text: str) -> Path:
+    """Return the path of a file that can be read."""
+    path = Path(text)
+    try:
+        path.open("rb").close()
+    except OSError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} can't be read: {error.strerror}") from None
+    return path

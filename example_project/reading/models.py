@@ -1,0 +1,86 @@
+"""What the reading room keeps in its database. Everything else it shows is in Redis."""
+
+from datetime import timedelta
+
+from django.contrib.auth.models import AbstractUser
+from django.db import models
+from django.urls import reverse
+
+from redis_kit.locks import FencedModelMixin
+from redis_kit.signins.mixin import SignInMixin
+
+
+class User(SignInMixin, AbstractUser):
+    """A reader, who may check in once a day."""
+
+
+class Article(models.Model):
+    """A text of the reading room."""
+
+    slug = models.SlugField(unique=True)
+    title = models.CharField(max_length=100)
+    summary = models.CharField(max_length=250)
+    body = models.TextField()
+    position = models.PositiveSmallIntegerField(default=0)
+    votes = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        ordering = ["position"]
+
+    def __str__(self) -> str:
+        return self.title
+
+    def get_absolute_url(self) -> str:
+        """Return the address of its page."""
+        return reverse("article", args=[self.slug])
+
+
+class Letter(models.Model):
+    """What a job brought to a reader: an article, or a reminder of one.
+
+    The constraint makes the jobs repeatable: a job that runs twice brings one letter.
+    """
+
+    class Kind(models.TextChoices):
+        """Why it was sent."""
+
+        ARTICLE = "article", "Article"
+        REMINDER = "reminder", "Reminder"
+
+    reader = models.ForeignKey(User, on_delete=models.CASCADE, related_name="letters")
+    article = models.ForeignKey(Article, on_delete=models.CASCADE)
+    kind = models.CharField(max_length=10, choices=Kind.choices)
+    due_at = models.DateTimeField()
+    arrived_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["-arrived_at"]
+        constraints = [models.UniqueConstraint(fields=["reader", "article", "kind", "due_at"], name="one_letter")]
+
+    def __str__(self) -> str:
+        return f"{self.get_kind_display()}: {self.article}"
+
+    @property
+    def late(self) -> timedelta:
+        """How long after its time it arrived."""
+        return self.arrived_at - self.due_at
+
+
+class Report(FencedModelMixin, models.Model):
+    """A report on the articles; unfinished while somebody builds it. Its fence refuses a builder that was too slow."""
+
+    builder = models.CharField(max_length=150)
+    started_at = models.DateTimeField(auto_now_add=True)
+    finished_at = models.DateTimeField(null=True)
+    lines = models.JSONField(default=list)
+
+    class Meta:
+        ordering = ["-started_at"]
+
+    def __str__(self) -> str:
+        return f"Report of {self.started_at:%Y-%m-%d %H:%M:%S} by {self.builder}"
+
+    @property
+    def seconds(self) -> float:
+        """How long it took to build."""
+        return (self.finished_at - self.started_at).total_seconds() if self.finished_at else 0.0

@@ -1,0 +1,21 @@
+"""The addresses of the reading room."""
+
+from django.contrib.auth.views import LoginView, LogoutView
+from django.urls import path
+
+from example_project.reading.views import articles, checkin, letters, report
+
+urlpatterns = [
+    path("", articles.article_list, name="articles"),
+    path("read/<slug:slug>/", articles.article, name="article"),
+    path("read/<slug:slug>/vote/", articles.vote, name="vote"),
+    path("read/<slug:slug>/send/", letters.send, name="send"),
+    path("read/<slug:slug>/remind/", letters.remind, name="remind"),
+    path("letters/", letters.letters, name="letters"),
+    path("check-in/", checkin.check_in, name="check-in"),
+    path("check-in/<int:year>/<int:month>/", checkin.check_in, name="check-in-month"),
+    path("report/", report.report, name="report"),
+    path("log-in/", LoginView.as_view(template_name="reading/log_in.html"), name="log-in"),
+    path("log-out/", LogoutView.as_view(), name="log-out"),
+    path("<path:path>", articles.library, name="library"),
+]

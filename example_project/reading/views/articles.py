@@ -1,0 +1,67 @@
+"""Articles and the library: pages whose views are counted, and votes that are throttled."""
+
+from urllib.parse import unquote
+
+from django.conf import settings
+from django.contrib import messages
+from django.db.models import F
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_POST, require_safe
+
+from example_project.reading.models import Article
+from example_project.reading.views.letters import DELAYS
+from redis_kit.pageviews import PageViews, page
+from redis_kit.throttling import throttle
+
+READING = "300/m"  # pages of the library for one address
+LONGEST = 500  # bytes of a page's name
+
+
+@require_safe
+@page("/")
+def article_list(request: HttpRequest) -> HttpResponse:
+    """Show all articles, each with its figures of today."""
+    shelf = [{"article": article} | figures(article.slug) for article in Article.objects.all()]
+    return render(request, "reading/articles.html", {"shelf": shelf})
+
+
+@require_safe
+@page(lambda request, slug: ("article", slug))
+def article(request: HttpRequest, slug: str) -> HttpResponse:
+    """Show an article, with what a reader can do about it."""
+    found = get_object_or_404(Article, slug=slug)
+    context = {"article": found, "delays": DELAYS, "vote_rate": settings.READING_VOTE_RATE}
+    return render(request, "reading/article.html", context | figures(slug))
+
+
+@require_POST
+@throttle(settings.READING_VOTE_RATE, key="user_or_ip")
+def vote(request: HttpRequest, slug: str) -> HttpResponse:
+    """Count a vote for an article."""
+    Article.objects.filter(slug=slug).update(votes=F("votes") + 1)
+    messages.success(request, "Your vote was counted.")
+    return redirect("article", slug)
+
+
+@require_safe
+@throttle(READING, key="ip")
+@page(lambda request, path: shelf(path))
+async def library(request: HttpRequest, path: str) -> HttpResponse:
+    """Show a page for any other address. This view is async, as one that waits for other servers would be."""
+    title = unquote(path).strip("/").rpartition("/")[2].replace("-", " ").replace("_", " ") or "Untitled"
+    (today,) = await PageViews(shelf(path)).aby_day()
+    # The user is found out here, since a template can't wait for the database.
+    context = {"title": title[:1].upper() + title[1:], "user": await request.auser()}
+    return render(request, "reading/library.html", context | {"views": today.views, "visitors": today.visitors})
+
+
+def shelf(path: str) -> str:
+    """Return the name that a page of the library is counted by; of a very long one the beginning."""
+    return f"/{path}".encode()[:LONGEST].decode(errors="ignore")
+
+
+def figures(slug: str) -> dict[str, int]:
+    """Return today's views and visitors of an article, in one round trip."""
+    (today,) = PageViews("article", slug).by_day()
+    return {"views": today.views, "visitors": today.visitors}

@@ -1,0 +1,95 @@
+"""Settings of the example site. Everything that a run may want otherwise comes from the environment."""
+
+import os
+from pathlib import Path
+
+DATABASE = os.environ.get("READING_DATABASE")
+if not DATABASE:
+    VAR = Path(__file__).resolve().parent.parent / "var"
+    VAR.mkdir(exist_ok=True)
+    DATABASE = str(VAR / "reading.sqlite3")
+
+SECRET_KEY = "for-a-demonstration-on-this-machine-only-0123456789"
+DEBUG = True
+ALLOWED_HOSTS = ["localhost", "127.0.0.1", "testserver"]
+ROOT_URLCONF = "example_project.urls"
+ASGI_APPLICATION = "example_project.asgi.application"
+WSGI_APPLICATION = "example_project.wsgi.application"
+
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.messages",
+    "django.contrib.sessions",
+    "django.contrib.staticfiles",
+    "example_project.reading",  # before the kit, since it has a page of its own for what the throttle refuses
+    "redis_kit",
+]
+MIDDLEWARE = [
+    "redis_kit.pageviews.middleware.PageViewMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+]
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+
+DATABASES = {
+    "default": {
+        "ENGINE": "django.db.backends.sqlite3",
+        "NAME": DATABASE,
+        "OPTIONS": {
+            # The site and the worker write at the same time: take turns instead of failing.
+            "timeout": 20,
+            "transaction_mode": "IMMEDIATE",
+            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
+        },
+    }
+}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+AUTH_USER_MODEL = "reading.User"
+LOGIN_URL = "log-in"
+LOGIN_REDIRECT_URL = "articles"
+LOGOUT_REDIRECT_URL = "articles"
+PASSWORD_HASHERS = ["example_project.reading.hashers.QuickHasher"]
+# Both in cookies, so that a page for a visitor without an account needs no database.
+SESSION_ENGINE = "django.contrib.sessions.backends.signed_cookies"
+MESSAGE_STORAGE = "django.contrib.messages.storage.cookie.CookieStorage"
+
+USE_TZ = True
+TIME_ZONE = "UTC"
+STATIC_URL = "static/"
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "handlers": {"console": {"class": "logging.StreamHandler"}},
+    # Refused and missing pages are what the visitors of this site are for, and no news.
+    "loggers": {"django.request": {"handlers": ["console"], "level": "ERROR", "propagate": False}},
+}
+
+REDIS_KIT = {
+    "CONNECTIONS": {"default": {"EMBEDDED": True}},
+    "PREFIX": "reading",
+    # The visitors of rk_demo come from this machine and say in X-Forwarded-For whom they play.
+    "TRUSTED_PROXIES": ["127.0.0.1/32"],
+    "QUEUES": {"NAMES": ["letters"]},
+}
+
+READING_VOTE_RATE = os.environ.get("READING_VOTE_RATE", "5/m")
+READING_REPORT_SECONDS = float(os.environ.get("READING_REPORT_SECONDS", "4"))

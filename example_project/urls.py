@@ -1,0 +1,11 @@
+"""The site's addresses. What none of them takes is a page of the library, so that any access log can be replayed."""
+
+from django.contrib import admin
+from django.urls import include, path
+from django.views.generic import RedirectView
+
+urlpatterns = [
+    path("admin", RedirectView.as_view(pattern_name="admin:index")),
+    path("admin/", admin.site.urls),
+    path("", include("example_project.reading.urls")),
+]

@@ -1,0 +1,10 @@
+"""The site for a WSGI server, with its static files: this is a demonstration, so there is no web server in front."""
+
+import os
+
+from django.contrib.staticfiles.handlers import StaticFilesHandler
+from django.core.wsgi import get_wsgi_application
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "example_project.settings")
+
+application = StaticFilesHandler(get_wsgi_application())

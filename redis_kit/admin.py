@@ -1,0 +1,8 @@
+"""Here because Django looks here."""
+
+from django.contrib import admin
+
+from redis_kit.dashboard.site import DashboardAdmin
+from redis_kit.models import Dashboard
+
+admin.site.register(Dashboard, DashboardAdmin)

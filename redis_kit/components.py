@@ -1,0 +1,10 @@
+"""The components that come with the kit, as dotted paths: data only, importing nothing."""
+
+BUILTIN = (
+    "redis_kit.locks.component.Locks",
+    "redis_kit.throttling.component.Throttling",
+    "redis_kit.queues.component.Queues",
+    "redis_kit.pageviews.component.PageViews",
+    "redis_kit.signins.component.SignIns",
+    "redis_kit.dashboard.component.Dashboard",
+)

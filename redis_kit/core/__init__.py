@@ -1,0 +1,1 @@
+"""What every component needs and nothing that only one needs."""

@@ -1,0 +1,69 @@
+"""A circuit breaker per server and process, so that an outage costs a request less than a millisecond."""
+
+import logging
+import random
+import threading
+from collections import deque
+from collections.abc import Callable
+from time import monotonic
+
+from redis_kit.core.errors import RedisUnavailable
+from redis_kit.core.signals import redis_recovered, redis_unavailable
+
+logger = logging.getLogger("redis_kit.connections")
+
+FAILURES = 3
+WINDOW = 1.0  # seconds in which FAILURES open it
+PROBE = 1.0  # seconds between probes, at most
+
+
+class Breaker:
+    """Opens after 3 failures in a second; then one thread, and no caller, asks once a second until an answer comes."""
+
+    def __init__(self, alias: str, probe: Callable[[], object]) -> None:
+        self.alias = alias
+        self.is_open = False
+        self._probe = probe
+        self.failures: deque[float] = deque(maxlen=FAILURES)
+        self._lock = threading.Lock()
+        self._retired = threading.Event()
+
+    def refuse(self) -> None:
+        """Raise for a caller that met the open breaker; nothing was sent."""
+        raise RedisUnavailable(
+            f"The Redis connection {self.alias!r} is down: its circuit breaker is open and tries again each second."
+        )
+
+    def succeeded(self) -> None:
+        """Forget earlier failures."""
+        self.failures.clear()
+
+    def failed(self, error: Exception) -> None:
+        """Count a failure, and open at the third in a second."""
+        with self._lock:
+            now = monotonic()
+            self.failures.append(now)
+            recent = len(self.failures) == FAILURES and now - self.failures[0] <= WINDOW
+            if self.is_open or not recent or self._retired.is_set():
+                return
+            self.is_open = True
+        logger.error("The Redis connection %r is down, callers get their failure policy: %s", self.alias, error)
+        redis_unavailable.send_robust(Breaker, using=self.alias, error=error)
+        threading.Thread(target=self._recover, name=f"redis-kit-breaker-{self.alias}", daemon=True).start()
+
+    def retire(self) -> None:
+        """End the probing: the connection is being dropped."""
+        self._retired.set()
+
+    def _recover(self) -> None:
+        while not self._retired.wait(PROBE * random.uniform(0.7, 1.0)):  # noqa: S311 -- spreads probes, hides nothing
+            try:
+                self._probe()
+            except Exception:  # noqa: S112 -- any error means: still down
+                continue
+            with self._lock:
+                self.failures.clear()
+                self.is_open = False
+            logger.warning("The Redis connection %r is back.", self.alias)
+            redis_recovered.send_robust(Breaker, using=self.alias)
+            return

@@ -1,0 +1,200 @@
+"""Clients of a Cluster: each command goes to the node of its key's slot. Written once, as flows over clients of nodes.
+
+Redirections (MOVED, ASK) are followed, since the node that sends one has carried out nothing. A command is never sent
+again after a lost connection.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from time import monotonic
+from typing import Any
+
+from redis.crc import key_slot
+from redis.exceptions import AskError, ClusterDownError, MovedError
+
+from redis_kit.core import flow
+from redis_kit.core.errors import RedisUnavailable
+from redis_kit.core.steps import Argument, Command, Sleep
+
+Node = tuple[str, int]
+REDIRECTIONS = 5
+REFRESH = 0.3  # seconds between looks at the topology, at least
+
+
+class Topology:
+    """Which node holds which slot, as far as known."""
+
+    def __init__(self, seed: Node) -> None:
+        self.known: list[Node] = [seed]
+        self.stale = True
+        self._owners: list[tuple[int, int, Node]] = []
+        self._moved: dict[int, Node] = {}
+        self._looked = 0.0
+
+    def owner(self, slot: int) -> Node:
+        """Return the node of a slot; raises where no node serves it."""
+        if slot in self._moved:
+            return self._moved[slot]
+        for first, last, node in self._owners:
+            if first <= slot <= last:
+                return node
+        self.stale = True
+        raise RedisUnavailable(f"No node of the Cluster serves slot {slot} now.")
+
+    def may_look(self) -> bool:
+        """Say whether to ask for the topology now: it is stale, and was not asked for just before."""
+        return self.stale and (not self._owners or monotonic() - self._looked >= REFRESH)
+
+    def learn(self, reply: Sequence[Any], asked: Node) -> None:
+        """Take in a reply of CLUSTER SLOTS."""
+        self._owners = [(first, last, _node(primary, asked)) for first, last, primary, *_ in reply]
+        self._moved, self.stale, self._looked = {}, False, monotonic()
+        replicas = [_node(one, asked) for _, _, *nodes in reply for one in nodes]
+        self.known = list(dict.fromkeys([*replicas, *self.known]))[:64]
+
+    def move(self, slot: int, node: Node) -> None:
+        """Note a slot's new node. The rest of the topology is asked for again soon."""
+        self._moved[slot], self.stale = node, True
+
+
+class OnNode:
+    """A step of the flows below: one method of the client of one node."""
+
+    def __init__(self, node: Node, method: str, *arguments: Any) -> None:
+        self.node, self.method, self.arguments = node, method, arguments
+
+    def run(self, nodes: Callable[[Node], Any]) -> Any:
+        """Carry it out."""
+        return getattr(nodes(self.node), self.method)(*self.arguments)
+
+    async def arun(self, nodes: Callable[[Node], Any]) -> Any:
+        """See run()."""
+        return await getattr(nodes(self.node), self.method)(*self.arguments)
+
+
+class _Routing:
+    """What both clients share: the flows, and one client per node."""
+
+    def __init__(self, seed: Node, connect: Callable[[Node], Any]) -> None:
+        self._topology, self._connect = Topology(seed), connect
+        self._nodes: dict[Node, Any] = {}
+
+    def _node(self, node: Node) -> Any:
+        if node not in self._nodes:
+            self._nodes[node] = self._connect(node)
+        return self._nodes[node]
+
+    def _one(self, method: str, before: Sequence[Any], command: Command, *more: Command) -> flow.Flow[Any]:
+        slot = slot_of(command)
+        yield from self._look()
+        node = self._topology.owner(slot)
+        for _ in range(REDIRECTIONS):
+            try:
+                return (yield OnNode(node, method, *before, *([command, *more] if more else command)))
+            except MovedError as moved:
+                node = (moved.host or node[0], moved.port)
+                self._topology.move(slot, node)
+            except AskError as ask:
+                if more:  # a slot on the move is no place to wait at; what stands behind is asked all the same
+                    yield Sleep(0.1)
+                last = more[-1] if more else command
+                replies = yield OnNode((ask.host or node[0], ask.port), "batch", [("ASKING",), last])
+                if isinstance(replies[1], Exception):
+                    raise replies[1] from ask
+                return replies[1]
+            except RedisUnavailable:
+                self._topology.stale = True
+                raise
+        raise RedisUnavailable(f"The Cluster moved slot {slot} {REDIRECTIONS} times during one command.")
+
+    def _many(self, commands: Sequence[Command]) -> flow.Flow[list[Any]]:
+        yield from self._look()
+        places: dict[Node, list[int]] = defaultdict(list)
+        for place, command in enumerate(commands):
+            places[self._topology.owner(slot_of(command))].append(place)
+        replies: list[Any] = [None] * len(commands)
+        for node, where in places.items():
+            try:
+                found = yield OnNode(node, "batch", [commands[place] for place in where])
+            except RedisUnavailable as error:
+                self._topology.stale = True
+                # What went to the nodes before was carried out.
+                error.indeterminate = error.indeterminate or replies != [None] * len(commands)
+                raise
+            for place, reply in zip(where, found, strict=True):
+                redirected = isinstance(reply, (MovedError, AskError))
+                replies[place] = (yield from self._one("call", (), commands[place])) if redirected else reply
+        return replies
+
+    def _look(self) -> flow.Flow[None]:
+        if not self._topology.may_look():
+            return
+        failure: Exception | None = None
+        for node in tuple(self._topology.known):
+            try:
+                reply = yield OnNode(node, "call", "CLUSTER", "SLOTS")
+            except (RedisUnavailable, ClusterDownError) as error:
+                failure = error
+            else:
+                self._topology.learn(reply, node)
+                return
+        raise failure or RedisUnavailable("The Cluster has no node that answers.")
+
+
+class ClusterClient(_Routing):
+    """A client of a Cluster, for all threads of a process. The methods are those of Client."""
+
+    def call(self, *command: Argument) -> Any:
+        """See Client.call()."""
+        return flow.run(self._one("call", (), command), self._node)
+
+    def block(self, timeout: float, *command: Argument) -> Any:
+        """See Client.block()."""
+        return flow.run(self._one("block", (timeout,), command), self._node)
+
+    def watch(self, timeout: float, pause: float, look: Callable[[], Any], waiting: Command, next_one: Command) -> Any:
+        """See Client.watch()."""
+        return flow.run(self._one("watch", (timeout, pause, look), waiting, next_one), self._node)
+
+    def batch(self, commands: Sequence[Command]) -> list[Any]:
+        """See Client.batch(). One round trip per node."""
+        return flow.run(self._many(commands), self._node)
+
+    def close(self) -> None:
+        """Close the connections to every node."""
+        for node in self._nodes.values():
+            node.close()
+
+
+class AsyncClusterClient(_Routing):
+    """The same for all tasks of one event loop."""
+
+    async def call(self, *command: Argument) -> Any:
+        """See Client.call()."""
+        return await flow.arun(self._one("call", (), command), self._node)
+
+    async def block(self, timeout: float, *command: Argument) -> Any:
+        """See Client.block()."""
+        return await flow.arun(self._one("block", (timeout,), command), self._node)
+
+    async def watch(
+        self, timeout: float, pause: float, look: Callable[[], Any], waiting: Command, next_one: Command
+    ) -> Any:
+        """See Client.watch()."""
+        return await flow.arun(self._one("watch", (timeout, pause, look), waiting, next_one), self._node)
+
+    async def batch(self, commands: Sequence[Command]) -> list[Any]:
+        """See Client.batch(). One round trip per node."""
+        return await flow.arun(self._many(commands), self._node)
+
+
+def slot_of(command: Command) -> int:
+    """Return the slot of a command's first key."""
+    place = 3 if command[0] in ("EVAL", "EVALSHA") else 1
+    key = command[place] if len(command) > place else ""
+    return int(key_slot(key if isinstance(key, bytes) else str(key).encode()))
+
+
+def _node(entry: Sequence[Any], asked: Node) -> Node:
+    host = entry[0].decode() if isinstance(entry[0], bytes) else entry[0]
+    return (host or asked[0], int(entry[1]))

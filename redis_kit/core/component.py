@@ -1,0 +1,57 @@
+"""A component: one feature of the kit, found by its dotted path."""
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import ClassVar
+
+from django.core.checks import CheckMessage
+from django.utils.module_loading import import_string
+
+from redis_kit.components import BUILTIN
+from redis_kit.core import conf
+from redis_kit.core.errors import ConfigurationError
+from redis_kit.core.panels import Panel
+
+
+class Component:
+    """What the kit has to know about a feature: its settings, its panels, its checks."""
+
+    settings: ClassVar[type[conf.Section]]
+    panels: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def label(self) -> str:
+        """Return the name used in keys and urls, such as ``locks``."""
+        return self.settings.name.lower()
+
+    def ready(self) -> None:
+        """Connect signals; called once when Django has loaded. Must not talk to a server."""
+
+    def checks(self) -> Iterable[CheckMessage]:
+        """Return messages for ``manage.py check`` beyond those about settings. Must not talk to a server."""
+        return ()
+
+    def load_panels(self) -> list[Panel]:
+        """Return the dashboard panels, in their order."""
+        return [import_string(path)() for path in self.panels]
+
+
+def components() -> tuple[Component, ...]:
+    """Return the components of the kit and those in ``EXTRA_COMPONENTS``, in that order."""
+    # Not through the section: one wrong option must not hide what is wrong with the others.
+    return _load((*BUILTIN, *conf.configured().get("EXTRA_COMPONENTS", ())))
+
+
+@lru_cache(maxsize=8)
+def _load(paths: tuple[str, ...]) -> tuple[Component, ...]:
+    return tuple(_import(path)() for path in paths)
+
+
+def _import(path: str) -> type[Component]:
+    try:
+        found = import_string(path)
+    except ImportError as error:
+        raise ConfigurationError(f"REDIS_KIT['EXTRA_COMPONENTS'] names {path!r}: {error}.") from error
+    if not (isinstance(found, type) and issubclass(found, Component)):
+        raise ConfigurationError(f"REDIS_KIT['EXTRA_COMPONENTS'] names {path!r}, which is no Component class.")
+    return found

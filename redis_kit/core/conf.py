@@ -1,0 +1,203 @@
+"""The ``REDIS_KIT`` setting: one frozen dataclass per section, checked, and live under ``override_settings``."""
+
+import difflib
+import math
+import types
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from django.conf import settings
+from django.core.signals import setting_changed
+
+from redis_kit.core.errors import ConfigurationError
+
+
+class Problem(NamedTuple):
+    """One thing wrong with the settings: a check id (``E002``), what is wrong, what to do."""
+
+    id: str
+    message: str
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class Section:
+    """One part of ``REDIS_KIT``. A field is an option: its name, type and default are stated once, here."""
+
+    name: ClassVar[str] = ""
+    # option -> (least, most) for numbers, and the check's id where it is not the usual E006
+    ranges: ClassVar[Mapping[str, tuple[float, float]]] = {}
+
+    def problems(self) -> Iterator[Problem]:
+        """Yield what types and ranges alone can't tell. Only called when those hold."""
+        return iter(())
+
+
+@dataclass(frozen=True)
+class KitSettings(Section):
+    """The options at the top of ``REDIS_KIT``, beside the components' sections."""
+
+    ranges = {"CONNECT_TIMEOUT": (0.01, 10), "READ_TIMEOUT": (0.01, 10), "MAX_CONNECTIONS": (1, 10_000)}
+
+    #: What every key begins with: a short word for this project, where several share a server.
+    PREFIX: str = "rk"
+    #: Where the servers are, by alias; ``default`` is the one used unless told otherwise. Without this option it is the
+    #: ``default`` cache.
+    CONNECTIONS: Mapping[str, Any] | None = None
+    #: Seconds within which a connection for a request must stand.
+    CONNECT_TIMEOUT: float = 0.25
+    #: Seconds within which the server must answer a request.
+    READ_TIMEOUT: float = 0.25
+    #: Connections of one process, or event loop, to one server; more are refused at once.
+    MAX_CONNECTIONS: int = 50
+    #: Dotted paths of your own components.
+    EXTRA_COMPONENTS: list[str] | tuple[str, ...] = ()
+    #: The proxies whose forwarded header is believed: how many stand in front, or their networks.
+    TRUSTED_PROXIES: int | list[str] | tuple[str, ...] = ()
+    #: The header in which those proxies name the client.
+    FORWARDED_HEADER: str = "X-Forwarded-For"
+    #: The secret of hashed identities, 32 bytes or more; without it one is derived from ``SECRET_KEY``.
+    HASH_KEY: str = ""
+
+    def problems(self) -> Iterator[Problem]:
+        """Yield the rules for the prefix, the hash key and the proxies; connections have their own module."""
+        from redis_kit.core.clientaddress import proxy_problems
+
+        if not self.PREFIX or len(self.PREFIX.encode()) > 64 or set(self.PREFIX) & set(" {}*?[]\\%\0"):
+            yield Problem(
+                "E005",
+                f"REDIS_KIT['PREFIX'] is {self.PREFIX!r}; it must be 1 to 64 bytes without space, {{ }} * ? [ ] \\ %.",
+                "Use a short word for this project, such as 'shop'.",
+            )
+        if self.HASH_KEY and len(self.HASH_KEY.encode()) < 32:
+            yield Problem(
+                "E009",
+                "REDIS_KIT['HASH_KEY'] is shorter than 32 bytes, so hashed identities could be guessed.",
+                "Use 32 random bytes or more, or leave it out to derive it from SECRET_KEY.",
+            )
+        yield from proxy_problems(self.TRUSTED_PROXIES)
+
+
+AnySection = TypeVar("AnySection", bound=Section)
+
+_cache: dict[type[Section], Any] = {}
+
+
+def section(kind: type[AnySection]) -> AnySection:
+    """Return the current values of a section.
+
+    Read it at the moment of use and never keep it. Raises ConfigurationError on the first wrong key or value.
+    """
+    found: AnySection | None = _cache.get(kind)
+    if found is None:
+        for problem in problems(kind):
+            raise ConfigurationError(f"{problem.message} {problem.hint}".strip())
+        found = _cache[kind] = kind(**given(kind))
+    return found
+
+
+def configured() -> Mapping[str, Any]:
+    """Return the ``REDIS_KIT`` setting as it stands; empty when there is none, or something that is no dict."""
+    return (getattr(settings, "REDIS_KIT", None) or {}) if is_dict() else {}
+
+
+def is_dict() -> bool:
+    """Say whether the ``REDIS_KIT`` setting is a dict, or not there."""
+    return isinstance(getattr(settings, "REDIS_KIT", None) or {}, Mapping)
+
+
+def given(kind: type[Section]) -> dict[str, Any]:
+    """Return what the project set for a section."""
+    if kind.name:
+        return dict(configured().get(kind.name) or {})
+    return {name: value for name, value in configured().items() if name in options(kind)}
+
+
+def options(kind: type[Section]) -> tuple[str, ...]:
+    """Return the names of a section's options."""
+    return tuple(field.name for field in fields(kind))
+
+
+def problems(kind: type[Section]) -> Iterator[Problem]:
+    """Yield everything wrong with one section."""
+    where = f"REDIS_KIT['{kind.name}']" if kind.name else "REDIS_KIT"
+    if not is_dict() or not isinstance(configured().get(kind.name, {}), Mapping):
+        yield Problem("E002", f"{where} must be a dict.")
+        return
+    values, hints = given(kind), _hints(kind)
+    found = [unknown(where, name, hints) for name in values if name not in hints]
+    found += [
+        problem for name, value in values.items() if name in hints for problem in _wrong(kind, where, name, value)
+    ]
+    yield from found
+    if not found:
+        yield from kind(**values).problems()
+
+
+def unknown(where: str, name: str, allowed: Mapping[str, Any] | list[str]) -> Problem:
+    """Return the problem of a key that is no option, naming the nearest one that is."""
+    folded = {one.casefold(): one for one in allowed}
+    near = difflib.get_close_matches(str(name).casefold(), folded, n=1, cutoff=0.5)
+    hint = f"Did you mean '{folded[near[0]]}'?" if near else f"Allowed: {', '.join(sorted(allowed))}."
+    return Problem("E002", f"{where} has no option {name!r}.", hint)
+
+
+def _hints(kind: type[Section]) -> dict[str, Any]:
+    hints = get_type_hints(kind)
+    return {name: hints[name] for name in options(kind)}
+
+
+def _wrong(kind: type[Section], where: str, name: str, value: Any) -> Iterator[Problem]:
+    hint, least_most = _hints(kind)[name], kind.ranges.get(name)
+    place = f"{where}['{name}']"
+    if not matches(value, hint):
+        choices = _choices(hint)
+        if choices:
+            near = difflib.get_close_matches(str(value), choices, n=1)
+            advice = f"Did you mean '{near[0]}'?" if near else ""
+            yield Problem("E011", f"{place} is {value!r}; allowed: {', '.join(map(repr, choices))}.", advice)
+        else:
+            allowed = f" from {least_most[0]:g} to {least_most[1]:g}" if least_most else ""
+            yield Problem("E006", f"{place} is {value!r}; it must be {describe(hint)}{allowed}.")
+    elif least_most and value is not None and not least_most[0] <= value <= least_most[1]:
+        yield Problem("E006", f"{place} is {value!r}; it must be {least_most[0]:g} to {least_most[1]:g}.")
+
+
+def matches(value: Any, hint: Any) -> bool:
+    """Say whether a value is of the type that a field states. A bool is no number; NaN and infinity are none either."""
+    origin = get_origin(hint)
+    if hint is Any:
+        return True
+    if origin is Literal:
+        return value in get_args(hint)
+    if origin in (Union, types.UnionType):
+        return any(matches(value, one) for one in get_args(hint))
+    if origin in (list, tuple):
+        return isinstance(value, origin) and all(matches(item, get_args(hint)[0]) for item in value)
+    if hint is float or hint is int:
+        number = isinstance(value, int if hint is int else (int, float)) and not isinstance(value, bool)
+        return number and math.isfinite(value)
+    if origin is Callable or hint is Callable:
+        return callable(value)
+    return isinstance(value, origin or hint)
+
+
+def describe(hint: Any) -> str:
+    """Return the words for a type in a message: "a number", "text", "a list"."""
+    words = {float: "a number", int: "a whole number", str: "text", bool: "True or False", types.NoneType: "None"}
+    if get_origin(hint) in (Union, types.UnionType):
+        return " or ".join(dict.fromkeys(describe(one) for one in get_args(hint)))
+    return words.get(hint) or {list: "a list", tuple: "a tuple"}.get(get_origin(hint), "a dict")
+
+
+def _choices(hint: Any) -> list[str]:
+    return [str(choice) for choice in get_args(hint)] if get_origin(hint) is Literal else []
+
+
+def _forget(*, setting: str, **kwargs: Any) -> None:
+    if setting in ("REDIS_KIT", "CACHES", "SECRET_KEY"):
+        _cache.clear()
+
+
+setting_changed.connect(_forget, dispatch_uid="redis_kit.conf")

@@ -1,0 +1,51 @@
+"""Logic that talks to Redis, written once: a generator that yields steps and gets their replies."""
+
+from collections.abc import Generator
+from typing import Any, Protocol, TypeVar
+
+Result = TypeVar("Result")
+
+
+class Step(Protocol):
+    """One thing to ask of a server, carried out by a client of either kind."""
+
+    def run(self, client: Any, /) -> Any:
+        """Carry it out and return the reply."""
+
+    async def arun(self, client: Any, /) -> Any:
+        """See run()."""
+
+
+Flow = Generator[Step, Any, Result]
+
+
+def run(flow: Flow[Result], client: Any) -> Result:
+    """Carry a flow out. What a step raises is raised in the flow at its ``yield``, where it can clean up."""
+    try:
+        step = flow.send(None)
+        while True:
+            try:
+                reply = step.run(client)
+            except BaseException as error:
+                step = flow.throw(error)
+            else:
+                step = flow.send(reply)
+    except StopIteration as stop:
+        result: Result = stop.value
+        return result
+
+
+async def arun(flow: Flow[Result], client: Any) -> Result:
+    """See run(). A cancellation is raised in the flow too."""
+    try:
+        step = flow.send(None)
+        while True:
+            try:
+                reply = await step.arun(client)
+            except BaseException as error:
+                step = flow.throw(error)
+            else:
+                step = flow.send(reply)
+    except StopIteration as stop:
+        result: Result = stop.value
+        return result

@@ -1,0 +1,62 @@
+"""Names of users inside keys: text in, a key part out that can't leave its slot, collide, or act as a glob."""
+
+import hashlib
+import re
+from base64 import urlsafe_b64encode
+from functools import lru_cache
+from typing import Any
+
+from django.conf import settings
+
+from redis_kit.core import conf
+from redis_kit.core.errors import InvalidName
+
+LONGEST = 512  # bytes of UTF-8
+_UNSAFE = re.compile(r"[\x00-\x20\x7f%:{}*?\[\]\\^]")
+
+
+def encode(name: str) -> str:
+    """Return a name as part of a key; unquote() of urllib.parse gives it back.
+
+    Two names never share a part. Raises InvalidName unless the name is 1 to 512 bytes of valid UTF-8 text.
+    """
+    if not isinstance(name, str) or not name:
+        raise InvalidName(f"A name must be text that is not empty, not {_shown(name)}.")
+    return _encoded(name)
+
+
+@lru_cache(maxsize=4096)
+def _encoded(name: str) -> str:
+    try:
+        size = len(name.encode())
+    except UnicodeEncodeError:
+        raise InvalidName(f"The name {_shown(name)} is not valid Unicode: it holds half of a surrogate pair.") from None
+    if size > LONGEST:
+        raise InvalidName(f"The name {_shown(name)} has {size} bytes; at most {LONGEST} are allowed. Use its hash.")
+    return _UNSAFE.sub(lambda found: f"%{ord(found[0]):02X}", name)
+
+
+def hashed(identity: str) -> str:
+    """Return 22 characters that stand for an identity, so that no address or user name is stored.
+
+    Keyed BLAKE2b (RFC 7693) of 128 bits: the same identity gives the same text in every process with the same
+    ``REDIS_KIT["HASH_KEY"]``, and the text can't be turned back without it.
+    """
+    digest = hashlib.blake2b(identity.encode("utf-8", "surrogatepass"), digest_size=16, key=_hash_key())
+    return urlsafe_b64encode(digest.digest())[:22].decode()
+
+
+def _hash_key() -> bytes:
+    text = conf.section(conf.KitSettings).HASH_KEY or settings.SECRET_KEY
+    return _derived(text)
+
+
+@lru_cache(maxsize=8)
+def _derived(text: str | bytes) -> bytes:
+    secret = text.encode() if isinstance(text, str) else text
+    return hashlib.blake2b(secret, digest_size=32, person=b"redis_kit").digest()
+
+
+def _shown(name: Any) -> str:
+    text = ascii(name)
+    return text if len(text) <= 80 else f"{text[:77]}..."

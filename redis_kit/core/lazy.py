@@ -1,0 +1,23 @@
+"""Public names of a package that are imported at their first use.
+
+Django imports every component when it starts, and the client library costs more than the rest of the start.
+"""
+
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
+from typing import Any
+
+
+def lazily(package: str, modules: Mapping[str, Iterable[str]]) -> Callable[[str], Any]:
+    """Return the ``__getattr__`` of a package, given which of its modules has which public names (PEP 562)."""
+    homes = {name: module for module, names in modules.items() for name in names}
+
+    def find(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        found = getattr(import_module(f"{package}.{homes[name]}"), name)
+        setattr(sys.modules[package], name, found)
+        return found
+
+    return find

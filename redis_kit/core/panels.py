@@ -1,0 +1,143 @@
+"""Panels: what a component shows on the dashboard, as data. The dashboard draws it."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeVar
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+Text = str | Promise
+AnyCallable = TypeVar("AnyCallable", bound=Callable[..., Any])
+MOST_ROWS = 100
+NAME = _("Name")
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One number with its name. ``alarm`` marks it as something to look at."""
+
+    label: Text
+    value: Any
+    hint: Text = ""
+    alarm: bool = False
+
+
+@dataclass(frozen=True)
+class Ring:
+    """A cell: how much of a whole is left, drawn as a ring beside its text. ``share`` is 0 to 1."""
+
+    value: Any
+    share: float
+
+
+@dataclass(frozen=True)
+class Meter:
+    """A cell: so many of so many, drawn as a bar beside both numbers. No bar where ``most`` is 0, for not known."""
+
+    number: float
+    most: float
+
+
+@dataclass(frozen=True)
+class Lines:
+    """A cell of several lines, the first of which names it. Those that are "" or None are left out."""
+
+    lines: Sequence[Any]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows under column names; ``empty`` is said when there are none. At most 100 rows.
+
+    ``actions`` names methods of the panel that become buttons of each row, for its first cell as their value, or for
+    its place in ``values``: where that is "", the row has no buttons.
+    """
+
+    title: Text
+    columns: Sequence[Text]
+    rows: Sequence[Sequence[Any]]
+    empty: Text = ""
+    actions: Sequence[str] = ()
+    values: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Bars:
+    """A bar chart: (label, value) from left to right, drawn from 0. It is shown with its data as a table."""
+
+    title: Text
+    bars: Sequence[tuple[Text, float]]
+
+
+Content = Figure | Table | Bars
+
+
+class Panel:
+    """One page of the dashboard. It calls its component's public API, never a key, and never scans."""
+
+    slug: ClassVar[str]
+    title: ClassVar[Text]
+
+    def content(self) -> Iterable[Content]:
+        """Return what to show. RedisUnavailable is shown as such by the dashboard."""
+        raise NotImplementedError
+
+    def actions(self) -> dict[str, "Action"]:
+        """Return the methods marked with @action, by name."""
+        found = {name: getattr(getattr(type(self), name), "panel_action", None) for name in dir(type(self))}
+        return {name: marked for name, marked in found.items() if marked}
+
+
+@dataclass(frozen=True)
+class Action:
+    """A button: its label, the permission it needs, and what its viewer is asked; see action()."""
+
+    label: Text
+    permission: str
+    confirm: bool = False
+    asks: Text | None = NAME
+    wants: Text = ""
+    named: Callable[[str], str] = str
+    typed: bool = False
+
+    @property
+    def has_value(self) -> bool:
+        """Tell whether it is carried out for a value."""
+        return self.asks is None or bool(self.asks)
+
+    @property
+    def grave(self) -> bool:
+        """Tell whether its button looks like one that takes something away."""
+        return self.confirm or self.typed
+
+    @property
+    def confirms(self) -> bool:
+        """Tell whether there is a page between the button and the deed."""
+        return self.grave or bool(self.wants)
+
+
+def action(
+    label: Text,
+    *,
+    permission: str,
+    confirm: bool = False,
+    asks: Text | None = NAME,
+    wants: Text = "",
+    named: Callable[[str], str] = str,
+    typed: bool = False,
+) -> Callable[[AnyCallable], AnyCallable]:
+    """Mark a panel's method as a button: POST only, permission checked (``redis_kit.release_locks``), logged.
+
+    The method takes the button's value as text and returns the sentence to show. The value comes from the row of a
+    table that names the action, or from a text field labelled ``asks``; with ``asks=None`` from a row alone, and with
+    ``asks=""`` there is none, and it is "". ``named`` returns the name that is shown and logged for a value. With
+    ``confirm`` the viewer is asked first, and may state a reason for the log; with ``typed`` the viewer has to type
+    that name, too. ``wants`` labels a further field on that page, whose text is the method's second argument.
+    """
+
+    def mark(method: AnyCallable) -> AnyCallable:
+        method.panel_action = Action(label, permission, confirm, asks, wants, named, typed)  # type: ignore[attr-defined]
+        return method
+
+    return mark

@@ -1,0 +1,76 @@
+"""The base of everything with a name in Redis: its keys, its failure policy, and the two ways to run a flow."""
+
+import logging
+from typing import Any, ClassVar, TypeVar
+
+from redis_kit.core import conf, connections, flow
+from redis_kit.core.errors import OutOfMemory, RedisFailure, RedisUnavailable
+from redis_kit.core.keys import encode
+from redis_kit.core.signals import failure_policy_applied
+
+logger = logging.getLogger("redis_kit")
+Result = TypeVar("Result")
+_down: set[str] = set()  # components whose policy is answering for the server now
+
+
+class Primitive:
+    """A named thing in Redis. Holds no connection, so that threads and tasks may share it."""
+
+    component: ClassVar[str]
+    settings: ClassVar[type[conf.Section]]
+    profile: connections.Profile = "request"
+
+    def __init__(self, name: str, *, using: str = "default") -> None:
+        self.encoded = encode(name)
+        self.name, self.using = name, using
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name!r}>"
+
+    def tag(self) -> str:
+        """Return what decides the slot. All keys of one thing have the same."""
+        return f"{self.component}:{self.encoded}"
+
+    def key(self, part: str) -> str:
+        """Return the key of one part, such as ``rk:{queues:mail}:ready``."""
+        return f"{conf.section(conf.KitSettings).PREFIX}:{{{self.tag()}}}:{part}"
+
+    def policy(self) -> str:
+        """Return what to do while the server is away: ``raise``, ``open``, ``closed``, ..."""
+        chosen: str = getattr(conf.section(self.settings), "ON_FAILURE", "raise")
+        return chosen
+
+    def _run(self, steps: flow.Flow[Result], **answers: Any) -> Result | Any:
+        """Carry out a flow; while the server is away, answer ``if_<policy>`` where the caller gave it."""
+        try:
+            result = flow.run(steps, connections.client(self.using, self.profile))
+        except RedisFailure as error:
+            return self._answer(error, answers)
+        if _down:
+            self._recovered()
+        return result
+
+    async def _arun(self, steps: flow.Flow[Result], **answers: Any) -> Result | Any:
+        """See _run()."""
+        try:
+            result = await flow.arun(steps, connections.aclient(self.using, self.profile))
+        except RedisFailure as error:
+            return self._answer(error, answers)
+        if _down:
+            self._recovered()
+        return result
+
+    def _answer(self, error: RedisFailure, answers: dict[str, Any]) -> Any:
+        policy = self.policy()
+        if f"if_{policy}" not in answers or not isinstance(error, (RedisUnavailable, OutOfMemory)):
+            raise error
+        if self.component not in _down:
+            _down.add(self.component)
+            logger.warning("%s: Redis failed, policy %r answers: %s", self.component, policy, error)
+            failure_policy_applied.send_robust(type(self), component=self.component, policy=policy, error=error)
+        return answers[f"if_{policy}"]
+
+    def _recovered(self) -> None:
+        if self.component in _down:
+            _down.discard(self.component)
+            logger.warning("%s: Redis answers again.", self.component)

@@ -1,0 +1,70 @@
+"""Lua scripts: one file per atomic operation, its header checked when it is loaded."""
+
+import hashlib
+import re
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from redis_kit.core.steps import Argument, Command, is_missing_script
+
+_HEADER = re.compile(r"^-- (KEYS|ARGV)\[(\d+)(\.\.\.)?\]", re.MULTILINE)
+_INCLUDE = re.compile(r"^-- @include (_\w+)$", re.MULTILINE)
+
+
+class ScriptCall:
+    """A step: one run of a script, by digest, and once more with its source where the server lost it."""
+
+    __slots__ = ("command", "script")
+
+    def __init__(self, script: "Script", command: Command) -> None:
+        self.script, self.command = script, command
+
+    def run(self, client: Any) -> Any:
+        """Run it: one round trip, two the first time after the server lost its scripts."""
+        try:
+            return client.call(*self.command)
+        except Exception as error:
+            if not is_missing_script(error):
+                raise
+        return client.call(*self.with_source())
+
+    async def arun(self, client: Any) -> Any:
+        """See run()."""
+        try:
+            return await client.call(*self.command)
+        except Exception as error:
+            if not is_missing_script(error):
+                raise
+        return await client.call(*self.with_source())
+
+    def with_source(self) -> Command:
+        """Return the same call as EVAL, which can't miss."""
+        return ("EVAL", self.script.source, *self.command[2:])
+
+
+class Script:
+    """A script and the number of keys that its header names."""
+
+    def __init__(self, name: str, source: str) -> None:
+        self.name, self.source = name, source
+        self.digest = hashlib.sha1(source.encode(), usedforsecurity=False).hexdigest()
+        named = [(number, dots) for kind, number, dots in _HEADER.findall(source) if kind == "KEYS"]
+        self.keys = len(named)
+        self.open_ended = any(dots for _, dots in named)
+
+    def __call__(self, keys: Sequence[str], args: Sequence[Argument] = ()) -> ScriptCall:
+        """Return the step that runs it. Raises TypeError when the number of keys differs from the header's."""
+        count = len(keys)
+        if count != self.keys and not (self.open_ended and count > self.keys):
+            raise TypeError(f"The script {self.name} takes {self.keys} keys, not {count}.")
+        return ScriptCall(self, ("EVALSHA", self.digest, count, *keys, *args))
+
+
+@cache
+def load(package: str, name: str) -> Script:
+    """Return the script ``scripts/<name>.lua`` of a component's package."""
+    folder = files(package) / "scripts"
+    source = (folder / f"{name}.lua").read_text(encoding="utf-8")
+    return Script(f"{package}.{name}", _INCLUDE.sub(lambda found: (folder / f"{found[1]}.lua").read_text(), source))

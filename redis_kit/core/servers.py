@@ -1,0 +1,81 @@
+"""What a server says of itself, judged: the live part of the system checks."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from redis_kit.core import connections
+from redis_kit.core.conf import KitSettings, Problem, section
+from redis_kit.core.errors import ConfigurationError, RedisFailure
+
+OLDEST = {"redis": (7, 0), "valkey": (7, 2)}
+# The Lua use-after-free CVE-2025-49844 was fixed in these and in all later lines.
+FIXED = {
+    "redis": {(7, 2): 11, (7, 4): 6, (8, 0): 4, (8, 2): 2},
+    "valkey": {(7, 2): 11, (8, 0): 6, (8, 1): 4, (9, 0): 0},
+}
+
+
+def information(alias: str) -> dict[str, str]:
+    """Return the fields of INFO of a connection's server; of one node for a Cluster. One round trip."""
+    return parsed(connections.client(alias, "worker").call("INFO", "everything"))
+
+
+def parsed(reply: bytes) -> dict[str, str]:
+    """Return the fields of an INFO reply."""
+    lines = (line.partition(":") for line in reply.decode("utf-8", "replace").splitlines())
+    return {name: value for name, found, value in lines if found and not name.startswith("#")}
+
+
+def problems(alias: str) -> Iterator[Problem]:
+    """Yield what is wrong with the server behind an alias."""
+    where = f"The server of REDIS_KIT['CONNECTIONS'][{alias!r}]"
+    try:
+        info = information(alias)
+        marker = _claim(alias)
+    except (ConfigurationError, RedisFailure) as error:
+        yield Problem("W015", f"{where} could not be looked at: {error}")
+        return
+    yield from judged(where, info)
+    if marker:
+        prefix = section(KitSettings).PREFIX
+        yield Problem(
+            "W012",
+            f"{where} is used with the prefix {prefix!r} by another project too ({marker!r}), so their data mixes.",
+            "Give each project its own REDIS_KIT['PREFIX'] or its own server.",
+        )
+
+
+def judged(where: str, info: Mapping[str, str]) -> Iterator[Problem]:
+    """Yield what the fields of INFO tell: version, eviction policy, persistence."""
+    kind = "valkey" if "valkey_version" in info else "redis"
+    text = info.get("valkey_version") or info.get("redis_version", "")
+    version = tuple(int(part) for part in text.split(".")[:3] if part.isdecimal())
+    if version and version[:2] < OLDEST[kind]:
+        yield Problem("E012", f"{where} is {kind} {text}; Redis 7.0 or Valkey 7.2 is the oldest that works.")
+    for line, fixed in FIXED[kind].items():
+        if version[:2] == line and version[2:] < (fixed,):
+            newer = ".".join(map(str, (*line, fixed)))
+            yield Problem("W014", f"{where} is {kind} {text}, which has a known hole in Lua.", f"Upgrade to {newer}.")
+    policy = info.get("maxmemory_policy", "noeviction")
+    if policy != "noeviction":
+        yield Problem(
+            "W010",
+            f"{where} evicts keys when full (maxmemory-policy {policy}): locks and jobs would vanish unseen.",
+            "Set maxmemory-policy to noeviction, or give the kit a server of its own.",
+        )
+    if info.get("aof_enabled") == "0":
+        yield Problem(
+            "W011",
+            f"{where} has no append-only file: a crash loses what came since the last snapshot.",
+            "Set appendonly to yes where jobs and locks must survive a restart of the server.",
+        )
+
+
+def _claim(alias: str) -> str:
+    """Leave this project's name at the prefix; return another project's name where one stands there already."""
+    from django.conf import settings
+
+    mine = settings.ROOT_URLCONF.rpartition(".")[0] or settings.ROOT_URLCONF
+    key = f"{section(KitSettings).PREFIX}:{{project}}"
+    there: Any = connections.client(alias, "worker").call("SET", key, mine, "NX", "GET")
+    return there.decode() if there and there.decode() != mine else ""

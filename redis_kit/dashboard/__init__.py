@@ -1,0 +1,1 @@
+"""The components' figures and buttons in the Django admin."""

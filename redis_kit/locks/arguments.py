@@ -1,0 +1,77 @@
+"""Arguments of locks and semaphores, checked before anything is sent."""
+
+import math
+from datetime import timedelta
+from typing import Any
+
+from redis_kit.core.errors import InvalidValue
+
+Seconds = float | timedelta
+
+LEASE = (0.1, 86_400.0)
+WAIT = (0.0, 31_536_000.0)  # a year; None waits for ever
+HOLD = (0.1, 31_536_000.0)
+LIMIT = (1, 1_000_000)
+
+
+def seconds(name: str, value: Any, allowed: tuple[float, float]) -> float:
+    """Return a number of seconds, or a timedelta, as a float. Raises InvalidValue naming the range."""
+    number = value.total_seconds() if isinstance(value, timedelta) else value
+    is_number = isinstance(number, (int, float)) and not isinstance(number, bool)
+    if not is_number or not allowed[0] <= number <= allowed[1]:
+        raise InvalidValue(
+            f"{name} must be {allowed[0]:g} to {allowed[1]:,.0f} seconds, a number or a timedelta, not {_shown(value)}."
+        )
+    return float(number)
+
+
+def whole(name: str, value: Any, allowed: tuple[int, int]) -> int:
+    """Return a whole number. Raises InvalidValue naming the range."""
+    if isinstance(value, bool) or not isinstance(value, int) or not allowed[0] <= value <= allowed[1]:
+        raise InvalidValue(f"{name} must be a whole number from {allowed[0]} to {allowed[1]:,}, not {_shown(value)}.")
+    return value
+
+
+def flag(name: str, value: Any) -> bool:
+    """Return True or False. Raises InvalidValue for anything else."""
+    if not isinstance(value, bool):
+        raise InvalidValue(f"{name} must be True or False, not {_shown(value)}.")
+    return value
+
+
+def blocking_time(value: Any) -> float | None:
+    """Return for how many seconds to wait; None waits for ever."""
+    return None if value is None else seconds("blocking_timeout", value, WAIT)
+
+
+def patience(blocking: bool, wait: float | None) -> float:
+    """Return for how many seconds a caller waits: 0 where it does not, infinity for ever."""
+    if not blocking:
+        return 0.0
+    return math.inf if wait is None else wait
+
+
+def longest(max_hold: Any, renew: bool) -> float | None:
+    """Return for how many seconds a lease is renewed at most. Raises InvalidValue where nothing is renewed."""
+    if max_hold is not None and not renew:
+        raise InvalidValue("max_hold limits renewals, so it needs renew=True; without it timeout is all there is.")
+    return None if max_hold is None else seconds("max_hold", max_hold, HOLD)
+
+
+def until_commit(release: Any) -> bool:
+    """Tell whether ``release`` means the end of the transaction."""
+    if release not in ("on_exit", "on_commit"):
+        raise InvalidValue(f"release must be 'on_exit' or 'on_commit', not {_shown(release)}.")
+    return bool(release == "on_commit")
+
+
+def callback(on_lost: Any) -> Any:
+    """Return a callable, or None."""
+    if on_lost is not None and not callable(on_lost):
+        raise InvalidValue(f"on_lost must be a callable that takes the lease, not {_shown(on_lost)}.")
+    return on_lost
+
+
+def _shown(value: Any) -> str:
+    text = ascii(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."

@@ -1,0 +1,107 @@
+"""What goes on in the background for locks on a client of the caller's own: leases renewed, lost attempts undone."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from time import monotonic
+from typing import Any
+
+from redis.exceptions import RedisError
+
+from redis_kit.core import flow
+from redis_kit.core.flow import Flow
+from redis_kit.locks import renewals
+
+logger = logging.getLogger("redis_kit.locks")
+
+AGAIN = 1.0  # seconds until a beat that failed is tried again
+
+Beats = Flow[float | None]
+
+
+class Run:
+    """A step: one run of a script that the client's register_script() made."""
+
+    __slots__ = ("args", "keys", "script")
+
+    def __init__(self, script: Any, keys: list[bytes], args: list[Any]) -> None:
+        self.script, self.keys, self.args = script, keys, args
+
+    def run(self, client: Any) -> Any:
+        """Run it: one round trip, three the first time on a server."""
+        return self.script(keys=self.keys, args=self.args, client=client)
+
+    async def arun(self, client: Any) -> Any:
+        """See run()."""
+        return await self.script(keys=self.keys, args=self.args, client=client)
+
+
+class Beat:
+    """A flow that this process carries out again and again, in the thread that renews leases."""
+
+    def __init__(self, make: Callable[[], Beats], client: Any, *, after: float) -> None:
+        self._make, self._client = make, client
+        renewals.add(self, after=after, lane=_lane(client))
+
+    def beat(self) -> float | None:
+        """Carry it out once; return the seconds until the next time, None to stop."""
+        return flow.run(self._make(), self._client)
+
+    def stop(self) -> None:
+        """Let it go on no more."""
+        renewals.remove(self)
+
+
+class AsyncBeat:
+    """A flow that the running event loop carries out again and again, as long as it runs.
+
+    It keeps a timer and no task, so that a loop which is closed has nothing pending.
+    """
+
+    def __init__(self, make: Callable[[], Beats], client: Any, *, after: float) -> None:
+        self._make, self._client = make, client
+        self._loop = asyncio.get_running_loop()
+        self._timer: asyncio.TimerHandle | None = self._loop.call_later(after, self._start)
+        self._task: asyncio.Task[None] | None = None
+
+    def stop(self) -> None:
+        """Let it go on no more."""
+        if self._timer:
+            self._timer.cancel()
+        self._timer = None
+
+    def _start(self) -> None:
+        self._task = self._loop.create_task(self._beat())
+
+    async def _beat(self) -> None:
+        try:
+            after = await flow.arun(self._make(), self._client)
+        except RedisError as error:
+            logger.warning("A lease was not renewed, which is tried again: %s", error)
+            after = AGAIN
+        if after is not None and self._timer:
+            self._timer = self._loop.call_later(after, self._start)
+
+
+def renewing(step: Run, name: Any, every: float) -> Beats:
+    """Renew a lease, for as long as it lasts."""
+    if (yield step):
+        return every
+    logger.warning("The lock %r was released elsewhere, or lost; it is renewed no longer.", name)
+    return None
+
+
+def undoing(step: Run, until: float) -> Beats:
+    """Undo an attempt of which nobody knows whether it reached the server, or reaches it yet."""
+    if monotonic() > until:
+        return None
+    try:
+        undone = yield step
+    except RedisError:
+        undone = False
+    return None if undone else AGAIN
+
+
+def _lane(client: Any) -> str:
+    options = client.get_connection_kwargs()
+    return f"redis-py {options.get('path') or options.get('host')}:{options.get('port', '')}"

@@ -1,0 +1,11 @@
+-- Forgets leases that ended; those that are left weigh `extra` beyond one each.
+local function drop(ended, extra, holders, about, weights)
+    redis.call("ZREM", holders, unpack(ended))
+    redis.call("HDEL", about, unpack(ended))
+    if extra > 0 then
+        redis.call("HDEL", weights, unpack(ended))
+        redis.call("HSET", weights, "extra", string.format("%.0f", extra))
+    else
+        redis.call("DEL", weights)
+    end
+end

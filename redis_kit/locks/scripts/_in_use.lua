@@ -1,0 +1,15 @@
+-- How many slots live leases use, and which leases ended, 1000 at once, or nil. "extra" among the weights is what all
+-- weigh beyond one each, those that ended included until they are dropped.
+local function in_use(holders, weights)
+    local count = redis.call("ZCARD", holders)
+    if count == 0 then
+        return 0
+    end
+    local used = redis.call("ZCOUNT", holders, live, "+inf")
+    local extra = tonumber(redis.call("HGET", weights, "extra") or 0)
+    local ended = count > used and redis.call("ZRANGEBYSCORE", holders, "-inf", now, "LIMIT", 0, 1000) or nil
+    for _, weight in ipairs(ended and extra > 0 and redis.call("HMGET", weights, unpack(ended)) or {}) do
+        extra = extra - (weight and weight - 1 or 0)
+    end
+    return used + extra, ended, extra
+end

@@ -1,0 +1,36 @@
+#!lua
+-- Take a lock of redis-py that is free, or that this very call has taken before.
+--
+-- KEYS[1]  name     string: the holder's token, as redis-py's own locks keep it
+-- KEYS[2]  fence    string "<last fence given out> <last call that changed something> <token of our holder>"
+-- KEYS[3]  waiters  string, there while somebody waits for a holder of ours
+-- ARGV[1]  token    of the holder to be
+-- ARGV[2]  call     unique to this call; a client that repeats the command sends the same
+-- ARGV[3]  ttl      length of the lease, ms
+-- ARGV[4]  waiting  how long the caller counts as a waiter when refused, ms; 0 when it gives up
+-- returns  the fence, or {ms left of the lease, negative without an end, 1 when its holder will wake a waiter}
+--
+-- Tokens need not be unique, for redis-py lets callers choose them; so it is the call that tells who asks again.
+-- The fence is the server's clock in microseconds, or more. It is kept for an hour longer than the lease: that is how
+-- far back the clock may be set.
+
+local held = redis.call("GET", KEYS[1])
+local last, call, token = string.match(redis.call("GET", KEYS[2]) or "", "^(%d+) (%S+) (.*)$")
+if held and held == ARGV[1] and call == ARGV[2] then
+    redis.call("PEXPIRE", KEYS[1], ARGV[3])
+    return tonumber(last)
+end
+if held then
+    local ours = token == held
+    if ours and ARGV[4] ~= "0" then
+        redis.call("SET", KEYS[3], "1", "PX", ARGV[4])
+    end
+    return { redis.call("PTTL", KEYS[1]), ours and 1 or 0 }
+end
+
+local clock = redis.call("TIME")
+local fence = math.max((tonumber(last) or 0) + 1, clock[1] * 1000000 + clock[2])
+local state = string.format("%.0f ", fence) .. ARGV[2] .. " " .. ARGV[1]
+redis.call("SET", KEYS[1], ARGV[1], "PX", ARGV[3])
+redis.call("SET", KEYS[2], state, "PX", string.format("%.0f", ARGV[3] + 3600000))
+return fence

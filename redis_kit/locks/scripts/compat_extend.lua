@@ -1,0 +1,33 @@
+#!lua flags=allow-oom
+-- Make the lease of a lock of redis-py longer, or set how long it still lasts. It never ends it.
+--
+-- KEYS[1]  name     string: the holder's token
+-- KEYS[2]  fence    string "<last fence given out> <last call that changed something> <token of our holder>"
+-- ARGV[1]  token    of the lease
+-- ARGV[2]  more     ms; may be negative when it is added
+-- ARGV[3]  replace  "1" when more is all that is left from now on, "0" when it is added
+-- ARGV[4]  call     unique to this call, so that a repeated command adds nothing
+-- returns  1, 0 when this token does not hold the lock or the lock has no end, -1 when it would end at once
+--
+-- A caller may also give the name and three arguments alone, which is all that redis-py's own script takes.
+
+local held = redis.call("GET", KEYS[1])
+local left = redis.call("PTTL", KEYS[1])
+if held ~= ARGV[1] or left < 0 then
+    return 0
+end
+local last, call, token = string.match(KEYS[2] and redis.call("GET", KEYS[2]) or "", "^(%d+) (%S+) (.*)$")
+if call and call == ARGV[4] then
+    return 1
+end
+local lasting = (ARGV[3] == "1" and 0 or left) + ARGV[2]
+if lasting <= 0 then
+    return -1
+end
+
+redis.call("PEXPIRE", KEYS[1], string.format("%.0f", lasting))
+if last and ARGV[4] then
+    local state = last .. " " .. ARGV[4] .. " " .. token
+    redis.call("SET", KEYS[2], state, "PX", string.format("%.0f", lasting + 3600000))
+end
+return 1

@@ -1,0 +1,37 @@
+#!lua flags=allow-oom
+-- Give a lock of redis-py back and wake one who waits for it.
+--
+-- KEYS[1]  name     string: the holder's token
+-- KEYS[2]  fence    string "<last fence given out> <last call that changed something> <token of our holder>"
+-- KEYS[3]  waiters  string, there while somebody waits
+-- KEYS[4]  signal   list on which waiters block
+-- ARGV[1]  token    of the lease
+-- ARGV[2]  call     unique to this call
+-- ARGV[3]  taken    call that must have taken it; empty where any may have
+-- returns  1 when the lock was given back, 0 when this token does not hold it
+--
+-- A caller may also give the name and the token alone, which is all that redis-py's own script takes.
+
+local held = redis.call("GET", KEYS[1])
+local last, call, token = string.match(KEYS[2] and redis.call("GET", KEYS[2]) or "", "^(%d+) (%S+) (.*)$")
+if held ~= ARGV[1] then
+    local done = call and call == ARGV[2] and token == ""
+    return done and 1 or 0
+end
+if (ARGV[3] or "") ~= "" and call ~= ARGV[3] then
+    return 0
+end
+local waited_for = KEYS[4] and redis.call("EXISTS", KEYS[3]) == 1
+local signals = waited_for and redis.call("LLEN", KEYS[4])
+
+redis.call("DEL", KEYS[1])
+if KEYS[2] and ARGV[2] then
+    redis.call("SET", KEYS[2], (last or "0") .. " " .. ARGV[2] .. " ", "PX", 3600000)
+end
+if waited_for then
+    if signals == 0 then
+        redis.call("RPUSH", KEYS[4], "1")
+    end
+    redis.call("PEXPIRE", KEYS[4], 1000)
+end
+return 1

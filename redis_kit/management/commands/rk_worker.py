@@ -1,0 +1,5 @@
+"""Run the tasks of some queues."""
+
+from redis_kit.queues.commands.rk_worker import Command
+
+__all__ = ["Command"]

@@ -1,0 +1,5 @@
+"""Here because Django looks here."""
+
+from redis_kit.dashboard.models import Dashboard
+
+__all__ = ["Dashboard"]

@@ -1,0 +1,112 @@
+"""The middleware that counts page views, after the response is made."""
+
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from asgiref.sync import iscoroutinefunction, markcoroutinefunction
+from django.http import HttpRequest, HttpResponseBase
+
+from redis_kit.core import conf
+from redis_kit.pageviews import periods
+from redis_kit.pageviews.buffer import buffer
+from redis_kit.pageviews.component import PageViewSettings
+from redis_kit.pageviews.counter import PageViews
+from redis_kit.pageviews.counting import Event, identified
+from redis_kit.pageviews.pages import page_of
+from redis_kit.pageviews.rules import HEADERS, is_bot, is_page_view, opted_out
+from redis_kit.pageviews.visitors import visitor
+
+logger = logging.getLogger("redis_kit.pageviews")
+_META = [(name, "HTTP_" + name.upper().replace("-", "_")) for name in HEADERS]
+
+
+class PageViewMiddleware:
+    """Count what a person was shown. Stands first in ``MIDDLEWARE``, so that it sees what the others answered.
+
+    Never raises, and never waits for a server unless ``WRITE`` is ``sync``.
+    """
+
+    sync_capable = async_capable = True
+
+    def __init__(self, get_response: Callable[[HttpRequest], Any]) -> None:
+        self.get_response = get_response
+        self.is_async = iscoroutinefunction(get_response)
+        if self.is_async:
+            markcoroutinefunction(self)
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
+        """Answer the request and count it."""
+        if self.is_async:
+            return self._answered(request)
+        response: HttpResponseBase = self.get_response(request)
+        try:
+            options = conf.section(PageViewSettings)
+            if _counts(request, response, options):
+                user = getattr(request, "user", None) if _wants_user(options) else None
+                event = _event(request, response, options, user)
+                if event and options.WRITE == "sync":
+                    _drop_unless(_page(event).add(event.visitor, at=event.moment))
+                elif event:
+                    buffer.record(event)
+        except Exception:
+            _failed()
+        return response
+
+    async def _answered(self, request: HttpRequest) -> HttpResponseBase:
+        response: HttpResponseBase = await self.get_response(request)
+        try:
+            options = conf.section(PageViewSettings)
+            if _counts(request, response, options):
+                user = await _auser(request) if _wants_user(options) else None
+                event = _event(request, response, options, user)
+                if event and options.WRITE == "sync":
+                    _drop_unless(await _page(event).aadd(event.visitor, at=event.moment))
+                elif event:
+                    buffer.record(event)
+        except Exception:
+            _failed()
+        return response
+
+
+def _counts(request: HttpRequest, response: HttpResponseBase, options: PageViewSettings) -> bool:
+    if request.method != "GET" or response.status_code != 200:
+        return False
+    meta = request.META
+    headers = {name: meta[key] for name, key in _META if key in meta}
+    content_type = response.headers.get("Content-Type", "")
+    if not is_page_view(request.method, response.status_code, content_type, headers):
+        return False
+    return not is_bot(meta.get("HTTP_USER_AGENT", "")) and not (options.RESPECT_OPT_OUT and opted_out(headers))
+
+
+def _event(request: HttpRequest, response: HttpResponseBase, options: PageViewSettings, user: Any) -> Event | None:
+    page = page_of(request)
+    if page is None or (options.EXCLUDE_STAFF and getattr(user, "is_staff", False)):
+        return None
+    moment = periods.now()
+    found = visitor(request, response, options=options, user=user, moment=moment)
+    return Event(moment, *page, identified(found))
+
+
+def _wants_user(options: PageViewSettings) -> bool:
+    return options.EXCLUDE_STAFF or options.VISITOR == "user"
+
+
+async def _auser(request: HttpRequest) -> Any:
+    found = getattr(request, "auser", None)
+    return await found() if found else getattr(request, "user", None)
+
+
+def _page(event: Event) -> PageViews:
+    return PageViews(event.page, event.key or None, on_failure="open")
+
+
+def _drop_unless(counted: bool) -> None:
+    if not counted:
+        buffer.drop("outage")
+
+
+def _failed() -> None:
+    logger.exception("A page view was not counted.")
+    buffer.drop("failed")

@@ -1,0 +1,91 @@
+"""Which page a request is for: a name of the project's own or its URL pattern, never the path."""
+
+from collections.abc import Callable
+from typing import Any, ClassVar, TypeVar
+from uuid import UUID
+
+from django.http import HttpRequest
+from django.urls import ResolverMatch, resolve
+
+from redis_kit.core.errors import InvalidName
+from redis_kit.core.keys import encode
+
+Key = str | int | UUID
+# What a project may answer: a name, a name and the key of an object, or None for what is not to be counted.
+Named = str | tuple[str, Key] | None
+AnyView = TypeVar("AnyView", bound=Callable[..., Any])
+
+SITE = "(site)"
+OTHER = "(other)"
+_MARK = "redis_kit_page"
+_UNMARKED = object()
+
+
+def page(name: Named | Callable[..., Named]) -> Callable[[AnyView], AnyView]:
+    """Name the page of a view, function or class: a name, or a callable given the request and the view's arguments.
+
+    A name with a key, such as ``("post", 42)``, counts for the object and for all of ``post``; None is not counted.
+    """
+
+    def mark(view: AnyView) -> AnyView:
+        setattr(view, _MARK, name)
+        return view
+
+    return mark
+
+
+class PageViewMixin:
+    """Name the page of a class-based view by ``page``; ``page_key`` is the URL argument with the key of its object."""
+
+    page: ClassVar[str] = ""
+    page_key: ClassVar[str] = ""
+
+    @classmethod
+    def as_view(cls, **initkwargs: Any) -> Callable[..., Any]:
+        """Return the view, marked with its page."""
+        view: Callable[..., Any] = super().as_view(**initkwargs)  # type: ignore[misc]
+        return page(lambda request, **kwargs: cls(**initkwargs).get_page(request, **kwargs))(view)
+
+    def get_page(self, request: HttpRequest, **kwargs: Any) -> Named:
+        """Return the page's name, with a key or without; None for what is not to be counted."""
+        name = self.page or _pattern(_match(request))
+        return (name, kwargs[self.page_key]) if self.page_key else name
+
+
+def page_of(request: HttpRequest) -> tuple[str, str] | None:
+    """Return the name of a request's page and the key of its object, or None where it is not to be counted.
+
+    Raises InvalidName for a name that can't be used.
+    """
+    match = _match(request)
+    view_class = getattr(match.func, "view_class", None)
+    named = getattr(match.func, _MARK, getattr(view_class, _MARK, _UNMARKED))
+    if named is _UNMARKED:
+        named = _pattern(match)
+    elif callable(named):
+        named = named(request, *match.args, **match.kwargs)
+    if named is None:
+        return None
+    name, key = named if isinstance(named, tuple) else (named, None)
+    if name == SITE:
+        raise InvalidName(f"A page can't be called {SITE!r}: that is the name of all pages together.")
+    encoded(name, key)
+    return name, "" if key is None else str(key)
+
+
+def encoded(name: str, key: Key | None = None) -> str:
+    """Return the part of a key that stands for a page, or for an object of it. Raises InvalidName."""
+    if key is None:
+        return encode(name)
+    if isinstance(key, bool) or not isinstance(key, (str, int, UUID)):
+        raise InvalidName(f"The key of an object must be text, a whole number or a UUID, not {type(key).__name__}.")
+    return f"{encode(name)}:{encode(str(key))}"
+
+
+def _match(request: HttpRequest) -> ResolverMatch:
+    # A page out of the cache's middleware was answered before Django looked for its view.
+    return request.resolver_match or resolve(request.path_info, getattr(request, "urlconf", None))
+
+
+def _pattern(match: ResolverMatch) -> str:
+    return match.view_name if match.url_name else f"/{match.route}"

@@ -1,0 +1,63 @@
+"""Days as the site counts them: in Django's ``TIME_ZONE``, whoever looks."""
+
+import calendar
+from datetime import date, datetime, timedelta
+
+from django.utils import timezone
+
+from redis_kit.core.errors import InvalidValue
+
+MOST_DAYS = 366
+
+
+def now() -> datetime:
+    """Return this moment in the site's time zone."""
+    return datetime.now(timezone.get_default_timezone())
+
+
+def local(moment: datetime | None) -> datetime:
+    """Return a moment in the site's time zone; now for None. Raises InvalidValue unless it has a time zone."""
+    if moment is None:
+        return now()
+    if not isinstance(moment, datetime) or moment.tzinfo is None:
+        raise InvalidValue(f"at must be a datetime with a time zone, not {moment!r}.")
+    return moment.astimezone(timezone.get_default_timezone())
+
+
+def checked(name: str, day: date | None) -> date:
+    """Return a day; today for None. Raises InvalidValue unless it is a date and no datetime."""
+    if day is None:
+        return now().date()
+    if not isinstance(day, date) or isinstance(day, datetime):
+        raise InvalidValue(f"{name} must be a date, not {day!r}.")
+    return day
+
+
+def days(start: date | None, end: date | None) -> list[date]:
+    """Return the days from start to end, both included; the end is today by default, the start is the end.
+
+    Raises InvalidValue unless these are 1 to 366 days.
+    """
+    last = checked("end", end)
+    first = last if start is None else checked("start", start)
+    count = (last - first).days + 1
+    if not 1 <= count <= MOST_DAYS:
+        raise InvalidValue(f"start and end are {first} and {last}; a range has 1 to {MOST_DAYS} days, and ends last.")
+    return [first + timedelta(number) for number in range(count)]
+
+
+def months(wanted: list[date]) -> dict[str, list[date]]:
+    """Return the days by month, such as ``2026-11``."""
+    found: dict[str, list[date]] = {}
+    for day in wanted:
+        found.setdefault(f"{day:%Y-%m}", []).append(day)
+    return found
+
+
+def sketches(wanted: list[date]) -> list[str]:
+    """Return the fewest periods that make up the days: months that are there as a whole, and single days."""
+    found: list[str] = []
+    for month, part in months(wanted).items():
+        whole = len(part) == calendar.monthrange(part[0].year, part[0].month)[1]
+        found += [month] if whole else [day.isoformat() for day in part]
+    return found

@@ -1,0 +1,73 @@
+"""What is a page view and who is a bot: plain functions of what a request and its response say.
+
+They need no request, so that a log file can be judged by the same rules.
+"""
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+
+# The headers that is_page_view() and opted_out() look at.
+HEADERS = ("Sec-Purpose", "Purpose", "X-Purpose", "X-Moz", "Sec-Fetch-Dest", "Sec-GPC", "DNT")
+LONGEST_AGENT = 512
+
+_EARLY = re.compile(r"prefetch|prerender|preview", re.IGNORECASE)
+# Parts of the agents of programs, in lower case. Most robots call themselves one: "bot" alone finds four of five.
+BOTS = (
+    *("bot", "crawl", "spider", "slurp", "archiver", "scraper", "scrapy", "scanner", "fetcher", "monitor", "checker"),
+    *("validator", "indexer", "uptime", "pingdom", "statuscake", "preview", "feed", "headless", "phantomjs"),
+    *("lighthouse", "pagespeed", "ptst/", "gtmetrix", "google-", "googleother", "apis-google", "mediapartners"),
+    *("duplexweb", "facebookexternalhit", "facebookcatalog", "meta-external", "whatsapp/", "embedly", "quora link"),
+    *("skypeuripreview", "slack-img", "yandex.com", "chatgpt", "perplexity", "claude-", "anthropic", "cohere-"),
+    *("ia_archiver", "heritrix", "nutch", "ahrefs", "semrush", "dataprovider", "netcraft", "zgrab", "masscan", "nmap"),
+    *("nikto", "sqlmap", "nuclei", "curl/", "wget/", "httpie", "postman", "insomnia", "python", "aiohttp", "httpx"),
+    *("java/", "okhttp", "apache-http", "http-client", "http_client", "httpclient", "go-http", "libwww", "lwp::"),
+    *(
+        "ruby",
+        "php/",
+        "guzzle",
+        "axios",
+        "node-fetch",
+        "node.js",
+        "undici",
+        "dart/",
+        "reqwest",
+        "powershell",
+        "winhttp",
+    ),
+    *("apachebench", "k6/", "jmeter", "gatling", "locust", "siege/", "vegeta", "wrk/", "hey/", "load test"),
+)
+_NOT_BOTS = ("cubot",)  # a maker of telephones
+_WHOLE = ("node", "got", "java")
+
+
+def is_page_view(method: str, status: int, content_type: str, headers: Mapping[str, str]) -> bool:
+    """Return whether a person was shown a page: a GET that was answered with 200 and HTML, and not ahead of time.
+
+    A 304 shows a page too, but it has no content type, and who revalidates has seen the page before; so it isn't
+    counted. Browsers name prefetches and prerenders in ``Sec-Purpose`` (older ones in ``Purpose`` or ``X-Moz``), and
+    say in ``Sec-Fetch-Dest`` when a script or a frame asks and not the address bar.
+    """
+    if method != "GET" or status != 200 or content_type.partition(";")[0].strip().lower() != "text/html":
+        return False
+    if headers.get("Sec-Fetch-Dest", "document") != "document":
+        return False
+    return not any(_EARLY.search(headers.get(name, "")) for name in HEADERS[:4])
+
+
+def is_bot(agent: str) -> bool:
+    """Return whether the ``User-Agent`` is that of a program: it is empty, or has one of the words in ``BOTS``."""
+    return _is_bot(agent[:LONGEST_AGENT])
+
+
+def opted_out(headers: Mapping[str, str]) -> bool:
+    """Return whether the browser asks not to be tracked, by Global Privacy Control or ``DNT``."""
+    return headers.get("Sec-GPC") == "1" or headers.get("DNT") == "1"
+
+
+@lru_cache(maxsize=4096)
+def _is_bot(agent: str) -> bool:
+    text = agent.lower()
+    for name in _NOT_BOTS:
+        text = text.replace(name, "")
+    return text.strip() in ("", *_WHOLE) or any(word in text for word in BOTS)

@@ -1,0 +1,56 @@
+#!lua
+-- Add the views of one hour to a page, an object, or the site.
+--
+-- KEYS[1]  batch     string: number of the last batch of this writer that was added
+-- KEYS[2]  hours     hash: hour of the day -> views
+-- KEYS[3]  days      hash: day of the month -> views
+-- KEYS[4]  by hour   sketch of the hour's visitors
+-- KEYS[5]  by day    sketch of the day's visitors
+-- KEYS[6]  by month  sketch of the month's visitors
+-- KEYS[7]  top       zset: page or object -> its views of the day
+-- ARGV[1]  number    of the batch, growing with each of a writer; 0 for one that is never repeated
+-- ARGV[2]  memory    for how long a batch is known again, ms
+-- ARGV[3]  kept      for how long days and months are kept, ms
+-- ARGV[4]  hours     for how long hours are kept, ms
+-- ARGV[5]  hour      field of the hour
+-- ARGV[6]  day       field of the day
+-- ARGV[7]  views     to add
+-- ARGV[8]  members   how many pairs of member and views follow
+-- ARGV[9...]         those pairs, then the visitors
+-- returns  1 when added, 0 when this batch had been added before
+--
+-- Sketches come first: to add the same visitors again changes nothing, should one of them be corrupt.
+
+local number, kept = tonumber(ARGV[1]), ARGV[3]
+
+if number > 0 and tonumber(redis.call("GET", KEYS[1]) or 0) >= number then
+    return 0
+end
+redis.call("HLEN", KEYS[2])
+redis.call("HLEN", KEYS[3])
+redis.call("ZCARD", KEYS[7])
+for place = 4, 6 do
+    local magic = redis.call("GETRANGE", KEYS[place], 0, 3)
+    if magic ~= "" and magic ~= "HYLL" then
+        return redis.error_reply("WRONGTYPE the key holds no HyperLogLog")
+    end
+end
+
+local pairs_end = 8 + 2 * tonumber(ARGV[8])
+if #ARGV > pairs_end then
+    for place = 4, 6 do
+        redis.call("PFADD", KEYS[place], unpack(ARGV, pairs_end + 1))
+    end
+end
+redis.call("HINCRBY", KEYS[2], ARGV[5], ARGV[7])
+redis.call("HINCRBY", KEYS[3], ARGV[6], ARGV[7])
+for place = 9, pairs_end, 2 do
+    redis.call("ZINCRBY", KEYS[7], ARGV[place + 1], ARGV[place])
+end
+for place = 2, 7 do
+    redis.call("PEXPIRE", KEYS[place], (place == 2 or place == 4) and ARGV[4] or kept)
+end
+if number > 0 then
+    redis.call("SET", KEYS[1], ARGV[1], "PX", ARGV[2])
+end
+return 1

@@ -1,0 +1,67 @@
+"""Job queues: reliable, delayed, by priority; tasks on top of them, and workers that run those."""
+
+from typing import TYPE_CHECKING
+
+from redis_kit.core.lazy import lazily
+
+if TYPE_CHECKING:
+    from redis_kit.queues.job import Counts, DeadJob, Job, LeaseLost
+    from redis_kit.queues.overview import (
+        Report,
+        Worker,
+        acounts_of,
+        aknown_queues,
+        areports_of,
+        aworkers,
+        counts_of,
+        known_queues,
+        reports_of,
+        workers,
+    )
+    from redis_kit.queues.queue import Queue
+    from redis_kit.queues.registry import UnknownTask
+    from redis_kit.queues.serializers import CorruptMessage, NotSerializable, PayloadTooLarge
+    from redis_kit.queues.tasks import BadArguments, Handle, InvalidTask, Task, TaskTimeout, task
+
+__all__ = [
+    "BadArguments",
+    "CorruptMessage",
+    "Counts",
+    "DeadJob",
+    "Handle",
+    "InvalidTask",
+    "Job",
+    "LeaseLost",
+    "NotSerializable",
+    "PayloadTooLarge",
+    "Queue",
+    "Report",
+    "Task",
+    "TaskTimeout",
+    "UnknownTask",
+    "Worker",
+    "acounts_of",
+    "aknown_queues",
+    "areports_of",
+    "aworkers",
+    "counts_of",
+    "known_queues",
+    "reports_of",
+    "task",
+    "workers",
+]
+
+__getattr__ = lazily(
+    __name__,
+    {
+        "job": ("Counts", "DeadJob", "Job", "LeaseLost"),
+        "overview": (
+            *("Report", "Worker", "counts_of", "known_queues", "reports_of", "workers"),
+            *("acounts_of", "aknown_queues", "areports_of", "aworkers"),
+        ),
+        "queue": ("Queue",),
+        "registry": ("UnknownTask",),
+        "serializers": ("CorruptMessage", "NotSerializable", "PayloadTooLarge"),
+        "tasks": ("BadArguments", "Handle", "InvalidTask", "Task", "TaskTimeout", "task"),
+    },
+)

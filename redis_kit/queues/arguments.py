@@ -1,0 +1,68 @@
+"""Arguments of queues and tasks, checked before anything is sent."""
+
+import math
+import re
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.utils.timezone import is_naive, make_aware
+
+from redis_kit.core.errors import InvalidValue
+
+Delay = float | timedelta
+LONGEST_DELAY = 10 * 365 * 86_400  # seconds
+PRIORITY = (-100, 100)
+LIMIT = (1, 1000)
+_ID = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+
+
+def milliseconds(delay: Any) -> int:
+    """Return a delay in seconds, or a timedelta, as whole milliseconds, rounded up. Raises InvalidValue."""
+    number = delay.total_seconds() if isinstance(delay, timedelta) else delay
+    is_number = isinstance(number, (int, float)) and not isinstance(number, bool)
+    if not is_number or not 0 <= number <= LONGEST_DELAY:
+        raise InvalidValue(f"delay must be 0 to {LONGEST_DELAY:,} seconds or a timedelta, not {shown(delay)}.")
+    return math.ceil(number * 1000)
+
+
+def moment(when: datetime) -> int:
+    """Return a time as milliseconds since 1970, rounded up; one in the past means now. Raises InvalidValue."""
+    if is_naive(when):
+        if settings.USE_TZ:
+            raise InvalidValue(f"run_after is {when!r}, without a time zone; with USE_TZ it must have one.")
+        when = make_aware(when)
+    latest = datetime.now(when.tzinfo) + timedelta(seconds=LONGEST_DELAY)
+    if when > latest:
+        raise InvalidValue(f"run_after is {when!r}; it must be within 10 years.")
+    return max(1, math.ceil(when.timestamp() * 1000))
+
+
+def seconds(name: str, value: Any, allowed: tuple[float, float]) -> float:
+    """Return a number of seconds. Raises InvalidValue naming the range."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not allowed[0] <= value <= allowed[1]:
+        raise InvalidValue(f"{name} must be {allowed[0]:g} to {allowed[1]:,.0f} seconds, not {shown(value)}.")
+    return float(value)
+
+
+def whole(name: str, value: Any, allowed: tuple[int, int]) -> int:
+    """Return a whole number. Raises InvalidValue naming the range."""
+    if isinstance(value, bool) or not isinstance(value, int) or not allowed[0] <= value <= allowed[1]:
+        raise InvalidValue(f"{name} must be a whole number from {allowed[0]} to {allowed[1]}, not {shown(value)}.")
+    return value
+
+
+def identifier(name: str, value: Any) -> str:
+    """Return the id of a job or worker. Raises InvalidValue naming the characters that it may have."""
+    if not isinstance(value, str) or not _ID.fullmatch(value):
+        raise InvalidValue(f"{name} must be 1 to 128 of the characters A-Z a-z 0-9 _ . -, not {shown(value)}.")
+    return value
+
+
+def shown(value: Any) -> str:
+    """Return a value as a short text for a message, whatever it is."""
+    try:
+        text = ascii(value)
+    except Exception:  # a repr() of the caller, or a number of too many digits
+        return f"a value of type {type(value).__name__}"
+    return text if len(text) <= 80 else f"{text[:77]}..."

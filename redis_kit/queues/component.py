@@ -1,0 +1,66 @@
+"""The component of the job queues: its options and panels."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from redis_kit.core.component import Component
+from redis_kit.core.conf import Problem, Section
+from redis_kit.core.errors import InvalidName
+from redis_kit.core.keys import encode
+
+
+@dataclass(frozen=True)
+class QueueSettings(Section):
+    """The options of ``REDIS_KIT["QUEUES"]``."""
+
+    name = "QUEUES"
+    ranges = {
+        "BEAT": (0.05, 60),
+        "DEAD_AFTER": (0.2, 3600),
+        "MAX_ATTEMPTS": (1, 1000),
+        "MAX_CRASHES": (1, 100),
+        "DEAD_LIMIT": (1, 1_000_000),
+    }
+
+    #: Queues that the dashboard shows from the start, and that a worker without ``--queue-name`` works on first. Others
+    #: appear on the dashboard when they are used; such a worker works on those that tasks name.
+    NAMES: list[str] | tuple[str, ...] = ("default",)
+    #: Seconds between two beats of a worker.
+    BEAT: float = 2.0
+    #: Seconds of silence after which a worker counts as dead, and its jobs are given to others.
+    DEAD_AFTER: float = 10.0
+    #: Failed attempts after which a job is dead, where its task says nothing else.
+    MAX_ATTEMPTS: int = 3
+    #: Workers that may die with a job in hand before it counts as the reason.
+    MAX_CRASHES: int = 3
+    #: Dead jobs kept per queue; beyond that the oldest are dropped, and any after 30 days.
+    DEAD_LIMIT: int = 10_000
+    #: How arguments are stored. Only JSON: anything that can hold code would let whoever writes to Redis run it.
+    SERIALIZER: str = "json"
+    #: What a call does while Redis is away.
+    ON_FAILURE: Literal["raise"] = "raise"
+
+    def problems(self) -> Iterator[Problem]:
+        """Yield the rules for the beat, the serializer and the names."""
+        if self.BEAT >= self.DEAD_AFTER / 2:
+            yield Problem(
+                "E007",
+                f"REDIS_KIT['QUEUES']['BEAT'] is {self.BEAT:g} s; it must be less than half of DEAD_AFTER "
+                f"({self.DEAD_AFTER:g} s), or one late beat costs a living worker its jobs.",
+                "Make DEAD_AFTER five times BEAT.",
+            )
+        if self.SERIALIZER != "json":
+            yield Problem("E010", f"REDIS_KIT['QUEUES']['SERIALIZER'] is {self.SERIALIZER!r}; only 'json' is allowed.")
+        for queue in self.NAMES:
+            try:
+                encode(queue)
+            except InvalidName as error:
+                yield Problem("E006", f"REDIS_KIT['QUEUES']['NAMES'] holds a name that can't be used. {error}")
+
+
+class Queues(Component):
+    """Job queues and their workers."""
+
+    settings = QueueSettings
+    panels = ("redis_kit.queues.panel.QueuesPanel", "redis_kit.queues.panel.WorkersPanel")

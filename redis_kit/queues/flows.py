@@ -1,0 +1,124 @@
+"""What a queue does, as flows: arguments checked, one script called, its answer in words."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from redis_kit.core import conf
+from redis_kit.core.errors import RedisFailure
+from redis_kit.core.flow import Flow
+from redis_kit.core.primitive import Primitive
+from redis_kit.queues import arguments, claiming, identity, moves, names, serializers
+from redis_kit.queues.arguments import Delay
+from redis_kit.queues.component import QueueSettings
+from redis_kit.queues.job import Counts, DeadJob, Job, LeaseLost, State, died
+
+CHUNK = 500  # jobs in one call
+CHUNK_BYTES = 1024 * 1024
+GIVE_BACK = 100  # jobs in one call
+_STATES: dict[int, State] = {1: "ready", 2: "scheduled", 3: "dead"}
+
+
+def job(payload: Any, id: str | None = None) -> tuple[str, bytes]:
+    """Return the id and body of a new job."""
+    return identity.new_job() if id is None else arguments.identifier("id", id), serializers.dumps(payload)
+
+
+def chunks(payloads: Iterable[Any]) -> Iterator[list[tuple[str, bytes]]]:
+    """Yield new jobs in groups that a server takes in quickly."""
+    chunk: list[tuple[str, bytes]] = []
+    size = 0
+    for place, payload in enumerate(payloads):
+        chunk.append((identity.new_job(), serializers.dumps(payload, f"payloads[{place}]")))
+        size += len(chunk[-1][1])
+        if len(chunk) == CHUNK or size >= CHUNK_BYTES:
+            yield chunk
+            chunk, size = [], 0
+    if chunk:
+        yield chunk
+
+
+def put(
+    queue: Primitive, jobs: list[tuple[str, bytes]], *, delay: Delay = 0, due: int = 0, priority: int = 0
+) -> Flow[list[str]]:
+    """Add jobs, due after a delay or at a time in ms; return their ids, or none where the id was in use."""
+    arguments.whole("priority", priority, arguments.PRIORITY)
+    wait, base = arguments.milliseconds(delay), queue.key("")
+    added = yield moves.put(base, jobs, delay=wait, due=due, priority=priority)
+    if (queue.using, base) not in names.noted and len(names.noted) < names.MOST:
+        yield from note(queue)
+    return [id for id, _ in jobs] if added else []
+
+
+def note(queue: Primitive) -> Flow[None]:
+    """Note that the queue exists; the next one does so where this failed."""
+    try:
+        yield names.note(queue.name)
+    except RedisFailure:
+        return
+    names.noted.add((queue.using, queue.key("")))
+
+
+def claim(queue: Primitive, limit: int, worker: str | None, about: str = "") -> Flow[claiming.Claimed]:
+    """Take jobs."""
+    arguments.whole("limit", limit, arguments.LIMIT)
+    return (yield from claiming.claim(queue.key(""), _worker(worker), limit, about))
+
+
+def ack(queue: Primitive, job: Job) -> Flow[None]:
+    """End a job that is done."""
+    if not (yield moves.ack(queue.key(""), job)):
+        raise _lost(queue, job)
+
+
+def nack(queue: Primitive, job: Job, delay: Delay, error: str, max_attempts: int | None) -> Flow[State]:
+    """End a failed attempt."""
+    most = conf.section(QueueSettings).MAX_ATTEMPTS if max_attempts is None else max_attempts
+    arguments.whole("max_attempts", most, arguments.LIMIT)
+    wait = arguments.milliseconds(delay)
+    answer = yield moves.nack(queue.key(""), job, delay=wait, attempts=most, reason=error)
+    if not answer:
+        raise _lost(queue, job)
+    return _STATES[answer]
+
+
+def beat(queue: Primitive, worker: str | None, about: str = "") -> Flow[claiming.Beaten]:
+    """Keep a worker alive, and give back what dead ones held."""
+    return claiming.beaten((yield moves.beat(queue.key(""), _worker(worker), about)))
+
+
+def leave(queue: Primitive, worker: str | None) -> Flow[int]:
+    """Give back all that a worker holds."""
+    total = 0
+    while True:
+        count: int = yield moves.LEAVE(queue.key(""), _worker(worker), GIVE_BACK)
+        total += count
+        if count < GIVE_BACK:
+            return total
+
+
+def counts(queue: Primitive) -> Flow[Counts]:
+    """Count jobs by state."""
+    return Counts(*(yield moves.COUNT(queue.key(""))))
+
+
+def dead(queue: Primitive, limit: int) -> Flow[list[DeadJob]]:
+    """List dead jobs."""
+    arguments.whole("limit", limit, arguments.LIMIT)
+    return died((yield moves.LIST_DEAD(queue.key(""), limit)))
+
+
+def requeue_dead(queue: Primitive, limit: int) -> Flow[int]:
+    """Make dead jobs ready."""
+    arguments.whole("limit", limit, arguments.LIMIT)
+    moved: int = yield moves.REQUEUE(queue.key(""), limit)
+    return moved
+
+
+def _worker(worker: str | None) -> str:
+    return identity.this_process() if worker is None else arguments.identifier("worker", worker)
+
+
+def _lost(queue: Primitive, job: Job) -> LeaseLost:
+    return LeaseLost(
+        f"The claim on job {job.id!a} of queue {queue.name!a} is over; another worker has the job or did it."
+    )

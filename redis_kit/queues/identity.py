@@ -1,0 +1,41 @@
+"""Who works: a random id, so that two processes never take each other for the same, whatever their host and number."""
+
+import json
+import os
+import socket
+from functools import lru_cache
+from secrets import token_urlsafe
+
+
+def new_job() -> str:
+    """Return the id of a new job: 14 random characters, 84 bits. One character more would cost Redis 32 bytes a job."""
+    return token_urlsafe(11)[:14]
+
+
+def new_worker() -> str:
+    """Return the id of a new worker: 22 random characters, 128 bits."""
+    return token_urlsafe(16)
+
+
+def this_process() -> str:
+    """Return the id under which this process claims jobs where it names no worker; a forked child has its own."""
+    return _of(os.getpid())
+
+
+def information(**more: object) -> str:
+    """Return what a worker says of itself, as JSON."""
+    return _information(os.getpid()) if not more else json.dumps({**_own(), **more})
+
+
+@lru_cache(maxsize=1)
+def _of(pid: int) -> str:
+    return new_worker()
+
+
+@lru_cache(maxsize=1)
+def _information(pid: int) -> str:
+    return json.dumps(_own())
+
+
+def _own() -> dict[str, object]:
+    return {"host": socket.gethostname(), "pid": os.getpid()}

@@ -1,0 +1,113 @@
+"""What a queue hands out: jobs, and numbers about them."""
+
+import re
+from typing import Any, Literal, NamedTuple
+
+from redis_kit.core.errors import RedisKitError
+from redis_kit.queues import serializers
+
+State = Literal["scheduled", "ready", "running", "done", "dead"]
+_HEAD = re.compile(rb"(-?\d{1,3}) (\d{1,15}) (\d{1,15}) (\d{1,16})\n")
+
+
+class LeaseLost(RedisKitError):
+    """The claim on a job is gone: its worker was silent for too long, and another one has the job or has done it."""
+
+
+class Counts(NamedTuple):
+    """How many jobs of a queue are in each state."""
+
+    scheduled: int
+    ready: int
+    running: int
+    dead: int
+
+
+class Record(NamedTuple):
+    """What Redis holds of a job."""
+
+    priority: int
+    attempts: int
+    crashes: int
+    due: float
+    body: bytes
+
+
+class Job(NamedTuple):
+    """A claimed job. Whoever has it may end it with ``ack()`` or ``nack()``.
+
+    ``attempt`` counts from 1, with the present claim; ``crashes`` says how many workers died with it; ``due`` is when
+    it was to start, in seconds since 1970 on the server's clock.
+    """
+
+    id: str
+    body: bytes
+    token: str
+    attempt: int = 1
+    crashes: int = 0
+    priority: int = 0
+    due: float = 0.0
+
+    @property
+    def payload(self) -> Any:
+        """Return what was put. Raises CorruptMessage where that can't be read."""
+        return serializers.loads(self.body)
+
+
+class DeadJob(NamedTuple):
+    """A job that will not run again by itself. ``died`` is in seconds since 1970 on the server's clock."""
+
+    id: str
+    body: bytes
+    reason: str
+    died: float
+    attempts: int
+    crashes: int
+
+    @property
+    def payload(self) -> Any:
+        """Return what was put. Raises CorruptMessage where that can't be read."""
+        return serializers.loads(self.body)
+
+
+def read(record: bytes) -> Record:
+    """Return the parts of a stored record; one with a broken head is all body."""
+    if not (head := _HEAD.match(record)):
+        return Record(0, 0, 0, 0.0, record)
+    priority, attempts, crashes, due = map(int, head.groups())
+    return Record(priority, attempts, crashes, due / 1000, record[head.end() :])
+
+
+def claimed(reply: list[Any]) -> list[Job]:
+    """Return the jobs of a reply that holds id, token and record of each."""
+    jobs = []
+    for at in range(0, len(reply), 3):
+        found = read(reply[at + 2])
+        jobs.append(
+            Job(
+                _text(reply[at]),
+                found.body,
+                _text(reply[at + 1]),
+                found.attempts,
+                found.crashes,
+                found.priority,
+                found.due,
+            )
+        )
+    return jobs
+
+
+def died(reply: list[Any]) -> list[DeadJob]:
+    """Return the jobs of a reply that holds id, time, reason and record of each."""
+    jobs = []
+    for at in range(0, len(reply), 4):
+        id, when, reason, record = reply[at : at + 4]
+        found = read(record)
+        shown = reason.decode("utf-8", "backslashreplace")
+        jobs.append(DeadJob(_text(id), found.body, shown, float(when) / 1000, found.attempts, found.crashes))
+    return jobs
+
+
+def _text(id: bytes) -> str:
+    # Bytes that the kit never writes come back as they were, so that even such a job can be ended.
+    return id.decode("utf-8", "surrogateescape")

@@ -1,0 +1,40 @@
+"""What a task's job holds: the name of the task and its arguments. Version 1."""
+
+from typing import Any, NamedTuple
+
+from redis_kit.queues import serializers
+from redis_kit.queues.serializers import CorruptMessage
+
+
+class Message(NamedTuple):
+    """One call of a task."""
+
+    task: str
+    args: list[Any]
+    kwargs: dict[str, Any]
+
+
+def dumps(task: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bytes:
+    """Return a call as JSON. Raises NotSerializable naming the place, such as ``args[1]['x']``, and PayloadTooLarge."""
+    call: dict[str, Any] = {"task": task}
+    if args:
+        call["args"] = serializers.plain(args, "args")
+    if kwargs:
+        call["kwargs"] = serializers.plain(kwargs, "kwargs")
+    return serializers.encoded(call, "The call")
+
+
+def loads(body: bytes) -> Message:
+    """Return the call that a job holds; fields that it does not know are ignored. Raises CorruptMessage."""
+    found = serializers.loads(body)
+    if not isinstance(found, dict):
+        raise CorruptMessage(f"not a task's message: {type(found).__name__} in place of an object")
+    if found.get("v", 1) != 1:
+        raise CorruptMessage(f"a message of version {found['v']!a}, from a newer release than this worker's")
+    fields = {"task": found.get("task"), "args": found.get("args", []), "kwargs": found.get("kwargs", {})}
+    for name, kind in (("task", str), ("args", list), ("kwargs", dict)):
+        if not isinstance(fields[name], kind):
+            raise CorruptMessage(
+                f"not a task's message: {name!r} is {type(fields[name]).__name__}, not {kind.__name__}"
+            )
+    return Message(**fields)

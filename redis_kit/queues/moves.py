@@ -1,0 +1,67 @@
+"""The scripts that move a job from state to state: each an atomic step on the server's clock."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from redis_kit.core import conf, scripts
+from redis_kit.core.scripts import ScriptCall
+from redis_kit.queues import identity
+from redis_kit.queues.component import QueueSettings
+from redis_kit.queues.job import Job
+
+REASON = 1000  # characters
+_KEY = re.compile(r"^-- KEYS\[\d+\]\s+(\w+)", re.MULTILINE)
+
+
+class Move:
+    """A script over the keys of one queue. Which ones, and in which order, its header says."""
+
+    def __init__(self, name: str) -> None:
+        self._script = scripts.load(__package__, name)
+        self._parts = _KEY.findall(self._script.source)
+
+    def __call__(self, base: str, *args: Any) -> ScriptCall:
+        """Return the step for the queue whose keys begin with ``base``."""
+        return self._script([base + part for part in self._parts], args)
+
+
+PUT, CLAIM, ACK, NACK, BEAT, LEAVE = map(Move, ("put", "claim", "ack", "nack", "beat", "leave"))
+COUNT, REPORT, LIST_DEAD, LIST_WORKERS = map(Move, ("count", "report", "list_dead", "list_workers"))
+REQUEUE = Move("requeue")
+
+
+def lease() -> int:
+    """Return for how long a worker may be silent, in ms."""
+    return int(conf.section(QueueSettings).DEAD_AFTER * 1000)
+
+
+def put(base: str, jobs: Sequence[tuple[str, bytes]], *, delay: int, due: int, priority: int) -> ScriptCall:
+    """Return the step that adds jobs, given as id and body. Times are in ms."""
+    return PUT(base, delay, due, priority, *(part for job in jobs for part in job))
+
+
+def claim(base: str, worker: str, token: str, limit: int, about: str = "") -> ScriptCall:
+    """Return the step that takes jobs."""
+    return CLAIM(base, worker, token, limit, lease(), about or identity.information())
+
+
+def ack(base: str, job: Job) -> ScriptCall:
+    """Return the step that ends a job that is done."""
+    return ACK(base, *_claimed(job), lease())
+
+
+def nack(base: str, job: Job, *, delay: int, attempts: int, reason: str) -> ScriptCall:
+    """Return the step that ends a failed attempt. The delay is in ms."""
+    text = reason[:REASON].encode("utf-8", "backslashreplace")
+    return NACK(base, *_claimed(job), lease(), delay, attempts, text, conf.section(QueueSettings).DEAD_LIMIT)
+
+
+def beat(base: str, worker: str, about: str = "") -> ScriptCall:
+    """Return the step that keeps a worker alive and gives back the jobs of dead ones."""
+    options = conf.section(QueueSettings)
+    return BEAT(base, worker, lease(), about or identity.information(), options.MAX_CRASHES, options.DEAD_LIMIT)
+
+
+def _claimed(job: Job) -> tuple[bytes, bytes]:
+    return job.token.encode("utf-8", "surrogateescape"), job.id.encode("utf-8", "surrogateescape")

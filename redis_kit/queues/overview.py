@@ -1,0 +1,157 @@
+"""Many queues at a look, and the workers behind them: all of it in one round trip, on a Cluster one per node."""
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from redis_kit.core import conf
+from redis_kit.core.errors import InvalidName
+from redis_kit.core.flow import Flow
+from redis_kit.core.keys import encode
+from redis_kit.core.primitive import Primitive
+from redis_kit.core.steps import Batch, Call
+from redis_kit.queues import arguments, moves, names
+from redis_kit.queues.component import QueueSettings
+from redis_kit.queues.job import Counts
+from redis_kit.queues.queue import Queue
+
+MINUTES = (1, 4320)
+MOST_WORKERS = 100
+
+
+class Report(NamedTuple):
+    """How a queue is doing.
+
+    ``wait`` is for how many seconds the next job has been ready, None without one. ``done`` and ``failed`` are numbers
+    of jobs and of attempts in each minute up to ``minute``, the present one, counted since 1970.
+    """
+
+    counts: Counts
+    wait: float | None
+    minute: int
+    done: list[int]
+    failed: list[int]
+
+
+class Worker(NamedTuple):
+    """Who works on which queues, the ids of the jobs in its hands, and for how many seconds it has been silent."""
+
+    id: str
+    host: str
+    pid: int
+    queues: tuple[str, ...]
+    jobs: tuple[str, ...]
+    silent: float
+
+
+class _Overview(Primitive):
+    component, settings = "queues", QueueSettings
+
+    def tag(self) -> str:
+        return "queues"
+
+
+def known_queues(*, using: str = "default") -> list[str]:
+    """Return the names of all queues: those in ``NAMES``, then those that were used. One round trip."""
+    return _over(using)._run(_names())
+
+
+async def aknown_queues(*, using: str = "default") -> list[str]:
+    """See known_queues()."""
+    return await _over(using)._arun(_names())
+
+
+def counts_of(queues: Iterable[str], *, using: str = "default") -> dict[str, Counts]:
+    """Return how many jobs are in each state, for each queue at one moment. One round trip."""
+    return _over(using)._run(_counts(list(queues), using))
+
+
+async def acounts_of(queues: Iterable[str], *, using: str = "default") -> dict[str, Counts]:
+    """See counts_of()."""
+    return await _over(using)._arun(_counts(list(queues), using))
+
+
+def reports_of(queues: Iterable[str], *, minutes: int = 30, using: str = "default") -> dict[str, Report]:
+    """Return how queues are doing, with their numbers of the last minutes, at most 4320. One round trip."""
+    return _over(using)._run(_reports(list(queues), minutes, using))
+
+
+async def areports_of(queues: Iterable[str], *, minutes: int = 30, using: str = "default") -> dict[str, Report]:
+    """See reports_of()."""
+    return await _over(using)._arun(_reports(list(queues), minutes, using))
+
+
+def workers(queues: Iterable[str] | None = None, *, using: str = "default") -> list[Worker]:
+    """Return who works on these queues, by default on all: at most 100 of each. One round trip, two for all."""
+    return _over(using)._run(_workers(queues, using))
+
+
+async def aworkers(queues: Iterable[str] | None = None, *, using: str = "default") -> list[Worker]:
+    """See workers()."""
+    return await _over(using)._arun(_workers(queues, using))
+
+
+def _over(using: str) -> _Overview:
+    return _Overview("all", using=using)
+
+
+def _bases(queues: Sequence[str], using: str) -> list[str]:
+    return [Queue(name, using=using).key("") for name in queues]
+
+
+def _names() -> Flow[list[str]]:
+    found = yield Call("SMEMBERS", names.key())
+    used = sorted(name.decode("utf-8", "replace") for name in found)
+    return [*dict.fromkeys([*conf.section(QueueSettings).NAMES, *filter(_is_name, used)])]
+
+
+def _is_name(name: str) -> bool:
+    try:
+        encode(name)
+    except InvalidName:
+        return False
+    return True
+
+
+def _counts(queues: list[str], using: str) -> Flow[dict[str, Counts]]:
+    replies = yield Batch([moves.COUNT(base) for base in _bases(queues, using)])
+    return {name: Counts(*reply) for name, reply in zip(queues, replies, strict=True)}
+
+
+def _reports(queues: list[str], minutes: int, using: str) -> Flow[dict[str, Report]]:
+    arguments.whole("minutes", minutes, MINUTES)
+    replies = yield Batch([moves.REPORT(base, minutes) for base in _bases(queues, using)])
+    return {name: _report(reply) for name, reply in zip(queues, replies, strict=True)}
+
+
+def _report(reply: list[int]) -> Report:
+    wait = None if reply[4] < 0 else reply[4] / 1000
+    return Report(Counts(*reply[:4]), wait, reply[5], reply[6::2], reply[7::2])
+
+
+def _workers(queues: Iterable[str] | None, using: str) -> Flow[list[Worker]]:
+    looked_at = (yield from _names()) if queues is None else list(queues)
+    replies = yield Batch([moves.LIST_WORKERS(base, MOST_WORKERS) for base in _bases(looked_at, using)])
+    found: dict[str, Worker] = {}
+    for name, reply in zip(looked_at, replies, strict=True):
+        for at in range(0, len(reply), 4):
+            one = _worker(name, *reply[at : at + 4])
+            found[one.id] = _merged(found[one.id], one) if one.id in found else one
+    return sorted(found.values())
+
+
+def _worker(queue: str, id: bytes, left: int, information: bytes, members: list[bytes]) -> Worker:
+    try:
+        about = json.loads(information.partition(b" ")[2])
+        host, pid = str(about["host"]), int(about["pid"])
+    except (ValueError, KeyError, TypeError):
+        host, pid = "?", 0
+    jobs = tuple(member.split(b"/", 3)[-1].decode("utf-8", "replace") for member in members)
+    silent = max(0.0, (moves.lease() - left) / 1000)
+    return Worker(id.decode("utf-8", "replace"), host, pid, (queue,), jobs, silent)
+
+
+def _merged(one: Worker, other: Worker) -> Worker:
+    return one._replace(
+        queues=one.queues + other.queues, jobs=one.jobs + other.jobs, silent=min(one.silent, other.silent)
+    )

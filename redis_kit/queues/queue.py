@@ -1,0 +1,146 @@
+"""The reliable queue: nothing is taken out before it is done, and whoever dies with a job gives it back."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from redis_kit.core.primitive import Primitive
+from redis_kit.queues import flows, signals
+from redis_kit.queues.arguments import Delay
+from redis_kit.queues.component import QueueSettings
+from redis_kit.queues.job import Counts, DeadJob, Job, State
+
+
+class Queue(Primitive):
+    """Jobs in order of priority, first in first out within one, delivered at least once.
+
+    A claimed job belongs to a worker: this process, unless ``worker=`` says otherwise. It stays so while the worker
+    shows signs of life (claims, acks, beats); after ``DEAD_AFTER`` seconds without one it is given to others. After
+    chapter 6.4 of "Redis in Action" (Carlson, 2013), with claims in place of pops.
+    """
+
+    component, settings = "queues", QueueSettings
+
+    def put(self, payload: Any, *, delay: Delay = 0, priority: int = 0, id: str | None = None) -> str:
+        """Add a job and return its id. It starts no sooner than after ``delay`` seconds on the server's clock.
+
+        The payload is JSON of at most 256 KiB, with datetime, date, Decimal, UUID and bytes beside JSON's types. The
+        priority is -100 to 100, higher first. An ``id`` of your own (1 to 128 of ``A-Z a-z 0-9 _ . -``) makes a repeat
+        safe: a job that is in the queue under that id is left as it is.
+
+        Raises NotSerializable, PayloadTooLarge, InvalidValue. One round trip, and another for a process's first job.
+        """
+        job = flows.job(payload, id)
+        self._announce(self._run(flows.put(self, [job], delay=delay, priority=priority)))
+        return job[0]
+
+    async def aput(self, payload: Any, *, delay: Delay = 0, priority: int = 0, id: str | None = None) -> str:
+        """See put()."""
+        job = flows.job(payload, id)
+        await self._aannounce(await self._arun(flows.put(self, [job], delay=delay, priority=priority)))
+        return job[0]
+
+    def put_many(self, payloads: Iterable[Any], *, delay: Delay = 0, priority: int = 0) -> list[str]:
+        """Add a job for each payload, in their order, and return the ids. One round trip for 500 jobs or 1 MiB.
+
+        Payloads are taken as they are sent; an error leaves those sent before in the queue.
+        """
+        ids = []
+        for jobs in flows.chunks(payloads):
+            ids += self._announce(self._run(flows.put(self, jobs, delay=delay, priority=priority)))
+        return ids
+
+    async def aput_many(self, payloads: Iterable[Any], *, delay: Delay = 0, priority: int = 0) -> list[str]:
+        """See put_many()."""
+        ids = []
+        for jobs in flows.chunks(payloads):
+            ids += await self._aannounce(await self._arun(flows.put(self, jobs, delay=delay, priority=priority)))
+        return ids
+
+    def claim(self, limit: int = 1, *, worker: str | None = None) -> list[Job]:
+        """Take up to ``limit`` (1 to 1000) ready jobs, those that are due now among them. One round trip; no waiting.
+
+        A claim whose answer got lost is repeated by the worker's next one, which returns the same jobs.
+        """
+        return self._run(flows.claim(self, limit, worker)).jobs
+
+    async def aclaim(self, limit: int = 1, *, worker: str | None = None) -> list[Job]:
+        """See claim()."""
+        return (await self._arun(flows.claim(self, limit, worker))).jobs
+
+    def ack(self, job: Job) -> None:
+        """End a job that is done. One round trip; a repeat is safe.
+
+        Raises LeaseLost when the job had been given to another worker.
+        """
+        self._run(flows.ack(self, job))
+
+    async def aack(self, job: Job) -> None:
+        """See ack()."""
+        await self._arun(flows.ack(self, job))
+
+    def nack(self, job: Job, *, delay: Delay = 0, error: str = "", max_attempts: int | None = None) -> State:
+        """End a failed attempt and say what the job is now: ready, scheduled (with a delay), or dead.
+
+        Dead is after ``max_attempts``, by default the option ``MAX_ATTEMPTS``; ``error`` then is its reason. One round
+        trip; a repeat is safe. Raises LeaseLost when the job had been given to another worker.
+        """
+        return self._run(flows.nack(self, job, delay, error, max_attempts))
+
+    async def anack(self, job: Job, *, delay: Delay = 0, error: str = "", max_attempts: int | None = None) -> State:
+        """See nack()."""
+        return await self._arun(flows.nack(self, job, delay, error, max_attempts))
+
+    def beat(self, *, worker: str | None = None) -> int:
+        """Say that the worker is alive, and return how many jobs of dead ones were given back (at most 100).
+
+        Needed where a job takes longer than ``DEAD_AFTER``; ``rk_worker`` does it by itself. One round trip.
+        """
+        return self._run(flows.beat(self, worker)).given_back
+
+    async def abeat(self, *, worker: str | None = None) -> int:
+        """See beat()."""
+        return (await self._arun(flows.beat(self, worker))).given_back
+
+    def leave(self, *, worker: str | None = None) -> int:
+        """Give back all jobs of the worker and forget it; return how many they were. One round trip for 100."""
+        return self._run(flows.leave(self, worker))
+
+    async def aleave(self, *, worker: str | None = None) -> int:
+        """See leave()."""
+        return await self._arun(flows.leave(self, worker))
+
+    def counts(self) -> Counts:
+        """Return how many jobs are in each state, at one moment. One round trip."""
+        return self._run(flows.counts(self))
+
+    async def acounts(self) -> Counts:
+        """See counts()."""
+        return await self._arun(flows.counts(self))
+
+    def dead(self, limit: int = 100) -> list[DeadJob]:
+        """Return dead jobs, at most 1000, the latest first. One round trip."""
+        return self._run(flows.dead(self, limit))
+
+    async def adead(self, limit: int = 100) -> list[DeadJob]:
+        """See dead()."""
+        return await self._arun(flows.dead(self, limit))
+
+    def requeue_dead(self, limit: int = 1000) -> int:
+        """Make dead jobs ready as if they were new, at most 1000, the oldest first; return how many. One round trip."""
+        return self._run(flows.requeue_dead(self, limit))
+
+    async def arequeue_dead(self, limit: int = 1000) -> int:
+        """See requeue_dead()."""
+        return await self._arun(flows.requeue_dead(self, limit))
+
+    def _announce(self, ids: list[str]) -> list[str]:
+        if signals.job_enqueued.receivers:
+            for id in ids:
+                signals.job_enqueued.send_robust(Queue, queue=self.name, id=id)
+        return ids
+
+    async def _aannounce(self, ids: list[str]) -> list[str]:
+        if signals.job_enqueued.receivers:
+            for id in ids:
+                await signals.job_enqueued.asend_robust(Queue, queue=self.name, id=id)
+        return ids

@@ -1,0 +1,18 @@
+-- Renews the worker's lease, and says when another one's ends. A worker that is new, or was silent for too long, counts
+-- as alive from now on only.
+local ends = tonumber(redis.call("ZSCORE", workers, worker) or 0)
+local function renew(share)
+    if ends < now or ends % 1 > 0 then
+        redis.call("HSET", info, worker, string.format("%.0f ", now) .. information)
+    end
+    if ends - now <= lease * share or ends % 1 > 0 then
+        redis.call("ZADD", workers, string.format("%.0f", now + lease), worker)
+    end
+end
+
+-- In ms; -1 when there is no other.
+local function next_lease()
+    local first = redis.call("ZRANGE", workers, 0, 1, "WITHSCORES")
+    local at = first[1] == worker and 4 or 2
+    return first[at] and math.max(0, first[at] - now) or -1
+end

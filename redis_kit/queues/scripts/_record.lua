@@ -1,0 +1,34 @@
+-- A record is "<priority> <attempts> <crashes> <due>\n<payload>". One with another head is all payload, and numbers
+-- that make no sense are cut to size: a worker then reads it and says what is wrong.
+
+local function read(record)
+    local priority, attempts, crashes, due, start = string.match(record, "^(%-?%d+) (%d+) (%d+) (%d+)\n()")
+    if not start then
+        return 0, 0, 0, 0, record
+    end
+    priority = math.max(-100, math.min(100, tonumber(priority)))
+    return priority, math.min(1e6, attempts), math.min(1e6, crashes), math.min(2 ^ 53, due), string.sub(record, start)
+end
+
+local function write(id, priority, attempts, crashes, due, payload)
+    local record = string.format("%.0f %.0f %.0f %.0f\n", priority, attempts, crashes, due) .. payload
+    redis.call("HSET", jobs, id, record)
+    return record
+end
+
+-- Counts an attempt. The usual head is not taken apart, as claims are to be quick.
+local function attempted(id, record)
+    local before, attempts, after = string.match(record, "^(%-?%d%d?%d? )(%d%d?)( %d+ %d+\n.*)$")
+    if not before then
+        local priority, counted, crashes, due, payload = read(record)
+        return write(id, priority, counted + 1, crashes, due, payload)
+    end
+    record = before .. attempts + 1 .. after
+    redis.call("HSET", jobs, id, record)
+    return record
+end
+
+-- Lower is earlier: first by priority, then by the order in which jobs got ready. Exact, as it stays below 2^53.
+local function place(priority, sequence)
+    return string.format("%.0f", -priority * 2 ^ 44 + sequence)
+end

@@ -1,0 +1,64 @@
+#!lua flags=allow-oom
+-- Keep a worker alive, and give back the jobs of workers that are not.
+--
+-- KEYS[1]   workers    zset: worker -> when its lease ends, ms on the server's clock
+-- KEYS[2]   info       hash: worker -> since when it is alive, ms, and what it says of itself
+-- KEYS[3]   running    zset of scores 0: worker/claim.number/place/id
+-- KEYS[4]   jobs       hash: id -> record
+-- KEYS[5]   ready      zset: id -> place
+-- KEYS[6]   scheduled  zset: id -> when it is due, ms
+-- KEYS[7]   signal     list: one element while a worker should look
+-- KEYS[8]   dead       zset: id -> when it died, ms
+-- KEYS[9]   reasons    hash: id -> why it died
+-- KEYS[10]  settled    hash: worker -> its last answers
+-- ARGV[1]   worker
+-- ARGV[2]   lease        ms
+-- ARGV[3]   information  what a new worker says of itself
+-- ARGV[4]   crashes      workers that may die with one job
+-- ARGV[5]   limit        how many dead jobs are kept
+-- returns   ms to the next job, ms to the end of another's lease (-1: never), jobs given back, then the ids of dead ones
+--
+-- After an outage all leases are over, though nobody died. So a worker that was not alive for a whole lease itself
+-- only gives notice: one more lease, marked by a half in its end, after which anyone may act.
+
+local workers, info, running, jobs, ready, scheduled, signal, dead, reasons, settled = unpack(KEYS)
+local worker, lease, information, most, dead_limit = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
+local clock = redis.call("TIME")
+local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+
+-- @include _record
+-- @include _alive
+-- @include _wake
+-- @include _bury
+-- @include _return
+for _, key in ipairs({running, ready, scheduled, dead}) do redis.call("ZCARD", key) end
+for _, key in ipairs({jobs, reasons, settled}) do redis.call("HLEN", key) end
+redis.call("LLEN", signal)
+
+if not redis.call("HGET", info, worker) then
+    ends = 0
+end
+renew(1)
+local since = tonumber(string.match(redis.call("HGET", info, worker), "^%d+")) or now
+local reply, left = {0, 0, 0}, 100
+local silent = redis.call("ZRANGEBYSCORE", workers, "-inf", string.format("(%.0f", now), "WITHSCORES", "LIMIT", 0, 10)
+for at = 1, #silent, 2 do
+    local other, noticed = silent[at], silent[at + 1] % 1 > 0
+    if now - since < lease and not noticed then
+        redis.call("ZADD", workers, string.format("%.0f.5", now + lease), other)
+    elseif left > 0 then
+        left = left - give_back(other, left, function(id, priority, attempts, crashes, due, payload)
+            write(id, priority, attempts, crashes + 1, due, payload)
+            if crashes + 1 < most then
+                reply[3] = reply[3] + 1
+                return true
+            end
+            bury(id, string.format("poison: %d workers died with it", crashes + 1))
+            table.insert(reply, id)
+        end)
+    end
+end
+local coming = redis.call("ZRANGE", scheduled, 0, 0, "WITHSCORES")[2]
+reply[1] = redis.call("ZCARD", ready) > 0 and 0 or coming and math.max(0, coming - now) or -1
+reply[2] = next_lease()
+return reply

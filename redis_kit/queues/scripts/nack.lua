@@ -1,0 +1,64 @@
+#!lua flags=allow-oom
+-- End a failed attempt: the job is ready again, scheduled, or dead when its attempts are used up.
+--
+-- KEYS[1]   running    zset of scores 0: worker/claim.number/place/id
+-- KEYS[2]   jobs       hash: id -> record
+-- KEYS[3]   settled    hash: worker -> its last answers
+-- KEYS[4]   workers    zset: worker -> when its lease ends, ms on the server's clock
+-- KEYS[5]   minutes    hash: minute -> minute, jobs done, attempts failed
+-- KEYS[6]   ready      zset: id -> place
+-- KEYS[7]   scheduled  zset: id -> when it is due, ms
+-- KEYS[8]   sequence   counter of jobs that got ready
+-- KEYS[9]   signal     list: one element while a worker should look
+-- KEYS[10]  dead       zset: id -> when it died, ms
+-- KEYS[11]  reasons    hash: id -> why it died
+-- ARGV[1]   token      of the claim
+-- ARGV[2]   id         of the job
+-- ARGV[3]   lease      ms
+-- ARGV[4]   delay      ms until the next attempt
+-- ARGV[5]   attempts   how many a job has
+-- ARGV[6]   reason     what went wrong
+-- ARGV[7]   limit      how many dead jobs are kept
+-- returns   1 ready, 2 scheduled, 3 dead, also when repeated; 0 when the claim had been lost
+
+local running, jobs, settled, workers, minutes, ready, scheduled, sequence, signal, dead, reasons = unpack(KEYS)
+local token, id, lease, delay, most = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+local reason, dead_limit = ARGV[6], tonumber(ARGV[7])
+local READY, SCHEDULED, DEAD, DONE = 1, 2, 3, 4
+local clock = redis.call("TIME")
+local now = clock[1] * 1000 + math.ceil(clock[2] / 1000)
+
+-- @include _record
+-- @include _settle
+-- @include _count
+-- @include _wake
+-- @include _bury
+local record = redis.call("HGET", jobs, id)
+local first = redis.call("ZRANGE", scheduled, 0, 0, "WITHSCORES")[2]
+for _, key in ipairs({running, ready, dead}) do redis.call("ZCARD", key) end
+redis.call("HLEN", reasons)
+redis.call("LLEN", signal)
+
+local last = redis.call("INCRBY", sequence, 1)
+if redis.call("ZREM", running, token .. "/" .. id) == 0 then
+    local answer = earlier()
+    return answer ~= DONE and answer or 0
+elseif not record then
+    return 0
+end
+count(0, 1)
+local priority, attempts, crashes, _, payload = read(record)
+if attempts >= most then
+    bury(id, reason)
+    return settle(DEAD)
+end
+write(id, priority, attempts, crashes, now + delay, payload)
+if delay == 0 then
+    redis.call("ZADD", ready, place(priority, last), id)
+else
+    redis.call("ZADD", scheduled, string.format("%.0f", now + delay), id)
+end
+if delay == 0 or not first or now + delay < tonumber(first) then
+    wake()
+end
+return settle(delay == 0 and READY or SCHEDULED)

@@ -1,0 +1,12 @@
+#!lua
+-- Note that a queue exists.
+--
+-- KEYS[1]  names  set of the names of queues
+-- ARGV[1]  name
+-- ARGV[2]  limit  how many names are kept
+-- returns  1 when it is noted, 0 when there are too many
+
+if redis.call("SCARD", KEYS[1]) < tonumber(ARGV[2]) then
+    redis.call("SADD", KEYS[1], ARGV[1])
+end
+return redis.call("SISMEMBER", KEYS[1], ARGV[1])

@@ -1,0 +1,33 @@
+#!lua flags=no-writes
+-- Report how a queue is doing: how much of what there is, how long it waits, what was done in each of the last minutes.
+--
+-- KEYS[1]  scheduled  zset: id -> when it is due, ms on the server's clock
+-- KEYS[2]  ready      zset: id -> place
+-- KEYS[3]  running    zset of scores 0: worker/claim.number/place/id
+-- KEYS[4]  dead       zset: id -> when it died, ms
+-- KEYS[5]  jobs       hash: id -> record
+-- KEYS[6]  minutes    hash: minute -> minute, jobs done, attempts failed
+-- ARGV[1]  minutes    how many, this one among them
+-- returns  how many are scheduled, ready, running, dead; ms that the next job has waited (-1: none); the present minute
+--          since 1970; jobs done and attempts failed in each minute, the earliest first
+
+local jobs, minutes = KEYS[5], KEYS[6]
+local clock = redis.call("TIME")
+local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+local minute = math.floor(now / 60000)
+
+-- @include _record
+local reply = {}
+for at = 1, 4 do
+    reply[at] = redis.call("ZCARD", KEYS[at])
+end
+local record = redis.call("HGET", jobs, redis.call("ZRANGE", KEYS[2], 0, 0)[1] or "")
+local _, _, _, due = read(record or "")
+reply[5], reply[6] = record and math.max(0, now - due) or -1, minute
+for one = minute - ARGV[1] + 1, minute do
+    local at, done, failed = string.match(redis.call("HGET", minutes, one % 4320) or "", "^(%d+) (%d+) (%d+)$")
+    local current = tonumber(at) == one
+    table.insert(reply, current and tonumber(done) or 0)
+    table.insert(reply, current and tonumber(failed) or 0)
+end
+return reply

@@ -1,0 +1,35 @@
+"""Waits on the server for a sign that a queue has work."""
+
+from itertools import count
+from threading import Event
+
+from redis_kit.core.errors import RedisFailure
+from redis_kit.queues.worker.alarm import Alarm
+from redis_kit.queues.worker.manager import Manager
+from redis_kit.queues.worker.patience import pause
+from redis_kit.queues.worker.source import Source
+
+
+class Listener:
+    """Listens to one queue while a thread is free: who could not act on a sign must not take it from those who can."""
+
+    def __init__(self, source: Source, manager: Manager, *, alarm: Alarm, stopping: Event) -> None:
+        self._source, self._manager, self._alarm, self._stopping = source, manager, alarm, stopping
+
+    def run(self) -> None:
+        """Listen until the worker stops."""
+        failures = count()
+        while not self._stopping.is_set():
+            self._manager.wait_free()
+            try:
+                self._listen()
+                failures = count()
+            except RedisFailure:
+                self._stopping.wait(pause(next(failures)))
+
+    def _listen(self) -> None:
+        if self._source.listen():
+            if self._manager.free and not self._stopping.is_set():
+                self._alarm.set(0)
+            else:
+                self._source.pass_on()

@@ -1,0 +1,28 @@
+"""How a worker outlasts an outage: it asks again for ever, at random moments so that not all come at once."""
+
+import random
+from collections.abc import Callable
+from itertools import count
+from threading import Event
+from typing import TypeVar
+
+from redis_kit.core.errors import RedisUnavailable
+
+Answer = TypeVar("Answer")
+FIRST, LONGEST = 0.05, 2.0  # seconds
+
+
+def pause(attempt: int) -> float:
+    """Return the seconds to wait after a failed attempt, counted from 0: full jitter, 2 s at most."""
+    return random.uniform(0, min(LONGEST, FIRST * 2 ** min(attempt, 10)))  # noqa: S311 -- spreads load, hides nothing
+
+
+def until_answered(call: Callable[[], Answer], given_up: Event) -> Answer:
+    """Make a call that may be repeated until the server answers, or until it is given up: then raise its error."""
+    for attempt in count():
+        try:
+            return call()
+        except RedisUnavailable:
+            if given_up.wait(pause(attempt)):
+                raise
+    raise AssertionError

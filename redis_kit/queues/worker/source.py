@@ -1,0 +1,52 @@
+"""A queue as its worker sees it."""
+
+from redis_kit.core.flow import Flow
+from redis_kit.core.steps import Batch, Call, Pop
+from redis_kit.queues import flows, moves
+from redis_kit.queues.claiming import Beaten, Claimed, beaten
+from redis_kit.queues.queue import Queue
+
+LISTEN = 2.0  # seconds: for how long a lost wake-up, or a connection that is half open, goes unnoticed
+
+
+class Source(Queue):
+    """Its calls wait for longer than those of a request, and go out in the name of one worker."""
+
+    profile = "worker"
+
+    def __init__(self, name: str, *, worker: str, about: str, using: str = "default") -> None:
+        super().__init__(name, using=using)
+        self.worker, self.about = worker, about
+
+    def fetch(self, limit: int) -> Claimed:
+        """Claim jobs and tell when there may be more. One round trip."""
+        return self._run(flows.claim(self, limit, self.worker, self.about))
+
+    def listen(self) -> bool:
+        """Wait until there is something to do; False when there was nothing for 2 s. One round trip."""
+        return self._run(self._listen())
+
+    def pass_on(self) -> None:
+        """Wake another worker: this one has no thread left. One round trip."""
+        self._run(self._pass_on())
+
+    def note(self) -> None:
+        """Let the queue be known. One round trip."""
+        self._run(flows.note(self))
+
+    def _listen(self) -> Flow[bool]:
+        return (yield Pop(self.key("signal"), timeout=LISTEN)) is not None
+
+    def _pass_on(self) -> Flow[None]:
+        key = self.key("signal")
+        yield Batch([Call("RPUSH", key, 1), Call("PEXPIRE", key, 10_000)])
+
+
+def beat(sources: list[Source]) -> list[Beaten]:
+    """Keep the worker alive on all its queues. One round trip, on a Cluster one per node."""
+    return sources[0]._run(_beat(sources))
+
+
+def _beat(sources: list[Source]) -> Flow[list[Beaten]]:
+    replies = yield Batch([moves.beat(source.key(""), source.worker, source.about) for source in sources])
+    return [beaten(reply) for reply in replies]

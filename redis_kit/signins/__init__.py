@@ -1,0 +1,7 @@
+"""Daily sign-ins of users, or of any model: streaks, calendars, milestones, and how many were active."""
+
+from redis_kit.signins.calendar import Calendar
+from redis_kit.signins.mixin import SignInMixin
+from redis_kit.signins.signals import signed_in
+
+__all__ = ["Calendar", "SignInMixin", "signed_in"]

@@ -1,0 +1,52 @@
+"""A month of sign-ins."""
+
+import calendar
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import NamedTuple
+
+from redis_kit.core.errors import InvalidValue
+
+
+class CalendarDay(NamedTuple):
+    """One day of a calendar."""
+
+    date: date
+    marked: bool
+    is_today: bool
+
+
+@dataclass(frozen=True)
+class Calendar:
+    """A month: ``marks[0]`` says whether there was a sign-in on its first day. ``today`` is the user's own."""
+
+    year: int
+    month: int
+    marks: Sequence[bool]
+    today: date
+
+    @property
+    def count(self) -> int:
+        """Return on how many days there was a sign-in."""
+        return sum(self.marks)
+
+    @property
+    def days(self) -> list[CalendarDay]:
+        """Return the days of the month."""
+        dates = [date(self.year, self.month, number + 1) for number in range(len(self.marks))]
+        return [CalendarDay(day, marked, day == self.today) for day, marked in zip(dates, self.marks, strict=True)]
+
+    def weeks(self, *, first_weekday: int = 0) -> list[list[CalendarDay | None]]:
+        """Return the days in weeks of seven, None outside the month; ``first_weekday`` is 0 for Monday."""
+        days = self.days
+        numbers = calendar.Calendar(first_weekday).monthdayscalendar(self.year, self.month)
+        return [[days[number - 1] if number else None for number in week] for week in numbers]
+
+
+def month_length(year: int, month: int) -> int:
+    """Return the number of days of a month. Raises InvalidValue unless it is one from 2000 to 9999."""
+    for name, value, least, most in (("year", year, 2000, 9999), ("month", month, 1, 12)):
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+            raise InvalidValue(f"{name} is {value!r}; it must be a whole number from {least} to {most}.")
+    return calendar.monthrange(year, month)[1]

@@ -1,0 +1,82 @@
+"""The day on which somebody signs in: a date in their own time zone, which may begin later than at midnight."""
+
+from datetime import date, datetime, timedelta, tzinfo
+from functools import reduce
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from django.conf import settings
+from django.utils import timezone
+
+from redis_kit.core import conf
+from redis_kit.core.errors import InvalidValue
+from redis_kit.signins.component import SignInSettings
+
+FIRST = date(2000, 1, 1)
+MOST_DAYS = 366
+
+
+def zone(instance: Any) -> tzinfo:
+    """Return an instance's time zone by the setting ``TIMEZONE``. Raises InvalidValue for one that does not exist."""
+    where = conf.section(SignInSettings).TIMEZONE
+    if where is None or instance is None:
+        return timezone.get_current_timezone()
+    found = where(instance) if callable(where) else reduce(getattr, where.split("."), instance)
+    if isinstance(found, tzinfo):
+        return found
+    if not found:
+        return timezone.get_current_timezone()
+    try:
+        return ZoneInfo(str(found))
+    except (KeyError, ValueError, OSError):
+        raise InvalidValue(f"The time zone of {instance!r} is {found!r}; use a name such as 'Asia/Tokyo'.") from None
+
+
+def today(instance: Any = None) -> date:
+    """Return the day that it is for an instance; without one, in Django's current time zone."""
+    return _day(datetime.now(zone(instance)))
+
+
+def logical_day(instance: Any, at: datetime | date | None = None) -> date:
+    """Return the day of a moment for an instance; a date is that day, None is now.
+
+    Raises InvalidValue for a datetime without time zone where ``USE_TZ`` is on, and for a day before 2000 or to come.
+    """
+    latest = today(instance)
+    if at is None:
+        return latest
+    day = _day(_aware(at).astimezone(zone(instance))) if isinstance(at, datetime) else checked("at", at)
+    if not FIRST <= day <= latest:
+        raise InvalidValue(f"at is {at}; one can sign in on a day from {FIRST} to {latest}, which is today.")
+    return day
+
+
+def checked(name: str, day: date | None) -> date:
+    """Return a day; today for None. Raises InvalidValue unless it is a date and no datetime."""
+    if day is None:
+        return today()
+    if not isinstance(day, date) or isinstance(day, datetime):
+        raise InvalidValue(f"{name} must be a date, not {day!r}.")
+    return day
+
+
+def between(start: date, end: date) -> list[date]:
+    """Return the days from start to end, both included. Raises InvalidValue unless these are 1 to 366."""
+    count = (checked("end", end) - checked("start", start)).days + 1
+    if not 1 <= count <= MOST_DAYS:
+        raise InvalidValue(f"start and end are {start} and {end}; a range has 1 to {MOST_DAYS} days, and ends last.")
+    return [start + timedelta(number) for number in range(count)]
+
+
+def _aware(at: datetime) -> datetime:
+    if timezone.is_aware(at):
+        return at
+    if settings.USE_TZ:
+        raise InvalidValue(f"at is {at!r}, which has no time zone; make it aware.")
+    return timezone.make_aware(at, timezone.get_default_timezone())
+
+
+def _day(moment: datetime) -> date:
+    # Taken off the wall clock: a day begins at this hour of the clock, also when the clock changed in the night.
+    wall = moment.replace(tzinfo=None) - timedelta(hours=conf.section(SignInSettings).DAY_START_HOUR)
+    return wall.date()

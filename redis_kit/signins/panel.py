@@ -1,0 +1,38 @@
+"""The dashboard's page about sign-ins."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+from django.apps import apps
+from django.utils.formats import date_format
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from redis_kit.core.panels import Bars, Content, Figure, Panel
+from redis_kit.signins.activity import Activity
+from redis_kit.signins.days import today
+from redis_kit.signins.mixin import SignInMixin
+
+DAYS = 14
+
+
+class SignInsPanel(Panel):
+    """How many signed in, today and on the days before."""
+
+    slug = "signins"
+    title = gettext_lazy("Sign-ins")
+
+    def content(self) -> Iterator[Content]:
+        """Return what to show, in one round trip for each model that can sign in."""
+        for model in apps.get_models():
+            if issubclass(model, SignInMixin) and not model._meta.proxy:
+                yield from self._about(model)
+
+    def _about(self, model: Any) -> Iterator[Content]:
+        last, name = today(), model._meta.verbose_name_plural
+        found = Activity(model).daily_active(last - timedelta(DAYS - 1), last)
+        yield Figure(_("Signed in today: %(name)s") % {"name": name}, found[-1].users)
+        yield Figure(_("Signed in yesterday: %(name)s") % {"name": name}, found[-2].users)
+        bars = [(date_format(one.day, "MONTH_DAY_FORMAT"), one.users) for one in found]
+        yield Bars(_("Signed in by day: %(name)s") % {"name": name}, bars)

@@ -1,0 +1,27 @@
+"""The calendar as a template tag: ``{% load redis_kit_signins %}{% sign_in_calendar user year month %}``."""
+
+from typing import Any
+
+from django import template
+from django.utils.dates import WEEKDAYS, WEEKDAYS_ABBR
+from django.utils.formats import get_format
+
+from redis_kit.core.errors import RedisFailure
+from redis_kit.signins.days import today
+
+register = template.Library()
+
+
+@register.inclusion_tag("redis_kit/signins/calendar.html")
+def sign_in_calendar(user: Any, year: int | None = None, month: int | None = None) -> dict[str, Any]:
+    """Draw a month of a user's sign-ins, the present one by default; nothing for somebody who is not signed in."""
+    if getattr(user, "pk", None) is None:
+        return {}
+    now = today(user)
+    try:
+        calendar = user.sign_in_calendar(year or now.year, month or now.month)
+    except RedisFailure:
+        return {"is_away": True}
+    first = (get_format("FIRST_DAY_OF_WEEK") - 1) % 7  # Django counts from Sunday, Python from Monday
+    names = [(WEEKDAYS[day % 7], WEEKDAYS_ABBR[day % 7]) for day in range(first, first + 7)]
+    return {"calendar": calendar, "weekdays": names, "weeks": calendar.weeks(first_weekday=first)}

@@ -1,0 +1,1 @@
+"""What a project's own tests need to run on a real server."""

@@ -1,0 +1,28 @@
+"""What a throttle answers."""
+
+from typing import NamedTuple
+
+from redis_kit.throttling.rates import Rate
+
+
+class Decision(NamedTuple):
+    """Whether a call is allowed, which is what the decision is worth as a truth value, and how things stand after it.
+
+    All figures are those of ``rate``, the rate that decided: the one that makes the caller wait longest, else the one
+    that has least left. ``limit`` calls may come at once and ``remaining`` of them now; a refused caller may come
+    again in ``retry_after`` seconds (0 when allowed, infinity where the limit is 0); in ``reset_after`` seconds all
+    is as if it had never come. Without a rate, ``limit`` and ``remaining`` are ``UNLIMITED``.
+    """
+
+    allowed: bool
+    limit: int
+    remaining: int
+    retry_after: float
+    reset_after: float
+    rate: Rate | None = None
+
+    def __bool__(self) -> bool:
+        return self.allowed
+
+
+UNLIMITED = 2**53

@@ -1,0 +1,128 @@
+"""Rates: how they are written, and the one grammar that reads them."""
+
+import math
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from redis_kit.core.errors import InvalidValue
+
+GRAMMAR = (
+    "Write a rate as '10/m', '15/5m', '10/300' (seconds) or '100 per hour', with ' burst 20' behind it where more or "
+    "fewer may come at once than the rate's number; join several by ';'. Periods are s, m, h, d, w, or second, minute, "
+    "hour, day, week, month, year. '0/s' never allows, None always does."
+)
+MOST = 8  # rates of one throttle
+EXACT = 2**52  # a level and a cost up to this add up without loss in the server's 53-bit numbers
+MICROSECONDS = 1_000_000
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800, "month": 2_592_000, "year": 31_536_000}
+_NAMES = {
+    "s": ("sec", "second"),
+    "m": ("min", "minute"),
+    "h": ("hr", "hour"),
+    "d": ("day",),
+    "w": ("wk", "week"),
+    "month": (),
+    "year": (),
+}
+_SECONDS = {spelling: _UNITS[unit] for unit in _UNITS for name in _NAMES[unit] for spelling in (name, f"{name}s")}
+_SECONDS |= _UNITS | {"months": _UNITS["month"], "years": _UNITS["year"], "": 1}
+_RATE = re.compile(
+    r"\s*(?P<limit>[0-9]+)\s*(?:/|per)\s*(?P<count>[0-9]*)\s*(?P<unit>[a-z]*)(?:\s+burst\s+(?P<burst>[0-9]+))?\s*",
+    re.ASCII | re.IGNORECASE,
+)
+
+
+class InvalidRate(InvalidValue):
+    """A rate that the grammar does not know, or whose numbers are out of range; the message names the grammar."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """``limit`` calls in ``period`` seconds, of which ``burst`` may come at once (``limit``, unless given).
+
+    A limit of 0 allows nothing. Raises InvalidRate where a number is out of range: limit 0 or more, burst 1 or more,
+    period from a microsecond, and all of it small enough to be counted exactly in microseconds.
+    """
+
+    limit: int
+    period: float
+    burst: int = -1
+
+    def __post_init__(self) -> None:
+        if self.burst == -1:
+            object.__setattr__(self, "burst", self.limit)
+        if not (_whole(self.limit) and _whole(self.burst) and _number(self.period)):
+            raise _invalid((self.limit, self.period, self.burst), "its numbers must be whole, and its period above 0")
+        if self.limit < 0 or self.burst < min(self.limit, 1):
+            raise _invalid((self.limit, self.period, self.burst), "limit starts at 0 and burst at 1")
+        if self.limit and self.burst * self.exact[1] > EXACT:
+            raise _invalid((self.limit, self.period, self.burst), "it is too large to be counted exactly")
+
+    def __str__(self) -> str:
+        unit = next((unit for unit in ("w", "d", "h", "m") if self.period % _UNITS[unit] == 0), "s")
+        count = self.period / _UNITS[unit]
+        return f"{self.limit}/{'' if count == 1 else f'{count:.10g}'}{unit}" + (
+            "" if self.burst == self.limit else f" burst {self.burst}"
+        )
+
+    @property
+    def exact(self) -> tuple[int, int]:
+        """Return what drains in a microsecond and what one call adds: the rate as whole numbers, without loss."""
+        ratio = Fraction(self.limit, round(self.period * MICROSECONDS))
+        return ratio.numerator, ratio.denominator
+
+
+def parse(value: Any) -> tuple[Rate, ...]:
+    """Return the rates that a text, a Rate, a tuple ``(limit, seconds)``, or a list of such stands for.
+
+    None stands for no limit. Raises InvalidRate for anything else.
+    """
+    if value is None:
+        return ()
+    if isinstance(value, str):
+        found = [_read(part, value) for part in re.split("[;,|]", value)]
+    elif isinstance(value, tuple) and value and all(isinstance(number, (int, float)) for number in value):
+        found = [_pair(value)]
+    elif isinstance(value, (list, tuple)) and value and None not in value:
+        found = [rate for part in value for rate in parse(part)]
+    elif isinstance(value, Rate):
+        found = [value]
+    else:
+        raise _invalid(value)
+    if len(found) > MOST:
+        raise _invalid(value, f"a throttle has at most {MOST} rates")
+    return tuple(found)
+
+
+def _read(part: str, whole: str) -> Rate:
+    found = _RATE.fullmatch(part) if len(part) <= 80 else None
+    if not found or not (found["count"] or found["unit"]) or found["unit"].lower() not in _SECONDS:
+        raise _invalid(whole)
+    seconds = _SECONDS[found["unit"].lower()] * int(found["count"] or 1)
+    if not seconds:
+        raise _invalid(whole, "its period must be above 0")
+    return Rate(int(found["limit"]), seconds, int(found["burst"]) if found["burst"] else -1)
+
+
+def _pair(value: tuple[Any, ...]) -> Rate:
+    if len(value) != 2:
+        raise _invalid(value)
+    return Rate(*value)
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _number(value: Any) -> bool:
+    right = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    return right and round(value * MICROSECONDS) > 0
+
+
+def _invalid(value: Any, why: str = "") -> InvalidRate:
+    text = ascii(value)
+    shown = text if len(text) <= 80 else f"{text[:77]}..."
+    return InvalidRate(f"The rate {shown} is not valid{': ' if why else ''}{why}. {GRAMMAR}")

@@ -1,0 +1,1 @@
+"""A small app for the tests: a user model."""

@@ -1,0 +1,53 @@
+"""The models that tests use."""
+
+import uuid
+
+from django.contrib.auth.models import AbstractUser
+from django.db import models
+
+from redis_kit.locks import FencedModelMixin
+from redis_kit.signins import SignInMixin
+
+
+class User(SignInMixin, AbstractUser):
+    """A user who can sign in."""
+
+
+class Device(SignInMixin, models.Model):
+    """Something else that signs in, with a key that is no number."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4)
+
+    def __str__(self):
+        return str(self.id)
+
+
+class Account(FencedModelMixin, models.Model):
+    """Something that only the newest holder of a lock changes."""
+
+    name = models.CharField(max_length=20, unique=True)
+    balance = models.IntegerField(default=0)
+    owner = models.ForeignKey(User, null=True, on_delete=models.CASCADE, related_name="accounts")
+    changed_at = models.DateTimeField(auto_now=True)
+
+    def __str__(self):
+        return self.name
+
+
+class Place(models.Model):
+    """The base of what is somewhere."""
+
+    city = models.CharField(max_length=20)
+
+    def __str__(self):
+        return self.city
+
+
+class Shop(FencedModelMixin, Place):
+    """With the fence in its own table, and the city in the other one."""
+
+    takings = models.IntegerField(default=0)
+
+
+class Kiosk(Shop):
+    """With the fence in the table of its base."""

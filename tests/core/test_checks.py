@@ -1,0 +1,59 @@
+"""The live checks: what a server says of itself, judged."""
+
+import pytest
+
+from redis_kit.core import servers
+from redis_kit.core.checks import check_deployment
+
+GOOD = {"redis_version": "7.4.6", "maxmemory_policy": "noeviction", "aof_enabled": "1"}
+
+
+def ids(**fields):
+    return [problem.id for problem in servers.judged("It", {**GOOD, **fields})]
+
+
+def test_a_good_server_passes():
+    assert ids() == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"redis_version": "6.2.14"}, "E012"),
+        ({"redis_version": "7.2.4", "valkey_version": "7.0.0"}, "E012"),
+        ({"maxmemory_policy": "allkeys-lru"}, "W010"),
+        ({"maxmemory_policy": "volatile-ttl"}, "W010"),
+        ({"aof_enabled": "0"}, "W011"),
+        ({"redis_version": "8.2.1"}, "W014"),
+        ({"redis_version": "7.2.4", "valkey_version": "8.1.3"}, "W014"),
+    ],
+)
+def test_what_is_wrong_is_named(fields, expected):
+    assert ids(**fields) == [expected]
+
+
+def test_deployment_check_looks_at_the_real_server(any_kit, settings):
+    found = [message.id for message in check_deployment()]
+    assert found == ["redis_kit.W011"]
+
+
+def test_eviction_policy_of_a_real_server(own_kit):
+    own_kit.client.config_set("maxmemory-policy", "allkeys-lru")
+    assert "redis_kit.W010" in [message.id for message in check_deployment()]
+
+
+def test_another_project_with_the_same_prefix_is_warned_of(kit, settings):
+    assert "redis_kit.W012" not in [message.id for message in check_deployment()]
+    settings.ROOT_URLCONF = "shop.urls"
+    (found,) = [message for message in check_deployment() if message.id == "redis_kit.W012"]
+    assert "'tests'" in found.msg
+
+
+def test_unreachable_server_is_a_warning(own_kit):
+    own_kit.server.stop()
+    assert [message.id for message in check_deployment()] == ["redis_kit.W015"]
+
+
+def test_wrong_settings_are_not_looked_past(settings):
+    settings.REDIS_KIT = {"PREFIX": ""}
+    assert check_deployment() == []

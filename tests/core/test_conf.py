@@ -1,0 +1,166 @@
+"""Settings: every wrong key and value is named, by the checks and at first use."""
+
+import math
+
+import pytest
+
+from redis_kit.core import conf
+from redis_kit.core.checks import check_settings
+from redis_kit.core.errors import ConfigurationError
+from redis_kit.locks.component import LockSettings
+from redis_kit.queues.component import QueueSettings
+
+URL = {"default": {"URL": "redis://localhost/0"}}
+
+
+def found(settings, **kit):
+    settings.REDIS_KIT = {"CONNECTIONS": URL, **kit}
+    return {(message.id.removeprefix("redis_kit."), message.msg + (message.hint or "")) for message in check_settings()}
+
+
+def ids(settings, **kit):
+    return {identifier for identifier, _ in found(settings, **kit)}
+
+
+def test_good_settings_pass(settings):
+    good = {"PREFIX": "shop", "LOCKS": {"TIMEOUT": 60}, "HASH_KEY": "x" * 32, "TRUSTED_PROXIES": ["10.0.0.0/8"]}
+    assert found(settings, **good) == set()
+
+
+def test_missing_setting_without_a_redis_cache_is_an_error(settings):
+    del settings.REDIS_KIT
+    assert [message.id for message in check_settings()] == ["redis_kit.E001"]
+
+
+@pytest.mark.parametrize("backend", ["django_redis.cache.RedisCache", "django.core.cache.backends.redis.RedisCache"])
+def test_missing_setting_with_a_redis_cache_is_enough(settings, backend):
+    del settings.REDIS_KIT
+    settings.CACHES = {"default": {"BACKEND": backend, "LOCATION": "redis://localhost/3"}}
+    assert check_settings() == []
+
+
+@pytest.mark.parametrize(
+    ("kit", "words"),
+    [
+        ({"URI": "redis://x"}, "'URI'"),
+        ({"PREFIKS": "a"}, "'PREFIX'"),
+        ({"LOCK": {}}, "'LOCKS'"),
+        ({"LOCKS": {"TIMOUT": 3}}, "'TIMEOUT'"),
+        ({"CONNECTIONS": {"default": {"URI": "redis://x"}}}, "'URL'"),
+        ({"LOCKS": 3}, "must be a dict"),
+    ],
+)
+def test_unknown_key_is_named_with_the_nearest_right_one(settings, kit, words):
+    ((identifier, text),) = found(settings, **kit)
+    assert identifier == "E002"
+    assert words in text
+
+
+@pytest.mark.parametrize("url", ["", None, 123, "http://host", "localhost:6379", "redis://host:port", "redis://[::1"])
+def test_wrong_url(settings, url):
+    ((identifier, text),) = found(settings, CONNECTIONS={"default": {"URL": url}})
+    assert identifier == "E003"
+    assert "rediss://" in text or "redis://localhost" in text
+
+
+def test_password_is_masked_in_messages(settings):
+    texts = found(settings, CONNECTIONS={"default": {"URL": "http://user:geheim@host/?password=geheim"}})
+    assert texts
+    assert not any("geheim" in text for _, text in texts)
+
+
+@pytest.mark.parametrize("url", ["redis://h/-1", "redis://h/99", "redis://h/a", "redis://h?db=99", "unix:///s?db=a"])
+def test_wrong_database(settings, url):
+    assert ids(settings, CONNECTIONS={"default": {"URL": url}}) == {"E004"}
+
+
+def test_cluster_has_database_0_only(settings):
+    assert ids(settings, CONNECTIONS={"default": {"CLUSTER": "redis://h/1"}}) == {"E004"}
+    assert ids(settings, CONNECTIONS={"default": {"CLUSTER": "redis://h/0"}}) == set()
+
+
+@pytest.mark.parametrize("prefix", ["", "a{b", "a}", "a*", "a b", "x" * 65])
+def test_wrong_prefix(settings, prefix):
+    assert ids(settings, PREFIX=prefix) == {"E005"}
+
+
+@pytest.mark.parametrize("lease", [0, -1, "30", True, math.nan, math.inf, 1e12])
+def test_wrong_lease_names_the_range(settings, lease):
+    ((identifier, text),) = found(settings, LOCKS={"TIMEOUT": lease})
+    assert identifier == "E006"
+    assert "0.1 to 86400" in text
+
+
+def test_beat_must_be_well_below_the_lease(settings):
+    assert ids(settings, QUEUES={"BEAT": 6, "DEAD_AFTER": 10}) == {"E007"}
+
+
+@pytest.mark.parametrize("proxies", [["10.0.0.0/8", "house"], ["10.0.0.0/33"], -1, 99])
+def test_wrong_proxies(settings, proxies):
+    assert ids(settings, TRUSTED_PROXIES=proxies) == {"E008"}
+
+
+def test_trusting_everybody_is_warned_of(settings):
+    assert ids(settings, TRUSTED_PROXIES=["0.0.0.0/0"]) == {"W013"}
+
+
+def test_short_hash_key(settings):
+    assert ids(settings, HASH_KEY="sample") == {"E009"}
+
+
+@pytest.mark.parametrize("serializer", ["pickle", "yaml", "jsno"])
+def test_serializer_is_json_only(settings, serializer):
+    assert ids(settings, QUEUES={"SERIALIZER": serializer}) == {"E010"}
+
+
+def test_typo_in_a_policy_names_the_choices(settings):
+    ((identifier, text),) = found(settings, THROTTLING={"ON_FAILURE": "opne"})
+    assert identifier == "E011"
+    assert "'open'" in text
+    assert "'closed'" in text
+
+
+def test_several_faults_are_all_reported(settings):
+    assert ids(settings, PREFIX="a*", LOCKS={"TIMEOUT": 0}, URI=1) == {"E005", "E006", "E002"}
+
+
+def test_unimportable_component_is_reported(settings):
+    assert ids(settings, EXTRA_COMPONENTS=["nowhere.Component"]) == {"E002"}
+    assert ids(settings, EXTRA_COMPONENTS=["redis_kit.core.errors.RedisKitError"]) == {"E002"}
+
+
+def test_wrong_value_is_an_error_at_first_use_too(settings):
+    settings.REDIS_KIT = {"LOCKS": {"TIMOUT": 1}}
+    with pytest.raises(ConfigurationError, match="Did you mean 'TIMEOUT'"):
+        conf.section(LockSettings)
+
+
+def test_options_follow_the_settings(settings):
+    settings.REDIS_KIT = {"QUEUES": {"BEAT": 1}}
+    assert conf.section(QueueSettings).BEAT == 1
+    settings.REDIS_KIT = {"QUEUES": {"BEAT": 0.5}}
+    assert conf.section(QueueSettings).BEAT == 0.5
+
+
+@pytest.mark.parametrize("whole", [["a"], "redis://h", 3])
+def test_setting_that_is_no_dict(settings, whole):
+    settings.REDIS_KIT = whole
+    assert [message.id for message in check_settings()] == ["redis_kit.E002"]
+
+
+def test_connections_without_a_default(settings):
+    assert ids(settings, CONNECTIONS={"jobs": {"URL": "redis://h"}}) == {"E002"}
+
+
+@pytest.mark.parametrize("value", [False, {}, "yes", None, 1])
+def test_embedded_is_true_or_absent(settings, value):
+    settings.DEBUG = True
+    assert ids(settings, CONNECTIONS={"default": {"EMBEDDED": value}}) == {"E003"}
+    assert ids(settings, CONNECTIONS={"default": {"EMBEDDED": True}}) == set()
+
+
+def test_embedded_server_in_production_is_reported(settings, monkeypatch):
+    monkeypatch.delenv("REDIS_KIT_EMBEDDED_URL", raising=False)
+    ((identifier, text),) = found(settings, CONNECTIONS={"default": {"EMBEDDED": True}})
+    assert identifier == "E003"
+    assert "DEBUG=False" in text

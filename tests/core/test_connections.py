@@ -1,0 +1,336 @@
+"""Clients: one reply per command, one error map, and no surprises after forks, loops and server trouble."""
+
+import asyncio
+import contextlib
+import gc
+import os
+import threading
+
+import pytest
+
+from redis_kit.core import connections, flow
+from redis_kit.core.errors import KeyConflict, OutOfMemory, PermissionDenied, RedisUnavailable
+from redis_kit.core.scripts import Script
+from redis_kit.core.steps import Batch, Call, Pop
+from tests.fixtures.servers import wait_for
+
+COUNT = Script("count", "-- KEYS[1] counter\nreturn redis.call('INCR', KEYS[1])")
+
+
+def one(step):
+    return (yield step)
+
+
+@pytest.fixture(params=["sync", "async"])
+def do(request):
+    """Carry out one step on the default connection, by either driver."""
+    if request.param == "sync":
+        yield lambda step, profile="request": flow.run(one(step), connections.client("default", profile))
+        return
+    with asyncio.Runner() as runner:
+
+        async def carried_out(step, profile):
+            return await flow.arun(one(step), connections.aclient("default", profile))
+
+        yield lambda step, profile="request": runner.run(carried_out(step, profile))
+
+
+def test_command_script_batch_and_wait(any_kit, do):
+    key = f"{any_kit.prefix}:{{a}}"
+    assert do(Call("SET", key, 5)) == b"OK"
+    assert do(COUNT([key])) == 6
+    assert do(Batch([COUNT([key]), Call("GET", key), Call("GET", f"{any_kit.prefix}:{{b}}")])) == [7, b"7", None]
+    assert do(Pop(f"{any_kit.prefix}:{{list}}", timeout=0.02)) is None
+    do(Call("RPUSH", f"{any_kit.prefix}:{{list}}", b"\xff\x00"))
+    assert do(Pop(f"{any_kit.prefix}:{{list}}", timeout=1)) == b"\xff\x00"
+
+
+def test_batch_over_several_slots_keeps_the_order(any_kit, do):
+    keys = [f"{any_kit.prefix}:{{{number}}}" for number in range(50)]
+    do(Batch([Call("SET", key, number) for number, key in enumerate(keys)]))
+    assert do(Batch([Call("GET", key) for key in keys])) == [str(number).encode() for number in range(50)]
+
+
+def test_a_lost_script_never_reaches_the_caller(kit, do):
+    key = f"{kit.prefix}:a"
+    for expected in (1, 2):
+        kit.client.script_flush()
+        assert do(COUNT([key])) == expected
+    kit.client.script_flush()
+    assert do(Batch([COUNT([key]), COUNT([key])])) == [3, 4]
+
+
+def test_scripts_survive_a_flush_at_any_moment(kit, do):
+    done = threading.Event()
+
+    def flush():
+        while not done.is_set():
+            kit.client.script_flush()
+
+    flusher = threading.Thread(target=flush)
+    flusher.start()
+    try:
+        counts = [do(COUNT([f"{kit.prefix}:a"])) for _ in range(300)]
+    finally:
+        done.set()
+        flusher.join()
+    assert counts == list(range(1, 301))
+
+
+def test_wrong_type_is_a_conflict(kit, do):
+    do(Call("SET", f"{kit.prefix}:a", 1))
+    with pytest.raises(KeyConflict):
+        do(Call("LPUSH", f"{kit.prefix}:a", 1))
+    with pytest.raises(KeyConflict):
+        do(Batch([Call("LPUSH", f"{kit.prefix}:a", 1)]))
+    assert do(Call("GET", f"{kit.prefix}:a")) == b"1"
+
+
+def test_full_server(own_kit, do):
+    own_kit.client.config_set("maxmemory", 1)
+    with pytest.raises(OutOfMemory):
+        do(Call("SET", "a", 1))
+    own_kit.client.config_set("maxmemory", 0)
+    assert do(Call("SET", "a", 1)) == b"OK"
+
+
+def test_refused_credentials_and_commands(own_kit, do):
+    own_kit.client.execute_command("ACL", "SETUSER", "reader", "on", ">secret", "~*", "+get")
+    port = own_kit.server.port
+    own_kit.connect({"URL": f"redis://reader:secret@127.0.0.1:{port}"})
+    with pytest.raises(PermissionDenied, match=r"'?set'?"):
+        do(Call("SET", "a", 1))
+    own_kit.connect({"URL": f"redis://reader:guess@127.0.0.1:{port}"})
+    with pytest.raises(PermissionDenied) as caught:
+        do(Call("GET", "a"))
+    assert "guess" not in str(caught.value)
+
+
+def test_demoted_server_is_unavailable_and_asked_anew(own_kit, do):
+    do(Call("SET", "a", 1))
+    own_kit.client.execute_command("REPLICAOF", "127.0.0.1", 1)
+    with pytest.raises(RedisUnavailable) as caught:
+        do(Call("SET", "a", 2))
+    assert not caught.value.indeterminate
+    own_kit.client.execute_command("REPLICAOF", "NO", "ONE")
+    assert do(Call("SET", "a", 3)) == b"OK"
+
+
+def test_a_stopped_server_fails_plainly_and_a_frozen_one_indeterminately(own_kit, do):
+    do(Call("PING"))
+    own_kit.server.freeze()
+    with pytest.raises(RedisUnavailable) as frozen:
+        do(Call("INCR", "a"))
+    own_kit.server.thaw()
+    assert frozen.value.indeterminate
+    own_kit.server.stop()
+    with pytest.raises(RedisUnavailable) as stopped:
+        do(Call("INCR", "a"))
+    assert not stopped.value.indeterminate
+
+
+def test_a_late_reply_is_never_taken_for_the_next_one(own_kit, do):
+    do(Call("SET", "a", "first"))
+    own_kit.server.freeze()
+    with pytest.raises(RedisUnavailable):
+        do(Call("GET", "a"))
+    own_kit.server.thaw()
+    for number in range(20):
+        do(Call("SET", "b", number))
+        assert do(Call("GET", "b")) == str(number).encode()
+
+
+def test_restarted_server_is_used_without_an_error(own_kit, do):
+    do(Call("PING"))
+    own_kit.server.restart()
+    assert do(Call("PING")) == b"PONG"
+
+
+def test_idle_connection_that_was_reset_is_replaced(kit, proxy):
+    kit.connect(proxy.connection)
+
+    async def main():
+        client = connections.aclient()
+        assert await client.call("PING") == b"PONG"
+        proxy.kill_all()
+        for _ in range(20):  # the loop takes note of the reset
+            await asyncio.sleep(0.005)
+        assert await client.call("PING") == b"PONG"
+
+    asyncio.run(main())
+
+
+def test_waiting_outlasts_the_read_timeout(kit, do):
+    kit.options(READ_TIMEOUT=0.2)
+    assert do(Pop(f"{kit.prefix}:nothing", timeout=0.6)) is None
+
+
+def test_exhausted_connections_fail_at_once(kit):
+    kit.options(MAX_CONNECTIONS=1)
+    client = connections.client()
+    waiter = threading.Thread(target=lambda: client.block(1, "BLPOP", f"{kit.prefix}:list", "1"))
+    waiter.start()
+    wait_for(lambda: "blpop" in [entry["cmd"] for entry in kit.client.client_list()])
+    with pytest.raises(RedisUnavailable, match="MAX_CONNECTIONS"):
+        client.call("PING")
+    kit.client.rpush(f"{kit.prefix}:list", "end")
+    waiter.join()
+    assert client.call("PING") == b"PONG"
+
+
+def test_those_who_wait_leave_connections_to_others_and_are_no_outage(kit):
+    kit.options(MAX_CONNECTIONS=4)
+    client = connections.client()
+    key, answers = f"{kit.prefix}:list", []
+
+    def wait():
+        answers.append(client.block(5, "BLPOP", key, "5"))
+
+    waiting = [threading.Thread(target=wait) for _ in range(2)]
+    for thread in waiting:
+        thread.start()
+    wait_for(lambda: kit.client.info("clients")["blocked_clients"] == 2)
+    for _ in range(5):
+        with pytest.raises(RedisUnavailable, match="MAX_CONNECTIONS") as caught:
+            wait()
+        assert not caught.value.indeterminate
+    assert client.call("RPUSH", key, "one", "two") == 2
+    for thread in waiting:
+        thread.join(10)
+    assert len(answers) == 2
+
+
+def test_sentinel_fail_over_is_followed(sentinel, settings):
+    settings.REDIS_KIT = {"CONNECTIONS": {"default": sentinel.connection}}
+    client = connections.client()
+    assert client.call("SET", "a", 1) == b"OK"
+    sentinel.fail_over()
+
+    def works():
+        with contextlib.suppress(RedisUnavailable):
+            return client.call("SET", "a", 2) == b"OK"
+
+    wait_for(works)
+    assert sentinel.primary.client().get("a") == "2"
+
+
+class Watching:
+    """A step: wait for a list, with a command behind it that counts."""
+
+    def __init__(self, key):
+        self.commands = ("BLPOP", f"{key}:list", "0.2"), ("INCR", key)
+
+    def run(self, client):
+        assert isinstance(client.watch(0.2, 5, None, *self.commands), int)
+
+    async def arun(self, client):
+        assert isinstance(await client.watch(0.2, 5, None, *self.commands), int)
+
+
+def test_cluster_slot_that_moved_is_followed(cluster, settings, do):
+    settings.REDIS_KIT = {"CONNECTIONS": {"default": cluster.connection}}
+    source, target = cluster.nodes[0], cluster.nodes[1]
+    slot = source.client().execute_command("CLUSTER KEYSLOT", "{moving}")
+    owners = [node for node in cluster.nodes if slot in _slots(node)]
+    source, target = owners[0], next(node for node in cluster.nodes if node is not owners[0])
+    assert do(Call("SET", "{moving}:a", 1)) == b"OK"
+    _migrate(cluster, slot, source, target, lambda: do(Call("INCR", "{moving}:a")))
+    assert do(COUNT(["{moving}:a"])) == 3
+    _migrate(cluster, slot, target, source, lambda: do(Batch([Call("INCR", "{moving}:a")])))
+    _migrate(cluster, slot, source, target, lambda: do(Watching("{moving}:b")))
+    _migrate(cluster, slot, target, source, lambda: do(Watching("{moving}:c")))
+    assert do(Call("GET", "{moving}:a")) == b"4"
+
+
+def _slots(node):
+    me = node.client().execute_command("CLUSTER MYID")
+    shown = node.client().execute_command("CLUSTER NODES")
+    (line,) = [value for value in shown.values() if value["node_id"] == me]
+    return {slot for first, last in line["slots"] for slot in range(int(first), int(last) + 1)}
+
+
+def _migrate(cluster, slot, source, target, meanwhile):
+    source_id, target_id = (node.client().execute_command("CLUSTER MYID") for node in (source, target))
+    target.client().execute_command("CLUSTER SETSLOT", slot, "IMPORTING", source_id)
+    source.client().execute_command("CLUSTER SETSLOT", slot, "MIGRATING", target_id)
+    for key in source.client().execute_command("CLUSTER GETKEYSINSLOT", slot, 100):
+        source.client().execute_command("MIGRATE", "127.0.0.1", target.port, key, 0, 1000)
+    meanwhile()
+    for node in (target, source, *cluster.nodes):
+        node.client().execute_command("CLUSTER SETSLOT", slot, "NODE", target_id)
+
+
+def test_forked_child_never_shares_a_socket(kit):
+    client = connections.client()
+    client.call("SET", f"{kit.prefix}:a", "parent")
+    reader, writer = os.pipe()
+    if not (child := os.fork()):
+        wrong = sum(connections.client().call("ECHO", f"c{number}") != f"c{number}".encode() for number in range(500))
+        os.write(writer, b"%d" % wrong)
+        os._exit(0)
+    assert [client.call("ECHO", f"p{number}") for number in range(500)] == [b"p%d" % number for number in range(500)]
+    os.waitpid(child, 0)
+    assert os.read(reader, 10) == b"0"
+    os.close(reader)
+    os.close(writer)
+
+
+def test_threads_do_not_mix_replies(kit):
+    wrong = []
+
+    def echo(name):
+        client = connections.client()
+        sent = [f"{name}{number}" for number in range(300)]
+        wrong.extend(text for text in sent if client.call("ECHO", text) != text.encode())
+
+    threads = [threading.Thread(target=echo, args=(name,)) for name in "abcdefgh"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_each_loop_has_its_own_connections_which_end_with_it(kit):
+    async def use():
+        await asyncio.gather(*[connections.aclient().call("PING") for _ in range(5)])
+        return len([entry for entry in kit.client.client_list() if entry["lib-name"].startswith("redis-py")])
+
+    before = len(kit.client.client_list())
+    assert asyncio.run(use()) >= before
+    asyncio.run(use())
+    gc.collect()
+    wait_for(lambda: len(kit.client.client_list()) == before)
+
+
+def test_a_cancelled_call_leaves_no_reply_behind(kit):
+    async def main():
+        client = connections.aclient()
+        for number in range(50):
+            task = asyncio.create_task(client.call("ECHO", "late"))
+            for _ in range(number % 4):
+                await asyncio.sleep(0)
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+            assert await client.call("ECHO", number) == str(number).encode()
+
+    asyncio.run(main())
+
+
+def test_a_cancellation_is_never_swallowed(kit):
+    async def call_and_stay():
+        await connections.aclient().call("PING")
+        await asyncio.Event().wait()
+
+    async def main():
+        for turn in range(60):
+            task = asyncio.create_task(call_and_stay())
+            for _ in range(turn % 6):
+                await asyncio.sleep(0)
+                kit.client.ping()  # meanwhile the reply comes in, of which the loop does not know yet
+            task.cancel()
+            await asyncio.wait({task}, timeout=5)
+            assert task.cancelled()
+
+    asyncio.run(main())

@@ -1,0 +1,49 @@
+"""Names inside keys: any text, and none leaves its slot, collides or acts as a glob."""
+
+from urllib.parse import unquote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from redis.crc import key_slot
+
+from redis_kit.core.errors import InvalidName
+from redis_kit.core.keys import encode, hashed
+
+names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=128)
+
+
+@given(names)
+def test_decoding_gives_the_name_back(name):
+    assert unquote(encode(name)) == name
+
+
+@given(names, names)
+def test_no_two_names_share_a_part(one, other):
+    assert (encode(one) == encode(other)) == (one == other)
+
+
+@given(names, names)
+def test_a_name_stays_in_its_slot(name, part):
+    assert key_slot(f"rk:{{locks:{encode(name)}}}:a".encode()) == key_slot(f"rk:{{locks:{encode(name)}}}:b".encode())
+    assert not set(encode(name)) & set("{}*?[]:\\\0\r\n ")
+
+
+@pytest.mark.parametrize("name", ["", None, b"x", 3, True, ("a",), ["a"], {}, "x" * 513, "é" * 257, "\ud800"])
+def test_what_can_not_be_a_name(name):
+    with pytest.raises(InvalidName):
+        encode(name)
+
+
+def test_message_shows_a_long_name_cut():
+    with pytest.raises(InvalidName) as caught:
+        encode("x" * 100_000)
+    assert len(str(caught.value)) < 250
+
+
+def test_hash_is_short_keyed_and_stable(settings):
+    first = hashed("203.0.113.7")
+    assert len(first) == 22
+    assert first == hashed("203.0.113.7") != hashed("203.0.113.8")
+    settings.SECRET_KEY = "another"
+    assert hashed("203.0.113.7") != first

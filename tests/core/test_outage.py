@@ -1,0 +1,162 @@
+"""A server that freezes, stops and comes back: nothing twice, no slow answers, and everything goes on."""
+
+import asyncio
+import statistics
+import threading
+import time
+
+import pytest
+from django.http import HttpResponse
+from django.test import RequestFactory
+
+from redis_kit.core.breaker import Breaker
+from redis_kit.core.errors import RedisUnavailable
+from redis_kit.core.signals import redis_recovered, redis_unavailable
+from redis_kit.locks import Lock, locked
+from redis_kit.queues import Queue
+from redis_kit.throttling import Throttle, throttle
+from tests.fixtures.servers import wait_for
+
+
+class Load:
+    """Threads that repeat an operation, and what came of each."""
+
+    def __init__(self, operations):
+        self.over = threading.Event()
+        self.outcomes = [[] for _ in operations]
+        pairs = zip(operations, self.outcomes, strict=True)
+        self.threads = [threading.Thread(target=self._repeat, args=pair) for pair in pairs]
+
+    def _repeat(self, operation, outcomes):
+        number = 0
+        while not self.over.is_set():
+            number += 1
+            try:
+                outcomes.append((number, operation(number)))
+            except RedisUnavailable as error:
+                outcomes.append((number, error))
+                time.sleep(0.01)
+
+    def __enter__(self):
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *raised):
+        self.over.set()
+        for thread in self.threads:
+            thread.join()
+
+
+def test_frozen_under_load_executes_nothing_twice(own_kit):
+    queues = [Queue(f"q{number}") for number in range(3)]
+    plain = Throttle("plain", rates="1000000/h", on_failure="closed")
+
+    def enqueuing(queue):
+        return lambda number: queue.put({"number": number})
+
+    def counting(number):
+        return plain.hit(f"visitor-{number}").allowed
+
+    def locking(number):
+        lock = Lock(f"lock-{number}", timeout=1)
+        return lock.acquire(blocking=False)
+
+    with Load([*map(enqueuing, queues), counting, locking]) as load:
+        time.sleep(0.3)
+        own_kit.server.freeze()
+        time.sleep(0.8)
+        own_kit.server.thaw()
+        wait_for(lambda: all(not isinstance(one[-1][1], RedisUnavailable) for one in load.outcomes))
+        time.sleep(0.2)
+    for queue, outcomes in zip(queues, load.outcomes, strict=False):
+        stored = [job.payload["number"] for jobs in iter(lambda queue=queue: queue.claim(1000), []) for job in jobs]
+        assert len(stored) == len(set(stored))
+        assert {number for number, outcome in outcomes if isinstance(outcome, str)} <= set(stored)
+        assert set(stored) <= {number for number, _ in outcomes}
+        failed = [outcome for _, outcome in outcomes if isinstance(outcome, RedisUnavailable)]
+        assert any(error.indeterminate for error in failed)
+    # An acquire whose reply was lost may hold its lock, but for no longer than the lease.
+    uncertain = [number for number, outcome in load.outcomes[-1] if isinstance(outcome, RedisUnavailable)]
+    assert uncertain
+    for number in uncertain:
+        wait_for(lambda number=number: Lock(f"lock-{number}").acquire(blocking=False), timeout=3)
+
+
+def guarded():
+    @throttle("1000/m", key="ip")
+    @locked("report", on_busy="skip")
+    def view(request):
+        return HttpResponse("fresh")
+
+    @throttle("1000/m", key="ip")
+    def open_view(request):
+        return HttpResponse("fresh")
+
+    return view, open_view
+
+
+def answered(view):
+    began = time.perf_counter()
+    try:
+        response = view(RequestFactory().get("/"))
+    except RedisUnavailable as error:
+        return time.perf_counter() - began, error
+    return time.perf_counter() - began, response
+
+
+@pytest.mark.parametrize("trouble", ["stop", "freeze"])
+def test_guarded_view_answers_fast_and_recovers(own_kit, trouble):
+    opened, recovered = threading.Event(), threading.Event()
+    redis_unavailable.connect(lambda **kwargs: opened.set(), weak=False, dispatch_uid="opened")
+    redis_recovered.connect(lambda **kwargs: recovered.set(), weak=False, dispatch_uid="recovered")
+    _, view = guarded()
+    assert answered(view)[1].status_code == 200
+    getattr(own_kit.server, trouble)()
+    first = [answered(view) for _ in range(3)]
+    assert all(response.status_code == 200 for _, response in first)
+    assert max(seconds for seconds, _ in first) < 0.3
+    assert opened.wait(1)
+    later = [answered(view) for _ in range(200)]
+    assert all(response.status_code == 200 for _, response in later)
+    assert statistics.median(seconds for seconds, _ in later) < 0.005
+    own_kit.server.start() if trouble == "stop" else own_kit.server.thaw()
+    back = time.monotonic()
+    assert recovered.wait(5)
+    assert time.monotonic() - back < 2
+    assert Lock("after").acquire(blocking=False)
+    redis_unavailable.disconnect(dispatch_uid="opened")
+    redis_recovered.disconnect(dispatch_uid="recovered")
+
+
+def test_breaker_opens_at_the_third_failure_in_a_second_and_not_before():
+    breaker = Breaker("x", probe=lambda: 1 / 0)
+    breaker.failed(RedisUnavailable("1"))
+    breaker.failed(RedisUnavailable("2"))
+    assert not breaker.is_open
+    breaker.succeeded()
+    breaker.failed(RedisUnavailable("3"))
+    assert not breaker.is_open
+    breaker.failed(RedisUnavailable("4"))
+    breaker.failed(RedisUnavailable("5"))
+    assert breaker.is_open
+    with pytest.raises(RedisUnavailable) as caught:
+        breaker.refuse()
+    assert not caught.value.indeterminate
+    breaker.retire()
+
+
+def test_open_breaker_serves_async_callers_too(own_kit):
+    own_kit.server.stop()
+    lock = Lock("a")
+
+    async def main():
+        for _ in range(4):
+            with pytest.raises(RedisUnavailable):
+                await lock.aacquire(blocking=False)
+        began = time.perf_counter()
+        with pytest.raises(RedisUnavailable, match="breaker is open"):
+            await lock.aacquire(blocking=False)
+        return time.perf_counter() - began
+
+    assert asyncio.run(main()) < 0.005

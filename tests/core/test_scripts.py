@@ -1,0 +1,30 @@
+"""Scripts: their headers are held to, and lost ones are sent again."""
+
+import pytest
+
+from redis_kit.core import scripts
+from redis_kit.core.scripts import Script
+
+
+def test_wrong_number_of_keys_is_refused_before_anything_is_sent():
+    script = Script("two", "-- KEYS[1] one\n-- KEYS[2] two\nreturn 1")
+    with pytest.raises(TypeError, match="takes 2 keys, not 1"):
+        script(["a"])
+
+
+def test_open_ended_keys():
+    script = Script("many", "-- KEYS[1] first\n-- KEYS[2...] others\nreturn 1")
+    assert script(["a", "b", "c"]).command[2] == 3
+    with pytest.raises(TypeError):
+        script(["a"])
+
+
+def test_call_goes_by_digest_and_has_its_source_at_hand():
+    script = Script("one", "-- KEYS[1] one\nreturn 1")
+    call = script(["a"], ["x"])
+    assert call.command == ("EVALSHA", script.digest, 1, "a", "x")
+    assert call.with_source() == ("EVAL", script.source, 1, "a", "x")
+
+
+def test_scripts_are_loaded_once():
+    assert scripts.load("redis_kit.locks", "acquire") is scripts.load("redis_kit.locks", "acquire")

@@ -1,0 +1,77 @@
+"""HTML as a browser's parser sees it, for asserts about elements rather than about text."""
+
+from html.parser import HTMLParser
+from typing import Any, NamedTuple
+
+
+class Element(NamedTuple):
+    """A start tag, and the text between it and its end."""
+
+    tag: str
+    attributes: dict[str, str | None]
+    text: list[str]
+
+    @property
+    def words(self) -> str:
+        return " ".join("".join(self.text).split())
+
+
+class Parsed(HTMLParser):
+    """All elements of a page, in their order."""
+
+    void = frozenset({"br", "circle", "hr", "img", "input", "link", "meta", "path", "rect"})
+
+    def __init__(self, html: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.elements: list[Element] = []
+        self._open: list[Element] = []
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        element = Element(tag, dict(attrs), [])
+        self.elements.append(element)
+        if tag not in self.void:
+            self._open.append(element)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append(Element(tag, dict(attrs), []))
+
+    def handle_endtag(self, tag: str) -> None:
+        while self._open and self._open.pop().tag != tag:
+            pass
+
+    def handle_data(self, data: str) -> None:
+        for element in self._open:
+            element.text.append(data)
+
+    def find(self, tag: str, **attributes: str) -> list[Element]:
+        """Return the elements with this tag that have these attributes; ``class_`` is one of its classes."""
+        return [one for one in self.elements if one.tag == tag and _has(one, attributes)]
+
+    @property
+    def shape(self) -> list[tuple[str, tuple[str, ...]]]:
+        """Tags with the names of their attributes: what a text may never change."""
+        return [(one.tag, tuple(one.attributes)) for one in self.elements]
+
+
+def whole_page(response: Any) -> Parsed:
+    """Return a page that was found."""
+    assert response.status_code == 200
+    return Parsed(response.content.decode())
+
+
+def page(response: Any) -> Parsed:
+    """Return the part of a page that is not the admin's own; a fragment is all of it."""
+    assert response.status_code == 200
+    text = response.content.decode()
+    return Parsed(text[max(text.find("<main"), 0) :].partition("</main>")[0])
+
+
+def _has(element: Element, wanted: dict[str, str]) -> bool:
+    return all(
+        value in (element.attributes.get("class") or "").split()
+        if name == "class_"
+        else element.attributes.get(name.replace("_", "-")) == value
+        for name, value in wanted.items()
+    )

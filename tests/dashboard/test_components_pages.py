@@ -1,0 +1,69 @@
+"""The panels of the kit's own components, as they come."""
+
+from time import monotonic
+
+import pytest
+from django.apps import apps
+
+from redis_kit.core import connections
+from redis_kit.core.clients import Client
+from redis_kit.core.component import components
+from redis_kit.dashboard.reading import panels
+from redis_kit.signins import SignInMixin
+from tests.dashboard.conftest import ADMIN
+from tests.dashboard.parsed import page
+
+ROUND_TRIPS = 3  # of one page
+
+
+def test_every_panel_has_a_page_of_its_own(kit):
+    slugs = [panel.slug for panel in panels()]
+    assert len(slugs) == len(set(slugs)) >= 5
+    silent = [component.label for component in components() if not component.panels]
+    assert silent == ["dashboard"]
+
+
+@pytest.fixture
+def trips(monkeypatch):
+    """A list that grows with each round trip: a batch is one, however many its commands."""
+    made = []
+    for name in ("call", "batch", "block"):
+        original = getattr(Client, name)
+        monkeypatch.setattr(Client, name, lambda *args, original=original: [made.append(args[1:]), original(*args)][1])
+    return made
+
+
+def test_pages_of_all_panels_are_whole_and_cheap(kit, boss, trips):
+    boss.get(ADMIN)  # loads the scripts
+    models = sum(issubclass(model, SignInMixin) for model in apps.get_models())
+    for panel in panels():
+        trips.clear()
+        found = page(boss.get(f"{ADMIN}{panel.slug}/"))
+        assert not found.find("p", class_="rk-error"), panel.slug
+        assert found.find("h1")[0].words == str(panel.title)
+        assert len(trips) <= (models if panel.slug == "signins" else ROUND_TRIPS), panel.slug
+    assert not page(boss.get(ADMIN)).find("p", class_="rk-error")
+
+
+def test_actions_need_permissions_that_exist(kit, db):
+    from django.contrib.auth.models import Permission
+
+    there = {f"redis_kit.{one}" for one in Permission.objects.values_list("codename", flat=True)}
+    wanted = {action.permission for panel in panels() for action in panel.actions().values()}
+    assert wanted <= there
+
+
+@pytest.mark.parametrize("how", ["stop", "freeze"])
+def test_pages_of_all_panels_come_within_a_second_while_the_server_is_away(own_kit, boss, how):
+    urls = [ADMIN, *(f"{ADMIN}{panel.slug}/" for panel in panels())]
+    for url in urls:
+        boss.get(url)
+    getattr(own_kit.server, how)()
+    try:
+        for url in urls:
+            connections.close()  # so that no breaker is open yet
+            started = monotonic()
+            page(boss.get(url))
+            assert monotonic() - started < 1, url
+    finally:
+        own_kit.server.thaw() if how == "freeze" else None

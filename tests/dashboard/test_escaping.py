@@ -1,0 +1,115 @@
+from dataclasses import replace
+
+import pytest
+
+from redis_kit.core.errors import RedisUnavailable
+from redis_kit.core.panels import Action, Bars, Figure, Table
+from tests.dashboard import parts
+from tests.dashboard.conftest import ADMIN
+from tests.dashboard.parsed import Parsed, whole_page
+
+ATTACKS = [
+    "<script>alert(1)</script>",
+    "</script><script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "<svg onload=alert(1)>",
+    "</title></svg><script>alert(1)</script>",
+    '" onmouseover="alert(1)',
+    "' onmouseover='alert(1)",
+    "` onmouseover=`alert(1)",
+    '"><img src=x onerror=alert(1)>',
+    "'><iframe src=javascript:alert(1)>",
+    "javascript:alert(1)",
+    "data:text/html,<script>alert(1)</script>",
+    "{{ 7|add:7 }}{% load i18n %}",
+    "</textarea></style></noscript><b>",
+    "<!--",
+    "--><b>",
+    "<![CDATA[<b>]]>",
+    "&lt;b&gt;&#60;b&#62;",
+    "\\u003cscript\\u003e",
+    "+ADw-script+AD4-",
+    "<style>*{display:none}</style>",
+    "<base href=//evil.example>",
+    "<meta http-equiv=refresh content=0>",
+    "<form action=//evil.example>",
+    "<a href=//evil.example>x</a>",
+    "</table></div></main></body>",
+    "\0<b\0>\x1b[31m\r\n\u2028\u202e",
+    "<" * 300,
+    '"' * 300,
+    "x" * 250 + "<b>",
+]
+
+
+def shown(signed_in, attack):
+    """Put a text into every field that a panel has, and return the pages."""
+    boss = signed_in("superuser")  # with no message or log entry of an earlier round
+    parts.TITLE[:] = [attack]
+    parts.MIRROR[:] = [
+        Figure(attack, attack, attack, alarm=True),
+        Table(attack, (attack, attack), [(attack, attack)], attack, actions=("reflect",)),
+        Table(attack, (attack,), [], attack),
+        Bars(attack, [(attack, 1), (attack, 2), (attack, 3)]),
+        RedisUnavailable(attack),
+    ]
+    pages = [whole_page(boss.get(url)) for url in (ADMIN, f"{ADMIN}mirror/", f"{ADMIN}mirror/fragment/")]
+    pages.append(whole_page(boss.post(f"{ADMIN}mirror/do/reflect/", {"value": attack or "x"})))
+    boss.post(f"{ADMIN}mirror/do/reflect/", {"value": attack, "confirmed": "1"})
+    return [*pages, whole_page(boss.get(f"{ADMIN}mirror/")), whole_page(boss.get("/admin/"))]
+
+
+@pytest.fixture
+def named_by_attackers(monkeypatch):
+    def rename(attack):
+        marked = parts.MirrorPanel.reflect.panel_action
+        action = Action(attack, marked.permission, True, attack)
+        monkeypatch.setattr(parts.MirrorPanel.reflect, "panel_action", replace(action))
+
+    return rename
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_text_in_any_field_adds_no_element_and_no_attribute(stock, signed_in, named_by_attackers, attack):
+    # As long as the attack, because what is cut gets a title.
+    harmless = "w" * len(attack)
+    named_by_attackers(harmless)
+    before = [one.shape for one in shown(signed_in, harmless)]
+    named_by_attackers(attack)
+    after = shown(signed_in, attack)
+    for shape, page in zip(before, after, strict=True):
+        assert without_titles(page.shape) == without_titles(shape)
+    assert all(harmless_links(page) for page in after)
+
+
+def without_titles(shape):
+    # Escapes of control characters make a text longer, so that it may be cut and get a title.
+    return [(tag, tuple(name for name in names if name != "title")) for tag, names in shape]
+
+
+def harmless_links(page: Parsed) -> bool:
+    links = [
+        value or ""
+        for one in page.elements
+        for name, value in one.attributes.items()
+        if name in ("href", "src", "action", "formaction")
+    ]
+    return all(link.startswith(("/", "#")) or link == "" for link in links)
+
+
+def test_text_is_cut_at_200_characters_with_all_of_it_in_the_title(stock, boss):
+    parts.MIRROR[:] = [Figure("long", "ab<" * 100), Figure("endless", "y" * 50_000_000)]
+    response = boss.get(f"{ADMIN}mirror/")
+    first, second = whole_page(response).find("dd")
+    assert first.words == ("ab<" * 100)[:199] + "…"
+    assert first.attributes["title"] == "ab<" * 100
+    assert len(second.words) == 200
+    assert second.attributes["title"] == "y" * 4096 + "…"
+    assert len(response.content) < 60_000
+
+
+def test_only_the_first_hundred_rows_are_drawn(stock, boss):
+    parts.MIRROR[:] = [Table("Many", ("N",), [(n,) for n in range(250)])]
+    found = whole_page(boss.get(f"{ADMIN}mirror/fragment/"))
+    assert len(found.find("th", scope="row")) == 100
+    assert found.find("p", class_="rk-hint")[0].words == "150 more rows are not shown here."

@@ -1,0 +1,261 @@
+from time import monotonic
+
+import pytest
+from django.core.management import call_command
+from django.utils import translation
+
+from redis_kit.core import connections
+from redis_kit.core.errors import ConfigurationError, RedisUnavailable
+from redis_kit.core.panels import Bars, Figure, Table
+from redis_kit.dashboard.component import DashboardSettings
+from tests.dashboard import parts
+from tests.dashboard.conftest import ADMIN
+from tests.dashboard.parsed import page, whole_page
+
+PAGES = [ADMIN, f"{ADMIN}stock/", f"{ADMIN}mirror/"]
+FRAGMENTS = [f"{page}fragment/" for page in PAGES]
+
+
+@pytest.mark.parametrize("url", PAGES + FRAGMENTS)
+def test_only_people_with_the_permission_see_a_page(stock, signed_in, url):
+    assert signed_in("view_dashboard").get(url).status_code == 200
+    assert signed_in("superuser").get(url).status_code == 200
+    assert signed_in().get(url).status_code == 403
+    assert signed_in("manage_queues", "release_locks", "reset_throttles").get(url).status_code == 403
+    for stranger in (signed_in("view_dashboard", staff=False), None):
+        response = (stranger or signed_in().__class__()).get(url)
+        assert response.status_code == 302
+        assert response.url.startswith("/admin/login/")
+
+
+def test_index_names_the_dashboard_only_to_those_who_may_see_it(stock, signed_in):
+    assert ADMIN in signed_in("view_dashboard").get("/admin/").content.decode()
+    for client in (signed_in(), signed_in("manage_queues")):
+        text = client.get("/admin/").content.decode()
+        assert ADMIN not in text
+        assert "Redis" not in text
+
+
+def test_index_offers_neither_adding_nor_changing(stock, boss):
+    assert f"{ADMIN}add/" not in boss.get("/admin/").content.decode()
+    assert boss.get(f"{ADMIN}add/").status_code == 404
+
+
+def test_disabled_dashboard_is_seen_by_nobody(stock, boss):
+    stock.options(DASHBOARD={"ENABLED": False})
+    assert [boss.get(url).status_code for url in PAGES + FRAGMENTS] == [403] * 6
+    assert ADMIN not in boss.get("/admin/").content.decode()
+
+
+@pytest.mark.parametrize("refresh", [1, 61, "5"])
+def test_refresh_out_of_range_is_refused(stock, refresh):
+    from redis_kit.core import conf
+
+    stock.options(DASHBOARD={"REFRESH": refresh})
+    with pytest.raises(ConfigurationError, match=r"\['REFRESH'\]"):
+        conf.section(DashboardSettings)
+
+
+def test_overview_has_figures_and_first_things_of_each_panel(stock, boss):
+    parts.MIRROR[:] = [Table("Long", ("A",), [(f"row {n}",) for n in range(9)]), Figure("Late", 5), Bars("Other", [])]
+    found = page(boss.get(ADMIN))
+    assert [one.words for one in found.find("dd")] == ["7 Alarm", "of all parts", "5"]
+    assert [one.words for one in found.find("h2")][1:] == ["Stock", "Mirror"]
+    assert [one.words for one in found.find("h3")] == ["Parts", "Long"]
+    assert [one.words for one in found.find("th", scope="row")] == ["bolt", "nut", *(f"row {n}" for n in range(5))]
+    assert "4 more rows are not shown here." in [one.words for one in found.find("p", class_="rk-hint")]
+    assert not [one for one in found.find("button") if "formaction" in one.attributes]
+
+
+def test_alarms_of_all_panels_are_at_the_top_of_the_overview(stock, boss):
+    parts.MIRROR[:] = [Figure("Good", 1), Figure("Bad", 2, alarm=True)]
+    (box,) = page(boss.get(ADMIN)).find("section", class_="rk-attention")
+    assert box.words == "Needs attention Stock: In stock 7 Mirror: Bad 2"
+    parts.MIRROR.clear()
+    stock.client.hset(parts.key("stock"), "bolt", 50)
+    assert not page(boss.get(ADMIN)).find("section", class_="rk-attention")
+
+
+def test_panel_page_has_everything_under_headings_in_order(stock, boss):
+    found = page(boss.get(f"{ADMIN}stock/"))
+    headings = [(one.tag, one.words) for one in found.elements if one.tag in ("h1", "h2", "h3")]
+    assert headings == [("h1", "Stock"), ("h2", "Parts"), ("h2", "Left"), ("h2", "Actions")]
+    assert [one.words for one in found.find("a", aria_current="page")] == ["Stock"]
+    assert len(found.find("rect")) == 2
+
+
+def test_every_field_has_a_label_and_every_header_a_scope(stock, boss):
+    found = page(boss.get(f"{ADMIN}stock/"))
+    labelled = {one.attributes["for"] for one in found.find("label")}
+    fields = [one for one in found.elements if one.tag in ("input", "select")]
+    shown = [one for one in fields if one.attributes.get("type") != "hidden"]
+    assert shown
+    assert all(one.attributes["id"] in labelled for one in shown)
+    assert all("scope" in one.attributes for one in found.find("th"))
+    for svg in found.find("svg", role="img"):
+        ids = (svg.attributes["aria-labelledby"] or "").split()
+        assert all(any(one.attributes.get("id") == name and one.words for one in found.elements) for name in ids)
+
+
+def test_ids_are_unique(stock, boss):
+    for url in PAGES:
+        ids = [one.attributes["id"] for one in whole_page(boss.get(url)).elements if "id" in one.attributes]
+        assert len(ids) == len(set(ids))
+
+
+def test_pages_have_no_inline_script_or_style(stock, boss):
+    for url in PAGES:
+        found = whole_page(boss.get(url))
+        assert not found.find("style")
+        assert all(one.attributes.get("src") for one in found.find("script"))
+        names = {name for one in found.elements for name in one.attributes}
+        assert not [name for name in names if name == "style" or name.startswith("on")]
+
+
+@pytest.mark.parametrize("url", FRAGMENTS)
+def test_unchanged_fragment_answers_304(stock, boss, url):
+    first = boss.get(url)
+    assert first.headers["ETag"]
+    again = boss.get(url, headers={"if-none-match": first.headers["ETag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    assert again.headers["ETag"] == first.headers["ETag"]
+    parts.MIRROR.append(Figure("New", 1))
+    stock.client.hset(parts.key("stock"), "bolt", 50)
+    changed = boss.get(url, headers={"if-none-match": first.headers["ETag"]})
+    assert changed.status_code == 200
+    assert changed.headers["ETag"] != first.headers["ETag"]
+
+
+def test_page_carries_the_fragment_and_its_etag(stock, boss):
+    for url in PAGES:
+        fragment = boss.get(f"{url}fragment/")
+        response = boss.get(url)
+        assert fragment.content in response.content
+        (live,) = page(response).find("div", id="rk-live")
+        assert live.attributes["data-etag"] == fragment.headers["ETag"]
+        assert live.attributes["data-url"] == f"{url}fragment/"
+
+
+def test_pace_of_the_settings_is_chosen_among_the_others(stock, boss):
+    stock.options(DASHBOARD={"REFRESH": 7})
+    (pace,) = [one for one in page(boss.get(ADMIN)).find("select") if one.attributes["id"] == "rk-pace"]
+    assert pace.words == "every 2 s every 5 s every 7 s every 10 s every 30 s off"
+    (chosen,) = [one for one in page(boss.get(ADMIN)).find("option") if "selected" in one.attributes]
+    assert chosen.attributes["value"] == "7"
+
+
+@pytest.mark.parametrize("debug", [False, True])
+@pytest.mark.parametrize(
+    "slug", ["nothing", "<script>alert(1)</script>", "%00", "a" * 5000, "☃", "%2e%2e%2f", "fragment/fragment"]
+)
+def test_unknown_panel_is_404_and_its_name_inert(stock, boss, settings, slug, debug):
+    settings.DEBUG = debug
+    for url in (f"{ADMIN}{slug}/", f"{ADMIN}{slug}/fragment/"):
+        response = boss.get(url)
+        assert response.status_code == 404, url
+        assert "<script>alert" not in response.content.decode()
+
+
+def test_slug_with_an_underscore_is_found_from_the_log_as_well(stock, boss, monkeypatch):
+    monkeypatch.setattr(parts.MirrorPanel, "slug", "my_mirror")
+    assert boss.get(f"{ADMIN}my_mirror/").status_code == 200
+    assert boss.get(f"{ADMIN}my_5Fmirror/").status_code == 200
+
+
+def test_pages_are_read_only(stock, boss):
+    for url in PAGES + FRAGMENTS:
+        assert boss.post(url).status_code == 405
+        assert boss.put(url).status_code == 405
+
+
+def test_failing_panel_shows_its_error_in_place(stock, boss):
+    parts.MIRROR[:] = [Figure("Before", 41), RedisUnavailable("gone <b>away</b>"), Figure("After", 42)]
+    for url in (ADMIN, f"{ADMIN}mirror/"):
+        found = page(boss.get(url))
+        assert [one.words for one in found.find("p", class_="rk-error")] == ["gone <b>away</b>"]
+        assert "41" in [one.words for one in found.find("dd")]
+    assert "7 Alarm" in [one.words for one in page(boss.get(ADMIN)).find("dd")]
+
+
+@pytest.mark.parametrize("wrong", [ZeroDivisionError(), "no content", Table("Uneven", ("A", "B"), [("only one",)])])
+def test_defect_of_a_panel_is_logged_and_hides_no_other(stock, boss, caplog, wrong):
+    parts.MIRROR[:] = [wrong]
+    found = page(boss.get(ADMIN))
+    assert [one.words for one in found.find("p", class_="rk-error")] == ["This panel failed. The log says why."]
+    assert "7 Alarm" in [one.words for one in found.find("dd")]
+    assert "The panel MirrorPanel failed." in caplog.text
+    assert "Traceback" in caplog.text
+
+
+def test_dashboard_adds_no_round_trip_to_those_of_the_panels(stock, boss, commands):
+    for url in (ADMIN, f"{ADMIN}fragment/", f"{ADMIN}stock/", f"{ADMIN}stock/fragment/"):
+        with commands(stock) as sent:
+            assert boss.get(url).status_code == 200
+        assert sent == ["HGETALL"]
+    with commands(stock) as sent:
+        boss.get(f"{ADMIN}mirror/")
+    assert sent == []
+
+
+@pytest.mark.parametrize("how", ["stop", "freeze"])
+def test_page_comes_within_a_second_while_the_server_is_away(own_kit, own_panels, boss, how):
+    own_kit.options(EXTRA_COMPONENTS=["tests.dashboard.parts.Parts"])
+    parts.MIRROR[:] = [lambda: Figure("Pong", parts.call("PING"))]
+    assert b"Pong" in boss.get(ADMIN).content
+    getattr(own_kit.server, how)()
+    try:
+        for url in [*PAGES, *FRAGMENTS]:
+            connections.close()  # so that no breaker is open yet
+            started = monotonic()
+            found = page(boss.get(url))
+            assert monotonic() - started < 1
+            assert found.find("p", class_="rk-error")
+    finally:
+        own_kit.server.thaw() if how == "freeze" else None
+
+
+def test_panels_of_a_server_that_hangs_are_asked_for_a_part_of_a_second(own_kit, own_panels, boss, monkeypatch):
+    many = ["tests.dashboard.parts.Parts"] * 10
+    own_kit.options(EXTRA_COMPONENTS=many)
+    # Far fewer failures than would open the breaker are enough to use up a second.
+    monkeypatch.setattr("redis_kit.core.breaker.FAILURES", 1000)
+    assert boss.get(ADMIN).status_code == 200
+    parts.ASKED.clear()
+    own_kit.server.freeze()
+    try:
+        started = monotonic()
+        found = page(boss.get(f"{ADMIN}fragment/"))
+        assert monotonic() - started < 1
+    finally:
+        own_kit.server.thaw()
+    errors = [one.words for one in found.find("p", class_="rk-error")]
+    assert errors.count("Not asked: the server did not answer in time.") >= 10
+    assert 1 < len(parts.ASKED) < 10
+
+
+def test_page_recovers_with_the_server(own_kit, own_panels, boss):
+    own_kit.options(EXTRA_COMPONENTS=["tests.dashboard.parts.Parts"])
+    own_kit.server.stop()
+    assert page(boss.get(f"{ADMIN}stock/")).find("p", class_="rk-error")
+    own_kit.server.start()
+    connections.close()
+    assert not page(boss.get(f"{ADMIN}stock/")).find("p", class_="rk-error")
+
+
+def test_password_of_a_connection_is_in_no_page(stock, boss):
+    stock.connect({"URL": "redis://:sesame-open@127.0.0.1:1/0"}, EXTRA_COMPONENTS=["tests.dashboard.parts.Parts"])
+    for url in PAGES + FRAGMENTS:
+        assert b"sesame" not in boss.get(url).content
+
+
+def test_pages_speak_the_language_of_their_viewer(stock, boss):
+    with translation.override("zh-hans"):
+        text = boss.get(f"{ADMIN}stock/").content.decode()
+    assert "需要注意" not in text
+    assert "数据" in text
+    assert "Refresh" not in text
+
+
+def test_migrations_are_complete(db, capsys):
+    call_command("makemigrations", "redis_kit", check=True, dry_run=True)
+    assert "No changes" in capsys.readouterr().out

@@ -1,0 +1,119 @@
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+
+import pytest
+from django.utils import timezone, translation
+from django.utils.translation import gettext_lazy
+
+from redis_kit.core.panels import Meter, Ring
+from redis_kit.dashboard.text import CUT, Cell, cell
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0, "0"),
+        (1234567, "1,234,567"),
+        (-1500, "-1,500"),
+        (2.5, "2.5"),
+        (3.0, "3"),
+        (0.1239, "0.1239"),
+        (0.7, "0.7"),
+        (0.00004, "0"),
+        (99.999, "100"),
+        (12345.678, "12,346"),
+        (1e22, "10,000,000,000,000,000,000,000"),
+        (Decimal("1.239"), "1.24"),
+        (float("nan"), "–"),
+        (float("inf"), "–"),
+        (None, "–"),
+        (True, "Yes"),
+        (False, "No"),
+        ("", ""),
+        ("text", "text"),
+        (gettext_lazy("Yes"), "Yes"),
+        (b"bytes\xff\n", "bytes\\xff\\n"),
+        (date(2026, 11, 20), "2026-11-20"),
+        (datetime(2026, 11, 20, 9, 5, 1), "2026-11-20 09:05:01"),
+        (timedelta(milliseconds=250), "250 ms"),
+        (timedelta(seconds=12.34), "12.3 s"),
+        (timedelta(minutes=61, seconds=5), "1:01:05"),
+        (timedelta(days=2, seconds=61), "2 d 0:01:01"),
+        (-timedelta(minutes=2), "−0:02:00"),
+        (["a", 1], "['a', 1]"),
+    ],
+)
+def test_values_are_written_for_people(value, text):
+    assert cell(value).text == text
+
+
+def test_moments_are_in_the_zone_of_the_viewer():
+    with timezone.override("Asia/Shanghai"):
+        assert cell(datetime(2026, 11, 20, 20, 0, tzinfo=UTC)).text == "2026-11-21 04:00:00"
+
+
+def test_numbers_follow_the_language():
+    with translation.override("de"):
+        assert cell(1234567.5).text == "1.234.568"
+        assert cell(1.5).text == "1,5"
+
+
+@pytest.mark.parametrize(("value", "number"), [(1, True), (1.5, True), (Decimal(1), True), (True, False), ("1", False)])
+def test_numbers_are_marked(value, number):
+    assert cell(value).number is number
+
+
+@pytest.mark.parametrize(
+    ("text", "escaped"),
+    [
+        ("a\tb\r\n", "a\\tb\\r\\n"),
+        ("\0", "\\x00"),
+        ("\x1b[31m", "\\x1b[31m"),
+        ("\x9b", "\\x9b"),
+        ("\u202eabc", "\\u202eabc"),
+        ("\u2066", "\\u2066"),
+        ("\u2028\u2029", "\\u2028\\u2029"),
+        ("\ufeff", "\\ufeff"),
+        ("\ud800", "\\ud800"),
+        ("\U000e0041", "\\U000e0041"),
+        ("部门 ☃ é", "部门 ☃ é"),
+        ("👩\u200d🔧", "👩\u200d🔧"),
+        ("\\n", "\\n"),
+    ],
+)
+def test_what_cannot_be_seen_is_escaped(text, escaped):
+    assert cell(text).text == escaped
+
+
+@pytest.mark.parametrize(
+    ("share", "part"), [(0, "0.0"), (0.333, "33.3"), (1, "100.0"), (1.7, "100.0"), (-1, "0.0"), (float("nan"), "0.0")]
+)
+def test_ring_shows_a_share(share, part):
+    drawn = cell(Ring(timedelta(seconds=5), share))
+    assert (drawn.text, drawn.drawing.part, drawn.number) == ("5.0 s", part, False)
+
+
+@pytest.mark.parametrize(
+    ("number", "most", "text", "part", "full"),
+    [
+        (0, 5, "0 of 5", "0.0", False),
+        (2, 3, "2 of 3", "66.7", False),
+        (3, 3, "3 of 3", "100.0", True),
+        (4, 3, "4 of 3", "100.0", True),
+        (1500, 2000, "1,500 of 2,000", "75.0", False),
+    ],
+)
+def test_meter_shows_so_many_of_so_many(number, most, text, part, full):
+    drawn = cell(Meter(number, most))
+    assert (drawn.text, drawn.drawing.part, drawn.drawing.full) == (text, part, full)
+
+
+def test_meter_of_an_unknown_whole_is_a_number():
+    assert cell(Meter(7, 0)) == Cell("7")
+
+
+def test_long_text_is_cut_and_kept():
+    assert cell("x" * CUT) == Cell("x" * CUT)
+    assert cell("x" * (CUT + 1)) == Cell("x" * (CUT - 1) + "…", "x" * (CUT + 1))
+    assert cell("\n" * CUT).full == "\\n" * CUT
+    assert len(cell("x" * 10_000).full) == 4097

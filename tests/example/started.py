@@ -1,0 +1,102 @@
+"""Starting ``rk_demo`` as a process of its own, and seeing what is left of it."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+ROOT = Path(__file__).parent.parent.parent
+COMMAND = [sys.executable, str(ROOT / "manage.py"), "rk_demo"]
+Found = TypeVar("Found")
+
+
+def wait_for(condition: Callable[[], Found], *, seconds: float) -> Found:
+    """Return the condition's first true answer."""
+    deadline = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < deadline, f"not within {seconds} s"
+        time.sleep(0.01)
+    return found
+
+
+class Demo:
+    """A run of the command, with temporary files and kept data in a folder of its own."""
+
+    def __init__(self, folder: Path, *arguments: str, **environment: str) -> None:
+        self.folder = folder
+        self.temporary = folder / "tmp"
+        self.temporary.mkdir(exist_ok=True)
+        own = {"TMPDIR": str(self.temporary), "READING_DATABASE": str(folder / "home" / "reading.sqlite3")}
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("DJANGO_", "REDIS_KIT_"))}
+        self.output = folder / f"output-{time.monotonic_ns()}"
+        with self.output.open("w") as output:
+            settings = {"env": kept | own | environment, "cwd": folder}
+            self.process = subprocess.Popen([*COMMAND, *arguments], stdout=output, stderr=subprocess.STDOUT, **settings)
+
+    @property
+    def text(self) -> str:
+        """What it has printed."""
+        return self.output.read_text()
+
+    def printed(self, pattern: str, *, seconds: float = 60) -> str:
+        """Wait until it has printed something, and return the first group of it."""
+
+        def found() -> re.Match[str] | None:
+            match = re.search(pattern, self.text)
+            assert match or self.process.poll() is None, self.text
+            return match
+
+        return wait_for(found, seconds=seconds)[1]
+
+    def ended(self, *, seconds: float) -> int:
+        """Wait until it has ended, and return its exit code."""
+        return self.process.wait(timeout=seconds)
+
+    def kill(self) -> None:
+        """End it for certain."""
+        self.process.kill()
+        self.process.wait()
+
+    def processes(self) -> list[int]:
+        """Return the processes that it started, and itself, as far as they live."""
+        mark = str(self.temporary).encode()
+        # The server writes its title over its environment; that names its socket.
+        return [
+            int(one.name)
+            for one in Path("/proc").glob("[0-9]*")
+            if mark in content(one / "environ") or mark in content(one / "cmdline")
+        ]
+
+    def child(self, name: str) -> int:
+        """Wait for the process that runs a program, and return it."""
+        return wait_for(lambda: self._child(name), seconds=5)
+
+    def _child(self, name: str) -> int | None:
+        commands = {pid: content(Path(f"/proc/{pid}/cmdline")) for pid in self.processes()}
+        # The guard of a program names it too.
+        found = [pid for pid, words in commands.items() if name.encode() in words and b"guard.py" not in words]
+        return found[0] if found else None
+
+    def leaves_nothing(self) -> bool:
+        """Tell whether no process and no temporary file is left."""
+        return not self.processes() and not list(self.temporary.iterdir())
+
+    def end(self, number: signal.Signals = signal.SIGTERM) -> float:
+        """Send a signal, wait for the end, and return how many seconds it took."""
+        started = time.monotonic()
+        self.process.send_signal(number)
+        self.ended(seconds=15)
+        return time.monotonic() - started
+
+
+def content(path: Path) -> bytes:
+    """Return a file of a process that may be gone; empty then."""
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""

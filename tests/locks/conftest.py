@@ -1,0 +1,80 @@
+"""Fixtures for locks: other processes, and waiters of which a test knows that they wait."""
+
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from redis_kit.locks import renewals
+from tests.fixtures.servers import wait_for
+from tests.locks.leases import tickets
+
+ROOT = Path(__file__).parents[2]
+PRELUDE = """
+import os, sys, time
+from django.conf import settings
+connections = {"default": {"URL": sys.argv[2]}}
+patient = {"CONNECT_TIMEOUT": 2.0, "READ_TIMEOUT": 2.0}
+settings.configure(USE_TZ=True, REDIS_KIT={"PREFIX": sys.argv[1], "CONNECTIONS": connections, **patient})
+from redis_kit.locks import *
+"""
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_to_renew() -> Iterator[None]:
+    """Forget the leases that a test leaves behind: their renewals would be counted in the next one."""
+    yield
+    for loop in renewals._loops.values():
+        for item in list(loop._entries):
+            loop.remove(item)
+
+
+@pytest.fixture
+def program(kit: Any) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """A function that starts a Python program with the same kit in a process of its own."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start(code: str, *arguments: object) -> subprocess.Popen[str]:
+        command = [sys.executable, "-c", PRELUDE + code, kit.prefix, kit.url, *map(str, arguments)]
+        started.append(subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True))
+        return started[-1]
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture
+def waiting(kit: Any) -> Callable[[Callable[[], object]], threading.Thread]:
+    """A function that runs another one in a thread, and returns when the server has it blocked."""
+
+    def blocked() -> int:
+        return int(kit.client.info("clients")["blocked_clients"])
+
+    def start(function: Callable[[], object]) -> threading.Thread:
+        before = blocked()
+        thread = threading.Thread(target=function)
+        thread.start()
+        wait_for(lambda: blocked() > before)
+        return thread
+
+    return start
+
+
+@pytest.fixture
+def queued(kit):
+    """A function that runs another one in a thread, and returns when it has a ticket."""
+
+    def start(function):
+        before = len(tickets(kit))
+        thread = threading.Thread(target=function)
+        thread.start()
+        wait_for(lambda: len(tickets(kit)) == before + 1)
+        return thread
+
+    return start

@@ -1,0 +1,182 @@
+"""Bugs to put into a process on purpose: those that locks of this kind have had. The checkers must find each.
+
+A bug that changes a script names the text that it changes, and fails where that is not there any more.
+"""
+
+import hashlib
+import time
+from collections.abc import Callable
+from typing import Any
+
+from redis_kit.core import scripts
+from redis_kit.core.errors import RedisUnavailable
+from redis_kit.core.steps import Call
+from redis_kit.locks import Lock, Semaphore, leasing, renewal, slots
+from redis_kit.locks.fencing import Fenced
+from redis_kit.locks.rwlock import WriteLock
+from redis_kit.locks.waiting import Attempt
+
+NOT_MINE = 'if not held or string.match(held, "^%S+") ~= ARGV[1] then'
+Sow = Callable[[Any, str, Any], None]
+BUGS: dict[str, Callable[[Sow], None]] = {}
+
+
+class Seeds:
+    """The bug that is in this process."""
+
+    def __init__(self) -> None:
+        self._sound: list[tuple[Any, str, Any]] = []
+
+    def sow(self, bug: str) -> None:
+        """Take out the bug that was put in before, and put this one in; the empty one is none."""
+        while self._sound:
+            setattr(*self._sound.pop())
+        if bug:
+            BUGS[bug](self._set)
+
+    def _set(self, owner: Any, name: str, value: Any) -> None:
+        self._sound.append((owner, name, getattr(owner, name)))
+        setattr(owner, name, value)
+
+
+def _bug(function: Callable[[Sow], None]) -> Callable[[Sow], None]:
+    BUGS[function.__name__] = function
+    return function
+
+
+def _rewrite(sow: Sow, name: str, old: str, new: str) -> None:
+    script = scripts.load("redis_kit.locks", name)
+    if old not in script.source:
+        raise ValueError(f"{name}.lua has no {old!r} any more")
+    source = script.source.replace(old, new)
+    sow(script, "source", source)
+    sow(script, "digest", hashlib.sha1(source.encode(), usedforsecurity=False).hexdigest())
+
+
+@_bug
+def release_of_any_holder(sow: Sow) -> None:
+    """Release without a look at the token."""
+    _rewrite(sow, "release", NOT_MINE, "if not held then")
+
+
+@_bug
+def release_by_del(sow: Sow) -> None:
+    """Delete the key."""
+    sow(Lock, "_give_back", lambda self, token: Call("DEL", self._keys()[4]))
+
+
+@_bug
+def extension_of_any_holder(sow: Sow) -> None:
+    """Extend without a look at the token."""
+    _rewrite(sow, "extend", NOT_MINE, "if not held then")
+
+
+@_bug
+def extension_takes_anew(sow: Sow) -> None:
+    """Extend a lease that has ended, as if it were free to take."""
+    taken = 'if not held then redis.call("SET", KEYS[1], ARGV[1] .. " 1 1 1 ") elseif false then'
+    _rewrite(sow, "extend", NOT_MINE, taken)
+
+
+@_bug
+def slot_taken_anew(sow: Sow) -> None:
+    """Refresh a slot that was lost."""
+    _rewrite(sow, "refresh_slot", "if ends <= now then", "if false then")
+
+
+@_bug
+def blind_retry(sow: Sow) -> None:
+    """Repeat an attempt whose reply was lost as if it were a new one, as a client that retries by itself does."""
+    acquire = Lock.acquire
+
+    def retried(self: Lock, **patience: Any) -> Any:
+        try:
+            return acquire(self, **patience)
+        except RedisUnavailable:
+            return acquire(self, **patience)
+
+    sow(Lock, "acquire", retried)
+    sow(renewal, "undo", lambda *arguments, **options: None)
+
+
+@_bug
+def lease_without_end(sow: Sow) -> None:
+    """Take a lock with no expiry on its key."""
+    _rewrite(sow, "acquire", ', "PX", ttl)', ")")
+
+
+@_bug
+def fence_that_forgets(sow: Sow) -> None:
+    """Count fences in a key alone, which can get lost."""
+    _rewrite(sow, "acquire", "+ 1, micros)", "+ 1, 0)")
+
+
+@_bug
+def deadline_from_the_reply(sow: Sow) -> None:
+    """Count on the lease from when the reply came."""
+    sow(leasing, "safe_deadline", lambda asked, lasting: time.monotonic() + lasting * 0.99 - 0.005)
+
+
+@_bug
+def deadline_without_a_margin(sow: Sow) -> None:
+    """Trust that the clocks of process and server run alike."""
+    sow(leasing, "safe_deadline", lambda asked, lasting: asked + lasting)
+
+
+@_bug
+def answer_of_long_ago(sow: Sow) -> None:
+    """Count a lease that was granted during a wait from the last look, though it may have been granted before that."""
+    sow(Attempt, "is_fresh", lambda self, fence: True)
+
+
+@_bug
+def clock_of_the_client(sow: Sow) -> None:
+    """Take time from a client, whose clock is an hour ahead."""
+    _rewrite(sow, "take_slot", 'local clock = redis.call("TIME")', f"local clock = {{ {time.time() + 3600:.0f}, 0 }}")
+
+
+@_bug
+def count_then_add(sow: Sow) -> None:
+    """Count the holders of a semaphore in one command, and become one of them in another."""
+    sow(Semaphore, "_take", lambda self, attempt: _TwoCommands(self, attempt))
+
+
+class _TwoCommands:
+    def __init__(self, source: Semaphore, attempt: Attempt) -> None:
+        self.source, self.attempt = source, attempt
+        self.holders = source._keys()[4]
+
+    def run(self, client: Any) -> Any:
+        seconds, micros = map(int, client.call("TIME"))
+        now = seconds * 1000 + micros // 1000
+        count = client.call("ZCOUNT", self.holders, now, "+inf")
+        if count >= self.source.limit:
+            return slots.Full(1000, count, self.source.limit, 1, 1000, 0, b"", now)
+        time.sleep(0.2)  # others count meanwhile
+        client.call("ZADD", self.holders, now + self.attempt.ttl, self.attempt.token)
+        return seconds * 1_000_000 + micros
+
+
+@_bug
+def weight_that_does_not_count(sow: Sow) -> None:
+    """Let each lease of a semaphore use one slot, whatever its weight."""
+    take = slots.take
+    sow(slots, "take", lambda levels, attempt, weight: take(levels, attempt, 1))
+
+
+@_bug
+def writer_beside_readers(sow: Sow) -> None:
+    """Let a writer use one slot, as a reader does."""
+    sow(WriteLock, "weight", 1)
+
+
+@_bug
+def write_without_a_fence(sow: Sow) -> None:
+    """Change a row whatever its fence."""
+    sow(Fenced, "update", lambda self, **values: self._rows.update(**values, fence=self._lease.fence))
+
+
+@_bug
+def barging(sow: Sow) -> None:
+    """Give free slots to whoever asks, and not to those who stand in the queue."""
+    _rewrite(sow, "take_fair_slot", "used + weight_of_first(before) + weight > limit", "used + weight > limit")

@@ -1,0 +1,70 @@
+"""What callers may pass; none of it reaches a server, for the default connection of the tests leads nowhere."""
+
+import math
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+
+from redis_kit.core.errors import InvalidName, InvalidValue
+from redis_kit.locks import FairLock, Lock, MultiLock, ReadWriteLock, Semaphore
+
+NOT_SECONDS = ["5", True, None.__class__, math.nan, math.inf, -math.inf, Decimal(5), 1e300, 2**63, 10**400, [], b"1"]
+
+
+@pytest.mark.parametrize("value", [*NOT_SECONDS, 0, -1, 0.0004, 0.0999, 86_400.1, timedelta(0), timedelta(days=2)])
+def test_timeout_out_of_range_is_refused(value):
+    with pytest.raises(InvalidValue, match=r"timeout must be 0\.1 to 86,400 seconds"):
+        Lock("a", timeout=value)
+
+
+@pytest.mark.parametrize("value", [*NOT_SECONDS, -1, -0.001, timedelta(seconds=-1)])
+def test_blocking_timeout_out_of_range_is_refused(value):
+    with pytest.raises(InvalidValue, match="blocking_timeout must be 0 to 31,536,000 seconds"):
+        Lock("a", blocking_timeout=value)
+    with pytest.raises(InvalidValue, match="blocking_timeout"):
+        Lock("a").acquire(blocking_timeout=value)
+
+
+@pytest.mark.parametrize("value", [None, 0, "yes"])
+def test_blocking_is_true_or_false(value):
+    with pytest.raises(InvalidValue, match="blocking must be True or False"):
+        Lock("a", blocking=value)
+
+
+def test_refusal_shows_the_value_cut_short():
+    with pytest.raises(InvalidValue) as caught:
+        Lock("a", timeout="9" * 1000)
+    assert "999..." in str(caught.value)
+    assert len(str(caught.value)) < 200
+
+
+@pytest.mark.parametrize("value", [0, -1, 1.5, True, "3", 1_000_001, 2**31, None])
+def test_limit_out_of_range_is_refused(value):
+    with pytest.raises(InvalidValue, match="limit must be a whole number from 1 to 1,000,000"):
+        Semaphore("a", value)
+
+
+@pytest.mark.parametrize("value", [None, 0, "yes"])
+def test_fair_is_true_or_false(value):
+    with pytest.raises(InvalidValue, match="fair must be True or False"):
+        Semaphore("a", 1, fair=value)
+
+
+@pytest.mark.parametrize("name", ["", None, b"a", 1, ("a",), True, "é" * 257, "\ud800"])
+def test_wrong_name_is_refused(name):
+    for make in (Lock, FairLock, ReadWriteLock, MultiLock, lambda name: Semaphore(name, 1)):
+        with pytest.raises(InvalidName):
+            make(name)
+
+
+def test_timedelta_counts_as_seconds():
+    assert Lock("a", timeout=timedelta(minutes=2)).lasting == 120
+    assert Lock("a", timeout=1).lasting == 1
+
+
+def test_lease_is_as_long_as_the_setting_says(settings):
+    lock = Lock("a")
+    assert lock.lasting == 30
+    settings.REDIS_KIT = {"LOCKS": {"TIMEOUT": 7.5}}
+    assert lock.lasting == 7.5

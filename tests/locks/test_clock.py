@@ -1,0 +1,126 @@
+"""The server's clock is put forward or back while locks are held: nothing crashes, and fences go on growing."""
+
+import contextlib
+import os
+from pathlib import Path
+from random import Random
+from time import monotonic
+
+import pytest
+
+from redis_kit.core import connections
+from redis_kit.core.embedded import find_binary
+from redis_kit.locks import Lock, LockLost, force_release
+from redis_kit.locks.waiting import Attempt
+from tests.fixtures.kit import Kit
+from tests.fixtures.servers import wait_for
+from tests.locks.histories.kinds import KINDS, made
+
+pytestmark = pytest.mark.once
+
+AHEAD, BACK = 3600, -7200  # seconds
+WRAPPER = """#!/bin/sh
+export LD_PRELOAD={library} FAKETIME_TIMESTAMP_FILE={file} FAKETIME_NO_CACHE=1 FAKETIME_DONT_FAKE_MONOTONIC=1
+exec {server} "$@"
+"""
+
+
+@pytest.fixture
+def kit(make_server, settings, tmp_path):
+    """The kit on a server whose clock is set by a file."""
+    library = next(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"), None)
+    if library is None:
+        reason = "no libfaketime (apt-get install faketime)"
+        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(reason)
+    file, wrapper = tmp_path / "clock", tmp_path / "server"
+    file.write_text("+0\n")
+    wrapper.write_text(WRAPPER.format(library=library, file=file, server=find_binary()))
+    wrapper.chmod(0o700)
+    with contextlib.closing(Kit(make_server(binary=wrapper), settings)) as kit:
+        yield kit
+
+
+@pytest.fixture
+def jump(kit, tmp_path):
+    """A function that puts the clock of the kit's server forward or back."""
+
+    def put(seconds: int) -> None:
+        before = kit.client.time()[0]
+        (tmp_path / "new").write_text(f"{seconds:+d}\n")
+        (tmp_path / "new").replace(tmp_path / "clock")
+        wait_for(lambda: abs(kit.client.time()[0] - before) > 60)
+
+    return put
+
+
+def all_of(kind):
+    """Take all there is, and return the leases."""
+    chance = Random(1)
+    ask = iter(lambda: made(f"{kind}:a", chance, timeout=30).lock.acquire(blocking=False), None)
+    return list(ask)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_leases_end_when_the_clock_is_put_forward_and_holders_are_told(jump, kind):
+    before = all_of(kind)
+    jump(AHEAD)
+    after = all_of(kind)
+    assert len(after) == len(before)
+    assert min(lease.fence for lease in after) > max(lease.fence for lease in before)
+    for lease in before:
+        with pytest.raises(LockLost):
+            lease.extend()
+    for lease in after:
+        lease.release()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_holders_go_on_when_the_clock_is_put_back_and_fences_grow(jump, kind):
+    before = all_of(kind)
+    jump(BACK)
+    assert not all_of(kind)
+    for lease in before:
+        assert lease.extend()
+        lease.release()
+    after = all_of(kind)
+    assert len(after) == len(before)
+    assert min(lease.fence for lease in after) > max(lease.fence for lease in before)
+
+
+def test_waiter_comes_in_when_the_clock_is_put_forward(jump, waiting):
+    held, taken = Lock("a", timeout=30).acquire(), []
+    thread = waiting(lambda: taken.append(Lock("a").acquire(blocking_timeout=10)))
+    jump(AHEAD)
+    began = monotonic()
+    thread.join(10)
+    assert taken[0].fence > held.fence
+    assert monotonic() - began < 1.5
+
+
+def test_renewal_notices_that_the_clock_was_put_forward(jump):
+    lost = []
+    lease = Lock("a", timeout=0.6, renew=True, on_lost=lost.append).acquire()
+    jump(AHEAD)
+    wait_for(lambda: lost == [lease], timeout=2)
+    assert not lease.held
+
+
+def test_dead_holder_of_before_the_clock_was_put_back_can_be_removed(jump):
+    Lock("a", timeout=0.1).acquire()
+    jump(BACK)
+    assert Lock("a").acquire(blocking_timeout=0.3) is None
+    assert force_release("a")
+    assert Lock("a").acquire(blocking=False)
+
+
+def test_attempt_that_asks_again_does_not_set_fences_back(jump):
+    client = connections.client()
+    lock = Lock("a", timeout=30)
+    other = next(one for one in map(Lock, "bcdefghijklmnopqrstuvwxyz0123456789") if one.tag() == lock.tag())
+    attempt = Attempt(30, patience=0)
+    fence = attempt.ask(lock).run(client)
+    jump(BACK)
+    with other.acquire(blocking=False) as before:
+        assert before.fence > fence
+    assert attempt.ask(lock).run(client) == fence
+    assert other.acquire(blocking=False).fence > before.fence

@@ -1,0 +1,253 @@
+"""What is particular to tasks: they share a lock, are cancelled, and end with their event loop."""
+
+import asyncio
+import contextlib
+from time import monotonic
+
+import pytest
+import redis.asyncio
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import LockError, LockNotOwnedError
+
+from redis_kit.locks import compat_flows
+from redis_kit.locks.compat import AsyncLock
+from redis_kit.locks.sidekeys import side_keys
+from tests.fixtures.servers import wait_for
+
+pytestmark = pytest.mark.once
+
+
+@pytest.fixture
+def key(kit):
+    name = f"{kit.prefix}:a"
+    yield name
+    kit.client.delete(name, *side_keys(name.encode()))
+
+
+@pytest.fixture
+def connect(kit):
+    def opened(url=kit.url, **options):
+        return contextlib.aclosing(redis.asyncio.Redis.from_url(url, **options))
+
+    return opened
+
+
+@pytest.fixture
+def short_lease(monkeypatch):
+    monkeypatch.setattr(compat_flows, "LEASE", 0.6)
+
+
+async def _until(condition):
+    await asyncio.to_thread(wait_for, condition)
+
+
+def test_lock_shared_by_tasks_is_released_by_each(key, connect):
+    async def main():
+        async with connect() as client:
+            lock, inside, most = AsyncLock(client, key, timeout=30), [], []
+
+            async def work():
+                async with lock:
+                    inside.append(1)
+                    most.append(len(inside))
+                    await asyncio.sleep(0)
+                    inside.pop()
+
+            await asyncio.gather(*(work() for _ in range(30)))
+            assert most == [1] * 30
+            assert not await lock.locked()
+
+    asyncio.run(main())
+
+
+def test_waiting_task_is_woken_at_once(kit, key, connect):
+    async def main():
+        async with connect() as client:
+            holder = AsyncLock(client, key, timeout=30)
+            await holder.acquire()
+            waiter = asyncio.create_task(AsyncLock(client, key, timeout=30, sleep=30).acquire())
+            await _until(lambda: kit.client.exists(side_keys(key.encode()).waiters))
+            await asyncio.sleep(0.05)
+            began = monotonic()
+            await holder.release()
+            assert await waiter
+            assert monotonic() - began < 0.5
+
+    asyncio.run(main())
+
+
+def test_of_all_tasks_that_wait_one_blocks(kit, key, connect):
+    async def main():
+        async with connect() as client:
+            holder, order = AsyncLock(client, key, timeout=30), []
+            await holder.acquire()
+
+            async def work():
+                async with AsyncLock(client, key, timeout=30) as lock:
+                    order.append(lock.fence)
+
+            before = kit.client.info("clients")["blocked_clients"]
+            tasks = [asyncio.create_task(work()) for _ in range(50)]
+            await asyncio.sleep(0.3)
+            await _until(lambda: kit.client.info("clients")["blocked_clients"] == before + 1)
+            await holder.release()
+            await asyncio.gather(*tasks)
+            assert order == sorted(set(order))
+            assert len(order) == 50
+
+    asyncio.run(main())
+
+
+def test_lease_is_renewed_while_the_loop_runs(kit, key, connect, short_lease):
+    async def main():
+        async with connect() as client:
+            lock = AsyncLock(client, key)
+            assert await lock.acquire()
+            until = monotonic() + 1.5
+            await _until(lambda: not kit.client.exists(key) or monotonic() > until)
+            assert await lock.owned()
+
+    asyncio.run(main())
+    assert 0 < kit.client.pttl(key) <= 600
+
+
+def test_release_ends_the_renewal(kit, key, connect, short_lease, caplog):
+    async def main():
+        async with connect() as client:
+            lock = AsyncLock(client, key)
+            await lock.acquire()
+            await lock.release()
+            assert asyncio.all_tasks() == {asyncio.current_task()}
+            await asyncio.sleep(0.3)
+
+    asyncio.run(main())
+    assert not kit.client.exists(key)
+    assert "renewed no longer" not in caplog.text  # as a beat would say that finds nothing
+
+
+def test_release_leaves_the_token_of_the_task_that_came_next(key, connect):
+    class Lock(AsyncLock):
+        async def do_release(self, expected_token):
+            await super().do_release(expected_token)
+            await asyncio.create_task(self.acquire(token="next"))
+
+    async def main():
+        async with connect() as client:
+            lock = Lock(client, key, timeout=30)
+            await lock.acquire()
+            await lock.release()
+            assert lock.local.token == b"next"
+
+    asyncio.run(main())
+
+
+def test_renewal_goes_on_after_an_error(kit, key, connect, short_lease, caplog):
+    async def main():
+        async with connect() as client:
+            lock = AsyncLock(client, key)
+            await lock.acquire()
+            kit.client.pexpire(key, 60_000)
+            right, failed = lock.lua_reacquire, []
+
+            async def fail(**call):
+                if not failed:
+                    failed.append(call)
+                    raise redis.exceptions.ConnectionError("gone for a moment")
+                return await right(**call)
+
+            lock.local.renewal[1].stop()
+            lock.lua_reacquire = fail
+            lock._renew(lock.local.token)
+            await _until(lambda: kit.client.pttl(key) <= 600)
+            assert failed
+            await lock.release()
+
+    asyncio.run(main())
+    assert "tried again" in caplog.text
+
+
+def test_renewal_stops_when_the_lock_is_lost(kit, key, connect, short_lease, caplog):
+    async def main():
+        async with connect() as client:
+            lock = AsyncLock(client, key)
+            await lock.acquire()
+            kit.client.delete(key)
+            await _until(lambda: "renewed no longer" in caplog.text)
+            with pytest.raises(LockNotOwnedError):
+                await lock.release()
+
+    asyncio.run(main())
+    assert not kit.client.exists(key)
+
+
+def test_cancelled_attempts_hold_nothing_for_long(kit, key, connect):
+    async def main():
+        async with connect() as client:
+            for turn in range(60):
+                lock = AsyncLock(client, key, timeout=60)
+                task = asyncio.create_task(lock.acquire(blocking=False))
+                for _ in range(turn % 12):
+                    await asyncio.sleep(0)
+                task.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    if await task:
+                        await lock.release()
+                async with AsyncLock(client, key, timeout=60, blocking_timeout=5):
+                    pass
+
+    asyncio.run(main())
+
+
+def test_cancelled_waiter_leaves_the_turn_to_others(kit, key, connect):
+    async def main():
+        async with connect() as client:
+            holder = AsyncLock(client, key, timeout=30)
+            await holder.acquire()
+            first, second = (asyncio.create_task(AsyncLock(client, key, timeout=30).acquire()) for _ in range(2))
+            await _until(lambda: kit.client.exists(side_keys(key.encode()).waiters))
+            first.cancel()
+            await asyncio.gather(first, return_exceptions=True)
+            await holder.release()
+            assert await second
+
+    asyncio.run(main())
+
+
+def test_cancelled_release_can_be_tried_again(kit, key, connect):
+    async def main():
+        async with connect() as client:
+            for turn in range(30):
+                lock = AsyncLock(client, key, timeout=60)
+                await lock.acquire()
+                task = asyncio.create_task(lock.release())
+                await asyncio.sleep(0)
+                for _ in range(turn % 6):
+                    await asyncio.sleep(0)
+                task.cancel()
+                (cancelled,) = await asyncio.gather(task, return_exceptions=True)
+                if cancelled is not None:
+                    with contextlib.suppress(LockNotOwnedError):
+                        await lock.release()
+                assert lock.local.token is None
+                assert not await lock.locked()
+
+    asyncio.run(main())
+
+
+def test_attempt_whose_reply_is_lost_is_undone(kit, key, proxy, tcp_valkey, connect):
+    async def main(look):
+        async with connect(proxy.url, socket_timeout=0.2, retry=Retry(NoBackoff(), 0)) as client:
+            async with AsyncLock(client, key, timeout=60):
+                pass
+            lock = AsyncLock(client, key, timeout=60)
+            with proxy.fault("drop_replies"), pytest.raises(redis.exceptions.TimeoutError):
+                await lock.acquire()
+            assert look.exists(key)
+            await _until(lambda: not look.exists(key))
+            with pytest.raises(LockError):
+                await lock.release()
+
+    with tcp_valkey.client() as look:
+        asyncio.run(main(look))
+        look.delete(*side_keys(key.encode()))

@@ -1,0 +1,168 @@
+"""Who holds something: how it is said, stored and read."""
+
+import asyncio
+import os
+import socket
+import threading
+from multiprocessing import get_context
+from time import perf_counter
+
+import pytest
+from django.core.checks import run_checks
+
+from redis_kit.core.doing import doing
+from redis_kit.locks import Lock, Semaphore, live_locks, locked
+from redis_kit.locks.holder import Holder, Holding, of_lock, of_slot, who
+from redis_kit.locks.location import location
+
+HERE = "tests/locks/test_holder.py"
+
+
+def line():
+    """Return the line of the caller."""
+    return int(location(2).rpartition(":")[2])
+
+
+def answer():
+    return "request 7f3a"
+
+
+def failing_answer():
+    raise RuntimeError("no request")
+
+
+def test_caller_is_described_and_read_again(kit):
+    holder = Holder.parse(who()); here = line()  # fmt: skip  # noqa: E702
+    assert holder == Holder(socket.gethostname(), os.getpid(), "MainThread", f"{HERE}:{here}", "")
+    assert holder.place == f"{socket.gethostname()}, process {os.getpid()}, MainThread"
+    assert holder.text == f"{holder.place}, at {HERE}:{here}"
+
+
+def test_task_and_thread_are_named(kit):
+    async def main():
+        return Holder.parse(await asyncio.create_task(told(), name="import\tof\norders"))
+
+    async def told():
+        return who()
+
+    assert asyncio.run(main()).thread == "import of orders"
+    found = []
+    thread = threading.Thread(target=lambda: found.append(Holder.parse(who())), name="x" * 100)
+    thread.start()
+    thread.join()
+    assert found[0].thread == "x" * 80
+    assert found[0].location.startswith(HERE)
+
+
+def test_forked_child_says_its_own_number(kit):
+    context = get_context("fork")
+    receiving, sending = context.Pipe(duplex=False)
+    child = context.Process(target=lambda: sending.send(who()))
+    child.start()
+    assert Holder.parse(receiving.recv()).pid == child.pid
+    child.join(10)
+
+
+def test_place_is_that_of_the_site_s_code(kit):
+    with Lock("a"):
+        here = line() - 1
+        (found,) = live_locks().locks
+    assert found.location == f"{HERE}:{here}"
+
+    async def main():
+        async with asyncio.timeout(5), Lock("a"):
+            return line() - 1, live_locks().locks[0].location
+
+    here, found_at = asyncio.run(main())
+    assert found_at == f"{HERE}:{here}"
+
+
+def test_place_of_a_locked_function_is_the_function(kit):
+    @locked("a")
+    def build():
+        return live_locks().locks[0].location
+
+    @locked("b")
+    async def abuild():
+        return live_locks().locks[0].location
+
+    assert build() == f"{HERE}:{build.__wrapped__.__code__.co_firstlineno}"
+    assert asyncio.run(abuild()) == f"{HERE}:{abuild.__wrapped__.__code__.co_firstlineno}"
+
+
+def test_code_of_the_kit_and_of_python_is_passed_over(kit):
+    scope = {"location": location}
+    for file in (threading.__file__, asyncio.base_events.__file__, Lock.__init__.__code__.co_filename, "<frozen os>"):
+        exec(compile("def call(function):\n    return function(1)", file, "exec"), scope)  # noqa: S102
+        found = scope["call"](lambda above: location(above + 1))
+        assert found.startswith(HERE), file
+    exec(compile("def call():\n    return location()", "/somewhere/" + "long/" * 40 + "end.py", "exec"), scope)  # noqa: S102
+    assert scope["call"]().endswith("long/end.py:2")
+    assert len(scope["call"]()) <= 123
+
+
+def test_work_is_what_a_worker_says_else_what_the_site_answers(kit):
+    kit.options(LOCKS={"HOLDER": f"{__name__}.answer"})
+    assert Holder.parse(who()).doing == "request 7f3a"
+    before = doing.set("job shop.tasks.send\t12")
+    assert Holder.parse(who()).doing == "job shop.tasks.send 12"
+    assert Holder.parse(who("my own")).doing == "my own"
+    doing.reset(before)
+    kit.options(LOCKS={})
+    assert Holder.parse(who("\x1b" * 300)).doing == " " * 200
+
+
+def test_answer_that_fails_costs_no_lock(kit, caplog):
+    kit.options(LOCKS={"HOLDER": f"{__name__}.failing_answer"})
+    with Lock("a"):
+        assert live_locks().locks[0].doing == ""
+    assert "HOLDER" in caplog.text
+
+
+@pytest.mark.parametrize("path", ["nowhere.function", f"{__name__}.HERE", "x"])
+def test_holder_that_is_no_function_is_found_by_the_checks(kit, path):
+    kit.options(LOCKS={"HOLDER": path})
+    assert "redis_kit.E013" in [message.id for message in run_checks()]
+    kit.options(LOCKS={"HOLDER": f"{__name__}.answer"})
+    assert "redis_kit.E013" not in [message.id for message in run_checks()]
+
+
+@pytest.mark.parametrize(
+    ("stored", "expected"),
+    [
+        (b"", Holder()),
+        (b"host", Holder("host")),
+        (b"host\tx\ty", Holder("host", 0, "y")),
+        (b"h\t12\tt\tshop/views.py:1\ta\tb", Holder("h", 12, "t", "shop/views.py:1", "a\tb")),
+        ("h\t\u0661\tt".encode(), Holder("h", 0, "t")),
+        (b"\xff\t1\t", Holder("\ufffd", 1, "?")),
+    ],
+)
+def test_anything_can_be_read(stored, expected):
+    assert Holder.parse(stored) == expected
+
+
+def test_stored_leases_are_read():
+    holder = Holder("h", 1, "t", "p:2", "w")
+    assert of_lock(b"tok 12 1000 30000 h\t1\tt\tp:2\tw") == ("tok", Holding(12, 1000, 30000, 1, holder))
+    assert of_slot(b"12 1000 30000 3 h\t1\tt\tp:2\tw") == Holding(12, 1000, 30000, 3, holder)
+    assert [of_lock(one) for one in (None, b"", b"~tok", b"junk", b"a b c d e")] == [None] * 5
+    assert {of_slot(one) for one in (None, b"", b"junk", b"a b c d e")} == {Holding(0, 0, 0, 1, Holder())}
+
+
+def test_semaphore_tells_of_each_holder(kit):
+    with Semaphore("s", 2):
+        here = line() - 1
+        (semaphore,) = live_locks().semaphores
+    assert [one.location for one in semaphore.holders] == [f"{HERE}:{here}"]
+
+
+def test_to_say_who_one_is_costs_microseconds(kit):
+    who()
+    rounds = []
+    for _ in range(20):
+        began = perf_counter()
+        for _ in range(200):
+            who()
+        rounds.append((perf_counter() - began) / 200)
+    assert min(rounds) < 0.00001

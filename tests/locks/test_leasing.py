@@ -1,0 +1,261 @@
+"""How a lease is asked for and given back, step by step and without a server."""
+
+import asyncio
+
+import pytest
+from redis.exceptions import NoScriptError
+
+from redis_kit.core.errors import PermissionDenied, RedisUnavailable
+from redis_kit.locks import Lock, LockLost, Semaphore
+from redis_kit.locks.lock import ACQUIRE, EXTEND, RELEASE
+from redis_kit.locks.turn import Turn
+
+NEXT = 1_795_000_000_000_000
+TAKEN = [60_000, 1_500, b"host\t1\tthread\t\t", NEXT]
+INTERRUPTIONS = [KeyboardInterrupt(), asyncio.CancelledError()]
+
+
+def started(lock, *, patience=5.0):
+    steps = lock._acquire(patience)
+    step = steps.send(None)
+    return (steps, steps.send(step.run(None))) if isinstance(step, Turn) else (steps, step)
+
+
+def ended(steps, reply):
+    with pytest.raises(StopIteration) as caught:
+        steps.send(reply)
+    return caught.value.value
+
+
+def token_of(step):
+    return step.command[3 + step.command[2]]
+
+
+def test_free_lock_takes_one_step():
+    steps, step = started(Lock("a"))
+    assert step.script is ACQUIRE
+    lease = ended(steps, 77)
+    assert lease.fence == 77
+    assert lease.token == token_of(step)
+
+
+def test_each_attempt_to_acquire_has_its_own_token():
+    lock = Lock("a")
+    tokens = {token_of(started(lock, patience=0.0)[1]) for _ in range(3)}
+    assert len(tokens) == 3
+
+
+class Asked:
+    """A client whose waiting commands end as told, and which answers the questions asked meanwhile."""
+
+    def __init__(self, ended, *answers):
+        self.ended, self.answers = ended, answers
+        self.commands, self.pauses = [], []
+
+    def watch(self, timeout, pause, look, waiting, behind):
+        self.timeout, self.waiting, self.behind = timeout, waiting, behind
+        self.answers = iter(self.answers)
+        for _ in range(2):
+            self.pauses.append(pause)
+            if (pause := look()) is None:
+                return None
+        return self.ended
+
+    def call(self, *command):
+        self.commands.append(command)
+        return next(self.answers)
+
+
+def arguments(command):
+    return dict(
+        zip(["token", "ttl", "member", "who", "waiting", "woken", "since"], command[3 + command[2] :], strict=True)
+    )
+
+
+def test_waiter_has_its_question_asked_at_the_moment_when_it_is_woken():
+    steps, first = started(Lock("a"))
+    client = Asked(5, TAKEN, TAKEN)
+    assert steps.send(TAKEN).run(client) == 5
+    assert client.waiting[0] == "BLPOP"
+    assert client.waiting[1].endswith("lock:a:signal")
+    behind = arguments(client.behind)
+    assert behind["token"] == token_of(first)
+    assert (behind["woken"], behind["since"]) == (1, NEXT // 1000)
+    assert [arguments(command)["woken"] for command in client.commands] == [0, 0]
+
+
+def test_waiter_looks_at_the_lock_each_second_and_when_the_lease_ends():
+    steps, _ = started(Lock("a"))
+    client = Asked(7, [300, 0, b"h", NEXT], TAKEN)
+    assert steps.send(TAKEN).run(client) == 7
+    assert client.pauses == [1.0, 0.301]
+
+
+def test_wait_ends_when_a_look_found_it_free():
+    steps, _ = started(Lock("a"))
+    client = Asked(None, 7)
+    assert steps.send(TAKEN).run(client) == 7
+    assert len(client.commands) == 1
+
+
+def test_script_that_the_server_lost_is_sent_again_with_its_source():
+    steps, first = started(Lock("a"))
+    client = Asked(NoScriptError("NOSCRIPT"), TAKEN, TAKEN, 7)
+    assert steps.send(TAKEN).run(client) == 7
+    again = arguments(client.commands[-1])
+    assert again["woken"] == 1
+    assert again["token"] == token_of(first)
+
+
+def test_woken_waiter_that_was_refused_asks_again_to_count_as_a_waiter():
+    steps, first = started(Lock("a"))
+    steps.send(TAKEN)
+    again = steps.send(TAKEN)
+    assert token_of(again) == token_of(first)
+    assert arguments(again.command)["woken"] == 0
+    assert arguments(again.command)["waiting"] > 0
+
+
+def test_lease_that_was_granted_some_time_ago_is_renewed_before_it_is_used(monkeypatch):
+    steps, first = started(Lock("a", timeout=1))
+    steps.send(TAKEN)
+    monkeypatch.setattr("redis_kit.locks.waiting.FRESH", -1.0)
+    renewal = steps.send(7)
+    assert renewal.script is EXTEND
+    assert token_of(renewal) == token_of(first)
+    assert ended(steps, 1000).fence == 7
+
+
+def test_lease_that_was_granted_before_the_last_look_is_renewed_before_it_is_used():
+    steps, _ = started(Lock("a"))
+    steps.send(TAKEN)
+    assert steps.send(NEXT - 1).script is EXTEND
+
+
+def test_lease_that_was_granted_too_long_ago_is_asked_for_again(monkeypatch):
+    steps, first = started(Lock("a", timeout=1))
+    steps.send(TAKEN)
+    monkeypatch.setattr("redis_kit.locks.waiting.FRESH", -1.0)
+    steps.send(7)
+    again = steps.send(0)
+    assert again.script is ACQUIRE
+    assert token_of(again) == token_of(first)
+    assert ended(steps, 8).fence == 8
+
+
+def test_nobody_waits_for_longer_than_the_caller_wants():
+    steps, _ = started(Lock("a"), patience=0.2)
+    client = Asked(5, TAKEN, TAKEN)
+    steps.send(TAKEN).run(client)
+    assert 0.1 < client.timeout <= 0.2
+
+
+def test_impatient_caller_gets_the_refusal_at_once():
+    steps, step = started(Lock("a"), patience=0.0)
+    assert step.command[-3] == 0  # does not count as a waiter
+    assert ended(steps, TAKEN) == TAKEN
+
+
+@pytest.mark.parametrize("error", INTERRUPTIONS, ids=lambda error: type(error).__name__)
+@pytest.mark.parametrize("lock", [Lock("a"), Semaphore("a", 2)], ids=["lock", "semaphore"])
+def test_interrupted_attempt_is_taken_back(lock, error):
+    steps, step = started(lock)
+    undo = steps.throw(error)
+    assert token_of(undo) == token_of(step)
+    assert undo.script.name in ("redis_kit.locks.release", "redis_kit.locks.give_back_slot")
+    with pytest.raises(type(error)):
+        steps.send(1)
+
+
+@pytest.mark.parametrize("error", INTERRUPTIONS, ids=lambda error: type(error).__name__)
+def test_failure_to_take_it_back_does_not_hide_the_reason(error):
+    steps, _ = started(Lock("a"))
+    steps.throw(error)
+    with pytest.raises(type(error)) as caught:
+        steps.throw(RedisUnavailable("still away"))
+    assert caught.value is error
+
+
+def test_attempt_whose_reply_was_lost_is_taken_back_later(monkeypatch):
+    undone = []
+    monkeypatch.setattr("redis_kit.locks.renewal.undo", lambda *of: undone.append(of))
+    steps, step = started(lock := Lock("a", timeout=9))
+    with pytest.raises(RedisUnavailable):
+        steps.throw(RedisUnavailable("no reply", indeterminate=True))
+    assert undone == [(lock, token_of(step), 9.0)]
+
+
+@pytest.mark.parametrize("error", [RedisUnavailable("refused"), PermissionDenied("no")])
+def test_attempt_that_never_left_needs_no_undoing(error, monkeypatch):
+    monkeypatch.delattr("redis_kit.locks.renewal.undo")
+    steps, _ = started(Lock("a"))
+    with pytest.raises(type(error)):
+        steps.throw(error)
+
+
+def test_abandoned_attempt_can_be_closed():
+    steps, _ = started(Lock("a"))
+    steps.close()
+
+
+def test_interrupted_release_is_sent_again():
+    lease = ended(started(lock := Lock("a"))[0], 1)
+    steps = lock._release(lease)
+    steps.send(None)
+    again = steps.throw(asyncio.CancelledError())
+    assert again.script is RELEASE
+    assert token_of(again) == lease.token
+    with pytest.raises(asyncio.CancelledError):
+        steps.send(1)
+    assert not lease.held
+
+
+def test_cancellation_is_not_hidden_by_a_second_failure():
+    lease = ended(started(lock := Lock("a"))[0], 1)
+    steps = lock._release(lease)
+    steps.send(None)
+    steps.throw(asyncio.CancelledError())
+    with pytest.raises(asyncio.CancelledError):
+        steps.throw(RedisUnavailable("away"))
+
+
+def test_release_that_failed_can_be_tried_again():
+    lease = ended(started(lock := Lock("a"))[0], 1)
+    steps = lock._release(lease)
+    steps.send(None)
+    with pytest.raises(RedisUnavailable):
+        steps.throw(RedisUnavailable("away"))
+    again = lock._release(lease)
+    again.send(None)
+    assert ended(again, 1) is None
+
+
+def test_shortened_lease_counts_as_shorter_even_when_the_reply_is_lost():
+    lease = ended(started(lock := Lock("a", timeout=60))[0], 1)
+    before = lease.deadline
+    steps = lock._extend(lease, 1.0, True)
+    steps.send(None)
+    with pytest.raises(RedisUnavailable):
+        steps.throw(RedisUnavailable("no reply", indeterminate=True))
+    assert lease.deadline < before - 58
+
+
+def test_lease_counts_from_before_it_was_asked_for_less_the_drift():
+    lease = ended(started(lock := Lock("a", timeout=100))[0], 1)
+    steps = lock._extend(lease, 100.0, True)
+    steps.send(None)
+    assert ended(steps, 100_000) is True
+    from time import monotonic
+
+    assert lease.deadline <= monotonic() + 100 * 0.99 - 0.005
+
+
+def test_refused_extension_ends_the_lease():
+    lease = ended(started(lock := Lock("a"))[0], 1)
+    steps = lock._extend(lease, 1.0, False)
+    steps.send(None)
+    with pytest.raises(LockLost):
+        steps.send(0)
+    assert not lease.held
+    with pytest.raises(LockLost):
+        lock._extend(lease, 1.0, False).send(None)

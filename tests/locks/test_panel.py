@@ -1,0 +1,214 @@
+"""The dashboard's page about locks: what it shows, and what its buttons do."""
+
+from time import sleep
+
+import pytest
+
+from redis_kit.core.errors import InvalidName, InvalidValue
+from redis_kit.core.panels import Figure, Lines, Meter, Ring, Table
+from redis_kit.locks import Lock, LockLost, Semaphore
+from redis_kit.locks.panel import LocksPanel
+from redis_kit.locks.rwlock import ReadWriteLock
+from redis_kit.locks.target import Target
+from tests.fixtures.servers import wait_for
+
+
+def shown():
+    """Return the figures by label, and the tables by title."""
+    content = list(LocksPanel().content())
+    figures = {str(one.label): one.value for one in content if isinstance(one, Figure)}
+    return figures, {str(one.title): one for one in content if isinstance(one, Table)}
+
+
+def test_nothing_is_said_to_be_held_and_waited_for(kit):
+    figures, tables = shown()
+    assert {label: str(value) for label, value in figures.items()} == {
+        "Locks held": "0",
+        "Slots in use": "0",
+        "Waiting now": "0",
+        "Waited": "0:00:00",
+    }
+    assert {title: (list(table.rows), str(table.empty)) for title, table in tables.items()} == {
+        "Locks": ([], "No lock is held."),
+        "Semaphores": ([], "No slot of a semaphore is in use."),
+        "Waited for longest": ([], "Nobody has waited."),
+    }
+
+
+def test_lock_has_a_row_with_its_holder_and_what_is_left(kit):
+    with Lock("invoice:42", timeout=10) as lease:
+        figures, tables = shown()
+    assert figures["Locks held"] == 1
+    (table,) = [tables["Locks"]]
+    ((name, holder, held_for, left, waiting, fence),) = table.rows
+    assert name == Lines(("invoice:42", "lock"))
+    assert holder.lines[0].endswith("MainThread")
+    assert holder.lines[1].startswith("tests/locks/test_panel.py:")
+    assert 0 <= held_for.total_seconds() < 5
+    assert isinstance(left, Ring)
+    assert 0.5 < left.share <= 1
+    assert left.value.total_seconds() == pytest.approx(10 * left.share)
+    assert (waiting, fence) == (0, str(lease.fence))
+    assert table.actions == ("release",)
+    assert Target.parse(table.values[0]) == Target("lock", "invoice:42", lease.fence)
+
+
+def test_semaphore_has_a_row_and_each_slot_another(kit):
+    with Semaphore("supplier", 3, timeout=20) as first, Semaphore("supplier", 3, weight=2) as second:
+        figures, tables = shown()
+    assert figures["Slots in use"] == 3
+    ((name, used, waiting, ends_in, limit_set_by),) = tables["Semaphores"].rows
+    assert (name, used, waiting, str(limit_set_by)) == (Lines(("supplier",)), Meter(3, 3), 0, "code")
+    assert 25 < ends_in.total_seconds() <= 30
+    assert Target.parse(tables["Semaphores"].values[0]) == Target("semaphore", "supplier")
+    (slots,) = [table for title, table in tables.items() if title.startswith("Slots")]
+    assert [(row[0], row[-2], row[-1]) for row in slots.rows] == [
+        (Lines(("supplier",)), 1, str(first.fence)),
+        (Lines(("supplier",)), 2, str(second.fence)),
+    ]
+    assert [Target.parse(value).fence for value in slots.values] == [first.fence, second.fence]
+
+
+def test_semaphore_within_another_says_so(kit):
+    inner = Semaphore("tenant", 2, within=Semaphore("all", 9))
+    with inner:
+        table = shown()[1]["Semaphores"]
+    rows = {str(row[0].lines): value for row, value in zip(table.rows, table.values, strict=True)}
+    assert Target.parse(rows["('tenant', 'within all')"]) == Target("semaphore", "tenant", None, ("all",))
+    assert Target.parse(rows["('all',)"]).within == ()
+
+
+def test_readers_and_writers_are_shown_in_words(kit):
+    with ReadWriteLock("prices").read, ReadWriteLock("prices").read:
+        figures, tables = shown()
+        slots = next(table for title, table in tables.items() if title.startswith("Slots"))
+        assert (figures["Locks held"], figures["Slots in use"]) == (1, 0)
+        assert [row[:2] for row in tables["Read/write locks"].rows] == [("prices", "2 readers")]
+        assert [str(row[-2]) for row in slots.rows] == ["reader"] * 2
+    with ReadWriteLock("prices").write:
+        tables = shown()[1]
+        assert [str(row[1]) for row in tables["Read/write locks"].rows] == ["1 writer"]
+        assert Target.parse(tables["Read/write locks"].values[0]) == Target("rwlock", "prices")
+
+
+def test_rows_fit_their_columns(kit):
+    with Lock("a"), Semaphore("b", 2):
+        tables = shown()[1].values()
+    for table in tables:
+        assert all(len(row) == len(table.columns) for row in table.rows)
+        assert len(table.values) == (len(table.rows) if table.actions else 0)
+
+
+def test_limit_of_an_operator_is_shown_as_such(kit):
+    Semaphore("s", 5).set_limit(2)
+    with Semaphore("s", 5):
+        ((_name, used, *_, limit_set_by),) = shown()[1]["Semaphores"].rows
+    assert (used, str(limit_set_by)) == (Meter(1, 2), "operator")
+
+
+def test_those_who_wait_and_have_waited_are_shown(kit, waiting):
+    lease = Lock("a").acquire()
+    thread = waiting(lambda: Lock("a").acquire())
+    wait_for(lambda: shown()[0]["Waiting now"] == 1)
+    sleep(0.06)  # waits that are shorter are counted by a sample
+    lease.release()
+    thread.join(10)
+    figures, tables = shown()
+    ((name, waited, waits, each),) = tables["Waited for longest"].rows
+    assert (name, waits) == (Lines(("a", "lock")), 1)
+    assert waited == each == figures["Waited"]
+
+
+def test_page_says_how_many_it_does_not_show(kit):
+    leases = [Lock(f"n{number}").acquire() for number in range(103)]
+    assert shown()[0]["Not shown"] == 3
+    assert len(leases) == 103
+
+
+def test_page_takes_three_round_trips(kit, monkeypatch):
+    from redis_kit.core.clients import Client
+
+    trips = []
+    for name in ("call", "batch", "block"):
+        original = getattr(Client, name)
+        monkeypatch.setattr(Client, name, lambda *args, original=original: [trips.append(1), original(*args)][1])
+    with Lock("a"), Semaphore("b", 2):
+        shown()
+        trips.clear()
+        shown()
+        assert len(trips) == 3
+
+
+def test_released_lock_is_free_and_its_holder_is_told(kit):
+    lease = Lock("a").acquire()
+    (value,) = shown()[1]["Locks"].values
+    assert LocksPanel().actions()["release"].named(value) == "a"
+    sentence = LocksPanel().release(value)
+    assert sentence.startswith("1 lease of a was ended, held by ")
+    assert "MainThread, at tests/locks/test_panel.py:" in sentence
+    assert not Lock("a").locked()
+    with pytest.raises(LockLost):
+        lease.extend()
+
+
+def test_lock_that_changed_hands_since_the_page_was_drawn_is_left_alone(kit):
+    lease = Lock("a").acquire()
+    (value,) = shown()[1]["Locks"].values
+    lease.release()
+    later = Lock("a").acquire()
+    with pytest.raises(InvalidValue, match="a was released before"):
+        LocksPanel().release(value)
+    assert later.extend()
+
+
+def test_one_slot_or_all_slots_are_released(kit):
+    leases = [Semaphore("s", 9).acquire() for _ in range(8)]
+    slots = next(table for title, table in shown()[1].items() if title.startswith("Slots"))
+    LocksPanel().release(slots.values[0])
+    assert Semaphore("s", 9).used() == 7
+    sentence = LocksPanel().release_all(shown()[1]["Semaphores"].values[0])
+    assert sentence.startswith("7 leases of s were ended, held by ")
+    assert sentence.count("MainThread") == 5
+    assert sentence.endswith("; ….")
+    assert Semaphore("s", 9).used() == 0
+    assert len(leases) == 8
+
+
+def test_limit_is_set_and_taken_back(kit):
+    with Semaphore("s", 1):
+        (value,) = shown()[1]["Semaphores"].values
+        assert LocksPanel().set_limit(value, "3") == "The limit of s is 3 now."
+        assert Semaphore("s", 1).acquire(blocking=False)
+        assert "the one that the code states" in LocksPanel().set_limit(value, "")
+        assert not Semaphore("s", 1).acquire(blocking=False)
+    LocksPanel().set_limit("other name/x", "2")
+    assert [Semaphore("other name/x", 1).acquire(blocking=False) for _ in range(3)][1:] != [None, None]
+
+
+@pytest.mark.parametrize("limit", ["0", "-1", "1.5", "many", "1000001", "9" * 50, "\u0661"])
+def test_wrong_limit_is_refused(kit, limit):
+    with pytest.raises(InvalidValue):
+        LocksPanel().set_limit("s", limit)
+    assert not kit.keys()
+
+
+@pytest.mark.parametrize("name", ["a/b:c", "100%", "%2F", " ", "部门\n", "/", "lock/1/x"])
+def test_target_is_read_as_it_was_written(name):
+    for target in (Target("lock", name, 12), Target("semaphore", name), Target("semaphore", name, 0, (name, "b"))):
+        assert Target.parse(target.value) == target
+    assert Target.semaphore(Target("semaphore", name, None, (name,)).value).within == (name,)
+
+
+@pytest.mark.parametrize(
+    "value", ["", "a", "lock/1", "lock/1/", "lock/x/a", "padlock/1/a", "lock/1//a", "lock/\u0661/a"]
+)
+def test_what_is_no_target_is_refused(value):
+    with pytest.raises(InvalidValue, match="no lock or semaphore"):
+        Target.parse(value)
+    with pytest.raises(InvalidValue):
+        LocksPanel().release_all(value)
+
+
+def test_name_that_can_t_be_one_is_refused(kit):
+    with pytest.raises(InvalidName):
+        LocksPanel().set_limit("x" * 600, "1")

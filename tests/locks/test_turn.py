@@ -1,0 +1,108 @@
+"""One caller at a time asks the server for a name."""
+
+import asyncio
+import threading
+
+import pytest
+
+from redis_kit.locks import Lock, LockNotAcquired, Semaphore
+from tests.fixtures.servers import wait_for
+
+
+def blocked(kit):
+    return int(kit.client.info("clients")["blocked_clients"])
+
+
+@pytest.mark.parametrize("make", [lambda: Lock("a"), lambda: Semaphore("a", 1)], ids=["lock", "semaphore"])
+def test_more_tasks_than_connections_may_want_one_lock(kit, make):
+    inside, most = 0, 0
+
+    async def work():
+        nonlocal inside, most
+        async with make():
+            inside += 1
+            most = max(most, inside)
+            await asyncio.sleep(0)
+            inside -= 1
+
+    async def main():
+        await asyncio.gather(*(work() for _ in range(200)))
+
+    asyncio.run(main())
+    assert most == 1
+
+
+def test_more_threads_than_connections_may_want_one_lock(kit):
+    kit.options(MAX_CONNECTIONS=5)
+    entered = []
+
+    def work():
+        with Lock("a"):
+            entered.append(1)
+
+    with Lock("a"):
+        threads = [threading.Thread(target=work) for _ in range(30)]
+        for thread in threads:
+            thread.start()
+        wait_for(lambda: blocked(kit) == 1)
+    for thread in threads:
+        thread.join(10)
+    assert len(entered) == 30
+
+
+def test_who_waits_behind_others_gives_up_in_time(kit, waiting):
+    lease = Lock("a").acquire()
+    thread = waiting(lambda: Lock("a").acquire().release())
+    assert Lock("a").acquire(blocking_timeout=0.05) is None
+    with pytest.raises(LockNotAcquired, match="others of this process"), Lock("a", blocking_timeout=0.05):
+        pass
+
+    async def main():
+        waiter = asyncio.create_task(Lock("a").aacquire())
+        await asyncio.sleep(0)
+        assert await Lock("a").aacquire(blocking_timeout=0.05) is None
+        lease.release()
+        return await waiter
+
+    assert asyncio.run(main())
+    thread.join(10)
+
+
+def test_impatient_caller_asks_at_once_although_others_wait(kit, waiting):
+    lease = Lock("a").acquire()
+    thread = waiting(lambda: Lock("a").acquire().release())
+    assert Lock("a").acquire(blocking=False) is None
+    lease.release()
+    thread.join(10)
+
+
+def test_cancelled_waiter_lets_the_next_one_ask(kit):
+    async def main():
+        async with Lock("a"):
+            waiters = [asyncio.create_task(Lock("a").aacquire()) for _ in range(3)]
+            await asyncio.wait(waiters, timeout=0.05)
+            for waiter in waiters[:2]:
+                waiter.cancel()
+            await asyncio.gather(*waiters[:2], return_exceptions=True)
+        assert await asyncio.wait_for(waiters[2], 5)
+
+    asyncio.run(main())
+
+
+def test_forked_child_does_not_wait_for_a_turn_of_its_parent(kit, program):
+    process = program("""
+import threading
+held = Lock("a").acquire()
+threading.Thread(target=lambda: Lock("a").acquire().release(), daemon=True).start()
+from redis_kit.locks.turn import _of_threads
+while not any(gate.tokens() for gate in list(_of_threads.values())):
+    pass
+child = os.fork()
+if child == 0:
+    found = Lock("a").acquire(blocking_timeout=3)
+    os._exit(0 if found else 1)
+held.release()
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+""")
+    output, _ = process.communicate(timeout=30)
+    assert output.split() == ["0"]

@@ -1,0 +1,215 @@
+"""Waiting without polling."""
+
+import asyncio
+import statistics
+import threading
+from time import monotonic
+
+import pytest
+
+from redis_kit.locks import Lock, Semaphore
+from redis_kit.locks.waiting import Attempt
+
+MAKERS = [lambda: Lock("a"), lambda: Semaphore("a", 1)]
+KINDS = ["lock", "semaphore"]
+
+
+def only(step):
+    return (yield step)
+
+
+@pytest.fixture
+def any_waiter(kit):
+    """A function that leaves the mark of a waiter behind, which is gone itself."""
+
+    def leave(member):
+        (holder,) = (key for key in kit.keys() if key.endswith(f"{member}:holder"))
+        kit.client.zadd(holder.replace(":holder", ":waiters"), {"gone": 9e15})
+
+    return leave
+
+
+@pytest.mark.parametrize("make", MAKERS, ids=KINDS)
+def test_waiter_wakes_at_once_when_the_lock_is_released(kit, waiting, make):
+    delays = []
+    for _ in range(9):
+        lease, woken = make().acquire(), []
+
+        def wait(woken=woken):
+            with make():
+                woken.append(monotonic())
+
+        thread = waiting(wait)
+        released = monotonic()
+        lease.release()
+        thread.join(10)
+        delays.append(woken[0] - released)
+    assert statistics.median(delays) < 0.05
+
+
+@pytest.mark.parametrize("make", MAKERS, ids=KINDS)
+def test_blocked_waiter_sends_one_command_a_second(kit, commands, make):
+    held = make().acquire()
+    make().acquire(blocking_timeout=0.01)
+    with commands(kit) as sent:
+        assert make().acquire(blocking_timeout=2.5) is None
+    assert set(sent) == {"EVALSHA", "BLPOP"}
+    # Asked and was refused; blocked, with a question behind that; two looks; gave up.
+    assert len(sent) == 6
+    assert held.held
+
+
+@pytest.mark.parametrize("make", MAKERS, ids=KINDS)
+def test_each_waiter_in_a_row_is_woken(kit, waiting, make):
+    lease, order = make().acquire(), []
+
+    async def wait():
+        async with make() as mine:
+            order.append(mine.fence)
+
+    threads = [waiting(lambda: asyncio.run(wait())) for _ in range(4)]  # each loop asks for itself
+    began = monotonic()
+    lease.release()
+    for thread in threads:
+        thread.join(10)
+    assert order == sorted(order)
+    assert len(order) == 4
+    assert monotonic() - began < 0.9  # a lost wake-up would cost 1 s
+
+
+def test_several_free_slots_wake_several_waiters(kit, waiting):
+    semaphore, done = Semaphore("a", 3), []
+    leases = [semaphore.acquire() for _ in range(3)]
+    together = threading.Barrier(3)
+
+    async def wait():
+        async with Semaphore("a", 3):
+            together.wait(10)
+            done.append(monotonic())
+
+    threads = [waiting(lambda: asyncio.run(wait())) for _ in range(3)]  # each loop asks for itself
+    began = monotonic()
+    for lease in leases:
+        lease.release()
+    for thread in threads:
+        thread.join(10)
+    assert len(done) == 3
+    assert max(done) - began < 0.9
+
+
+@pytest.mark.parametrize("make", [lambda **o: Lock("a", **o), lambda **o: Semaphore("a", 1, **o)], ids=KINDS)
+def test_lock_of_a_dead_holder_is_free_within_a_fifth_of_a_second_of_its_end(kit, make):
+    late = []
+    for _ in range(2):
+        began = monotonic()
+        assert make(timeout=0.2).acquire()
+        lease = make().acquire()
+        late.append(monotonic() - began - 0.2)
+        lease.release()
+    assert -0.01 < min(late) < 0.2
+
+
+@pytest.mark.parametrize("make", MAKERS, ids=KINDS)
+def test_nothing_is_left_behind_when_nobody_waits(kit, make):
+    for _ in range(3):
+        with make():
+            pass
+    assert not [key for key in sorted(kit.keys()) if key.endswith(("signal", "waiters"))]
+
+
+@pytest.mark.parametrize("make", MAKERS, ids=KINDS)
+def test_waiter_that_gave_up_leaves_nothing(kit, make):
+    lease = make().acquire()
+    assert make().acquire(blocking_timeout=0.01) is None
+    assert not [key for key in kit.keys() if key.endswith("waiters")]
+    lease.release()
+    assert not [key for key in kit.keys() if key.endswith(("signal", "holder", "holders"))]
+
+
+def test_lock_that_is_kept_for_a_waiter_who_is_gone_is_there_for_the_next_one(kit, any_waiter):
+    lease = Lock("a").acquire()
+    any_waiter("lock:a")
+    lease.release()
+    assert not Lock("a").locked()
+    assert Lock("a").acquire(blocking=False)
+
+
+def test_lock_whose_baton_went_to_a_waiter_who_died_is_free_after_a_second(kit, any_waiter):
+    lease = Lock("a").acquire()
+    any_waiter("lock:a")
+    lease.release()
+    (signal,) = (key for key in kit.keys() if key.endswith("signal"))
+    kit.client.lpop(signal)
+    assert Lock("a").acquire(blocking=False) is None
+    began = monotonic()
+    with Lock("a"):
+        assert 0.5 < monotonic() - began < 1.3
+
+
+def test_question_of_a_waiter_that_is_gone_takes_nothing(kit, any_waiter):
+    lease = Lock("a").acquire()
+    attempt = Attempt(30.0, patience=5)
+    steps = Lock("a")
+    assert steps._run(only(attempt.ask(steps)))[0] > 0
+    assert lease.release() is None
+    steps._run(only(steps._give_back(attempt.token)))
+    refusal = steps._run(only(attempt.ask(steps, woken=True)))
+    assert not isinstance(refusal, int)
+    assert Lock("a").acquire(blocking=False)
+
+
+def test_holder_without_an_end_is_not_asked_about_without_a_pause(kit, commands):
+    assert Lock("a").acquire()
+    (holder,) = [key for key in sorted(kit.keys()) if key.endswith("holder")]
+    kit.client.persist(holder)
+    with commands(kit) as sent:
+        assert Lock("a").acquire(blocking_timeout=0.3) is None
+    assert len(sent) <= 4
+
+
+def test_cancelled_attempts_leave_nothing(kit):
+    async def main():
+        lock, semaphore = Lock("a"), Semaphore("a", 1)
+        for turn in range(120):
+            for one in (lock, semaphore):
+                task = asyncio.create_task(one.aacquire(blocking=False))
+                for _ in range(turn % 12):
+                    await asyncio.sleep(0)
+                task.cancel()
+                (lease,) = await asyncio.gather(task, return_exceptions=True)
+                if not isinstance(lease, BaseException):
+                    await lease.arelease()
+                assert await one.aacquire(blocking=False), f"the cancelled attempt {turn} still holds it"
+                await one.arelease()
+
+    asyncio.run(main())
+
+
+def test_cancelled_release_releases(kit):
+    async def main():
+        lock = Lock("a")
+        for turn in range(60):
+            lease = await lock.aacquire()
+            task = asyncio.create_task(lease.arelease())
+            await asyncio.sleep(0)  # a task that never began releases nothing
+            for _ in range(turn % 6):
+                await asyncio.sleep(0)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            assert not await lock.alocked()
+
+    asyncio.run(main())
+
+
+def test_cancelled_waiter_leaves_the_lock_to_others(kit):
+    async def main():
+        lock = Lock("a")
+        async with lock:
+            waiter = asyncio.create_task(lock.aacquire())
+            await asyncio.wait([waiter], timeout=0.05)
+            waiter.cancel()
+            await asyncio.gather(waiter, return_exceptions=True)
+        assert waiter.cancelled()
+        assert await lock.aacquire(blocking=False)
+
+    asyncio.run(main())

@@ -1,0 +1,228 @@
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+
+import pytest
+
+from redis_kit.core import connections, flow
+from redis_kit.core.errors import RedisUnavailable
+from redis_kit.pageviews import PageViews, dropped, flush
+from redis_kit.pageviews.buffer import CAPACITY, Dropped, buffer
+from redis_kit.pageviews.counting import Counting, Event
+from redis_kit.pageviews.periods import now
+from tests.fixtures.servers import wait_for
+
+
+@pytest.fixture
+def no_thread(monkeypatch):
+    """Nothing is sent but by flush()."""
+    monkeypatch.setattr(buffer, "_start", lambda: None)
+
+
+@pytest.fixture
+def hasty(monkeypatch):
+    """The thread gives a server a tenth of its time."""
+    monkeypatch.setattr(connections, "WORKER", 0.3)
+
+
+def record(count, *, page="news", key=""):
+    return sum(buffer.record(Event(now(), page, key, f"visitor {number}")) for number in range(count))
+
+
+def test_views_are_exact_under_several_threads(kit):
+    threads = [threading.Thread(target=record, args=(700,), kwargs={"page": f"p{number % 3}"}) for number in range(9)]
+    flushing = [threading.Thread(target=flush) for _ in range(4)]
+    for thread in (*threads, *flushing):
+        thread.start()
+    for thread in (*threads, *flushing):
+        thread.join()
+    assert flush()
+    assert dict(PageViews.site().top()) == {"p0": 2100, "p1": 2100, "p2": 2100}
+    assert PageViews.site().views() == 6300
+    assert PageViews.site().visitors() == pytest.approx(700, rel=0.03)
+    assert dropped() == Dropped(0, 0, 0, 0)
+
+
+def test_batch_of_five_hundred_is_sent_at_once(kit, monkeypatch):
+    monkeypatch.setattr("redis_kit.pageviews.buffer.INTERVAL", 60.0)
+    record(500)
+    wait_for(lambda: PageViews("news").views() == 500, timeout=10)
+
+
+def test_flush_is_one_pipeline(kit, commands, no_thread):
+    record(3, key="1")
+    flush()
+    record(400, key="1")
+    with commands(kit) as sent:
+        flush()
+    assert sent == ["EVALSHA"] * 3
+
+
+def test_flush_is_the_same_in_an_event_loop(kit, no_thread, twin):
+    record(3)
+    assert twin(buffer.flush)
+    assert twin(PageViews("news").views) == 3
+
+
+def test_full_buffer_drops_and_counts(kit, no_thread):
+    kit.connect({"URL": "redis://127.0.0.1:1/0"})
+    assert record(600) == 600
+    assert not flush()
+    assert record(CAPACITY) == CAPACITY - 600
+    assert dropped() == Dropped(overflow=600, outage=0, refused=0, failed=0)
+    assert not flush()
+    kit.connect(kit.server.connection)
+    assert flush()
+    assert PageViews("news").views() == PageViews.site().views() == CAPACITY
+    assert record(1) == 1
+
+
+@pytest.mark.parametrize("servers", ["valkey", "debian_redis", "cluster"])
+def test_batch_that_is_sent_twice_counts_once(request, settings, servers):
+    from tests.fixtures.kit import Kit
+
+    kit = Kit(request.getfixturevalue(servers), settings)
+    for number in (1, 2):
+        events = [Event(now(), "post", str(key), f"visitor {key}") for key in range(20)]
+        counting = Counting(events, using="default", writer="w", number=number)
+        for _ in range(3):
+            assert flow.run(counting.send(), connections.client("default", "worker")) == 0
+    assert PageViews.site().views() == PageViews("post").views() == 40
+    assert PageViews("post", 7).views() == 2
+    assert dict(PageViews("post").top(100)) == {str(key): 2 for key in range(20)}
+    kit.close()
+
+
+def test_server_that_freezes_counts_nothing_twice(own_kit, no_thread, hasty):
+    record(10)
+    wait_for(flush)
+    record(300)
+    own_kit.server.freeze()
+    try:
+        assert not flush()
+        record(50)
+    finally:
+        own_kit.server.thaw()
+    wait_for(flush)
+    assert PageViews("news").views() == PageViews.site().views() == 360
+    assert dropped() == Dropped(0, 0, 0, 0)
+
+
+def test_lost_replies_count_nothing_twice(proxy, kit, no_thread, hasty):
+    kit.connect(proxy.connection)
+    direct = {"URL": f"redis://127.0.0.1:{proxy.target}/0"}
+    kit.options(CONNECTIONS={"default": proxy.connection, "direct": direct})
+    record(10, key="1")
+    wait_for(flush)
+    record(300, key="1")
+    with proxy.fault("drop_replies"):
+        assert not flush()
+        look = PageViews("news", using="direct")
+        wait_for(lambda: look.views() == 310)  # they had arrived
+    wait_for(flush)
+    assert PageViews("news").views() == PageViews.site().views() == 310
+    assert PageViews("news", 1).views() == 310
+
+
+def test_views_wait_for_a_server_that_was_stopped(own_kit):
+    record(10)
+    wait_for(flush)
+    own_kit.server.stop()
+    record(700)
+    wait_for(lambda: buffer._is_down, timeout=10)
+    own_kit.server.start()
+    wait_for(lambda: PageViews("news").views() == 700, timeout=20)
+    assert dropped() == Dropped(0, 0, 0, 0)
+
+
+def test_batch_is_given_up_before_the_server_forgets_it(kit, no_thread, monkeypatch):
+    kit.connect({"URL": "redis://127.0.0.1:1/0"})
+    record(700)
+    monkeypatch.setattr("redis_kit.pageviews.buffer.GIVE_UP", 0.0)
+    assert not flush()
+    assert dropped() == Dropped(overflow=0, outage=500, refused=0, failed=0)
+    kit.connect(kit.server.connection)
+    flush()
+    assert PageViews("news").views() == 200
+
+
+def test_spoilt_key_costs_its_own_page_alone(kit, no_thread):
+    kit.client.lpush(PageViews("spoilt").key(f"visitors:{now():%Y-%m}"), "x")
+    kit.client.set(PageViews("corrupt").key(f"visitors:{now():%Y-%m-%d}"), "HYLL?")
+    for page in ("spoilt", "corrupt", "good"):
+        record(5, page=page)
+    assert flush()
+    assert [PageViews(page).views() for page in ("spoilt", "corrupt", "good")] == [0, 0, 5]
+    assert PageViews.site().views() == 15
+    assert dropped() == Dropped(overflow=0, outage=0, refused=2, failed=0)
+
+
+PROCESS = """
+    import os, sys
+    import django
+    from django.conf import settings
+    settings.configure(INSTALLED_APPS=["redis_kit"], SECRET_KEY="x" * 50, USE_TZ=True, REDIS_KIT={kit!r})
+    django.setup()
+    from redis_kit.pageviews.buffer import buffer
+    from redis_kit.pageviews.counting import Event
+    from redis_kit.pageviews.periods import now
+
+    def record(count):
+        for number in range(count):
+            buffer.record(Event(now(), "news", "", ""))
+"""
+
+
+def run(kit, code, **options):
+    source = textwrap.dedent(PROCESS).format(kit=dict(kit.settings.REDIS_KIT)) + textwrap.dedent(code)
+    return subprocess.Popen([sys.executable, "-c", source], **options)
+
+
+def test_views_are_counted_when_the_process_ends(kit):
+    assert run(kit, "record(7)").wait(20) == 0
+    assert PageViews("news").views() == 7
+    stopped = run(
+        kit,
+        """
+        import signal, time
+        signal.signal(signal.SIGTERM, lambda *args: sys.exit(0))
+        buffer.flush()
+        record(5)
+        print("ready", flush=True)
+        signal.pause()
+        """,
+        stdout=subprocess.PIPE,
+    )
+    with stopped:
+        assert stopped.stdout.readline() == b"ready\n"
+        os.kill(stopped.pid, signal.SIGTERM)
+        assert stopped.wait(20) == 0
+    assert PageViews("news").views() == 12
+
+
+def test_forked_child_counts_its_own_views(kit):
+    code = """
+    import time
+    record(40)
+    child = os.fork()
+    if child == 0:
+        record(2)
+        deadline = time.monotonic() + 10
+        while buffer._events or buffer._counting:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    """
+    assert run(kit, code, stderr=subprocess.DEVNULL).wait(30) == 0
+    assert PageViews("news").views() == 42
+
+
+def test_outage_at_the_end_is_no_error(kit):
+    kit.connect({"URL": "redis://127.0.0.1:1/0"})
+    assert run(kit, "record(7)", stderr=subprocess.DEVNULL).wait(20) == 0
+    with pytest.raises(RedisUnavailable):
+        PageViews("news", on_failure="raise").views()

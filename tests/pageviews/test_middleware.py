@@ -1,0 +1,249 @@
+import asyncio
+import logging
+import time
+from itertools import count
+
+import pytest
+from django.core.cache import cache
+from django.test import AsyncClient, Client, RequestFactory
+
+from redis_kit.pageviews import OTHER, PageViews, dropped, flush
+from redis_kit.pageviews.middleware import PageViewMiddleware
+from tests.app.models import User
+from tests.fixtures.servers import wait_for
+from tests.pageviews.urls import BROWSER
+
+SESSIONS = "django.contrib.sessions.middleware.SessionMiddleware"
+USERS = "django.contrib.auth.middleware.AuthenticationMiddleware"
+
+
+@pytest.fixture(params=["sync", "async"])
+def get(request, site):
+    """Get a page as a browser, through WSGI or ASGI, and return its response."""
+    with asyncio.Runner() as runner:
+
+        def get_page(path, *, agent=BROWSER, method="get", client=None, **headers):
+            headers = {"user-agent": agent, **{name.replace("_", "-"): value for name, value in headers.items()}}
+            if request.param == "sync":
+                return getattr(client or Client(), method)(path, headers=headers)
+            return runner.run(getattr(client or AsyncClient(), method)(path, headers=headers))
+
+        get_page.client = Client() if request.param == "sync" else AsyncClient()
+        yield get_page
+
+
+def top():
+    assert flush()
+    return dict(PageViews.site().top())
+
+
+def test_page_is_called_by_its_name_or_pattern(get):
+    paths = ["/", "/html/1/", "/html/2/", "/async/", "/old/", "/older/", "/blog/latest/", "/stream/"]
+    for path in paths:
+        assert get(path).status_code == 200
+    assert top() == {"by-name": 2, "/^(?:old|older)/$": 2, "/": 1, "async": 1, "blog:latest": 1, "stream": 1}
+
+
+def test_page_is_called_as_the_project_says(get):
+    for path in (
+        "/named/",
+        "/shop/",
+        "/market/",
+        "/plain/",
+        "/uncounted/",
+        "/post/7/",
+        "/post/7/",
+        "/post/8/",
+        "/article/a-b/",
+    ):
+        assert get(path).status_code == 200
+    assert top() == {"front": 1, "shop": 1, "market": 1, "plain": 1, "post": 3, "article": 1}
+    assert PageViews("post").top() == [("7", 2), ("8", 1)]
+    assert PageViews("post", 7).views() == 2
+    assert PageViews("article", "a-b").views() == 1
+    assert PageViews.site().views() == 8
+
+
+def test_only_page_views_are_counted(get):
+    for path in ("/json/", "/missing/", "/nowhere/", "/failing/", "/empty/", "/changed/", "/login/"):
+        get(path)
+    get("/", method="post")
+    get("/", method="head")
+    get("/", agent="curl/8.5.0")
+    get("/", agent="")
+    get("/", sec_purpose="prefetch;prerender")
+    get("/", sec_fetch_dest="empty")
+    assert top() == {}
+    assert dropped() == (0, 0, 0, 0)
+
+
+def test_staff_and_those_who_opt_out_are_left_out_on_request(get, site):
+    def visit():
+        get("/", As="anna staff")
+        get("/", As="bert")
+        get("/", Sec_GPC="1")
+        get("/", DNT="1")
+        return sum(top().values())
+
+    assert visit() == 4
+    site.options(PAGEVIEWS={"EXCLUDE_STAFF": True})
+    assert visit() - 4 == 3
+    site.options(PAGEVIEWS={"RESPECT_OPT_OUT": True})
+    assert visit() - 7 == 2
+
+
+@pytest.mark.parametrize(
+    ("mode", "visitors"), [("daily_salt", 3), ("session", 2), ("user", 2), ("cookie", 6)], ids=lambda value: str(value)
+)
+def test_visitors_are_told_apart(get, site, monkeypatch, mode, visitors):
+    # Of six random ones a sketch takes two for one, once in a thousand times.
+    numbers = count()
+    monkeypatch.setattr("redis_kit.pageviews.visitors.token_urlsafe", lambda size: f"visitor {next(numbers)}")
+    site.options(PAGEVIEWS={"VISITOR": mode})
+    get("/", As="anna")
+    get("/", As="anna")
+    get("/", As="bert", agent=f"{BROWSER} 2")
+    get("/", As="bert", agent=f"{BROWSER} 3")
+    get("/")
+    get("/")
+    assert top() == {"/": 6}
+    assert PageViews("/").visitors() == PageViews.site().visitors() == visitors
+
+
+@pytest.mark.django_db(transaction=True)
+def test_users_and_sessions_of_django_are_visitors(get, site, settings):
+    settings.MIDDLEWARE = [settings.MIDDLEWARE[0], SESSIONS, USERS]
+    user = User.objects.create(username="anna", is_staff=True)
+    get.client.force_login(user)
+    for mode in ("user", "session"):
+        site.options(PAGEVIEWS={"VISITOR": mode})
+        get("/named/", client=get.client)
+        get("/named/")
+    assert top() == {"front": 4}
+    assert PageViews("front").visitors() == 2
+    site.options(PAGEVIEWS={"EXCLUDE_STAFF": True})
+    get("/named/", client=get.client)
+    assert top() == {"front": 4}
+
+
+def test_cookie_is_signed_and_kept_by_the_browser(get, site):
+    site.options(PAGEVIEWS={"VISITOR": "cookie"})
+    first = get("/", client=get.client)
+    cookie = first.cookies["rk_visitor"]
+    assert (cookie["httponly"], cookie["samesite"], cookie["max-age"]) == (True, "Lax", 365 * 86_400)
+    assert "rk_visitor" not in get("/", client=get.client).cookies
+    top()
+    assert PageViews("/").visitors() == 1
+    get.client.cookies["rk_visitor"] = "forged:value:" + "x" * 10_000
+    assert "rk_visitor" in get("/", client=get.client).cookies
+    top()
+    assert PageViews("/").visitors() == 2
+
+
+def test_nothing_of_a_visitor_is_stored(get, site):
+    for mode in ("daily_salt", "session", "user", "cookie"):
+        site.options(PAGEVIEWS={"VISITOR": mode})
+        get("/", As="anna")
+    top()
+    keys = site.keys()
+    stored = b"".join(key.encode() + (site.server.client(decode_responses=False).dump(key) or b"") for key in keys)
+    for text in (b"127.0.0.1", b"Mozilla", b"anna"):
+        assert text not in stored
+
+
+def test_view_of_an_error_in_the_projects_callable_is_served_and_told(get, caplog):
+    assert get("/broken/").status_code == 200
+    assert get("/misnamed/").status_code == 200
+    assert dropped().failed == 2
+    assert [record.levelno for record in caplog.records if record.name == "redis_kit.pageviews"] == [logging.ERROR] * 2
+    assert top() == {}
+
+
+@pytest.mark.parametrize(
+    "meta",
+    [
+        {"REMOTE_ADDR": ""},
+        {"REMOTE_ADDR": "nowhere"},
+        {"HTTP_USER_AGENT": "x" * 100_000},
+        {"HTTP_USER_AGENT": "\udcff"},
+        {"QUERY_STRING": "\udcff"},
+        {"PATH_INFO": "/html/1/" + "x" * 100_000},
+        {"PATH_INFO": "/\r\nSet-Cookie: a=b"},
+        {"REQUEST_METHOD": "\x00GARBAGE"},
+        {"HTTP_COOKIE": "rk_visitor=" + "x" * 100_000},
+    ],
+    ids=lambda meta: next(iter(meta)),
+)
+@pytest.mark.parametrize("mode", ["daily_salt", "session", "user", "cookie"])
+def test_strange_request_is_served(site, meta, mode):
+    site.options(PAGEVIEWS={"VISITOR": mode})
+    response = Client().get("/", **{"HTTP_USER_AGENT": BROWSER, **meta})
+    assert response.status_code in (200, 404, 405)
+    flush()
+    assert len(site.keys()) < 20
+
+
+def test_page_out_of_the_cache_counts(site, settings):
+    settings.CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "LOCATION": "views"}}
+    settings.MIDDLEWARE = [
+        *settings.MIDDLEWARE,
+        "django.middleware.cache.UpdateCacheMiddleware",
+        "django.middleware.cache.FetchFromCacheMiddleware",
+    ]
+    cache.clear()
+    for _ in range(3):
+        Client().get("/html/1/", headers={"user-agent": BROWSER})
+    assert top() == {"by-name": 3}
+
+
+def test_view_is_counted_within_two_seconds_without_being_asked(get):
+    get("/named/")
+    wait_for(lambda: PageViews("front").views() == 1, timeout=5)
+
+
+def test_with_write_sync_the_view_counts_before_the_answer(get, site):
+    site.options(PAGEVIEWS={"WRITE": "sync"})
+    get("/post/7/")
+    assert (PageViews.site().views(), PageViews("post").views(), PageViews("post", 7).visitors()) == (1, 1, 1)
+    site.connect({"URL": "redis://127.0.0.1:1/0"}, PAGEVIEWS={"WRITE": "sync", "ON_FAILURE": "raise"})
+    assert get("/post/7/").status_code == 200
+    assert dropped() == (0, 1, 0, 0)
+
+
+def test_outage_delays_no_page(get, site):
+    site.connect({"URL": "redis://127.0.0.1:1/0"})
+    get("/")
+    begin = time.monotonic()
+    for _ in range(20):
+        assert get("/").status_code == 200
+    assert time.monotonic() - begin < 2
+    site.connect(site.server.connection)
+    assert top() == {"/": 21}
+
+
+def test_pages_beyond_the_most_are_counted_together(get, site):
+    site.options(PAGEVIEWS={"MAX_PAGES": 4})
+    for number in range(10):
+        get(f"/post/{number}/")
+    get("/named/")
+    assert top() == {"post": 10, OTHER: 1}
+    assert sum(views for _, views in PageViews("post").top()) == 10
+    assert dict(PageViews("post").top()) == {"0": 1, "1": 1, "2": 1, OTHER: 7}
+    assert PageViews("post", OTHER).views() == 7
+    assert PageViews(OTHER).views() == 1
+
+
+def test_counting_costs_a_request_little(site):
+    response = Client().get("/html/1/", headers={"user-agent": BROWSER})
+    request = RequestFactory().get("/html/1/", headers={"user-agent": BROWSER})
+    request.resolver_match = response.resolver_match
+    middleware, bare = PageViewMiddleware(lambda request: response), lambda request: response
+
+    def cost(call):
+        begin = time.thread_time()
+        for _ in range(300):
+            call(request)
+        return (time.thread_time() - begin) / 300
+
+    cost(middleware)
+    assert min(cost(middleware) for _ in range(10)) - min(cost(bare) for _ in range(10)) < 100e-6

@@ -1,0 +1,45 @@
+"""Workers as processes of their own, and the journal in which their tasks leave a trace."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fixtures.process import wait_for
+from tests.queues.journal import Journal
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Journal:
+    """The journal of this test, for tasks in this process too."""
+    monkeypatch.setenv("JOURNAL", str(tmp_path / "journal"))
+    return Journal(tmp_path / "journal")
+
+
+@pytest.fixture
+def start_worker(settings: Any, journal: Journal, tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
+    """A function that starts ``rk_worker`` with the settings of the moment, and returns when it works."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(*arguments: object) -> subprocess.Popen[bytes]:
+        log = tmp_path / f"worker{len(started)}.log"
+        command = [sys.executable, "-m", "django", "rk_worker", "--settings", "tests.queues.worker_settings"]
+        environment = {**os.environ, "REDIS_KIT": json.dumps(settings.REDIS_KIT), "JOURNAL": str(journal.path)}
+        with log.open("wb") as file:
+            process = subprocess.Popen([*command, *map(str, arguments)], cwd=ROOT, env=environment, stderr=file)
+        process.log = log  # type: ignore[attr-defined]
+        started.append(process)
+        wait_for(lambda: b"works on" in log.read_bytes() or process.poll() is not None, timeout=30)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.wait()

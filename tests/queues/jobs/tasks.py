@@ -1,0 +1,99 @@
+"""Tasks that leave a trace: a line per step in the file that ``JOURNAL`` names."""
+
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+from asgiref.sync import sync_to_async
+
+from redis_kit.core.doing import doing
+from redis_kit.queues import task
+
+done: list[Any] = []
+
+
+def journal(name: str, step: str) -> None:
+    line = f"{name} {step} {os.getpid()} {time.time():.6f}\n"
+    file = os.open(os.environ["JOURNAL"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    os.write(file, line.encode())
+    os.close(file)
+
+
+@task
+def note(name: str) -> None:
+    journal(name, "begin")
+    journal(name, "end")
+
+
+@task
+def wait_for_file(name: str, path: str) -> None:
+    journal(name, "begin")
+    deadline = time.monotonic() + 60
+    while not Path(path).exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    journal(name, "end")
+
+
+@task
+def die(name: str) -> None:
+    journal(name, "begin")
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@task
+def remember(value: Any, *, twice: bool = False) -> Any:
+    done.append(value)
+    return value
+
+
+@task
+async def remember_async(value: Any) -> Any:
+    done.append(value)
+    return value
+
+
+@task
+def remember_doing() -> None:
+    done.append(doing.get())
+
+
+@task
+async def remember_doing_async() -> None:
+    done.append(doing.get())
+    done.append(await sync_to_async(doing.get)())
+
+
+@task(max_attempts=2)
+def fail(text: str) -> None:
+    done.append(text)
+    raise ValueError(text)
+
+
+@task(timeout=0.1, max_attempts=1)
+def hang() -> None:
+    while True:
+        time.sleep(0.005)
+
+
+@task(timeout=0.1, max_attempts=1)
+async def hang_async() -> None:
+    import asyncio
+
+    await asyncio.sleep(60)
+
+
+@task(max_attempts=1)
+def leave_python() -> None:
+    raise SystemExit(3)
+
+
+@task(max_attempts=1)
+def recurse() -> None:
+    recurse.call()
+
+
+@task(queue_name="elsewhere")
+def remember_elsewhere(value: Any) -> None:
+    done.append(value)

@@ -1,0 +1,30 @@
+"""What the tasks of a test's workers did, step by step."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+QUICK = {"BEAT": 0.1, "DEAD_AFTER": 0.6}
+
+
+class Line(NamedTuple):
+    """One step of one task."""
+
+    name: str
+    step: str
+    pid: int
+    at: float
+
+
+class Journal:
+    """What the tasks of all workers wrote, in their order."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def lines(self, *, name: str = "", step: str = "") -> list[Line]:
+        text = self.path.read_text() if self.path.exists() else ""
+        found = [Line(name, step, int(pid), float(at)) for name, step, pid, at in map(str.split, text.splitlines())]
+        return [line for line in found if name in ("", line.name) and step in ("", line.step)]
+
+    def names(self, step: str = "end") -> list[str]:
+        return [line.name for line in self.lines(step=step)]

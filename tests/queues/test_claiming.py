@@ -1,0 +1,110 @@
+"""The flows of a queue, stepped by hand: what is sent, and what an error does. No server."""
+
+import pytest
+
+from redis_kit.core.errors import KeyConflict, RedisUnavailable
+from redis_kit.queues import LeaseLost, Queue, claiming, flows, moves
+from redis_kit.queues.job import Job
+
+JOB = Job("id", b"1", "worker/claim.1/0")
+
+
+def sent(step):
+    """The script and the arguments of a step."""
+    keys = step.command[2]
+    return step.script.name.rpartition(".")[2], step.command[3 + keys :]
+
+
+def finish(flow, reply):
+    with pytest.raises(StopIteration) as stop:
+        flow.send(reply)
+    return stop.value.value
+
+
+def test_claim_whose_answer_is_lost_is_sent_again_with_the_same_token():
+    flow = claiming.claim("rk:{q}:", "w", 1)
+    _, (_, token, *_) = sent(flow.send(None))
+    with pytest.raises(RedisUnavailable):
+        flow.throw(RedisUnavailable("lost", indeterminate=True))
+    again = claiming.claim("rk:{q}:", "w", 1)
+    assert sent(again.send(None))[1][1] == token
+    assert finish(again, [-1, -1]) == claiming.Claimed([], None)
+    assert sent(claiming.claim("rk:{q}:", "w", 1).send(None))[1][1] != token
+
+
+@pytest.mark.parametrize("error", [RedisUnavailable("not sent"), KeyConflict("wrong type")])
+def test_claim_that_certainly_did_not_happen_is_not_repeated(error):
+    flow = claiming.claim("rk:{q}:", "w2", 1)
+    _, (_, token, *_) = sent(flow.send(None))
+    with pytest.raises(type(error)):
+        flow.throw(error)
+    assert sent(claiming.claim("rk:{q}:", "w2", 1).send(None))[1][1] != token
+
+
+def test_cancelled_claim_is_repeated():
+    flow = claiming.claim("rk:{q}:", "w3", 1)
+    _, (_, token, *_) = sent(flow.send(None))
+    flow.close()
+    assert sent(claiming.claim("rk:{q}:", "w3", 1).send(None))[1][1] == token
+
+
+def test_claim_reaps_only_where_a_lease_is_over_and_claims_again_only_where_that_gave_jobs():
+    flow = claiming.claim("rk:{q}:", "w4", 1)
+    flow.send(None)
+    assert finish(flow, [250, 8000]).next == 0.25
+    flow = claiming.claim("rk:{q}:", "w4", 1)
+    flow.send(None)
+    assert sent(flow.send([-1, 0]))[0] == "beat"
+    assert sent(flow.send([-1, 9000, 1]))[0] == "claim"
+    assert [job.id for job in finish(flow, [0, 9000, b"id", b"w4/t.1/0", b"0 1 0 5000\n1"]).jobs] == ["id"]
+    flow = claiming.claim("rk:{q}:", "w4", 1)
+    flow.send(None)
+    flow.send([-1, 0])
+    assert finish(flow, [-1, 9000, 0]) == claiming.Claimed([], None)
+
+
+def test_names_of_queues_are_noted_after_the_job_is_stored_and_their_failure_is_no_failure():
+    flow = flows.put(Queue("noted"), [("id", b"1")])
+    assert sent(flow.send(None))[0] == "put"
+    assert sent(flow.send(1))[0] == "register"
+    with pytest.raises(StopIteration) as stop:
+        flow.throw(RedisUnavailable("away"))
+    assert stop.value.value == ["id"]
+    flow = flows.put(Queue("noted"), [("id", b"1")])
+    flow.send(None)
+    assert sent(flow.send(1))[0] == "register"
+    assert finish(flow, 1) == ["id"]
+    flow = flows.put(Queue("noted"), [("id", b"1")])
+    flow.send(None)
+    assert finish(flow, 0) == []
+
+
+def test_lost_claim_is_an_error_that_names_job_and_queue():
+    flow = flows.ack(Queue("mail"), JOB)
+    flow.send(None)
+    with pytest.raises(LeaseLost, match="'id' of queue 'mail'"):
+        flow.send(0)
+
+
+def test_reason_is_cut_and_can_always_be_sent():
+    step = moves.nack("rk:{q}:", JOB, delay=0, attempts=3, reason="x\ud800" * 800)
+    reason = sent(step)[1][5]
+    assert len(reason.decode()) <= 1000 * 6
+    assert reason.startswith(b"x\\ud800")
+
+
+def test_ids_that_are_no_text_are_sent_as_they_came():
+    from redis_kit.queues.job import claimed
+
+    (job,) = claimed([b"\xff/\x00", b"w/\xfe.1/0", b"0 1 0 5000\n1"])
+    assert sent(moves.ack("rk:{q}:", job))[1][:2] == (b"w/\xfe.1/0", b"\xff/\x00")
+
+
+def test_scripts_take_the_keys_that_their_headers_name():
+    assert moves.ACK("rk:{q}:", *range(3)).command[3:8] == (
+        "rk:{q}:running",
+        "rk:{q}:jobs",
+        "rk:{q}:settled",
+        "rk:{q}:workers",
+        "rk:{q}:minutes",
+    )

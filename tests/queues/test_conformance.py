@@ -1,0 +1,126 @@
+"""The queue on every kind of server, by both twins."""
+
+import threading
+from datetime import timedelta
+
+import pytest
+
+from redis_kit.queues import (
+    Counts,
+    LeaseLost,
+    Queue,
+    acounts_of,
+    aknown_queues,
+    areports_of,
+    aworkers,
+    counts_of,
+    known_queues,
+    reports_of,
+    workers,
+)
+from redis_kit.queues.worker.launcher import Launcher, Options
+from tests.fixtures.process import wait_for
+from tests.queues.jobs import tasks
+
+
+class Overview:
+    """The functions over many queues, as methods for ``twin``."""
+
+    def names(self):
+        return known_queues()
+
+    async def anames(self):
+        return await aknown_queues()
+
+    def counts(self, names):
+        return counts_of(names)
+
+    async def acounts(self, names):
+        return await acounts_of(names)
+
+    def reports(self, names):
+        return reports_of(names)
+
+    async def areports(self, names):
+        return await areports_of(names)
+
+    def workers(self):
+        return workers()
+
+    async def aworkers(self):
+        return await aworkers()
+
+
+def test_life_of_jobs(any_kit, twin):
+    queue = Queue("mail")
+    twin(queue.put, "low", priority=-5)
+    twin(queue.put, "later", delay=0.05)
+    assert len(twin(queue.put_many, ["a", "b"])) == 2
+    assert twin(queue.counts) == Counts(1, 3, 0, 0)
+    a, b, low = twin(queue.claim, 3)
+    assert [job.payload for job in (a, b, low)] == ["a", "b", "low"]
+    twin(queue.ack, a)
+    twin(queue.ack, a)
+    assert twin(queue.nack, b, delay=60, error="x") == "scheduled"
+    assert twin(queue.nack, low, error="y", max_attempts=1) == "dead"
+    (later,) = wait_for(lambda: twin(queue.claim))
+    assert later.payload == "later"
+    assert twin(queue.counts) == Counts(1, 0, 1, 1)
+    assert [(job.payload, job.reason) for job in twin(queue.dead)] == [("low", "y")]
+    assert twin(queue.requeue_dead) == 1
+    assert twin(queue.leave) == 1
+    assert [job.payload for job in twin(queue.claim, 5)] == ["later", "low"]
+
+
+def test_jobs_of_a_dead_worker(any_kit, twin):
+    any_kit.options(QUEUES={"BEAT": 0.05, "DEAD_AFTER": 0.2})
+    queue = Queue("mail")
+    twin(queue.put, 1)
+    (lost,) = twin(queue.claim, worker="dead")
+    (job,) = wait_for(lambda: twin(queue.claim, worker="alive"))
+    assert (job.attempt, job.crashes) == (2, 1)
+    with pytest.raises(LeaseLost):
+        twin(queue.ack, lost)
+    twin(queue.ack, job)
+    assert twin(queue.beat, worker="alive") == 0
+
+
+def test_many_queues_at_a_look(any_kit, twin):
+    any_kit.options(QUEUES={"NAMES": ["main"]})
+    over = Overview()
+    for number, name in enumerate(("mail", "news", "a:b{c}")):
+        Queue(name).put_many(range(number + 1))
+    Queue("mail").ack(*Queue("mail").claim(worker="me"))
+    Queue("news").nack(*Queue("news").claim(worker="me"), max_attempts=1)
+    Queue("news").claim(worker="me")
+    assert twin(over.names) == ["main", "a:b{c}", "mail", "news"]
+    found = twin(over.counts, ["main", "mail", "news", "a:b{c}"])
+    assert found["news"] == Counts(0, 0, 1, 1)
+    assert [count.ready for count in found.values()] == [0, 0, 0, 3]
+    reports = twin(over.reports, ["mail", "news", "a:b{c}"])
+    assert sum(reports["mail"].done) == 1
+    assert sum(reports["news"].failed) == 1
+    assert len(reports["mail"].done) == 30
+    assert reports["a:b{c}"].wait >= 0
+    assert reports["mail"].wait is None
+    (worker,) = twin(over.workers)
+    assert (worker.id, worker.queues, len(worker.jobs)) == ("me", ("mail", "news"), 1)
+    assert worker.silent < 5
+
+
+def test_worker_serves_two_queues(any_kit):
+    tasks.done.clear()
+    launcher = Launcher(Options(("mail", "news"), threads=2))
+    thread = threading.Thread(target=launcher.run)
+    thread.start()
+    wait_for(lambda: "news" in known_queues())
+    for name in ("news", "mail", "news"):
+        tasks.remember.using(queue_name=name).enqueue(name)
+    tasks.remember.using(queue_name="mail", run_after=timedelta(seconds=0.2)).enqueue("later")
+    wait_for(lambda: len(tasks.done) == 4)
+    assert sorted(tasks.done) == ["later", "mail", "news", "news"]
+    assert [worker.queues for worker in workers()] == [("mail", "news")]
+    launcher.stop()
+    thread.join()
+    assert workers() == []
+    assert set(counts_of(["mail", "news"]).values()) == {Counts(0, 0, 0, 0)}

@@ -1,0 +1,177 @@
+"""Leases of workers: a dead one's jobs come back once, a living one keeps its own, however long they take."""
+
+import threading
+
+import pytest
+
+from redis_kit.queues import Counts, LeaseLost, Queue
+from tests.fixtures.process import wait_for
+
+LEASE = 0.3
+
+
+@pytest.fixture
+def queue(kit):
+    kit.options(QUEUES={"BEAT": 0.1, "DEAD_AFTER": LEASE})
+    return Queue("mail")
+
+
+@pytest.fixture
+def steady(queue):
+    """A worker that has been alive for a whole lease, and stays so."""
+    stop = threading.Event()
+
+    def live():
+        while not stop.wait(0.05):
+            queue.beat(worker="steady")
+
+    thread = threading.Thread(target=live)
+    queue.beat(worker="steady")
+    thread.start()
+    assert not stop.wait(LEASE + 0.1)
+    yield "steady"
+    stop.set()
+    thread.join()
+
+
+def test_jobs_of_a_silent_worker_are_given_to_others_and_it_can_not_end_them(queue, twin):
+    queue.put_many(["a", "b"])
+    held = twin(queue.claim, 1, worker="dead")
+    (again,) = wait_for(lambda: twin(queue.claim, 1, worker="other") if running_of(queue, "dead") == 0 else [])
+    # "a" was given back to its old place, before "b".
+    assert again.payload in ("a", "b")
+    with pytest.raises(LeaseLost, match="another worker"):
+        twin(queue.ack, *held)
+    with pytest.raises(LeaseLost):
+        twin(queue.nack, *held)
+
+
+def running_of(queue, worker):
+    queue.beat(worker="looks")
+    from redis_kit.core import connections
+
+    members = connections.client("default").call("ZRANGE", queue.key("running"), 0, -1)
+    return sum(member.startswith(f"{worker}/".encode()) for member in members)
+
+
+def test_job_comes_back_in_its_old_place_with_its_crash_counted(queue, steady):
+    queue.put_many(["a", "b", "c"])
+    queue.claim(1, worker="dead")
+    wait_for(lambda: queue.counts().ready == 3)
+    first, second = queue.claim(2, worker=steady)
+    assert [(job.payload, job.attempt, job.crashes) for job in (first, second)] == [("a", 2, 1), ("b", 1, 0)]
+
+
+def test_late_ack_is_refused_after_another_worker_did_the_job(queue, steady):
+    queue.put("a")
+    (held,) = queue.claim(worker="dead")
+    wait_for(lambda: queue.counts().ready == 1)
+    queue.ack(*queue.claim(worker=steady))
+    with pytest.raises(LeaseLost):
+        queue.ack(held)
+    assert queue.counts() == Counts(0, 0, 0, 0)
+
+
+def test_worker_that_beats_keeps_its_job_for_longer_than_a_lease(queue, steady):
+    queue.put("long")
+    (job,) = queue.claim(worker="slow")
+    beats = threading.Event()
+    for _ in range(5):
+        queue.beat(worker="slow")
+        beats.wait(0.1)
+    queue.ack(job)
+
+
+def test_acks_are_signs_of_life_too(queue, steady):
+    queue.put_many(range(5))
+    pause = threading.Event()
+    for job in queue.claim(5, worker="slow"):
+        pause.wait(0.1)
+        queue.ack(job)
+    assert queue.counts() == Counts(0, 0, 0, 0)
+
+
+def test_job_that_kills_its_workers_is_dead_after_three_and_others_are_not(queue, steady, kit):
+    queue.put("poison", priority=1)
+    queue.put("fine")
+    for number in range(3):
+        assert queue.claim(worker=f"w{number}")[0].payload == "poison"
+        wait_for(lambda: queue.counts().running == 0)
+    (dead,) = queue.dead()
+    assert (dead.payload, dead.reason, dead.crashes) == ("poison", "poison: 3 workers died with it", 3)
+    assert [job.payload for job in queue.claim(5, worker=steady)] == ["fine"]
+    assert set(kit.client.hkeys(queue.key("info"))) == {steady}
+
+
+def test_many_reapers_give_each_job_back_once(queue, steady):
+    queue.put_many(range(350))
+    held = queue.claim(350, worker="dead")
+    for number in range(8):
+        queue.beat(worker=f"reaper{number}")
+    given, lock = [], threading.Lock()
+
+    def reap(name):
+        while queue.counts().running:
+            count = queue.beat(worker=name)
+            assert count <= 100
+            with lock:
+                given.append(count)
+
+    threads = [threading.Thread(target=reap, args=(f"reaper{number}",)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert queue.counts() == Counts(0, 350, 0, 0)
+    jobs = queue.claim(350, worker=steady)
+    assert [job.payload for job in jobs] == list(range(350))
+    assert {job.crashes for job in jobs} == {1}
+    assert len(held) == 350
+
+
+def end_all_leases(kit, queue):
+    for worker, _ in kit.client.zrange(queue.key("workers"), 0, -1, withscores=True):
+        kit.client.zadd(queue.key("workers"), {worker: 1})
+
+
+def test_after_an_outage_nobody_is_robbed_by_who_comes_back_first(queue, kit):
+    kit.options(QUEUES={"BEAT": 0.1, "DEAD_AFTER": 5})
+    queue.put_many(["a", "b"])
+    (a,), (b,) = queue.claim(worker="w1"), queue.claim(worker="w2")
+    end_all_leases(kit, queue)
+    assert queue.beat(worker="w1") == 0
+    assert queue.claim(worker="w1") == []
+    queue.ack(a)
+    queue.ack(b)
+
+
+def test_who_did_not_come_back_after_the_outage_loses_its_jobs_one_lease_later(queue, kit):
+    queue.put("a")
+    queue.claim(worker="w1")
+    end_all_leases(kit, queue)
+    assert queue.beat(worker="w2") == 0
+    wait_for(lambda: queue.beat(worker="w2") == 1)
+
+
+def test_worker_that_was_away_but_not_robbed_may_still_end_its_job(queue, kit):
+    queue.put("a")
+    (job,) = queue.claim(worker="w1")
+    end_all_leases(kit, queue)
+    queue.ack(job)
+    assert queue.counts() == Counts(0, 0, 0, 0)
+
+
+def test_process_that_claims_without_a_name_has_one_of_its_own(queue, kit):
+    queue.put_many(range(2))
+    queue.claim()
+    queue.claim()
+    (worker,) = kit.client.zrange(queue.key("workers"), 0, -1)
+    assert len(worker) == 22
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "x" * 129, "ö", 5])
+def test_wrong_names_of_workers_are_refused(queue, name):
+    from redis_kit.core.errors import InvalidValue
+
+    with pytest.raises(InvalidValue, match="worker"):
+        queue.claim(worker=name)

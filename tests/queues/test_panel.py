@@ -1,0 +1,79 @@
+"""What the dashboard shows of queues and workers."""
+
+import pytest
+
+from redis_kit.core.panels import Bars, Figure, Table
+from redis_kit.queues import Queue
+from redis_kit.queues.panel import QueuesPanel, WorkersPanel
+
+
+def shown(panel):
+    content = list(panel.content())
+    figures = {str(one.label): one.value for one in content if isinstance(one, Figure)}
+    (table,) = [one for one in content if isinstance(one, Table)]
+    return content, figures, [tuple(row) for row in table.rows]
+
+
+@pytest.fixture
+def busy(kit):
+    kit.options(QUEUES={"NAMES": ["default", "mail"]})
+    mail = Queue("mail")
+    mail.put_many(range(4))
+    mail.put("later", delay=60)
+    mail.ack(*mail.claim(worker="w1"))
+    mail.nack(*mail.claim(worker="w1"), max_attempts=1)
+    mail.claim(worker="w1")
+    return mail
+
+
+def test_queues_show_their_states_and_the_last_half_hour(busy):
+    content, figures, rows = shown(QueuesPanel())
+    wait = figures.pop("Oldest wait (s)")
+    assert 0 <= wait < 10
+    assert figures == {"Ready": 1, "Scheduled": 1, "Running": 1, "Dead": 1}
+    assert [row[:5] for row in rows] == [("default", 0, 0, 0, 0), ("mail", 1, 1, 1, 1)]
+    (bars,) = [one for one in content if isinstance(one, Bars)]
+    assert len(bars.bars) == 30
+    assert sum(value for _, value in bars.bars) == 1
+    assert bars.bars[-1][0].count(":") == 1
+    (dead,) = [one for one in content if isinstance(one, Figure) and one.alarm]
+    assert str(dead.label) == "Dead"
+
+
+def test_queues_take_two_round_trips(busy, kit, commands):
+    list(QueuesPanel().content())
+    with commands(kit) as sent:
+        list(QueuesPanel().content())
+    assert sent == ["SMEMBERS", "EVALSHA", "EVALSHA"]  # the last two in one batch
+
+
+def test_dead_jobs_are_put_back_by_a_button_that_asks_first(busy):
+    found = QueuesPanel().actions()["requeue_dead"]
+    assert (found.permission, found.confirm) == ("redis_kit.manage_queues", True)
+    assert str(QueuesPanel().requeue_dead("mail")) == "1 job is back in mail."
+    assert busy.counts().dead == 0
+
+
+def test_workers_show_what_they_do(busy, kit):
+    _, figures, rows = shown(WorkersPanel())
+    assert figures == {"Workers": 1}
+    ((id, host, pid, queues, jobs, silent),) = rows
+    assert (id, queues) == ("w1", "mail")
+    assert host
+    assert int(pid) > 0
+    assert len(jobs.split(", ")) == 1
+    assert 0 <= silent < 10
+
+
+def test_worker_whose_information_is_garbage_is_shown_all_the_same(busy, kit):
+    kit.client.hset(busy.key("info"), "w1", "\x00 {not json")
+    _, _, rows = shown(WorkersPanel())
+    assert rows[0][:3] == ("w1", "?", "0")
+
+
+def test_empty_pages_say_what_to_do(kit):
+    _, _, rows = shown(WorkersPanel())
+    assert rows == []
+    _, figures, rows = shown(QueuesPanel())
+    assert figures["Oldest wait (s)"] == 0
+    assert len(rows) == 1

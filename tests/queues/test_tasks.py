@@ -1,0 +1,199 @@
+"""Tasks: how they are defined, called and enqueued."""
+
+import asyncio
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+
+import pytest
+from django.db import transaction
+
+from redis_kit.core.errors import InvalidName, InvalidValue
+from redis_kit.queues import (
+    BadArguments,
+    CorruptMessage,
+    Counts,
+    InvalidTask,
+    NotSerializable,
+    PayloadTooLarge,
+    Queue,
+    UnknownTask,
+    message,
+    registry,
+    task,
+)
+from tests.queues.jobs import tasks
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def queue(kit):
+    return Queue("default")
+
+
+def test_enqueued_call_names_the_task_and_holds_its_arguments(queue, twin):
+    handle = twin(tasks.remember.enqueue, {"day": date(2026, 11, 20), "sum": Decimal("1.5")}, twice=True)
+    (job,) = queue.claim()
+    assert job.id == handle.id
+    assert message.loads(job.body) == (
+        "tests.queues.jobs.tasks.remember",
+        [{"day": date(2026, 11, 20), "sum": Decimal("1.5")}],
+        {"twice": True},
+    )
+
+
+def test_enqueue_is_one_command(queue, twin, kit, commands):
+    twin(tasks.remember.enqueue, 0)
+    with commands(kit) as sent:
+        twin(tasks.remember.enqueue, 1)
+    assert sent == ["EVALSHA"]
+
+
+def test_call_runs_it_here_and_now(kit):
+    tasks.done.clear()
+    assert [tasks.remember(1), tasks.remember.call(2), tasks.remember_async.call(3)] == [1, 2, 3]
+    assert asyncio.run(tasks.remember_async.acall(4)) == 4
+    assert asyncio.run(tasks.remember.acall(5)) == 5
+    assert tasks.done == [1, 2, 3, 4, 5]
+    assert kit.keys() == []
+
+
+def test_job_is_added_after_the_commit(queue):
+    with transaction.atomic():
+        with transaction.atomic():
+            tasks.remember.enqueue(1)
+        assert queue.counts().ready == 0
+    assert queue.counts().ready == 1
+
+
+def test_job_is_not_added_after_a_rollback(queue):
+    with transaction.atomic():
+        assert tasks.remember.enqueue(1).id
+        transaction.set_rollback(True)
+    assert queue.counts() == Counts(0, 0, 0, 0)
+
+
+def test_job_is_added_at_once_where_the_task_says_so(queue):
+    now = task(enqueue_on_commit=False)(plain)
+    with transaction.atomic():
+        now.enqueue()
+        assert queue.counts().ready == 1
+
+
+def plain(a=1, /, *, b=2):
+    """A function that tests make a task of."""
+
+
+def test_wrong_arguments_are_refused_at_once_even_in_a_transaction(kit):
+    with transaction.atomic():
+        with pytest.raises(BadArguments, match=r"tests\.queues\.jobs\.tasks\.remember.*missing"):
+            tasks.remember.enqueue()
+        with pytest.raises(BadArguments, match="unexpected"):
+            tasks.remember.enqueue(1, thrice=True)
+        with pytest.raises(NotSerializable, match=r"args\[0\]\['x'\]"):
+            tasks.remember.enqueue({"x": object()})
+        with pytest.raises(NotSerializable, match=r"kwargs\['twice'\]"):
+            tasks.remember.enqueue(1, twice={2})
+        with pytest.raises(PayloadTooLarge):
+            tasks.remember.enqueue("x" * 300_000)
+    assert kit.keys() == []
+
+
+def test_using_changes_time_priority_and_queue_and_leaves_the_task_alone(kit, twin):
+    soon = datetime.now(UTC) + timedelta(hours=1)
+    twin(tasks.remember.using(run_after=soon).enqueue, 1)
+    twin(tasks.remember.using(run_after=timedelta(hours=2)).enqueue, 2)
+    twin(
+        tasks.remember.using(run_after=datetime.now(UTC) - timedelta(days=1), priority=7, queue_name="mail").enqueue, 3
+    )
+    assert Queue("default").counts() == Counts(2, 0, 0, 0)
+    due = kit.client.zrange(Queue("default").key("scheduled"), 0, -1, withscores=True)
+    assert due[0][1] / 1000 == pytest.approx(soon.timestamp(), abs=0.002)
+    (job,) = Queue("mail").claim()
+    assert job.priority == 7
+    assert tasks.remember.priority == 0
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error"),
+    [
+        ({"run_after": datetime(2026, 1, 1)}, InvalidValue),
+        ({"run_after": datetime(2226, 1, 1, tzinfo=UTC)}, InvalidValue),
+        ({"run_after": timedelta(seconds=-1)}, InvalidValue),
+        ({"run_after": 5}, InvalidValue),
+        ({"priority": 101}, InvalidValue),
+        ({"priority": 1.0}, InvalidValue),
+        ({"queue_name": ""}, InvalidName),
+    ],
+    ids=lambda value: repr(value)[:40],
+)
+def test_wrong_options_of_a_call_are_refused(wrong, error):
+    with pytest.raises(error):
+        tasks.remember.using(**wrong)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"max_attempts": 0},
+        {"max_attempts": True},
+        {"timeout": 0},
+        {"timeout": "5"},
+        {"timeout": float("inf")},
+        {"priority": "high"},
+        {"queue_name": "x" * 513},
+    ],
+    ids=repr,
+)
+def test_wrong_options_of_a_task_are_refused(wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong)) if "queue_name" not in wrong else "name"):
+        task(**wrong)(plain)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [lambda: 1, len, Queue.put, Queue("x").put, Queue, 5],
+    ids=lambda one: getattr(one, "__qualname__", str(one)),
+)
+def test_only_functions_of_modules_can_be_tasks(function):
+    with pytest.raises(InvalidTask, match="top of a module"):
+        task(function)
+
+
+def test_function_of_the_main_program_can_not_be_a_task(monkeypatch):
+    monkeypatch.setattr(plain, "__module__", "__main__")
+    with pytest.raises(InvalidTask, match="no worker can import"):
+        task(plain)
+
+
+def test_only_what_is_registered_can_be_named(monkeypatch):
+    assert registry.find("tests.queues.jobs.tasks.remember") is tasks.remember
+    imported: list[str] = []
+    monkeypatch.setattr("builtins.__import__", lambda name, *args: imported.append(name))
+    for name in ("os.system", "posix.system", "tests.queues.jobs.tasks.journal", "", "x" * 1000):
+        with pytest.raises(UnknownTask, match="unknown task"):
+            registry.find(name)
+    assert imported == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"[]",
+        b"5",
+        b"null",
+        b"{}",
+        b'{"task":5}',
+        b'{"task":"x","args":{}}',
+        b'{"task":"x","kwargs":[]}',
+        b'{"task":"x","v":99}',
+        b'{"task":"x","args":null}',
+    ],
+)
+def test_messages_that_are_none_of_a_task_are_corrupt(body):
+    with pytest.raises(CorruptMessage):
+        message.loads(body)
+
+
+def test_unknown_fields_of_a_message_are_ignored():
+    assert message.loads(b'{"task":"x","more":1}') == ("x", [], {})

@@ -1,0 +1,335 @@
+"""The worker inside this process: what becomes of each kind of job, and what it costs."""
+
+import random
+import signal
+import threading
+import time
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from redis_kit.core.doing import doing
+from redis_kit.queues import Counts, Queue, known_queues, signals, workers
+from redis_kit.queues.commands.rk_worker import Command
+from redis_kit.queues.worker.launcher import Launcher, Options
+from tests.fixtures.process import wait_for
+from tests.queues.jobs import tasks
+
+
+@pytest.fixture
+def queue(kit):
+    kit.options(QUEUES={"BEAT": 0.1, "DEAD_AFTER": 1})
+    tasks.done.clear()
+    return Queue("default")
+
+
+def burst(*queues, threads=1):
+    """Run a worker until nothing is ready."""
+    assert Launcher(Options(queues or ("default",), threads=threads, burst=True)).run()
+
+
+@pytest.fixture
+def working(queue):
+    """A worker in threads of this process."""
+    launcher = Launcher(Options(("default", "mail"), threads=2))
+    thread = threading.Thread(target=launcher.run)
+    thread.start()
+    wait_for(lambda: "mail" in known_queues())
+    yield launcher
+    launcher.stop()
+    thread.join(10)
+    assert not thread.is_alive()
+
+
+@pytest.fixture
+def heard():
+    """The signals that were sent, by name."""
+    found = []
+    receivers = []
+    for name in ("job_enqueued", "job_started", "job_succeeded", "job_retried", "job_dead"):
+
+        def receive(sender, name=name, **said):
+            found.append((name, {key: value for key, value in said.items() if key != "signal"}))
+
+        receivers.append(receive)
+        getattr(signals, name).connect(receive)
+    yield found
+    for name, receive in zip(
+        ("job_enqueued", "job_started", "job_succeeded", "job_retried", "job_dead"), receivers, strict=True
+    ):
+        getattr(signals, name).disconnect(receive)
+
+
+def test_burst_runs_what_is_ready_and_leaves_no_trace_of_the_worker(queue, kit):
+    for number in range(20):
+        tasks.remember.enqueue(number)
+    burst()
+    assert tasks.done == list(range(20))
+    assert queue.counts() == Counts(0, 0, 0, 0)
+    assert workers() == []
+    assert not kit.client.exists(queue.key("settled"), queue.key("info"), queue.key("workers"), queue.key("running"))
+
+
+def test_worker_in_a_process_of_others_leaves_their_signal_handlers(queue):
+    before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
+    burst()
+    assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)] == before
+
+
+def test_queues_are_served_in_strict_order(queue):
+    for name in ("low", "high", "low", "high"):
+        tasks.remember.using(queue_name=name).enqueue(name)
+    burst("high", "low")
+    assert tasks.done == ["high", "high", "low", "low"]
+
+
+def test_coroutine_functions_run_too(queue):
+    tasks.remember_async.enqueue(1)
+    tasks.remember_async.enqueue(2)
+    burst()
+    assert tasks.done == [1, 2]
+
+
+def test_failed_task_is_tried_again_later_and_then_dead_with_its_reason(queue, kit, heard):
+    tasks.fail.enqueue("no such user")
+    burst()
+    assert queue.counts() == Counts(1, 0, 0, 0)
+    (id,) = kit.client.zrange(queue.key("scheduled"), 0, -1)
+    kit.client.zadd(queue.key("scheduled"), {id: 1})
+    burst()
+    (dead,) = queue.dead()
+    assert (dead.id, dead.reason, dead.attempts) == (id, "ValueError: no such user", 2)
+    assert tasks.done == ["no such user"] * 2
+    names = [name for name, _ in heard]
+    assert names == ["job_enqueued", "job_started", "job_retried", "job_started", "job_dead"]
+    assert heard[-1][1] == {"queue": "default", "id": id, "reason": "ValueError: no such user"}
+
+
+def test_signals_tell_of_success(queue, heard):
+    handle = tasks.remember.enqueue(1)
+    burst()
+    assert [name for name, _ in heard] == ["job_enqueued", "job_started", "job_succeeded"]
+    assert heard[0][1] == {"queue": "default", "id": handle.id}
+    assert (heard[2][1]["job"].id, heard[2][1]["task"]) == (handle.id, tasks.remember)
+
+
+def test_receiver_that_fails_does_no_harm(queue):
+    def fail(**_):
+        raise ValueError
+
+    signals.job_started.connect(fail)
+    try:
+        tasks.remember.enqueue(1)
+        burst()
+    finally:
+        signals.job_started.disconnect(fail)
+    assert tasks.done == [1]
+
+
+@pytest.mark.parametrize("task", [tasks.hang, tasks.hang_async], ids=["thread", "loop"])
+def test_task_that_takes_too_long_is_interrupted(queue, task):
+    task.enqueue()
+    began = time.monotonic()
+    burst()
+    assert time.monotonic() - began < 2
+    (dead,) = queue.dead()
+    assert "ran for more than 0.1 s" in dead.reason
+    tasks.remember.enqueue("next")
+    burst()
+    assert tasks.done == ["next"]
+
+
+@pytest.mark.parametrize("task", [tasks.leave_python, tasks.recurse], ids=lambda task: task.name)
+def test_task_that_tries_to_end_the_process_only_fails(queue, task):
+    task.enqueue()
+    tasks.remember.enqueue("next")
+    burst()
+    (dead,) = queue.dead()
+    assert dead.reason.startswith(("SystemExit: 3", "RecursionError"))
+    assert tasks.done == ["next"]
+
+
+def test_unknown_task_and_corrupt_message_are_dead_with_the_reason_and_others_run(queue, kit):
+    queue.put({"task": "os.system", "args": ["echo"]}, id="unknown")
+    queue.put({"id": 1}, id="strange")
+    raw(kit, queue, "torn", b'0 0 0 5\n{"task":')
+    raw(kit, queue, "headless", b"\x80\x04pickle")
+    raw(kit, queue, "counts", b'x y z 5\n{"task":"tests.queues.jobs.tasks.remember","args":[0]}')
+    kit.client.zadd(queue.key("ready"), {"lost": 0})
+    tasks.remember.enqueue("fine")
+    burst()
+    reasons = {job.id: job.reason for job in queue.dead()}
+    assert set(reasons) == {"unknown", "strange", "torn", "headless", "counts"}
+    assert "unknown task 'os.system'" in reasons["unknown"]
+    assert all(reasons[id].startswith("corrupt: ") for id in ("strange", "torn", "headless", "counts"))
+    assert tasks.done == ["fine"]
+    assert queue.counts() == Counts(0, 0, 0, 5)
+
+
+def raw(kit, queue, id, record):
+    kit.client.hset(queue.key("jobs"), id, record)
+    kit.client.zadd(queue.key("ready"), {id: 0})
+
+
+def test_a_thousand_messages_of_random_bytes_do_not_stop_the_worker(queue, kit):
+    randomness = random.Random(20)
+    good = b'{"task":"tests.queues.jobs.tasks.remember","args":[0]}'
+    for number in range(1000):
+        kind, record = number % 4, bytearray(b"0 0 0 5\n" + good)
+        if kind == 0:
+            record = bytearray(randomness.randbytes(randomness.randrange(80)))
+        elif kind == 1:
+            record = bytearray(b"0 0 0 5\n" + randomness.randbytes(randomness.randrange(80)))
+        else:
+            for _ in range(kind):
+                record[randomness.randrange(len(record))] = randomness.randrange(256)
+        raw(kit, queue, randomness.randbytes(6) if number % 5 == 0 else f"job{number}", bytes(record))
+    tasks.remember.using(priority=-100).enqueue("last")
+    burst(threads=4)
+    assert tasks.done[-1] == "last"
+    counts = queue.counts()
+    assert (counts.ready, counts.running) == (0, 0)
+    assert counts.dead + counts.scheduled + len(tasks.done) == 1001
+    assert counts.dead > 900
+
+
+def test_queue_that_can_not_be_read_does_not_stop_the_others(queue, kit, working, caplog):
+    kit.client.set(queue.key("ready"), "not ours")
+    tasks.remember.using(queue_name="mail").enqueue("fine")
+    wait_for(lambda: tasks.done == ["fine"])
+    wait_for(lambda: "can't be read" in caplog.text)
+    kit.client.delete(queue.key("ready"))
+    tasks.remember.enqueue("again")
+    wait_for(lambda: tasks.done == ["fine", "again"])
+
+
+def test_idle_worker_starts_a_job_at_once(working):
+    waits = []
+    for number in range(20):
+        began = time.monotonic()
+        tasks.remember.enqueue(number)
+        wait_for(lambda number=number: number in tasks.done)
+        waits.append(time.monotonic() - began)
+    print(f"from enqueue to run: median {sorted(waits)[10] * 1000:.1f} ms, most {max(waits) * 1000:.1f} ms")
+    assert sorted(waits)[10] < 0.05
+
+
+def test_all_threads_are_used_and_the_next_job_waits_for_none(working, queue):
+    tasks.done.clear()
+    for number in range(100):
+        tasks.remember.enqueue(number)
+    wait_for(lambda: len(tasks.done) == 100)
+    wait_for(lambda: queue.counts() == Counts(0, 0, 0, 0))
+
+
+def test_idle_worker_sends_at_most_two_commands_a_second(kit, commands):
+    launcher = Launcher(Options(("default",), threads=8))
+    thread = threading.Thread(target=launcher.run)
+    thread.start()
+    wait_for(lambda: known_queues() == ["default"] and kit.client.exists(f"{kit.prefix}:{{queues}}:names"))
+    with commands(kit) as sent:
+        threading.Event().wait(2.5)
+    launcher.stop()
+    thread.join()
+    print(f"{len(sent) / 2.5:.1f} commands a second: {sent}")
+    assert 2 <= len(sent) <= 5
+    assert set(sent) == {"BLPOP", "EVALSHA"}
+
+
+def test_flushed_server_does_not_disturb_the_worker(working, kit):
+    tasks.remember.enqueue(1)
+    wait_for(lambda: tasks.done == [1])
+    for key in kit.keys():
+        kit.client.delete(key)
+    wait_for(lambda: [worker.id for worker in workers(["default"])] == [working.worker])
+    tasks.remember.enqueue(2)
+    wait_for(lambda: tasks.done == [1, 2])
+
+
+PARTS = ["jobs", "ready", "scheduled", "running", "workers", "info", "settled", "sequence", "signal", "minutes"]
+
+
+def test_keys_that_somebody_deletes_do_not_disturb_the_worker(working, kit, queue):
+    for number, part in enumerate(PARTS):
+        kit.client.delete(queue.key(part))
+        beats = kit.client.zscore(queue.key("workers"), working.worker) or 0
+        wait_for(lambda beats=beats: (kit.client.zscore(queue.key("workers"), working.worker) or 0) > beats)
+        assert kit.client.hexists(queue.key("info"), working.worker)
+        tasks.remember.enqueue(number)
+        wait_for(lambda number=number: number in tasks.done)
+
+
+def test_lost_scripts_are_sent_again(working, kit):
+    kit.client.script_flush()
+    tasks.remember.enqueue(1)
+    wait_for(lambda: tasks.done == [1])
+
+
+def test_workers_are_listed_with_their_jobs(working, queue):
+    (worker,) = workers()
+    assert worker.id == working.worker
+    assert worker.queues == ("default", "mail")
+    assert worker.pid > 0
+    assert worker.silent < 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--threads", "0"],
+        ["--threads", "-1"],
+        ["--threads", "abc"],
+        ["--threads", "10000"],
+        ["--grace", "-1"],
+        ["--grace", "nan"],
+        ["--grace", "x"],
+        ["--queue-name", ""],
+        ["--queue-name", "mail,,default"],
+        ["--queue-name"],
+        ["--queue", "x", "y"],
+        ["--processes", "2"],
+    ],
+    ids=" ".join,
+)
+def test_wrong_options_end_with_usage_and_2(arguments, capsys):
+    with pytest.raises(SystemExit) as stop:
+        Command().run_from_argv(["manage.py", "rk_worker", *arguments])
+    assert stop.value.code == 2
+    said = capsys.readouterr().err
+    assert "usage: manage.py rk_worker" in said
+    assert "Traceback" not in said
+
+
+def test_wrong_options_from_python_are_a_command_error():
+    with pytest.raises(CommandError, match="0"):
+        call_command("rk_worker", "--threads", "0")
+
+
+def test_command_runs_the_configured_queues(queue, kit):
+    kit.options(QUEUES={"NAMES": ["mail", "default"]})
+    tasks.remember.using(queue_name="mail").enqueue(1)
+    tasks.remember.enqueue(2)
+    call_command("rk_worker", "--burst", "--threads", "1")
+    assert tasks.done == [1, 2]
+
+
+def test_command_without_names_runs_the_queues_that_tasks_name(queue):
+    tasks.remember_elsewhere.enqueue(3)
+    call_command("rk_worker", "--burst", "--threads", "1")
+    assert tasks.done == [3]
+
+
+def test_job_is_named_to_others_while_it_runs_and_no_longer(queue):
+    first, _, last = (
+        task.enqueue(*args)
+        for task, *args in ((tasks.remember_doing,), (tasks.fail, "x"), (tasks.remember_doing_async,))
+    )
+    after = []
+    signals.job_succeeded.connect(succeeded := lambda sender, **said: after.append(doing.get()))
+    burst()
+    signals.job_succeeded.disconnect(succeeded)
+    where = tasks.__name__
+    assert sorted(tasks.done) == sorted(
+        [f"job {where}.remember_doing {first.id}", "x", *[f"job {where}.remember_doing_async {last.id}"] * 2]
+    )
+    assert after == ["", ""]

@@ -1,0 +1,250 @@
+"""Workers as processes: killed, stopped, cut off, and in time."""
+
+import os
+import signal
+import subprocess
+import threading
+import time
+from datetime import timedelta
+
+import pytest
+
+from redis_kit.core.errors import RedisUnavailable
+from redis_kit.queues import Counts, LeaseLost, Queue, workers
+from redis_kit.queues.job import Job
+from tests.fixtures.kit import Kit
+from tests.fixtures.process import wait_for
+from tests.queues.jobs.tasks import die, note, wait_for_file
+from tests.queues.journal import QUICK
+
+pytestmark = pytest.mark.once
+
+EMPTY = Counts(0, 0, 0, 0)
+
+
+@pytest.fixture
+def queue(kit):
+    kit.options(QUEUES=QUICK)
+    return Queue("default")
+
+
+def held(kit, queue):
+    """The only running job, as its worker holds it."""
+    (member,) = kit.client.zrange(queue.key("running"), 0, -1)
+    token, _, id = member.rpartition("/")
+    return Job(id, b"", token)
+
+
+def stopped(process, number=signal.SIGTERM, *, within):
+    """Send a signal; return the seconds until the process ended by itself, with 0."""
+    began = time.monotonic()
+    process.send_signal(number)
+    assert process.wait(within) == 0
+    return time.monotonic() - began
+
+
+def test_killed_worker_loses_no_job_and_can_not_end_it_any_more(queue, kit, journal, start_worker, tmp_path):
+    victim = start_worker("--threads", 1)
+    wait_for_file.enqueue("long", str(tmp_path / "go"))
+    wait_for(lambda: journal.lines(name="long", step="begin"))
+    for number in range(20):
+        note.enqueue(f"short{number}")
+    lost = held(kit, queue)
+    other = start_worker("--threads", 2)
+    wait_for(lambda: len(journal.names()) == 20)
+    victim.kill()
+    killed = time.time()
+    wait_for(lambda: len(journal.lines(name="long", step="begin")) == 2)
+    again = journal.lines(name="long", step="begin")[1]
+    assert again.pid == other.pid
+    print(f"back after {again.at - killed:.2f} s, with a lease of {QUICK['DEAD_AFTER']} s")
+    assert again.at - killed < QUICK["DEAD_AFTER"] + 1
+    with pytest.raises(LeaseLost):
+        queue.ack(lost)
+    (tmp_path / "go").touch()
+    wait_for(lambda: queue.counts() == EMPTY)
+    with pytest.raises(LeaseLost):
+        queue.ack(lost)
+    assert sorted(journal.names()) == sorted(["long", *(f"short{number}" for number in range(20))])
+    assert journal.lines(name="long", step="end")[0].pid == other.pid
+
+
+def test_job_that_kills_workers_is_dead_after_the_limit_and_the_others_are_done(queue, kit, journal, start_worker):
+    kit.options(QUEUES={**QUICK, "MAX_CRASHES": 2})
+    die.using(priority=1).enqueue("bad")
+    note.enqueue("good")
+    for _ in range(2):
+        assert start_worker("--threads", 1).wait(20) == -signal.SIGKILL
+        wait_for(lambda: queue.beat(worker="test") or queue.counts().running == 0)
+    (dead,) = queue.dead()
+    assert (dead.reason, dead.crashes) == ("poison: 2 workers died with it", 2)
+    start_worker("--threads", 1, "--burst").wait(20)
+    assert journal.names() == ["good"]
+    assert len(journal.lines(name="bad")) == 2
+
+
+def test_server_that_goes_away_is_waited_for_and_no_job_is_lost_or_done_twice(
+    make_server, settings, journal, start_worker, tmp_path
+):
+    server = make_server(tcp=True, persistence=True, data_dir=tmp_path / "data")
+    kit = Kit(server, settings)
+    kit.options(QUEUES=QUICK)
+    queue = Queue("default")
+    worker = start_worker("--threads", 2)
+    wait_for_file.enqueue("long", str(tmp_path / "go"))
+    for number in range(10):
+        note.using(run_after=timedelta(seconds=1.5)).enqueue(f"later{number}")
+    wait_for(lambda: journal.lines(name="long", step="begin"))
+    synced(kit)
+    server.stop()
+    (tmp_path / "go").touch()  # the ack meets a dead server
+    wait_for(lambda: journal.lines(name="long", step="end"))
+    wait_for(lambda: b"Redis is away" in worker.log.read_bytes())
+    server.start()
+    began = time.monotonic()
+    wait_for(lambda: queue.counts() == EMPTY, timeout=20)
+    print(f"all done {time.monotonic() - began:.2f} s after the server came back")
+    note.enqueue("after")
+    wait_for(lambda: "after" in journal.names())
+    assert sorted(journal.names()) == sorted(["after", "long", *(f"later{number}" for number in range(10))])
+    assert worker.poll() is None
+    stopped(worker, within=3)
+    kit.close()
+
+
+def synced(kit):
+    """Wait until the append-only file holds everything."""
+    kit.client.bgrewriteaof()
+    wait_for(lambda: kit.client.info("persistence")["aof_rewrite_in_progress"] == 0)
+    assert kit.client.waitaof(1, 0, 5000)[0] == 1
+
+
+def test_frozen_server_does_not_make_a_client_put_twice(own_server, own_kit):
+    queue = Queue("default")
+    queue.put("warm")
+    stop, sure, unsure = threading.Event(), [], []
+
+    def produce(name):
+        number = 0
+        while not stop.is_set():
+            number += 1
+            try:
+                queue.put(f"{name}.{number}")
+                sure.append(f"{name}.{number}")
+            except RedisUnavailable as error:
+                if error.indeterminate:
+                    unsure.append(f"{name}.{number}")
+
+    threads = [threading.Thread(target=produce, args=(name,)) for name in "abcd"]
+    for thread in threads:
+        thread.start()
+    wait_for(lambda: len(sure) > 50)
+    own_server.freeze()
+    threading.Event().wait(0.8)
+    own_server.thaw()
+    before = len(sure)
+    wait_for(lambda: len(sure) > before + 50)
+    stop.set()
+    for thread in threads:
+        thread.join()
+    stored = []
+    while jobs := queue.claim(1000):
+        stored += [job.payload for job in jobs]
+    print(f"{len(sure)} answered, {len(unsure)} not, {len(stored)} stored")
+    assert unsure
+    assert len(stored) == len(set(stored))
+    assert set(sure) <= set(stored) <= {*sure, *unsure, "warm"}
+
+
+def test_delayed_jobs_start_in_time_and_never_early(queue, kit, journal, start_worker):
+    start_worker("--threads", 4)
+    due = {}
+    for number in range(25):
+        delay = 0.2 + number * 0.03
+        name = f"job{number}"
+        before = time.time()
+        note.using(run_after=timedelta(seconds=delay)).enqueue(name)
+        due[name] = (before + delay, time.time() + delay)
+    wait_for(lambda: len(journal.names()) == 25)
+    begun = {line.name: line.at for line in journal.lines(step="begin")}
+    late = sorted(begun[name] - latest for name, (_, latest) in due.items())
+    print(f"late by {late[12] * 1000:.1f} ms (median), {late[-1] * 1000:.1f} ms (most)")
+    assert all(begun[name] >= earliest for name, (earliest, _) in due.items())
+    # A machine that runs many things at once may hold up a few.
+    assert late[22] <= 0.05
+
+
+def test_idle_worker_ends_at_once_and_leaves_the_registry(queue, start_worker):
+    worker = start_worker()
+    wait_for(lambda: len(workers(["default"])) == 1)
+    assert stopped(worker, within=10) <= 2.5
+    assert workers(["default"]) == []
+
+
+def test_worker_finishes_its_jobs_within_the_grace_and_claims_no_more(queue, journal, start_worker, tmp_path):
+    worker = start_worker("--threads", 1, "--grace", 20)
+    wait_for_file.enqueue("first", str(tmp_path / "go"))
+    wait_for(lambda: journal.lines(name="first"))
+    note.enqueue("second")
+    worker.send_signal(signal.SIGTERM)
+    threading.Timer(0.3, (tmp_path / "go").touch).start()
+    assert worker.wait(5) == 0
+    assert journal.names() == ["first"]
+    assert queue.counts() == Counts(0, 1, 0, 0)
+    assert queue.claim()[0].attempt == 1
+
+
+def test_worker_gives_back_what_the_grace_does_not_suffice_for(queue, journal, start_worker, tmp_path):
+    worker = start_worker("--threads", 2, "--grace", 0.3)
+    wait_for_file.enqueue("long", str(tmp_path / "never"))
+    note.using(priority=-1).enqueue("short")
+    wait_for(lambda: journal.names() == ["short"])
+    assert stopped(worker, within=10) <= 1.3
+    assert queue.counts() == Counts(0, 1, 0, 0)
+    assert workers(["default"]) == []
+    assert queue.claim()[0].attempt == 1  # the interrupted attempt does not count
+
+
+def test_second_signal_gives_back_at_once(queue, journal, start_worker, tmp_path):
+    worker = start_worker("--threads", 1)
+    wait_for_file.enqueue("long", str(tmp_path / "never"))
+    wait_for(lambda: journal.lines(name="long"))
+    worker.send_signal(signal.SIGINT)
+    with pytest.raises(subprocess.TimeoutExpired):
+        worker.wait(0.3)
+    assert stopped(worker, within=10) <= 1
+    assert queue.counts() == Counts(0, 1, 0, 0)
+
+
+def test_frozen_worker_is_robbed_and_its_late_end_changes_nothing(queue, journal, start_worker, tmp_path):
+    victim = start_worker("--threads", 1)
+    wait_for_file.enqueue("long", str(tmp_path / "go"))
+    wait_for(lambda: journal.lines(name="long"))
+    other = start_worker("--threads", 1)
+    os.kill(victim.pid, signal.SIGSTOP)
+    wait_for(lambda: len(journal.lines(name="long", step="begin")) == 2)
+    (tmp_path / "go").touch()
+    wait_for(lambda: queue.counts() == EMPTY)
+    os.kill(victim.pid, signal.SIGCONT)
+    wait_for(lambda: len(journal.names()) == 2)
+    wait_for(lambda: b"could not be recorded" in victim.log.read_bytes())
+    note.enqueue("next")
+    wait_for(lambda: "next" in journal.names())
+    assert queue.counts() == EMPTY
+    for worker in (victim, other):
+        assert stopped(worker, within=10) <= 2.5
+
+
+def test_connection_that_went_dead_unseen_is_noticed(kit, proxy, journal, start_worker):
+    kit.connect(proxy.connection, QUEUES=QUICK)
+    worker = start_worker("--threads", 1)
+    kit.connect({"URL": f"redis://127.0.0.1:{proxy.target}/0"}, QUEUES=QUICK)
+    wait_for(lambda: len(workers(["default"])) == 1)
+    proxy.set("blackhole")
+    note.enqueue("one")
+    began = time.monotonic()
+    wait_for(lambda: b"Redis is away" in worker.log.read_bytes())
+    proxy.set("ok")
+    wait_for(lambda: journal.names() == ["one"])
+    print(f"picked up after {time.monotonic() - began:.1f} s")
+    assert time.monotonic() - began <= 12  # a silent read, a connection that fails, and the pause between

@@ -1,0 +1,17 @@
+from datetime import timedelta
+
+from redis_kit.core.panels import Bars, Figure
+from redis_kit.signins.days import today
+from redis_kit.signins.panel import SignInsPanel
+from tests.signins.people import saved
+
+
+def test_panel_shows_today_yesterday_and_fourteen_days(kit):
+    for number in range(3):
+        saved(number).sign_in()
+    saved(0).sign_in(today() - timedelta(1))
+    users = [
+        one for one in SignInsPanel().content() if "users" in str(getattr(one, "label", getattr(one, "title", "")))
+    ]
+    assert [(type(one), getattr(one, "value", None)) for one in users] == [(Figure, 3), (Figure, 1), (Bars, None)]
+    assert [value for _, value in users[2].bars] == [0] * 12 + [1, 3]

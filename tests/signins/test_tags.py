@@ -1,0 +1,70 @@
+from datetime import date
+from html.parser import HTMLParser
+
+import pytest
+from django.contrib.auth.models import AnonymousUser
+from django.template import Context, Template
+from django.utils import translation
+
+PAGE = Template("{% load redis_kit_signins %}{% sign_in_calendar user year month %}")
+
+
+class Cells(HTMLParser):
+    """The tags of a page and the text in each."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.found, self.tags = [], []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        self.found.append((tag, dict(attributes), []))
+
+    def handle_data(self, text):
+        if self.found and text.strip():
+            self.found[-1][2].append(text.strip())
+
+    def all(self, tag):
+        return [(attributes, " ".join(texts)) for name, attributes, texts in self.found if name == tag]
+
+
+def draw(**context):
+    return PAGE.render(Context(context))
+
+
+def test_calendar_is_a_table_that_says_all_in_words(user):
+    for day in (1, 14, 29):
+        user.sign_in(date(2024, 2, day))
+    page = Cells(draw(user=user, year=2024, month=2))
+    assert page.all("caption") == [({}, "February 2024: signed in on 3 days")]
+    assert [attributes["abbr"] for attributes, _ in page.all("th")][::6] == ["Sunday", "Saturday"]
+    assert all(attributes["scope"] == "col" for attributes, _ in page.all("th"))
+    assert [text for _, text in page.all("time")] == [str(day) for day in range(1, 30)]
+    assert page.all("time")[28][0] == {"datetime": "2024-02-29"}
+    assert [attributes["aria-label"] for attributes, _ in page.all("span")] == ["signed in"] * 3
+    assert len(page.all("td")) == 5 * 7
+    assert not {"script", "style"} & set(page.tags)
+    assert "style=" not in draw(user=user, year=2024, month=2)
+
+
+def test_week_begins_as_the_language_wants(user):
+    with translation.override("de"):
+        page = Cells(draw(user=user, year=2024, month=2))
+    assert page.all("th")[0][0]["abbr"] == "Montag"
+    assert page.all("caption")[0][1].startswith("Februar 2024")
+
+
+def test_month_is_the_present_one_by_default_and_today_is_marked(user):
+    page = Cells(Template("{% load redis_kit_signins %}{% sign_in_calendar user %}").render(Context({"user": user})))
+    assert [attributes.get("aria-current") for attributes, _ in page.all("td")].count("date") == 1
+
+
+@pytest.mark.parametrize("someone", [AnonymousUser(), None])
+def test_nobody_has_no_calendar(someone):
+    assert draw(user=someone, year=2024, month=2).strip() == ""
+
+
+def test_page_is_served_while_redis_is_away(user, settings):
+    settings.REDIS_KIT = {"CONNECTIONS": {"default": {"URL": "redis://127.0.0.1:1/0"}}}
+    assert "shown now" in draw(user=user, year=2024, month=2)

@@ -1,0 +1,85 @@
+"""The plugin as a project's own tests see it: in a pytest run of its own."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+PROJECT = """
+import pytest
+from django.db import transaction
+from redis_kit.locks import Lock
+from redis_kit.queues import Queue, task
+
+seen = []
+
+@task(queue_name="mail")
+def send(number):
+    seen.append(number)
+    if number == 3:
+        send.enqueue(4)
+
+@task(queue_name="mail", max_attempts=1)
+def fail():
+    raise ValueError("no")
+
+def test_a_lock_is_free_in_each_test(redis_kit):
+    assert Lock("one").acquire(blocking=False)
+
+def test_a_lock_is_free_in_each_test_again(redis_kit):
+    assert Lock("one").acquire(blocking=False)
+
+def test_jobs_run_in_this_thread(redis_kit, run_jobs):
+    seen.clear()
+    send.enqueue(1)
+    send.enqueue(3)
+    send.using(run_after=__import__("datetime").timedelta(hours=1)).enqueue(9)
+    fail.enqueue()
+    assert run_jobs("mail") == 4
+    assert seen == [1, 3, 4]
+    assert Queue("mail").counts()._asdict() == {"scheduled": 1, "ready": 0, "running": 0, "dead": 1}
+
+@pytest.mark.django_db
+def test_on_commit(redis_kit, run_jobs, django_capture_on_commit_callbacks):
+    with django_capture_on_commit_callbacks(execute=True), transaction.atomic():
+        send.enqueue(5)
+        assert run_jobs("mail") == 0
+    assert run_jobs("mail") == 1
+"""
+
+SETTINGS = """
+SECRET_KEY = "only for this test"
+INSTALLED_APPS = ["django.contrib.contenttypes", "django.contrib.auth", "redis_kit"]
+DATABASES = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}}
+USE_TZ = True
+REDIS_KIT = {"CONNECTIONS": {"default": {"URL": "redis://production.example:6379"}}}
+"""
+
+
+@pytest.fixture
+def run(tmp_path):
+    def run(**environment):
+        (tmp_path / "test_project.py").write_text(PROJECT)
+        (tmp_path / "project_settings.py").write_text(SETTINGS)
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:valkey", "-p", "no:cacheprovider", str(tmp_path)]
+        given = {"DJANGO_SETTINGS_MODULE": "project_settings", "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
+        env = {**os.environ, **given, **environment}
+        return subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+
+    return run
+
+
+def test_a_project_tests_with_the_plugin(run):
+    done = run()
+    assert "4 passed" in done.stdout, done.stdout + done.stderr
+
+
+def test_a_server_of_the_environment_is_used_and_left_clean(run, own_server):
+    own_server.client().set("foreign", 1)
+    done = run(REDIS_KIT_TEST_URL=own_server.url)
+    assert "4 passed" in done.stdout, done.stdout + done.stderr
+    assert own_server.client().keys("*") == ["foreign"]
