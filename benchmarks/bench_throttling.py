@@ -1,55 +1,194 @@
-"""Throttles: an admitted call beside a bare EVALSHA, and a remembered refusal beside a round trip."""
+"""Throttles: each strategy beside a bare EVALSHA and others' limiters, and a refusal beside a round trip."""
 
 import asyncio
+import itertools
 import time
+from collections.abc import Callable
+from typing import Any
 
+import redis
 from django.http import HttpResponse
-from django.test import RequestFactory
+from django.test import RequestFactory, override_settings
 
+from benchmarks import limiters
+from benchmarks.limiters import LIMIT, Check
 from benchmarks.measure import compare, site
+
+BARE, SAME = "redis-py: EVALSHA of 'return 1'", "redis-py: EVALSHA of the kit's script"
+ROUNDS = 9
+AT_ONCE, HITS = 64, 50  # callers that come in turn, and how often each comes: 25 calls before, on average
+IDLE = 100_000  # callers
+THREE = f"{LIMIT}/m; 3000/h; 20000/d"
+EIGHT = f"{LIMIT}/m; 200/2m; 300/3m; 400/4m; 3000/h; 20000/d; 100000/w; 300000/month"
 
 
 def run() -> None:
-    """Print the rates and the two ratios that count."""
+    """Print one table per strategy, then what the goals of the kit's throttles came to."""
     with site() as client:
-        from redis_kit.throttling import Throttle, throttle
-
-        one, four = (
-            Throttle("one", "1000000/s"),
-            Throttle("four", "1000000/s; 1000000/m; 1000000/h; 1000000/d burst 900000000"),
-        )
-        spent, never_spent = Throttle("spent", "1/d"), Throttle("view", "1000000/s")
-        spent.hit("joe")
-        request = RequestFactory().get("/")
-
-        @throttle(never_spent, key="ip")
-        def guarded(request: object) -> HttpResponse:
-            return HttpResponse()
-
-        bare = one._script("bare", 1, 1, 0).command[1:]
-        client.script_load(one._strategy.script.source)
-        ratios = compare(
-            {
-                "redis-py PING": client.ping,
-                "redis-py EVALSHA of the same script": lambda: client.evalsha(*bare),
-                "kit: hit(), admitted": lambda: one.hit("joe"),
-                "kit: hit(), admitted by four rates": lambda: four.hit("joe"),
-                "kit: hit(), refusal remembered": lambda: spent.hit("joe"),
-                "kit: peek()": lambda: one.peek("joe"),
-                "view": lambda: HttpResponse(),
-                "view behind the decorator": lambda: guarded(request),
-            },
-            base="redis-py EVALSHA of the same script",
-        )
-        print(f"kit: ahit(), one after the other: {asyncio.run(rate(one)):,.0f} ops/s")
-        print(f"admitted hit() to a bare EVALSHA: {ratios['kit: hit(), admitted']:.2f} (at least 0.8)")
-        remembered = ratios["kit: hit(), refusal remembered"] / ratios["redis-py PING"]
-        print(f"remembered refusal to a round trip (PING): {remembered:.0f} (at least 20)\n")
+        url = f"unix://{client.connection_pool.connection_kwargs['path']}"
+        cache = {"default": {"BACKEND": "django_redis.cache.RedisCache", "LOCATION": url}}
+        with override_settings(CACHES=cache):
+            goals = strategies(client, url) + several(client) + refusals(client)
+        behind_the_decorator()
+        asyncio.run(one_after_the_other())
+        for goal in goals + memory(client):
+            print(goal)
+        print()
 
 
-async def rate(limit: object) -> float:
-    """Return decisions a second in one task."""
-    began, count = time.perf_counter(), 3000
+def strategies(client: redis.Redis, url: str) -> list[str]:
+    """Compare admitted calls of each strategy with the peers' of the same kind."""
+    from redis_kit.throttling import Throttle
+
+    throttled, limits = limiters.throttled_py(url), limiters.limits(url)
+    kinds: dict[str, tuple[float, dict[str, Check]]] = {
+        "gcra": (0.8, picked(throttled, "gcra", "leaking_bucket")),
+        "token_bucket": (0.8, picked(throttled, "token_bucket")),
+        "fixed_window": (
+            0.8,
+            picked(throttled, "fixed_window")
+            | picked(limits, "fixed window")
+            | {"django-ratelimit": limiters.django_ratelimit()},
+        ),
+        "sliding_counter": (0.0, picked(throttled, "sliding_window") | picked(limits, "sliding window counter")),
+        "sliding_log": (
+            0.7,
+            picked(limits, "moving window") | {"Django REST framework": limiters.rest_framework()},
+        ),
+    }
+    goals = []
+    for kind, (least, peers) in kinds.items():
+        mine, name = Throttle(f"bench {kind}", f"{LIMIT}/m", strategy=kind), f"kit: {kind}"
+        things = {one: admitted(one, check) for one, check in {name: mine.hit, **peers}.items()}
+        ratios = compare(bare(client) | same(client, kind) | things, base=BARE, rounds=ROUNDS)
+        best = max(peers, key=ratios.__getitem__)
+        goals.append(goal(f"{kind} admitted, to a bare EVALSHA", ratios[name], least))
+        goals.append(goal(f"{kind} admitted, to {best}, the fastest of its peers", ratios[name] / ratios[best], 1.0))
+    return goals
+
+
+def several(client: redis.Redis) -> list[str]:
+    """Compare decisions on several rates and several throttles at once."""
+    from redis_kit.throttling import Throttle, hit_all
+
+    three, eight = Throttle("bench three", THREE), Throttle("bench eight", EIGHT)
+    together = [Throttle(f"bench {part}", THREE.split("; ")[part]) for part in range(3)]
+    ratios = compare(
+        bare(client)
+        | {
+            "kit: gcra, three rates": admitted("three", three.hit),
+            "kit: gcra, eight rates": admitted("eight", eight.hit),
+            "kit: hit_all() of three throttles": admitted(
+                "all", lambda who: hit_all([(one, who) for one in together])[0]
+            ),
+        },
+        base=BARE,
+        rounds=ROUNDS,
+    )
+    return [goal("three rates at once, to a bare EVALSHA", ratios["kit: gcra, three rates"], 0.7)]
+
+
+def refusals(client: redis.Redis) -> list[str]:
+    """Compare a refusal that is remembered with a round trip."""
+    from redis_kit.throttling import Throttle
+
+    spent = Throttle("bench spent", "1/d")
+    spent.hit("joe")
+    name, ping = "kit: refusal from memory", "redis-py: PING"
+    ratios = compare({ping: client.ping, name: lambda: spent.hit("joe")}, base=ping, rounds=ROUNDS)
+    return [goal("refusal from memory, to a round trip", ratios[name], 20)]
+
+
+def behind_the_decorator() -> None:
+    """Compare a view with one behind the decorator."""
+    from redis_kit.throttling import Throttle, throttle
+
+    limit, request = Throttle("bench view", "1000000/s"), RequestFactory().get("/")
+
+    def view(request: object) -> HttpResponse:
+        return HttpResponse()
+
+    guarded = throttle(limit, key="ip")(view)
+
+    def behind() -> HttpResponse:
+        request.__dict__.pop("throttles", None)  # as a new request, to which nothing was said yet
+        return guarded(request)
+
+    things = {
+        "kit: hit()": lambda: limit.hit("joe"),
+        "view": lambda: view(request),
+        "view behind the decorator": behind,
+    }
+    compare(things, base="kit: hit()", rounds=ROUNDS)
+
+
+async def one_after_the_other() -> None:
+    """Print decisions a second in one task."""
+    from redis_kit.throttling import Throttle
+
+    limit, began, count = Throttle("bench async", "1000000/s"), time.perf_counter(), 3000
     for _ in range(count):
-        await limit.ahit("joe")  # type: ignore[attr-defined]
-    return count / (time.perf_counter() - began)
+        await limit.ahit("joe")
+    print(f"kit: ahit(), one after the other: {count / (time.perf_counter() - began):,.0f} ops/s\n")
+
+
+def memory(client: redis.Redis) -> list[str]:
+    """Measure what callers cost while they are idle: what the server says of a key, and what all of them take."""
+    from redis_kit.throttling import Throttle
+
+    client.flushall()
+    limit = Throttle("login", f"{LIMIT}/h")
+    limit.hit("first")
+    before = client.info("memory")["used_memory"]
+    for number in range(IDLE):
+        limit.hit(f"user:{number}")
+    taken = (client.info("memory")["used_memory"] - before) / IDLE
+    own = client.memory_usage(limit.keys("user:1")[0])
+    print(f"gcra: a caller's key takes {own} bytes, and with its share of the server's tables {taken:.0f}\n")
+    return [f"{'ok   ' if taken <= 120 else 'SHORT'} {'bytes per idle caller of gcra':75}{taken:6.0f} (at most 120)"]
+
+
+def bare(client: redis.Redis) -> dict[str, Callable[[], object]]:
+    """Return the least that any script costs."""
+    digest = client.script_load("return 1")
+    return {BARE: lambda: client.evalsha(digest, 1, "bench:bare")}
+
+
+def same(client: redis.Redis, kind: str) -> dict[str, Callable[[], object]]:
+    """Return the kit's script with the kit's arguments, for what of its time is the server's."""
+    from redis_kit.throttling import Throttle
+    from redis_kit.throttling.deciding import Asked, decide
+
+    if kind == "sliding_log":
+        return {}  # whose one caller would soon be refused
+    step: Any = next(
+        decide([Asked(Throttle(f"bench same {kind}", "100000000/m", strategy=kind), "joe", 1)], consume=True)
+    )
+    client.script_load(step.script.source)
+    return {SAME: lambda: client.evalsha(*step.command[1:])}
+
+
+def admitted(name: str, check: Check) -> Callable[[], object]:
+    """Return a check of ever new callers, some at once, each of whom comes no more often than passes.
+
+    Peers keep the same keys for several of their limiters, so that the callers of each have a name of their own.
+    """
+    turn = itertools.count()
+
+    def one() -> object:
+        number = next(turn)
+        return check(f"{name}:{number // (AT_ONCE * HITS)}:{number % AT_ONCE}")
+
+    assert one()
+    return one
+
+
+def picked(checks: dict[str, Check], *kinds: str) -> dict[str, Check]:
+    """Return those of some kinds."""
+    return {name: check for name, check in checks.items() if name.partition(": ")[2] in kinds}
+
+
+def goal(what: str, found: float, least: float) -> str:
+    """Return a line on a goal and on what it came to."""
+    wanted = f" (at least {least:g})" if least else ""
+    return f"{'ok   ' if found >= least else 'SHORT'} {what:75}{found:6.2f}{wanted}"

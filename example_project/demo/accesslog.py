@@ -3,12 +3,13 @@
 import gzip
 import re
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import IO, NamedTuple, cast
 
 QUOTED = r'"((?:[^"\\]|\\.)*)"'
 # host identity user [time] "request" status bytes "referer" "agent"; what a server adds behind that is left alone.
-LINE = re.compile(rf"(\S+) \S+ .*?\[[^\]]*\] {QUOTED} \d{{3}} (?:\d+|-) {QUOTED} {QUOTED}(?: .*)?")
+LINE = re.compile(rf"(\S+) \S+ .*?\[([^\]]*)\] {QUOTED} \d{{3}} (?:\d+|-) {QUOTED} {QUOTED}(?: .*)?")
 REQUEST = re.compile(r"([A-Z]+) (/[^\x00-\x20\x7f]*) HTTP/\d(?:\.\d)?")
 ESCAPED = re.compile(r'\\(x[0-9a-fA-F]{2}|[\\"bnrtv])')
 CONTROLS = {"b": "\b", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
@@ -18,9 +19,10 @@ GZIP = b"\x1f\x8b"
 
 
 class Hit(NamedTuple):
-    """One request of a log, as it can be sent again."""
+    """One request of a log, as it can be sent again. ``moment`` is as the log has it; see seconds()."""
 
     address: str
+    moment: str
     method: str
     target: str
     referer: str
@@ -47,11 +49,19 @@ def opened(path: Path) -> IO[str]:
 def parse(line: str) -> Hit | None:
     """Return the request of a line; None where there is none that could be sent: cut off, no path, no HTTP."""
     found = LINE.fullmatch(line.rstrip("\r\n"))
-    asked = REQUEST.fullmatch(unescaped(found[2])) if found else None
+    asked = REQUEST.fullmatch(unescaped(found[3])) if found else None
     if not found or not asked:
         return None
     target = NOT_ASCII.sub(lambda char: f"%{ord(char[0]):02X}", asked[2])
-    return Hit(found[1], asked[1], target, _header(found[3]), _header(found[4]))
+    return Hit(found[1], found[2], asked[1], target, _header(found[4]), _header(found[5]))
+
+
+def seconds(hit: Hit) -> float | None:
+    """Return when a request was made, in seconds since 1970; None where the log has no such time."""
+    try:
+        return datetime.strptime(hit.moment, "%d/%b/%Y:%H:%M:%S %z").timestamp()
+    except ValueError:
+        return None
 
 
 def unescaped(text: str) -> str:

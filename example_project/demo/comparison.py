@@ -10,6 +10,7 @@ from urllib.parse import unquote
 from django.urls import resolve
 from django.utils import timezone
 
+from example_project.demo import shadow
 from example_project.demo.accesslog import Hit
 from example_project.demo.console import say
 from example_project.demo.replay import Answer, Replay
@@ -87,6 +88,8 @@ def carry_out(run: Run, path: Path, *, rate: float) -> int:
         rows.append(Row(page, counted(PageViews(page, on_failure="raise"), day), count))
     say(summary(replay))
     for line in table(rows):
+        say(line)
+    for line in shadow.lines(path):
         say(line)
     wrong = [row.page for row in rows if not row.is_right]
     if wrong:

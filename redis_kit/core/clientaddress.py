@@ -1,5 +1,6 @@
 """The address of the client of a request, read from forwarded headers only behind trusted proxies."""
 
+import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
@@ -13,6 +14,7 @@ from redis_kit.core.errors import ConfigurationError
 Address = IPv4Address | IPv6Address
 MOST_HOPS = 32
 INVALID = "invalid"  # one identity for all whose address can't be read
+_FOR = re.compile(r"(?:^|;)\s*for=([^;]*)", re.IGNORECASE)  # in one element of Forwarded (RFC 7239)
 
 
 def client_address(request: HttpRequest) -> str:
@@ -62,6 +64,8 @@ def parse(text: str) -> Address | None:
 def _forwarded(request: HttpRequest, remote: Address | None, options: conf.KitSettings) -> Address | None:
     meta = "HTTP_" + options.FORWARDED_HEADER.upper().replace("-", "_")
     hops = request.META.get(meta, "").rsplit(",", MOST_HOPS)[-MOST_HOPS:] if request.META.get(meta) else []
+    if meta == "HTTP_FORWARDED":
+        hops = [element[1] if (element := _FOR.search(hop)) else "" for hop in hops]
     trusted = options.TRUSTED_PROXIES
     if isinstance(trusted, int):
         return (parse(hops[-trusted]) if len(hops) >= trusted else None) or remote

@@ -125,14 +125,20 @@ def problems(kind: type[Section]) -> Iterator[Problem]:
     if not is_dict() or not isinstance(configured().get(kind.name, {}), Mapping):
         yield Problem("E002", f"{where} must be a dict.")
         return
-    values, hints = given(kind), _hints(kind)
-    found = [unknown(where, name, hints) for name in values if name not in hints]
-    found += [
-        problem for name, value in values.items() if name in hints for problem in _wrong(kind, where, name, value)
-    ]
+    values = given(kind)
+    found = list(mismatches(kind, where, values))
     yield from found
     if not found:
         yield from kind(**values).problems()
+
+
+def mismatches(kind: type[Section], where: str, values: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield the keys of a dict that are no options of a section, and the values of a wrong type or out of range."""
+    hints = _hints(kind)
+    yield from (unknown(where, name, hints) for name in values if name not in hints)
+    for name, value in values.items():
+        if name in hints:
+            yield from _wrong(kind, where, name, value)
 
 
 def unknown(where: str, name: str, allowed: Mapping[str, Any] | list[str]) -> Problem:
@@ -188,10 +194,14 @@ def describe(hint: Any) -> str:
     words = {float: "a number", int: "a whole number", str: "text", bool: "True or False", types.NoneType: "None"}
     if get_origin(hint) in (Union, types.UnionType):
         return " or ".join(dict.fromkeys(describe(one) for one in get_args(hint)))
-    return words.get(hint) or {list: "a list", tuple: "a tuple"}.get(get_origin(hint), "a dict")
+    return words.get(hint) or {list: "a list", tuple: "a tuple", Callable: "a function"}.get(get_origin(hint), "a dict")
 
 
 def _choices(hint: Any) -> list[str]:
+    """Return the words that a type allows; none where it allows something else too, other than None."""
+    if get_origin(hint) in (Union, types.UnionType):
+        inner = [one for one in get_args(hint) if one is not types.NoneType]
+        return _choices(inner[0]) if len(inner) == 1 else []
     return [str(choice) for choice in get_args(hint)] if get_origin(hint) is Literal else []
 
 

@@ -42,7 +42,13 @@ def hashed(identity: str) -> str:
     Keyed BLAKE2b (RFC 7693) of 128 bits: the same identity gives the same text in every process with the same
     ``REDIS_KIT["HASH_KEY"]``, and the text can't be turned back without it.
     """
-    digest = hashlib.blake2b(identity.encode("utf-8", "surrogatepass"), digest_size=16, key=_hash_key())
+    found = _hashed if len(identity) <= LONGEST else _hashed.__wrapped__  # what is remembered is bounded in bytes too
+    return found(identity, _hash_key())
+
+
+@lru_cache(maxsize=4096)
+def _hashed(identity: str, key: bytes) -> str:
+    digest = hashlib.blake2b(identity.encode("utf-8", "surrogatepass"), digest_size=16, key=key)
     return urlsafe_b64encode(digest.digest())[:22].decode()
 
 

@@ -1,7 +1,7 @@
 """Panels: what a component shows on the dashboard, as data. The dashboard draws it."""
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeVar
 
 from django.utils.functional import Promise
@@ -73,11 +73,44 @@ class Bars:
 Content = Figure | Table | Bars
 
 
+@dataclass(frozen=True)
+class Field:
+    """A field of a search form: text, or one of ``choices`` where there are any."""
+
+    name: str
+    label: Text
+    choices: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Search:
+    """A form above a panel's content. It changes nothing: what is typed stands in the page's address (GET)."""
+
+    label: Text
+    fields: Sequence[Field]
+
+
+@dataclass(frozen=True)
+class Viewer:
+    """Who looks at a panel: ``may`` tells whether with a permission, ``asked`` is what they searched for, by field."""
+
+    may: Callable[[str], bool] = lambda permission: False
+    asked: Mapping[str, str] = field(default_factory=dict)
+
+
 class Panel:
-    """One page of the dashboard. It calls its component's public API, never a key, and never scans."""
+    """One page of the dashboard. It calls its component's public API, never a key, and never scans.
+
+    The dashboard makes one for each request, and sets its ``viewer``.
+    """
 
     slug: ClassVar[str]
     title: ClassVar[Text]
+    viewer = Viewer()
+
+    def search(self) -> Search | None:
+        """Return the search form for this viewer, or None. What was searched for is in ``self.viewer.asked``."""
+        return None
 
     def content(self) -> Iterable[Content]:
         """Return what to show. RedisUnavailable is shown as such by the dashboard."""

@@ -2,17 +2,19 @@
 
 from redis_kit.core.steps import Command
 
-_LENGTHS = [b"$%d\r\n" % length for length in range(256)]  # made once: half of the work of packing
+_LENGTHS = [b"\r\n$%d\r\n" % length for length in range(256)]  # made once: half of the work of packing
 
 
 def packed(command: Command) -> bytes:
     """Return a command as it is sent. Text goes as UTF-8; a number as Python writes it, exact for floats too."""
-    parts = [b"*%d\r\n" % len(command)]
+    parts = [b"*%d" % len(command)]
     for argument in command:
         if isinstance(argument, str):
             argument = argument.encode()
         elif not isinstance(argument, bytes):
             argument = repr(argument).encode()
         length = len(argument)
-        parts += (_LENGTHS[length] if length < 256 else b"$%d\r\n" % length), argument, b"\r\n"
+        parts.append(_LENGTHS[length] if length < 256 else b"\r\n$%d\r\n" % length)
+        parts.append(argument)
+    parts.append(b"\r\n")
     return b"".join(parts)

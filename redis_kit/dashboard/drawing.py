@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from django.utils.translation import gettext as _
 
-from redis_kit.core.panels import MOST_ROWS, Action, Bars, Content, Figure, Table
+from redis_kit.core.panels import MOST_ROWS, Action, Bars, Content, Figure, Panel, Table
 from redis_kit.dashboard.text import Cell, cell
 
 MOST_BARS = 400
@@ -130,6 +130,27 @@ class BarsDrawn:
         return self
 
 
+class FieldDrawn(NamedTuple):
+    """A field of a search form, with what was searched for before."""
+
+    name: str
+    label: Cell
+    choices: Sequence[str]
+    value: str
+
+
+class SearchDrawn(NamedTuple):
+    """A search form."""
+
+    label: Cell
+    fields: Sequence[FieldDrawn]
+
+    @property
+    def asked(self) -> dict[str, str]:
+        """Return what was searched for."""
+        return {field.name: field.value for field in self.fields if field.value}
+
+
 Drawn = FigureDrawn | TableDrawn | BarsDrawn
 
 
@@ -142,6 +163,15 @@ def draw(content: Content, offers: Mapping[str, Offer]) -> Drawn:
     if isinstance(content, Bars):
         return _bars(content)
     raise TypeError(f"A panel yields Figure, Table or Bars, not {type(content).__name__}.")
+
+
+def search_of(panel: Panel) -> SearchDrawn | None:
+    """Return a panel's search form for its viewer, where it has one."""
+    if (search := panel.search()) is None:
+        return None
+    asked = panel.viewer.asked
+    fields = [FieldDrawn(one.name, cell(one.label), one.choices, asked.get(one.name, "")) for one in search.fields]
+    return SearchDrawn(cell(search.label), fields)
 
 
 def offers_for(actions: Mapping[str, Action], *, may: Callable[[str], bool], url: Callable[[str], str]) -> list[Offer]:

@@ -23,6 +23,7 @@ class Dashboard(models.Model):
             ("release_locks", "Can release locks that others hold"),
             ("change_limits", "Can change the limits of semaphores"),
             ("reset_throttles", "Can reset and change throttles"),
+            ("view_identities", "Can see identities unmasked"),
         ]
 
     def __str__(self) -> str:

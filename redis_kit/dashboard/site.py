@@ -13,17 +13,17 @@ from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.cache import get_conditional_response
-from django.utils.http import quote_etag
+from django.utils.http import quote_etag, urlencode
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from redis_kit.core import conf
 from redis_kit.core.errors import RedisKitError
-from redis_kit.core.panels import Panel
+from redis_kit.core.panels import Panel, Viewer
 from redis_kit.dashboard import reading
 from redis_kit.dashboard.component import DashboardSettings
 from redis_kit.dashboard.confirmation import Confirmation
-from redis_kit.dashboard.drawing import Offer, offers_for
+from redis_kit.dashboard.drawing import Offer, offers_for, search_of
 from redis_kit.dashboard.text import cell, visible
 
 PACES = {2, 5, 10, 30}  # seconds between refreshes that a viewer can choose
@@ -75,15 +75,19 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
     def panel(self, request: HttpRequest, slug: str) -> HttpResponse:
         """Show all that one panel has, and its actions."""
         panel = self._panel(request, slug)
-        offers = self._offers(request, panel)
+        offers, search = self._offers(request, panel), search_of(panel)
         context = {
             "title": cell(panel.title).text,
             "fragment": self._content(panel, offers),
             "panel": panel,
             "offers": offers,
             "fields": [offer for offer in offers if not offer.of_rows],
+            "search": search,
         }
-        return self._page(request, "panel", context, self._url("panel_fragment", panel.slug))
+        live = self._url("panel_fragment", panel.slug)
+        if search and search.asked:
+            live = f"{live}?{urlencode(search.asked)}"
+        return self._page(request, "panel", context, live)
 
     def panel_fragment(self, request: HttpRequest, slug: str) -> HttpResponse:
         """Answer with what changes on a panel's page; 304 when nothing did."""
@@ -130,7 +134,7 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
 
     def _overview(self, request: HttpRequest) -> str:
         self._require(request)
-        found = reading.read(list(reading.panels()))
+        found = reading.read(self._panels(Viewer(request.user.has_perm)))
         readings = [(one, self._url("change", one.panel.slug)) for one in found]
         alarms = [(one, url, figure) for one, url in readings for figure in one.figures if figure.alarm]
         context = {"readings": readings, "alarms": alarms}
@@ -147,10 +151,16 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
 
     def _panel(self, request: HttpRequest, slug: str) -> Panel:
         self._require(request)
-        for panel in reading.panels():
+        for panel in self._panels(Viewer(request.user.has_perm, request.GET.dict())):
             if slug in (panel.slug, quote(panel.slug)):
                 return panel
         raise Http404(f"There is no panel {slug!r}.")
+
+    def _panels(self, viewer: Viewer) -> list[Panel]:
+        panels = list(reading.panels())
+        for panel in panels:
+            panel.viewer = viewer
+        return panels
 
     def _url(self, name: str, *args: str) -> str:
         return reverse(f"admin:redis_kit_dashboard_{name}", args=args, current_app=self.admin_site.name)

@@ -33,11 +33,12 @@ def recent(throttles: Sequence[Throttle], *, minutes: int = 30) -> dict[str, lis
     found: dict[str, list[Minute]] = {}
     for using in dict.fromkeys(throttle.using for throttle in throttles):
         some = [throttle for throttle in throttles if throttle.using == using]
-        found |= flow.run(_read(some, minutes), connections.client(using))
+        found |= flow.run(read(some, minutes), connections.client(using))
     return found
 
 
-def _read(throttles: Sequence[Throttle], minutes: int) -> Flow[dict[str, list[Minute]]]:
+def read(throttles: Sequence[Throttle], minutes: int) -> Flow[dict[str, list[Minute]]]:
+    """Return the steps that read the minutes of throttles of one connection."""
     replies = yield Batch([MINUTES([throttle.key("minutes")], [minutes]) for throttle in throttles])
     return {throttle.name: _minutes(*reply) for throttle, reply in zip(throttles, replies, strict=True)}
 

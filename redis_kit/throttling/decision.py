@@ -1,8 +1,10 @@
 """What a throttle answers."""
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from redis_kit.throttling.rates import Rate
+
+Reason = Literal["", "exempt", "banned", "shadow", "outage", "unasked"]
 
 
 class Decision(NamedTuple):
@@ -12,6 +14,9 @@ class Decision(NamedTuple):
     that has least left. ``limit`` calls may come at once and ``remaining`` of them now; a refused caller may come
     again in ``retry_after`` seconds (0 when allowed, infinity where the limit is 0); in ``reset_after`` seconds all
     is as if it had never come. Without a rate, ``limit`` and ``remaining`` are ``UNLIMITED``.
+
+    ``reason`` is "" where the rates decided, else ``exempt``, ``banned``, ``outage`` (the failure policy answered),
+    ``shadow`` (allowed, and would have been refused) or ``unasked`` (another throttle refused from memory).
     """
 
     allowed: bool
@@ -20,6 +25,7 @@ class Decision(NamedTuple):
     retry_after: float
     reset_after: float
     rate: Rate | None = None
+    reason: Reason = ""
 
     def __bool__(self) -> bool:
         return self.allowed

@@ -1,123 +1,105 @@
 """The decorator ``throttle`` for views."""
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from functools import cache, partial, wraps
-from inspect import isawaitable, unwrap
+from inspect import unwrap
 from typing import Any, NamedTuple, TypeVar
 
 from asgiref.sync import iscoroutinefunction
 from django.http import HttpRequest
 
-from redis_kit.core.errors import InvalidValue
-from redis_kit.throttling.identities import Key
+from redis_kit.throttling.ban import Ban
+from redis_kit.throttling.guards import Guard, aanswer, answer, methods_of
+from redis_kit.throttling.identities import Key, Spec
 from redis_kit.throttling.rates import parse
-from redis_kit.throttling.responses import add_headers, refusal
 from redis_kit.throttling.throttles import Throttle
 
-METHODS = frozenset({"CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE"})
+MARK = "redis_kit_throttled"
 View = TypeVar("View", bound=Callable[..., Any])
+
+
+class Stack(NamedTuple):
+    """A view and its guards, and the function that stands for both; a decorator that wraps that copies this too."""
+
+    function: Callable[..., Any]
+    guards: tuple[Guard, ...]
+    view: Callable[..., Any]
 
 
 def throttle(
     rates: Any,
     *,
-    key: str | Callable[[HttpRequest], Any] = "user_or_ip",
-    methods: Iterable[str] | None = None,
+    key: Spec = "user_or_ip",
+    methods: str | Iterable[str] | None = None,
     name: str | None = None,
     strategy: str = "gcra",
     on_failure: str | None = None,
+    shadow: bool = False,
+    ban: Ban | None = None,
+    cost: int | Callable[[HttpRequest], Any] = 1,
+    exempt: Callable[[HttpRequest], Any] | None = None,
+    count_when: Callable[[HttpRequest, Any], Any] | None = None,
     using: str = "default",
 ) -> Callable[[View], View]:
     """Limit how often a client may call a view; more is answered by 429 with ``Retry-After``.
 
     Takes sync and async views, and methods of view classes through ``method_decorator``. ``rates`` may be a Throttle,
-    which then is shared, and with it its name, strategy and policy. Only requests with one of ``methods`` count, all
-    without. The name, under which the dashboard shows it, is the view's path unless given. ``request.throttle`` is
-    the Decision. One round trip before the view runs.
+    which then is shared, and with it its name, strategy and policies. Only requests with one of ``methods`` count, all
+    without, and none for which ``exempt`` returns true. ``cost`` may be a function of the request. With ``count_when``
+    only those responses count for which it returns true. The name, under which the dashboard shows it, is the view's
+    path unless given. ``request.throttle`` is the Decision. One round trip before the view runs, for all decorators of
+    this kind that stand directly on each other; one more afterwards where ``count_when`` returns false.
     """
     given = rates if isinstance(rates, Throttle) else None
     found = parse(None if given else rates)  # a wrong rate fails at import, not at the first request
-    who = Key(key)
-    counted = None if methods is None else _methods([methods] if isinstance(methods, str) else methods)
+    who, counted = Key(key), methods_of(methods)
 
     @cache
     def limit(called: str) -> Throttle:
-        return Throttle(called, found or None, strategy=strategy, on_failure=on_failure, using=using)
+        return Throttle(
+            called, found or None, strategy=strategy, on_failure=on_failure, shadow=shadow, ban=ban, using=using
+        )
 
     def decorate(view: View) -> View:
         if getattr(view, "__module__", "") == "django.utils.decorators":
             return view  # a stand-in, of which method_decorator only copies the attributes
-        guard = _Guard(given or limit(name or _path(view)), who, counted)
-        guarded: Any = _aguarded(view, guard) if _is_async(view) else _guarded(view, guard)
+        chosen = given or limit(name or _path(view))
+        if not callable(cost):
+            chosen.checked("anybody", cost)  # a wrong cost fails here too
+        guarded: Any = _guarded(view, Guard(chosen, who, counted, cost, exempt, count_when))
         return guarded  # type: ignore[no-any-return]
 
     return decorate
 
 
-class _Guard(NamedTuple):
-    """What stands before a view."""
+def _guarded(view: Callable[..., Any], guard: Guard) -> Callable[..., Any]:
+    stack = _stack(view, guard)
 
-    limit: Throttle
-    who: Key
-    methods: frozenset[str] | None
+    if _is_async(view):
 
-    def counts(self, request: HttpRequest) -> bool:
-        if not hasattr(request, "META"):
-            raise TypeError(f"The throttle {self.limit.name!r} got no request: on methods, use method_decorator.")
-        return self.methods is None or request.method in self.methods
+        @wraps(view)
+        async def guarded(request: Any, *args: Any, **kwargs: Any) -> Any:
+            return await aanswer(stack.guards, request, stack.view, *args, **kwargs)
+    else:
 
-    @contextmanager
-    def named(self) -> Iterator[None]:
-        """Say whose key it was that failed."""
-        try:
-            yield
-        except Exception as error:
-            error.add_note(f"While looking for the identity behind a request, for the throttle {self.limit.name!r}.")
-            raise
+        @wraps(view)
+        def guarded(request: Any, *args: Any, **kwargs: Any) -> Any:
+            return answer(stack.guards, request, stack.view, *args, **kwargs)
 
-
-def _guarded(view: Callable[..., Any], guard: _Guard) -> Callable[..., Any]:
-    @wraps(view)
-    def guarded(request: Any, *args: Any, **kwargs: Any) -> Any:
-        if not guard.counts(request):
-            return view(request, *args, **kwargs)
-        with guard.named():
-            identity = guard.who.of(request)
-        request.throttle = decision = guard.limit.hit(identity)
-        response = view(request, *args, **kwargs) if decision else refusal(request, guard.limit, decision)
-        if isawaitable(response):  # a view that does not say that it is async, such as a partial
-            return _headed(response, guard.limit, decision)
-        return add_headers(response, guard.limit, decision)
-
+    setattr(guarded, MARK, stack._replace(function=guarded))
     return guarded
 
 
-def _aguarded(view: Callable[..., Any], guard: _Guard) -> Callable[..., Any]:
-    @wraps(view)
-    async def guarded(request: Any, *args: Any, **kwargs: Any) -> Any:
-        if not guard.counts(request):
-            return await view(request, *args, **kwargs)
-        with guard.named():
-            identity = await guard.who.aof(request)
-        request.throttle = decision = await guard.limit.ahit(identity)
-        response = (await view(request, *args, **kwargs)) if decision else refusal(request, guard.limit, decision)
-        return add_headers(response, guard.limit, decision)
-
-    return guarded
+def _stack(view: Callable[..., Any], guard: Guard) -> Stack:
+    """Return the guards of a view with this one before them, where they can be asked by one script."""
+    inner: Stack | None = getattr(view, MARK, None)
+    if inner is None or inner.function is not view or _where(inner.guards[0]) != _where(guard):
+        return Stack(view, (guard,), view)
+    return Stack(view, (guard, *inner.guards), inner.view)
 
 
-def _methods(given: Iterable[str]) -> frozenset[str]:
-    found = frozenset(str(method).upper() for method in given)
-    if unknown := sorted(found - METHODS):
-        raise InvalidValue(f"methods holds {', '.join(unknown)}; a method is one of {', '.join(sorted(METHODS))}.")
-    if not found:
-        raise InvalidValue("methods is empty, so that nothing would be limited; leave it out to limit every method.")
-    return found
-
-
-async def _headed(response: Any, *told: Any) -> Any:
-    return add_headers(await response, *told)
+def _where(guard: Guard) -> tuple[Any, ...]:
+    return guard.throttle.using, guard.throttle.clock
 
 
 def _is_async(view: Any) -> bool:

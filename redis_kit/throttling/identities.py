@@ -1,7 +1,7 @@
 """Identities: whose calls a throttle counts together, found in a request."""
 
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 from inspect import isawaitable, iscoroutine
 from typing import Any
 
@@ -10,11 +10,18 @@ from django.utils.functional import SimpleLazyObject
 from django.utils.module_loading import import_string
 
 from redis_kit.core.clientaddress import client_address
-from redis_kit.core.errors import ConfigurationError, InvalidValue
+from redis_kit.core.errors import ConfigurationError, InvalidName, InvalidValue
 
-GRAMMAR = "Use 'ip', 'user', 'user_or_ip', 'header:<name>', 'get:<name>', 'post:<name>', a callable or its dotted path."
+GRAMMAR = (
+    "Use 'ip', 'user', 'user_or_ip', 'header:<name>', 'get:<name>', 'post:<name>', a callable or its dotted path, "
+    "or a list of these for all of them together."
+)
+MOST = 1000  # dotted paths that the system check looks at
 
 Find = Callable[[HttpRequest, Any], Any]
+Spec = str | Callable[[HttpRequest], Any] | Sequence[str | Callable[[HttpRequest], Any]]
+
+_paths: dict[str, None] = {}
 
 
 def _ip(request: HttpRequest, user: Any) -> str:
@@ -23,7 +30,9 @@ def _ip(request: HttpRequest, user: Any) -> str:
 
 def _user(request: HttpRequest, user: Any) -> str:
     if user is None:
-        raise ConfigurationError("The key 'user' needs request.user: add AuthenticationMiddleware to MIDDLEWARE.")
+        raise ConfigurationError(
+            "The key 'user' needs request.user: add AuthenticationMiddleware to MIDDLEWARE, before what asks."
+        )
     return f"user:{user.pk}" if user.is_authenticated else "anonymous"
 
 
@@ -42,26 +51,58 @@ _PARTS: dict[str, Callable[[HttpRequest, str], str]] = {
 class Key:
     """What the argument ``key`` stands for. Callers that send no such header or field count together as one.
 
-    Raises InvalidValue for what is none of the allowed forms; a dotted path is imported at the first request.
+    A list or tuple stands for all of its keys together: ``["ip", "post:email"]`` counts each pair for itself. Raises
+    InvalidValue for what is none of the allowed forms. A dotted path may name what its module defines only later, so
+    it is imported at the first request; ``manage.py check`` tries it before that.
     """
 
-    def __init__(self, spec: str | Callable[[HttpRequest], Any]) -> None:
-        self._find = _finder(spec)
-        self._needs_user = spec in ("user", "user_or_ip")
+    def __init__(self, spec: Spec) -> None:
+        specs = list(spec) if isinstance(spec, (list, tuple)) else [spec]
+        if not specs:
+            raise InvalidValue(f"The key is an empty list. {GRAMMAR}")
+        self._finds = [_finder(one) for one in specs]
+        self._needs_user = any(one in ("user", "user_or_ip") for one in specs)
 
     def of(self, request: HttpRequest) -> Any:
         """Return the identity behind a request."""
-        found = self._find(request, getattr(request, "user", None) if self._needs_user else None)
-        if isawaitable(found):
-            if iscoroutine(found):
-                found.close()
+        user = getattr(request, "user", None) if self._needs_user else None
+        found = [find(request, user) for find in self._finds]
+        if any(map(isawaitable, found)):
+            for one in filter(iscoroutine, found):
+                one.close()
             raise TypeError("The throttle's key is a coroutine function, and the view is not one.")
-        return found
+        return _joined(found)
 
     async def aof(self, request: HttpRequest) -> Any:
         """See of(). The key may be a coroutine function here."""
-        found = self._find(request, await _current_user(request) if self._needs_user else None)
-        return await found if isawaitable(found) else found
+        user = await _current_user(request) if self._needs_user else None
+        found = []
+        for find in self._finds:
+            one = find(request, user)
+            found.append(await one if isawaitable(one) else one)
+        return _joined(found)
+
+
+def load(path: str) -> Callable[[HttpRequest], Any]:
+    """Return the function of a dotted path. Raises ConfigurationError."""
+    try:
+        found = import_string(path)
+    except ImportError as error:
+        raise ConfigurationError(f"The key {path!r} can't be imported: {error}.") from error
+    if not callable(found):
+        raise ConfigurationError(f"The key {path!r} is no function.")
+    return found  # type: ignore[no-any-return]
+
+
+def note(path: str) -> None:
+    """Have the system check look at a dotted path."""
+    if len(_paths) < MOST:
+        _paths[path] = None
+
+
+def paths() -> list[str]:
+    """Return the dotted paths that keys of this process were built with."""
+    return list(_paths)
 
 
 def _finder(spec: Any) -> Find:
@@ -74,9 +115,20 @@ def _finder(spec: Any) -> Find:
     if name and kind in _PARTS:
         return lambda request, user: f"{kind}:{_PARTS[kind](request, name)}"
     if "." in text and ":" not in text:
-        load = cache(import_string)
-        return lambda request, user: load(text)(request)
+        note(text)
+        loaded = lru_cache(maxsize=1)(load)
+        return lambda request, user: loaded(text)(request)
     raise InvalidValue(f"The key {ascii(spec)[:80]} is not known. {GRAMMAR}")
+
+
+def _joined(found: list[Any]) -> Any:
+    """Return one identity for several: no two lists give the same text, whatever a client puts into a part."""
+    if len(found) == 1:
+        return found[0]
+    wrong = next((one for one in found if isinstance(one, bool) or not isinstance(one, (str, int)) or one == ""), None)
+    if wrong is not None or None in found:
+        raise InvalidName(f"Each part of an identity must be text that is not empty, or a whole number, not {wrong!r}.")
+    return " ".join(str(one).replace("%", "%25").replace(" ", "%20") for one in found)
 
 
 async def _current_user(request: HttpRequest) -> Any:

@@ -8,8 +8,8 @@ from time import monotonic_ns
 from redis_kit.core import conf
 from redis_kit.throttling.component import ThrottleSettings
 from redis_kit.throttling.decision import Decision
+from redis_kit.throttling.gcra import GCRA
 from redis_kit.throttling.rates import Rate
-from redis_kit.throttling.strategies import GCRA
 
 MOST = 10_000  # callers of one throttle; then the one that came last the longest ago starts anew
 
@@ -33,7 +33,7 @@ def buckets(identity: str, rates: Sequence[Rate]) -> "LocalBuckets":
 
 
 class LocalBuckets:
-    """What the script gcra.lua does, in this process and on its monotonic clock.
+    """What the strategy gcra does on the server, in this process and on its monotonic clock.
 
     The limit is shared out among ``PROCESSES``; each admits one call at least.
     """
@@ -45,7 +45,7 @@ class LocalBuckets:
     def decide(self, identity: str, cost: int, *, consume: bool) -> Decision:
         """Decide on one call."""
         gcra = GCRA(self._rates, share=conf.section(ThrottleSettings).PROCESSES)
-        cost = min(cost, *(meter.capacity // meter.price for meter in gcra.meters))
+        cost = min(cost, *(meter.limit for meter in gcra.meters))
         with _lock:
             now = monotonic_ns() // 1000
             then, levels = self._levels.get(identity, (now, [0] * len(gcra.meters)))
@@ -55,7 +55,7 @@ class LocalBuckets:
             allowed = all(level <= meter.capacity for meter, level in zip(gcra.meters, filled, strict=True))
             if allowed and consume:
                 self._keep(identity, now, levels := filled)
-        return gcra.decision([allowed, now, *levels], cost)
+        return gcra.decision(allowed, now, levels, cost)
 
     def forget(self, identity: str) -> None:
         """Empty the buckets of one caller."""

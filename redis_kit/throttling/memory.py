@@ -1,5 +1,6 @@
 """Refusals that this process remembers, so that a flood from one caller costs one round trip a second."""
 
+from collections.abc import Callable
 from contextlib import suppress
 from time import monotonic
 from typing import Any
@@ -12,14 +13,24 @@ MOST = 10_000  # callers, over all throttles; then the oldest is forgotten
 
 Key = tuple[str, str, int]  # throttle, identity, cost
 
+
+class _Refusal:
+    """A decision, until when it holds, and how often it was given."""
+
+    __slots__ = ("asked", "decision", "given", "until")
+
+    def __init__(self, decision: Decision, asked: float, until: float) -> None:
+        self.decision, self.asked, self.until, self.given = decision, asked, until, 0
+
+
 # Plain dict operations, each of them atomic: no lock that a fork could leave taken.
-_refusals: dict[Key, tuple[float, float, Decision]] = {}
+_refusals: dict[Key, _Refusal] = {}
 
 
 def remember(key: Key, decision: Decision, *, asked: float, seconds: float) -> None:
     """Keep a refusal for some seconds from when it was asked for: never past the moment at which a call may pass."""
     _refusals.pop(key, None)
-    _refusals[key] = (asked + min(seconds, decision.retry_after), asked, decision)
+    _refusals[key] = _Refusal(decision, asked, asked + min(seconds, decision.retry_after))
     while len(_refusals) > MOST:
         with suppress(RuntimeError, StopIteration):  # another thread changed it meanwhile
             _refusals.pop(next(iter(_refusals)), None)
@@ -28,23 +39,31 @@ def remember(key: Key, decision: Decision, *, asked: float, seconds: float) -> N
 def recall(key: Key) -> Decision | None:
     """Return the refusal as it would be now, or None when the server has to be asked."""
     found = _refusals.get(key)
-    if found is None or (now := monotonic()) >= found[0]:
+    if found is None or (now := monotonic()) >= found.until:
         return None
-    past, decision = now - found[1], found[2]
-    return Decision(
-        False,
-        decision.limit,
-        decision.remaining,
-        decision.retry_after - past,
-        decision.reset_after - past,
-        decision.rate,
-    )
+    found.given += 1
+    past = now - found.asked
+    allowed, limit, remaining, retry_after, reset_after, rate, reason = found.decision
+    return Decision(allowed, limit, remaining, retry_after - past, reset_after - past, rate, reason)
+
+
+def given(key: Key) -> int:
+    """Forget a refusal, and return how often it was given from memory."""
+    found = _refusals.pop(key, None)
+    return found.given if found else 0
 
 
 def forget(throttle: str, identity: str) -> None:
     """Drop what is remembered of one caller, whatever the cost of its calls."""
     for key in [key for key in list(_refusals) if key[:2] == (throttle, identity)]:
         _refusals.pop(key, None)
+
+
+def forget_where(is_meant: Callable[[str, str], bool]) -> None:
+    """Drop what is remembered of the throttles and callers of which ``is_meant(throttle, identity)`` is true."""
+    for key in list(_refusals):
+        if is_meant(*key[:2]):
+            _refusals.pop(key, None)
 
 
 def _forget_all(*, setting: str, **kwargs: Any) -> None:

@@ -1,54 +1,221 @@
-"""The throttles on the dashboard."""
+"""The dashboard's page about throttles."""
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from redis_kit.core.panels import MOST_ROWS, Bars, Content, Figure, Panel, Table
+from redis_kit.core.errors import InvalidValue
+from redis_kit.core.panels import MOST_ROWS, Bars, Content, Field, Figure, Lines, Panel, Search, Table, action
+from redis_kit.throttling.target import Target
 
 if TYPE_CHECKING:
     from redis_kit.throttling.counters import Minute
-    from redis_kit.throttling.throttles import Throttle
+    from redis_kit.throttling.offenders import Offender
+    from redis_kit.throttling.overview import Watched
+    from redis_kit.throttling.rules import Rule
+    from redis_kit.throttling.shadow import Report
 
 SHOWN = 30  # minutes
+OFFENDERS = 20  # rows
+CHANGE, UNMASK = "redis_kit.reset_throttles", "redis_kit.view_identities"
+OF_CALLERS = ("reset", "ban", "exempt", "override")
+TIME = _("For how long, such as 15m, 2h or 7d")
+RATES = _("Rates and for how long, such as 100/m for 2h")
+FAILURES = {"open": _("allow"), "closed": _("refuse"), "local": _("count in each process")}
+
+
+def _named(value: str) -> str:
+    return Target.parse(value).shown
 
 
 class ThrottlesPanel(Panel):
-    """What the throttles of this site's code let pass and refused."""
+    """What the throttles let pass and refused, whom they refused most, what rules hold, and buttons that change it."""
 
     slug = "throttles"
     title = _("Throttles")
 
+    def search(self) -> Search | None:
+        """Return the look-up of one caller, for those who could learn from it no more than they may know."""
+        from redis_kit.throttling.throttles import registered  # here, so that start-up does not load the client library
+
+        names = [throttle.name for throttle in registered()]
+        if not names or not (self.viewer.may(CHANGE) or self.viewer.may(UNMASK)):
+            return None
+        identity = Field("identity", _("Caller, such as ip:203.0.113.7 or user:42"))
+        return Search(_("Look up"), (Field("throttle", _("Throttle"), names), identity))
+
     def content(self) -> Iterator[Content]:
-        """Return the calls of the last half hour, of all throttles and of each."""
-        from redis_kit.throttling.counters import recent  # here, so that start-up does not load the client library
+        """Return the figures and the tables. Two round trips for each connection, and two for a look-up."""
+        from redis_kit.throttling.overview import overview
         from redis_kit.throttling.throttles import registered
 
-        throttles = registered()[:MOST_ROWS]
-        counts = recent(throttles, minutes=SHOWN)
-        every = [_sum(same) for same in zip(*counts.values(), strict=True)]
-        refused = sum(minute.refused for minute in every)
-        yield Figure(_("Throttles"), len(throttles))
+        found = overview(registered()[:MOST_ROWS], minutes=SHOWN, offenders=OFFENDERS, rules=MOST_ROWS)
+        every = [_sum(same) for same in zip(*(one.minutes for one in found), strict=True)]
+        yield Figure(_("Throttles"), len(found))
         yield Figure(_("Allowed"), sum(minute.allowed for minute in every), _("in 30 minutes"))
-        yield Figure(_("Refused"), refused, _("in 30 minutes"))
+        yield Figure(_("Refused"), sum(minute.refused for minute in every), _("in 30 minutes"))
+        yield Figure(_("Rules in force"), sum(one.held for one in found))
+        yield from self._looked_up()
         yield Bars(_("Allowed per minute"), [(_clock(minute), minute.allowed) for minute in every])
         yield Bars(_("Refused per minute"), [(_clock(minute), minute.refused) for minute in every])
-        columns = (_("Throttle"), _("Rates"), _("Strategy"), _("Allowed per minute"), _("Refused per minute"))
+        yield _throttles(found)
+        yield self._offenders(found)
+        yield self._rules(found)
+        reports = [(one, one.report) for one in found if one.report]
+        if reports:
+            yield _reports(reports)
+
+    @action(_("Reset"), permission=CHANGE, asks=None, named=_named, confirm=True)
+    def reset(self, value: str) -> str:
+        """Forget the calls of a caller, and a ban that they led to."""
+        return Target.parse(value).reset()
+
+    @action(_("Ban"), permission=CHANGE, asks=None, named=_named, wants=TIME, confirm=True)
+    def ban(self, value: str, time: str) -> str:
+        """Refuse every call of a caller for a time."""
+        return Target.parse(value).ban(time)
+
+    @action(_("Exempt"), permission=CHANGE, asks=None, named=_named, wants=TIME)
+    def exempt(self, value: str, time: str) -> str:
+        """Allow every call of a caller for a time."""
+        return Target.parse(value).exempt(time)
+
+    @action(_("Override"), permission=CHANGE, asks=None, named=_named, wants=RATES)
+    def override(self, value: str, rates: str) -> str:
+        """Give a caller other rates for a time."""
+        return Target.parse(value).override(rates)
+
+    @action(_("Override"), permission=CHANGE, asks=None, named=_named, wants=RATES, typed=True)
+    def override_all(self, value: str, rates: str) -> str:
+        """Give all callers of a throttle other rates for a time."""
+        return Target(Target.parse(value).name).override(rates)
+
+    @action(_("Lift"), permission=CHANGE, asks=None, named=_named, confirm=True)
+    def lift(self, value: str) -> str:
+        """End a ban, an exemption or other rates before their time."""
+        return Target.parse(value).lift()
+
+    def _looked_up(self) -> Iterator[Table]:
+        name, identity = (self.viewer.asked.get(field, "").strip() for field in ("throttle", "identity"))
+        if not identity or self.search() is None:
+            return
+        from redis_kit.throttling.lookup import look_up
+
+        title = _("Looked up in %s") % name
+        try:
+            found = look_up(name, identity)
+        except InvalidValue as error:
+            yield Table(title, (), [], empty=str(error))
+            return
         yield Table(
-            _("Throttles"),
-            columns,
-            [_row(throttle, counts[throttle.name]) for throttle in throttles],
-            _("No throttle has been built in this process."),
+            title,
+            (_("Caller"), _("Now"), _("Used"), _("Next call in"), _("Forgotten in"), _("Rule")),
+            [(Lines((identity, found.who)), *found.cells, _rule(found.rule))],
+            actions=(*OF_CALLERS, "lift") if found.rule else OF_CALLERS,
+            values=[Target(name, found.who).value],
         )
 
+    def _offenders(self, found: Sequence["Watched"]) -> Table:
+        most = [(one.throttle.name, offender) for one in found for offender in one.offenders]
+        most.sort(key=lambda pair: -pair[1].refusals)
+        return Table(
+            _("Refused most often, in a day at most"),
+            (_("Caller"), _("Throttle"), _("Refusals")),
+            [(self._caller(one), name, one.refusals) for name, one in most[:OFFENDERS]],
+            empty=_("Nobody was refused."),
+            actions=OF_CALLERS,
+            values=[Target(name, one.who).value for name, one in most[:OFFENDERS]],
+        )
 
-def _row(throttle: "Throttle", minutes: list["Minute"]) -> tuple[object, ...]:
+    def _rules(self, found: Sequence["Watched"]) -> Table:
+        rules = [(one.throttle.name, rule) for one in found for rule in one.rules]
+        rules.sort(key=lambda pair: pair[1].until)
+        return Table(
+            _("Rules in force, those that end first"),
+            (_("Caller"), _("Throttle"), _("Rule"), _("Ends")),
+            [(self._caller(one), name, _kind(one), one.until) for name, one in rules[:MOST_ROWS]],
+            empty=_("No caller is banned or exempt, and all rates are those of the code."),
+            actions=("lift",),
+            values=[Target(name, one.who).value for name, one in rules[:MOST_ROWS]],
+        )
+
+    def _caller(self, one: "Offender | Rule") -> Any:
+        from redis_kit.throttling.masking import masked
+
+        if not one.who:
+            return _("everybody")
+        shown = one.shown if self.viewer.may(UNMASK) else masked(one.shown) if one.shown else ""
+        return Lines((shown, one.who))
+
+
+def _kind(one: "Rule") -> Any:
+    return {"ban": _("banned"), "exempt": _("exempt")}.get(one.kind) or one.rates
+
+
+def _rule(one: "Rule | None") -> Lines | None:
+    return Lines((_kind(one), one.until)) if one else None
+
+
+def _throttles(found: Sequence["Watched"]) -> Table:
+    columns = (
+        _("Throttle"),
+        _("Rates"),
+        _("Strategy"),
+        _("In an outage"),
+        _("Allowed per minute"),
+        _("Refused per minute"),
+        _("Override"),
+    )
+    return Table(
+        _("Throttles"),
+        columns,
+        [_throttle(one) for one in found],
+        empty=_("No throttle has been built in this process."),
+        actions=("override_all",),
+        values=[Target(one.throttle.name).value if one.can_be_ruled else "" for one in found],
+    )
+
+
+def _throttle(one: "Watched") -> tuple[Any, ...]:
+    throttle, minutes = one.throttle, len(one.minutes)
+    name = Lines((throttle.name, _("shadow mode: refuses nobody"))) if throttle.shadow else throttle.name
     rates = "; ".join(map(str, throttle.rates)) or _("no limit")
-    allowed = sum(minute.allowed for minute in minutes) / len(minutes)
-    refused = sum(minute.refused for minute in minutes) / len(minutes)
-    return throttle.name, rates, throttle.strategy, round(allowed, 1), round(refused, 1)
+    allowed = sum(minute.allowed for minute in one.minutes) / minutes
+    refused = sum(minute.refused for minute in one.minutes) / minutes
+    policy = throttle.policy()
+    return (
+        name,
+        rates,
+        throttle.strategy,
+        FAILURES.get(policy, policy),
+        round(allowed, 1),
+        round(refused, 1),
+        one.override and one.override.rates,
+    )
+
+
+def _reports(reports: Sequence[tuple["Watched", "Report"]]) -> Table:
+    return Table(
+        _("Shadow mode: what would have been refused"),
+        (
+            _("Throttle"),
+            _("First rate"),
+            _("Calls in a day"),
+            _("Would be refused"),
+            _("999 of 1000 at most"),
+            _("Most eager"),
+            _("Proposed rate"),
+        ),
+        [(one.throttle.name, str(report.rate), *_figures(report)) for one, report in reports],
+    )
+
+
+def _figures(report: "Report") -> tuple[Any, ...]:
+    calls = report.allowed + report.refused
+    share = f"{100 * report.share:.1f} %"
+    return calls, share, report.high, report.highest, str(report.proposed) if report.proposed else None
 
 
 def _sum(same: tuple["Minute", ...]) -> "Minute":

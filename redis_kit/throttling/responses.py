@@ -1,40 +1,60 @@
-"""What a client is told: the limits on every response, and 429 with the time to come again on a refusal.
+"""The answer to a refused request: a page or a problem (RFC 9457), and when to come again."""
 
-The fields follow draft-ietf-httpapi-ratelimit-headers-10, the body for API clients RFC 9457.
-"""
-
-import math
-from typing import Any, TypeVar
-from urllib.parse import quote
+from collections.abc import Sequence
+from typing import Any
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.http.response import HttpResponseBase
 from django.template import TemplateDoesNotExist
 from django.template.loader import render_to_string
 from django.utils.cache import patch_vary_headers
+from django.utils.html import escape
+from django.utils.module_loading import import_string
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from redis_kit.core import conf
+from redis_kit.throttling.component import ThrottleSettings
 from redis_kit.throttling.decision import Decision
-from redis_kit.throttling.rates import Rate
+from redis_kit.throttling.headers import Told, add_fields, add_headers, policy_name, wait
 from redis_kit.throttling.throttles import Throttle
+
+__all__ = ["Told", "add_fields", "add_headers", "deciding", "refusal", "refused", "wait"]
 
 TEMPLATE = "redis_kit/throttling/429.html"
 PROBLEM = "application/problem+json"
-EXCEEDED = "https://iana.org/assignments/http-problem-types#quota-exceeded"
-_TEXT = "".join(chr(code) for code in range(0x20, 0x7F) if chr(code) not in '"\\%')
-
-AnyResponse = TypeVar("AnyResponse", bound=HttpResponseBase)
+PROBLEMS = "https://iana.org/assignments/http-problem-types#"
+KINDS = {"outage": "temporary-reduced-capacity", "banned": "abnormal-usage-detected"}  # else quota-exceeded
 
 
-def refusal(request: HttpRequest, throttle: Throttle, decision: Decision) -> HttpResponse:
-    """Return the answer 429: problem+json where the client asks for JSON, else a small page."""
-    seconds = wait(decision)
-    message = _message(seconds)
-    if request.get_preferred_type(["text/html", "application/json", PROBLEM]) in ("application/json", PROBLEM):
-        response: HttpResponse = _problem(throttle, decision, message)
+def refused(request: HttpRequest, told: Sequence[Told]) -> Any:
+    """Return the answer to a request that some throttles refused: that of the ``HANDLER``, or else refusal()."""
+    chosen = deciding(told)
+    handler = conf.section(ThrottleSettings).HANDLER
+    if handler:
+        return import_string(handler)(request, *chosen)
+    others = [one for one in told if not one.decision.allowed and one is not chosen]
+    return refusal(request, *chosen, others=others)
+
+
+def refusal(
+    request: HttpRequest, throttle: Throttle, decision: Decision, *, others: Sequence[Told] = ()
+) -> HttpResponse:
+    """Return the answer 429, or 503 of a policy during an outage, with ``Retry-After``.
+
+    It is problem+json where the client prefers JSON, else a small page. ``others`` are those that refused as well.
+    """
+    status, seconds = 503 if decision.reason == "outage" else 429, wait(decision)
+    title, message = _words(status, seconds)
+    if _prefers_json(request):
+        kind = KINDS.get(decision.reason, "quota-exceeded")
+        body = {"type": PROBLEMS + kind, "title": title, "status": status, "detail": message}
+        names = [policy_name(one) for one in (Told(throttle, decision), *others) if one.decision.rate]
+        response: HttpResponse = JsonResponse(
+            body | ({"violated-policies": names} if names else {}), status=status, content_type=PROBLEM
+        )
     else:
-        response = HttpResponse(_page(request, seconds, message), status=429)
+        context = {"request": request, "retry_after": seconds, "status": status, "title": title, "message": message}
+        response = HttpResponse(_page(context), status=status)
     if seconds is not None:
         response["Retry-After"] = str(seconds)
     response["Cache-Control"] = "no-store"
@@ -42,57 +62,45 @@ def refusal(request: HttpRequest, throttle: Throttle, decision: Decision) -> Htt
     return response
 
 
-def add_headers(response: AnyResponse, throttle: Throttle, decision: Decision) -> AnyResponse:
-    """Add RateLimit and RateLimit-Policy; to those of another throttle of the same view, if there is one."""
-    if decision.rate is None:
-        return response
-    policies = ", ".join(f"{policy(throttle, rate)};q={rate.limit}{_window(rate)}" for rate in throttle.rates)
-    seconds = math.ceil(decision.reset_after) if decision.allowed else wait(decision)
-    time = "" if seconds is None else f";t={seconds}"
-    for name, value in (
-        ("RateLimit-Policy", policies),
-        ("RateLimit", f"{policy(throttle, decision.rate)};r={decision.remaining}{time}"),
-    ):
-        response[name] = f"{response[name]}, {value}" if name in response else value
-    return response
+def deciding(told: Sequence[Told]) -> Told:
+    """Return the one that decides: which refuses for the longest, else which counted and has least remaining."""
+    refusing = [one for one in told if not one.decision.allowed]
+    if refusing:
+        return max(refusing, key=lambda one: one.decision.retry_after)
+    return min(told, key=lambda one: (one.decision.rate is None, one.decision.remaining))
 
 
-def wait(decision: Decision) -> int | None:
-    """Return the whole seconds after which a refused client may come again; None when it never may."""
-    return max(1, math.ceil(decision.retry_after)) if math.isfinite(decision.retry_after) else None
+def _prefers_json(request: HttpRequest) -> bool:
+    # Of kinds of JSON with a name of their own one is enough: the list of accepted types is sorted, and can be long.
+    own = next((f"{one.main_type}/{one.sub_type}" for one in request.accepted_types if _is_json(one.sub_type)), PROBLEM)
+    found = request.get_preferred_type(["text/html", "application/json", PROBLEM, own])
+    return found not in (None, "text/html")
 
 
-def policy(throttle: Throttle, rate: Rate) -> str:
-    """Return what a rate is called in the fields: the last part of the throttle's name, and the rate if it has more."""
-    label = throttle.name.rpartition(".")[2] or throttle.name
-    text = label if len(throttle.rates) == 1 else f"{label} {rate}"
-    return f'"{quote(text, safe=_TEXT)}"'
+def _is_json(sub_type: str) -> bool:
+    return sub_type.endswith("+json")
 
 
-def _window(rate: Rate) -> str:
-    return f";w={int(rate.period)}" if rate.period == int(rate.period) else ""  # the draft knows whole seconds only
-
-
-def _problem(throttle: Throttle, decision: Decision, message: str) -> JsonResponse:
-    body: dict[str, Any] = {"type": EXCEEDED, "title": _("Too many requests"), "status": 429, "detail": message}
-    if decision.rate is not None:
-        body["violated-policies"] = [policy(throttle, decision.rate).strip('"')]
-    return JsonResponse(body, status=429, content_type=PROBLEM)
-
-
-def _page(request: HttpRequest, seconds: int | None, message: str) -> str:
+def _page(context: dict[str, Any]) -> str:
     try:
-        return render_to_string(TEMPLATE, {"request": request, "retry_after": seconds, "message": message})
+        return render_to_string(TEMPLATE, context)
     except TemplateDoesNotExist:  # no engine, or one that does not look into apps
-        return f"<!doctype html><title>429</title><p>{message}</p>"
+        return f"<!doctype html><title>{escape(context['title'])}</title><p>{escape(context['message'])}</p>"
 
 
-def _message(seconds: int | None) -> str:
+def _words(status: int, seconds: int | None) -> tuple[str, str]:
+    if status == 503:
+        text = ngettext(
+            "This does not work at the moment. Try again in %(seconds)d second.",
+            "This does not work at the moment. Try again in %(seconds)d seconds.",
+            seconds or 1,
+        )
+        return _("Temporarily unavailable"), text % {"seconds": seconds or 1}
     if seconds is None:
-        return _("This is not allowed.")
+        return _("Too many requests"), _("This is not allowed.")
     text = ngettext(
         "There were too many requests. Try again in %(seconds)d second.",
         "There were too many requests. Try again in %(seconds)d seconds.",
         seconds,
     )
-    return text % {"seconds": seconds}
+    return _("Too many requests"), text % {"seconds": seconds}

@@ -1,91 +1,98 @@
-"""Strategies: how a throttle counts. Each is one script on the server and the reading of its reply."""
+"""Strategies: how a throttle counts. Each is three functions on the server and the reading of their figures."""
 
 import difflib
-from collections.abc import Sequence
-from typing import Any, ClassVar
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from importlib.resources import files
+from typing import ClassVar, NamedTuple
 
 from django.utils.module_loading import import_string
 
-from redis_kit.core import scripts
 from redis_kit.core.errors import ConfigurationError, InvalidValue
+from redis_kit.core.scripts import Script
+from redis_kit.core.scripts import load as load_script
 from redis_kit.throttling.decision import Decision
 from redis_kit.throttling.rates import Rate
 
-STRATEGIES = {"gcra": "redis_kit.throttling.strategies.GCRA"}
+STRATEGIES = {
+    "gcra": "redis_kit.throttling.gcra.GCRA",
+    "token_bucket": "redis_kit.throttling.gcra.TokenBucket",
+    "fixed_window": "redis_kit.throttling.windows.FixedWindow",
+    "sliding_counter": "redis_kit.throttling.windows.SlidingCounter",
+    "sliding_log": "redis_kit.throttling.slidinglog.SlidingLog",
+}
+MARK = "-- @strategies\n"
+
+
+class State(NamedTuple):
+    """How one rate stands for one caller; times in microseconds. ``wait`` is 0 or less when a call has room."""
+
+    rate: Rate
+    limit: int
+    remaining: int
+    wait: int
+    reset: int
 
 
 class Strategy:
     """How the calls of one identity are counted against all rates of a throttle.
 
-    ``script`` gets the keys ``state`` and ``minutes`` and the arguments cost, consume (1, or 0 for a peek), unseen,
-    and then ``arguments``. It replies with 1 or 0 for allowed and whatever ``decision()`` reads.
+    ``lua`` puts three functions into ``strategies.<kind>``. ``numbers`` are what they get as their table ``rates``, and
+    times are microseconds:
+
+    - ``look(key, now, cost, rates)`` returns whether the call has room, a table of whole numbers (the figures), and
+      whether the clock went back since the last call, in which case ``take()`` is called even after a refusal.
+    - ``take(key, now, cost, rates, figures)`` counts the call and brings the figures up to date.
+    - ``give(key, now, stamp, amount, rates, figures)`` gives back so many calls counted at ``stamp``, with the figures
+      of then; a negative amount counts more, as far as there is room.
+
+    A cost above a limit, which rates given by a rule may have, takes the whole of it.
     """
 
-    script: ClassVar[scripts.Script]
+    kind: ClassVar[str]
+    lua: ClassVar[str]
+    bursts: ClassVar[bool] = False  # whether a burst may differ from the limit
 
     def __init__(self, rates: Sequence[Rate]) -> None:
         self.rates = tuple(rates)
-        self.arguments: tuple[int, ...] = ()
+        self.numbers: tuple[int, ...] = ()
+        odd = next((rate for rate in self.rates if rate.burst != rate.limit and not self.bursts), None)
+        if odd:
+            raise InvalidValue(f"The strategy {self.kind} has no burst, as {odd} asks for: use gcra or token_bucket.")
 
-    def decision(self, reply: Sequence[Any], cost: int) -> Decision:
-        """Return the decision that the script's reply stands for."""
+    def states(self, now: int, figures: Sequence[int], cost: int) -> Iterable[State]:
+        """Return how each rate stands, in their order."""
         raise NotImplementedError
 
-
-class Meter:
-    """One rate as a leaking bucket in whole numbers: a call adds ``price``, a microsecond takes ``drain`` away.
-
-    ``share`` makes a call that much dearer, for one of that many processes with a bucket each.
-    """
-
-    __slots__ = ("capacity", "drain", "price", "rate")
-
-    def __init__(self, rate: Rate, *, share: int = 1) -> None:
-        self.rate = rate
-        self.drain, price = rate.exact
-        self.price = price * share
-        self.capacity = max(rate.burst * price, self.price)
-
-    def remaining(self, level: int) -> int:
-        """Return how many calls fit in at once."""
-        return (self.capacity - level) // self.price
-
-    def wait(self, level: int, cost: int) -> int:
-        """Return the microseconds until a call of this cost fits in; 0 or less when it does now."""
-        return -((self.capacity - level - cost * self.price) // self.drain)
-
-    def empty(self, level: int) -> int:
-        """Return the microseconds until nothing is in it."""
-        return -(-level // self.drain)
+    def decision(self, allowed: bool, now: int, figures: Sequence[int], cost: int) -> Decision:
+        """Return the decision that the server's figures stand for."""
+        states = list(self.states(now, figures, cost))
+        found = states[0]
+        if len(states) > 1:
+            found = min(states, key=_remaining) if allowed else max(states, key=_wait)
+        rate, limit, remaining, wait, reset = found
+        seconds = 0.0 if allowed else max(wait, 1) / 1_000_000
+        return Decision(allowed, limit, max(remaining, 0), seconds, reset / 1_000_000, rate)
 
 
-class GCRA(Strategy):
-    """The generic cell rate algorithm (ITU-T I.371): smooth, a burst apart from the rate, one number per rate.
+def _remaining(state: State) -> int:
+    return state.remaining
 
-    In any stretch of T seconds at most ``burst + T * limit / period`` calls pass. Kept as the level of a leaking
-    bucket, the book's funnel, rather than as the theoretical arrival time that it is equal to: as whole multiples of
-    ``1 / limit`` of a microsecond the level is exact for every rate.
-    """
 
-    script = scripts.load(__package__, "gcra")
+def _wait(state: State) -> int:
+    return state.wait
 
-    def __init__(self, rates: Sequence[Rate], *, share: int = 1) -> None:
-        super().__init__(rates)
-        self.meters = [Meter(rate, share=share) for rate in rates]
-        self.arguments = tuple(number for one in self.meters for number in (one.drain, one.price, one.capacity))
 
-    def decision(self, reply: Sequence[Any], cost: int) -> Decision:
-        """Read {allowed, now, level of each rate}."""
-        allowed, found = bool(reply[0]), list(zip(self.meters, reply[2:], strict=True))
-        if allowed:
-            meter, level = min(found, key=lambda one: one[0].remaining(one[1]))
-            wait = 0
-        else:
-            meter, level = max(found, key=lambda one: one[0].wait(one[1], cost))
-            wait = meter.wait(level, cost)
-        limit = meter.capacity // meter.price
-        left, reset = meter.remaining(level), meter.empty(level)
-        return Decision(allowed, limit, left, wait / 1_000_000, reset / 1_000_000, meter.rate)
+def fragment(name: str) -> str:
+    """Return the text of one of the kit's strategies on the server."""
+    return (files(__package__) / "scripts" / f"_{name}.lua").read_text(encoding="utf-8")
+
+
+@lru_cache(maxsize=1024)
+def script(name: str, *lua: str) -> Script:
+    """Return a script with the strategies that it needs, and no others."""
+    plain = load_script(__package__, name)
+    return Script(plain.name, plain.source.replace(MARK, "".join(sorted(set(lua))), 1))
 
 
 def load(name: str) -> type[Strategy]:

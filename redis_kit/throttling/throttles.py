@@ -1,204 +1,211 @@
 """A throttle: how often each of its callers may come."""
 
 import math
-from hashlib import blake2b
+from collections.abc import Callable
+from functools import cached_property
 from time import monotonic
 from typing import Any
 
-from redis_kit.core import conf
-from redis_kit.core.errors import (
-    InvalidName,
-    InvalidValue,
-    KeyConflict,
-    PermissionDenied,
-    RedisFailure,
-    RedisUnavailable,
-)
+from redis_kit.core import scripts
+from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
-from redis_kit.core.keys import hashed
-from redis_kit.core.primitive import Primitive
-from redis_kit.core.scripts import ScriptCall
-from redis_kit.core.steps import Call
-from redis_kit.throttling import memory, strategies
-from redis_kit.throttling.component import ThrottleSettings
-from redis_kit.throttling.decision import UNLIMITED, Decision
-from redis_kit.throttling.local import LocalBuckets, buckets
-from redis_kit.throttling.rates import parse
+from redis_kit.core.steps import Sleep
+from redis_kit.throttling import memory
+from redis_kit.throttling.ban import Ban
+from redis_kit.throttling.deciding import Asked, Outcome, decide
+from redis_kit.throttling.decision import Decision
+from redis_kit.throttling.limits import RETRY, Limits
+from redis_kit.throttling.reservation import Reservation
+from redis_kit.throttling.rules import Rules
 from redis_kit.throttling.signals import throttled
 
-POLICIES = ("open", "closed", "local")
-RETRY = 1.0  # seconds that the policy "closed" sends a caller away for; a server that is down is probed as often
+RESET = scripts.load(__package__, "reset")
 REGISTERED = 1000  # throttles that the dashboard knows; then the oldest name is forgotten
 
 _registered: dict[str, "Throttle"] = {}
 
 
-class Throttle(Primitive):
+class Throttle(Limits):
     """A limit on how often each caller may do something, the same for all processes.
 
     ``rates`` as in the grammar of rates; with several, a call counts against all of them or against none, and a
-    refused call counts against none. Holds no state of callers but the refusals of the last second, so build it once
-    and share it. Raises InvalidRate, InvalidName and InvalidValue for wrong arguments.
+    refused call counts against none. ``strategy`` is gcra, token_bucket, fixed_window, sliding_counter, sliding_log or
+    a dotted path. With ``shadow`` nothing is refused, and what would have been is counted as refused. ``ban`` shuts
+    callers out who are refused too often. ``clock`` returns seconds to decide by instead of the server's clock, for
+    tests and replays. Holds no state of callers but the refusals of the last second, so build it once and share it.
+    Raises InvalidRate, InvalidName and InvalidValue for wrong arguments.
     """
 
-    component, settings = "throttling", ThrottleSettings
-
     def __init__(
-        self, name: str, rates: Any, *, strategy: str = "gcra", on_failure: str | None = None, using: str = "default"
+        self,
+        name: str,
+        rates: Any,
+        *,
+        strategy: str = "gcra",
+        on_failure: str | None = None,
+        shadow: bool = False,
+        ban: Ban | None = None,
+        clock: Callable[[], float] | None = None,
+        using: str = "default",
     ) -> None:
-        super().__init__(name, using=using)
-        if on_failure not in (None, *POLICIES):
-            raise InvalidValue(f"on_failure must be one of {', '.join(POLICIES)}, or None, not {on_failure!r}.")
-        self.rates, self.strategy, self.on_failure = parse(rates), strategy, on_failure
-        self._limited = [rate for rate in self.rates if rate.limit]
-        self._strategy = strategies.load(strategy)(self._limited)
-        self._most = min((rate.burst for rate in self._limited), default=UNLIMITED)
-        self._prepare()
+        super().__init__(
+            name,
+            rates,
+            strategy=strategy,
+            on_failure=on_failure,
+            shadow=shadow,
+            ban=ban,
+            clock=clock,
+            using=using,
+        )
         _register(self)
-
-    def _prepare(self) -> None:
-        tightest = min(self._limited, key=lambda rate: rate.burst, default=None)
-        never = next((rate for rate in self.rates if not rate.limit), None)
-        self._open = Decision(True, self._most, self._most, 0.0, 0.0)  # no rate: none was asked
-        self._never = Decision(False, 0, 0, math.inf, math.inf, never) if never else None
-        closed = Decision(False, self._most, 0, RETRY, RETRY, tightest)
-        self._answers = {"if_open": self._open, "if_closed": closed, "if_local": None}
-        # Other rates or another strategy keep other numbers, so they keep them under other keys.
-        kind = "; ".join([self.strategy, *map(str, self._limited)])
-        self._kind = blake2b(kind.encode(), digest_size=4).hexdigest()
-        self._id = f"{self.using} {self._kind} {self.encoded}"
-        self._unseen = 0
-
-    @property
-    def _local(self) -> LocalBuckets:
-        return buckets(f"{self.using} {self.key(self._kind)}", self._limited)
-
-    def policy(self) -> str:
-        """Return what to answer while the server is away: ``open``, ``closed`` or ``local``."""
-        return self.on_failure or super().policy()
 
     def hit(self, identity: str | int, *, cost: int = 1) -> Decision:
         """Count a call of this caller if every rate has room for it, and say so.
 
         One round trip, none while a refusal of the same caller is remembered. ``identity`` is text that is not empty,
-        or a whole number; the server sees its keyed hash. ``cost`` is from 1 to the smallest burst. An outage of the
-        server is answered by the failure policy. Sends the signal ``throttled`` on a refusal.
+        or a whole number; the server sees its keyed hash, and of callers that were refused what ``OFFENDERS`` allows.
+        ``cost`` is from 1 to the smallest burst. An outage of the server is answered by the failure policy. Sends the
+        signal ``throttled`` on a refusal.
         """
-        caller = self._checked(identity, cost)
-        decision = self._known(caller, cost)
+        caller = self.checked(identity, cost)
+        decision = self.decided(caller, cost)
         if decision is None:
-            decision = self._run(self._hit(caller, cost), **self._answers)
-        if decision is None:
-            decision = self._local.decide(caller, cost, consume=True)
+            decision = self._ask(Asked(self, caller, cost)).decision
         if not decision.allowed and throttled.receivers:
             throttled.send_robust(Throttle, throttle=self, identity=identity, decision=decision)
         return decision
 
     async def ahit(self, identity: str | int, *, cost: int = 1) -> Decision:
         """See hit()."""
-        caller = self._checked(identity, cost)
-        decision = self._known(caller, cost)
-        if decision is None:
-            decision = await self._arun(self._hit(caller, cost), **self._answers)
-        if decision is None:
-            decision = self._local.decide(caller, cost, consume=True)
-        if not decision.allowed and throttled.receivers:
-            await throttled.asend_robust(Throttle, throttle=self, identity=identity, decision=decision)
+        call = Asked(self, self.checked(identity, cost), cost)
+        return (await self.atell(identity, await self._atake(call))).decision
+
+    def reserve(self, identity: str | int, *, cost: int = 1) -> Reservation:
+        """Count a call of which the cost is known only afterwards, and settle it then.
+
+        ``cost`` is what it may come to. See hit(), and Reservation.
+        """
+        call = Asked(self, self.checked(identity, cost), cost)
+        return Reservation(call, self.tell(identity, self._take(call)))
+
+    async def areserve(self, identity: str | int, *, cost: int = 1) -> Reservation:
+        """See reserve()."""
+        call = Asked(self, self.checked(identity, cost), cost)
+        return Reservation(call, await self.atell(identity, await self._atake(call)))
+
+    def wait(self, identity: str | int, *, cost: int = 1, timeout: float | None = None) -> Decision:
+        """Sleep until a call of this caller passes, for at most ``timeout`` seconds, for ever without.
+
+        For tasks and for calls that go out. Sleeps exactly as long as it is told to, so it asks again only where
+        another took its place. Returns the refusal at once where the time can't be enough. See hit(): each try is one.
+        """
+        deadline = None if timeout is None else monotonic() + timeout
+        while not (decision := self.hit(identity, cost=cost)):
+            if _too_long(decision, deadline):
+                return decision
+            Sleep(decision.retry_after).run(None)
+        return decision
+
+    async def await_(self, identity: str | int, *, cost: int = 1, timeout: float | None = None) -> Decision:
+        """See wait(); the name is spelt so because ``await`` is a keyword."""
+        deadline = None if timeout is None else monotonic() + timeout
+        while not (decision := await self.ahit(identity, cost=cost)):
+            if _too_long(decision, deadline):
+                return decision
+            await Sleep(decision.retry_after).arun(None)
         return decision
 
     def peek(self, identity: str | int, *, cost: int = 1) -> Decision:
         """Say what ``hit()`` would answer, and count nothing. One round trip."""
-        caller = self._checked(identity, cost)
-        decision = self._fixed()
-        if decision is None:
-            decision = self._run(self._peek(caller, cost), **self._answers)
-        return self._local.decide(caller, cost, consume=False) if decision is None else decision
+        call = Asked(self, self.checked(identity, cost), cost)
+        decision = self.same_for_all()
+        if decision is not None:
+            return decision
+        return self._or_local(call, self._run(decide([call], consume=False), **self._answers)).decision
 
     async def apeek(self, identity: str | int, *, cost: int = 1) -> Decision:
         """See peek()."""
-        caller = self._checked(identity, cost)
-        decision = self._fixed()
-        if decision is None:
-            decision = await self._arun(self._peek(caller, cost), **self._answers)
-        return self._local.decide(caller, cost, consume=False) if decision is None else decision
+        call = Asked(self, self.checked(identity, cost), cost)
+        decision = self.same_for_all()
+        if decision is not None:
+            return decision
+        return self._or_local(call, await self._arun(decide([call], consume=False), **self._answers)).decision
 
     def reset(self, identity: str | int) -> bool:
-        """Forget every call of this caller; True when there was one. One round trip.
+        """Forget every call of this caller, and a ban that they led to; True when there was one. One round trip.
 
         Other processes that remember a refusal of it go on refusing for up to ``REMEMBER`` seconds. Raises
         RedisUnavailable.
         """
-        return self._run(self._reset(self._checked(identity, 1)))
+        return self._run(self._reset(self.checked(identity, 1)))
 
     async def areset(self, identity: str | int) -> bool:
         """See reset()."""
-        return await self._arun(self._reset(self._checked(identity, 1)))
+        return await self._arun(self._reset(self.checked(identity, 1)))
 
-    def _hit(self, caller: str, cost: int) -> Flow[Decision]:
-        asked = monotonic()
-        unseen, self._unseen = self._unseen, 0
-        try:
-            reply = yield self._script(caller, cost, 1, unseen)
-        except RedisFailure:
-            self._unseen += unseen
-            raise
-        decision = self._strategy.decision(reply, cost)
-        if not decision.allowed and (seconds := conf.section(ThrottleSettings).REMEMBER):
-            memory.remember((self._id, caller, cost), decision, asked=asked, seconds=seconds)
-        return decision
+    @property
+    def rules(self) -> Rules:
+        """What operators set for a while: bans, exemptions and other rates."""
+        return Rules(self)
 
-    def _peek(self, caller: str, cost: int) -> Flow[Decision]:
-        return self._strategy.decision((yield self._script(caller, cost, 0, 0)), cost)
+    def carry_out(self, steps: Flow[Any], **answers: Any) -> Any:
+        """Carry out a flow, with the answers of the failure policies given, or else raising."""
+        return self._run(steps, **answers)
+
+    async def acarry_out(self, steps: Flow[Any], **answers: Any) -> Any:
+        """See carry_out()."""
+        return await self._arun(steps, **answers)
+
+    def without_server(self, call: Asked, error: RedisFailure) -> Outcome:
+        """Return what the failure policy answers a call."""
+        return self._or_local(call, self._answer(error, self._answers), consume=True)
+
+    def _take(self, call: Asked) -> Outcome:
+        decision = self.decided(call.caller, call.cost)
+        if decision is not None:
+            return Outcome(decision, 0, self.counting)
+        return self._ask(call)
+
+    def _ask(self, call: Asked) -> Outcome:
+        return self._or_local(call, self._run(decide([call], consume=True), **self._answers), consume=True)
+
+    async def _atake(self, call: Asked) -> Outcome:
+        decision = self.decided(call.caller, call.cost)
+        if decision is not None:
+            return Outcome(decision, 0, self.counting)
+        return self._or_local(call, await self._arun(decide([call], consume=True), **self._answers), consume=True)
+
+    @cached_property
+    def _answers(self) -> dict[str, list[Outcome]]:
+        found = {"open": self.answer(True, "outage"), "closed": self.answer(self.shadow, "outage", RETRY)}
+        return {"if_local": []} | {f"if_{name}": [Outcome(one, 0, self.counting)] for name, one in found.items()}
+
+    def _or_local(self, call: Asked, outcomes: list[Outcome], *, consume: bool = False) -> Outcome:
+        if outcomes:
+            return outcomes[0]
+        decision = self.local.decide(call.caller, call.cost, consume=consume)
+        allowed = decision.allowed or self.shadow
+        return Outcome(decision._replace(allowed=allowed, reason="outage"), 0, self.counting)
 
     def _reset(self, caller: str) -> Flow[bool]:
-        removed = yield Call("DEL", self._state(caller))
-        memory.forget(self._id, caller)
-        self._local.forget(caller)
+        state, standing, _, _, _, rules = self.keys(caller)
+        removed = yield RESET([state, standing, rules], [self.label(caller)])
+        memory.forget(self.id, caller)
+        self.local.forget(caller)
         return bool(removed)
 
-    def _script(self, caller: str, cost: int, consume: int, unseen: int) -> ScriptCall:
-        keys = (self._state(caller), self.key("minutes"))
-        return self._strategy.script(keys, (cost, consume, unseen, *self._strategy.arguments))
+    def tell(self, identity: str | int, outcome: Outcome) -> Outcome:
+        """Send the signal ``throttled`` where the outcome is a refusal, and return it."""
+        if not outcome.decision.allowed and throttled.receivers:
+            throttled.send_robust(Throttle, throttle=self, identity=identity, decision=outcome.decision)
+        return outcome
 
-    def _state(self, caller: str) -> str:
-        return self.key(f"{hashed(caller)}:{self._kind}")
-
-    def _known(self, caller: str, cost: int) -> Decision | None:
-        """Return the decision where no server is needed for it."""
-        decision = self._fixed()
-        if decision is None:
-            decision = memory.recall((self._id, caller, cost))
-        if decision is not None and not decision.allowed:
-            self._unseen += 1  # told to the server with the next call that reaches it
-        return decision
-
-    def _fixed(self) -> Decision | None:
-        """Return the decision that is the same for every caller."""
-        if not self.rates or not conf.section(ThrottleSettings).ENABLED:
-            return self._open
-        return self._never
-
-    def _checked(self, identity: str | int, cost: int) -> str:
-        if isinstance(cost, bool) or not isinstance(cost, int) or not 1 <= cost <= self._most:
-            raise InvalidValue(
-                f"cost must be a whole number from 1 to {self._most} for the throttle {self.name!r}, not {cost!r}; "
-                "a call that costs more could never pass."
-            )
-        if isinstance(identity, int) and not isinstance(identity, bool):
-            return str(identity)
-        if not isinstance(identity, str) or not identity:
-            raise InvalidName(
-                f"The identity for the throttle {self.name!r} must be text that is not empty, or a whole number, "
-                f"not {ascii(identity)[:80]}."
-            )
-        # What is remembered is bounded in bytes too.
-        return identity if len(identity) <= 128 else hashed(identity)
-
-    def _answer(self, error: RedisFailure, answers: dict[str, Any]) -> Any:
-        # A throttle guards something else: whatever is wrong with the server, that goes on by the policy.
-        if answers and isinstance(error, (KeyConflict, PermissionDenied)):
-            error = RedisUnavailable(str(error))
-        return super()._answer(error, answers)
+    async def atell(self, identity: str | int, outcome: Outcome) -> Outcome:
+        """See tell()."""
+        if not outcome.decision.allowed and throttled.receivers:
+            await throttled.asend_robust(Throttle, throttle=self, identity=identity, decision=outcome.decision)
+        return outcome
 
 
 def registered() -> list[Throttle]:
@@ -211,3 +218,9 @@ def _register(throttle: Throttle) -> None:
     _registered[throttle.name] = throttle
     if len(_registered) > REGISTERED:
         _registered.pop(next(iter(_registered)), None)
+
+
+def _too_long(decision: Decision, deadline: float | None) -> bool:
+    return decision.retry_after > (math.inf if deadline is None else deadline - monotonic()) or math.isinf(
+        decision.retry_after
+    )

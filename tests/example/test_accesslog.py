@@ -5,7 +5,7 @@ import pytest
 from example_project.demo.accesslog import Hit, parse, read
 
 LINE = '203.0.113.7 - - [17/May/2015:10:05:03 +0000] "GET /a?b=c HTTP/1.1" 200 203 "http://x.org/" "Mozilla/5.0 (X11)"'
-HIT = Hit("203.0.113.7", "GET", "/a?b=c", "http://x.org/", "Mozilla/5.0 (X11)")
+HIT = Hit("203.0.113.7", "17/May/2015:10:05:03 +0000", "GET", "/a?b=c", "http://x.org/", "Mozilla/5.0 (X11)")
 
 
 def with_request(request):

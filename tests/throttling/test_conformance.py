@@ -16,7 +16,7 @@ def test_rates_decide_together(any_kit, twin):
 
 def test_peek_says_what_hit_would(any_kit, twin):
     limit = Throttle("login", "2/h")
-    assert twin(limit.peek, "joe") == (True, 2, 2, 0.0, 0.0, limit.rates[0])
+    assert twin(limit.peek, "joe") == (True, 2, 2, 0.0, 0.0, limit.rates[0], "")
     twin(limit.hit, "joe", cost=2)
     assert not twin(limit.peek, "joe")
     assert not twin(limit.hit, "joe")

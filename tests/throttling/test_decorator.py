@@ -175,10 +175,10 @@ def test_not_enabled_is_no_limit_and_no_header(kit):
 def test_two_throttles_of_a_view_are_both_told(kit):
     view = throttle("9/h", key="ip", name="outer")(throttle("1/m", key="ip", name="inner")(answer))
     first, second = view(RequestFactory().get("/")), view(RequestFactory().get("/"))
-    assert first["RateLimit-Policy"] == '"inner";q=1;w=60, "outer";q=9;w=3600'
-    assert first["RateLimit"] == '"inner";r=0;t=60, "outer";r=8;t=400'
+    assert first["RateLimit-Policy"] == '"outer";q=9;w=3600, "inner";q=1;w=60'
+    assert first["RateLimit"] == '"outer";r=8;t=400, "inner";r=0;t=60'
     assert second.status_code == 429
-    assert second["RateLimit"].startswith('"inner";r=0;t=')
+    assert second["RateLimit"].startswith('"outer";r=8;t=400, "inner";r=0;t=')
 
 
 def test_wrong_arguments_fail_where_the_view_is_defined():

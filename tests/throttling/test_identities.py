@@ -7,7 +7,9 @@ from django.contrib.auth.models import AnonymousUser
 from django.test import AsyncRequestFactory, RequestFactory
 from django.utils.functional import SimpleLazyObject
 
-from redis_kit.core.errors import ConfigurationError, InvalidValue
+from redis_kit.core.errors import ConfigurationError, InvalidName, InvalidValue
+from redis_kit.throttling import Throttle, identities
+from redis_kit.throttling.checks import messages
 from redis_kit.throttling.identities import Key
 from tests.app.models import User
 
@@ -46,6 +48,10 @@ JOE = User(pk=7, username="joe")
         ("post:email", request(method="post", data={"email": "a@b"}), "post:a@b"),
         ("post:email", request(), "post:"),
         (lambda asked: asked.path, request(), "/page/"),
+        (["ip"], request(REMOTE_ADDR="10.1.2.3"), "ip:10.1.2.3"),
+        (["ip", "user"], request(JOE, REMOTE_ADDR="10.1.2.3"), "ip:10.1.2.3 user:7"),
+        (("user", lambda asked: asked.path), request(JOE), "user:7 /page/"),
+        (["get:q", lambda asked: 5], request(query_params={"q": "a b%20"}), "get:a%20b%2520 5"),
         ("tests.throttling.test_identities.path_of", request(), "/page/"),
     ],
 )
@@ -96,7 +102,10 @@ def test_user_without_the_middleware_is_a_wrong_configuration(kit):
         Key("user").of(request())
 
 
-@pytest.mark.parametrize("spec", ["", "IP", "users", "header:", "cookie:x", "header", None, 5, b"ip", ["ip"], "a.b:c"])
+@pytest.mark.parametrize(
+    "spec",
+    ["", "IP", "users", "header:", "cookie:x", "header", None, 5, b"ip", "a.b:c", [], ["IP"], ["ip", None], [["ip"]]],
+)
 def test_unknown_key_is_refused_at_once(spec):
     with pytest.raises(InvalidValue, match="user_or_ip"):
         Key(spec)
@@ -126,3 +135,82 @@ def test_lazy_user_is_read_by_its_async_way_in_async_code(kit):
     assert asyncio.run(Key("user").aof(asked)) == "user:7"
     asked.user = User(pk=8)
     assert asyncio.run(Key("user").aof(asked)) == "user:8"
+
+
+def test_parts_of_a_combined_identity_can_not_be_shifted_by_a_client(kit):
+    key = Key(["get:a", "get:b"])
+    first = key.of(request(query_params={"a": "1 get:2", "b": "3"}))
+    second = key.of(request(query_params={"a": "1", "b": "2 get:3"}))
+    third = key.of(request(query_params={"a": "1%20get:2", "b": "3"}))
+    assert len({first, second, third}) == 3
+
+
+@pytest.mark.parametrize("part", [None, "", True, {"a": 1}, b"x", 2.5])
+def test_part_that_is_no_identity_is_refused(kit, part):
+    with pytest.raises(InvalidName):
+        Key(["ip", lambda asked: part]).of(request())
+
+
+def test_coroutine_functions_may_be_parts_in_async_views_only(kit):
+    spec = ["ip", slow_path]
+    assert asyncio.run(Key(spec).aof(request(REMOTE_ADDR="10.1.2.3"))) == "ip:10.1.2.3 /page/"
+    with pytest.raises(TypeError, match="coroutine"):
+        Key(spec).of(request())
+
+
+@pytest.mark.parametrize("identity", [None, "", {"a": 1}, True, 2.5, b"joe", ["joe"]])
+def test_identity_that_is_none_is_refused(kit, identity):
+    with pytest.raises(InvalidName):
+        Throttle("api", "5/m").hit(identity)
+
+
+@pytest.mark.parametrize("agent", ["x" * 10_240, "\U0001f600" * 4000, "\ud800" * 4000, "\ud800", "\x00", "a\nb"])
+def test_any_text_is_an_identity_and_takes_bounded_room(kit, agent):
+    limit = Throttle("api", "1/m")
+    answers = [limit.hit(agent).allowed for _ in range(2)]
+    assert answers == [True, False]
+    assert len({len(key) for key in kit.keys() if "}:" in key and key.endswith(limit._kind)}) == 1
+    assert all(len(label) <= 160 for key in kit.keys() if key.endswith("offenders") for label in offenders(kit, key))
+
+
+def offenders(kit, key):
+    return kit.client.zrange(key, 0, -1)
+
+
+BROKEN = ["tests.throttling.test_identities.nobody", "tests.throttling.nowhere.key", "tests.throttling.test_gcra"]
+
+
+@pytest.mark.parametrize("path", BROKEN)
+def test_wrong_dotted_path_is_found_by_the_system_check_and_named_at_the_first_request(kit, path, monkeypatch):
+    monkeypatch.setattr(identities, "_paths", {})
+    key = Key(path)
+    with pytest.raises(ConfigurationError, match=path):
+        key.of(request())
+    (message,) = messages()
+    assert message.id == "redis_kit.E014"
+    assert path in message.msg
+
+
+def test_right_dotted_path_passes_the_system_check(kit, monkeypatch):
+    monkeypatch.setattr(identities, "_paths", {})
+    Key("tests.throttling.test_identities.path_of")
+    assert list(messages()) == []
+
+
+def test_system_check_looks_at_throttles_of_routes_that_nobody_asked_for_yet(kit, monkeypatch, settings, tmp_path):
+    monkeypatch.setattr(identities, "_paths", {})
+    monkeypatch.syspath_prepend(tmp_path)
+    name = f"routes_{kit.prefix}"
+    (tmp_path / f"{name}.py").write_text(
+        "from redis_kit.throttling import throttle\n\n"
+        "urlpatterns = []\n\n\n"
+        "@throttle('5/m', key='tests.nowhere.key')\ndef view(request): ...\n"
+    )
+    settings.ROOT_URLCONF = name
+    assert [message.id for message in messages()] == ["redis_kit.E014"]
+
+
+def test_routes_that_can_not_be_imported_are_left_to_djangos_own_check(kit, monkeypatch, settings):
+    monkeypatch.setattr(identities, "_paths", {})
+    settings.ROOT_URLCONF = "tests.nowhere"
+    assert list(messages()) == []

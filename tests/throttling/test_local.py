@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redis_kit.throttling import Rate, local
-from tests.throttling.model import Model
+from tests.throttling.models.bucket import Bucket
 
 
 @pytest.fixture
@@ -32,14 +32,14 @@ def test_every_decision_is_that_of_the_model(rates, calls):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(local, "monotonic_ns", lambda: Steps.now * 1000)
         Steps.now = 10**9
-        buckets, model = local.LocalBuckets(rates), Model(rates)
+        buckets, model = local.LocalBuckets(rates), Bucket(rates)
         for cost, consume, passed in calls:
             Steps.now += passed
             cost = min(cost, *(rate.burst for rate in rates))
             decision = buckets.decide("joe", cost, consume=consume)
             allowed, figures = model.hit(Steps.now, cost, consume=consume)
             assert decision.allowed == allowed
-            assert decision.remaining == figures[rates.index(decision.rate)][0]
+            assert decision.remaining == figures[rates.index(decision.rate)].remaining
 
 
 @pytest.mark.parametrize(("processes", "admitted"), [(1, 12), (3, 4), (5, 2), (12, 1), (100, 1)])

@@ -1,10 +1,17 @@
 """The throttles on the dashboard."""
 
+from datetime import timedelta
+
 import pytest
 
-from redis_kit.core.panels import Bars, Figure, Table
+from redis_kit.core import connections
+from redis_kit.core.clients import Client
+from redis_kit.core.keys import hashed
+from redis_kit.core.panels import Bars, Figure, Meter, Table, Viewer
 from redis_kit.throttling import Throttle, throttles
-from redis_kit.throttling.panel import ThrottlesPanel
+from redis_kit.throttling.panel import CHANGE, UNMASK, ThrottlesPanel
+
+ALL = {CHANGE, UNMASK}
 
 
 @pytest.fixture(autouse=True)
@@ -12,39 +19,249 @@ def none_registered(monkeypatch):
     monkeypatch.setattr(throttles, "_registered", {})
 
 
-def shown(kind):
-    return [one for one in ThrottlesPanel().content() if isinstance(one, kind)]
+@pytest.fixture
+def trips(monkeypatch):
+    """A list that grows with each round trip: a batch is one, however many its commands."""
+    made = []
+    for name in ("call", "batch", "block"):
+        original = getattr(Client, name)
+        monkeypatch.setattr(Client, name, lambda *args, original=original: [made.append(args[1:]), original(*args)][1])
+    return made
+
+
+def panel(permissions=ALL, **asked):
+    found = ThrottlesPanel()
+    found.viewer = Viewer(lambda permission: permission in permissions, asked)
+    return found
+
+
+def shown(kind, permissions=ALL, **asked):
+    return [one for one in panel(permissions, **asked).content() if isinstance(one, kind)]
+
+
+def table(title, permissions=ALL, **asked):
+    (found,) = [one for one in shown(Table, permissions, **asked) if str(one.title).startswith(title)]
+    return found
+
+
+def lines(cell):
+    return [*map(str, cell.lines)]
 
 
 def test_panel_shows_what_each_throttle_let_pass(kit):
-    login, api = Throttle("login", "2/h; 5/d"), Throttle("api", "100/m burst 5")
+    kit.options(THROTTLING={"REMEMBER": 0})
+    login = Throttle("login", "2/h; 5/d", on_failure="local")
+    api = Throttle("api", "100/m burst 5", strategy="token_bucket", on_failure="closed")
     Throttle("free", None)
     for caller in ("joe", "joe", "joe", "ann"):
         login.hit(caller)
     api.hit("joe")
-    (table,) = shown(Table)
-    assert [row[:3] for row in table.rows] == [
-        ("api", "100/m burst 5", "gcra"),
-        ("free", "no limit", "gcra"),
-        ("login", "2/h; 5/d", "gcra"),
+    assert [row[:6] for row in table("Throttles").rows] == [
+        ("api", "100/m burst 5", "token_bucket", "refuse", 0.0, 0.0),
+        ("free", "no limit", "gcra", "allow", 0.0, 0.0),
+        ("login", "2/h; 5/d", "gcra", "count in each process", 0.1, 0.0),
     ]
-    assert [row[3:] for row in table.rows] == [(0.0, 0.0), (0.0, 0.0), (0.1, 0.0)]
-    assert [figure.value for figure in shown(Figure)] == [3, 4, 1]
+    assert [figure.value for figure in shown(Figure)] == [3, 4, 1, 0]
     allowed, refused = shown(Bars)
     assert (len(allowed.bars), sum(value for _, value in allowed.bars)) == (30, 4)
     assert (len(refused.bars), sum(value for _, value in refused.bars)) == (30, 1)
 
 
 def test_panel_without_throttles_says_so(kit):
-    (table,) = shown(Table)
-    assert table.rows == []
-    assert "No throttle" in table.empty
+    found = table("Throttles")
+    assert found.rows == []
+    assert "No throttle" in found.empty
+    assert panel().search() is None
 
 
-def test_panel_takes_one_round_trip_for_a_hundred_throttles(kit, commands):
+def test_hundred_throttles_take_two_round_trips(kit, trips):
     for number in range(150):
-        Throttle(f"t{number}", "5/m")
+        Throttle(f"t{number}", "5/m", shadow=number % 2 == 0)
+    throttles.registered()[0].rules.ban("joe", 60)
+    list(panel().content())  # the server learns the scripts
+    trips.clear()
+    assert len(table("Throttles").rows) == 100
+    assert len(trips) == 2
+    trips.clear()
+    assert len(table("Looked up", throttle="t1", identity="joe").rows) == 1
+    assert len(trips) == 4
+
+
+def test_nothing_scans(kit, commands):
+    Throttle("login", "5/m").hit("joe")
     with commands(kit) as sent:
-        (table,) = shown(Table)
-    assert len(table.rows) == 100
-    assert len(sent) in (100, 200)  # with their source, where the server had not seen the script
+        list(panel(throttle="login", identity="joe").content())
+    assert sent
+    assert not {"SCAN", "KEYS", "SMEMBERS", "HSCAN", "ZSCAN"} & set(sent)
+
+
+def test_throttles_of_another_connection_are_asked_there(kit, debian_redis):
+    connections_of_both = {**kit.settings.REDIS_KIT["CONNECTIONS"], "other": debian_redis.connection}
+    kit.options(CONNECTIONS=connections_of_both, THROTTLING={"REMEMBER": 0})
+    here, there = Throttle("here", "1/h"), Throttle("there", "1/h", using="other")
+    for throttle in (here, there, there):
+        throttle.hit("joe")
+    assert [figure.value for figure in shown(Figure)][:3] == [2, 2, 1]
+    assert [(row[1], row[2]) for row in table("Refused most").rows] == [("there", 1)]
+    connections.close()
+
+
+def test_callers_refused_most_are_shown_over_all_throttles(kit):
+    kit.options(THROTTLING={"REMEMBER": 0})
+    login, api = Throttle("login", "1/h"), Throttle("api", "1/h")
+    for number in range(15):
+        for throttle in (login, api):
+            for _ in range(2 + number):
+                throttle.hit(f"user:{throttle.name}-{number}")
+    found = table("Refused most")
+    assert len(found.rows) == len(found.values) == 20
+    assert [row[2] for row in found.rows] == [count for count in range(15, 5, -1) for _ in range(2)]
+    assert {row[1] for row in found.rows[:2]} == {"login", "api"}
+    assert found.actions == ("reset", "ban", "exempt", "override")
+
+
+@pytest.mark.parametrize(
+    ("permissions", "identity"), [(ALL, "user:alice"), ({CHANGE}, "user:ali***"), (set(), "user:ali***")]
+)
+def test_identities_are_masked_for_who_may_not_see_them(kit, permissions, identity):
+    kit.options(THROTTLING={"REMEMBER": 0})
+    login = Throttle("login", "1/h")
+    for _ in range(2):
+        login.hit("user:alice")
+    login.rules.ban("user:alice", 60)
+    who = hashed("user:alice")
+    assert lines(table("Refused most", permissions).rows[0][0]) == [identity, who]
+    assert lines(table("Rules", permissions).rows[0][0]) == [identity, who]
+    everything = repr(list(panel(permissions).content()))
+    assert ("alice" in everything) == (UNMASK in permissions)
+
+
+@pytest.mark.parametrize(("setting", "shown_"), [("masked", ["user:ali***"]), ("hashed", [])])
+def test_what_the_settings_hide_nobody_sees(kit, setting, shown_):
+    kit.options(THROTTLING={"REMEMBER": 0, "OFFENDERS": setting})
+    for _ in range(2):
+        Throttle("login", "1/h").hit("user:alice")
+    for permissions in (ALL, set()):
+        cell = table("Refused most", permissions).rows[0][0]
+        assert [line for line in lines(cell) if line] == [*shown_, hashed("user:alice")]
+
+
+def test_rules_are_shown_with_their_ends(kit):
+    login, api = Throttle("login", "5/m"), Throttle("api", "100/m")
+    ends = [
+        login.rules.exempt("user:7", 7200).until,
+        login.rules.ban("ip:203.0.113.7", 60).until,
+        api.rules.override("500/m burst 50", 3600).until,
+        api.rules.override("1000/m", 600, "user:8").until,
+    ]
+    found = table("Rules")
+    assert [(str(row[1]), str(row[2])) for row in found.rows] == [
+        ("login", "banned"),
+        ("api", "1000/m"),
+        ("api", "500/m burst 50"),
+        ("login", "exempt"),
+    ]
+    assert str(found.rows[2][0]) == "everybody"
+    for row, expected in zip(found.rows, sorted(ends), strict=True):
+        assert abs(row[3] - expected) < timedelta(milliseconds=100)
+    assert found.actions == ("lift",)
+    assert [figure.value for figure in shown(Figure)][3] == 4
+    override = next(row for row in table("Throttles").rows if row[0] == "api")[6]
+    assert override == "500/m burst 50"
+
+
+def test_list_of_rules_has_an_end_and_their_number_is_told(kit):
+    login, api = Throttle("login", "5/m"), Throttle("api", "5/m")
+    for number in range(110):
+        login.rules.ban(f"user:{number}", 600)
+    api.rules.ban("user:1", 60)
+    found = table("Rules")
+    assert len(found.rows) == len(found.values) == 100
+    assert found.rows[0][1] == "api"
+    assert [figure.value for figure in shown(Figure)][3] == 111
+
+
+def test_report_of_shadow_mode_is_shown(kit):
+    search = Throttle("search", "2/h", shadow=True)
+    Throttle("off", None, shadow=True)
+    assert search.hit("idle")
+    assert [search.hit("joe").reason for _ in range(4)] == ["", "", "shadow", "shadow"]
+    (row,) = table("Shadow mode").rows
+    assert row == ("search", "2/h", 5, "40.0 %", 4, 4, "4/h")
+    named = {row[0] if isinstance(row[0], str) else tuple(lines(row[0])) for row in table("Throttles").rows}
+    assert named == {("search", "shadow mode: refuses nobody"), ("off", "shadow mode: refuses nobody")}
+
+
+def test_there_is_no_report_without_shadow_mode(kit):
+    Throttle("login", "5/m")
+    assert not [one for one in shown(Table) if str(one.title).startswith("Shadow")]
+
+
+def looked_up(identity="joe", permissions=ALL):
+    (row,) = table("Looked up in login", permissions, throttle="login", identity=identity).rows
+    return [str(cell) if not isinstance(cell, (Meter, timedelta, type(None))) else cell for cell in row[1:5]]
+
+
+def test_caller_is_looked_up_and_nothing_is_counted(kit):
+    login = Throttle("login", "2/h")
+    assert looked_up() == ["allowed", Meter(0, 2), "now", "now"]
+    login.hit("joe")
+    for _ in range(3):
+        answer, used, room, forgotten = looked_up(" joe ")
+        assert (answer, used, room) == ("allowed", Meter(1, 2), "now")
+        assert timedelta(minutes=29) < forgotten <= timedelta(minutes=30)
+    login.hit("joe")
+    answer, used, room, _ = looked_up()
+    assert (answer, used) == ("refused", Meter(2, 2))
+    assert timedelta(minutes=29) < room <= timedelta(minutes=30)
+
+
+def test_rule_of_a_caller_is_looked_up(kit):
+    login = Throttle("login", "2/h")
+    login.rules.ban("joe", 60)
+    found = table("Looked up", throttle="login", identity="joe")
+    assert lines(found.rows[0][0]) == ["joe", hashed("joe")]
+    assert [str(found.rows[0][1]), lines(found.rows[0][5])[0]] == ["refused: banned", "banned"]
+    assert found.actions[-1] == "lift"
+    login.rules.exempt("joe", 60)
+    assert looked_up()[:2] == ["allowed: exempt", None]
+    assert table("Looked up", throttle="login", identity="ann").rows[0][5] is None
+
+
+def test_shadow_mode_is_told_by_the_look_up(kit):
+    login = Throttle("login", "1/h", shadow=True)
+    login.hit("joe")
+    assert looked_up()[0] == "allowed by shadow mode, else refused"
+
+
+def test_limit_of_zero_is_told_by_the_look_up(kit):
+    Throttle("login", "0/s")
+    assert looked_up() == ["refused", Meter(0, 0), "never", "never"]
+    assert table("Throttles").values == [""]
+
+
+def test_only_those_who_may_change_or_see_callers_may_look_up(kit):
+    Throttle("login", "2/h")
+    for permissions in ({CHANGE}, {UNMASK}):
+        assert panel(permissions).search().fields[0].choices == ["login"]
+        assert looked_up(permissions=permissions)[0] == "allowed"
+    assert panel(set()).search() is None
+    assert not [one for one in shown(Table, set(), throttle="login", identity="joe") if "Looked" in str(one.title)]
+
+
+def test_look_up_in_a_throttle_that_is_not_there_is_told(kit):
+    Throttle("login", "2/h")
+    found = table("Looked up in none", throttle="none", identity="joe")
+    assert (found.rows, found.empty) == ([], "This process has built no throttle none.")
+    assert table("Throttles", throttle="none", identity="joe").rows
+
+
+def test_nothing_is_looked_up_without_an_identity(kit):
+    Throttle("login", "2/h")
+    assert not [one for one in shown(Table, throttle="login", identity="  ") if "Looked" in str(one.title)]
+
+
+def test_identity_of_any_kind_is_looked_up(kit):
+    Throttle("login", "2/h")
+    for identity in ("x" * 4000, "\0", "\ud800", "\u202eevil", '"><script>'):
+        assert looked_up(identity)[0] == "allowed"

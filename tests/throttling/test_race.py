@@ -1,42 +1,34 @@
-"""Exactness when many processes ask at once."""
+"""Exactness when many processes and tasks ask at once."""
 
-import json
-import subprocess
-import sys
-from pathlib import Path
+import pytest
 
 from redis_kit.throttling import Throttle
+from tests.throttling.crew import hammered, throttles
 
-ROOT = Path(__file__).parents[2]
-PROCESSES, HITS = 4, 200
-PROGRAM = """
-import json, sys
-from django.conf import settings
-settings.configure(SECRET_KEY="only-for-tests-and-as-long-as-a-real-one-is", REDIS_KIT=json.loads(sys.argv[1]))
-import django
-django.setup()
-from redis_kit.throttling import Throttle
-limit = Throttle("race", sys.argv[2])
-limit.peek("joe")
-print("ready", flush=True)
-sys.stdin.readline()
-print(sum(limit.hit("joe").allowed for _ in range(int(sys.argv[3]))), flush=True)
-"""
+pytestmark = pytest.mark.once
+PROCESSES, LIMIT = 8, 100
+RATES = [(LIMIT, 86_400 * 300), (1000, 86_400 * 365)]  # so slow that nothing runs out while they race
 
 
-def test_four_processes_get_exactly_the_limit_among_them(kit):
-    rates = "100/d; 1000/w"  # so slow that nothing drains while they race
-    kit.options(THROTTLING={"REMEMBER": 0})
-    command = [sys.executable, "-c", PROGRAM, json.dumps(kit.settings.REDIS_KIT), rates, str(HITS)]
-    racers = [
-        subprocess.Popen(command, cwd=ROOT, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        for _ in range(PROCESSES)
-    ]
-    for racer in racers:
-        assert racer.stdout.readline() == "ready\n"
-    for racer in racers:
-        racer.stdin.write("\n")
-        racer.stdin.flush()
-    admitted = [int(racer.communicate(timeout=30)[0]) for racer in racers]
-    assert sum(admitted) == 100
-    assert Throttle("race", rates).peek("joe").remaining == 0
+@pytest.mark.parametrize("tasks", [0, 10], ids=["sync", "async"])
+def test_eight_processes_get_exactly_the_limit_among_them_from_every_strategy(kit, tasks):
+    asked = throttles(RATES)
+    found, missed = hammered(kit.settings.REDIS_KIT, asked, processes=PROCESSES, decisions=40 * len(asked), tasks=tasks)
+    assert missed == 0
+    assert [len(stamps) for stamps in found.values()] == [LIMIT] * 5
+    for one in asked:
+        assert Throttle(**one).peek("joe").remaining == 0
+
+
+@pytest.mark.parametrize("tasks", [0, 10], ids=["sync", "async"])
+def test_throttles_that_decide_together_count_what_all_of_them_admit(kit, tasks):
+    smallest = {"name": "small", "rates": RATES, "strategy": "sliding_log"}
+    larger = throttles([(250, 86_400 * 300)])
+    asked = [larger[0], larger[1], smallest, *larger[2:]]
+    found, missed = hammered(
+        kit.settings.REDIS_KIT, asked, processes=PROCESSES, decisions=40, tasks=tasks, together=True
+    )
+    assert missed == 0
+    assert [len(stamps) for stamps in found.values()] == [LIMIT] * 6
+    assert Throttle(**smallest).peek("joe").remaining == 0
+    assert [Throttle(**one).peek("joe").remaining for one in larger] == [150] * 5

@@ -4,13 +4,14 @@ import pytest
 
 from redis_kit.core.errors import ConfigurationError, InvalidValue
 from redis_kit.throttling import Strategy, Throttle, strategies
+from redis_kit.throttling.gcra import GCRA
 
 
-class Half(strategies.GCRA):
+class Half(GCRA):
     """Admits as GCRA does, and says that half of it is left."""
 
-    def decision(self, reply, cost):
-        found = super().decision(reply, cost)
+    def decision(self, allowed, now, figures, cost):
+        found = super().decision(allowed, now, figures, cost)
         return found._replace(remaining=found.remaining // 2)
 
 
@@ -18,9 +19,23 @@ class NoStrategy:
     """Not a strategy."""
 
 
-def test_strategy_is_found_by_name():
-    assert strategies.load("gcra") is strategies.GCRA
-    assert issubclass(strategies.GCRA, Strategy)
+@pytest.mark.parametrize("name", strategies.STRATEGIES)
+def test_strategy_is_found_by_name(name):
+    found = strategies.load(name)
+    assert issubclass(found, Strategy)
+    assert f"{found.__module__}.{found.__qualname__}" == strategies.STRATEGIES[name]
+    assert Throttle("login", "9/h", strategy=name).strategy == name
+
+
+@pytest.mark.parametrize("name", ["fixed_window", "sliding_counter", "sliding_log"])
+def test_strategy_without_bursts_refuses_one_where_it_is_built(name):
+    with pytest.raises(InvalidValue, match="token_bucket"):
+        Throttle("login", "9/h burst 3", strategy=name)
+
+
+def test_log_is_kept_within_bounds():
+    with pytest.raises(InvalidValue, match="10000"):
+        Throttle("login", "10001/h", strategy="sliding_log")
 
 
 def test_strategy_is_found_by_its_path(kit):
@@ -49,4 +64,4 @@ def test_path_to_anything_else_is_refused(path):
 
 def test_base_class_decides_nothing():
     with pytest.raises(NotImplementedError):
-        Strategy([]).decision([1], 1)
+        Strategy([]).decision(True, 1, [1], 1)

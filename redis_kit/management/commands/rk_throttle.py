@@ -1,0 +1,5 @@
+"""List throttles, show what they refuse and to whom, and set rules for a while."""
+
+from redis_kit.throttling.commands.rk_throttle import Command
+
+__all__ = ["Command"]

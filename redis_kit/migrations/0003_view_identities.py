@@ -1,0 +1,27 @@
+"""The permission to see the callers of throttles unmasked."""
+
+from django.db import migrations
+
+
+class Migration(migrations.Migration):
+    dependencies = [("redis_kit", "0002_change_limits")]
+
+    operations = [
+        migrations.AlterModelOptions(
+            name="dashboard",
+            options={
+                "verbose_name": "dashboard",
+                "verbose_name_plural": "Dashboard",
+                "permissions": [
+                    ("view_dashboard", "Can view the Redis dashboard"),
+                    ("manage_queues", "Can manage queues and their jobs"),
+                    ("release_locks", "Can release locks that others hold"),
+                    ("change_limits", "Can change the limits of semaphores"),
+                    ("reset_throttles", "Can reset and change throttles"),
+                    ("view_identities", "Can see identities unmasked"),
+                ],
+                "managed": False,
+                "default_permissions": (),
+            },
+        ),
+    ]

@@ -1,0 +1,54 @@
+"""Throttles, their rules and decisions, as data for programs."""
+
+import math
+from typing import Any
+
+from redis_kit.throttling.commands.tables import name_of
+from redis_kit.throttling.decision import Decision
+from redis_kit.throttling.offenders import Offender
+from redis_kit.throttling.rules import Rule
+from redis_kit.throttling.shadow import Report
+from redis_kit.throttling.throttles import Throttle
+
+
+def about(throttle: Throttle, allowed: int, refused: int) -> dict[str, Any]:
+    """Return how a throttle is built and what it did in 30 minutes."""
+    return {
+        "name": throttle.name,
+        "rates": [str(rate) for rate in throttle.rates],
+        "strategy": throttle.strategy,
+        "shadow": throttle.shadow,
+        "allowed": allowed,
+        "refused": refused,
+    }
+
+
+def rule(one: Rule | None, *, plain: bool) -> dict[str, Any] | None:
+    """Return a rule."""
+    if one is None:
+        return None
+    return one._asdict() | {"shown": name_of(one.shown, plain=plain), "until": one.until.isoformat()}
+
+
+def offender(one: Offender, *, plain: bool) -> dict[str, Any]:
+    """Return an offender."""
+    return one._asdict() | {"shown": name_of(one.shown, plain=plain)}
+
+
+def decision(one: Decision) -> dict[str, Any]:
+    """Return a decision; a time without an end is null."""
+    waits = {name: _finite(getattr(one, name)) for name in ("retry_after", "reset_after")}
+    return one._asdict() | waits | {"rate": _text(one.rate)}
+
+
+def report(one: Report) -> dict[str, Any]:
+    """Return a report."""
+    return one._asdict() | {"rate": _text(one.rate), "proposed": _text(one.proposed), "share": one.share}
+
+
+def _finite(seconds: float) -> float | None:
+    return None if math.isinf(seconds) else seconds
+
+
+def _text(rate: object) -> str | None:
+    return str(rate) if rate else None

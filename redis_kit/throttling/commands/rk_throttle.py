@@ -1,0 +1,228 @@
+"""``manage.py rk_throttle``: what throttles allow, whom they refuse, and rules that change that for a while."""
+
+import argparse
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from redis_kit.core.errors import ConfigurationError, InvalidName, InvalidValue, RedisFailure
+from redis_kit.throttling.commands import plain as as_plain
+from redis_kit.throttling.commands import tables
+from redis_kit.throttling.commands.known import hint, known
+from redis_kit.throttling.commands.tables import clean, duration
+from redis_kit.throttling.counters import Minute, recent
+from redis_kit.throttling.forgetting import forget
+from redis_kit.throttling.offenders import offenders
+from redis_kit.throttling.rates import InvalidRate, parse
+from redis_kit.throttling.reports import report
+from redis_kit.throttling.rules import MOST, Rule, counts
+from redis_kit.throttling.ruling import LONGEST
+from redis_kit.throttling.throttles import Throttle
+
+UNAVAILABLE, MISCONFIGURED = 69, 78  # EX_UNAVAILABLE and EX_CONFIG of sysexits.h
+EVERYWHERE = ("--settings", "--pythonpath")  # options of every command, understood behind the action too
+ACTIONS = {
+    "list": "the throttles that this project's settings and views build",
+    "show": "rules and most refused callers of one; of a caller, what it would be answered now",
+    "reset": "forget the calls of a caller, and a ban that they led to",
+    "ban": "refuse every call of a caller",
+    "exempt": "let every call of a caller pass uncounted",
+    "override": "give a caller, or everybody, other rates",
+    "lift": "end the rule of a caller, or the rates for everybody",
+    "report": "what one in shadow mode would have refused, and the rate to propose",
+}
+ARGUMENTS = {
+    "show": ("name", "identity?"),
+    "reset": ("name", "identity"),
+    "ban": ("name", "identity", "seconds"),
+    "exempt": ("name", "identity", "seconds"),
+    "override": ("name", "rates", "seconds", "identity?"),
+    "lift": ("name", "identity?"),
+    "report": ("name",),
+}
+
+
+class Command(BaseCommand):
+    """List and show throttles, and set rules for a while."""
+
+    help = "Show what throttles allow and whom they refuse, and ban, exempt or give other rates for a while."
+    requires_system_checks = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Add the actions and their options."""
+        actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+        types = {"seconds": _seconds, "rates": _rates}
+        for action, about in ACTIONS.items():
+            one = actions.add_parser(action, help=about)
+            for argument in ARGUMENTS.get(action, ()):
+                name = argument.rstrip("?")
+                count = "?" if name != argument else None
+                one.add_argument(name, nargs=count, type=types.get(name, str), metavar=name.upper())
+            one.add_argument("--json", action="store_true", help="for programs: times in seconds")
+            for option in EVERYWHERE:
+                one.add_argument(option, help=argparse.SUPPRESS, default=argparse.SUPPRESS)
+            if action in ("reset", "ban", "exempt", "override", "lift"):
+                one.add_argument("--hash", action="store_true", help="IDENTITY is the hash that show lists")
+        show = actions.choices["show"]
+        show.add_argument("--plain", action="store_true", help="don't mask callers")
+        show.add_argument("--limit", type=_limit, default=100, help=f"rules, 1 to {MOST:,} (100)")
+        self.actions: dict[str, Any] = dict(actions.choices)
+
+    def handle(self, *args: Any, action: str, **options: Any) -> None:
+        """Do it. Exit code 1 where there is no such throttle or nothing to change, 69 while Redis is away."""
+        try:
+            getattr(self, f"_{action}")(**options)
+        except RedisFailure as error:
+            raise CommandError(str(error), returncode=UNAVAILABLE) from error
+        except ConfigurationError as error:
+            raise CommandError(clean(str(error)), returncode=MISCONFIGURED) from error
+        except (InvalidName, InvalidValue) as error:
+            self.actions[action].error(clean(str(error)))
+
+    def _list(self, **options: Any) -> None:
+        found = list(known().values())
+        minutes, held = recent(found), counts(found)
+        sums = {throttle.name: _sums(minutes[throttle.name]) for throttle in found}
+        if options["json"]:
+            self._write_json([as_plain.about(one, *sums[one.name]) | {"rules": held[one.name]} for one in found])
+        elif not found:
+            self.stdout.write(f"No throttle is known. {hint('', [])}")
+        else:
+            columns = ("NAME", "RATES", "STRATEGY", "ALLOWED", "REFUSED", "RULES")
+            self._write(tables.table(columns, [_row(one, *sums[one.name], held[one.name]) for one in found]))
+            self.stdout.write("Allowed and refused: calls of the last 30 minutes.")
+
+    def _show(self, *, name: str, identity: str | None, limit: int, **options: Any) -> None:
+        throttle = _throttle(name)
+        if identity is not None:
+            self._show_caller(throttle, identity, **options)
+            return
+        sums, most, rules = _sums(recent([throttle])[name]), offenders(throttle), throttle.rules.list(limit)
+        more, plain = max(counts([throttle])[name] - limit, 0), options["plain"]
+        if options["json"]:
+            lists = {
+                "rules": [as_plain.rule(one, plain=plain) for one in rules],
+                "more": more,
+                "offenders": [as_plain.offender(one, plain=plain) for one in most],
+            }
+            self._write_json(as_plain.about(throttle, *sums) | lists)
+            return
+        self._write([clean(name), *tables.facts(tables.about(throttle, *sums)), ""])
+        self._write(tables.rules(rules, plain=plain) if rules else ["No rule holds."])
+        if more:
+            self.stdout.write(f"{more:,} more rules hold; --limit shows them.")
+        self._write(["", *(tables.offenders(most, plain=plain) if most else ["Nobody was refused for a day."])])
+
+    def _show_caller(self, throttle: Throttle, identity: str, **options: Any) -> None:
+        rule = throttle.rules.of(identity) or throttle.rules.of()
+        decision = throttle.peek(identity)
+        if options["json"]:
+            caller = {"throttle": throttle.name, "identity": identity, "rule": as_plain.rule(rule, plain=True)}
+            self._write_json(caller | {"decision": as_plain.decision(decision)})
+        else:
+            self._write([f"{clean(throttle.name)}, {clean(identity)}", *tables.facts(tables.standing(decision, rule))])
+
+    def _reset(self, *, name: str, identity: str, **options: Any) -> None:
+        throttle = _throttle(name)
+        if options["hash"]:
+            throttle.rules.of(who=identity)  # checks it
+        if not (forget(throttle, identity) if options["hash"] else throttle.reset(identity)):
+            raise CommandError(f"Nothing was reset: {clean(name)} remembers no call of {clean(identity)}.")
+        self._done("reset", name, f"Reset: {clean(name)} forgot the calls of {clean(identity)}.", None, **options)
+
+    def _ban(self, *, name: str, identity: str, seconds: float, **options: Any) -> None:
+        rule = _throttle(name).rules.ban(seconds=seconds, **_caller(identity, **options))
+        said = f"Banned from {clean(name)} for {duration(seconds)}: {clean(identity)}."
+        self._done("ban", name, said, rule, **options)
+
+    def _exempt(self, *, name: str, identity: str, seconds: float, **options: Any) -> None:
+        rule = _throttle(name).rules.exempt(seconds=seconds, **_caller(identity, **options))
+        said = f"Exempt from {clean(name)} for {duration(seconds)}: {clean(identity)}."
+        self._done("exempt", name, said, rule, **options)
+
+    def _override(self, *, name: str, rates: str, seconds: float, identity: str | None, **options: Any) -> None:
+        rule = _throttle(name).rules.override(rates, seconds, **_caller(identity, **options))
+        said = f"Rates of {clean(name)} are {rule.rates} for {duration(seconds)}: {clean(identity or 'everybody')}."
+        self._done("override", name, said, rule, **options)
+
+    def _lift(self, *, name: str, identity: str | None, **options: Any) -> None:
+        whose = clean(identity or "everybody")
+        if not _throttle(name).rules.lift(**_caller(identity, **options)):
+            raise CommandError(f"Nothing was lifted: {clean(name)} has no rule for {whose}.")
+        self._done("lift", name, f"Lifted: the rule of {clean(name)} for {whose}.", None, **options)
+
+    def _report(self, *, name: str, **options: Any) -> None:
+        throttle = _throttle(name)
+        try:
+            found = report(throttle)
+        except InvalidValue as error:
+            raise CommandError(clean(str(error))) from error
+        if options["json"]:
+            self._write_json({"name": name} | as_plain.report(found))
+        else:
+            self._write([clean(name), *tables.facts(tables.report(found))])
+
+    def _done(self, action: str, name: str, said: str, rule: Rule | None, **options: Any) -> None:
+        if options["json"]:
+            told = {"rule": as_plain.rule(rule, plain=True)} if rule else {}
+            self._write_json({"action": action, "throttle": name} | told)
+        else:
+            self.stdout.write(said)
+
+    def _write(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self.stdout.write(line)
+
+    def _write_json(self, data: Any) -> None:
+        self.stdout.write(json.dumps(data, indent=2))
+
+
+def _throttle(name: str) -> Throttle:
+    found = known()
+    if name not in found:
+        advice = clean(hint(name, list(found)))
+        raise CommandError(f"No throttle is known under the name {clean(name)}. {advice}")
+    return found[name]
+
+
+def _caller(identity: str | None, **options: Any) -> dict[str, Any]:
+    if identity is None and options["hash"]:
+        raise InvalidValue("--hash needs an IDENTITY: the hash that show lists.")
+    if identity == "":
+        raise InvalidName("IDENTITY is empty; leave it out where everybody is meant.")
+    return {"who": identity} if options["hash"] else {"identity": identity}
+
+
+def _row(throttle: Throttle, allowed: int, refused: int, held: int) -> tuple[str, ...]:
+    strategy = f"{throttle.strategy}{', shadow' if throttle.shadow else ''}"
+    return throttle.name, tables.rates_of(throttle), strategy, f"{allowed:,}", f"{refused:,}", f"{held:,}"
+
+
+def _sums(minutes: list[Minute]) -> tuple[int, int]:
+    return sum(one.allowed for one in minutes), sum(one.refused for one in minutes)
+
+
+def _seconds(text: str) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        found = 0
+    if not 0.001 <= found <= LONGEST:
+        raise argparse.ArgumentTypeError(f"{text!a} is no number of seconds up to {LONGEST:,}, which is 366 days")
+    return found
+
+
+def _rates(text: str) -> str:
+    try:
+        parse(text)
+    except InvalidRate as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return text
+
+
+def _limit(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= MOST:
+        raise argparse.ArgumentTypeError(f"{text!a} is no whole number from 1 to {MOST:,}")
+    return int(text)

@@ -1,0 +1,127 @@
+"""Throttles, their rules and decisions, as text for a terminal."""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+
+from django.utils import timezone
+
+from redis_kit.throttling.decision import Decision
+from redis_kit.throttling.masking import masked
+from redis_kit.throttling.offenders import Offender
+from redis_kit.throttling.rules import Rule
+from redis_kit.throttling.shadow import Report
+from redis_kit.throttling.throttles import Throttle
+
+WIDEST = 60  # characters of a column
+KINDS = {"ban": "banned", "exempt": "exempt", "override": "rates"}
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """Yield a line for each row, below a line of titles."""
+    lines = [tuple(columns), *(tuple(_cut(clean(cell)) for cell in row) for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for line in lines:
+        yield "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+
+
+def facts(pairs: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Yield an indented line for each name and what it is."""
+    for name, value in pairs:
+        yield f"  {name:<10} {clean(value)}"
+
+
+def clean(text: str) -> str:
+    """Return text as it may be shown: it may come from anybody, and terminals obey some characters."""
+    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
+
+
+def duration(seconds: float) -> str:
+    """Return seconds in words: ``41.2 s``, ``3 min 20 s``, ``5 h 12 min``, ``12 d 5 h``; ``never`` for infinity."""
+    if math.isinf(seconds):
+        return "never"
+    if seconds < 59.95:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    hours, minutes = divmod(minutes, 60)
+    if hours < 48:
+        return f"{hours} h {minutes} min"
+    return f"{hours // 24:,} d {hours % 24} h"
+
+
+def name_of(shown: str, *, plain: bool) -> str:
+    """Return a caller as it may be shown: masked unless ``plain``."""
+    return shown if plain or not shown else masked(shown)
+
+
+def rates_of(throttle: Throttle) -> str:
+    """Return a throttle's rates as text."""
+    return "; ".join(map(str, throttle.rates)) or "no limit"
+
+
+def about(throttle: Throttle, allowed: int, refused: int) -> Iterator[tuple[str, str]]:
+    """Yield how a throttle is built and what it did."""
+    yield "rates", rates_of(throttle)
+    yield "strategy", throttle.strategy
+    if throttle.shadow:
+        yield "shadow", "refuses nothing, counts what it would refuse"
+    if ban := throttle.ban:
+        lengths = ", ".join(map(duration, ban.lengths))
+        yield "bans", f"after {ban.after:,} refusals within {duration(ban.within)}, for {lengths}"
+    yield "allowed", f"{allowed:,} in 30 minutes"
+    yield "refused", f"{refused:,} in 30 minutes"
+
+
+def rules(found: Iterable[Rule], *, plain: bool) -> Iterator[str]:
+    """Yield a table of rules."""
+    columns = ("RULE FOR", "RULE", "RATES", "ENDS IN", "HASH")
+    yield from table(columns, [(_whose(rule, plain=plain), *_holds(rule), rule.who) for rule in found])
+
+
+def offenders(found: Iterable[Offender], *, plain: bool) -> Iterator[str]:
+    """Yield a table of offenders."""
+    rows = [(name_of(one.shown, plain=plain) or "-", f"{one.refusals:,}", one.who) for one in found]
+    yield from table(("REFUSED", "TIMES", "HASH"), rows)
+
+
+def standing(decision: Decision, rule: Rule | None) -> Iterator[tuple[str, str]]:
+    """Yield how a caller stands."""
+    reason = f" ({decision.reason})" if decision.reason else ""
+    yield "now", ("allowed" if decision.allowed else "refused") + reason
+    if not decision.allowed:
+        yield "again in", duration(decision.retry_after)
+    if decision.rate and decision.reason in ("", "shadow"):
+        yield "rate", str(decision.rate)
+        yield "limit", f"{decision.limit:,}"
+        yield "remaining", f"{decision.remaining:,}"
+        yield "resets in", duration(decision.reset_after)
+    if rule:
+        kind, rates, left = _holds(rule)
+        whose = "" if rule.who else ", for everybody"
+        yield "rule", f"{f'{kind} {rates}'.strip()}{whose}, ends in {left}"
+
+
+def report(found: Report) -> Iterator[tuple[str, str]]:
+    """Yield what a throttle in shadow mode saw."""
+    yield "rate", str(found.rate)
+    yield "allowed", f"{found.allowed:,} in a day"
+    yield "refused", f"{found.refused:,} in a day would be, {found.share:.1%}"
+    yield "windows", f"{found.windows:,} periods of {duration(found.rate.period)} with a caller in it, in up to 7 days"
+    yield "usual", f"{found.usual:,} calls at most, in half of them"
+    yield "high", f"{found.high:,} calls at most, in 99.9 % of them"
+    yield "highest", f"{found.highest:,} calls at most, in all of them"
+    yield "proposed", str(found.proposed) if found.proposed else "nothing yet: nobody came"
+
+
+def _whose(rule: Rule, *, plain: bool) -> str:
+    return (name_of(rule.shown, plain=plain) or "-") if rule.who else "everybody"
+
+
+def _holds(rule: Rule) -> tuple[str, str, str]:
+    left = (rule.until - timezone.now()).total_seconds()
+    return KINDS[rule.kind], rule.rates, duration(max(left, 0))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= WIDEST else f"{text[: WIDEST - 1]}…"

@@ -1,0 +1,141 @@
+"""Asking the server: the calls of one or several throttles, decided by one script."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from struct import Struct, pack, unpack_from
+from time import monotonic
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from redis_kit.core import conf
+from redis_kit.core.errors import InvalidValue, KeyConflict, RedisFailure
+from redis_kit.core.flow import Flow
+from redis_kit.core.keys import hashed
+from redis_kit.core.scripts import ScriptCall
+from redis_kit.core.steps import Argument, Batch
+from redis_kit.throttling import memory, strategies
+from redis_kit.throttling.component import ThrottleSettings
+from redis_kit.throttling.decision import Decision
+from redis_kit.throttling.rates import MICROSECONDS, parse
+from redis_kit.throttling.shadow import tally
+from redis_kit.throttling.strategies import Strategy
+
+if TYPE_CHECKING:
+    from redis_kit.throttling.throttles import Throttle
+
+
+HEAD = Struct("<3d")  # of what decide.lua returns: now, room, how many figures
+COUNTED = 2
+
+
+class Asked(NamedTuple):
+    """One call of one throttle."""
+
+    throttle: "Throttle"
+    caller: str
+    cost: int
+
+    @property
+    def key(self) -> memory.Key:
+        """Return what a refusal of it is remembered by."""
+        return self.throttle.id, self.caller, self.cost
+
+
+class Outcome(NamedTuple):
+    """What the server said: the decision, when it was made, in microseconds, by which rates, and with which figures.
+
+    ``counted`` says whether the call took anything that can be given back.
+    """
+
+    decision: Decision
+    stamp: int
+    strategy: Strategy
+    figures: tuple[int, ...] = ()
+    counted: bool = False
+
+
+def decide(calls: Sequence[Asked], *, consume: bool) -> Flow[list[Outcome]]:
+    """Ask for a decision on every call: all are counted if all have room, or else none. One round trip."""
+    asked, unseen = monotonic(), [call.throttle.take_unseen() if consume else 0 for call in calls]
+    step, *tallies = _steps(calls, unseen, consume=consume)
+    try:
+        reply = (yield Batch([step, *tallies]))[0] if tallies else (yield step)
+    except RedisFailure:
+        for call, hidden in zip(calls, unseen, strict=True):
+            call.throttle.unseen += hidden
+        raise
+    replies = reply if isinstance(reply, list) else [reply]
+    outcomes = [_outcome(call, found) for call, found in zip(calls, replies, strict=True)]
+    for call, outcome in zip(calls, outcomes, strict=True):
+        if consume and not outcome.decision.allowed:
+            _remember(call, outcome.decision, asked)
+    return outcomes
+
+
+def _now(throttle: "Throttle") -> Argument:
+    return "" if throttle.clock is None else round(throttle.clock() * MICROSECONDS)
+
+
+def _steps(calls: Sequence[Asked], unseen: Sequence[int], *, consume: bool) -> list[ScriptCall]:
+    """Return the step that decides, and those that count what callers of throttles in shadow mode want."""
+    throttle, tallies = calls[0].throttle, []
+    numbers = [-1 if throttle.clock is None else max(_now(throttle), 0), int(consume)]
+    keys: list[str] = []
+    args: list[Argument] = []
+    for call, hidden in zip(calls, unseen, strict=True):
+        throttle, who = call.throttle, hashed(call.caller)
+        numbers += call.cost, hidden, memory.given(call.key) if consume else 0
+        keys += throttle.keys_of(who)
+        args += throttle.counting.kind, throttle.label_of(who, call.caller), *throttle.fixed
+        if consume and throttle.shadow:
+            tallies.append(tally(throttle, call.caller, call.cost))
+    script = throttle.script
+    if len(calls) > 1:
+        script = strategies.script("decide", *[call.throttle.counting.lua for call in calls])
+    return [script(keys, [pack(f"<{len(numbers)}d", *numbers), *args]), *tallies]
+
+
+def _outcome(call: Asked, reply: bytes) -> Outcome:
+    moment, room, count = HEAD.unpack_from(reply)
+    figures = tuple(map(int, unpack_from(f"<{int(count)}d", reply, HEAD.size)))
+    stamp, rule = int(moment), reply[HEAD.size + 8 * len(figures) :]
+    throttle, strategy = call.throttle, call.throttle.counting
+    if rule.startswith(b"x"):
+        return Outcome(throttle.answer(True, "exempt"), stamp, strategy)
+    if rule.startswith(b"b") and throttle.shadow:
+        return Outcome(throttle.answer(True, "shadow"), stamp, strategy)
+    if rule.startswith(b"b"):
+        left = max((int(rule.split()[1]) - stamp) / MICROSECONDS, 0.001)
+        return Outcome(throttle.answer(False, "banned", left), stamp, strategy)
+    if rule:
+        strategy = _other(throttle.strategy, rule)
+    decision = strategy.decision(bool(room), stamp, figures, call.cost)
+    if throttle.shadow and not room:
+        decision = decision._replace(allowed=True, reason="shadow")
+    return Outcome(decision, stamp, strategy, figures, room == COUNTED)
+
+
+@lru_cache(maxsize=1024)
+def _other(name: str, rule: bytes) -> Strategy:
+    numbers, _, text = rule.decode(errors="replace").partition("#")
+    try:
+        found = strategies.load(name)(parse(text))
+    except InvalidValue as error:
+        raise KeyConflict(f"A rule for other rates can't be read: {error}") from error
+    if [str(number) for number in found.numbers] != numbers.split()[2:]:
+        raise KeyConflict(f"The numbers of a rule for other rates are not those of {text!r}.")
+    return found
+
+
+def _remember(call: Asked, decision: Decision, asked: float) -> None:
+    seconds = conf.section(ThrottleSettings).REMEMBER
+    if seconds and call.throttle.clock is None:
+        memory.remember(call.key, decision, asked=asked, seconds=seconds)
+
+
+def settle(call: Asked, outcome: Outcome, actual: int) -> Any:
+    """Return the step that makes the cost of a call what it was in the end."""
+    throttle, strategy = call.throttle, outcome.strategy
+    state, numbers = throttle.keys(call.caller)[0], strategy.numbers
+    cost = min(call.cost, *(rate.burst for rate in strategy.rates))
+    args = (strategy.kind, _now(throttle), outcome.stamp, cost - actual, len(numbers), *numbers, *outcome.figures)
+    return strategies.script("settle", strategy.lua)([state], args)

@@ -1,0 +1,160 @@
+"""What a throttle is: its name, rates, strategy and policies, and the keys and arguments that follow from them."""
+
+import math
+from collections.abc import Callable
+from functools import lru_cache
+from hashlib import blake2b
+from struct import pack
+from typing import Any
+
+from redis_kit.core import conf
+from redis_kit.core.errors import (
+    InvalidName,
+    InvalidValue,
+    KeyConflict,
+    PermissionDenied,
+    RedisFailure,
+    RedisUnavailable,
+)
+from redis_kit.core.keys import hashed
+from redis_kit.core.primitive import Primitive
+from redis_kit.throttling import memory, strategies
+from redis_kit.throttling.ban import Ban
+from redis_kit.throttling.component import ThrottleSettings
+from redis_kit.throttling.decision import UNLIMITED, Decision, Reason
+from redis_kit.throttling.local import LocalBuckets, buckets
+from redis_kit.throttling.masking import masked
+from redis_kit.throttling.rates import parse
+
+POLICIES = ("open", "closed", "local")
+RETRY = 1.0  # seconds that the policy "closed" sends a caller away for; a server that is down is probed as often
+
+
+@lru_cache(maxsize=1024)
+def _common(base: str) -> tuple[str, ...]:
+    """Return the keys that all callers of a throttle have in common."""
+    return tuple(f"{base}{part}" for part in ("override", "minutes", "offenders", "rules"))
+
+
+class Limits(Primitive):
+    """The base of Throttle: all of it that asks no server."""
+
+    component, settings = "throttling", ThrottleSettings
+
+    def __init__(
+        self,
+        name: str,
+        rates: Any,
+        *,
+        strategy: str = "gcra",
+        on_failure: str | None = None,
+        shadow: bool = False,
+        ban: Ban | None = None,
+        clock: Callable[[], float] | None = None,
+        using: str = "default",
+    ) -> None:
+        super().__init__(name, using=using)
+        if on_failure not in (None, *POLICIES):
+            raise InvalidValue(f"on_failure must be one of {', '.join(POLICIES)}, or None, not {on_failure!r}.")
+        if not (ban is None or isinstance(ban, Ban)):
+            raise InvalidValue(f"ban must be a Ban or None, not {ban!r}.")
+        self.rates, self.strategy, self.on_failure = parse(rates), strategy, on_failure
+        self.shadow, self.ban, self.clock = shadow, ban, clock
+        self.limited = [rate for rate in self.rates if rate.limit]
+        self.counting = strategies.load(strategy)(self.limited)
+        self.unseen = 0  # refusals from memory that the server was not told of yet
+        self._prepare()
+
+    def _prepare(self) -> None:
+        self._most = min((rate.burst for rate in self.limited), default=UNLIMITED)
+        self._tightest = min(self.limited, key=lambda rate: rate.burst, default=None)
+        never = next((rate for rate in self.rates if not rate.limit), None)
+        self._open = Decision(True, self._most, self._most, 0.0, 0.0)  # no rate: none was asked
+        self._never = Decision(False, 0, 0, math.inf, math.inf, never) if never else None
+        # Other rates or another strategy keep other numbers, so they keep them under other keys.
+        kind = "; ".join([self.strategy, *map(str, self.limited)])
+        self._kind = blake2b(kind.encode(), digest_size=3).hexdigest()
+        self.id = f"{self.using} {self._kind} {self.encoded}"
+        numbers = self.counting.numbers
+        ban = self.ban.text if self.ban else ""
+        self.script = strategies.script("decide", self.counting.lua)
+        self.fixed: tuple[str, bytes] = ("shadow" if self.shadow else ban, pack(f"<{len(numbers)}d", *numbers))
+
+    @property
+    def local(self) -> LocalBuckets:
+        """Return the buckets of this process, for while the server is away."""
+        return buckets(f"{self.using} {self.key(self._kind)}", self.limited)
+
+    def policy(self) -> str:
+        """Return what to answer while the server is away: ``open``, ``closed`` or ``local``."""
+        return self.on_failure or super().policy()
+
+    def keys(self, caller: str) -> list[str]:
+        """Return the keys of a decision on a caller, as decide.lua names them."""
+        return self.keys_of(hashed(caller))
+
+    def keys_of(self, who: str) -> list[str]:
+        """Return the keys of a decision on the caller with this hash."""
+        base = self.key("")
+        return [f"{base}{who}{self._kind}", f"{base}{who}", *_common(base)]
+
+    def label(self, caller: str) -> str:
+        """Return how lists on the server name a caller: its hash, and as much of itself as the settings allow."""
+        return self.label_of(hashed(caller), caller)
+
+    def label_of(self, who: str, caller: str) -> str:
+        """See label(), where its hash is known."""
+        shown = conf.section(ThrottleSettings).OFFENDERS
+        text = caller if shown == "plain" else masked(caller) if shown == "masked" else ""
+        return f"{who} {text if text.isascii() else text.encode(errors='replace').decode()}"  # no half surrogate pairs
+
+    def answer(self, allowed: bool, reason: Reason, seconds: float = 0.0) -> Decision:
+        """Return a decision that was not made by counting."""
+        if allowed:
+            return self._open._replace(reason=reason)
+        return Decision(False, self._most, 0, seconds, seconds, self._tightest, reason)
+
+    def take_unseen(self) -> int:
+        """Return how many refusals the server was not told of yet, and count from 0 again."""
+        unseen, self.unseen = self.unseen, 0
+        return unseen
+
+    def decided(self, caller: str, cost: int) -> Decision | None:
+        """Return the decision where no server is needed for it."""
+        decision = self.same_for_all()
+        if decision is None and self.clock is None:
+            decision = memory.recall((self.id, caller, cost))
+        if decision is not None and not decision.allowed:
+            self.unseen += 1  # told to the server with the next call that reaches it
+        return decision
+
+    def same_for_all(self) -> Decision | None:
+        """Return the decision that is the same for every caller, or None."""
+        if not self.rates or not conf.section(ThrottleSettings).ENABLED:
+            return self._open
+        if self._never is not None and self.shadow:
+            return self._open._replace(reason="shadow")
+        return self._never
+
+    def checked(self, identity: str | int, cost: int) -> str:
+        """Return an identity as text, at most 128 characters. Raises InvalidName and InvalidValue."""
+        if isinstance(cost, bool) or not isinstance(cost, int) or not 1 <= cost <= self._most:
+            raise InvalidValue(
+                f"cost must be a whole number from 1 to {self._most} for the throttle {self.name!r}, not {cost!r}; "
+                "a call that costs more could never pass."
+            )
+        if isinstance(identity, int) and not isinstance(identity, bool):
+            return str(identity)
+        if not isinstance(identity, str) or not identity:
+            raise InvalidName(
+                f"The identity for the throttle {self.name!r} must be text that is not empty, or a whole number, "
+                f"not {ascii(identity)[:80]}."
+            )
+        # What is remembered is bounded in bytes too.
+        return identity if len(identity) <= 128 else hashed(identity)
+
+    def _answer(self, error: RedisFailure, answers: dict[str, Any]) -> Any:
+        # A throttle guards something else: whatever is wrong with the server, that goes on by the policy.
+        if answers and isinstance(error, (KeyConflict, PermissionDenied)):
+            error = RedisUnavailable(str(error))
+        return super()._answer(error, answers)

@@ -1,0 +1,31 @@
+"""Identities as people may see them."""
+
+from functools import lru_cache
+from ipaddress import ip_address
+
+SHOWN = 3  # characters
+HIDDEN = "***"
+
+
+@lru_cache(maxsize=4096)
+def masked(identity: str) -> str:
+    """Return an identity with its telling part hidden: the end of an address, all but the start of a name.
+
+    What is before a colon says what kind it is, and stays. To mask what is masked changes nothing.
+    """
+    kind, colon, value = identity.partition(":")
+    if not colon or _is_address(identity):
+        kind, colon, value = "", "", identity
+    if not _is_address(value):
+        return f"{kind}{colon}{value[:SHOWN] if len(value) > SHOWN else ''}{HIDDEN}"
+    start = value.rpartition(".")[0] if "." in value else ":".join(value.split(":")[:2])
+    return f"{kind}{colon}{start}{'.' if '.' in value else ':'}{HIDDEN}"
+
+
+def _is_address(text: str) -> bool:
+    address = text.partition("/")[0]
+    try:
+        ip_address(address.replace(f":{HIDDEN}", "::").replace(HIDDEN, "0"))
+    except ValueError:
+        return False
+    return True

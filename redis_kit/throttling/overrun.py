@@ -1,0 +1,27 @@
+"""Fixed windows that know whether anybody was refused in them."""
+
+from collections.abc import Iterator, Sequence
+
+from redis_kit.throttling.decision import Decision
+from redis_kit.throttling.strategies import State, fragment
+from redis_kit.throttling.windows import FixedWindow
+
+
+class Overrun(FixedWindow):
+    """Fixed windows in which the first refused call is counted too; ``remaining`` is -1 from then on.
+
+    For compat.py, whose callers ask afterwards whether a limit was passed, not whether a next call would pass it.
+    """
+
+    kind, lua = "overrun", fragment("overrun")
+
+    def states(self, now: int, figures: Sequence[int], cost: int) -> Iterator[State]:
+        """Read the count of each rate's window; the reset is its end, whether or not anything was counted."""
+        for (_, period), state in zip(self.pairs, super().states(now, figures, cost), strict=True):
+            yield state._replace(reset=period - now % period)
+
+    def decision(self, allowed: bool, now: int, figures: Sequence[int], cost: int) -> Decision:
+        """Return the decision that the server's figures stand for."""
+        found = super().decision(allowed, now, figures, cost)
+        passed = any(count > rate.limit for (rate, _), count in zip(self.pairs, figures, strict=True))
+        return found._replace(remaining=-1) if passed else found

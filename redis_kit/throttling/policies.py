@@ -1,0 +1,157 @@
+"""Policies: the throttles of ``REDIS_KIT["THROTTLING"]["POLICIES"]``, by name."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from django.http import HttpRequest
+from django.utils.module_loading import import_string
+
+from redis_kit.core import conf
+from redis_kit.core.conf import Problem, Section
+from redis_kit.core.errors import ConfigurationError, InvalidName, RedisKitError
+from redis_kit.core.keys import encode
+from redis_kit.throttling.ban import Ban
+from redis_kit.throttling.component import ThrottleSettings
+from redis_kit.throttling.guards import Guard, methods_of
+from redis_kit.throttling.identities import Key
+from redis_kit.throttling.limits import Limits
+from redis_kit.throttling.throttles import Throttle
+
+PLACE = "REDIS_KIT['THROTTLING']['POLICIES']"
+
+Function = str | Callable[..., Any] | None
+
+
+@dataclass(frozen=True)
+class PolicySettings(Section):
+    """The options of one policy."""
+
+    #: The rates, in any of the forms that a Throttle takes. The one option that every policy has.
+    RATES: Any = None
+    #: Whose calls count together.
+    KEY: str | Callable[..., Any] | list[Any] | tuple[Any, ...] = "user_or_ip"
+    #: How they are counted.
+    STRATEGY: str = "gcra"
+    #: Regular expressions for the beginning of the path; without this option every path, with an empty list none.
+    PATHS: str | list[str] | tuple[str, ...] | None = None
+    #: Methods that count; without this option all.
+    METHODS: str | list[str] | tuple[str, ...] | None = None
+    #: ``True`` counts what would be refused, and refuses nothing.
+    SHADOW: bool = False
+    #: What it answers while the server is away.
+    ON_FAILURE: Literal["open", "closed", "local"] | None = None
+    #: A function of the request that says whether it is not counted, or its dotted path.
+    EXEMPT: Function = None
+    #: A function of request and response that says whether the call stays counted, or its dotted path.
+    COUNT_WHEN: Function = None
+    #: After how many refusals within how many seconds a caller is shut out, and for how many seconds.
+    BAN: Ban | list[Any] | tuple[Any, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A throttle of the settings, and the requests that it is for."""
+
+    name: str
+    guard: Guard
+    paths: tuple[re.Pattern[str], ...] | None
+
+    @property
+    def throttle(self) -> Throttle:
+        """Return its throttle."""
+        return self.guard.throttle
+
+    def is_for(self, request: HttpRequest) -> bool:
+        """Say whether the middleware applies it to a request with this path."""
+        return self.paths is None or any(path.match(request.path_info) for path in self.paths)
+
+
+_built: tuple[ThrottleSettings, dict[str, Policy]] | None = None
+
+
+def policies() -> list[Policy]:
+    """Return the policies of the settings, in their order. Raises ConfigurationError for wrong settings."""
+    return list(_policies().values())
+
+
+def named(name: str) -> Throttle:
+    """Return the throttle of a policy. Raises ConfigurationError where there is none of this name."""
+    found = _policies()
+    if name not in found:
+        hint = conf.unknown(PLACE, name, found).hint if found else ""
+        raise ConfigurationError(f"{PLACE} has no {name!r}. {hint}".strip())
+    return found[name].throttle
+
+
+def problems(given: Mapping[Any, Any]) -> Iterator[Problem]:
+    """Yield what is wrong with the policies. Imports none of their functions."""
+    for name, entry in given.items():
+        where = f"{PLACE}[{name!r}]"
+        try:
+            encode(name)
+        except InvalidName as error:
+            yield Problem("E006", f"{PLACE} holds a name that can't be used. {error}")
+            continue
+        if not isinstance(entry, Mapping) or "RATES" not in entry:
+            yield Problem("E002", f"{where} must be a dict with 'RATES'.", "For instance {'RATES': '60/m'}.")
+            continue
+        found = list(conf.mismatches(PolicySettings, where, entry))
+        yield from found
+        if not found:
+            yield from _value_problems(name, where, PolicySettings(**entry))
+
+
+def _value_problems(name: Any, where: str, options: PolicySettings) -> Iterator[Problem]:
+    checks: dict[str, Callable[[], Any]] = {
+        "RATES": lambda: Limits(name, options.RATES),
+        "STRATEGY": lambda: Limits(name, options.RATES, strategy=options.STRATEGY),
+        "KEY": lambda: Key(options.KEY),
+        "METHODS": lambda: methods_of(options.METHODS),
+        "PATHS": lambda: _patterns(options.PATHS),
+        "BAN": lambda: _ban(options.BAN),
+    }
+    for option, check in checks.items():
+        try:
+            check()
+        except (RedisKitError, ValueError, TypeError, re.error) as error:
+            yield Problem("E006", f"{where}[{option!r}] is {getattr(options, option)!r}: {error}")
+            return
+
+
+def _policies() -> dict[str, Policy]:
+    global _built
+    options = conf.section(ThrottleSettings)  # another object after each change of the settings
+    if _built is None or _built[0] is not options:
+        _built = options, {name: _policy(name, PolicySettings(**entry)) for name, entry in options.POLICIES.items()}
+    return _built[1]
+
+
+def _policy(name: str, options: PolicySettings) -> Policy:
+    throttle = Throttle(
+        name,
+        options.RATES,
+        strategy=options.STRATEGY,
+        on_failure=options.ON_FAILURE,
+        shadow=options.SHADOW,
+        ban=_ban(options.BAN),
+    )
+    exempt, count_when = _function(options.EXEMPT), _function(options.COUNT_WHEN)
+    guard = Guard(throttle, Key(options.KEY), methods_of(options.METHODS), exempt=exempt, count_when=count_when)
+    return Policy(name, guard, _patterns(options.PATHS))
+
+
+def _function(found: Function) -> Callable[..., Any] | None:
+    # Imported at its first use: settings are read before the project's own modules can be.
+    return (lambda *args: import_string(found)(*args)) if isinstance(found, str) else found
+
+
+def _patterns(paths: str | Iterable[str] | None) -> tuple[re.Pattern[str], ...] | None:
+    if paths is None:
+        return None
+    return tuple(re.compile(path) for path in ([paths] if isinstance(paths, str) else paths))
+
+
+def _ban(found: Any) -> Ban | None:
+    return found if found is None or isinstance(found, Ban) else Ban(*found)

@@ -1,0 +1,49 @@
+strategies.gcra = {
+    -- Figures are the levels. Stored is for each rate when its bucket will be empty, in microseconds times the drain, as
+    -- 8 bytes, which take the least room. Where that passes 2^53, stored are the moment and then the levels, so that a
+    -- level is always exact. A clock that went back raises levels again, to the capacity at most.
+    look = function(key, now, cost, rates)
+        local count, levels, room, back = math.ceil(#rates / 3), {}, true, false
+        local stored = doubles(string.sub(redis.call("GET", key) or "", 1, 8 * count + 8))
+        local with_moment = #stored > count
+        for place = 1, count do
+            local drain, price, capacity = rates[3 * place - 2], rates[3 * place - 1], rates[3 * place]
+            local level = (stored[place] or 0) - now * drain
+            if with_moment then
+                level = stored[place + 1] - (now - stored[1]) * drain
+            end
+            back = back or level > capacity
+            level = math.max(0, math.min(level, capacity))
+            levels[place] = level
+            room = room and level + math.min(cost * price, capacity) <= capacity
+        end
+        return room, levels, back
+    end,
+    take = function(key, now, cost, rates, levels)
+        local lasting, ends = 0, {}
+        for place, level in ipairs(levels) do
+            local drain, price, capacity = rates[3 * place - 2], rates[3 * place - 1], rates[3 * place]
+            level = math.min(level + cost * price, capacity)
+            levels[place], ends[place] = level, now * drain + level
+            lasting = math.max(lasting, math.ceil(level / drain / 1000))
+        end
+        if math.max(unpack(ends)) >= 2 ^ 53 then
+            ends = {now, unpack(levels)}
+        end
+        redis.call("SET", key, struct.pack("<" .. string.rep("d", #ends), unpack(ends)), "PX", lasting + 1)
+    end,
+    -- Given back is what of the level at ``stamp``, the figures of then, can't have drained since: where the bucket ran
+    -- empty, or may have, the call had left it by itself.
+    give = function(key, now, stamp, amount, rates, before)
+        local _, levels = strategies.gcra.look(key, now, 0, rates)
+        for place, level in ipairs(levels) do
+            local drain, price, capacity = rates[3 * place - 2], rates[3 * place - 1], rates[3 * place]
+            local change = amount * price
+            if amount > 0 then
+                change = math.max(0, math.min(change, (before[place] or 0) - (now - stamp) * drain))
+            end
+            levels[place] = math.max(0, math.min(level - change, capacity))
+        end
+        strategies.gcra.take(key, now, 0, rates, levels)
+    end
+}

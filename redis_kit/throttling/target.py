@@ -1,0 +1,103 @@
+"""What a button of the dashboard is about: a caller of a throttle, or all of them."""
+
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from django.utils.translation import gettext as _
+
+from redis_kit.core.errors import InvalidValue
+
+if TYPE_CHECKING:
+    from redis_kit.throttling.throttles import Throttle
+
+VALUE = re.compile(r"([A-Za-z0-9_-]{22})? (.+)", re.DOTALL)
+TIME = re.compile(r"[0-9]+ ?[a-z]*", re.IGNORECASE)
+RATES_FOR = re.compile(r"(.+?)\s+for\s+(.+)", re.IGNORECASE)
+
+
+class Target(NamedTuple):
+    """A throttle's name, and the hash of one caller, "" for everybody."""
+
+    name: str
+    who: str = ""
+
+    @classmethod
+    def parse(cls, value: str) -> "Target":
+        """Return the target in the value of a row's button. Raises InvalidValue for any other text."""
+        if (found := VALUE.fullmatch(value)) is None:
+            raise InvalidValue(_("Nothing was done: that is no caller of a throttle."))
+        return cls(found[2], found[1] or "")
+
+    @property
+    def value(self) -> str:
+        """Return the value of a button."""
+        return f"{self.who} {self.name}"
+
+    @property
+    def shown(self) -> str:
+        """Return how it is named where somebody is asked, and in the log: by no identity."""
+        return f"{self.name}, {self.who}" if self.who else self.name
+
+    @property
+    def throttle(self) -> "Throttle":
+        """Return the throttle. Raises InvalidValue where this process has not built it."""
+        return known(self.name)
+
+    @property
+    def _rules(self) -> Any:
+        return self.throttle.rules
+
+    def ban(self, text: str) -> str:
+        """Shut the caller out for a time."""
+        self._rules.ban(who=self.who, seconds=duration(text))
+        return _("%(target)s: banned for %(time)s.") % {"target": self.shown, "time": text}
+
+    def exempt(self, text: str) -> str:
+        """Let the caller pass for a time."""
+        self._rules.exempt(who=self.who, seconds=duration(text))
+        return _("%(target)s: exempt for %(time)s.") % {"target": self.shown, "time": text}
+
+    def override(self, text: str) -> str:
+        """Give the caller, or everybody, other rates for a time."""
+        if (found := RATES_FOR.fullmatch(text)) is None:
+            raise InvalidValue(_("Write rates and a time, such as 100/m for 2h."))
+        rates, time = found.groups()
+        self._rules.override(rates, duration(time), who=self.who)
+        return _("%(target)s: %(rates)s for %(time)s.") % {"target": self.shown, "rates": rates, "time": time}
+
+    def reset(self) -> str:
+        """Forget the caller's calls, and a ban that they led to. Raises InvalidValue where there was nothing."""
+        from redis_kit.throttling.forgetting import forget
+
+        if not forget(self.throttle, self.who):
+            raise InvalidValue(_("Nothing was reset: no call of %(target)s is remembered.") % {"target": self.shown})
+        return _("%(target)s: all calls are forgotten.") % {"target": self.shown}
+
+    def lift(self) -> str:
+        """End the rule. Raises InvalidValue where it has ended before."""
+        if not self._rules.lift(who=self.who):
+            raise InvalidValue(_("Nothing was lifted: no rule holds for %(target)s.") % {"target": self.shown})
+        return _("%(target)s: the rule was lifted.") % {"target": self.shown}
+
+
+def known(name: str) -> "Throttle":
+    """Return a throttle by its name. Raises InvalidValue where this process has not built it."""
+    from redis_kit.throttling.throttles import registered
+
+    for throttle in registered():
+        if throttle.name == name:
+            return throttle
+    raise InvalidValue(_("This process has built no throttle %(name)s.") % {"name": name})
+
+
+def duration(text: str) -> float:
+    """Return the seconds of a text such as 90, 15m, 2h or 7 days. Raises InvalidValue for any other."""
+    from redis_kit.throttling.rates import InvalidRate, parse
+
+    try:
+        found = parse(f"1/{text}")[0].period if TIME.fullmatch(text) else 0
+    except InvalidRate:
+        found = 0
+    if not found:
+        raise InvalidValue(_("Write a time in seconds, or such as 15m, 2h or 7d."))
+    return found

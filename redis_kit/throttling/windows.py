@@ -1,0 +1,56 @@
+"""Windows of the server's clock: counted each for itself, or the last one weighed in."""
+
+from collections.abc import Iterator, Sequence
+
+from redis_kit.throttling.rates import MICROSECONDS, Rate
+from redis_kit.throttling.strategies import State, Strategy, fragment
+
+
+class _Windows(Strategy):
+    def __init__(self, rates: Sequence[Rate]) -> None:
+        super().__init__(rates)
+        self.pairs = [(rate, round(rate.period * MICROSECONDS)) for rate in rates]
+        self.numbers = tuple(number for rate, period in self.pairs for number in (rate.limit, period))
+
+
+class FixedWindow(_Windows):
+    """So many calls in each window of the clock, which starts at a whole multiple of the period since 1970 (UTC).
+
+    One small number per rate, and the cheapest. Around the end of a window up to twice the limit can pass within one
+    period: use ``sliding_log`` or ``gcra`` where that matters.
+    """
+
+    kind, lua = "fixed_window", fragment("fixed_window")
+
+    def states(self, now: int, figures: Sequence[int], cost: int) -> Iterator[State]:
+        """Read the count of each rate's window."""
+        for (rate, period), count in zip(self.pairs, figures, strict=True):
+            left, rest = rate.limit - count, period - now % period
+            yield State(rate, rate.limit, left, rest if min(cost, rate.limit) > left else 0, rest if count else 0)
+
+
+class SlidingCounter(_Windows):
+    """The calls of this window and a share of those of the last: as much of it as a period from now back still covers.
+
+    Two numbers per rate. Assumes that the last window's calls were spread evenly, so up to that window's whole share
+    too many can pass in some stretch of a period, and as many be refused (Cloudflare's approximation, 2017).
+    """
+
+    kind, lua = "sliding_counter", fragment("sliding_counter")
+
+    def states(self, now: int, figures: Sequence[int], cost: int) -> Iterator[State]:
+        """Read the counts of this window and the last, for each rate."""
+        counts = zip(figures[::2], figures[1::2], strict=True)
+        for (rate, period), (current, previous) in zip(self.pairs, counts, strict=True):
+            rest = period - now % period
+            left = ((rate.limit - current) * period - previous * rest) // period
+            room = rate.limit - min(cost, rate.limit)
+            wait = self._wait(room, period, rest, current, previous) if left < rate.limit - room else 0
+            reset = rest + period if current else rest if previous else 0
+            yield State(rate, rate.limit, left, wait, reset)
+
+    def _wait(self, room: int, period: int, rest: int, current: int, previous: int) -> int:
+        """Return the microseconds until what is left of both windows fits into ``room``."""
+        if current <= room:
+            return rest - (room - current) * period // previous
+        return rest + period - room * period // current

@@ -1,0 +1,18 @@
+"""One caller of a throttle whose every call asks the server, with what the server said."""
+
+from redis_kit.throttling import Throttle
+from redis_kit.throttling.deciding import Asked, decide
+
+
+class Caller:
+    """A caller that remembers no refusals."""
+
+    def __init__(self, rates, name="x", **options):
+        self.throttle = Throttle(name, rates, **options)
+        self.keys = self.throttle.keys("joe")
+        self.state, self.standing, self.override, self.minutes, self.offenders, self.rules = self.keys
+
+    def ask(self, cost=1, *, consume=True):
+        """Return the outcome: the decision, the server's moment in microseconds, the strategy's figures."""
+        (outcome,) = self.throttle.carry_out(decide([Asked(self.throttle, "joe", cost)], consume=consume))
+        return outcome

@@ -1,0 +1,157 @@
+"""Callers who are refused too often are shut out for a while."""
+
+import pytest
+
+from redis_kit.core.errors import InvalidValue
+from redis_kit.throttling import Ban, Throttle, hit_all
+from redis_kit.throttling.strategies import STRATEGIES
+
+DAY = 86_400
+
+
+class Clock:
+    now = 1_760_000_000.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+def refuse(limit, times):
+    """Let a caller be refused so many times, and return the last decision."""
+    answers = []
+    while len(answers) < times:
+        decision = limit.hit("joe")
+        answers += [] if decision else [decision]
+    return answers[-1]
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_third_refusal_within_a_minute_bans_for_as_long_as_it_says(kit, clock, strategy):
+    limit = Throttle("x", "2/h", strategy=strategy, ban=Ban(3, 60, 7200), clock=clock)
+    assert refuse(limit, 2).reason == ""
+    banned = refuse(limit, 1)
+    assert (banned.allowed, banned.reason, banned.retry_after) == (False, "banned", 7200)
+    clock.now += 7199.999
+    assert limit.hit("joe").reason == limit.peek("joe").reason == "banned"
+    assert limit.hit("ann")
+    clock.now += 0.001
+    assert limit.hit("joe")
+
+
+def test_each_ban_is_longer_and_the_last_length_repeats(kit, clock):
+    limit = Throttle("x", "1/h", ban=Ban(2, 60, (60, 300, 3600)), clock=clock)
+    lengths = []
+    for _ in range(5):
+        banned = refuse(limit, 2)
+        assert banned.reason == "banned"
+        lengths.append(banned.retry_after)
+        clock.now += banned.retry_after
+    assert lengths == [60, 300, 3600, 3600, 3600]
+
+
+def test_refusals_while_banned_do_not_make_it_longer(kit, clock):
+    limit = Throttle("x", "1/h", ban=Ban(2, 60, 600), clock=clock)
+    refuse(limit, 2)
+    clock.now += 300
+    assert refuse(limit, 50).retry_after == 300
+
+
+def test_refusals_further_apart_than_the_time_given_do_not_add_up(kit, clock):
+    limit = Throttle("x", "1/d", ban=Ban(3, 60, 600), clock=clock)
+    for _ in range(6):
+        assert refuse(limit, 2).reason == ""
+        clock.now += 60
+    refuse(limit, 2)
+    clock.now += 59.999
+    assert refuse(limit, 1).reason == "banned"
+
+
+def test_what_is_known_of_a_caller_is_forgotten_a_day_after_its_last_ban(kit):
+    limit = Throttle("x", "1/d", ban=Ban(2, 60, (60, 300)))
+    standing = limit.keys("joe")[1]
+    kit.options(THROTTLING={"REMEMBER": 0})
+    refuse(limit, 1)
+    assert 59_000 < kit.client.pttl(standing) <= 60_000
+    refuse(limit, 1)
+    assert (DAY + 59) * 1000 < kit.client.pttl(standing) <= (DAY + 60) * 1000
+    assert 0 < kit.client.ttl(limit.keys("joe")[5]) <= 366 * DAY
+
+
+@pytest.mark.parametrize("before", [1, 2])
+def test_reset_lifts_a_ban_and_forgets_refusals(kit, twin, clock, before):
+    limit = Throttle("x", "1/d", ban=Ban(2, 60, (60, 300)), clock=clock)
+    refuse(limit, before)
+    assert twin(limit.reset, "joe")
+    assert twin(limit.hit, "joe")
+    assert kit.client.zcard(limit.keys("joe")[5]) == 0
+    assert refuse(limit, 1).reason == ""
+    assert refuse(limit, 1).retry_after == 60
+
+
+def test_refusals_from_memory_count_with_the_next_one_from_the_server(kit):
+    limit = Throttle("x", "1/d", ban=Ban(10, 60, 600))
+    refuse(limit, 9)
+    limit.hit("ann")
+    kit.options(THROTTLING={"REMEMBER": 0})  # which forgets what was remembered, and how often it was given
+    refuse(limit, 1)
+    assert limit.hit("joe").reason == ""
+
+
+def test_refusals_that_a_process_gave_by_itself_lead_to_a_ban(kit):
+    limit = Throttle("x", [(1, 0.05)], ban=Ban(20, 600, 600))
+    answers = []
+    while not answers or answers[-1].reason != "banned":
+        answers.append(limit.hit("joe"))
+        assert len(answers) < 100_000
+    assert sum(not one for one in answers) >= 20
+
+
+def test_peek_imposes_no_ban(kit, clock):
+    limit = Throttle("x", "1/h", ban=Ban(1, 60, 600), clock=clock)
+    limit.hit("joe")
+    assert [limit.peek("joe").reason for _ in range(3)] == [""] * 3
+    assert limit.hit("joe").reason == "banned"
+
+
+def test_banned_caller_lets_nothing_be_counted_together(kit, clock):
+    limit, other = Throttle("x", "1/h", ban=Ban(1, 60, 600), clock=clock), Throttle("y", "9/h", clock=clock)
+    refuse(limit, 1)
+    first, second = hit_all([(limit, "joe"), (other, "joe")])
+    assert (first.reason, second.allowed, other.peek("joe").remaining) == ("banned", True, 9)
+
+
+def test_shadow_mode_bans_nobody(kit, clock):
+    limit = Throttle("x", "1/h", ban=Ban(1, 60, 600), shadow=True, clock=clock)
+    assert {limit.hit("joe").reason for _ in range(5)} == {"", "shadow"}
+
+
+def test_clock_that_went_back_makes_a_ban_no_longer_than_it_was_and_the_jump(kit, clock):
+    limit = Throttle("x", "1/h", ban=Ban(1, 60, 600), clock=clock)
+    refuse(limit, 1)
+    clock.now -= 100
+    assert limit.hit("joe").retry_after == 700
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (0, 60, 60),
+        (1.5, 60, 60),
+        (True, 60, 60),
+        (1, 0, 60),
+        (1, 60, ()),
+        (1, 60, (1,) * 9),
+        (1, 60, 31 * DAY),
+        (1, "60", 60),
+    ],
+)
+def test_arguments_are_checked(arguments):
+    with pytest.raises(InvalidValue):
+        Ban(*arguments)
+    with pytest.raises(InvalidValue, match="Ban"):
+        Throttle("x", "1/h", ban=arguments)

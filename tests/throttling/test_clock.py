@@ -1,0 +1,120 @@
+"""The server's clock is put forward or back while callers are limited; those of clients do not matter."""
+
+import contextlib
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from redis_kit.core.embedded import find_binary
+from redis_kit.throttling import Ban, Throttle
+from redis_kit.throttling.strategies import STRATEGIES
+from tests.fixtures.kit import Kit
+from tests.fixtures.servers import wait_for
+
+pytestmark = pytest.mark.once
+
+AHEAD, BACK = 7200, -7200  # seconds
+WRAPPER = """#!/bin/sh
+export LD_PRELOAD={library} FAKETIME_TIMESTAMP_FILE={file} FAKETIME_NO_CACHE=1 FAKETIME_DONT_FAKE_MONOTONIC=1
+exec {server} "$@"
+"""
+
+
+@pytest.fixture
+def kit(make_server, settings, tmp_path):
+    """The kit on a server whose clock is set by a file; nothing is remembered in this process."""
+    library = next(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"), None)
+    if library is None:
+        reason = "no libfaketime (apt-get install faketime)"
+        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(reason)
+    file, wrapper = tmp_path / "clock", tmp_path / "server"
+    file.write_text("+0\n")
+    wrapper.write_text(WRAPPER.format(library=library, file=file, server=find_binary()))
+    wrapper.chmod(0o700)
+    with contextlib.closing(Kit(make_server(binary=wrapper), settings)) as kit:
+        kit.options(THROTTLING={"REMEMBER": 0})
+        yield kit
+
+
+@pytest.fixture
+def jump(kit, tmp_path):
+    """A function that puts the clock of the kit's server so far from the right time."""
+
+    def put(seconds: int) -> None:
+        before = kit.client.time()[0]
+        (tmp_path / "new").write_text(f"{seconds:+d}\n")
+        (tmp_path / "new").replace(tmp_path / "clock")
+        wait_for(lambda: abs(kit.client.time()[0] - before) > 60)
+
+    return put
+
+
+def admitted(limit, caller="joe"):
+    return sum(limit.hit(caller).allowed for _ in range(25))
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("rates", ["10/h", "10/h; 50/d"])
+def test_clock_put_forward_admits_one_window_more_and_putting_it_right_none(jump, strategy, rates):
+    limit = Throttle("x", rates, strategy=strategy)
+    assert admitted(limit) == 10
+    jump(AHEAD)
+    assert admitted(limit) == 10
+    jump(0)
+    assert admitted(limit) == 0
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_clock_put_back_gives_nothing_back_and_locks_nobody_out(jump, strategy):
+    limit = Throttle("x", "10/h", strategy=strategy)
+    assert admitted(limit) == 10
+    jump(BACK)
+    assert admitted(limit) == 0
+    refused = limit.hit("joe")
+    assert 0 < refused.retry_after <= 3600 * (2 if strategy == "sliding_counter" else 1)
+    assert admitted(limit, "ann") == 10
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_caller_waits_as_long_as_it_is_told_after_the_clock_was_put_back(jump, strategy):
+    limit = Throttle("x", [(3, 0.3)], strategy=strategy)
+    limit.hit("joe", cost=3)
+    jump(BACK)
+    began = time.monotonic()
+    assert limit.wait("joe", timeout=5)
+    assert time.monotonic() - began < 3
+
+
+def test_ban_lasts_as_long_as_it_said_where_the_clock_goes_on(jump):
+    limit = Throttle("x", "1/h", ban=Ban(1, 60, 600))
+    limit.hit("joe")
+    assert limit.hit("joe").reason == "banned"
+    jump(AHEAD)
+    assert limit.hit("joe")
+
+
+def test_reservation_of_before_a_jump_gives_back_no_more_than_was_taken(jump):
+    for strategy in STRATEGIES:
+        limit = Throttle("x", "10/h", strategy=strategy)
+        reserved = limit.reserve("joe", cost=10)
+        jump(AHEAD)
+        assert admitted(limit) == 10
+        reserved.refund()
+        assert admitted(limit) <= (10 if strategy == "sliding_counter" else 0)
+        jump(0)
+
+
+@pytest.mark.parametrize("skew", [-86_400, 3600])
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_clock_of_a_client_does_not_matter(valkey, settings, monkeypatch, strategy, skew):
+    with contextlib.closing(Kit(valkey, settings)) as kit:
+        kit.options(THROTTLING={"REMEMBER": 0})
+        limit = Throttle("x", "10/d", strategy=strategy)
+        assert limit.hit("joe", cost=9)
+        right = time.time
+        monkeypatch.setattr(time, "time", lambda: right() + skew)
+        monkeypatch.setattr(time, "time_ns", lambda: int((right() + skew) * 10**9))
+        assert admitted(limit) == 1
+        assert limit.hit("joe").retry_after <= 2 * 86_400

@@ -1,0 +1,50 @@
+"""What an idle caller costs: bytes on the server, and bytes in a process."""
+
+import tracemalloc
+
+import pytest
+
+from redis_kit.throttling import Throttle, local, memory
+
+pytestmark = pytest.mark.once
+MOST = 120  # bytes
+
+
+@pytest.fixture
+def own_prefix(make_server, settings):
+    server = make_server()
+    settings.REDIS_KIT = {"PREFIX": "rk", "CONNECTIONS": {"default": server.connection}}
+    with server.client() as client:
+        yield client
+
+
+def test_caller_of_a_bucket_takes_at_most_120_bytes_on_the_server(own_prefix):
+    limit = Throttle("login", "5/m", clock=lambda: 1_760_000_000.0)  # which keeps them for a day
+    limit.hit("warm")
+    before = own_prefix.info("memory")["used_memory"]
+    number = 50_000
+    for caller in range(number):
+        limit.hit(caller)
+    assert own_prefix.dbsize() == number + 2
+    assert own_prefix.memory_usage(limit.keys("1")[0]) <= MOST
+    assert (own_prefix.info("memory")["used_memory"] - before) / number <= MOST
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_process_remembers_a_bounded_number_of_callers(kit, monkeypatch, refused):
+    monkeypatch.setattr(memory, "MOST", 500)
+    monkeypatch.setattr(local, "MOST", 500)
+    limit = Throttle("x", "1/h" if refused else "9/h")
+
+    def callers(first, last):
+        for caller in range(first, last):
+            limit.hit(f"caller-{caller}")
+            limit.hit(f"caller-{caller}")
+
+    callers(0, 2000)
+    tracemalloc.start()
+    callers(2000, 4000)
+    grown, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(memory._refusals) <= 500
+    assert grown < 1_000_000

@@ -1,0 +1,31 @@
+"""Connections that are killed all the time make no strategy admit too many."""
+
+import pytest
+
+from tests.throttling.bounds import CHECKS, excess
+from tests.throttling.kills import LIMIT, PERIOD, run
+
+pytestmark = pytest.mark.once
+DECISIONS = 20_000
+
+
+def test_decisions_on_connections_that_are_killed_admit_none_too_many(make_server, settings):
+    server = make_server()
+    settings.REDIS_KIT = {"PREFIX": "kills", "CONNECTIONS": {"default": server.connection}}
+    found, kills, missed = run(server, settings.REDIS_KIT, DECISIONS)
+    assert found.keys() == CHECKS.keys()
+    assert kills > 10
+    assert missed < DECISIONS / 10
+    for admitted, over in found.values():
+        assert admitted > LIMIT
+        assert over == 0
+
+
+@pytest.mark.parametrize("strategy", CHECKS)
+def test_check_finds_one_too_many(strategy):
+    start = 1_760_000_000_000_000
+    fair = [start + place * PERIOD // LIMIT for place in range(LIMIT)]
+    assert excess(strategy, fair, LIMIT, PERIOD) == 0
+    full = [start + 10 * PERIOD] * LIMIT
+    assert excess(strategy, fair + full, LIMIT, PERIOD) == 0
+    assert excess(strategy, [*fair, *full, full[0]], LIMIT, PERIOD) == 1

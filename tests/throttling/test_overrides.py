@@ -1,0 +1,101 @@
+"""Other rates for a caller, or for everybody, in every strategy."""
+
+import pytest
+
+from redis_kit.throttling import Ban, Rate, Throttle, hit_all
+from redis_kit.throttling.rates import parse
+from redis_kit.throttling.strategies import STRATEGIES, load
+
+
+@pytest.fixture(params=STRATEGIES)
+def limit(kit, request):
+    kit.options(THROTTLING={"REMEMBER": 0})
+    return Throttle("x", "5/h", strategy=request.param, ban=Ban(100, 60, 60))
+
+
+def text(limit, rates):
+    """Return the rule as decide.lua reads it."""
+    strategy = load(limit.strategy)(parse(rates))
+    return f"r {strategy.kind} {' '.join(map(str, strategy.numbers))}#{rates}"
+
+
+def admitted(limit, caller="joe", number=30, cost=1):
+    return sum(limit.hit(caller, cost=cost).allowed for _ in range(number))
+
+
+@pytest.mark.parametrize(("rates", "most"), [("9/h", 9), ("2/h", 2), ("20/d; 8/h", 8), ("7/h; 100/d", 7)])
+def test_rates_for_everybody_decide_instead_of_the_own_ones(kit, limit, rates, most):
+    kit.client.set(limit.keys("joe")[2], text(limit, rates), ex=100)
+    assert admitted(limit) == admitted(limit, "ann") == most
+    decision = limit.peek("joe")
+    assert decision.rate in parse(rates)
+    assert decision.limit == decision.rate.limit
+
+
+def test_rates_of_a_caller_go_before_those_for_everybody(kit, limit):
+    _, standing, override, *_ = limit.keys("joe")
+    kit.client.set(override, text(limit, "2/h"), ex=100)
+    kit.client.set(standing, text(limit, "9/h"), ex=100)
+    assert (admitted(limit), admitted(limit, "ann")) == (9, 2)
+
+
+def test_rates_of_another_strategy_are_passed_over(kit, limit):
+    other = "fixed_window" if limit.counting.kind != "fixed_window" else "gcra"
+    kit.client.set(limit.keys("joe")[2], f"r {other} 1 1 1#9/h", ex=100)
+    assert admitted(limit) == 5
+
+
+def test_call_that_costs_more_than_rates_given_by_a_rule_takes_the_whole_of_them(kit, limit):
+    kit.client.set(limit.keys("joe")[2], text(limit, "2/h"), ex=100)
+    assert limit.hit("joe", cost=4).remaining == 0
+    refused = limit.hit("joe", cost=4)
+    assert not refused
+    assert 0 < refused.retry_after <= 7200
+
+
+def test_reservation_is_settled_by_the_rates_that_counted_it(kit, limit):
+    kit.client.set(limit.keys("joe")[2], text(limit, "3/h"), ex=100)
+    limit.reserve("joe", cost=3).settle(1)
+    assert limit.peek("joe").remaining == 2
+    limit.reserve("ann", cost=5).settle(2)
+    assert limit.peek("ann").remaining == 1
+
+
+def test_change_of_rates_lets_no_more_pass_than_both_together(kit, limit):
+    override = limit.keys("joe")[2]
+    passed = admitted(limit)
+    kit.client.set(override, text(limit, "7/h"), ex=100)
+    passed += admitted(limit)
+    kit.client.delete(override)
+    passed += admitted(limit)
+    assert passed <= 5 + 7
+
+
+def test_exempt_caller_is_not_counted(kit, limit):
+    kit.client.set(limit.keys("joe")[1], "x", ex=100)
+    answers = [limit.hit("joe", cost=5) for _ in range(10)]
+    assert {(one.allowed, one.reason) for one in answers} == {(True, "exempt")}
+    assert not kit.client.exists(limit.keys("joe")[0])
+    assert all(hit_all([(limit, "joe"), (limit, "ann")]))
+
+
+def test_rates_for_everybody_leave_bans_as_they_are(kit):
+    limit = Throttle("x", "5/h", ban=Ban(2, 60, 60))
+    kit.options(THROTTLING={"REMEMBER": 0})
+    kit.client.set(limit.keys("joe")[2], text(limit, "1/h"), ex=100)
+    assert [limit.hit("joe").reason for _ in range(3)] == ["", "", "banned"]
+
+
+def test_callers_with_rates_of_their_own_are_not_banned_out_of_them(kit):
+    limit = Throttle("x", "5/h", ban=Ban(2, 60, 60))
+    kit.options(THROTTLING={"REMEMBER": 0})
+    kit.client.set(limit.keys("joe")[1], text(limit, "1/h"), ex=100)
+    assert {limit.hit("joe").reason for _ in range(5)} == {""}
+    assert kit.client.get(limit.keys("joe")[1]) == text(limit, "1/h")
+
+
+def test_bursts_of_rules_hold(kit):
+    limit = Throttle("x", "5/h")
+    kit.client.set(limit.keys("joe")[2], text(limit, "60/h burst 3"), ex=100)
+    assert admitted(limit) == 3
+    assert limit.peek("joe").rate == Rate(60, 3600, 3)

@@ -1,0 +1,182 @@
+"""Policies of the settings: what they may say, what is wrong with them, and how code gets at them."""
+
+import pytest
+from django.core.checks import Error, Warning
+from django.test import RequestFactory
+
+from redis_kit.core.checks import check_settings
+from redis_kit.core.errors import ConfigurationError
+from redis_kit.throttling import Ban, Rate, named
+from redis_kit.throttling.policies import policies
+from redis_kit.throttling.throttles import registered
+
+THROTTLES = "redis_kit.throttling.middleware.ThrottleMiddleware"
+USERS = "django.contrib.auth.middleware.AuthenticationMiddleware"
+PLACE = "REDIS_KIT['THROTTLING']['POLICIES']['api']"
+
+
+def exempt(request):
+    return True
+
+
+class NoFunction:
+    value = 5
+
+
+@pytest.fixture
+def given(kit):
+    """Set the policies."""
+    return lambda **entries: kit.options(THROTTLING={"POLICIES": entries})
+
+
+def messages(given, **options):
+    given(api={"RATES": "60/m", **options})
+    return check_settings()
+
+
+def test_policy_takes_what_a_throttle_takes(given):
+    given(
+        api={
+            "RATES": "60/m; 1000/d",
+            "KEY": "ip",
+            "STRATEGY": "sliding_counter",
+            "SHADOW": False,
+            "ON_FAILURE": "local",
+            "BAN": (5, 60, (300, 3600)),
+        }
+    )
+    limit = named("api")
+    assert limit.rates == (Rate(60, 60), Rate(1000, 86_400))
+    assert (limit.name, limit.strategy, limit.on_failure, limit.shadow) == ("api", "sliding_counter", "local", False)
+    assert limit.ban == Ban(5, 60, (300, 3600))
+    assert limit.hit("joe")
+    assert check_settings() == []
+
+
+def test_policies_are_built_once_and_in_their_order(given):
+    given(b={"RATES": "1/m"}, a={"RATES": "2/m"})
+    assert [policy.name for policy in policies()] == ["b", "a"]
+    assert policies()[0].throttle is policies()[0].throttle is named("b")
+    assert {"a", "b"} <= {limit.name for limit in registered()}
+
+
+def test_policies_follow_the_settings(given):
+    given(api={"RATES": "1/m"})
+    assert named("api").rates == (Rate(1, 60),)
+    given(api={"RATES": "2/m"})
+    assert named("api").rates == (Rate(2, 60),)
+    given()
+    assert policies() == []
+
+
+def test_name_that_no_policy_has_is_an_error_with_the_nearest(given):
+    given(login={"RATES": "1/m"})
+    with pytest.raises(ConfigurationError, match=r"has no 'logn'\. Did you mean 'login'\?"):
+        named("logn")
+    given()
+    with pytest.raises(ConfigurationError, match=r"has no 'login'\.$"):
+        named("login")
+
+
+@pytest.mark.parametrize(
+    ("paths", "path", "matches"),
+    [
+        (None, "/", True),
+        ([], "/", False),
+        ("/api/", "/api/orders/", True),
+        ("/api/", "/v2/api/", False),
+        ("/api/$", "/api/orders/", False),
+        (["/login/", r"/reset/\d+/"], "/reset/7/", True),
+        (("/login/", r"/reset/\d+/"), "/reset/x/", False),
+    ],
+)
+def test_paths_are_matched_from_their_beginning(given, paths, path, matches):
+    given(api={"RATES": "1/m"} | ({} if paths is None else {"PATHS": paths}))
+    (policy,) = policies()
+    assert policy.is_for(RequestFactory().get(path)) == matches
+
+
+@pytest.mark.parametrize(
+    ("options", "id_", "message", "hint"),
+    [
+        ({"RATE": "5/m"}, "E002", f"{PLACE} has no option 'RATE'.", "Did you mean 'RATES'?"),
+        ({"ON_FAILURE": "opn"}, "E011", f"{PLACE}['ON_FAILURE'] is 'opn'; allowed: 'open',", "Did you mean 'open'?"),
+        ({"SHADOW": "yes"}, "E006", f"{PLACE}['SHADOW'] is 'yes'; it must be True or False.", None),
+        ({"RATES": "5/x"}, "E006", f"{PLACE}['RATES'] is '5/x': The rate '5/x' is not valid. Write", None),
+        ({"KEY": "users"}, "E006", f"{PLACE}['KEY'] is 'users': The key 'users' is not known. Use", None),
+        ({"KEY": 5}, "E006", f"{PLACE}['KEY'] is 5; it must be text or a function or a list or a tuple.", None),
+        ({"STRATEGY": "gcar"}, "E006", f"{PLACE}['STRATEGY'] is 'gcar': There is no strategy 'gcar'. Did you", None),
+        ({"METHODS": ["GTE"]}, "E006", f"{PLACE}['METHODS'] is ['GTE']: methods holds GTE;", None),
+        ({"METHODS": 5}, "E006", f"{PLACE}['METHODS'] is 5; it must be text or a list or a tuple or None.", None),
+        ({"PATHS": "/api/("}, "E006", f"{PLACE}['PATHS'] is '/api/(': ", None),
+        ({"PATHS": [5]}, "E006", f"{PLACE}['PATHS'] is [5]; it must be text or a list or a tuple or None.", None),
+        ({"BAN": (5, 60)}, "E006", f"{PLACE}['BAN'] is (5, 60): ", None),
+        ({"BAN": (0, 60, 60)}, "E006", f"{PLACE}['BAN'] is (0, 60, 60): A ban comes after 1", None),
+        ({"EXEMPT": 5}, "E006", f"{PLACE}['EXEMPT'] is 5; it must be text or a function or None.", None),
+        ({"EXEMPT": f"{__name__}.gone"}, "E015", f"{PLACE}['EXEMPT'] is '{__name__}.gone', which is no", None),
+        ({"COUNT_WHEN": f"{__name__}.PLACE"}, "E015", f"{PLACE}['COUNT_WHEN'] is '{__name__}.PLACE', which", None),
+        ({"COUNT_WHEN": "failed"}, "E015", f"{PLACE}['COUNT_WHEN'] is 'failed', which is no function.", None),
+    ],
+)
+def test_wrong_policy_is_named_by_the_system_check(given, options, id_, message, hint):
+    (found,) = messages(given, **options)
+    assert isinstance(found, Error)
+    assert found.id == f"redis_kit.{id_}"
+    assert found.msg.startswith(message)
+    assert found.hint == hint
+
+
+@pytest.mark.parametrize("entry", [None, "60/m", {}, {"KEY": "ip"}])
+def test_policy_without_rates_is_none(given, entry):
+    given(api=entry)
+    (found,) = check_settings()
+    assert (found.id, found.msg) == ("redis_kit.E002", f"{PLACE} must be a dict with 'RATES'.")
+
+
+@pytest.mark.parametrize("name", ["", 5, "x" * 600])
+def test_name_that_can_not_be_used_is_an_error(kit, name):
+    kit.options(THROTTLING={"POLICIES": {name: {"RATES": "5/m"}}})
+    (found,) = check_settings()
+    assert (found.id, "holds a name that can't be used" in found.msg) == ("redis_kit.E006", True)
+
+
+def test_burst_that_the_strategy_has_not_is_an_error(given):
+    (found,) = messages(given, RATES="60/m burst 5", STRATEGY="fixed_window")
+    assert "has no burst" in found.msg
+
+
+def test_wrong_policies_are_an_error_at_the_first_use(given):
+    given(api={"RATES": "5/x"})
+    with pytest.raises(ConfigurationError, match="is not valid"):
+        policies()
+
+
+def test_handler_that_can_not_be_imported_is_an_error(kit):
+    kit.options(THROTTLING={"HANDLER": f"{__name__}.gone"})
+    (found,) = check_settings()
+    assert (found.id, "['HANDLER']" in found.msg) == ("redis_kit.E015", True)
+
+
+@pytest.mark.parametrize(
+    ("key", "found"),
+    [
+        ("user", [Error, "redis_kit.E016"]),
+        ("user_or_ip", [Warning, "redis_kit.W019"]),
+        (["ip", "user"], [Error, "redis_kit.E016"]),
+        (None, [Warning, "redis_kit.W019"]),
+        ("ip", []),
+        (exempt, []),
+    ],
+)
+def test_policy_by_user_needs_the_user_before_it(given, settings, key, found):
+    options = {} if key is None else {"KEY": key}
+    settings.MIDDLEWARE = [THROTTLES, USERS]
+    assert [part for one in messages(given, **options) for part in (type(one), one.id)] == found
+    settings.MIDDLEWARE = [USERS, THROTTLES]
+    assert messages(given, **options) == []
+
+
+def test_paths_that_nothing_applies_are_warned_of(given):
+    (found,) = messages(given, PATHS="/api/")
+    assert (type(found), found.id) == (Warning, "redis_kit.W018")
+    assert messages(given, PATHS=[]) == []

@@ -1,0 +1,114 @@
+"""Waiting until a call passes."""
+
+import asyncio
+import threading
+from time import monotonic
+
+import pytest
+
+from redis_kit.core.steps import Sleep
+from redis_kit.throttling import Rate, Throttle
+from redis_kit.throttling.strategies import STRATEGIES
+
+
+@pytest.fixture(params=["wait", "await_"])
+def wait(request):
+    def call(limit, *args, **kwargs):
+        found = getattr(limit, request.param)(*args, **kwargs)
+        return found if request.param == "wait" else asyncio.run(found)
+
+    return call
+
+
+@pytest.fixture
+def slept(monkeypatch):
+    """How long was slept each time; it is slept for real."""
+    seconds = []
+    run, arun = Sleep.run, Sleep.arun
+
+    def note(self, client):
+        seconds.append(self.seconds)
+        return run(self, client)
+
+    def anote(self, client):
+        seconds.append(self.seconds)
+        return arun(self, client)
+
+    monkeypatch.setattr(Sleep, "run", note)
+    monkeypatch.setattr(Sleep, "arun", anote)
+    return seconds
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_waiter_sleeps_as_long_as_it_is_told_and_then_passes(kit, wait, slept, strategy):
+    limit = Throttle("x", [(1, 0.2)], strategy=strategy)
+    while not slept:  # a window may turn between two calls
+        assert wait(limit, "joe", timeout=5)
+    assert 0 < sum(slept) <= 0.4  # a window of the sliding counter weighs for two
+    assert len(slept) <= 2
+
+
+def test_call_with_room_does_not_sleep(kit, wait, slept):
+    assert wait(Throttle("x", "1/h"), "joe", timeout=0)
+    assert slept == []
+
+
+@pytest.mark.parametrize("timeout", [0, 0.05, 1799])
+def test_waiter_gives_up_at_once_where_the_time_is_too_short(kit, wait, slept, timeout):
+    limit = Throttle("x", "2/h")
+    limit.hit("joe", cost=2)
+    decision = wait(limit, "joe", timeout=timeout)
+    assert not decision
+    assert decision.retry_after > timeout
+    assert slept == []
+
+
+def test_waiter_gives_up_at_once_where_nothing_ever_passes(kit, wait, slept):
+    assert not wait(Throttle("x", "0/s"), "joe")
+    assert slept == []
+
+
+def test_cost_is_waited_for(kit, wait, slept):
+    limit = Throttle("x", [(4, 0.2)])
+    limit.hit("joe", cost=4)
+    assert wait(limit, "joe", cost=2, timeout=5).remaining <= 1
+    assert 0.05 < sum(slept) <= 0.11
+
+
+def test_many_waiters_all_pass_one_after_the_other(kit):
+    limit, passed = Throttle("x", Rate(10, 0.1, 1)), []
+
+    def waiter():
+        assert limit.wait("joe", timeout=10)
+        passed.append(monotonic())
+
+    threads = [threading.Thread(target=waiter) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(15)
+    assert len(passed) == 8
+    assert max(passed) - min(passed) >= 0.06
+
+
+def test_many_tasks_wait_without_holding_each_other_up(kit):
+    limit = Throttle("x", Rate(10, 0.1, 1))
+
+    async def main():
+        other = asyncio.create_task(asyncio.sleep(0.001))
+        answers = await asyncio.gather(*(limit.await_("joe", timeout=10) for _ in range(8)))
+        assert other.done()
+        return answers
+
+    assert all(asyncio.run(main()))
+
+
+def test_wait_goes_on_through_an_outage_that_ends_in_time(own_kit, wait):
+    limit = Throttle("x", "5/h", on_failure="closed")
+    own_kit.server.stop()
+    again = threading.Timer(0.3, own_kit.server.start)
+    again.start()
+    decision = wait(limit, "joe", timeout=10)
+    again.join()
+    assert decision
+    assert decision.reason == ""
