@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from redis_kit.throttling.throttles import Throttle
 
 
+ONE = Struct("<5d")  # what decide.lua gets for one call: now, consume, cost, unseen, mine
 HEAD = Struct("<3d")  # of what decide.lua returns: now, room, how many figures
 COUNTED = 2
 
@@ -55,19 +56,49 @@ class Outcome(NamedTuple):
 
 def decide(calls: Sequence[Asked], *, consume: bool) -> Flow[list[Outcome]]:
     """Ask for a decision on every call: all are counted if all have room, or else none. One round trip."""
+    if len(calls) == 1 and not calls[0].throttle.shadow:
+        return _decide_one(calls[0], consume=consume)
+    return _decide_all(calls, consume=consume)
+
+
+def _decide_one(call: Asked, *, consume: bool) -> Flow[list[Outcome]]:
+    # The same as _decide_all() for nearly every call, at half of its work.
+    asked, throttle, who = monotonic(), call.throttle, hashed(call.caller)
+    unseen, held = (throttle.take_unseen(), memory.taken(call.key, throttle.fresh)) if consume else (0, None)
+    numbers = ONE.pack(_moment(throttle), consume, call.cost, unseen, held.given if held else 0)
+    label = throttle.label_of(who, call.caller)
+    try:
+        reply = yield throttle.script(throttle.keys_of(who), [numbers, throttle.counting.kind, label, *throttle.fixed])
+    except RedisFailure:
+        throttle.unseen += unseen
+        raise
+    outcome = _outcome(call, reply)
+    if consume and not outcome.decision.allowed:
+        _remember(call, outcome.decision, asked)
+    elif held:
+        memory.put_back(call.key, held)
+    return [outcome]
+
+
+def _decide_all(calls: Sequence[Asked], *, consume: bool) -> Flow[list[Outcome]]:
     asked, unseen = monotonic(), [call.throttle.take_unseen() if consume else 0 for call in calls]
-    step, *tallies = _steps(calls, unseen, consume=consume)
+    held = [memory.taken(call.key, call.throttle.fresh) if consume else None for call in calls]
+    mine = [one.given if one else 0 for one in held]
+    step, *tallies = _steps(calls, unseen, mine, consume=consume)
     try:
         reply = (yield Batch([step, *tallies]))[0] if tallies else (yield step)
     except RedisFailure:
         for call, hidden in zip(calls, unseen, strict=True):
             call.throttle.unseen += hidden
         raise
-    replies = reply if isinstance(reply, list) else [reply]
-    outcomes = [_outcome(call, found) for call, found in zip(calls, replies, strict=True)]
-    for call, outcome in zip(calls, outcomes, strict=True):
+    outcomes = []
+    for call, kept, text in zip(calls, held, reply if isinstance(reply, list) else [reply], strict=True):
+        outcome = _outcome(call, text)
+        outcomes.append(outcome)
         if consume and not outcome.decision.allowed:
             _remember(call, outcome.decision, asked)
+        elif kept:
+            memory.put_back(call.key, kept)
     return outcomes
 
 
@@ -75,15 +106,19 @@ def _now(throttle: "Throttle") -> Argument:
     return "" if throttle.clock is None else round(throttle.clock() * MICROSECONDS)
 
 
-def _steps(calls: Sequence[Asked], unseen: Sequence[int], *, consume: bool) -> list[ScriptCall]:
+def _moment(throttle: "Throttle") -> int:
+    return -1 if throttle.clock is None else max(round(throttle.clock() * MICROSECONDS), 0)
+
+
+def _steps(calls: Sequence[Asked], unseen: Sequence[int], mine: Sequence[int], *, consume: bool) -> list[ScriptCall]:
     """Return the step that decides, and those that count what callers of throttles in shadow mode want."""
     throttle, tallies = calls[0].throttle, []
-    numbers = [-1 if throttle.clock is None else max(_now(throttle), 0), int(consume)]
+    numbers = [_moment(throttle), int(consume)]
     keys: list[str] = []
     args: list[Argument] = []
-    for call, hidden in zip(calls, unseen, strict=True):
+    for call, hidden, own in zip(calls, unseen, mine, strict=True):
         throttle, who = call.throttle, hashed(call.caller)
-        numbers += call.cost, hidden, memory.given(call.key) if consume else 0
+        numbers += call.cost, hidden, own
         keys += throttle.keys_of(who)
         args += throttle.counting.kind, throttle.label_of(who, call.caller), *throttle.fixed
         if consume and throttle.shadow:
@@ -99,19 +134,22 @@ def _outcome(call: Asked, reply: bytes) -> Outcome:
     figures = tuple(map(int, unpack_from(f"<{int(count)}d", reply, HEAD.size)))
     stamp, rule = int(moment), reply[HEAD.size + 8 * len(figures) :]
     throttle, strategy = call.throttle, call.throttle.counting
-    if rule.startswith(b"x"):
-        return Outcome(throttle.answer(True, "exempt"), stamp, strategy)
-    if rule.startswith(b"b") and throttle.shadow:
-        return Outcome(throttle.answer(True, "shadow"), stamp, strategy)
-    if rule.startswith(b"b"):
-        left = max((int(rule.split()[1]) - stamp) / MICROSECONDS, 0.001)
-        return Outcome(throttle.answer(False, "banned", left), stamp, strategy)
+    if rule and rule[:1] in b"xb":
+        return Outcome(_by_rule(throttle, rule, stamp), stamp, strategy)
     if rule:
         strategy = _other(throttle.strategy, rule)
     decision = strategy.decision(bool(room), stamp, figures, call.cost)
     if throttle.shadow and not room:
         decision = decision._replace(allowed=True, reason="shadow")
     return Outcome(decision, stamp, strategy, figures, room == COUNTED)
+
+
+def _by_rule(throttle: "Throttle", rule: bytes, stamp: int) -> Decision:
+    if rule.startswith(b"x"):
+        return throttle.answer(True, "exempt")
+    if throttle.shadow:
+        return throttle.answer(True, "shadow")
+    return throttle.answer(False, "banned", max((int(rule.split()[1]) - stamp) / MICROSECONDS, 0.001))
 
 
 @lru_cache(maxsize=1024)

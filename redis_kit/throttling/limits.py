@@ -62,6 +62,7 @@ class Limits(Primitive):
         self.shadow, self.ban, self.clock = shadow, ban, clock
         self.limited = [rate for rate in self.rates if rate.limit]
         self.counting = strategies.load(strategy)(self.limited)
+        self.fresh = ban.within if ban else math.inf  # seconds for which refusals from memory count for anything
         self.unseen = 0  # refusals from memory that the server was not told of yet
         self._prepare()
 

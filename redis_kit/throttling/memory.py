@@ -47,10 +47,16 @@ def recall(key: Key) -> Decision | None:
     return Decision(allowed, limit, remaining, retry_after - past, reset_after - past, rate, reason)
 
 
-def given(key: Key) -> int:
-    """Forget a refusal, and return how often it was given from memory."""
+def taken(key: Key, within: float) -> "_Refusal | None":
+    """Forget a refusal, and return it where it was given from memory, no longer than so many seconds ago."""
     found = _refusals.pop(key, None)
-    return found.given if found else 0
+    return found if found and found.given and found.asked + within > monotonic() else None
+
+
+def put_back(key: Key, refusal: "_Refusal") -> None:
+    """Keep how often a refusal was given for the next one, where the call in between was none."""
+    refusal.until = 0.0
+    _refusals[key] = refusal
 
 
 def forget(throttle: str, identity: str) -> None:

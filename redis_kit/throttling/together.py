@@ -108,11 +108,19 @@ def _steps(calls: Sequence[Asked]) -> Flow[list[Outcome]]:
 def _one_by_one(calls: Sequence[Asked]) -> Flow[list[Outcome]]:
     found: list[Outcome] = []
     for call in calls:
-        found += yield from decide([call], consume=True)
+        try:
+            found += yield from decide([call], consume=True)
+        except RedisFailure:
+            yield from _give_back(calls, found)
+            raise
         if not found[-1].decision:
-            for earlier, outcome in zip(calls, found[:-1], strict=False):
-                if outcome.counted:
-                    yield settle(earlier, outcome, 0)
+            yield from _give_back(calls, found)
             undone = [outcome._replace(counted=False) for outcome in found]
             return undone + [_unasked(later) for later in calls[len(found) :]]
     return found
+
+
+def _give_back(calls: Sequence[Asked], outcomes: Sequence[Outcome]) -> Flow[None]:
+    for call, outcome in zip(calls, outcomes, strict=False):
+        if outcome.counted:
+            yield settle(call, outcome, 0)

@@ -15,8 +15,8 @@ RATES = [(LIMIT, PERIOD / 1_000_000)]
 PROCESSES, EVERY = 3, 0.1
 
 
-def run(server, settings, decisions):
-    """Return, for each strategy, how many calls were admitted and how many of them too many; kills; decisions missed."""
+def run(server, settings, decisions, *, tasks=0):
+    """Return by strategy how many calls were admitted and how many of them too many; kills; decisions missed."""
     with server.client(retry_on_timeout=True) as client:
         kills = []
 
@@ -25,7 +25,12 @@ def run(server, settings, decisions):
             over.wait(EVERY)
 
         admitted, missed = hammered(
-            settings, throttles(RATES), processes=PROCESSES, decisions=-(-decisions // PROCESSES), meanwhile=kill
+            settings,
+            throttles(RATES),
+            processes=PROCESSES,
+            decisions=-(-decisions // PROCESSES),
+            tasks=tasks,
+            meanwhile=kill,
         )
     found = {
         name.removesuffix("race"): (len(stamps), excess(name.removesuffix("race"), stamps, LIMIT, PERIOD))

@@ -2,7 +2,8 @@
 
 import pytest
 
-from redis_kit.throttling import Throttle, counters
+from redis_kit.throttling import Ban, Rate, Throttle, counters
+from redis_kit.throttling.strategies import STRATEGIES
 
 
 def test_rates_decide_together(any_kit, twin):
@@ -29,6 +30,21 @@ def test_reset_forgets_one_caller(any_kit, twin):
     assert twin(limit.reset, "joe")
     assert twin(limit.hit, "joe")
     assert not twin(limit.hit, "ann")
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_every_strategy_counts_settles_bans_and_follows_rules(any_kit, twin, strategy):
+    limit = Throttle("login", "3/d; 5/w", strategy=strategy, ban=Ban(2, 60, 600))
+    twin(twin(limit.reserve, "joe", cost=3).settle, 2)
+    assert twin(limit.hit, "joe").remaining == 0
+    assert [twin(limit.hit, "joe", cost=cost).reason for cost in (1, 2)] == ["", "banned"]
+    assert twin(limit.reset, "joe")
+    limit.rules.override("1/d", 100)
+    assert [twin(limit.hit, "joe").allowed for _ in range(2)] == [True, False]
+    twin(twin(limit.reserve, "ann").refund)
+    assert twin(limit.peek, "ann").rate == Rate(1, 86_400)
+    any_kit.client.set(limit.keys("")[2], "r gcra 1#1/d", ex=100)
+    assert twin(limit.hit, "eve").reason == ("outage" if limit.counting.kind == "gcra" else "")
 
 
 def test_calls_are_counted_by_minute(any_kit, twin):

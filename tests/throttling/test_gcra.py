@@ -102,7 +102,7 @@ def test_largest_rate_loses_no_digit(kit):
     first = caller.ask(cost=999_982)
     assert first.decision
     assert first.figures == (999_982 * meter.price,)
-    assert stored(kit, caller) == (first.stamp, first.figures[0])
+    assert stored(kit, caller) == (-1 - first.stamp, first.figures[0])
     second = caller.ask()
     drained = (second.stamp - first.stamp) * meter.drain
     assert second.figures[0] == first.figures[0] - drained + meter.price

@@ -71,6 +71,24 @@ def test_change_of_rates_lets_no_more_pass_than_both_together(kit, limit):
     assert passed <= 5 + 7
 
 
+@pytest.mark.parametrize(
+    ("own", "other", "least"),
+    [
+        ("5/h; 50/d", "10/h", 8),
+        ("10/h", "10/h; 50/d", 9),
+        ("30/s", "50/s", 40),
+        ("50/s", "30/s", 24),
+        ("7/d", "70/h", 50),
+    ],
+)
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_caller_who_came_once_is_not_locked_out_by_other_rates(kit, strategy, own, other, least):
+    limit = Throttle("x", own, strategy=strategy, clock=lambda: 1_760_000_000.0)
+    limit.hit("joe")
+    kit.client.set(limit.keys("joe")[2], text(limit, other), ex=100)
+    assert least <= admitted(limit, number=100) <= limit.peek("joe").limit
+
+
 def test_exempt_caller_is_not_counted(kit, limit):
     kit.client.set(limit.keys("joe")[1], "x", ex=100)
     answers = [limit.hit("joe", cost=5) for _ in range(10)]

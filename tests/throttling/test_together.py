@@ -112,6 +112,13 @@ def test_while_the_server_is_away_each_answers_by_its_own_policy(own_kit, hit):
     assert all(one.reason == "outage" for one in hit([(limit, "joe") for limit in limits]))
 
 
+def test_key_of_another_type_leaves_all_uncounted(any_kit, hit):
+    first, second = Throttle("first", "5/d"), Throttle("second", "5/d")
+    any_kit.client.rpush(second.keys("joe")[0], "foreign")
+    assert [one.reason for one in hit([(first, "joe"), (second, "joe")])] == ["outage", "outage"]
+    assert left(first) == [5]
+
+
 def test_what_was_reserved_together_is_settled_one_by_one(any_kit, reserve):
     limits = [Throttle(strategy, "9/d", strategy=strategy) for strategy in STRATEGIES]
     found = reserve([(limit, "joe", 5) for limit in limits])

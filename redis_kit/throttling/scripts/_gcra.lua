@@ -1,16 +1,16 @@
 strategies.gcra = {
-    -- Figures are the levels. Stored is for each rate when its bucket will be empty, in microseconds times the drain, as
-    -- 8 bytes, which take the least room. Where that passes 2^53, stored are the moment and then the levels, so that a
+    -- Figures are the levels. Stored is for each rate when its bucket will be empty, in 8 bytes, which take the least
+    -- room. Where that need not be a whole microsecond, stored are the moment, below 0, and then the levels, so that a
     -- level is always exact. A clock that went back raises levels again, to the capacity at most.
     look = function(key, now, cost, rates)
         local count, levels, room, back = math.ceil(#rates / 3), {}, true, false
         local stored = doubles(string.sub(redis.call("GET", key) or "", 1, 8 * count + 8))
-        local with_moment = #stored > count
+        local moment = (stored[1] or 0) < 0 and -1 - stored[1]
         for place = 1, count do
             local drain, price, capacity = rates[3 * place - 2], rates[3 * place - 1], rates[3 * place]
-            local level = (stored[place] or 0) - now * drain
-            if with_moment then
-                level = stored[place + 1] - (now - stored[1]) * drain
+            local level = ((stored[place] or 0) - now) * drain
+            if moment then
+                level = (stored[place + 1] or 0) - (now - moment) * drain
             end
             back = back or level > capacity
             level = math.max(0, math.min(level, capacity))
@@ -20,15 +20,15 @@ strategies.gcra = {
         return room, levels, back
     end,
     take = function(key, now, cost, rates, levels)
-        local lasting, ends = 0, {}
+        local lasting, ends, whole = 0, {}, true
         for place, level in ipairs(levels) do
             local drain, price, capacity = rates[3 * place - 2], rates[3 * place - 1], rates[3 * place]
             level = math.min(level + cost * price, capacity)
-            levels[place], ends[place] = level, now * drain + level
+            levels[place], ends[place], whole = level, now + level, whole and drain == 1 and now + level < 2 ^ 53
             lasting = math.max(lasting, math.ceil(level / drain / 1000))
         end
-        if math.max(unpack(ends)) >= 2 ^ 53 then
-            ends = {now, unpack(levels)}
+        if not whole then
+            ends = {-1 - now, unpack(levels)}
         end
         redis.call("SET", key, struct.pack("<" .. string.rep("d", #ends), unpack(ends)), "PX", lasting + 1)
     end,
