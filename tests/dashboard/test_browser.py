@@ -19,7 +19,7 @@ from tests.dashboard import parts, vault
 from tests.dashboard.conftest import ADMIN
 from tests.dashboard.policy import POLICY
 
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.once, pytest.mark.xdist_group("browser")]
 
 MEASURE = (Path(__file__).parent / "measure.js").read_text()
 WATCH = (

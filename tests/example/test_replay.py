@@ -11,7 +11,7 @@ from example_project.demo.accesslog import read
 from redis_kit.pageviews.rules import is_bot
 from tests.example.started import ROOT
 
-pytestmark = pytest.mark.once
+pytestmark = pytest.mark.alone
 
 REAL = ROOT.parent / "shared" / "data" / "access.log.gz"
 LINES = 2000  # of the real log
