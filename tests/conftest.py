@@ -4,15 +4,11 @@ import pytest
 
 pytest_plugins = ["tests.fixtures.servers", "tests.fixtures.proxy", "tests.fixtures.kit"]
 
-# Tests that share the site's data folder, or that want the machine for themselves, run one after the other.
-TOGETHER = {"example": "demo", "dashboard": "dashboard"}
-
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tell pytest-xdist (``-n 2 --dist loadgroup``) which tests must not run beside each other; those begin."""
+    """Tell pytest-xdist (``-n 2 --dist loadgroup``) to run no two tests marked ``alone`` at once; groups begin."""
     for item in items:
-        if group := TOGETHER.get(item.path.parent.name):
-            item.add_marker(pytest.mark.xdist_group(group))
-    order = list(TOGETHER)
-    items.sort(key=lambda item: order.index(folder) if (folder := item.path.parent.name) in order else len(order))
+        if item.get_closest_marker("alone"):
+            item.add_marker(pytest.mark.xdist_group("alone"))
+    items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)

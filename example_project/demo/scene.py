@@ -10,7 +10,7 @@ from example_project.demo.visitor import BROWSER, Visitor
 
 Found = TypeVar("Found")
 ARTICLE = f"/read/{TEXTS[0].slug}/"
-PATIENCE = 8.0  # seconds for something to happen
+PATIENCE = 15.0  # seconds for something to happen
 
 
 class Wrong(Exception):

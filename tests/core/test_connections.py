@@ -64,7 +64,7 @@ def test_scripts_survive_a_flush_at_any_moment(kit, do):
     done = threading.Event()
 
     def flush():
-        while not done.is_set():
+        while not done.wait(0.001):  # without a pause the server may have time for nothing else
             kit.client.script_flush()
 
     flusher = threading.Thread(target=flush)

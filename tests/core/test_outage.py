@@ -17,6 +17,8 @@ from redis_kit.queues import Queue
 from redis_kit.throttling import Throttle, throttle
 from tests.fixtures.servers import wait_for
 
+pytestmark = pytest.mark.alone
+
 
 class Load:
     """Threads that repeat an operation, and what came of each."""

@@ -18,7 +18,7 @@ from redis.sentinel import Sentinel
 from tests.fixtures.proxy import Proxy
 from tests.fixtures.servers import Cluster, SentinelGroup, Server, free_port, wait_for
 
-pytestmark = pytest.mark.once
+pytestmark = pytest.mark.alone
 
 ROOT = Path(__file__).parents[2]
 

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-pytestmark = pytest.mark.once
+pytestmark = pytest.mark.alone
 
 PARTS = ["site", "job done", "delayed job", "lock refused", "throttle", "views and visitors", "sign-in streak"]
 PARTS += ["dashboard", "links"]

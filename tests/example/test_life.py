@@ -16,7 +16,7 @@ from example_project.demo.visitor import BOT, Visitor
 from example_project.reading.management.commands.rk_demo import Command
 from tests.example.started import wait_for
 
-pytestmark = pytest.mark.once
+pytestmark = pytest.mark.alone
 
 FIRST_PAGE = r"First page after +([\d.]+) s"
 

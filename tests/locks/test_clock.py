@@ -16,7 +16,7 @@ from tests.fixtures.kit import Kit
 from tests.fixtures.servers import wait_for
 from tests.locks.histories.kinds import KINDS, made
 
-pytestmark = pytest.mark.once
+pytestmark = pytest.mark.alone
 
 AHEAD, BACK = 3600, -7200  # seconds
 WRAPPER = """#!/bin/sh

@@ -17,7 +17,7 @@ from redis_kit.locks.sidekeys import side_keys
 from tests.fixtures.servers import wait_for
 from tests.locks.redispy import OURS, Bench
 
-pytestmark = pytest.mark.once
+pytestmark = pytest.mark.alone
 
 COUNT = """
 from pathlib import Path

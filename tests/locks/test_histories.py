@@ -11,7 +11,7 @@ from tests.locks.histories.kinds import KINDS
 from tests.locks.histories.scenes import SCENES
 from tests.locks.histories.stage import Stage
 
-pytestmark = pytest.mark.once
+pytestmark = pytest.mark.alone
 
 SEED = 37  # with which a pause and a kill come first
 WAITING = ("sleeper", "in_order", "queue", "lost_reply")  # scenes in which tasks do not do what threads do

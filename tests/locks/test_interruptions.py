@@ -8,7 +8,7 @@ import pytest
 
 from redis_kit.locks import Lock, Semaphore
 
-pytestmark = pytest.mark.once
+pytestmark = pytest.mark.alone
 
 CANCELS = 1000
 SWEEP = """
@@ -21,17 +21,18 @@ for name in "ab":  # loads the scripts and starts the thread
 longest = 0.0
 for step in range(200):
     try:
-        signal.setitimer(signal.ITIMER_REAL, (step + 1) * 0.0001 / 10)
-        with Lock("a", timeout=0.5):
-            pass
-        with Lock("b", timeout=0.5, renew=True, max_hold=0.6):
-            pass
+        try:
+            signal.setitimer(signal.ITIMER_REAL, (step + 1) * 0.0001 / 10)
+            with Lock("a", timeout=0.5):
+                pass
+            with Lock("b", timeout=0.5, renew=True, max_hold=0.6):
+                pass
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)  # an interrupt may come even here
     except KeyboardInterrupt:
         pass
     except LockLost:
         pass  # it was given back in the middle of the block's end
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
     began = time.monotonic()
     for name in "ab":
         lease = Lock(name, timeout=0.5).acquire(blocking_timeout=2)

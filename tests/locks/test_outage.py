@@ -10,7 +10,7 @@ from redis_kit.core.errors import RedisUnavailable
 from redis_kit.locks import Lock, NotHeld, Semaphore
 from tests.fixtures.servers import wait_for
 
-pytestmark = pytest.mark.once
+pytestmark = pytest.mark.alone
 
 MAKERS = [lambda: Lock("a"), lambda: Semaphore("a", 1)]
 KINDS = ["lock", "semaphore"]
@@ -19,11 +19,11 @@ KINDS = ["lock", "semaphore"]
 @contextlib.contextmanager
 def one_reply_lost(proxy):
     """Lose the reply to the next command, and pass on all after it."""
-    seen = proxy.requests
+    seen = proxy.replies
     proxy.set("drop_replies")
 
     def mend():
-        wait_for(lambda: proxy.requests > seen)
+        wait_for(lambda: proxy.replies > seen)
         proxy.set("ok")
 
     thread = threading.Thread(target=mend)

@@ -16,7 +16,7 @@ from redis_kit.locks.errors import CannotRenew
 from tests.fixtures.servers import wait_for
 from tests.locks.leases import holder, passed
 
-pytestmark = pytest.mark.once
+pytestmark = pytest.mark.alone
 
 KINDS = {"lock": lambda **options: Lock("a", **options), "semaphore": lambda **options: Semaphore("a", 1, **options)}
 

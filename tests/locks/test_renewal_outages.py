@@ -9,7 +9,7 @@ from redis_kit.locks.waiting import Attempt
 from tests.fixtures.servers import wait_for
 from tests.locks.leases import passed
 
-pytestmark = pytest.mark.once
+pytestmark = pytest.mark.alone
 
 KINDS = {"lock": lambda **options: Lock("a", **options), "semaphore": lambda **options: Semaphore("a", 1, **options)}
 

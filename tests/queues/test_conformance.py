@@ -54,7 +54,7 @@ class Overview:
 def test_life_of_jobs(any_kit, twin):
     queue = Queue("mail")
     twin(queue.put, "low", priority=-5)
-    twin(queue.put, "later", delay=0.05)
+    twin(queue.put, "later", delay=0.6)
     assert len(twin(queue.put_many, ["a", "b"])) == 2
     assert twin(queue.counts) == Counts(1, 3, 0, 0)
     a, b, low = twin(queue.claim, 3)

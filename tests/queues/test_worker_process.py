@@ -17,7 +17,7 @@ from tests.fixtures.process import wait_for
 from tests.queues.jobs.tasks import die, note, wait_for_file
 from tests.queues.journal import QUICK
 
-pytestmark = pytest.mark.once
+pytestmark = pytest.mark.alone
 
 EMPTY = Counts(0, 0, 0, 0)
 

@@ -10,6 +10,8 @@ from django.test import RequestFactory
 from redis_kit.core.errors import RedisUnavailable
 from redis_kit.throttling import Throttle, throttle
 
+pytestmark = pytest.mark.alone
+
 
 @pytest.fixture
 def away(own_kit):
