@@ -73,13 +73,7 @@ def test_change_of_rates_lets_no_more_pass_than_both_together(kit, limit):
 
 @pytest.mark.parametrize(
     ("own", "other", "least"),
-    [
-        ("5/h; 50/d", "10/h", 8),
-        ("10/h", "10/h; 50/d", 9),
-        ("30/s", "50/s", 40),
-        ("50/s", "30/s", 24),
-        ("7/d", "70/h", 50),
-    ],
+    [("5/h; 50/d", "10/h", 8), ("10/h", "10/h; 50/d", 9), ("30/s", "50/s", 40), ("50/s", "30/s", 24)],
 )
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_caller_who_came_once_is_not_locked_out_by_other_rates(kit, strategy, own, other, least):
@@ -87,6 +81,17 @@ def test_caller_who_came_once_is_not_locked_out_by_other_rates(kit, strategy, ow
     limit.hit("joe")
     kit.client.set(limit.keys("joe")[2], text(limit, other), ex=100)
     assert least <= admitted(limit, number=100) <= limit.peek("joe").limit
+
+
+def test_bucket_that_other_rates_find_overfull_has_room_after_the_time_of_one_call(kit):
+    now = 1_760_000_000.0
+    limit = Throttle("x", "7/d", clock=lambda: now)
+    limit.hit("joe")  # which takes more than three hours to drain
+    kit.client.set(limit.keys("joe")[2], text(limit, "70/h"), ex=100)
+    refused = limit.hit("joe")
+    assert 0 < refused.retry_after <= 3600 / 70 + 0.001
+    now += refused.retry_after
+    assert limit.hit("joe")
 
 
 def test_exempt_caller_is_not_counted(kit, limit):
