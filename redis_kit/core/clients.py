@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 
 from redis.exceptions import NoScriptError, ResponseError
 
-from redis_kit.core import failures
+from redis_kit.core import failures, replies
 from redis_kit.core.breaker import Breaker
 from redis_kit.core.errors import RedisFailure, RedisUnavailable
 from redis_kit.core.pools import AsyncPool, Exhausted, Pool
@@ -61,8 +61,8 @@ class Client(_Guard):
         """Send one command and return its reply."""
         connection = self._take()
         try:
-            connection.send_packed_command([packed(command)])
-            reply = connection.read_response(disconnect_on_error=True)
+            connection._sock.sendall(packed(command))
+            reply = replies.read(connection)
         except BaseException as error:
             raise self._failed(connection, error) from error
         self._pool.give(connection)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import lru_cache
-from struct import Struct, pack, unpack_from
+from struct import Struct, pack
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 
 ONE = Struct("<5d")  # what decide.lua gets for one call: now, consume, cost, unseen, mine
-HEAD = Struct("<3d")  # of what decide.lua returns: now, room, how many figures
+HEAD = Struct("<3q")  # of what decide.lua returns: now, room, how many figures
+FIGURES = [Struct(f"<{count}q") for count in range(32)]
 COUNTED = 2
 
 
@@ -130,9 +131,8 @@ def _steps(calls: Sequence[Asked], unseen: Sequence[int], mine: Sequence[int], *
 
 
 def _outcome(call: Asked, reply: bytes) -> Outcome:
-    moment, room, count = HEAD.unpack_from(reply)
-    figures = tuple(map(int, unpack_from(f"<{int(count)}d", reply, HEAD.size)))
-    stamp, rule = int(moment), reply[HEAD.size + 8 * len(figures) :]
+    stamp, room, count = HEAD.unpack_from(reply)
+    figures, rule = FIGURES[count].unpack_from(reply, HEAD.size), reply[HEAD.size + 8 * count :]
     throttle, strategy = call.throttle, call.throttle.counting
     if rule and rule[:1] in b"xb":
         return Outcome(_by_rule(throttle, rule, stamp), stamp, strategy)

@@ -25,7 +25,7 @@ class Meter:
         """Return how it stands at a level."""
         left = self.capacity - level
         wait = -((left - min(cost, self.limit) * self.price) // self.drain)
-        return State(self.rate, self.limit, left // self.price, wait, -(-level // self.drain))
+        return self.rate, self.limit, left // self.price, wait, -(-level // self.drain)
 
 
 class GCRA(Strategy):
@@ -43,9 +43,9 @@ class GCRA(Strategy):
         self.meters = [Meter(rate, share=share) for rate in rates]
         self.numbers = tuple(number for one in self.meters for number in (one.drain, one.price, one.capacity))
 
-    def states(self, now: int, figures: Sequence[int], cost: int) -> Sequence[State]:
-        """Read the level of each rate."""
-        return [meter.state(level, cost) for meter, level in zip(self.meters, figures, strict=True)]
+    def state(self, place: int, now: int, figures: Sequence[int], cost: int) -> State:
+        """Read the rate's level."""
+        return self.meters[place].state(figures[place], cost)
 
 
 class TokenBucket(GCRA):

@@ -139,7 +139,7 @@ class Limits(Primitive):
 
     def checked(self, identity: str | int, cost: int) -> str:
         """Return an identity as text, at most 128 characters. Raises InvalidName and InvalidValue."""
-        if isinstance(cost, bool) or not isinstance(cost, int) or not 1 <= cost <= self._most:
+        if type(cost) is not int or not 1 <= cost <= self._most:
             raise InvalidValue(
                 f"cost must be a whole number from 1 to {self._most} for the throttle {self.name!r}, not {cost!r}; "
                 "a call that costs more could never pass."

@@ -1,6 +1,6 @@
 """Fixed windows that know whether anybody was refused in them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from redis_kit.throttling.decision import Decision
 from redis_kit.throttling.strategies import State, fragment
@@ -15,10 +15,10 @@ class Overrun(FixedWindow):
 
     kind, lua = "overrun", fragment("overrun")
 
-    def states(self, now: int, figures: Sequence[int], cost: int) -> Iterator[State]:
-        """Read the count of each rate's window; the reset is its end, whether or not anything was counted."""
-        for (_, period), state in zip(self.pairs, super().states(now, figures, cost), strict=True):
-            yield state._replace(reset=period - now % period)
+    def state(self, place: int, now: int, figures: Sequence[int], cost: int) -> State:
+        """Read the count of the rate's window; the reset is its end, whether or not anything was counted."""
+        period = self.pairs[place][1]
+        return *super().state(place, now, figures, cost)[:4], period - now % period
 
     def decision(self, allowed: bool, now: int, figures: Sequence[int], cost: int) -> Decision:
         """Return the decision that the server's figures stand for."""

@@ -1,6 +1,6 @@
 """A log of calls: exact in every stretch of time."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.throttling.rates import MICROSECONDS, Rate
@@ -26,7 +26,7 @@ class SlidingLog(Strategy):
         pairs = zip((rate.limit for rate in rates), periods, strict=True)
         self.numbers = (largest, max(periods, default=1), *(number for pair in pairs for number in pair))
 
-    def states(self, now: int, figures: Sequence[int], cost: int) -> Iterator[State]:
-        """Read three numbers for each rate: calls in its period, time until one more has room, until all have aged."""
-        for rate, count, wait, reset in zip(self.rates, figures[::3], figures[1::3], figures[2::3], strict=True):
-            yield State(rate, rate.limit, rate.limit - count, wait, reset)
+    def state(self, place: int, now: int, figures: Sequence[int], cost: int) -> State:
+        """Read three numbers: calls in the rate's period, time until one more has room, until all have aged."""
+        rate, (count, wait, reset) = self.rates[place], figures[3 * place : 3 * place + 3]
+        return rate, rate.limit, rate.limit - count, wait, reset

@@ -1,10 +1,10 @@
 """Strategies: how a throttle counts. Each is three functions on the server and the reading of their figures."""
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from importlib.resources import files
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 from django.utils.module_loading import import_string
 
@@ -24,14 +24,9 @@ STRATEGIES = {
 MARK = "-- @strategies\n"
 
 
-class State(NamedTuple):
-    """How one rate stands for one caller; times in microseconds. ``wait`` is 0 or less when a call has room."""
-
-    rate: Rate
-    limit: int
-    remaining: int
-    wait: int
-    reset: int
+# How one rate stands for one caller: the rate, its limit, what remains of it, and the microseconds to wait (0 or less
+# when a call has room) and until all is as if the caller had never come.
+State = tuple[Rate, int, int, int, int]
 
 
 class Strategy:
@@ -60,15 +55,15 @@ class Strategy:
         if odd:
             raise InvalidValue(f"The strategy {self.kind} has no burst, as {odd} asks for: use gcra or token_bucket.")
 
-    def states(self, now: int, figures: Sequence[int], cost: int) -> Iterable[State]:
-        """Return how each rate stands, in their order."""
+    def state(self, place: int, now: int, figures: Sequence[int], cost: int) -> State:
+        """Return how the rate at a place stands."""
         raise NotImplementedError
 
     def decision(self, allowed: bool, now: int, figures: Sequence[int], cost: int) -> Decision:
         """Return the decision that the server's figures stand for."""
-        states = list(self.states(now, figures, cost))
-        found = states[0]
-        if len(states) > 1:
+        found = self.state(0, now, figures, cost)
+        if len(self.rates) > 1:
+            states = [found, *(self.state(place, now, figures, cost) for place in range(1, len(self.rates)))]
             found = min(states, key=_remaining) if allowed else max(states, key=_wait)
         rate, limit, remaining, wait, reset = found
         seconds = 0.0 if allowed else max(wait, 1) / 1_000_000
@@ -76,11 +71,11 @@ class Strategy:
 
 
 def _remaining(state: State) -> int:
-    return state.remaining
+    return state[2]
 
 
 def _wait(state: State) -> int:
-    return state.wait
+    return state[3]
 
 
 def fragment(name: str) -> str:

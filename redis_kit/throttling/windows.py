@@ -1,6 +1,6 @@
 """Windows of the server's clock: counted each for itself, or the last one weighed in."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from redis_kit.throttling.rates import MICROSECONDS, Rate
 from redis_kit.throttling.strategies import State, Strategy, fragment
@@ -22,11 +22,11 @@ class FixedWindow(_Windows):
 
     kind, lua = "fixed_window", fragment("fixed_window")
 
-    def states(self, now: int, figures: Sequence[int], cost: int) -> Iterator[State]:
-        """Read the count of each rate's window."""
-        for (rate, period), count in zip(self.pairs, figures, strict=True):
-            left, rest = rate.limit - count, period - now % period
-            yield State(rate, rate.limit, left, rest if min(cost, rate.limit) > left else 0, rest if count else 0)
+    def state(self, place: int, now: int, figures: Sequence[int], cost: int) -> State:
+        """Read the count of the rate's window."""
+        (rate, period), count = self.pairs[place], figures[place]
+        left, rest = rate.limit - count, period - now % period
+        return rate, rate.limit, left, rest if min(cost, rate.limit) > left else 0, rest if count else 0
 
 
 class SlidingCounter(_Windows):
@@ -38,16 +38,14 @@ class SlidingCounter(_Windows):
 
     kind, lua = "sliding_counter", fragment("sliding_counter")
 
-    def states(self, now: int, figures: Sequence[int], cost: int) -> Iterator[State]:
-        """Read the counts of this window and the last, for each rate."""
-        counts = zip(figures[::2], figures[1::2], strict=True)
-        for (rate, period), (current, previous) in zip(self.pairs, counts, strict=True):
-            rest = period - now % period
-            left = ((rate.limit - current) * period - previous * rest) // period
-            room = rate.limit - min(cost, rate.limit)
-            wait = self._wait(room, period, rest, current, previous) if left < rate.limit - room else 0
-            reset = rest + period if current else rest if previous else 0
-            yield State(rate, rate.limit, left, wait, reset)
+    def state(self, place: int, now: int, figures: Sequence[int], cost: int) -> State:
+        """Read the counts of this window and the last."""
+        (rate, period), current, previous = self.pairs[place], figures[2 * place], figures[2 * place + 1]
+        rest = period - now % period
+        left = ((rate.limit - current) * period - previous * rest) // period
+        room = rate.limit - min(cost, rate.limit)
+        wait = self._wait(room, period, rest, current, previous) if left < rate.limit - room else 0
+        return rate, rate.limit, left, wait, rest + period if current else rest if previous else 0
 
     def _wait(self, room: int, period: int, rest: int, current: int, previous: int) -> int:
         """Return the microseconds until what is left of both windows fits into ``room``."""

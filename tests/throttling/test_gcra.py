@@ -77,8 +77,8 @@ def test_refused_call_counts_against_no_rate(kit):
     for _ in range(10):
         caller.ask()
     outcome = caller.ask(consume=False)
-    states = outcome.strategy.states(outcome.stamp, outcome.figures, 1)
-    assert [state.remaining for state in states] == [98, 0]
+    states = [outcome.strategy.state(place, outcome.stamp, outcome.figures, 1) for place in (0, 1)]
+    assert [remaining for _, _, remaining, _, _ in states] == [98, 0]
 
 
 def test_peek_writes_nothing(kit):

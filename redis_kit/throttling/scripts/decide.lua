@@ -12,7 +12,8 @@
 -- returns     for one throttle a text, for several a list of them: the numbers now, 0 for no room, 1 for room or 2 where
 --             the call was counted, how many figures, the strategy's figures; behind them the rule that held, or ""
 --
--- Numbers are 8 bytes each (doubles, little-endian): half the work of writing and reading them as text.
+-- Numbers are 8 bytes each, little-endian, doubles in arguments and integers in replies: half the work of writing and
+-- reading them as text.
 -- A standing or an override is "x" for exempt or "r <strategy> <numbers>#<rates>" for other rates; a standing may be
 -- "b <until> <bans>" for banned, or "s <refusals> <since> <bans>", which counts towards a ban, as well.
 
@@ -31,8 +32,6 @@ local function keep(key)
     end
 end
 
--- @include _standing
--- @include _refusal
 -- @include _counting
 
 local calls, passes = {}, true
@@ -45,6 +44,7 @@ for place = 1, #KEYS / 6 do
     }
     local standing, override = redis.call("GET", KEYS[key + 1]), redis.call("GET", KEYS[key + 2])
     if standing or override then
+-- @include _standing
         one.rule, one.history, one.own = ruled(one, standing or "", override or "")
     end
     local what = string.sub(one.rule, 1, 1)
@@ -87,10 +87,11 @@ for place, one in ipairs(calls) do
             keep(KEYS[one.key])
         end
         if not one.room then
+-- @include _refusal
             refuse(one)
         end
     end
-    local format = "<" .. string.rep("d", #figures + 3)
+    local format = "<" .. string.rep("i8", #figures + 3)
     reply[place] = struct.pack(format, now, counted and 2 or one.room and 1 or 0, #figures, unpack(figures)) .. one.rule
 end
 return #reply == 1 and reply[1] or reply
