@@ -44,7 +44,7 @@ class _Asked(NamedTuple):
     def over(self) -> bool:
         """Say whether more was tried than the limit allows; all of it used up is not yet more."""
         decision = self.decision
-        tried = decision.remaining < 0 or decision.limit == 0 or decision.reason in ("banned", "outage")
+        tried = decision.remaining < 0 or decision.limit == 0 or decision.reason in ("banned", "outage", "local")
         return not decision and tried
 
     @property

@@ -4,7 +4,7 @@ from typing import Literal, NamedTuple
 
 from redis_kit.throttling.rates import Rate
 
-Reason = Literal["", "exempt", "banned", "shadow", "outage", "unasked"]
+Reason = Literal["", "exempt", "banned", "shadow", "outage", "local", "unasked"]
 
 
 class Decision(NamedTuple):
@@ -16,6 +16,7 @@ class Decision(NamedTuple):
     is as if it had never come. Without a rate, ``limit`` and ``remaining`` are ``UNLIMITED``.
 
     ``reason`` is "" where the rates decided, else ``exempt``, ``banned``, ``outage`` (the failure policy answered),
+    ``local`` (it did, by counting in this process),
     ``shadow`` (allowed, and would have been refused) or ``unasked`` (another throttle refused from memory).
     """
 

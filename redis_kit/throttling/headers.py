@@ -17,7 +17,7 @@ from redis_kit.throttling.decision import Decision
 from redis_kit.throttling.rates import Rate
 from redis_kit.throttling.throttles import Throttle
 
-SILENT = ("exempt", "outage", "shadow", "unasked")  # reasons of decisions that say nothing about what is left
+SILENT = ("exempt", "outage", "local", "shadow", "unasked")  # reasons of decisions that say nothing about what is left
 LARGEST = 10**15 - 1  # integer of a structured field
 _TEXT = "".join(chr(code) for code in range(0x20, 0x7F) if chr(code) not in '"\\%')
 

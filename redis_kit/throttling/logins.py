@@ -152,7 +152,7 @@ def _standing(calls: Sequence[Called], found: list[Decision] | None) -> list[Dec
     if found is not None:
         return found
     looked = [throttle.local.decide(throttle.checked(identity, 1), 1, consume=False) for throttle, identity in calls]
-    return [decision._replace(reason="outage") for decision in looked]
+    return [decision._replace(reason="local") for decision in looked]
 
 
 def _stop(request: HttpRequest | None, decisions: Sequence[Decision]) -> None:

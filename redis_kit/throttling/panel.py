@@ -38,7 +38,7 @@ class ThrottlesPanel(Panel):
 
     def search(self) -> Search | None:
         """Return the look-up of one caller, for those who could learn from it no more than they may know."""
-        from redis_kit.throttling.throttles import registered  # here, so that start-up does not load the client library
+        from redis_kit.throttling.registry import registered  # here, so that start-up does not load the client library
 
         names = [throttle.name for throttle in registered()]
         if not names or not (self.viewer.may(CHANGE) or self.viewer.may(UNMASK)):
@@ -49,7 +49,7 @@ class ThrottlesPanel(Panel):
     def content(self) -> Iterator[Content]:
         """Return the figures and the tables. Two round trips for each connection, and two for a look-up."""
         from redis_kit.throttling.overview import overview
-        from redis_kit.throttling.throttles import registered
+        from redis_kit.throttling.registry import registered
 
         found = overview(registered()[:MOST_ROWS], minutes=SHOWN, offenders=OFFENDERS, rules=MOST_ROWS)
         every = [_sum(same) for same in zip(*(one.minutes for one in found), strict=True)]

@@ -15,6 +15,7 @@ GRAMMAR = (
 )
 MOST = 8  # rates of one throttle
 EXACT = 2**52  # a level and a cost up to this add up without loss in the server's 53-bit numbers
+LARGEST = 10**9  # calls; with so many the rates that EXACT cuts short are less by 2 in 10 million at most
 MICROSECONDS = 1_000_000
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800, "month": 2_592_000, "year": 31_536_000}
@@ -43,8 +44,8 @@ class InvalidRate(InvalidValue):
 class Rate:
     """``limit`` calls in ``period`` seconds, of which ``burst`` may come at once (``limit``, unless given).
 
-    A limit of 0 allows nothing. Raises InvalidRate where a number is out of range: limit 0 or more, burst 1 or more,
-    period from a microsecond, and all of it small enough to be counted exactly in microseconds.
+    A limit of 0 allows nothing. Raises InvalidRate where a number is out of range: limit from 0 and burst from 1 to
+    10^9, period from a microsecond, and at most 140 years until a burst has come back.
     """
 
     limit: int
@@ -58,8 +59,10 @@ class Rate:
             raise _invalid((self.limit, self.period, self.burst), "its numbers must be whole, and its period above 0")
         if self.limit < 0 or self.burst < min(self.limit, 1):
             raise _invalid((self.limit, self.period, self.burst), "limit starts at 0 and burst at 1")
-        if self.limit and self.burst * self.exact[1] > EXACT:
-            raise _invalid((self.limit, self.period, self.burst), "it is too large to be counted exactly")
+        if max(self.limit, self.burst) > LARGEST:
+            raise _invalid((self.limit, self.period, self.burst), f"limit and burst are at most {LARGEST}")
+        if self.burst * self._microseconds > EXACT * max(self.limit, 1):
+            raise _invalid((self.limit, self.period, self.burst), "its burst takes more than 140 years to come back")
 
     def __str__(self) -> str:
         unit = next((unit for unit in ("w", "d", "h", "m") if self.period % _UNITS[unit] == 0), "s")
@@ -70,9 +73,19 @@ class Rate:
 
     @property
     def exact(self) -> tuple[int, int]:
-        """Return what drains in a microsecond and what one call adds: the rate as whole numbers, without loss."""
-        ratio = Fraction(self.limit, round(self.period * MICROSECONDS))
-        return ratio.numerator, ratio.denominator
+        """Return what drains in a microsecond and what one call adds: the rate as whole numbers, without loss.
+
+        Where those would be too large for the server, as of 1234567/d, the rate is less by what can't be told apart.
+        """
+        ratio = Fraction(self.limit, self._microseconds)
+        if self.burst * ratio.denominator <= EXACT:
+            return ratio.numerator, ratio.denominator
+        drain = EXACT * self.limit // (self.burst * self._microseconds)
+        return drain, -(-drain * self._microseconds // self.limit)
+
+    @property
+    def _microseconds(self) -> int:
+        return round(self.period * MICROSECONDS)
 
 
 def parse(value: Any) -> tuple[Rate, ...]:

@@ -82,7 +82,7 @@ class Target(NamedTuple):
 
 def known(name: str) -> "Throttle":
     """Return a throttle by its name. Raises InvalidValue where this process has not built it."""
-    from redis_kit.throttling.throttles import registered
+    from redis_kit.throttling.registry import registered
 
     for throttle in registered():
         if throttle.name == name:

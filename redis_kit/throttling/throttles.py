@@ -1,7 +1,6 @@
 """A throttle: how often each of its callers may come."""
 
 import math
-from collections.abc import Callable
 from functools import cached_property
 from time import monotonic
 from typing import Any
@@ -11,7 +10,6 @@ from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.steps import Sleep
 from redis_kit.throttling import memory
-from redis_kit.throttling.ban import Ban
 from redis_kit.throttling.deciding import Asked, Outcome, decide
 from redis_kit.throttling.decision import Decision
 from redis_kit.throttling.limits import RETRY, Limits
@@ -20,9 +18,6 @@ from redis_kit.throttling.rules import Rules
 from redis_kit.throttling.signals import throttled
 
 RESET = scripts.load(__package__, "reset")
-REGISTERED = 1000  # throttles that the dashboard knows; then the oldest name is forgotten
-
-_registered: dict[str, "Throttle"] = {}
 
 
 class Throttle(Limits):
@@ -35,30 +30,6 @@ class Throttle(Limits):
     tests and replays. Holds no state of callers but the refusals of the last second, so build it once and share it.
     Raises InvalidRate, InvalidName and InvalidValue for wrong arguments.
     """
-
-    def __init__(
-        self,
-        name: str,
-        rates: Any,
-        *,
-        strategy: str = "gcra",
-        on_failure: str | None = None,
-        shadow: bool = False,
-        ban: Ban | None = None,
-        clock: Callable[[], float] | None = None,
-        using: str = "default",
-    ) -> None:
-        super().__init__(
-            name,
-            rates,
-            strategy=strategy,
-            on_failure=on_failure,
-            shadow=shadow,
-            ban=ban,
-            clock=clock,
-            using=using,
-        )
-        _register(self)
 
     def hit(self, identity: str | int, *, cost: int = 1) -> Decision:
         """Count a call of this caller if every rate has room for it, and say so.
@@ -186,7 +157,7 @@ class Throttle(Limits):
             return outcomes[0]
         decision = self.local.decide(call.caller, call.cost, consume=consume)
         allowed = decision.allowed or self.shadow
-        return Outcome(decision._replace(allowed=allowed, reason="outage"), 0, self.counting)
+        return Outcome(decision._replace(allowed=allowed, reason="local"), 0, self.counting)
 
     def _reset(self, caller: str) -> Flow[bool]:
         state, standing, _, _, _, rules = self.keys(caller)
@@ -206,18 +177,6 @@ class Throttle(Limits):
         if not outcome.decision.allowed and throttled.receivers:
             await throttled.asend_robust(Throttle, throttle=self, identity=identity, decision=outcome.decision)
         return outcome
-
-
-def registered() -> list[Throttle]:
-    """Return the throttles that this process has built, the last of each name, in the order of their names."""
-    return [throttle for _, throttle in sorted(_registered.copy().items())]
-
-
-def _register(throttle: Throttle) -> None:
-    _registered.pop(throttle.name, None)
-    _registered[throttle.name] = throttle
-    if len(_registered) > REGISTERED:
-        _registered.pop(next(iter(_registered)), None)
 
 
 def _too_long(decision: Decision, deadline: float | None) -> bool:

@@ -9,7 +9,7 @@ from django.utils import translation
 
 from redis_kit.core import component, connections
 from redis_kit.core.keys import hashed
-from redis_kit.throttling import Throttle, throttles
+from redis_kit.throttling import Throttle, registry
 from tests.dashboard.conftest import ADMIN, MEASURE
 from tests.dashboard.parsed import page, whole_page
 from tests.dashboard.test_escaping import ATTACKS, harmless_links, without_titles
@@ -23,7 +23,7 @@ WHO = hashed(ADDRESS)
 
 @pytest.fixture(autouse=True)
 def none_registered(monkeypatch):
-    monkeypatch.setattr(throttles, "_registered", {})
+    monkeypatch.setattr(registry, "_registered", {})
 
 
 @pytest.fixture
@@ -231,7 +231,7 @@ def test_callers_can_put_nothing_into_the_page(kit, signed_in, attack):
     kit.options(THROTTLING={"REMEMBER": 0})
 
     def pages(identity):
-        throttles._registered.clear()
+        registry._registered.clear()
         for key in kit.keys():
             kit.client.delete(key)
         client, throttle = signed_in("superuser"), Throttle("login", "1/h")

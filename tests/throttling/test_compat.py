@@ -18,7 +18,7 @@ from django.views import View
 from redis_kit.core.errors import ConfigurationError
 from redis_kit.throttling import InvalidRate, compat, identities
 from redis_kit.throttling.checks import messages
-from redis_kit.throttling.throttles import registered
+from redis_kit.throttling.registry import registered
 from tests.app.models import User
 
 HERE = __name__

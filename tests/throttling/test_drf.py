@@ -9,7 +9,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from redis_kit.throttling import Ban, InvalidRate, Rate, Throttle
 from redis_kit.throttling.headers import Told
-from redis_kit.throttling.throttles import registered
+from redis_kit.throttling.registry import registered
 from tests.app.models import User
 
 pytest.importorskip("rest_framework")

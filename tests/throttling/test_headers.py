@@ -85,7 +85,7 @@ def test_banned_client_is_told_that_nothing_is_left_and_until_when():
     assert limits(told((API, API.answer(False, "banned", 3000.5)))) == {"api": {"r": 0, "t": 3001}}
 
 
-@pytest.mark.parametrize("reason", ["exempt", "outage", "shadow", "unasked"])
+@pytest.mark.parametrize("reason", ["exempt", "outage", "local", "shadow", "unasked"])
 @pytest.mark.parametrize("which", ["draft", "both"])
 def test_answer_that_counted_nothing_makes_no_claims(kit, reason, which):
     kit.options(THROTTLING={"HEADERS": which})

@@ -12,7 +12,7 @@ from django.views.generic import TemplateView
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.throttling import InvalidRate, Throttle, ThrottleMixin
-from redis_kit.throttling.throttles import registered
+from redis_kit.throttling.registry import registered
 
 
 class Answers(View):

@@ -14,7 +14,7 @@ from ninja import NinjaAPI
 
 from redis_kit.throttling.ninja import AnonRateThrottle, AuthRateThrottle, UserRateThrottle
 
-pytestmark = pytest.mark.once
+pytestmark = pytest.mark.alone
 
 POLICIES = ("open", "closed", "local", None)
 

@@ -8,7 +8,7 @@ from redis_kit.core import connections
 from redis_kit.core.clients import Client
 from redis_kit.core.keys import hashed
 from redis_kit.core.panels import Bars, Figure, Meter, Table, Viewer
-from redis_kit.throttling import Throttle, throttles
+from redis_kit.throttling import Throttle, registry
 from redis_kit.throttling.panel import CHANGE, UNMASK, ThrottlesPanel
 
 ALL = {CHANGE, UNMASK}
@@ -16,7 +16,7 @@ ALL = {CHANGE, UNMASK}
 
 @pytest.fixture(autouse=True)
 def none_registered(monkeypatch):
-    monkeypatch.setattr(throttles, "_registered", {})
+    monkeypatch.setattr(registry, "_registered", {})
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def test_panel_without_throttles_says_so(kit):
 def test_hundred_throttles_take_two_round_trips(kit, trips):
     for number in range(150):
         Throttle(f"t{number}", "5/m", shadow=number % 2 == 0)
-    throttles.registered()[0].rules.ban("joe", 60)
+    registry.registered()[0].rules.ban("joe", 60)
     list(panel().content())  # the server learns the scripts
     trips.clear()
     assert len(table("Throttles").rows) == 100

@@ -8,7 +8,7 @@ from redis_kit.core.checks import check_settings
 from redis_kit.core.errors import ConfigurationError
 from redis_kit.throttling import Ban, Rate, named
 from redis_kit.throttling.policies import policies
-from redis_kit.throttling.throttles import registered
+from redis_kit.throttling.registry import registered
 
 THROTTLES = "redis_kit.throttling.middleware.ThrottleMiddleware"
 USERS = "django.contrib.auth.middleware.AuthenticationMiddleware"

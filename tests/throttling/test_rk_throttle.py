@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from redis_kit.core.keys import hashed
 from redis_kit.management.commands.rk_throttle import Command
-from redis_kit.throttling import Ban, Throttle, memory, throttles
+from redis_kit.throttling import Ban, Throttle, memory, registry
 from tests.fixtures.servers import wait_for
 
 AWAY = {"URL": "redis://127.0.0.1:1/0"}
@@ -24,7 +24,7 @@ urlpatterns = []
 
 @pytest.fixture(autouse=True)
 def none_registered(monkeypatch):
-    monkeypatch.setattr(throttles, "_registered", {})
+    monkeypatch.setattr(registry, "_registered", {})
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ import time
 import pytest
 
 from redis_kit.core.errors import InvalidName, InvalidValue
-from redis_kit.throttling import Decision, InvalidRate, Throttle, throttled, throttles
+from redis_kit.throttling import Decision, InvalidRate, Throttle, registry, throttled
 from redis_kit.throttling.decision import UNLIMITED
-from redis_kit.throttling.throttles import REGISTERED, registered
+from redis_kit.throttling.registry import MOST, registered
 
 
 def test_decision_is_worth_whether_it_allows(kit):
@@ -185,12 +185,12 @@ def test_tasks_and_sync_code_share_the_same_limit(kit):
 
 
 def test_built_throttles_are_known_by_name_and_their_number_is_bounded(monkeypatch):
-    monkeypatch.setattr(throttles, "_registered", {})
+    monkeypatch.setattr(registry, "_registered", {})
     first = Throttle("rk-first", "5/m")
     again = Throttle("rk-first", "6/m")
     assert again in registered()
     assert first not in registered()
-    for number in range(REGISTERED):
+    for number in range(MOST):
         Throttle(f"rk-{number}", "5/m")
-    assert len(registered()) == REGISTERED
+    assert len(registered()) == MOST
     assert again not in registered()

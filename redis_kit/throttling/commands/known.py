@@ -7,7 +7,8 @@ from django.conf import settings
 
 from redis_kit.core.errors import ConfigurationError
 from redis_kit.throttling.policies import policies
-from redis_kit.throttling.throttles import Throttle, registered
+from redis_kit.throttling.registry import registered
+from redis_kit.throttling.throttles import Throttle
 
 SHOWN = 20  # names
 
