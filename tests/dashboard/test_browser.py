@@ -25,8 +25,7 @@ def wait_for(condition: Callable[[], Any], page: Any, *, timeout: float = 8) -> 
         page.wait_for_timeout(20)
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
 def test_every_page_can_be_read_and_breaks_no_policy(visit, stock, scheme, width):
     stock.client.hset(parts.key("stock"), mapping={"x" * 300: 9, "<b>bold</b>": 700})
     parts.MIRROR[:] = [
@@ -170,8 +169,7 @@ def test_everything_works_without_javascript(visit, stock):
     assert stock.client.hgetall(parts.key("stock")) == {"bolt": "2"}
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
 def test_name_is_typed_with_the_keyboard_alone(visit, stock, scheme, width):
     stock.options(EXTRA_COMPONENTS=["tests.dashboard.parts.Parts", "tests.dashboard.vault.Vault"])
     vault.DONE.clear()

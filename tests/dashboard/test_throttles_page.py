@@ -290,8 +290,7 @@ def test_page_is_in_the_language_of_its_viewer(login, boss):
 
 
 @pytest.mark.once
-@pytest.mark.parametrize("width", [1280, 390])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
 def test_caller_is_looked_up_and_banned_with_the_keyboard(visit, monkeypatch, login, scheme, width):
     own = ("redis_kit.throttling.component.Throttling", "redis_kit.dashboard.component.Dashboard")
     monkeypatch.setattr(component, "BUILTIN", own)

@@ -109,7 +109,7 @@ def test_period_that_is_no_whole_second_is_left_out():
 
 
 @pytest.mark.parametrize("period", [1, 1.5, 0.000001, 31_536_000 * 100])
-@pytest.mark.parametrize("limit", [1, 10**6, 10**15, 10**20])
+@pytest.mark.parametrize("limit", [1, 10**6, 10**9])
 def test_numbers_are_those_that_a_field_can_hold(limit, period):
     rate = Rate(limit, period, 1)
     decision = Decision(True, limit, limit, 0.0, 1e17, rate)
