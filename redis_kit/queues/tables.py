@@ -94,15 +94,13 @@ def groups(found: "Findings", dead: int) -> Table:
     shown = found.groups[:MOST_ROWS]
     return Table(
         latest if dead > found.looked_at else _("Dead jobs by task and error"),
-        (_("Task"), _("Queue"), _("Error"), _("Jobs"), _("Last one died"), _("Its reason")),
+        (_("Task"), _("Error"), _("Jobs"), _("Last one died")),
         [
             (
-                group.cause.task or _("no task"),
-                name,
-                group.cause.error,
+                Lines((group.cause.task or _("no task"), name)),
+                Lines((group.cause.error, redaction.text(group.latest.reason))),
                 group.jobs,
                 _moment(group.latest.died or 0),
-                redaction.text(group.latest.reason),
             )
             for name, group in shown
         ],

@@ -26,7 +26,7 @@ def die(reason, times=1, task=TASK):
     queue = Queue("mail")
     for _ in range(times):
         id = f"d{queue.counts().dead}"
-        sending.send("mail", (id, message.dumps(task, (7,), {"password": "hunter2"})), None, 0)
+        sending.send("mail", (id, message.dumps(task, (7,), {"password": "hunter2"})), None, 100)
         queue.nack(*queue.claim(), max_attempts=1, error=reason)
 
 
@@ -77,8 +77,8 @@ def test_page_shows_queues_and_what_jobs_died_of(mail, boss):
     assert [one.words for one in found.find("th", scope="row") if "role" in one.attributes] == [
         "default",
         "mail",
-        TASK,
-        TASK,
+        f"{TASK} mail",
+        f"{TASK} mail",
     ]
     assert "hunter2" not in boss.get(PAGE).content.decode()
     assert not found.find("p", class_="rk-error")
