@@ -55,9 +55,9 @@ def groups(jobs: Iterable[StoredJob]) -> list[Group]:
     return sorted(found.values(), key=lambda group: -group.jobs)
 
 
-def heads_step(queue: Primitive, limit: int, offset: int = 0) -> ScriptCall:
+def heads_step(queue: Primitive, limit: int, *, offset: int = 0, share: int = 1) -> ScriptCall:
     """Return the step that looks at dead jobs, the latest first, as far as cause() needs them."""
-    return managing.peek_step(queue, limit, "dead", offset=offset, cut=HEAD)
+    return managing.peek_step(queue, limit, "dead", offset=offset, cut=HEAD, share=share)
 
 
 def requeue(
@@ -71,7 +71,7 @@ def requeue(
 def _ids(queue: Primitive, task: str | None, error: str | None) -> Flow[list[str]]:
     found: dict[str, None] = {}  # a job that dies meanwhile shifts the others, so that one may be seen twice
     offset = 0
-    while jobs := job.stored("dead", (yield heads_step(queue, PAGE, offset))):
+    while jobs := job.stored("dead", (yield heads_step(queue, PAGE, offset=offset))):
         offset += len(jobs)
         for one in jobs:
             its = cause(one)

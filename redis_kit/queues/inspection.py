@@ -31,7 +31,8 @@ def inspect(dead: Mapping[str, int], wanted: tuple[str, str] | None = None) -> F
 
 
 def _inspect(names: Sequence[str], wanted: tuple[str, str] | None) -> Flow[Findings]:
-    steps: list[Any] = [deaths.heads_step(Queue(name), max(1, MOST // len(names))) for name in names]
+    share = len(names)
+    steps: list[Any] = [deaths.heads_step(Queue(name), max(1, MOST // share), share=share) for name in names]
     if wanted:
         steps.append(managing.find_step(Queue(wanted[0]), wanted[1]))
     replies = yield Batch(steps)

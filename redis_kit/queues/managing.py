@@ -25,9 +25,11 @@ def peek(queue: Primitive, limit: int, state: State) -> Flow[list[StoredJob]]:
     return job.stored(state, (yield peek_step(queue, limit, state)))
 
 
-def peek_step(queue: Primitive, limit: int, state: State, *, offset: int = 0, cut: int = UNCUT) -> ScriptCall:
-    """Return the step that looks at jobs, at no more than their first bytes where that is enough."""
-    return moves.PEEK(queue.key(""), state, offset, limit, cut, MOST_BYTES)
+def peek_step(
+    queue: Primitive, limit: int, state: State, *, offset: int = 0, cut: int = UNCUT, share: int = 1
+) -> ScriptCall:
+    """Return the step that looks at jobs, cut to their first bytes; ``share`` is how many such steps go together."""
+    return moves.PEEK(queue.key(""), state, offset, limit, cut, MOST_BYTES // share)
 
 
 def find(queue: Primitive, id: str) -> Flow[StoredJob | None]:

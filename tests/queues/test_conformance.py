@@ -15,6 +15,7 @@ from redis_kit.queues import (
     aworkers,
     counts_of,
     known_queues,
+    managing,
     reports_of,
     workers,
 )
@@ -128,6 +129,16 @@ def test_dead_jobs_of_many_queues(any_kit):
     assert found.job.reason == "news: no"
     assert {(name, group.cause.error) for name, group in found.groups} == {("mail", "mail"), ("news", "news")}
     assert found.looked_at == 2
+
+
+def test_large_dead_jobs_of_many_queues_are_read_in_part(kit, monkeypatch):
+    monkeypatch.setattr(managing, "MOST_BYTES", 4000)
+    for name in ("mail", "news"):
+        queue = Queue(name)
+        queue.put_many(["x" * 900] * 5)
+        for job in queue.claim(5):
+            queue.nack(job, max_attempts=1)
+    assert inspect({"mail": 5, "news": 5}).looked_at == 6
 
 
 def test_many_queues_at_a_look(any_kit, twin):

@@ -1,5 +1,6 @@
 """Paused queues: they take jobs in, give none out, and let workers sleep."""
 
+import random
 import threading
 import time
 from datetime import timedelta
@@ -215,6 +216,27 @@ def test_worker_of_a_paused_queue_sleeps(working, queue, kit, commands):
         time.sleep(0.5)
     assert tasks.done == []
     assert sent.count("EVALSHA") <= 23  # 20 of the enqueuing ones
+
+
+def test_no_job_is_left_lying_however_often_the_queue_is_paused(working, queue):
+    ends = threading.Event()
+
+    def disturb():
+        while not ends.is_set():
+            queue.pause(random.choice([None, 0.001, 0.01, 60]))
+            queue.resume() if random.random() < 0.5 else queue.pause(0.01)
+
+    thread = threading.Thread(target=disturb)
+    thread.start()
+    try:
+        for number in range(300):
+            tasks.remember.using(run_after=timedelta(milliseconds=number % 3)).enqueue(number)
+    finally:
+        ends.set()
+        thread.join(10)
+    queue.resume()
+    wait_for(lambda: len(tasks.done) == 300, timeout=20)
+    assert sorted(tasks.done) == list(range(300))
 
 
 def test_burst_ends_on_a_paused_queue(queue):
