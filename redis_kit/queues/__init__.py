@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from redis_kit.core.lazy import lazily
 
 if TYPE_CHECKING:
-    from redis_kit.queues.job import Counts, DeadJob, Job, LeaseLost
+    from redis_kit.queues.job import Counts, DeadJob, Job, LeaseLost, Pause, StoredJob
     from redis_kit.queues.overview import (
         Report,
         Worker,
@@ -33,9 +33,11 @@ __all__ = [
     "Job",
     "LeaseLost",
     "NotSerializable",
+    "Pause",
     "PayloadTooLarge",
     "Queue",
     "Report",
+    "StoredJob",
     "Task",
     "TaskTimeout",
     "UnknownTask",
@@ -54,7 +56,7 @@ __all__ = [
 __getattr__ = lazily(
     __name__,
     {
-        "job": ("Counts", "DeadJob", "Job", "LeaseLost"),
+        "job": ("Counts", "DeadJob", "Job", "LeaseLost", "Pause", "StoredJob"),
         "overview": (
             *("Report", "Worker", "counts_of", "known_queues", "reports_of", "workers"),
             *("acounts_of", "aknown_queues", "areports_of", "aworkers"),

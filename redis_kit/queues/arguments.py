@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Collection
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -17,12 +18,12 @@ LIMIT = (1, 1000)
 _ID = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
 
-def milliseconds(delay: Any) -> int:
+def milliseconds(delay: Any, name: str = "delay") -> int:
     """Return a delay in seconds, or a timedelta, as whole milliseconds, rounded up. Raises InvalidValue."""
     number = delay.total_seconds() if isinstance(delay, timedelta) else delay
     is_number = isinstance(number, (int, float)) and not isinstance(number, bool)
     if not is_number or not 0 <= number <= LONGEST_DELAY:
-        raise InvalidValue(f"delay must be 0 to {LONGEST_DELAY:,} seconds or a timedelta, not {shown(delay)}.")
+        raise InvalidValue(f"{name} must be 0 to {LONGEST_DELAY:,} seconds or a timedelta, not {shown(delay)}.")
     return math.ceil(number * 1000)
 
 
@@ -56,6 +57,13 @@ def identifier(name: str, value: Any) -> str:
     """Return the id of a job or worker. Raises InvalidValue naming the characters that it may have."""
     if not isinstance(value, str) or not _ID.fullmatch(value):
         raise InvalidValue(f"{name} must be 1 to 128 of the characters A-Z a-z 0-9 _ . -, not {shown(value)}.")
+    return value
+
+
+def one_of(name: str, value: Any, allowed: Collection[str]) -> str:
+    """Return one of some words. Raises InvalidValue naming them."""
+    if not isinstance(value, str) or value not in allowed:
+        raise InvalidValue(f"{name} must be one of {', '.join(allowed)}, not {shown(value)}.")
     return value
 
 

@@ -107,13 +107,6 @@ def dead(queue: Primitive, limit: int) -> Flow[list[DeadJob]]:
     return died((yield moves.LIST_DEAD(queue.key(""), limit)))
 
 
-def requeue_dead(queue: Primitive, limit: int) -> Flow[int]:
-    """Make dead jobs ready."""
-    arguments.whole("limit", limit, arguments.LIMIT)
-    moved: int = yield moves.REQUEUE(queue.key(""), limit)
-    return moved
-
-
 def _worker(worker: str | None) -> str:
     return identity.this_process() if worker is None else arguments.identifier("worker", worker)
 

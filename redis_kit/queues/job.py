@@ -23,6 +23,16 @@ class Counts(NamedTuple):
     dead: int
 
 
+class Pause(NamedTuple):
+    """Since when a queue gives out no jobs, in seconds since 1970 on the server's clock, and for how many more seconds.
+
+    ``ends_in`` is None where somebody has to resume it.
+    """
+
+    since: float
+    ends_in: float | None
+
+
 class Record(NamedTuple):
     """What Redis holds of a job."""
 
@@ -70,6 +80,30 @@ class DeadJob(NamedTuple):
         return serializers.loads(self.body)
 
 
+class StoredJob(NamedTuple):
+    """A job as it lies in the queue. ``attempts`` counts those begun, ``crashes`` the workers that died with it.
+
+    ``due`` is when it was or is to start, in seconds since 1970 on the server's clock. ``worker`` has it where it is
+    running; ``died`` and ``reason`` say when and why it died where it is dead.
+    """
+
+    id: str
+    state: State
+    body: bytes
+    priority: int
+    attempts: int
+    crashes: int
+    due: float
+    worker: str | None = None
+    died: float | None = None
+    reason: str = ""
+
+    @property
+    def payload(self) -> Any:
+        """Return what was put. Raises CorruptMessage where that can't be read."""
+        return serializers.loads(self.body)
+
+
 def read(record: bytes) -> Record:
     """Return the parts of a stored record; one with a broken head is all body."""
     if not (head := _HEAD.match(record)):
@@ -106,6 +140,32 @@ def died(reply: list[Any]) -> list[DeadJob]:
         shown = reason.decode("utf-8", "backslashreplace")
         jobs.append(DeadJob(_text(id), found.body, shown, float(when) / 1000, found.attempts, found.crashes))
     return jobs
+
+
+def stored(state: State, reply: list[Any]) -> list[StoredJob]:
+    """Return the jobs of a reply that holds id, record, time of death, reason and worker of each."""
+    return [_stored(state, *reply[at : at + 5]) for at in range(0, len(reply), 5)]
+
+
+def pause(since: int, left: int) -> Pause | None:
+    """Return a pause, given in ms; None where it began at -1."""
+    return None if since < 0 else Pause(since / 1000, None if left < 0 else left / 1000)
+
+
+def _stored(state: State, id: bytes, record: bytes, died: bytes, reason: bytes, worker: bytes) -> StoredJob:
+    found = read(record)
+    return StoredJob(
+        _text(id),
+        state,
+        found.body,
+        found.priority,
+        found.attempts,
+        found.crashes,
+        found.due,
+        worker.decode("utf-8", "replace") or None,
+        float(died) / 1000 if died else None,
+        reason.decode("utf-8", "backslashreplace"),
+    )
 
 
 def _text(id: bytes) -> str:

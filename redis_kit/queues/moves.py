@@ -28,7 +28,8 @@ class Move:
 
 PUT, CLAIM, ACK, NACK, BEAT, LEAVE = map(Move, ("put", "claim", "ack", "nack", "beat", "leave"))
 COUNT, REPORT, LIST_DEAD, LIST_WORKERS = map(Move, ("count", "report", "list_dead", "list_workers"))
-REQUEUE = Move("requeue")
+REQUEUE, RUN_NOW, REMOVE, PURGE = map(Move, ("requeue", "run_now", "remove", "purge"))
+FIND, PEEK, PAUSE, RESUME, PAUSED = map(Move, ("find", "peek", "pause", "resume", "paused"))
 
 
 def lease() -> int:

@@ -12,7 +12,7 @@ from redis_kit.core.primitive import Primitive
 from redis_kit.core.steps import Batch, Call
 from redis_kit.queues import arguments, moves, names
 from redis_kit.queues.component import QueueSettings
-from redis_kit.queues.job import Counts
+from redis_kit.queues.job import Counts, Pause, pause
 from redis_kit.queues.queue import Queue
 
 MINUTES = (1, 4320)
@@ -23,7 +23,8 @@ class Report(NamedTuple):
     """How a queue is doing.
 
     ``wait`` is for how many seconds the next job has been ready, None without one. ``done`` and ``failed`` are numbers
-    of jobs and of attempts in each minute up to ``minute``, the present one, counted since 1970.
+    of jobs and of attempts in each minute up to ``minute``, the present one, counted since 1970. ``paused`` is None
+    where the queue gives out jobs.
     """
 
     counts: Counts
@@ -31,6 +32,7 @@ class Report(NamedTuple):
     minute: int
     done: list[int]
     failed: list[int]
+    paused: Pause | None = None
 
 
 class Worker(NamedTuple):
@@ -126,7 +128,7 @@ def _reports(queues: list[str], minutes: int, using: str) -> Flow[dict[str, Repo
 
 def _report(reply: list[int]) -> Report:
     wait = None if reply[4] < 0 else reply[4] / 1000
-    return Report(Counts(*reply[:4]), wait, reply[5], reply[6::2], reply[7::2])
+    return Report(Counts(*reply[:4]), wait, reply[5], reply[8::2], reply[9::2], pause(reply[6], reply[7]))
 
 
 def _workers(queues: Iterable[str] | None, using: str) -> Flow[list[Worker]]:

@@ -1,59 +1,122 @@
 """The dashboard's pages about queues and workers."""
 
-from collections.abc import Iterable
-from datetime import UTC, datetime
+from collections.abc import Iterable, Iterator
+from functools import cached_property
 
-from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import ngettext
 
-from redis_kit.core.panels import MOST_ROWS, Bars, Content, Figure, Panel, Table, action
+from redis_kit.core.errors import InvalidName, InvalidValue, RedisKitError
+from redis_kit.core.panels import MOST_ROWS, Content, Field, Figure, Panel, Search, Table, action
+from redis_kit.queues import tables, target
+from redis_kit.queues.target import GroupTarget, JobTarget
 
-MINUTES = 30
+SAMPLE = 10  # jobs
+CHOICE = 100  # characters of a name that can be chosen
+MANAGE = "redis_kit.manage_queues"
+TIME = _("For how long, such as 15m or 2h (empty: until it is resumed)")
+
+
+def _job(value: str) -> str:
+    return JobTarget.parse(value).shown
+
+
+def _group(value: str) -> str:
+    return GroupTarget.parse(value).shown
 
 
 class QueuesPanel(Panel):
-    """How full every queue is, how long jobs wait, and what was done in the last half hour."""
+    """How full every queue is, how long jobs wait, what was done in the last half hour, and what jobs died of."""
 
     slug = "queues"
     title = _("Queues")
 
-    def content(self) -> Iterable[Content]:
-        """Return figures, a table of the queues and the jobs done per minute. Two round trips."""
-        from redis_kit.queues.overview import known_queues, reports_of
+    def search(self) -> Search | None:
+        """Return the look-up of one job, for those who may change it: it shows what the job holds."""
+        if not self.viewer.may(MANAGE) or isinstance(self._names, RedisKitError):
+            return None
+        choices = [name for name in self._names if name.isprintable() and len(name) <= CHOICE]
+        return Search(_("Look up"), (Field("queue", _("Queue"), choices), Field("id", _("Id of a job"))))
 
-        reports = reports_of(known_queues()[:MOST_ROWS], minutes=MINUTES)
-        counts = [report.counts for report in reports.values()]
-        waits = [report.wait for report in reports.values() if report.wait is not None]
-        dead = sum(count.dead for count in counts)
-        yield Figure(_("Ready"), sum(count.ready for count in counts))
-        yield Figure(_("Scheduled"), sum(count.scheduled for count in counts))
-        yield Figure(_("Running"), sum(count.running for count in counts))
-        yield Figure(_("Dead"), dead, hint=_("Jobs that used up their attempts."), alarm=dead > 0)
-        yield Figure(_("Oldest wait (s)"), round(max(waits, default=0.0), 1))
-        yield Table(
-            _("Queues"),
-            (_("Queue"), _("Scheduled"), _("Ready"), _("Running"), _("Dead"), _("Waits (s)")),
-            [(name, *report.counts, _rounded(report.wait)) for name, report in reports.items()],
-            empty=_("No queue has been used."),
-            actions=("requeue_dead",),
-        )
-        if reports:
-            minute = next(iter(reports.values())).minute
-            done = [sum(column) for column in zip(*(report.done for report in reports.values()), strict=True)]
-            bars = [(_clock(minute - MINUTES + 1 + place), float(count)) for place, count in enumerate(done)]
-            yield Bars(_("Jobs done per minute"), bars)
+    def content(self) -> Iterator[Content]:
+        """Return figures, tables and the jobs done per minute. Three round trips, two where nothing is dead."""
+        from redis_kit.queues.inspection import inspect
+        from redis_kit.queues.overview import reports_of
 
-    @action(_("Put dead jobs back"), permission="redis_kit.manage_queues", confirm=True, asks=_("Queue"))
+        if isinstance(self._names, RedisKitError):
+            raise self._names
+        reports = reports_of(self._names, minutes=tables.MINUTES)
+        yield from tables.figures(reports)
+        dead = {name: report.counts.dead for name, report in reports.items()}
+        wanted = self._wanted()
+        try:
+            found = inspect(dead, wanted)
+        except (InvalidName, InvalidValue) as error:
+            yield Table(_("Looked up"), (), [], empty=str(error))
+            found, wanted = inspect(dead), None
+        if wanted:
+            yield tables.looked_up(wanted, found.job)
+        yield from tables.queues(reports)
+        yield from tables.bars(reports)
+        if found.groups:
+            yield tables.groups(found, sum(dead.values()))
+
+    @action(_("Pause"), permission=MANAGE, asks=None, wants=TIME)
+    def pause(self, queue: str, time: str) -> str:
+        """Let a queue give out no jobs, or give its pause another end."""
+        return target.pause(queue, time)
+
+    @action(_("Resume"), permission=MANAGE, asks=None)
+    def resume(self, queue: str) -> str:
+        """Let a queue give out jobs again."""
+        return target.resume(queue)
+
+    @action(_("Retry"), permission=MANAGE, asks=None, named=_job)
+    def retry(self, value: str) -> str:
+        """Make a dead job ready as if it were new."""
+        return JobTarget.parse(value).retry()
+
+    @action(_("Run now"), permission=MANAGE, asks=None, named=_job)
+    def run_now(self, value: str) -> str:
+        """Make a scheduled job ready."""
+        return JobTarget.parse(value).run_now()
+
+    @action(_("Delete"), permission=MANAGE, asks=None, named=_job, confirm=True)
+    def delete(self, value: str) -> str:
+        """Delete a job that is not running."""
+        return JobTarget.parse(value).delete()
+
+    @action(_("Put 1 back"), permission=MANAGE, asks=None, named=_group)
+    def requeue_one(self, value: str) -> str:
+        """Make the oldest dead job of a group ready."""
+        return GroupTarget.parse(value).requeue(1)
+
+    @action(_("Put 10 back"), permission=MANAGE, asks=None, named=_group)
+    def requeue_sample(self, value: str) -> str:
+        """Make the ten oldest dead jobs of a group ready."""
+        return GroupTarget.parse(value).requeue(SAMPLE)
+
+    @action(_("Put all back"), permission=MANAGE, asks=None, named=_group, confirm=True)
+    def requeue_group(self, value: str) -> str:
+        """Make all dead jobs of a group ready."""
+        return GroupTarget.parse(value).requeue()
+
+    @action(_("Put dead jobs back"), permission=MANAGE, confirm=True, asks=_("Queue"))
     def requeue_dead(self, queue: str) -> str:
         """Make up to 1000 dead jobs of a queue ready again."""
-        from redis_kit.queues.queue import Queue
+        return target.put_back(target.existing(queue).requeue_dead(limit=1000), queue)
 
-        moved = Queue(queue).requeue_dead(limit=1000)
-        return ngettext("%(count)d job is back in %(queue)s.", "%(count)d jobs are back in %(queue)s.", moved) % {
-            "count": moved,
-            "queue": queue,
-        }
+    @cached_property
+    def _names(self) -> list[str] | RedisKitError:
+        from redis_kit.queues.overview import known_queues
+
+        try:
+            return known_queues()[:MOST_ROWS]
+        except RedisKitError as error:
+            return error  # the form above the page leaves it to the page to tell
+
+    def _wanted(self) -> tuple[str, str] | None:
+        queue, id = (self.viewer.asked.get(field, "").strip() for field in ("queue", "id"))
+        return (queue, id) if queue and id and self.viewer.may(MANAGE) else None
 
 
 class WorkersPanel(Panel):
@@ -77,11 +140,3 @@ class WorkersPanel(Panel):
             ],
             empty=_("No worker is running. Start one with: manage.py rk_worker"),
         )
-
-
-def _rounded(wait: float | None) -> float | str:
-    return "" if wait is None else round(wait, 1)
-
-
-def _clock(minute: int) -> str:
-    return timezone.localtime(datetime.fromtimestamp(minute * 60, UTC)).strftime("%H:%M")

@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from redis_kit.core.primitive import Primitive
-from redis_kit.queues import flows, signals
+from redis_kit.queues import flows, managing, signals
 from redis_kit.queues.arguments import Delay
 from redis_kit.queues.component import QueueSettings
-from redis_kit.queues.job import Counts, DeadJob, Job, State
+from redis_kit.queues.job import Counts, DeadJob, Job, Pause, State, StoredJob
 
 
 class Queue(Primitive):
@@ -127,11 +127,94 @@ class Queue(Primitive):
 
     def requeue_dead(self, limit: int = 1000) -> int:
         """Make dead jobs ready as if they were new, at most 1000, the oldest first; return how many. One round trip."""
-        return self._run(flows.requeue_dead(self, limit))
+        return self._run(managing.requeue_dead(self, limit))
 
     async def arequeue_dead(self, limit: int = 1000) -> int:
         """See requeue_dead()."""
-        return await self._arun(flows.requeue_dead(self, limit))
+        return await self._arun(managing.requeue_dead(self, limit))
+
+    def requeue(self, ids: Iterable[str]) -> int:
+        """Make these dead jobs ready as if they were new; return how many were dead. One round trip for 500."""
+        return self._run(managing.requeue(self, ids))
+
+    async def arequeue(self, ids: Iterable[str]) -> int:
+        """See requeue()."""
+        return await self._arun(managing.requeue(self, ids))
+
+    def peek(self, limit: int = 100, *, state: State = "ready") -> list[StoredJob]:
+        """Return jobs of a state, at most 1000, and fewer than asked for where they have over 16 MiB. One round trip.
+
+        Ready ones come in the order of claims, scheduled ones by due time, running ones by worker, and dead ones from
+        the latest. Nothing is claimed; when the answer arrives it may be outdated.
+        """
+        return self._run(managing.peek(self, limit, state))
+
+    async def apeek(self, limit: int = 100, *, state: State = "ready") -> list[StoredJob]:
+        """See peek()."""
+        return await self._arun(managing.peek(self, limit, state))
+
+    def find(self, id: str) -> StoredJob | None:
+        """Return a job and its state; None where the queue has none of this id, as when it is done. One round trip."""
+        return self._run(managing.find(self, id))
+
+    async def afind(self, id: str) -> StoredJob | None:
+        """See find()."""
+        return await self._arun(managing.find(self, id))
+
+    def remove(self, id: str) -> bool:
+        """Remove a job; False where the queue has none of this id, or it is running. One round trip."""
+        return self._run(managing.remove(self, id))
+
+    async def aremove(self, id: str) -> bool:
+        """See remove()."""
+        return await self._arun(managing.remove(self, id))
+
+    def run_now(self, id: str) -> bool:
+        """Make a scheduled job ready before its time; False where none of this id is scheduled. One round trip."""
+        return self._run(managing.run_now(self, id))
+
+    async def arun_now(self, id: str) -> bool:
+        """See run_now()."""
+        return await self._arun(managing.run_now(self, id))
+
+    def purge(self, state: State) -> int:
+        """Remove as many ready, scheduled or dead jobs as there are now, and return how many. One round trip for 500.
+
+        Running ones are never removed. Of jobs that are added meanwhile some may go, and as many others stay.
+        """
+        return self._run(managing.purge(self, state))
+
+    async def apurge(self, state: State) -> int:
+        """See purge()."""
+        return await self._arun(managing.purge(self, state))
+
+    def pause(self, seconds: Delay | None = None) -> None:
+        """Give out no jobs for so long, by default until resume(). One round trip.
+
+        The queue takes jobs in, running ones end as usual, and workers sleep. Of a queue that is paused this changes
+        the end.
+        """
+        self._run(managing.pause(self, seconds))
+
+    async def apause(self, seconds: Delay | None = None) -> None:
+        """See pause()."""
+        await self._arun(managing.pause(self, seconds))
+
+    def resume(self) -> bool:
+        """Give out jobs again, at once; False where the queue was not paused. One round trip."""
+        return self._run(managing.resume(self))
+
+    async def aresume(self) -> bool:
+        """See resume()."""
+        return await self._arun(managing.resume(self))
+
+    def paused(self) -> Pause | None:
+        """Return since when the queue is paused and when that ends; None where it is not. One round trip."""
+        return self._run(managing.paused(self))
+
+    async def apaused(self) -> Pause | None:
+        """See paused()."""
+        return await self._arun(managing.paused(self))
 
     def _announce(self, ids: list[str]) -> list[str]:
         if signals.job_enqueued.receivers:

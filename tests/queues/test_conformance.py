@@ -15,9 +15,11 @@ from redis_kit.queues import (
     aworkers,
     counts_of,
     known_queues,
+    managing,
     reports_of,
     workers,
 )
+from redis_kit.queues.inspection import inspect
 from redis_kit.queues.worker.launcher import Launcher, Options
 from tests.fixtures.process import wait_for
 from tests.queues.jobs import tasks
@@ -83,6 +85,60 @@ def test_jobs_of_a_dead_worker(any_kit, twin):
         twin(queue.ack, lost)
     twin(queue.ack, job)
     assert twin(queue.beat, worker="alive") == 0
+
+
+def test_jobs_are_looked_at_and_changed(any_kit, twin):
+    queue = Queue("mail")
+    for id in ("dead", "running"):
+        queue.put(id, id=id, priority=1)
+    queue.nack(*queue.claim(worker="w1"), max_attempts=1, error="ValueError: no")
+    queue.claim(worker="w1")
+    queue.put("ready", id="ready")
+    queue.put("later", id="later", delay=60)
+    for state in ("ready", "running", "dead"):
+        assert [(job.id, job.state) for job in twin(queue.peek, state=state)] == [(state, state)]
+        assert twin(queue.find, state).payload == state
+    assert twin(queue.find, "later").state == "scheduled"
+    assert twin(queue.run_now, "later")
+    assert twin(queue.requeue, ["dead", "ready"]) == 1
+    assert twin(queue.counts) == Counts(0, 3, 1, 0)
+    assert twin(queue.remove, "ready")
+    assert twin(queue.purge, "ready") == 2
+    assert twin(queue.counts) == Counts(0, 0, 1, 0)
+
+
+def test_paused_queues(any_kit, twin):
+    queue = Queue("mail")
+    twin(queue.pause, 60)
+    assert 0 < twin(queue.paused).ends_in <= 60
+    twin(queue.pause)
+    queue.put(1)
+    assert twin(queue.claim) == []
+    assert twin(queue.paused).ends_in is None
+    assert reports_of(["mail"])["mail"].paused
+    assert twin(queue.resume)
+    assert len(twin(queue.claim)) == 1
+
+
+def test_dead_jobs_of_many_queues(any_kit):
+    for name in ("mail", "news"):
+        queue = Queue(name)
+        queue.put(1, id="a")
+        queue.nack(*queue.claim(), max_attempts=1, error=f"{name}: no")
+    found = inspect({"mail": 1, "news": 1, "none": 0}, ("news", "a"))
+    assert found.job.reason == "news: no"
+    assert {(name, group.cause.error) for name, group in found.groups} == {("mail", "mail"), ("news", "news")}
+    assert found.looked_at == 2
+
+
+def test_large_dead_jobs_of_many_queues_are_read_in_part(kit, monkeypatch):
+    monkeypatch.setattr(managing, "MOST_BYTES", 4000)
+    for name in ("mail", "news"):
+        queue = Queue(name)
+        queue.put_many(["x" * 900] * 5)
+        for job in queue.claim(5):
+            queue.nack(job, max_attempts=1)
+    assert inspect({"mail": 5, "news": 5}).looked_at == 6
 
 
 def test_many_queues_at_a_look(any_kit, twin):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from redis_kit.core.panels import Bars, Figure, Table
+from redis_kit.core.panels import Bars, Figure, Table, Viewer
 from redis_kit.queues import Queue
 from redis_kit.queues.panel import QueuesPanel, WorkersPanel
 
@@ -10,7 +10,7 @@ from redis_kit.queues.panel import QueuesPanel, WorkersPanel
 def shown(panel):
     content = list(panel.content())
     figures = {str(one.label): one.value for one in content if isinstance(one, Figure)}
-    (table,) = [one for one in content if isinstance(one, Table)]
+    table = next(one for one in content if isinstance(one, Table))
     return content, figures, [tuple(row) for row in table.rows]
 
 
@@ -40,11 +40,21 @@ def test_queues_show_their_states_and_the_last_half_hour(busy):
     assert str(dead.label) == "Dead"
 
 
-def test_queues_take_two_round_trips(busy, kit, commands):
-    list(QueuesPanel().content())
-    with commands(kit) as sent:
-        list(QueuesPanel().content())
-    assert sent == ["SMEMBERS", "EVALSHA", "EVALSHA"]  # the last two in one batch
+def test_queues_take_two_round_trips_and_dead_jobs_and_a_look_up_one_more(busy, kit, commands):
+    def sent(viewer=None):
+        panel = QueuesPanel()
+        panel.viewer = viewer or panel.viewer
+        with commands(kit) as found:
+            panel.search()
+            list(panel.content())
+        return found
+
+    boss = Viewer(lambda permission: True, {"queue": "mail", "id": "x"})
+    sent(boss)
+    assert sent() == ["SMEMBERS", *["EVALSHA"] * 3]  # two of them in one batch
+    assert sent(boss) == ["SMEMBERS", *["EVALSHA"] * 4]  # and twice two
+    busy.purge("dead")
+    assert sent() == ["SMEMBERS", *["EVALSHA"] * 2]
 
 
 def test_dead_jobs_are_put_back_by_a_button_that_asks_first(busy):

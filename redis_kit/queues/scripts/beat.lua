@@ -11,6 +11,7 @@
 -- KEYS[8]   dead       zset: id -> when it died, ms
 -- KEYS[9]   reasons    hash: id -> why it died
 -- KEYS[10]  settled    hash: worker -> its last answers
+-- KEYS[11]  paused     the queue is paused while it exists: since when, ms
 -- ARGV[1]   worker
 -- ARGV[2]   lease        ms
 -- ARGV[3]   information  what a new worker says of itself
@@ -21,7 +22,7 @@
 -- After an outage all leases are over, though nobody died. So a worker that was not alive for a whole lease itself
 -- only gives notice: one more lease, marked by a half in its end, after which anyone may act.
 
-local workers, info, running, jobs, ready, scheduled, signal, dead, reasons, settled = unpack(KEYS)
+local workers, info, running, jobs, ready, scheduled, signal, dead, reasons, settled, paused = unpack(KEYS)
 local worker, lease, information, most, dead_limit = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
@@ -40,14 +41,14 @@ if not redis.call("HGET", info, worker) then
 end
 renew(1)
 local since = tonumber(string.match(redis.call("HGET", info, worker), "^%d+")) or now
-local reply, left = {0, 0, 0}, 100
+local reply, room = {0, 0, 0}, 100
 local silent = redis.call("ZRANGEBYSCORE", workers, "-inf", string.format("(%.0f", now), "WITHSCORES", "LIMIT", 0, 10)
 for at = 1, #silent, 2 do
     local other, noticed = silent[at], silent[at + 1] % 1 > 0
     if now - since < lease and not noticed then
         redis.call("ZADD", workers, string.format("%.0f.5", now + lease), other)
-    elseif left > 0 then
-        left = left - give_back(other, left, function(id, priority, attempts, crashes, due, payload)
+    elseif room > 0 then
+        room = room - give_back(other, room, function(id, priority, attempts, crashes, due, payload)
             write(id, priority, attempts, crashes + 1, due, payload)
             if crashes + 1 < most then
                 reply[3] = reply[3] + 1
@@ -59,6 +60,11 @@ for at = 1, #silent, 2 do
     end
 end
 local coming = redis.call("ZRANGE", scheduled, 0, 0, "WITHSCORES")[2]
-reply[1] = redis.call("ZCARD", ready) > 0 and 0 or coming and math.max(0, coming - now) or -1
+local left = redis.call("PTTL", paused)
+if left == -2 then
+    reply[1] = redis.call("ZCARD", ready) > 0 and 0 or coming and math.max(0, coming - now) or -1
+else
+    reply[1] = left < 0 and -1 or math.max(1, left)
+end
 reply[2] = next_lease()
 return reply

@@ -8,11 +8,12 @@
 -- KEYS[5]  ready    zset: id -> place
 -- KEYS[6]  signal   list: one element while a worker should look
 -- KEYS[7]  settled  hash: worker -> its last answers
+-- KEYS[8]  paused   the queue is paused while it exists: since when, ms
 -- ARGV[1]  worker
 -- ARGV[2]  limit    how many jobs to give back in one call
 -- returns  how many were given back; as many as the limit when there may be more
 
-local workers, info, running, jobs, ready, signal, settled = unpack(KEYS)
+local workers, info, running, jobs, ready, signal, settled, paused = unpack(KEYS)
 local worker, limit = ARGV[1], tonumber(ARGV[2])
 
 -- @include _record

@@ -12,6 +12,7 @@
 -- KEYS[9]   signal     list: one element while a worker should look
 -- KEYS[10]  dead       zset: id -> when it died, ms
 -- KEYS[11]  reasons    hash: id -> why it died
+-- KEYS[12]  paused     the queue is paused while it exists: since when, ms
 -- ARGV[1]   token      of the claim
 -- ARGV[2]   id         of the job
 -- ARGV[3]   lease      ms
@@ -21,7 +22,7 @@
 -- ARGV[7]   limit      how many dead jobs are kept
 -- returns   1 ready, 2 scheduled, 3 dead, also when repeated; 0 when the claim had been lost
 
-local running, jobs, settled, workers, minutes, ready, scheduled, sequence, signal, dead, reasons = unpack(KEYS)
+local running, jobs, settled, workers, minutes, ready, scheduled, sequence, signal, dead, reasons, paused = unpack(KEYS)
 local token, id, lease, delay, most = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local reason, dead_limit = ARGV[6], tonumber(ARGV[7])
 local READY, SCHEDULED, DEAD, DONE = 1, 2, 3, 4

@@ -8,6 +8,7 @@
 -- KEYS[5]     reasons    hash: id -> why it died
 -- KEYS[6]     sequence   counter of jobs that got ready
 -- KEYS[7]     signal     list: one element while a worker should look
+-- KEYS[8]     paused     the queue is paused while it exists: since when, ms
 -- ARGV[1]     delay      ms from now
 -- ARGV[2]     due        ms on the server's clock; 0 to go by the delay
 -- ARGV[3]     priority   -100 to 100
@@ -16,7 +17,7 @@
 --
 -- Times are rounded up, or a job could start a fraction of a millisecond early.
 
-local jobs, ready, scheduled, dead, reasons, sequence, signal = unpack(KEYS)
+local jobs, ready, scheduled, dead, reasons, sequence, signal, paused = unpack(KEYS)
 local delay, due, priority = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.ceil(clock[2] / 1000)

@@ -7,11 +7,13 @@
 -- KEYS[4]  dead       zset: id -> when it died, ms
 -- KEYS[5]  jobs       hash: id -> record
 -- KEYS[6]  minutes    hash: minute -> minute, jobs done, attempts failed
+-- KEYS[7]  paused     the queue is paused while it exists: since when, ms
 -- ARGV[1]  minutes    how many, this one among them
 -- returns  how many are scheduled, ready, running, dead; ms that the next job has waited (-1: none); the present minute
---          since 1970; jobs done and attempts failed in each minute, the earliest first
+--          since 1970; since when it is paused (-1: it is not), ms to the end of that (-1: none); jobs done and attempts
+--          failed in each minute, the earliest first
 
-local jobs, minutes = KEYS[5], KEYS[6]
+local jobs, minutes, paused = KEYS[5], KEYS[6], KEYS[7]
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local minute = math.floor(now / 60000)
@@ -24,6 +26,8 @@ end
 local record = redis.call("HGET", jobs, redis.call("ZRANGE", KEYS[2], 0, 0)[1] or "")
 local _, _, _, due = read(record or "")
 reply[5], reply[6] = record and math.max(0, now - due) or -1, minute
+local since = redis.call("GET", paused)
+reply[7], reply[8] = since and (tonumber(since) or 0) or -1, math.max(-1, redis.call("PTTL", paused))
 for one = minute - ARGV[1] + 1, minute do
     local at, done, failed = string.match(redis.call("HGET", minutes, one % 4320) or "", "^(%d+) (%d+) (%d+)$")
     local current = tonumber(at) == one

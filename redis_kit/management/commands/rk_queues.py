@@ -1,0 +1,5 @@
+"""Show how full queues are, how long jobs wait, and what was done."""
+
+from redis_kit.queues.commands.rk_queues import Command
+
+__all__ = ["Command"]

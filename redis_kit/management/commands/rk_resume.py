@@ -1,0 +1,5 @@
+"""End a queue's pause."""
+
+from redis_kit.queues.commands.rk_resume import Command
+
+__all__ = ["Command"]

@@ -1,0 +1,5 @@
+"""Let dead jobs run again."""
+
+from redis_kit.queues.commands.rk_retry import Command
+
+__all__ = ["Command"]

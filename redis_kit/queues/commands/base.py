@@ -1,0 +1,85 @@
+"""What the commands about queues have in common: a queue's name, JSON on request, and exit codes."""
+
+import argparse
+import difflib
+import json
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from redis_kit.core.addresses import aliases
+from redis_kit.core.errors import ConfigurationError, InvalidName, RedisFailure
+from redis_kit.core.keys import encode
+from redis_kit.queues import registry
+from redis_kit.queues.commands.tables import clean
+from redis_kit.queues.overview import known_queues
+from redis_kit.queues.queue import Queue
+
+UNAVAILABLE, MISCONFIGURED = 69, 78  # EX_UNAVAILABLE and EX_CONFIG of sysexits.h
+SHOWN = 20  # names
+
+
+class QueueCommand(BaseCommand):
+    """A command about one queue, or about all where ``name_count`` is "?"."""
+
+    requires_system_checks = []
+    name_count: str | None = None
+    do: Callable[..., None]  # what the command is for
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Add the options of every such command."""
+        self.parser = parser
+        parser.add_argument("name", type=_name, nargs=self.name_count, metavar="NAME", help="name of a queue")
+        parser.add_argument("--json", action="store_true", help="for programs: times in seconds")
+        parser.add_argument("--using", type=_alias, default="default", help="alias of the connection (default)")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Do it. Exit code 1 where there is no such queue or nothing to do, 69 while Redis is away."""
+        try:
+            self.do(**options)
+        except RedisFailure as error:
+            raise CommandError(clean(str(error)), returncode=UNAVAILABLE) from error
+        except ConfigurationError as error:
+            raise CommandError(clean(str(error)), returncode=MISCONFIGURED) from error
+
+    def queue(self, name: str, using: str) -> Queue:
+        """Return a queue that is known: it was used, or the settings or a task name it. Else exit with 1."""
+        names = known_queues(using=using)
+        if name not in names:
+            registry.discover()
+            names += registry.queue_names()
+        if name not in names:
+            near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+            more = "" if len(names) <= SHOWN else f" and {len(names) - SHOWN:,} more"
+            hint = f"Did you mean {near[0]}?" if near else f"Known are: {', '.join(names[:SHOWN])}{more}."
+            raise CommandError(f"There is no queue {clean(name)}. {clean(hint)}")
+        return Queue(name, using=using)
+
+    def tell(self, sentence: str, data: dict[str, Any], *, as_json: bool) -> None:
+        """Say what was done."""
+        self.stdout.write(json.dumps(data) if as_json else sentence)
+
+    def write(self, lines: Iterable[str]) -> None:
+        """Write lines."""
+        for line in lines:
+            self.stdout.write(line)
+
+
+def jobs(number: int, state: str = "") -> str:
+    """Return a number of jobs in words."""
+    return f"{number:,} {state + ' ' if state else ''}job{'' if number == 1 else 's'}"
+
+
+def _name(text: str) -> str:
+    try:
+        encode(text)
+    except InvalidName as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return text
+
+
+def _alias(text: str) -> str:
+    if text not in aliases():
+        raise argparse.ArgumentTypeError(f"{text!a} is no connection; there are {', '.join(sorted(aliases()))}")
+    return text

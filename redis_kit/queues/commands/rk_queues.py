@@ -1,0 +1,73 @@
+"""``manage.py rk_queues``: how full queues are, how long jobs wait, what was done."""
+
+import json
+import time
+from collections.abc import Iterable
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from redis_kit.core.errors import RedisUnavailable
+from redis_kit.queues.commands.base import QueueCommand
+from redis_kit.queues.commands.tables import clean, per_minute, table
+from redis_kit.queues.overview import Report, known_queues, reports_of
+
+MINUTES = 6  # five that are over, and the present one
+PACE = 2.0  # seconds between two looks
+CLEAR = "\x1b[H\x1b[J"
+
+
+class Command(QueueCommand):
+    """Show queues, once or until Ctrl-C."""
+
+    help = "Show how full queues are, for how long the next job waits, and what was done per minute."
+    name_count = "?"
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Add the options."""
+        super().add_arguments(parser)
+        parser.add_argument("--watch", action="store_true", help="look again every 2 s, until Ctrl-C")
+
+    def do(self, *, name: str | None, using: str, watch: bool, **options: Any) -> None:
+        """Show them. Of all queues there are those that had been used when the command began."""
+        names = known_queues(using=using) if name is None else [self.queue(name, using).name]
+        if not watch:
+            reports = reports_of(names, minutes=MINUTES, using=using)
+            self.write([json.dumps(_plain(reports), indent=2)] if options["json"] else _text(reports))
+            return
+        try:
+            while True:
+                self._look(names, using, as_json=options["json"])
+                time.sleep(PACE)
+        except KeyboardInterrupt:
+            self.stdout.write("")
+
+    def _look(self, names: list[str], using: str, *, as_json: bool) -> None:
+        try:
+            reports = reports_of(names, minutes=MINUTES, using=using)
+            lines = [json.dumps(_plain(reports))] if as_json else list(_text(reports))
+        except RedisUnavailable as error:
+            lines = [json.dumps({"error": str(error)})] if as_json else [f"Redis is away: {clean(str(error))}"]
+        if self.stdout.isatty() and not as_json:
+            self.stdout.write(CLEAR, ending="")
+        self.write(lines)
+        self.stdout.flush()
+
+
+def _text(reports: dict[str, Report]) -> Iterable[str]:
+    yield from table(reports)
+    yield "Done and failed: on average of the last 5 minutes."
+
+
+def _plain(reports: dict[str, Report]) -> list[dict[str, Any]]:
+    return [
+        {
+            "queue": name,
+            **report.counts._asdict(),
+            "wait": report.wait,
+            "done_per_minute": per_minute(report.done),
+            "failed_per_minute": per_minute(report.failed),
+            "paused": report.paused and report.paused._asdict(),
+        }
+        for name, report in reports.items()
+    ]

@@ -1,0 +1,34 @@
+#!lua flags=no-writes
+-- Find one job.
+--
+-- KEYS[1]  jobs       hash: id -> record
+-- KEYS[2]  ready      zset: id -> place
+-- KEYS[3]  scheduled  zset: id -> when it is due, ms on the server's clock
+-- KEYS[4]  dead       zset: id -> when it died, ms
+-- KEYS[5]  reasons    hash: id -> why it died
+-- KEYS[6]  running    zset of scores 0: worker/claim.number/place/id
+-- ARGV[1]  id
+-- ARGV[2]  limit      how many running jobs are looked through for its worker
+-- returns  state, id, record, when it died in ms or "", why or "", worker or ""; nothing where there is no such job
+
+local jobs, ready, scheduled, dead, reasons, running = unpack(KEYS)
+local id, limit = ARGV[1], tonumber(ARGV[2])
+local record = redis.call("HGET", jobs, id)
+if not record then
+    return {}
+elseif redis.call("ZSCORE", ready, id) then
+    return {"ready", id, record, "", "", ""}
+elseif redis.call("ZSCORE", scheduled, id) then
+    return {"scheduled", id, record, "", "", ""}
+end
+local died = redis.call("ZSCORE", dead, id)
+if died then
+    return {"dead", id, record, died, redis.call("HGET", reasons, id) or "", ""}
+end
+local worker, ending = "", "/" .. id
+for _, member in ipairs(redis.call("ZRANGE", running, 0, limit - 1)) do
+    if string.sub(member, -#ending) == ending then
+        worker = string.match(member, "^[^/]+")
+    end
+end
+return {"running", id, record, "", "", worker}

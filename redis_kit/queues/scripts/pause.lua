@@ -1,0 +1,26 @@
+#!lua flags=allow-oom
+-- Pause a queue, or give its pause another end.
+--
+-- KEYS[1]  paused  the queue is paused while it exists: since when, ms on the server's clock
+-- KEYS[2]  signal  list: one element while a worker should look
+-- ARGV[1]  time    for how long, ms; 0 until somebody ends it
+-- returns  1
+--
+-- A worker is woken to learn of the end. It then sleeps until that.
+
+local paused, signal = KEYS[1], KEYS[2]
+local time = tonumber(ARGV[1])
+local clock = redis.call("TIME")
+local since = redis.call("GET", paused) or string.format("%.0f", clock[1] * 1000 + math.floor(clock[2] / 1000))
+redis.call("LLEN", signal)
+
+if time == 0 then
+    redis.call("SET", paused, since)
+    return 1
+end
+redis.call("SET", paused, since, "PX", time)
+if redis.call("LLEN", signal) == 0 then
+    redis.call("RPUSH", signal, 1)
+    redis.call("PEXPIRE", signal, 10000)
+end
+return 1

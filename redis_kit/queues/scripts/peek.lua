@@ -1,0 +1,42 @@
+#!lua flags=no-writes
+-- Look at jobs of one state: ready ones in the order of claims, scheduled ones by due time, running ones by worker, and
+-- dead ones from the latest. Fewer than the limit where they are large: a script must not keep the server for long.
+--
+-- KEYS[1]  jobs       hash: id -> record
+-- KEYS[2]  ready      zset: id -> place
+-- KEYS[3]  scheduled  zset: id -> when it is due, ms on the server's clock
+-- KEYS[4]  dead       zset: id -> when it died, ms
+-- KEYS[5]  reasons    hash: id -> why it died
+-- KEYS[6]  running    zset of scores 0: worker/claim.number/place/id
+-- ARGV[1]  state
+-- ARGV[2]  offset     how many are passed over
+-- ARGV[3]  limit      how many, at most
+-- ARGV[4]  cut        bytes of a record that are returned
+-- ARGV[5]  bytes      of records that are read, at most, but for the last
+-- returns  id, record, when it died in ms or "", why or "", worker or "" of each
+
+local jobs, ready, scheduled, dead, reasons, running = unpack(KEYS)
+local state, offset, limit = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+local cut, bytes = tonumber(ARGV[4]), tonumber(ARGV[5])
+local key = ({ready = ready, scheduled = scheduled, dead = dead, running = running})[state]
+local order = state == "dead" and "ZREVRANGE" or "ZRANGE"
+local found = redis.call(order, key, offset, offset + limit - 1, "WITHSCORES")
+
+local reply = {}
+for at = 1, #found, 2 do
+    local id, died, reason, worker = found[at], "", "", ""
+    if state == "dead" then
+        died, reason = found[at + 1], redis.call("HGET", reasons, id) or ""
+    elseif state == "running" then
+        worker, id = string.match(id, "^([^/]+)/[^/]+/[^/]+/(.*)$")
+    end
+    local record = id and redis.call("HGET", jobs, id) or ""
+    for _, item in ipairs({id or found[at], string.sub(record, 1, cut), died, reason, worker or ""}) do
+        table.insert(reply, item)
+    end
+    bytes = bytes - #record
+    if bytes <= 0 then
+        break
+    end
+end
+return reply

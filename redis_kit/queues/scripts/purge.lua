@@ -1,0 +1,23 @@
+#!lua flags=allow-oom
+-- Remove jobs of one state that no worker has, from the first on.
+--
+-- KEYS[1]  jobs       hash: id -> record
+-- KEYS[2]  ready      zset: id -> place
+-- KEYS[3]  scheduled  zset: id -> when it is due, ms on the server's clock
+-- KEYS[4]  dead       zset: id -> when it died, ms
+-- KEYS[5]  reasons    hash: id -> why it died
+-- ARGV[1]  state      ready, scheduled or dead
+-- ARGV[2]  limit      how many, at most
+-- returns  how many were removed
+
+local jobs, ready, scheduled, dead, reasons = unpack(KEYS)
+local key = ({ready = ready, scheduled = scheduled, dead = dead})[ARGV[1]]
+local ids = redis.call("ZRANGE", key, 0, ARGV[2] - 1)
+for _, hash in ipairs({jobs, reasons}) do redis.call("HLEN", hash) end
+
+if #ids > 0 then
+    redis.call("ZREM", key, unpack(ids))
+    redis.call("HDEL", jobs, unpack(ids))
+    redis.call("HDEL", reasons, unpack(ids))
+end
+return #ids

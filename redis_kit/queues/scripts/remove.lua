@@ -1,0 +1,26 @@
+#!lua flags=allow-oom
+-- Remove a job that no worker has.
+--
+-- KEYS[1]  jobs       hash: id -> record
+-- KEYS[2]  ready      zset: id -> place
+-- KEYS[3]  scheduled  zset: id -> when it is due, ms on the server's clock
+-- KEYS[4]  dead       zset: id -> when it died, ms
+-- KEYS[5]  reasons    hash: id -> why it died
+-- ARGV[1]  id
+-- returns  1 when it was removed; 0 where there is none, or it is running
+
+local jobs, ready, scheduled, dead, reasons = unpack(KEYS)
+local id = ARGV[1]
+for _, key in ipairs({ready, scheduled, dead}) do redis.call("ZCARD", key) end
+for _, key in ipairs({jobs, reasons}) do redis.call("HLEN", key) end
+
+local removed = 0
+for _, key in ipairs({ready, scheduled, dead}) do
+    removed = removed + redis.call("ZREM", key, id)
+end
+if removed > 0 then
+    redis.call("HDEL", jobs, id)
+    redis.call("HDEL", reasons, id)
+    return 1
+end
+return 0

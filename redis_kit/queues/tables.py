@@ -1,0 +1,134 @@
+"""What the dashboard's page about queues is made of."""
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from redis_kit.core.panels import MOST_ROWS, Bars, Figure, Lines, Table
+from redis_kit.queues.target import GroupTarget, JobTarget
+
+if TYPE_CHECKING:
+    from redis_kit.queues.inspection import Findings
+    from redis_kit.queues.job import Pause, StoredJob
+    from redis_kit.queues.overview import Report
+
+MINUTES = 30
+STATES = {"ready": _("ready"), "scheduled": _("scheduled"), "running": _("running"), "dead": _("dead")}
+OF_STATES = {"ready": ("delete",), "scheduled": ("run_now", "delete"), "dead": ("retry", "delete")}
+
+
+def figures(reports: Mapping[str, "Report"]) -> Iterator[Figure]:
+    """Yield how many jobs are in each state, and how long the next one waits."""
+    counts = [report.counts for report in reports.values()]
+    waits = [report.wait for report in reports.values() if report.wait is not None]
+    dead = sum(count.dead for count in counts)
+    yield Figure(_("Ready"), sum(count.ready for count in counts))
+    yield Figure(_("Scheduled"), sum(count.scheduled for count in counts))
+    yield Figure(_("Running"), sum(count.running for count in counts))
+    yield Figure(_("Dead"), dead, hint=_("Jobs that used up their attempts."), alarm=dead > 0)
+    yield Figure(_("Oldest wait (s)"), round(max(waits, default=0.0), 1))
+    if paused := sum(report.paused is not None for report in reports.values()):
+        yield Figure(_("Paused queues"), paused, hint=_("They take jobs in and give none out."))
+
+
+def queues(reports: Mapping[str, "Report"]) -> Iterator[Table]:
+    """Yield the queues, and those that are paused."""
+    yield Table(
+        _("Queues"),
+        (_("Queue"), _("Scheduled"), _("Ready"), _("Running"), _("Dead"), _("Waits (s)"), _("Paused")),
+        [
+            (name, *report.counts, _rounded(report.wait), _("paused") if report.paused else "")
+            for name, report in reports.items()
+        ],
+        empty=_("No queue has been used."),
+        actions=("pause", "requeue_dead"),
+    )
+    paused = [(name, report.paused) for name, report in reports.items() if report.paused]
+    if paused:
+        yield Table(
+            _("Paused queues"),
+            (_("Queue"), _("Paused since"), _("Ends in")),
+            [(name, _moment(one.since), _end(one)) for name, one in paused],
+            actions=("resume",),
+        )
+
+
+def bars(reports: Mapping[str, "Report"]) -> Iterator[Bars]:
+    """Yield the jobs done per minute, where there is any queue."""
+    if reports:
+        minute = next(iter(reports.values())).minute
+        done = [sum(column) for column in zip(*(report.done for report in reports.values()), strict=True)]
+        bars = [(_clock(minute - MINUTES + 1 + place), float(count)) for place, count in enumerate(done)]
+        yield Bars(_("Jobs done per minute"), bars)
+
+
+def looked_up(wanted: tuple[str, str], job: "StoredJob | None") -> Table:
+    """Return what is known of a job that was looked for, by its queue and id."""
+    from redis_kit.queues import deaths, redaction
+
+    title = _("Looked up in %s") % wanted[0]
+    if job is None:
+        return Table(title, (), [], empty=_("There is no such job: it is done, or was never there."))
+    cells = (
+        Lines((job.id, deaths.task_of(job.body))),
+        Lines((STATES[job.state], _when(job))),
+        job.priority,
+        job.attempts,
+        job.crashes,
+        redaction.text(job.reason),
+        redaction.payload(job.body),
+    )
+    columns = (_("Job"), _("State"), _("Priority"), _("Attempts"), _("Crashes"), _("Reason"), _("Arguments"))
+    buttons = OF_STATES.get(job.state, ())
+    return Table(title, columns, [cells], actions=buttons, values=[JobTarget(*wanted).value])
+
+
+def groups(found: "Findings", dead: int) -> Table:
+    """Return what dead jobs died of; ``dead`` is how many there are."""
+    from redis_kit.queues import redaction
+
+    latest = _("Dead jobs by task and error, the latest %d") % found.looked_at
+    shown = found.groups[:MOST_ROWS]
+    return Table(
+        latest if dead > found.looked_at else _("Dead jobs by task and error"),
+        (_("Task"), _("Error"), _("Jobs"), _("Last one died")),
+        [
+            (
+                Lines((group.cause.task or _("no task"), name)),
+                Lines((group.cause.error, redaction.text(group.latest.reason))),
+                group.jobs,
+                _moment(group.latest.died or 0),
+            )
+            for name, group in shown
+        ],
+        actions=("requeue_one", "requeue_sample", "requeue_group"),
+        values=[GroupTarget(name, *group.cause).value for name, group in shown],
+    )
+
+
+def _when(job: "StoredJob") -> Any:
+    if job.state == "running":
+        return job.worker
+    return _moment(job.due if job.died is None else job.died)
+
+
+def _end(pause: "Pause") -> Any:
+    return _("until it is resumed") if pause.ends_in is None else timedelta(seconds=pause.ends_in)
+
+
+def _moment(seconds: float) -> datetime | str:
+    try:
+        return datetime.fromtimestamp(seconds, UTC)
+    except (OverflowError, ValueError, OSError):
+        return "?"  # a number that the kit never writes
+
+
+def _rounded(wait: float | None) -> float | str:
+    return "" if wait is None else round(wait, 1)
+
+
+def _clock(minute: int) -> str:
+    return timezone.localtime(datetime.fromtimestamp(minute * 60, UTC)).strftime("%H:%M")

@@ -1,0 +1,137 @@
+"""What a button of the dashboard is about: a queue, a job in it, or the dead jobs of one cause."""
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import quote, unquote
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from redis_kit.core.errors import InvalidValue
+
+if TYPE_CHECKING:
+    from redis_kit.queues.queue import Queue
+
+JOB = re.compile(r"([^/]+)/([A-Za-z0-9_.-]{1,128})")
+GROUP = re.compile(r"([^/]+)/([^/]*)/([^/]*)")
+TIME = re.compile(r"(\d{1,9}(?:\.\d{1,3})?) ?([smhd]?)", re.ASCII)
+UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
+
+
+class JobTarget(NamedTuple):
+    """One job of a queue."""
+
+    queue: str
+    id: str
+
+    @classmethod
+    def parse(cls, value: str) -> "JobTarget":
+        """Return the target in the value of a row's button. Raises InvalidValue for any other text."""
+        if (found := JOB.fullmatch(value)) is None:
+            raise InvalidValue(_("Nothing was done: that is no job."))
+        return cls(unquote(found[1]), found[2])
+
+    @property
+    def value(self) -> str:
+        """Return the value of a button."""
+        return f"{quote(self.queue, safe='')}/{self.id}"
+
+    @property
+    def shown(self) -> str:
+        """Return how it is named where somebody is asked, and in the log."""
+        return f"{self.queue}, {self.id}"
+
+    def retry(self) -> str:
+        """Make it ready as if it were new. Raises InvalidValue where it is not dead."""
+        if not existing(self.queue).requeue([self.id]):
+            raise InvalidValue(_("Nothing was put back: %(job)s is not dead.") % {"job": self.shown})
+        return _("%(job)s is ready again.") % {"job": self.shown}
+
+    def run_now(self) -> str:
+        """Make it ready before its time. Raises InvalidValue where it is not scheduled."""
+        if not existing(self.queue).run_now(self.id):
+            raise InvalidValue(_("Nothing was done: %(job)s is not scheduled.") % {"job": self.shown})
+        return _("%(job)s is ready.") % {"job": self.shown}
+
+    def delete(self) -> str:
+        """Delete it. Raises InvalidValue where it is running or gone."""
+        if not existing(self.queue).remove(self.id):
+            raise InvalidValue(_("Nothing was deleted: %(job)s is running, or gone.") % {"job": self.shown})
+        return _("%(job)s was deleted.") % {"job": self.shown}
+
+
+class GroupTarget(NamedTuple):
+    """The dead jobs of a queue with one task and one error."""
+
+    queue: str
+    task: str
+    error: str
+
+    @classmethod
+    def parse(cls, value: str) -> "GroupTarget":
+        """Return the target in the value of a row's button. Raises InvalidValue for any other text."""
+        if (found := GROUP.fullmatch(value)) is None:
+            raise InvalidValue(_("Nothing was done: that is no group of dead jobs."))
+        return cls(*map(unquote, found.groups()))
+
+    @property
+    def value(self) -> str:
+        """Return the value of a button."""
+        return "/".join(quote(part, safe="", errors="replace") for part in self)
+
+    @property
+    def shown(self) -> str:
+        """Return how it is named where somebody is asked, and in the log."""
+        return ", ".join(part for part in self if part)
+
+    def requeue(self, limit: int | None = None) -> str:
+        """Make its jobs ready, the oldest first. Raises InvalidValue where there is none."""
+        from redis_kit.queues import deaths
+
+        queue = existing(self.queue)
+        moved = queue._run(deaths.requeue(queue, task=self.task, error=self.error, limit=limit))
+        if not moved:
+            raise InvalidValue(_("Nothing was put back: the group has no dead job any more."))
+        return put_back(moved, self.queue)
+
+
+def pause(name: str, time: str) -> str:
+    """Pause a queue for a time such as 15m, or with no text until it is resumed."""
+    existing(name).pause(duration(time) if time else None)
+    if time:
+        return _("%(queue)s is paused for %(time)s.") % {"queue": name, "time": time}
+    return _("%(queue)s is paused until it is resumed.") % {"queue": name}
+
+
+def resume(name: str) -> str:
+    """End the pause of a queue. Raises InvalidValue where there was none."""
+    if not existing(name).resume():
+        raise InvalidValue(_("Nothing was resumed: %(queue)s was not paused.") % {"queue": name})
+    return _("%(queue)s gives out jobs again.") % {"queue": name}
+
+
+def put_back(moved: int, queue: str) -> str:
+    """Return the sentence about jobs that are ready again."""
+    return ngettext("%(count)d job is back in %(queue)s.", "%(count)d jobs are back in %(queue)s.", moved) % {
+        "count": moved,
+        "queue": queue,
+    }
+
+
+def existing(name: str) -> "Queue":
+    """Return a queue that was used or that the settings name. Raises InvalidValue for any other. One round trip."""
+    from redis_kit.queues.overview import known_queues
+    from redis_kit.queues.queue import Queue
+
+    if name not in known_queues():
+        raise InvalidValue(_("There is no queue %(queue)s.") % {"queue": name})
+    return Queue(name)
+
+
+def duration(text: str) -> float:
+    """Return the seconds of a text such as 90, 15m, 2h or 7d. Raises InvalidValue for any other."""
+    found = TIME.fullmatch(text.strip().lower())
+    seconds = float(found[1]) * UNITS[found[2]] if found else 0.0
+    if not seconds:
+        raise InvalidValue(_("Write a time in seconds, or such as 15m, 2h or 7d."))
+    return seconds

@@ -1,0 +1,348 @@
+"""The page about queues in the admin: states, pauses, one job looked up, what jobs died of, and the buttons."""
+
+from time import monotonic
+from urllib.parse import unquote
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.messages import get_messages
+from django.utils import translation
+
+from redis_kit.core import component, connections
+from redis_kit.queues import Counts, Queue, message, sending
+from tests.dashboard.conftest import ADMIN, MEASURE
+from tests.dashboard.parsed import page, whole_page
+from tests.dashboard.test_escaping import ATTACKS, harmless_links, without_titles
+
+PAGE = f"{ADMIN}queues/"
+OF_GROUPS = ("requeue_one", "requeue_sample", "requeue_group")
+NAMES = ("pause", "resume", "retry", "run_now", "delete", *OF_GROUPS, "requeue_dead")
+URLS = {name: f"{PAGE}do/{name}/" for name in NAMES}
+TASK = "shop.tasks.send"
+
+
+def die(reason, times=1, task=TASK):
+    """Let jobs of a task die."""
+    queue = Queue("mail")
+    for _ in range(times):
+        id = f"d{queue.counts().dead}"
+        sending.send("mail", (id, message.dumps(task, (7,), {"password": "hunter2"})), None, 100)
+        queue.nack(*queue.claim(), max_attempts=1, error=reason)
+
+
+@pytest.fixture
+def mail(kit):
+    """A queue with jobs in all states."""
+    queue = Queue("mail")
+    die("ValueError: no", 12)
+    die("KeyError: 'token=hunter2'")
+    queue.put("running", id="running")
+    queue.claim(worker="w1")
+    queue.put({"note": "hello"}, id="ready")
+    queue.put("later", id="later", delay=600)
+    return queue
+
+
+def buttons(client, **asked):
+    """Return the values of the buttons of rows, by the name of the action and the row's head."""
+    found = page(client.get(PAGE, asked)).find("button", name="row")
+    names = {url: name for name, url in URLS.items()}
+    return {
+        (names[one.attributes["formaction"]], one.attributes["aria-label"].partition(": ")[2]): one.attributes["value"]
+        for one in found
+    }
+
+
+def said(response):
+    return [*map(str, get_messages(response.wsgi_request))]
+
+
+def press(client, name, value, **given):
+    """Press the button of a row, and answer the page of confirmation."""
+    return client.post(URLS[name], {"row": value, "confirmed": "1", **given})
+
+
+def entry():
+    return LogEntry.objects.get().get_change_message()
+
+
+def cells(client, **asked):
+    return [one.words for one in page(client.get(PAGE, asked)).find("td", role="cell")]
+
+
+def test_page_shows_queues_and_what_jobs_died_of(mail, boss):
+    found = page(boss.get(PAGE))
+    titles = [one.words for one in found.find("h2")]
+    assert titles == ["Queues", "Jobs done per minute", "Dead jobs by task and error", "Actions"]
+    assert [one.words for one in found.find("th", scope="row") if "role" in one.attributes] == [
+        "default",
+        "mail",
+        f"{TASK} mail",
+        f"{TASK} mail",
+    ]
+    assert "hunter2" not in boss.get(PAGE).content.decode()
+    assert not found.find("p", class_="rk-error")
+
+
+def test_queue_is_paused_and_resumed(mail, boss):
+    assert ("resume", "mail") not in buttons(boss)
+    assert "For how long" in boss.post(URLS["pause"], {"row": "mail"}).content.decode()
+    assert mail.paused() is None
+    assert said(press(boss, "pause", "mail", wants="15m")) == ["mail is paused for 15m."]
+    assert 800 < mail.paused().ends_in <= 900
+    assert entry() == "Pause: mail – mail is paused for 15m."
+    assert "Paused queues" in [one.words for one in page(boss.get(PAGE)).find("h2")]
+    assert said(press(boss, "pause", "mail"))[-1] == "mail is paused until it is resumed."
+    assert mail.paused().ends_in is None
+    assert "until it is resumed" in cells(boss)
+    value = buttons(boss)["resume", "mail"]
+    assert said(press(boss, "resume", value))[-1] == "mail gives out jobs again."
+    assert mail.paused() is None
+    assert said(press(boss, "resume", value))[-1] == "Nothing was resumed: mail was not paused."
+    assert LogEntry.objects.count() == 3
+
+
+@pytest.mark.parametrize("time", ["ever", "0", "-1", "1w", "99999999d"])
+def test_wrong_times_are_told_and_not_logged(mail, boss, time):
+    assert len(said(press(boss, "pause", "mail", wants=time))) == 1
+    assert mail.paused() is None
+    assert not LogEntry.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("id", "state", "actions"),
+    [
+        ("ready", "ready", {"delete"}),
+        ("later", "scheduled", {"run_now", "delete"}),
+        ("running", "running w1", set()),
+        ("d0", "dead", {"retry", "delete"}),
+    ],
+)
+def test_job_is_looked_up(mail, signed_in, id, state, actions):
+    client = signed_in("view_dashboard", "manage_queues")
+    asked = {"queue": "mail", "id": id}
+    found = page(client.get(PAGE, asked))
+    assert found.find("h2")[0].words == "Looked up in mail"
+    assert cells(client, **asked)[0].startswith(state)
+    offered = buttons(client, **asked)
+    assert {name for name, head in offered if head == id} == actions
+    assert {unquote(value) for (_, head), value in offered.items() if head == id} <= {f"mail/{id}"}
+
+
+def test_job_that_is_looked_up_shows_arguments_without_secrets(mail, boss):
+    found = cells(boss, queue="mail", id="d0")
+    assert found[4:6] == ["ValueError: no", "7, password='***'"]
+    assert cells(boss, queue="mail", id="ready")[5] == "{'note': 'hello'}"
+
+
+@pytest.mark.parametrize("id", ["nobody", "a b", "../x", "x" * 200, "<b>"])
+def test_job_that_is_not_there_is_told_beside_the_rest(mail, boss, id):
+    found = page(boss.get(PAGE, {"queue": "mail", "id": id}))
+    assert found.find("h2")[0].words.startswith("Looked up")
+    assert found.find("p", class_="rk-hint")[0].words
+    assert "Queues" in [one.words for one in found.find("h2")]
+    assert not found.find("p", class_="rk-error")
+
+
+def test_look_up_is_for_those_who_may_change_jobs(mail, signed_in):
+    client, asked = signed_in("view_dashboard"), {"queue": "mail", "id": "ready"}
+    assert not page(client.get(PAGE, asked)).find("form", class_="rk-search")
+    for where in (PAGE, f"{PAGE}fragment/"):
+        text = client.get(where, asked).content.decode()
+        assert "Looked up" not in text
+        assert "hello" not in text
+
+
+def test_dead_job_is_retried(mail, boss):
+    value = buttons(boss, queue="mail", id="d3")["retry", "d3"]
+    response = boss.post(URLS["retry"], {"row": value})
+    assert said(response) == ["mail, d3 is ready again."]
+    assert mail.find("d3").state == "ready"
+    assert entry() == "Retry: mail, d3 – mail, d3 is ready again."
+    assert said(press(boss, "retry", value))[-1] == "Nothing was put back: mail, d3 is not dead."
+
+
+def test_scheduled_job_is_run_now(mail, boss):
+    response = boss.post(URLS["run_now"], {"row": buttons(boss, queue="mail", id="later")["run_now", "later"]})
+    assert said(response) == ["mail, later is ready."]
+    assert mail.find("later").state == "ready"
+
+
+@pytest.mark.parametrize("id", ["ready", "later", "d0"])
+def test_job_is_deleted_after_a_question(mail, boss, id):
+    value = buttons(boss, queue="mail", id=id)["delete", id]
+    assert boss.post(URLS["delete"], {"row": value}).status_code == 200
+    assert mail.find(id)
+    assert said(press(boss, "delete", value, reason="asked for it")) == [f"mail, {id} was deleted."]
+    assert mail.find(id) is None
+    assert entry() == f"Delete: mail, {id} – mail, {id} was deleted. Reason: asked for it"
+
+
+def test_running_job_is_not_deleted(mail, boss):
+    assert said(press(boss, "delete", "mail/running")) == ["Nothing was deleted: mail, running is running, or gone."]
+    assert mail.find("running")
+    assert not LogEntry.objects.exists()
+
+
+@pytest.mark.parametrize(("name", "moved"), [("requeue_one", 1), ("requeue_sample", 10), ("requeue_group", 12)])
+def test_dead_jobs_of_a_group_are_put_back(mail, boss, name, moved):
+    group = f"mail/{TASK}/ValueError"
+    noun = "job is" if moved == 1 else "jobs are"
+    assert said(press(boss, name, group)) == [f"{moved} {noun} back in mail."]
+    assert mail.counts() == Counts(1, 1 + moved, 1, 13 - moved)
+    assert f"mail, {TASK}, ValueError – {moved} {noun}" in entry()
+    assert mail.find("d0").state == "ready"
+    assert mail.find("d12").state == "dead"
+
+
+def test_all_of_a_group_are_put_back_after_a_question_alone(mail, boss):
+    value = next(value for (name, _), value in buttons(boss).items() if name == "requeue_group")
+    assert boss.post(URLS["requeue_group"], {"row": value}).status_code == 200
+    assert mail.counts().dead == 13
+
+
+def test_group_that_is_gone_is_told(mail, boss):
+    mail.purge("dead")
+    response = press(boss, "requeue_one", f"mail/{TASK}/ValueError")
+    assert said(response) == ["Nothing was put back: the group has no dead job any more."]
+    assert not LogEntry.objects.exists()
+
+
+def test_groups_are_of_a_thousand_jobs_at_most(mail, boss, monkeypatch):
+    monkeypatch.setattr("redis_kit.queues.inspection.MOST", 5)
+    found = page(boss.get(PAGE))
+    assert "Dead jobs by task and error, the latest 5" in [one.words for one in found.find("h2")]
+
+
+VALUES = {
+    "pause": "mail",
+    "resume": "mail",
+    "retry": "mail/d0",
+    "run_now": "mail/later",
+    "delete": "mail/d0",
+    **dict.fromkeys(OF_GROUPS, f"mail/{TASK}/ValueError"),
+    "requeue_dead": "mail",
+}
+
+
+@pytest.mark.parametrize("codenames", [("view_dashboard",), ("view_dashboard", "release_locks"), ("manage_queues",)])
+def test_permission_to_change_is_needed(mail, signed_in, codenames):
+    client, before = signed_in(*codenames), mail.counts()
+    for name, value in VALUES.items():
+        assert press(client, name, value).status_code == 403
+    assert mail.counts() == before
+    assert mail.paused() is None
+    assert not LogEntry.objects.exists()
+    if "view_dashboard" in codenames:
+        assert buttons(client) == {}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_token_and_post_are_required(mail, boss, signed_in, name):
+    strict, before = signed_in("superuser", enforce_csrf_checks=True), mail.counts()
+    assert press(strict, name, VALUES[name]).status_code == 403
+    assert boss.get(URLS[name], {"row": VALUES[name]}).status_code == 405
+    assert mail.counts() == before
+
+
+@pytest.mark.parametrize(
+    "value", ["junk", "", "%20", "none/x", "none/x/y", "mail/nobody", "mail//", "%ff%fe/x", "x" * 3000, "/", "mail/a b"]
+)
+@pytest.mark.parametrize("name", NAMES)
+def test_value_of_no_row_does_no_harm(mail, boss, name, value):
+    before = mail.counts()
+    assert press(boss, name, value).status_code == 302
+    assert mail.counts() == before
+    assert not LogEntry.objects.exists()
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_jobs_can_put_nothing_into_the_page(kit, signed_in, attack):
+    def pages(text):
+        for key in kit.keys():
+            kit.client.delete(key)
+        client, queue = signed_in("superuser"), Queue("mail")
+        queue.put({"x": text, text: "x"}, id="a")
+        queue.nack(*queue.claim(), max_attempts=1, error=text)
+        sending.send("mail", ("b", message.dumps(text or "x", (text,), {"x": text})), None, 0)
+        queue.nack(*queue.claim(), max_attempts=1, error="ValueError: no")
+        asked = [{"queue": "mail", "id": "a"}, {"queue": "mail", "id": "b"}, {"queue": "mail", "id": text or "x"}]
+        found = [whole_page(client.get(PAGE, one)) for one in (*asked, {"queue": text or "x", "id": "a"})]
+        values = [value for (name, _), value in buttons(client).items() if name == "requeue_group"]
+        found += [whole_page(client.post(URLS["requeue_group"], {"row": value})) for value in sorted(values)[:1]]
+        for value in values:
+            press(client, "requeue_group", value)
+        return [*found, whole_page(client.get(PAGE)), whole_page(client.get("/admin/"))]
+
+    for found in pages(attack):
+        assert harmless_links(found)
+        shape = str(without_titles(found.shape))
+        assert "onerror" not in shape
+        assert "<b>" not in shape
+
+
+@pytest.mark.parametrize("how", ["stop", "freeze"])
+def test_look_up_comes_within_a_second_while_the_server_is_away(own_kit, boss, how):
+    asked = {"queue": "default", "id": "x"}
+    boss.get(PAGE, asked)
+    getattr(own_kit.server, how)()
+    try:
+        connections.close()  # so that no breaker is open yet
+        started = monotonic()
+        found = page(boss.get(PAGE, asked))
+        assert monotonic() - started < 1
+        assert found.find("p", class_="rk-error")
+    finally:
+        own_kit.server.thaw() if how == "freeze" else None
+
+
+def test_hundred_queues_make_one_page(kit, boss):
+    for number in range(110):
+        queue = Queue(f"q{number}")
+        queue.put(1)
+        queue.nack(*queue.claim(), max_attempts=1, error=f"E{number}: x")
+    found = page(boss.get(PAGE))
+    assert len(found.find("button", formaction=URLS["pause"])) == 100
+    assert not found.find("p", class_="rk-error")
+
+
+def test_page_is_in_the_language_of_its_viewer(mail, boss):
+    mail.pause()
+    with translation.override("zh-hans"):
+        text = boss.get(PAGE, {"queue": "mail", "id": "d0"}).content.decode()
+    for words in ("查询", "暂停", "恢复", "重试", "删除", "死信", "按任务和错误分组", "直到恢复为止"):
+        assert words in text
+    for words in ("Look up", "Pause", "Resume", "Retry", "Delete", "Put ", "Dead jobs", "resumed", "Arguments"):
+        assert words not in text.partition("<main")[2]
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_job_is_looked_up_and_retried_with_the_keyboard(visit, monkeypatch, mail, scheme, width):
+    own = ("redis_kit.queues.component.Queues", "redis_kit.dashboard.component.Dashboard")
+    monkeypatch.setattr(component, "BUILTIN", own)
+    die("ValueError: " + "x" * 300, task="a.module.with.a.long.name.tasks.and_a_long_function")
+    mail.pause(600)
+
+    def look(page):
+        page.goto(PAGE)
+        page.get_by_label("Queue", exact=True).first.select_option("mail")
+        page.get_by_label("Id of a job").fill("d3")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("text=Looked up in mail")
+        assert page.evaluate(MEASURE) == []
+        with page.expect_response("**/fragment/?*id=d3*"):
+            pass
+        page.get_by_role("button", name="Retry: d3").press("Enter")
+        page.wait_for_selector(".messagelist")
+        assert page.evaluate(MEASURE) == []
+        page.get_by_role("button", name="Pause: mail").press("Enter")
+        page.get_by_label("For how long").fill("15m")
+        assert page.evaluate(MEASURE) == []
+        page.keyboard.press("Enter")
+        page.wait_for_selector(".messagelist")
+
+    visit(look, width=width, color_scheme=scheme)
+    assert mail.find("d3").state == "ready"
+    assert mail.paused().ends_in > 700

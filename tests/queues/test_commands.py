@@ -1,0 +1,286 @@
+"""The commands that look at queues and change what is in them."""
+
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from redis_kit.management.commands import rk_pause, rk_purge, rk_queues, rk_resume, rk_retry
+from redis_kit.queues import Counts, Queue
+from tests.queues.conftest import ROOT
+from tests.queues.test_deaths import die
+
+AWAY = {"URL": "redis://127.0.0.1:1/0"}
+MODULES = {name.__name__.rpartition(".")[2]: name for name in (rk_pause, rk_purge, rk_queues, rk_resume, rk_retry)}
+NEEDED = {"rk_purge": ("--state", "ready", "--yes")}
+
+
+@pytest.fixture
+def command(capsys, monkeypatch):
+    """Run a command as from a shell; return exit code, output and errors. Nobody sits there unless ``typed``."""
+
+    def run(name, *arguments, typed=""):
+        monkeypatch.setattr("sys.stdin", io.StringIO(typed))
+        code = 0
+        try:
+            MODULES[name].Command().run_from_argv(["manage.py", name, *map(str, arguments)])
+        except SystemExit as end:
+            code = end.code
+        return code, *capsys.readouterr()
+
+    return run
+
+
+@pytest.fixture
+def mail(kit):
+    """A queue with 2 ready jobs, 1 scheduled, 1 running, 2 dead ones."""
+    queue = Queue("mail")
+    die(queue, "ValueError: no", "KeyError: no")
+    queue.put("running", id="running")
+    queue.claim(worker="w1")
+    queue.put_many(range(2))
+    queue.put("later", delay=60)
+    return queue
+
+
+def test_queues_are_a_table(mail, command):
+    code, output, errors = command("rk_queues")
+    titles, default, row, note = output.splitlines()
+    assert (code, errors) == (0, "")
+    assert titles.split("  ")[0] == "QUEUE"
+    assert default.split()[:5] == ["default", "0", "0", "0", "0"]
+    assert row.split()[:5] == ["mail", "2", "1", "1", "2"]
+    assert "5 minutes" in note
+
+
+def test_one_queue_is_shown_alone_with_its_pause(mail, command):
+    mail.pause(600)
+    (row,) = command("rk_queues", "mail")[1].splitlines()[1:-1]
+    assert re.search(r"for (10 min 0 s|9 min 5\d s)$", row)
+    mail.pause()
+    assert command("rk_queues", "mail")[1].splitlines()[1].endswith("until resumed")
+
+
+def test_rates_are_those_of_the_last_five_minutes(mail, command, kit):
+    minute = int(kit.client.time()[0]) // 60
+    for before, done, failed in ((1, 60, 5), (5, 40, 0), (6, 999, 999)):
+        kit.client.hset(mail.key("minutes"), str((minute - before) % 4320), f"{minute - before} {done} {failed}")
+    (found,) = json.loads(command("rk_queues", "mail", "--json")[1])
+    assert (found["done_per_minute"], found["failed_per_minute"]) in [(20, 1), (12, 1)]  # a minute may be over just now
+
+
+def test_json_has_all_numbers(mail, command):
+    mail.pause(600)
+    code, output, _ = command("rk_queues", "--json")
+    default, found = json.loads(output)
+    assert code == 0
+    assert default == {**default, "queue": "default", "wait": None, "paused": None}
+    assert found == {**found, "queue": "mail", "ready": 2, "scheduled": 1, "running": 1, "dead": 2}
+    assert 0 <= found["wait"] < 30
+    assert 500 < found["paused"]["ends_in"] <= 600
+
+
+def test_queues_are_watched_with_one_round_trip_each_time(mail, command, kit, commands, monkeypatch):
+    pauses = []
+
+    def wait(seconds):
+        pauses.append(seconds)
+        mail.put(1)
+        if len(pauses) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("time.sleep", wait)
+    command("rk_queues")
+    with commands(kit) as sent:
+        code, output, _ = command("rk_queues", "--watch", "--json")
+    found = [json.loads(line) for line in output.splitlines() if line]
+    assert (code, pauses) == (0, [2.0] * 3)
+    assert [queues[1]["ready"] for queues in found] == [2, 3, 4]
+    assert sent == ["SMEMBERS", *["EVALSHA"] * 3 * 3]  # each time two reports in one batch, and the put
+
+
+def test_watching_goes_on_while_redis_is_away(kit, command, monkeypatch):
+    calls = []
+
+    def wait(seconds):
+        calls.append(seconds)
+        kit.connect(AWAY)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("time.sleep", wait)
+    code, output, _ = command("rk_queues", "--watch")
+    assert code == 0
+    assert output.count("QUEUE") == 1
+    assert output.count("Redis is away: ") == 1
+
+
+def test_watching_ends_with_ctrl_c(mail, settings):
+    arguments = [sys.executable, "-m", "django", "rk_queues", "--watch", "--settings", "tests.queues.worker_settings"]
+    environment = {**os.environ, "REDIS_KIT": json.dumps(settings.REDIS_KIT), "JOURNAL": "unused"}
+    process = subprocess.Popen(arguments, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        lines = [process.stdout.readline().split()[0] for _ in range(3)]
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=20)
+    finally:
+        process.kill()
+    assert (process.returncode, errors) == (0, b"")
+    assert lines == [b"QUEUE", b"default", b"mail"]
+
+
+def test_queue_is_paused_and_resumed(mail, command):
+    assert command("rk_pause", "mail") == (0, "Paused: mail, until it is resumed.\n", "")
+    assert mail.paused().ends_in is None
+    assert command("rk_pause", "mail", 90) == (0, "Paused: mail, for 1 min 30 s.\n", "")
+    assert 80 < mail.paused().ends_in <= 90
+    assert command("rk_resume", "mail") == (0, "Resumed: mail.\n", "")
+    assert mail.paused() is None
+    code, output, errors = command("rk_resume", "mail")
+    assert (code, output) == (1, "")
+    assert "Nothing was resumed: mail was not paused." in errors
+
+
+def test_all_dead_jobs_are_put_back(mail, command):
+    assert command("rk_retry", "mail") == (0, "Put back into mail: 2 jobs.\n", "")
+    assert mail.counts() == Counts(1, 4, 1, 0)
+    code, _, errors = command("rk_retry", "mail")
+    assert (code, "Nothing was put back" in errors) == (1, True)
+
+
+def test_more_dead_jobs_than_go_into_a_call_are_put_back(mail, command, monkeypatch):
+    from redis_kit.queues.commands import rk_retry as module
+
+    monkeypatch.setattr(module, "CHUNK", 1)
+    assert command("rk_retry", "mail")[1] == "Put back into mail: 2 jobs.\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "ids"),
+    [
+        (("j1",), ["j1"]),
+        (("j0", "j1"), ["j0", "j1"]),
+        (("--limit", 1), ["j0"]),
+        (("--error", "KeyError"), ["j1"]),
+        (("--task", "shop.tasks.send"), ["j0", "j1"]),
+        (("--task", "shop.tasks.send", "--limit", 1), ["j0"]),
+        (("--task", "shop.tasks.send", "--error", "ValueError"), ["j0"]),
+    ],
+)
+def test_chosen_dead_jobs_are_put_back(mail, command, arguments, ids):
+    assert command("rk_retry", "mail", *arguments)[0] == 0
+    assert {id for id in ("j0", "j1") if mail.find(id).state == "ready"} == set(ids)
+
+
+def test_ids_that_are_not_those_of_dead_jobs_are_told(mail, command):
+    assert command("rk_retry", "mail", "j0", "running", "nobody")[1] == "Put back into mail: 1 job of 3.\n"
+    assert command("rk_retry", "mail", "running")[0] == 1
+    assert command("rk_retry", "mail", "--task", "other")[0] == 1
+
+
+@pytest.mark.parametrize(("state", "count"), [("ready", 2), ("scheduled", 1), ("dead", 2)])
+def test_jobs_of_a_state_are_deleted(mail, command, state, count):
+    noun = "job" if count == 1 else "jobs"
+    said = (0, f"Deleted from mail: {count} {state} {noun}.\n", "")
+    assert command("rk_purge", "mail", "--state", state, "--yes") == said
+    assert getattr(mail.counts(), state) == 0
+    assert mail.counts().running == 1
+    assert command("rk_purge", "mail", "--state", state, "--yes")[0] == 1
+
+
+@pytest.mark.parametrize("typed", ["", "yes\n", "Mail\n"])
+def test_nothing_is_deleted_unless_the_name_is_typed(mail, command, typed):
+    code, output, errors = command("rk_purge", "mail", "--state", "dead", typed=typed)
+    assert code == 1
+    assert "mail has 2 dead jobs." in output
+    assert "Nothing was deleted" in errors
+    assert mail.counts().dead == 2
+
+
+def test_typed_name_deletes(mail, command):
+    assert command("rk_purge", "mail", "--state", "dead", typed="mail\n")[0] == 0
+    assert mail.counts().dead == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "data"),
+    [
+        ("rk_pause", ("mail", 60), {"queue": "mail", "paused": True, "seconds": 60}),
+        ("rk_retry", ("mail",), {"queue": "mail", "put_back": 2}),
+        ("rk_purge", ("mail", "--state", "ready", "--yes"), {"queue": "mail", "state": "ready", "deleted": 2}),
+    ],
+)
+def test_programs_get_json(mail, command, name, arguments, data):
+    code, output, _ = command(name, *arguments, "--json")
+    assert (code, json.loads(output)) == (0, data)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("rk_queues", ("",)),
+        ("rk_queues", ("--using", "other")),
+        ("rk_pause", ("mail", "0")),
+        ("rk_pause", ("mail", "nan")),
+        ("rk_pause", ()),
+        ("rk_retry", ("mail", "../x")),
+        ("rk_retry", ("mail", "--limit", "0")),
+        ("rk_retry", ("mail", "j0", "--limit", "1")),
+        ("rk_purge", ("mail",)),
+        ("rk_purge", ("mail", "--state", "running")),
+        ("rk_purge", ("mail", "--state", "dead", "--json")),
+    ],
+)
+def test_wrong_arguments_are_refused(mail, command, name, arguments):
+    assert command(name, *arguments)[0] == 2
+    assert mail.counts() == Counts(1, 2, 1, 2)
+    assert mail.paused() is None
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_queue_that_nobody_knows_is_not_taken_for_an_empty_one(mail, command, name):
+    code, output, errors = command(name, "mial", *NEEDED.get(name, ()))
+    assert (code, output) == (1, "")
+    assert "There is no queue mial. Did you mean mail?" in errors
+
+
+def test_queue_of_a_task_is_known_before_its_first_job(kit, command):
+    from redis_kit.queues import registry
+
+    before = dict(registry._tasks)
+    try:
+        from redis_kit.queues import task
+
+        task(queue_name="unused")(test_queue_of_a_task_is_known_before_its_first_job)
+        assert command("rk_pause", "unused")[0] == 0
+    finally:
+        registry._tasks.clear()
+        registry._tasks.update(before)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_exit_code_tells_that_redis_is_away(kit, command, name):
+    kit.connect(AWAY)
+    code, _, errors = command(name, "default", *NEEDED.get(name, ()))
+    assert code == 69
+    assert "Traceback" not in errors
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_exit_code_tells_that_the_settings_are_wrong(kit, command, name):
+    kit.options(QUEUES={"BEAAT": 1})
+    assert command(name, "default", *NEEDED.get(name, ()))[0] == 78
+
+
+def test_terminal_gets_no_orders_from_a_name(kit, command):
+    Queue("a\x1b[2Jb").put(1)
+    code, output, _ = command("rk_queues")
+    assert code == 0
+    assert "a\\x1b[2Jb" in output
+    assert "\x1b" not in output
+    assert "\x1b" not in command("rk_pause", "a\x1b[2Jb")[1]
