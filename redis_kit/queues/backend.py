@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from django.core.checks import CheckMessage, Error
@@ -9,7 +10,7 @@ from django.utils import timezone
 
 from redis_kit.core import conf
 from redis_kit.core.conf import Section
-from redis_kit.core.errors import InvalidName, InvalidValue
+from redis_kit.core.errors import ConfigurationError, InvalidName, InvalidValue
 from redis_kit.queues import arguments, identity, registry, results, story
 from redis_kit.queues.component import QueueSettings
 from redis_kit.queues.djangotasks import BaseTaskBackend, TaskResultDoesNotExist, task_enqueued
@@ -55,21 +56,19 @@ class RedisTaskBackend(BaseTaskBackend):
         """Add a job, after the commit where there is a transaction, and return its result to be. One round trip."""
         from redis_kit.queues import sending
 
-        call = extended(task)
-        self.validate_task(task)
+        call = self._validated(task)
         if not call.store_result:
             return sending.enqueue(call, args, kwargs)
         result = results.new(task, identity.new_call(task.queue_name), args, kwargs)
         body = sending.body(call, result.args, result.kwargs)
-        sending.after_commit(call, lambda: self._send(result, body), waits=self._option("ENQUEUE_ON_COMMIT", True))
+        sending.after_commit(call, lambda: self._send(result, body), waits=self.chosen.ENQUEUE_ON_COMMIT)
         return result
 
     async def aenqueue(self, task: Any, args: Any, kwargs: Any) -> Any:
         """See enqueue(). The job is added now: Django has no transactions in asynchronous code."""
         from redis_kit.queues import sending
 
-        call = extended(task)
-        self.validate_task(task)
+        call = self._validated(task)
         if not call.store_result:
             return await sending.aenqueue(call, args, kwargs)
         result = results.new(task, identity.new_call(task.queue_name), args, kwargs)
@@ -126,7 +125,15 @@ class RedisTaskBackend(BaseTaskBackend):
     def keeps(self, *, failed: bool) -> int:
         """Return for how many ms results are kept."""
         name = "FAILED_RESULT_TTL" if failed else "RESULT_TTL"
-        return int(self._option(name, getattr(conf.section(QueueSettings), name)) * 1000)
+        seconds = getattr(self.chosen, name) or getattr(conf.section(QueueSettings), name)
+        return int(seconds * 1000)
+
+    @cached_property
+    def chosen(self) -> BackendOptions:
+        """Return the options. Raises ConfigurationError for one that is wrong."""
+        for message in self._problems():
+            raise ConfigurationError(f"{message.msg} {message.hint or ''}".strip())
+        return BackendOptions(**self.options)
 
     def check(self, **kwargs: Any) -> list[CheckMessage]:
         """Return what is wrong with the options, for ``manage.py check``."""
@@ -137,9 +144,11 @@ class RedisTaskBackend(BaseTaskBackend):
         for problem in conf.mismatches(BackendOptions, where, self.options):
             yield Error(problem.message, hint=problem.hint or None, id=f"redis_kit.{problem.id}")
 
-    def _option(self, name: str, default: Any) -> Any:
-        found = self.options.get(name)
-        return default if found is None else found
+    def _validated(self, task: Any) -> Task[..., Any]:
+        # Where any queue is allowed, no setting can have made a task wrong that was right when it was made.
+        if self.queues or not isinstance(task, Task):
+            self.validate_task(task)
+        return extended(task)
 
     def _send(self, result: RedisTaskResult, body: bytes) -> None:
         from redis_kit.queues import sending

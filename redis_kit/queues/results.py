@@ -66,11 +66,8 @@ def new(task: Any, id: str, args: Any, kwargs: Any) -> RedisTaskResult:
     return _result(task, id, Message(task.module_path, args, kwargs), TaskResultStatus.READY, alias=task.backend)
 
 
-def begun(queue_name: str, job: Job, call: Message) -> RedisTaskResult | None:
-    """Return the result of a call as its attempt begins; None where none is stored. Earlier errors are not in it."""
-    about = story.read(job.story) if job.story and djangotasks.FOUND else None
-    if about is None:
-        return None
+def begun(queue_name: str, job: Job, call: Message, about: Story) -> RedisTaskResult:
+    """Return the result of a call as its attempt begins. Errors of earlier attempts are not in it."""
     task = _rebuilt(registry.find(call.task), queue_name, job.priority, about)
     return _result(task, job.id, call, TaskResultStatus.RUNNING, about=about)
 

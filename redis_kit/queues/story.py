@@ -29,7 +29,8 @@ class Story(NamedTuple):
 def line(enqueued_at: datetime, run_after: datetime | None, backend: str) -> bytes:
     """Return the line of a new job."""
     after = "" if run_after is None else _microseconds(run_after)
-    return f"~{_microseconds(enqueued_at)}/{after}/{quote(backend, safe='')}\n".encode()
+    alias = backend if backend.isalnum() and backend.isascii() else quote(backend, safe="")
+    return f"~{_microseconds(enqueued_at)}/{after}/{alias}\n".encode()
 
 
 def read(text: bytes) -> Story | None:

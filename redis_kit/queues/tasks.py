@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar, overload
 
 from django.conf import settings
+from django.core.signals import setting_changed
 
 from redis_kit.core.errors import InvalidValue, RedisKitError
 from redis_kit.core.keys import encode
@@ -125,7 +126,7 @@ class Task(djangotasks.Task, Generic[Parameters, Result]):  # type: ignore[type-
 
 def backend_of(alias: str) -> Any:
     """Return the task backend of this name; in a project without the setting ``TASKS``, the kit's own."""
-    if settings.configured and settings.is_overridden("TASKS"):  # type: ignore[misc]
+    if settings.configured and _has_backends():
         return djangotasks.task_backends[alias]
     return _own_backend(alias)
 
@@ -144,6 +145,16 @@ def remade(task: Any, kind: type[Any] | None = None, **changes: Any) -> Any:
     for field in fields(found):
         object.__setattr__(found, field.name, changes.get(field.name, getattr(task, field.name, field.default)))
     return found
+
+
+@cache
+def _has_backends() -> bool:
+    return bool(settings.is_overridden("TASKS"))  # type: ignore[misc]
+
+
+def _forget(*, setting: str, **kwargs: Any) -> None:
+    if setting == "TASKS":
+        _has_backends.cache_clear()
 
 
 @cache
@@ -241,3 +252,6 @@ def check(task: Task[..., Any]) -> None:
         arguments.moment(task.run_after)
     elif task.run_after is not None:
         raise InvalidValue(f"run_after must be a datetime or a timedelta, not {task.run_after!r}.")
+
+
+setting_changed.connect(_forget, dispatch_uid="redis_kit.queues.tasks")

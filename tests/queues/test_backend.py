@@ -8,7 +8,7 @@ import pytest
 from redis_kit.queues import djangotasks
 from redis_kit.queues.djangotasks import InvalidTask, TaskResultStatus, task_backends
 from redis_kit.testing.jobs import drain
-from tests.queues.jobs import calls
+from tests.queues.plain import tasks as calls
 
 OURS = "redis_kit.queues.backend.RedisTaskBackend"
 IMMEDIATE = f"{djangotasks.Task.__module__.partition('.base')[0]}.backends.immediate.ImmediateBackend"

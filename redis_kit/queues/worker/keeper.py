@@ -5,7 +5,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from redis_kit.core.errors import RedisFailure
+from redis_kit.core.errors import ConfigurationError, RedisFailure
 from redis_kit.queues import djangotasks, story
 from redis_kit.queues.job import Job
 from redis_kit.queues.message import Message
@@ -16,24 +16,24 @@ from redis_kit.queues.worker.source import Source
 def keeper(source: Source, job: Job) -> "Keeper | None":
     """Return what keeps the result of a job; None where none is stored."""
     about = story.read(job.story) if job.story and djangotasks.FOUND else None
-    return None if about is None else Keeper(source, job, about.backend)
+    return None if about is None else Keeper(source, job, about)
 
 
 class Keeper:
     """The result of one attempt, from its beginning to its end."""
 
-    def __init__(self, source: Source, job: Job, alias: str) -> None:
+    def __init__(self, source: Source, job: Job, about: story.Story) -> None:
         from redis_kit.queues import backend, results
 
         self._results, self._kind = results, backend.RedisTaskBackend
-        self._source, self._job = source, job
-        self._backend = _backend(alias, self._kind)
+        self._source, self._job, self._about = source, job, about
+        self._backend = _backend(about.backend, self._kind)
         self._result: Any = None
 
     def begin(self, call: Message) -> None:
         """Note that the attempt begins. No round trip; one where there were attempts before, for their errors."""
-        self._result = self._results.begun(self._source.name, self._job, call)
-        if self._result and self._result.attempts > 1:
+        self._result = self._results.begun(self._source.name, self._job, call, self._about)
+        if self._result.attempts > 1:
             with contextlib.suppress(RedisFailure):
                 found = self._results.found(self._source.name, self._job.id, self._source.find_result(self._job.id))
                 self._result.errors.extend(found.errors if found else [])
@@ -83,7 +83,7 @@ class Keeper:
 
 def _backend(alias: str, kind: type[Any]) -> Any:
     # A worker may have other settings than the process that enqueued the job.
-    with contextlib.suppress(djangotasks.InvalidTaskBackend):
-        if isinstance(found := backend_of(alias), kind):
+    with contextlib.suppress(djangotasks.InvalidTaskBackend, ConfigurationError):
+        if isinstance(found := backend_of(alias), kind) and found.chosen:
             return found
     return kind(alias, {})
