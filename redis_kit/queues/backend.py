@@ -13,7 +13,7 @@ from redis_kit.core.conf import Section
 from redis_kit.core.errors import ConfigurationError, InvalidName, InvalidValue
 from redis_kit.queues import arguments, identity, registry, results, story
 from redis_kit.queues.component import QueueSettings
-from redis_kit.queues.djangotasks import BaseTaskBackend, TaskResultDoesNotExist, task_enqueued
+from redis_kit.queues.djangotasks import BaseTaskBackend, TaskResultDoesNotExist, task_backends, task_enqueued
 from redis_kit.queues.results import RedisTaskResult
 from redis_kit.queues.tasks import Task, check, check_function, extended
 
@@ -173,3 +173,8 @@ class RedisTaskBackend(BaseTaskBackend):
         if result is None:
             raise TaskResultDoesNotExist(result_id)
         return result
+
+
+def queue_names() -> set[str]:
+    """Return the queues that ``TASKS`` names for backends of this kind."""
+    return {name for found in task_backends.all() if isinstance(found, RedisTaskBackend) for name in found.queues}

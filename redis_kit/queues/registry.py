@@ -43,8 +43,13 @@ def _defined(name: str) -> Any:
 
 
 def queue_names() -> list[str]:
-    """Return the queues that the known tasks name, in the order of the alphabet."""
-    return sorted({task.queue_name for task in _tasks.values()})
+    """Return the queues that the known tasks and the setting ``TASKS`` name, in the order of the alphabet."""
+    named = {task.queue_name for task in _tasks.values()}
+    if djangotasks.FOUND:
+        from redis_kit.queues.backend import queue_names
+
+        named |= queue_names()
+    return sorted(named)
 
 
 def discover() -> None:

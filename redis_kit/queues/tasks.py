@@ -9,6 +9,7 @@ from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar, overload
 
 from django.conf import settings
 from django.core.signals import setting_changed
+from django.utils import timezone
 
 from redis_kit.core.errors import InvalidValue, RedisKitError
 from redis_kit.core.keys import encode
@@ -106,7 +107,8 @@ class Task(djangotasks.Task, Generic[Parameters, Result]):  # type: ignore[type-
         adds it now. Raises BadArguments, NotSerializable, PayloadTooLarge at once, and RedisUnavailable.
         """
         if djangotasks.FOUND:
-            return self.get_backend().enqueue(self, args, kwargs)
+            backend = self.get_backend()
+            return backend.enqueue(self._for(backend), args, kwargs)
         from redis_kit.queues import sending
 
         return sending.enqueue(self, args, kwargs)
@@ -114,7 +116,8 @@ class Task(djangotasks.Task, Generic[Parameters, Result]):  # type: ignore[type-
     async def aenqueue(self, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Any:
         """See enqueue(). The job is added now: Django has no transactions in asynchronous code."""
         if djangotasks.FOUND:
-            return await self.get_backend().aenqueue(self, args, kwargs)
+            backend = self.get_backend()
+            return await backend.aenqueue(self._for(backend), args, kwargs)
         from redis_kit.queues import sending
 
         return await sending.aenqueue(self, args, kwargs)
@@ -122,6 +125,12 @@ class Task(djangotasks.Task, Generic[Parameters, Result]):  # type: ignore[type-
     def get_backend(self) -> Any:
         """Return the backend that ``TASKS`` names; in a project without that setting, the kit's own."""
         return backend_of(self.backend)
+
+    def _for(self, backend: Any) -> "Task[Parameters, Result]":
+        """Return the task as a backend understands it: other ones know of times, but not of delays."""
+        if self.delay is None or hasattr(backend, "keeps"):
+            return self
+        return replace(self, delay=None, run_after=timezone.now() + self.delay)
 
 
 def backend_of(alias: str) -> Any:
@@ -213,6 +222,7 @@ def task(
         check_function(function)
         found: Task[..., Any] = Task(
             func=function,
+            run_after=None,  # Django 6.0 has no default for it
             queue_name=queue_name,
             max_attempts=max_attempts,
             timeout=timeout,

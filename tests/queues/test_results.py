@@ -9,8 +9,10 @@ import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import django
 import pytest
 from django.db import transaction
+from django.utils import timezone
 
 from redis_kit.core.errors import ConfigurationError, KeyConflict
 from redis_kit.queues import (
@@ -31,6 +33,7 @@ from redis_kit.testing.jobs import drain
 from tests.fixtures.process import wait_for
 from tests.queues.jobs import tasks
 from tests.queues.plain import tasks as calls
+from tests.queues.plain.tasks import task as plain_task
 
 BACKEND = "redis_kit.queues.backend.RedisTaskBackend"
 IMMEDIATE = f"{djangotasks.Task.__module__.partition('.base')[0]}.backends.immediate.ImmediateBackend"
@@ -433,12 +436,12 @@ def test_unknown_task_has_failed_and_its_result_is_not_shown(queue, monkeypatch)
 
 def test_task_of_another_backend_runs_when_it_is_sent_to_ours(queue, settings, monkeypatch):
     monkeypatch.setattr("redis_kit.queues.registry._tasks", {})
-    settings.TASKS = {"default": {"BACKEND": IMMEDIATE}, "redis": {"BACKEND": BACKEND}}
-    result = calls.echo.using(backend="redis").enqueue(1)
+    settings.TASKS = {"default": {"BACKEND": IMMEDIATE}, "our redis/ü": {"BACKEND": BACKEND}}
+    result = calls.echo.using(backend="our redis/ü").enqueue(1)
     monkeypatch.setattr("redis_kit.queues.registry._tasks", {})
     assert drain() == 1
     result.refresh()
-    assert (result.return_value, result.backend, result.task.backend) == (1, "redis", "redis")
+    assert (result.return_value, result.backend, result.task.backend) == (1, "our redis/ü", "our redis/ü")
 
 
 def test_tasks_of_the_kit_go_where_the_setting_says(queue, settings):
@@ -447,6 +450,75 @@ def test_tasks_of_the_kit_go_where_the_setting_says(queue, settings):
     result = tasks.remember.enqueue(1)
     assert (result.return_value, tasks.done) == (1, [1])
     assert queue.counts() == Counts(0, 0, 0, 0)
+
+
+def test_delay_is_a_time_to_backends_that_know_no_delays(queue, settings):
+    settings.TASKS = {"default": {"BACKEND": f"{__name__}.Deferring"}}
+    before = timezone.now()
+    after = tasks.remember.using(run_after=timedelta(hours=1)).enqueue(1)
+    assert before <= after - timedelta(hours=1) <= timezone.now()
+    assert queue.counts() == Counts(0, 0, 0, 0)
+
+
+class Deferring(djangotasks.BaseTaskBackend):
+    """Somebody else's backend: says when a task is to run."""
+
+    supports_defer = supports_priority = supports_async_task = True
+
+    def enqueue(self, task, args, kwargs):
+        return task.run_after
+
+
+def fail_once():
+    """A function that a test makes a task of."""
+    raise ValueError
+
+
+def test_decorator_of_the_framework_takes_the_options_of_the_kit(queue):
+    if django.VERSION[:2] == (6, 0):
+        pytest.skip("the decorator of Django 6.0 takes no further options")
+    result = plain_task(max_attempts=1)(fail_once).enqueue()
+    drain()
+    assert result.wait(0)
+    assert (result.status, result.attempts) == (FAILED, 1)
+
+
+def test_worker_knows_the_queues_of_the_setting(settings):
+    settings.TASKS = {
+        "default": {"BACKEND": BACKEND, "QUEUES": ["only in the setting"]},
+        "other": {"BACKEND": IMMEDIATE, "QUEUES": ["not ours"]},
+    }
+    assert "only in the setting" in registry.queue_names()
+    assert "not ours" not in registry.queue_names()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_signal_of_the_enqueueing_is_sent_after_the_commit(queue):
+    heard = []
+
+    def receive(sender, task_result, **_):
+        heard.append((task_result.id, task_result.enqueued_at is None))
+
+    djangotasks.task_enqueued.connect(receive)
+    try:
+        with transaction.atomic():
+            result = calls.echo.enqueue(1)
+            assert heard == []
+    finally:
+        djangotasks.task_enqueued.disconnect(receive)
+    assert heard == [(result.id, False)]
+
+
+def test_times_are_naive_where_the_project_has_them_so(queue, settings):
+    settings.USE_TZ = False
+    given = calls.echo.using(run_after=datetime(2026, 1, 2, 3, 4, 5, 6))
+    result = given.enqueue(1)
+    assert calls.echo.get_result(result.id) == result
+    drain()
+    result.refresh()
+    assert result.enqueued_at <= result.started_at <= result.finished_at
+    assert result.finished_at.tzinfo is None
+    assert result.task == given
 
 
 def test_tasks_of_the_kit_go_to_redis_without_the_setting(queue, settings):
