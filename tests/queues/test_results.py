@@ -179,6 +179,36 @@ def test_attempt_that_was_given_back_does_not_count(queue):
     assert (result.status, result.attempts, result.started_at) == (READY, 0, None)
 
 
+def test_attempt_of_a_worker_that_died_counts(queue, kit):
+    kit.options(QUEUES={"BEAT": 0.05, "DEAD_AFTER": 0.2})
+    result = calls.echo.enqueue(1)
+    queue.claim(worker="w1")
+    wait_for(lambda: queue.beat(worker="w2"))
+    result.refresh()
+    assert (result.status, result.worker_ids) == (READY, ["w1"])
+    drain()
+    result.refresh()
+    assert (result.status, result.attempts, result.worker_ids[0]) == (SUCCESSFUL, 2, "w1")
+    assert result.started_at < result.last_attempted_at
+
+
+def test_call_never_begins_before_it_was_enqueued_whatever_the_clocks_say(queue, monkeypatch):
+    later = timezone.now() + timedelta(hours=1)
+    with monkeypatch.context() as patch:
+        patch.setattr(timezone, "now", lambda: later)
+        result = calls.echo.enqueue(1)
+    drain()
+    result.refresh()
+    assert result.enqueued_at == result.started_at == result.finished_at == later
+
+
+def test_task_is_looked_at_again_when_it_is_enqueued(queue, settings, twin):
+    elsewhere = tasks.remember.using(queue_name="mail")
+    settings.TASKS = {"default": {"BACKEND": BACKEND, "QUEUES": ["other"]}}
+    with pytest.raises(djangotasks.InvalidTask, match="mail"):
+        twin(elsewhere.enqueue, 1)
+
+
 def test_call_with_which_workers_died_has_failed(queue, kit):
     kit.options(QUEUES={"MAX_CRASHES": 1, "BEAT": 0.05, "DEAD_AFTER": 0.2})
     result = calls.echo.enqueue(1)
