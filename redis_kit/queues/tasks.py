@@ -18,6 +18,7 @@ from redis_kit.queues import arguments, djangotasks, registry
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 TIMEOUT = (0.001, 604_800.0)  # seconds
+_own: dict[str, Any] = {}  # the kit's backends, by alias, while there is no setting TASKS
 
 
 class InvalidTask(RedisKitError, djangotasks.InvalidTask, TypeError):
@@ -135,9 +136,17 @@ class Task(djangotasks.Task, Generic[Parameters, Result]):  # type: ignore[type-
 
 def backend_of(alias: str) -> Any:
     """Return the task backend of this name; in a project without the setting ``TASKS``, the kit's own."""
-    if settings.configured and _has_backends():
+    found = _own.get(alias)
+    if found is not None:
+        return found
+    if settings.configured and settings.is_overridden("TASKS"):  # type: ignore[misc]
         return djangotasks.task_backends[alias]
-    return _own_backend(alias)
+    from redis_kit.queues.backend import RedisTaskBackend
+
+    found = RedisTaskBackend(alias, {"QUEUES": []})
+    if settings.configured:
+        _own[alias] = found
+    return found
 
 
 def extended(task: Any) -> Task[..., Any]:
@@ -154,23 +163,6 @@ def remade(task: Any, kind: type[Any] | None = None, **changes: Any) -> Any:
     for field in fields(found):
         object.__setattr__(found, field.name, changes.get(field.name, getattr(task, field.name, field.default)))
     return found
-
-
-@cache
-def _has_backends() -> bool:
-    return bool(settings.is_overridden("TASKS"))  # type: ignore[misc]
-
-
-def _forget(*, setting: str, **kwargs: Any) -> None:
-    if setting == "TASKS":
-        _has_backends.cache_clear()
-
-
-@cache
-def _own_backend(alias: str) -> Any:
-    from redis_kit.queues.backend import RedisTaskBackend
-
-    return RedisTaskBackend(alias, {"QUEUES": []})
 
 
 @cache
@@ -262,6 +254,11 @@ def check(task: Task[..., Any]) -> None:
         arguments.moment(task.run_after)
     elif task.run_after is not None:
         raise InvalidValue(f"run_after must be a datetime or a timedelta, not {task.run_after!r}.")
+
+
+def _forget(*, setting: str, **kwargs: Any) -> None:
+    if setting == "TASKS":
+        _own.clear()
 
 
 setting_changed.connect(_forget, dispatch_uid="redis_kit.queues.tasks")
