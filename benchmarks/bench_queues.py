@@ -18,7 +18,8 @@ def run() -> None:
                 "bare: LPUSH": lambda: client.lpush("bench:list", f'{{"n":{next(numbers)}}}'),
                 "kit: Queue.put": lambda: queue.put({"n": next(numbers)}),
                 "kit: Queue.put, delayed": lambda: queue.put({"n": next(numbers)}, delay=3600),
-                "kit: task.enqueue": lambda: nothing.enqueue(next(numbers)),
+                "kit: task.enqueue, without result": lambda: nothing.enqueue(next(numbers)),
+                "kit: task.enqueue": lambda: kept.enqueue(next(numbers)),
             },
             base="bare: LPUSH",
         )
@@ -44,8 +45,13 @@ def run() -> None:
         )
 
 
-@task
+@task(store_result=False)
 def nothing(number: int) -> None:
+    """Do nothing, and leave nothing behind."""
+
+
+@task
+def kept(number: int) -> None:
     """Do nothing."""
 
 

@@ -21,10 +21,20 @@ if TYPE_CHECKING:
     from redis_kit.queues.queue import Queue
     from redis_kit.queues.registry import UnknownTask
     from redis_kit.queues.serializers import CorruptMessage, NotSerializable, PayloadTooLarge
-    from redis_kit.queues.tasks import BadArguments, Handle, InvalidTask, Task, TaskTimeout, task
+    from redis_kit.queues.tasks import (
+        BadArguments,
+        Cancelled,
+        Handle,
+        InvalidTask,
+        Task,
+        TaskTimeout,
+        WorkersDied,
+        task,
+    )
 
 __all__ = [
     "BadArguments",
+    "Cancelled",
     "CorruptMessage",
     "Counts",
     "DeadJob",
@@ -42,6 +52,7 @@ __all__ = [
     "TaskTimeout",
     "UnknownTask",
     "Worker",
+    "WorkersDied",
     "acounts_of",
     "aknown_queues",
     "areports_of",
@@ -64,6 +75,9 @@ __getattr__ = lazily(
         "queue": ("Queue",),
         "registry": ("UnknownTask",),
         "serializers": ("CorruptMessage", "NotSerializable", "PayloadTooLarge"),
-        "tasks": ("BadArguments", "Handle", "InvalidTask", "Task", "TaskTimeout", "task"),
+        "tasks": (
+            *("BadArguments", "Cancelled", "Handle", "InvalidTask", "Task", "TaskTimeout", "WorkersDied"),
+            "task",
+        ),
     },
 )

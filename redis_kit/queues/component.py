@@ -21,6 +21,8 @@ class QueueSettings(Section):
         "MAX_ATTEMPTS": (1, 1000),
         "MAX_CRASHES": (1, 100),
         "DEAD_LIMIT": (1, 1_000_000),
+        "RESULT_TTL": (1, 31_536_000),
+        "FAILED_RESULT_TTL": (1, 31_536_000),
     }
 
     #: Queues that the dashboard shows from the start, and that a worker without ``--queue-name`` works on first. Others
@@ -36,6 +38,10 @@ class QueueSettings(Section):
     MAX_CRASHES: int = 3
     #: Dead jobs kept per queue; beyond that the oldest are dropped, and any after 30 days.
     DEAD_LIMIT: int = 10_000
+    #: Seconds for which the result of a task that succeeded can be read.
+    RESULT_TTL: float = 86_400.0
+    #: Seconds for which the result of a task that failed can be read.
+    FAILED_RESULT_TTL: float = 1_209_600.0
     #: How arguments are stored. Only JSON: anything that can hold code would let whoever writes to Redis run it.
     SERIALIZER: str = "json"
     #: What a call does while Redis is away.

@@ -70,12 +70,20 @@ def ack(queue: Primitive, job: Job) -> Flow[None]:
         raise _lost(queue, job)
 
 
-def nack(queue: Primitive, job: Job, delay: Delay, error: str, max_attempts: int | None) -> Flow[State]:
-    """End a failed attempt."""
+def succeed(queue: Primitive, job: Job, value: bytes, keep: int) -> Flow[None]:
+    """End a job that is done, and keep its result for so many ms."""
+    if not (yield moves.succeed(queue.key(""), job, value=value, keep=keep)):
+        raise _lost(queue, job)
+
+
+def nack(
+    queue: Primitive, job: Job, delay: Delay, error: str, max_attempts: int | None, kept: tuple[bytes, int] = (b"", 0)
+) -> Flow[State]:
+    """End a failed attempt; ``kept`` is what its result is to tell, and for how many ms."""
     most = conf.section(QueueSettings).MAX_ATTEMPTS if max_attempts is None else max_attempts
     arguments.whole("max_attempts", most, arguments.LIMIT)
     wait = arguments.milliseconds(delay)
-    answer = yield moves.nack(queue.key(""), job, delay=wait, attempts=most, reason=error)
+    answer = yield moves.nack(queue.key(""), job, delay=wait, attempts=most, reason=error, error=kept[0], keep=kept[1])
     if not answer:
         raise _lost(queue, job)
     return _STATES[answer]

@@ -5,11 +5,28 @@ import os
 import socket
 from functools import lru_cache
 from secrets import token_urlsafe
+from urllib.parse import quote, unquote
 
 
 def new_job() -> str:
     """Return the id of a new job: 14 random characters, 84 bits. One character more would cost Redis 32 bytes a job."""
     return token_urlsafe(11)[:14]
+
+
+def new_call(queue: str) -> str:
+    """Return the id of a task's new job, which is that of its result too: whoever has it alone can tell the queue."""
+    return new_job() if queue == "default" else f"{new_job()}.{_marked(quote(queue, safe=''))}"
+
+
+def queue_of(id: str) -> str:
+    """Return the queue of a task's job."""
+    _, dot, name = id.partition(".")
+    return unquote(name.replace(".", "%")) if dot else "default"
+
+
+def _marked(quoted: str) -> str:
+    # Ids are letters, digits and _ . - only; quote() leaves ~ and the dot alone.
+    return quoted.replace(".", "%2E").replace("~", "%7E").replace("%", ".")
 
 
 def new_worker() -> str:

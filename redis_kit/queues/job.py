@@ -41,6 +41,7 @@ class Record(NamedTuple):
     crashes: int
     due: float
     body: bytes
+    story: bytes = b""
 
 
 class Job(NamedTuple):
@@ -57,6 +58,7 @@ class Job(NamedTuple):
     crashes: int = 0
     priority: int = 0
     due: float = 0.0
+    story: bytes = b""  # of a job whose result is stored: see story.py
 
     @property
     def payload(self) -> Any:
@@ -109,7 +111,10 @@ def read(record: bytes) -> Record:
     if not (head := _HEAD.match(record)):
         return Record(0, 0, 0, 0.0, record)
     priority, attempts, crashes, due = map(int, head.groups())
-    return Record(priority, attempts, crashes, due / 1000, record[head.end() :])
+    body, story = record[head.end() :], b""
+    if body.startswith(b"~"):
+        story, _, body = body.partition(b"\n")
+    return Record(priority, attempts, crashes, due / 1000, body, story)
 
 
 def claimed(reply: list[Any]) -> list[Job]:
@@ -117,15 +122,17 @@ def claimed(reply: list[Any]) -> list[Job]:
     jobs = []
     for at in range(0, len(reply), 3):
         found = read(reply[at + 2])
+        id = _text(reply[at])
         jobs.append(
             Job(
-                _text(reply[at]),
+                id,
                 found.body,
                 _text(reply[at + 1]),
                 found.attempts,
                 found.crashes,
                 found.priority,
                 found.due,
+                found.story if id.isascii() else b"",
             )
         )
     return jobs

@@ -1,5 +1,6 @@
 """What a task's job holds: the name of the task and its arguments. Version 1."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from redis_kit.queues import serializers
@@ -14,11 +15,11 @@ class Message(NamedTuple):
     kwargs: dict[str, Any]
 
 
-def dumps(task: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bytes:
+def dumps(task: str, args: Sequence[Any], kwargs: dict[str, Any]) -> bytes:
     """Return a call as JSON. Raises NotSerializable naming the place, such as ``args[1]['x']``, and PayloadTooLarge."""
     call: dict[str, Any] = {"task": task}
     if args:
-        call["args"] = serializers.plain(args, "args")
+        call["args"] = serializers.plain(list(args), "args")
     if kwargs:
         call["kwargs"] = serializers.plain(kwargs, "kwargs")
     return serializers.encoded(call, "The call")

@@ -11,6 +11,7 @@ from redis_kit.queues.component import QueueSettings
 from redis_kit.queues.job import Job
 
 REASON = 1000  # characters
+OF_JOB = ("result", "finished")
 _KEY = re.compile(r"^-- KEYS\[\d+\]\s+(\w+)", re.MULTILINE)
 
 
@@ -21,15 +22,16 @@ class Move:
         self._script = scripts.load(__package__, name)
         self._parts = _KEY.findall(self._script.source)
 
-    def __call__(self, base: str, *args: Any) -> ScriptCall:
-        """Return the step for the queue whose keys begin with ``base``."""
-        return self._script([base + part for part in self._parts], args)
+    def __call__(self, base: str, *args: Any, job: str = "") -> ScriptCall:
+        """Return the step for the queue whose keys begin with ``base``, and for a job's own keys."""
+        return self._script([base + part + (f":{job}" if part in OF_JOB else "") for part in self._parts], args)
 
 
 PUT, CLAIM, ACK, NACK, BEAT, LEAVE = map(Move, ("put", "claim", "ack", "nack", "beat", "leave"))
 COUNT, REPORT, LIST_DEAD, LIST_WORKERS = map(Move, ("count", "report", "list_dead", "list_workers"))
 REQUEUE, RUN_NOW, REMOVE, PURGE = map(Move, ("requeue", "run_now", "remove", "purge"))
 FIND, PEEK, PAUSE, RESUME, PAUSED = map(Move, ("find", "peek", "pause", "resume", "paused"))
+SUCCEED, CANCEL, FIND_RESULT = map(Move, ("succeed", "cancel", "find_result"))
 
 
 def lease() -> int:
@@ -52,10 +54,29 @@ def ack(base: str, job: Job) -> ScriptCall:
     return ACK(base, *_claimed(job), lease())
 
 
-def nack(base: str, job: Job, *, delay: int, attempts: int, reason: str) -> ScriptCall:
-    """Return the step that ends a failed attempt. The delay is in ms."""
+def succeed(base: str, job: Job, *, value: bytes, keep: int) -> ScriptCall:
+    """Return the step that ends a job that is done and keeps its result for so many ms."""
+    return SUCCEED(base, *_claimed(job), lease(), value, keep, job=job.id)
+
+
+def nack(
+    base: str, job: Job, *, delay: int, attempts: int, reason: str, error: bytes = b"", keep: int = 0
+) -> ScriptCall:
+    """Return the step that ends a failed attempt; its error, if any, is kept with the result. Times are in ms."""
     text = reason[:REASON].encode("utf-8", "backslashreplace")
-    return NACK(base, *_claimed(job), lease(), delay, attempts, text, conf.section(QueueSettings).DEAD_LIMIT)
+    limit = conf.section(QueueSettings).DEAD_LIMIT
+    own = job.id if error else "-"
+    return NACK(base, *_claimed(job), lease(), delay, attempts, text, limit, error, keep, job=own)
+
+
+def cancel(base: str, id: str, *, error: bytes, keep: int) -> ScriptCall:
+    """Return the step that cancels a job that waits, and keeps that as its result for so many ms."""
+    return CANCEL(base, id, error, keep, job=id)
+
+
+def find_result(base: str, id: str, *, waits: bool = False) -> ScriptCall:
+    """Return the step that finds out what became of a call."""
+    return FIND_RESULT(base, id, int(waits), job=id)
 
 
 def beat(base: str, worker: str, about: str = "") -> ScriptCall:

@@ -1,24 +1,27 @@
 """Tasks: functions that run in a worker. Imports no Redis client, since modules of tasks are imported at start-up."""
 
 import inspect
-from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
-from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar, cast, overload
+from functools import cache
+from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar, overload
 
-from asgiref.sync import async_to_sync, sync_to_async
-from django.db import transaction
+from django.conf import settings
+from django.core.signals import setting_changed
+from django.utils import timezone
 
 from redis_kit.core.errors import InvalidValue, RedisKitError
 from redis_kit.core.keys import encode
-from redis_kit.queues import arguments, identity, message, registry
+from redis_kit.queues import arguments, djangotasks, registry
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 TIMEOUT = (0.001, 604_800.0)  # seconds
+_own: dict[str, Any] = {}  # the kit's backends, by alias, while there is no setting TASKS
 
 
-class InvalidTask(RedisKitError, TypeError):
+class InvalidTask(RedisKitError, djangotasks.InvalidTask, TypeError):
     """A function can't be a task: no worker could find it by its name."""
 
 
@@ -30,45 +33,53 @@ class TaskTimeout(RedisKitError, TimeoutError):
     """A task ran for longer than its ``timeout``. Raised inside the task, which may clean up."""
 
 
+class Cancelled(RedisKitError):
+    """A job was cancelled while it waited: the error of its result."""
+
+
+class WorkersDied(RedisKitError):
+    """Too many workers died with a job: the error of its result."""
+
+
 class Handle(NamedTuple):
-    """What enqueue() returns: which job it made, or makes after the commit."""
+    """What enqueue() returns where no result is stored: which job it made, or makes after the commit."""
 
     id: str
     queue_name: str
 
 
-@dataclass(frozen=True)
-class Task(Generic[Parameters, Result]):
-    """A function that can be enqueued. Calling it runs it here and now."""
+@dataclass(frozen=True, kw_only=True)
+class Task(djangotasks.Task, Generic[Parameters, Result]):  # type: ignore[type-arg]
+    """A function that can be enqueued: a task of ``django.tasks`` with some fields more. Calling it runs it here."""
 
-    func: Callable[Parameters, Result]
-    name: str
-    queue_name: str = "default"
     max_attempts: int | None = None
     timeout: float | None = 300.0
-    priority: int = 0
     enqueue_on_commit: bool = True
-    run_after: datetime | timedelta | None = None
-    signature: inspect.Signature = field(default_factory=inspect.Signature, repr=False, compare=False)
+    store_result: bool = True
+    delay: timedelta | None = None
+    plain_json: bool = True  # arguments hold nothing but JSON's own types, as django.tasks wants it
+
+    def __post_init__(self) -> None:
+        if not self.plain_json:
+            check(self)
+        # A decorated function in a script that has yet to configure Django is looked at when it is enqueued.
+        if djangotasks.FOUND and settings.configured:
+            self.get_backend().validate_task(self)
 
     def __call__(self, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
         """Run the function itself, in this process."""
-        return self.func(*args, **kwargs)
+        found: Result = self.func(*args, **kwargs)
+        return found
 
     @property
     def is_async(self) -> bool:
         """Say whether the function is a coroutine function."""
         return inspect.iscoroutinefunction(self.func)
 
-    def call(self, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Any:
-        """Run it in this process and return what it returns; a coroutine function in an event loop."""
-        return async_to_sync(self._coroutine)(*args, **kwargs) if self.is_async else self.func(*args, **kwargs)
-
-    async def acall(self, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Any:
-        """See call()."""
-        if self.is_async:
-            return await self._coroutine(*args, **kwargs)
-        return await sync_to_async(self.func)(*args, **kwargs)
+    @property
+    def signature(self) -> inspect.Signature:
+        """Return the signature of the function."""
+        return _signature(self.func)
 
     def using(
         self,
@@ -76,46 +87,87 @@ class Task(Generic[Parameters, Result]):
         run_after: datetime | timedelta | None = None,
         priority: int | None = None,
         queue_name: str | None = None,
+        backend: str | None = None,
     ) -> "Task[Parameters, Result]":
-        """Return the same task with another time, priority or queue. A time in the past means now."""
-        changes: dict[str, Any] = {"run_after": run_after, "priority": priority, "queue_name": queue_name}
-        return _checked(replace(self, **{name: value for name, value in changes.items() if value is not None}))
+        """Return the same task with another time, priority, queue or backend. A time in the past means now.
 
-    def enqueue(self, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Handle:
-        """Add a job that calls the task, and return its handle. One round trip.
+        A timedelta counts from the moment at which the job is added.
+        """
+        changes: dict[str, Any] = {"priority": priority, "queue_name": queue_name, "backend": backend}
+        changes = {name: value for name, value in changes.items() if value is not None}
+        if isinstance(run_after, timedelta):
+            changes |= {"delay": run_after, "run_after": None}
+        elif run_after is not None:
+            changes |= {"delay": None, "run_after": run_after}
+        return replace(self, **changes)
+
+    def enqueue(self, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Any:
+        """Add a job that calls the task, and return its result to be, or a Handle where none is stored. One round trip.
 
         In a transaction the job is added after the commit, and not at all after a rollback; ``enqueue_on_commit=False``
         adds it now. Raises BadArguments, NotSerializable, PayloadTooLarge at once, and RedisUnavailable.
         """
-        job = identity.new_job(), self._body(args, kwargs)
-        if self.enqueue_on_commit and transaction.get_connection().in_atomic_block:
-            transaction.on_commit(lambda: self._send(job))
-        else:
-            self._send(job)
-        return Handle(job[0], self.queue_name)
+        if djangotasks.FOUND:
+            backend = self.get_backend()
+            return backend.enqueue(self._for(backend), args, kwargs)
+        from redis_kit.queues import sending
 
-    async def aenqueue(self, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Handle:
+        return sending.enqueue(self, args, kwargs)
+
+    async def aenqueue(self, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Any:
         """See enqueue(). The job is added now: Django has no transactions in asynchronous code."""
+        if djangotasks.FOUND:
+            backend = self.get_backend()
+            return await backend.aenqueue(self._for(backend), args, kwargs)
         from redis_kit.queues import sending
 
-        job = identity.new_job(), self._body(args, kwargs)
-        await sending.asend(self.queue_name, job, self.run_after, self.priority)
-        return Handle(job[0], self.queue_name)
+        return await sending.aenqueue(self, args, kwargs)
 
-    def _send(self, job: tuple[str, bytes]) -> None:
-        from redis_kit.queues import sending
+    def get_backend(self) -> Any:
+        """Return the backend that ``TASKS`` names; in a project without that setting, the kit's own."""
+        return backend_of(self.backend)
 
-        sending.send(self.queue_name, job, self.run_after, self.priority)
+    def _for(self, backend: Any) -> "Task[Parameters, Result]":
+        """Return the task as a backend understands it: other ones know of times, but not of delays."""
+        if self.delay is None or hasattr(backend, "keeps"):
+            return self
+        return replace(self, delay=None, run_after=timezone.now() + self.delay)
 
-    def _body(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bytes:
-        try:
-            self.signature.bind(*args, **kwargs)
-        except TypeError as error:
-            raise BadArguments(f"{self.name}{self.signature}: {error}.") from None
-        return message.dumps(self.name, args, kwargs)
 
-    async def _coroutine(self, *args: Any, **kwargs: Any) -> Any:
-        return await cast(Coroutine[Any, Any, Any], self.func(*args, **kwargs))
+def backend_of(alias: str) -> Any:
+    """Return the task backend of this name; in a project without the setting ``TASKS``, the kit's own."""
+    found = _own.get(alias)
+    if found is not None:
+        return found
+    if settings.configured and settings.is_overridden("TASKS"):  # type: ignore[misc]
+        return djangotasks.task_backends[alias]
+    from redis_kit.queues.backend import RedisTaskBackend
+
+    found = RedisTaskBackend(alias, {"QUEUES": []})
+    if settings.configured:
+        _own[alias] = found
+    return found
+
+
+def extended(task: Any) -> Task[..., Any]:
+    """Return a task of django.tasks as one of the kit's, which it may be."""
+    if isinstance(task, Task):
+        return task
+    found: Task[..., Any] = remade(task, Task)
+    return found
+
+
+def remade(task: Any, kind: type[Any] | None = None, **changes: Any) -> Any:
+    """Return a copy of a task that nobody looks at again: it may come from settings that were others."""
+    found = object.__new__(kind or type(task))
+    for field in fields(found):
+        object.__setattr__(found, field.name, changes.get(field.name, getattr(task, field.name, field.default)))
+    return found
+
+
+@cache
+def _signature(function: Callable[..., Any]) -> inspect.Signature:
+    return inspect.signature(function)
 
 
 @overload
@@ -130,6 +182,9 @@ def task(
     timeout: float | None = 300.0,
     priority: int = 0,
     enqueue_on_commit: bool = True,
+    store_result: bool = True,
+    takes_context: bool = False,
+    backend: str = "default",
 ) -> Callable[[Callable[Parameters, Result]], Task[Parameters, Result]]: ...
 
 
@@ -141,8 +196,14 @@ def task(
     timeout: float | None = 300.0,
     priority: int = 0,
     enqueue_on_commit: bool = True,
+    store_result: bool = True,
+    takes_context: bool = False,
+    backend: str = "default",
 ) -> Any:
     """Make a function of a module a task, as ``@task`` or ``@task(queue_name="mail")``.
+
+    It is a task of ``django.tasks`` where Django, or the package ``django-tasks``, has that: ``takes_context`` and
+    ``backend`` are its options, and its results can be read unless ``store_result`` is False.
 
     It is attempted ``max_attempts`` times (1 to 1000; 3, or what the option ``MAX_ATTEMPTS`` says), with growing random
     waits between. After ``timeout`` seconds (None: never) TaskTimeout is raised inside it; a call into C code notices
@@ -150,42 +211,54 @@ def task(
     """
 
     def made(function: Callable[..., Any]) -> Task[..., Any]:
-        found = Task(
-            function,
-            _name(function),
-            queue_name,
-            max_attempts,
-            timeout,
-            priority,
-            enqueue_on_commit,
-            signature=inspect.signature(function),
+        check_function(function)
+        found: Task[..., Any] = Task(
+            func=function,
+            run_after=None,  # Django 6.0 has no default for it
+            queue_name=queue_name,
+            max_attempts=max_attempts,
+            timeout=timeout,
+            priority=priority,
+            enqueue_on_commit=enqueue_on_commit,
+            store_result=store_result,
+            takes_context=takes_context,
+            backend=backend,
+            plain_json=False,
         )
-        registry.register(_checked(found))
+        registry.register(found)
         return found
 
     return made if func is None else made(func)
 
 
-def _name(function: Any) -> str:
+def check_function(function: Any) -> None:
+    """Raise InvalidTask where no worker could find the function by its name."""
     module, name = getattr(function, "__module__", "?"), getattr(function, "__qualname__", "?")
     if not inspect.isfunction(function) or not name.isidentifier():
         raise InvalidTask(f"{module}.{name} can't be a task: it must be a function at the top of a module.")
     if module == "__main__":
         raise InvalidTask(f"{module}.{name} can't be a task: no worker can import the program that was started.")
-    return f"{module}.{name}"
 
 
-def _checked(task: Task[Parameters, Result]) -> Task[Parameters, Result]:
+def check(task: Task[..., Any]) -> None:
+    """Raise InvalidName or InvalidValue where an option of a task is wrong."""
     encode(task.queue_name)
     arguments.whole("priority", task.priority, arguments.PRIORITY)
     if task.max_attempts is not None:
         arguments.whole("max_attempts", task.max_attempts, arguments.LIMIT)
     if task.timeout is not None:
         arguments.seconds("timeout", task.timeout, TIMEOUT)
+    if task.delay is not None:
+        arguments.milliseconds(task.delay)
     if isinstance(task.run_after, datetime):
         arguments.moment(task.run_after)
-    elif isinstance(task.run_after, timedelta):
-        arguments.milliseconds(task.run_after)
     elif task.run_after is not None:
         raise InvalidValue(f"run_after must be a datetime or a timedelta, not {task.run_after!r}.")
-    return task
+
+
+def _forget(*, setting: str, **kwargs: Any) -> None:
+    if setting == "TASKS":
+        _own.clear()
+
+
+setting_changed.connect(_forget, dispatch_uid="redis_kit.queues.tasks")

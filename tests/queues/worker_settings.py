@@ -6,10 +6,11 @@ import os
 from tests.settings import *  # noqa: F403
 from tests.settings import INSTALLED_APPS
 
-INSTALLED_APPS = [*INSTALLED_APPS, "tests.queues.jobs"]
+INSTALLED_APPS = [*INSTALLED_APPS, "tests.queues.jobs", "tests.queues.plain"]
 REDIS_KIT = json.loads(os.environ["REDIS_KIT"])
 LOGGING = {
     "version": 1,
     "handlers": {"console": {"class": "logging.StreamHandler"}},
     "loggers": {"redis_kit": {"handlers": ["console"], "level": "INFO"}},
 }
+TASKS = {"default": {"BACKEND": "redis_kit.queues.backend.RedisTaskBackend", "QUEUES": []}}

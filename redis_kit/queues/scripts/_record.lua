@@ -16,14 +16,23 @@ local function write(id, priority, attempts, crashes, due, payload)
     return record
 end
 
+-- A job whose result is stored begins with a line that tells of each attempt when it began and whose it was.
+local function told(payload, attempt)
+    return string.byte(payload) == 126 and string.gsub(payload, "\n", " " .. attempt .. "\n", 1) or payload
+end
+
+local function untold(payload)
+    return (string.gsub(payload, "^(~[^\n]*) [^ \n]+\n", "%1\n"))
+end
+
 -- Counts an attempt. The usual head is not taken apart, as claims are to be quick.
-local function attempted(id, record)
-    local before, attempts, after = string.match(record, "^(%-?%d%d?%d? )(%d%d?)( %d+ %d+\n.*)$")
+local function attempted(id, record, attempt)
+    local before, attempts, after, payload = string.match(record, "^(%-?%d%d?%d? )(%d%d?)( %d+ %d+\n)(.*)$")
     if not before then
-        local priority, counted, crashes, due, payload = read(record)
-        return write(id, priority, counted + 1, crashes, due, payload)
+        local priority, counted, crashes, due, other = read(record)
+        return write(id, priority, counted + 1, crashes, due, told(other, attempt))
     end
-    record = before .. attempts + 1 .. after
+    record = before .. attempts + 1 .. after .. told(payload, attempt)
     redis.call("HSET", jobs, id, record)
     return record
 end

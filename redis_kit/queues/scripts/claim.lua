@@ -22,7 +22,7 @@ local workers, info, running, jobs, ready, scheduled, sequence, signal, paused =
 local worker, claim, limit, lease, information = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
-local mine = worker .. "/" .. claim
+local mine, attempt = worker .. "/" .. claim, string.format("%.0f/", now) .. worker
 
 -- @include _record
 -- @include _alive
@@ -60,7 +60,7 @@ for at, id in ipairs(ids) do
     if records[at] then
         local token = mine .. "." .. at .. "/" .. first[2 * at]
         redis.call("ZADD", running, 0, token .. "/" .. id)
-        give(id, token, attempted(id, records[at]))
+        give(id, token, attempted(id, records[at], attempt))
     end
 end
 if #ids > 0 then

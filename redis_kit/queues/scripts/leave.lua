@@ -24,5 +24,5 @@ for _, key in ipairs({info, jobs, settled}) do redis.call("HLEN", key) end
 redis.call("LLEN", signal)
 
 return give_back(worker, limit, function(id, priority, attempts, crashes, due, payload)
-    return write(id, priority, math.max(0, attempts - 1), crashes, due, payload)
+    return write(id, priority, math.max(0, attempts - 1), crashes, due, untold(payload))
 end)

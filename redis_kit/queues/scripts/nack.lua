@@ -13,6 +13,8 @@
 -- KEYS[10]  dead       zset: id -> when it died, ms
 -- KEYS[11]  reasons    hash: id -> why it died
 -- KEYS[12]  paused     the queue is paused while it exists: since when, ms
+-- KEYS[13]  result     hash: what is known of the call
+-- KEYS[14]  finished   list: an element for each who waits for the result
 -- ARGV[1]   token      of the claim
 -- ARGV[2]   id         of the job
 -- ARGV[3]   lease      ms
@@ -20,9 +22,12 @@
 -- ARGV[5]   attempts   how many a job has
 -- ARGV[6]   reason     what went wrong
 -- ARGV[7]   limit      how many dead jobs are kept
+-- ARGV[8]   error      what the result is to tell of this attempt; "" where none is stored
+-- ARGV[9]   keep       ms for which it is kept
 -- returns   1 ready, 2 scheduled, 3 dead, also when repeated; 0 when the claim had been lost
 
 local running, jobs, settled, workers, minutes, ready, scheduled, sequence, signal, dead, reasons, paused = unpack(KEYS)
+local result, finished, error, ttl = KEYS[13], KEYS[14], ARGV[8], ARGV[9]
 local token, id, lease, delay, most = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local reason, dead_limit = ARGV[6], tonumber(ARGV[7])
 local READY, SCHEDULED, DEAD, DONE = 1, 2, 3, 4
@@ -34,11 +39,16 @@ local now = clock[1] * 1000 + math.ceil(clock[2] / 1000)
 -- @include _count
 -- @include _wake
 -- @include _bury
+-- @include _keep
 local record = redis.call("HGET", jobs, id)
 local first = redis.call("ZRANGE", scheduled, 0, 0, "WITHSCORES")[2]
 for _, key in ipairs({running, ready, dead}) do redis.call("ZCARD", key) end
 redis.call("HLEN", reasons)
 redis.call("LLEN", signal)
+if error ~= "" then
+    redis.call("HLEN", result)
+    redis.call("LLEN", finished)
+end
 
 local last = redis.call("INCRBY", sequence, 1)
 if redis.call("ZREM", running, token .. "/" .. id) == 0 then
@@ -48,9 +58,15 @@ elseif not record then
     return 0
 end
 count(0, 1)
+if error ~= "" then
+    note(record, error)
+end
 local priority, attempts, crashes, _, payload = read(record)
 if attempts >= most then
     bury(id, reason)
+    if error ~= "" then
+        keep("FAILED", record)
+    end
     return settle(DEAD)
 end
 write(id, priority, attempts, crashes, now + delay, payload)

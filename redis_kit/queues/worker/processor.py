@@ -17,8 +17,9 @@ from redis_kit.queues import message, registry, retry, signals
 from redis_kit.queues.component import QueueSettings
 from redis_kit.queues.job import Job, LeaseLost
 from redis_kit.queues.serializers import CorruptMessage
-from redis_kit.queues.tasks import Task, TaskTimeout
+from redis_kit.queues.tasks import Task, TaskTimeout, extended
 from redis_kit.queues.worker.deadlines import Deadlines
+from redis_kit.queues.worker.keeper import Keeper, keeper
 from redis_kit.queues.worker.patience import until_answered
 from redis_kit.queues.worker.source import Source
 
@@ -31,6 +32,7 @@ class Outcome(NamedTuple):
     task: Task[..., Any] | None = None
     error: BaseException | None = None
     max_attempts: int = 1
+    value: bytes = b""
 
 
 class Processor:
@@ -52,57 +54,72 @@ class Processor:
     def run(self, source: Source, job: Job) -> None:
         """Do the same, and leave the thread's database connections alone."""
         began = monotonic()
-        outcome = self._attempt(source, job)
+        kept = keeper(source, job)
+        outcome = self._attempt(source, job, kept)
         logger.debug("Job %a of queue %a took %.3f s.", job.id, source.name, monotonic() - began)
         try:
-            self._record(source, job, outcome)
+            self._record(source, job, outcome, kept)
         except (LeaseLost, RedisFailure) as error:
             logger.warning("Job %a of queue %a: its outcome could not be recorded: %s", job.id, source.name, error)
 
-    def _attempt(self, source: Source, job: Job) -> Outcome:
+    def _attempt(self, source: Source, job: Job, kept: Keeper | None) -> Outcome:
         try:
             call = message.loads(job.body)
-            task = registry.find(call.task)
+            task = extended(registry.find(call.task))
         except (CorruptMessage, registry.UnknownTask) as error:
             return Outcome(error=error)
         signals.job_started.send_robust(Processor, queue=source.name, job=job, task=task)
+        if kept:
+            kept.begin(call)
         most = conf.section(QueueSettings).MAX_ATTEMPTS if task.max_attempts is None else task.max_attempts
-        before = doing.set(f"job {task.name} {job.id}")
+        before = doing.set(f"job {task.module_path} {job.id}")
         try:
-            self._call(task, call)
+            returned = self._call(task, call, kept.context() if kept and task.takes_context else None)
+            return Outcome(task, value=kept.value(returned) if kept else b"")
         except BaseException as error:
-            logger.warning("Job %a of queue %a (%s) failed.", job.id, source.name, task.name, exc_info=error)
+            logger.warning("Job %a of queue %a (%s) failed.", job.id, source.name, task.module_path, exc_info=error)
             return Outcome(task, error, most)
         finally:
             doing.reset(before)
-        return Outcome(task)
 
-    def _call(self, task: Task[..., Any], call: message.Message) -> None:
+    def _call(self, task: Task[..., Any], call: message.Message, context: Any) -> Any:
+        args = [context, *call.args] if task.takes_context else call.args
         if task.is_async:
             # Synchronous parts of it, the database among them, run in this thread, where connections are looked after.
-            async_to_sync(_awaited)(task, call)
-        else:
-            try:
-                with self._deadlines.limit(task.timeout):
-                    task.func(*call.args, **call.kwargs)
-            except TaskTimeout as error:
-                raise _timeout(task) from error
+            return async_to_sync(_awaited)(task, args, call.kwargs)
+        try:
+            with self._deadlines.limit(task.timeout):
+                return task.func(*args, **call.kwargs)
+        except TaskTimeout as error:
+            raise _timeout(task) from error
 
-    def _record(self, source: Source, job: Job, outcome: Outcome) -> None:
-        said = {"queue": source.name, "job": job, "task": outcome.task}
+    def _record(self, source: Source, job: Job, outcome: Outcome, kept: Keeper | None) -> None:
         if outcome.error is None:
-            until_answered(lambda: source.ack(job), self._given_up)
-            signals.job_succeeded.send_robust(Processor, **said)
+            self._record_success(source, job, outcome, kept)
             return
         reason, delay = _described(outcome.error), retry.backoff(job.attempt)
+        told = kept.error(outcome.error) if kept else (b"", 0)
         state = until_answered(
-            lambda: source.nack(job, delay=delay, error=reason, max_attempts=outcome.max_attempts), self._given_up
+            lambda: source.fail(job, delay=delay, error=reason, max_attempts=outcome.max_attempts, kept=told),
+            self._given_up,
         )
         if state == "dead":
             logger.error("Job %a of queue %a is dead: %a", job.id, source.name, reason)
             signals.job_dead.send_robust(Processor, queue=source.name, id=job.id, reason=reason)
+            if kept:
+                kept.failed(outcome.error)
         else:
+            said = {"queue": source.name, "job": job, "task": outcome.task}
             signals.job_retried.send_robust(Processor, **said, error=outcome.error)
+
+    def _record_success(self, source: Source, job: Job, outcome: Outcome, kept: Keeper | None) -> None:
+        if kept:
+            until_answered(lambda: source.succeed(job, outcome.value, keep=kept.keeps(failed=False)), self._given_up)
+        else:
+            until_answered(lambda: source.ack(job), self._given_up)
+        signals.job_succeeded.send_robust(Processor, queue=source.name, job=job, task=outcome.task)
+        if kept:
+            kept.succeeded()
 
 
 def _described(error: BaseException) -> str:
@@ -113,10 +130,10 @@ def _described(error: BaseException) -> str:
     return f"{type(error).__qualname__}: {error}"
 
 
-async def _awaited(task: Task[..., Any], call: message.Message) -> None:
+async def _awaited(task: Task[..., Any], args: list[Any], kwargs: dict[str, Any]) -> Any:
     try:
         async with asyncio.timeout(task.timeout) as limit:
-            await task.func(*call.args, **call.kwargs)
+            return await task.func(*args, **kwargs)
     except TimeoutError as error:
         if limit.expired():
             raise _timeout(task) from error
@@ -124,4 +141,4 @@ async def _awaited(task: Task[..., Any], call: message.Message) -> None:
 
 
 def _timeout(task: Task[..., Any]) -> TaskTimeout:
-    return TaskTimeout(f"{task.name} ran for more than {task.timeout} s")
+    return TaskTimeout(f"{task.module_path} ran for more than {task.timeout} s")

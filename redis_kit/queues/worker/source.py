@@ -1,9 +1,12 @@
 """A queue as its worker sees it."""
 
+from typing import Any
+
 from redis_kit.core.flow import Flow
 from redis_kit.core.steps import Batch, Call, Pop
-from redis_kit.queues import flows, moves
+from redis_kit.queues import asking, flows, moves
 from redis_kit.queues.claiming import Beaten, Claimed, beaten
+from redis_kit.queues.job import Job, State
 from redis_kit.queues.queue import Queue
 
 LISTEN = 2.0  # seconds: for how long a lost wake-up, or a connection that is half open, goes unnoticed
@@ -21,6 +24,18 @@ class Source(Queue):
     def fetch(self, limit: int) -> Claimed:
         """Claim jobs and tell when there may be more. One round trip."""
         return self._run(flows.claim(self, limit, self.worker, self.about))
+
+    def succeed(self, job: Job, value: bytes, *, keep: int) -> None:
+        """End a job that is done, and keep its result for so many ms. One round trip; a repeat is safe."""
+        self._run(flows.succeed(self, job, value, keep))
+
+    def fail(self, job: Job, *, delay: float, error: str, max_attempts: int, kept: tuple[bytes, int]) -> State:
+        """End a failed attempt, as nack() does, and keep with its result what it is to tell, for so many ms."""
+        return self._run(flows.nack(self, job, delay, error, max_attempts, kept))
+
+    def find_result(self, id: str) -> list[Any]:
+        """Ask what is known of a call. One round trip."""
+        return self._run(asking.find(self, id))
 
     def listen(self) -> bool:
         """Wait until there is something to do; False when there was nothing for 2 s. One round trip."""

@@ -1,0 +1,36 @@
+"""What is asked of Redis about the result of a call, as flows."""
+
+from time import monotonic
+from typing import Any
+
+from redis_kit.core.flow import Flow
+from redis_kit.core.primitive import Primitive
+from redis_kit.core.steps import Pop
+from redis_kit.queues import arguments, moves
+
+AGAIN = 5.0  # seconds: for how long a lost wake-up goes unnoticed
+WAIT = (0, 86_400.0)  # seconds
+WAITING = (b"READY", b"RUNNING")
+
+
+def find(queue: Primitive, id: str) -> Flow[list[Any]]:
+    """Ask what became of a call."""
+    reply: list[Any] = yield moves.find_result(queue.key(""), id)
+    return reply
+
+
+def wait(queue: Primitive, id: str, timeout: float) -> Flow[list[Any]]:
+    """Ask the same, when it has ended or when the time is up."""
+    deadline = monotonic() + arguments.seconds("timeout", timeout, WAIT)
+    while True:
+        reply: list[Any] = yield moves.find_result(queue.key(""), id, waits=True)
+        left = deadline - monotonic()
+        if reply[0] not in WAITING or left <= 0:
+            return reply
+        yield Pop(queue.key(f"finished:{id}"), timeout=min(left, AGAIN))
+
+
+def cancel(queue: Primitive, id: str, error: bytes, keep: int) -> Flow[bool]:
+    """Cancel a call that waits, and keep the error as its result for so many ms."""
+    answer = yield moves.cancel(queue.key(""), id, error=error, keep=keep)
+    return bool(answer)

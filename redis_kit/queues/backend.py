@@ -1,0 +1,180 @@
+"""The backend of ``django.tasks``: tasks become jobs of the kit's queues, and ``rk_worker`` runs them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from django.core.checks import CheckMessage, Error
+from django.utils import timezone
+
+from redis_kit.core import conf
+from redis_kit.core.conf import Section
+from redis_kit.core.errors import ConfigurationError, InvalidName, InvalidValue
+from redis_kit.queues import arguments, identity, registry, results, story
+from redis_kit.queues.component import QueueSettings
+from redis_kit.queues.djangotasks import BaseTaskBackend, TaskResultDoesNotExist, task_backends, task_enqueued
+from redis_kit.queues.results import RedisTaskResult
+from redis_kit.queues.tasks import Task, check, check_function, extended
+
+if TYPE_CHECKING:
+    from redis_kit.queues.queue import Queue
+
+
+@dataclass(frozen=True)
+class BackendOptions(Section):
+    """The options of the backend: ``TASKS["default"]["OPTIONS"]``."""
+
+    ranges = QueueSettings.ranges
+
+    #: Whether tasks wait for the commit of the transaction in which they are enqueued.
+    ENQUEUE_ON_COMMIT: bool = True
+    #: In place of the option of this name in ``REDIS_KIT["QUEUES"]``.
+    RESULT_TTL: float | None = None
+    #: In place of the option of this name in ``REDIS_KIT["QUEUES"]``.
+    FAILED_RESULT_TTL: float | None = None
+
+
+class RedisTaskBackend(BaseTaskBackend):
+    """Holds no connection: there is one backend per thread. Its class is the sender of the framework's signals."""
+
+    task_class = Task
+    supports_defer = True
+    supports_async_task = True
+    supports_get_result = True
+    supports_priority = True
+
+    def validate_task(self, task: Any) -> None:
+        """Raise InvalidTask, InvalidName or InvalidValue unless a worker can run the task."""
+        super().validate_task(task)
+        if not isinstance(task, Task) or task.plain_json:
+            check_function(task.func)
+            check(extended(task))
+        registry.notice(task)
+
+    def enqueue(self, task: Any, args: Any, kwargs: Any) -> Any:
+        """Add a job, after the commit where there is a transaction, and return its result to be. One round trip."""
+        from redis_kit.queues import sending
+
+        call = self._validated(task)
+        if not call.store_result:
+            return sending.enqueue(call, args, kwargs)
+        result = results.new(task, identity.new_call(task.queue_name), args, kwargs)
+        body = sending.body(call, result.args, result.kwargs)
+        sending.after_commit(call, lambda: self._send(result, body), waits=self.chosen.ENQUEUE_ON_COMMIT)
+        return result
+
+    async def aenqueue(self, task: Any, args: Any, kwargs: Any) -> Any:
+        """See enqueue(). The job is added now: Django has no transactions in asynchronous code."""
+        from redis_kit.queues import sending
+
+        call = self._validated(task)
+        if not call.store_result:
+            return await sending.aenqueue(call, args, kwargs)
+        result = results.new(task, identity.new_call(task.queue_name), args, kwargs)
+        body = sending.body(call, result.args, result.kwargs)
+        await sending.asend(call, self._job(result, body))
+        await task_enqueued.asend_robust(type(self), task_result=result)
+        return result
+
+    def get_result(self, result_id: str) -> RedisTaskResult:
+        """Return what became of a call. One round trip.
+
+        Raises TaskResultDoesNotExist, also for one whose time is over, and UnknownTask.
+        """
+        from redis_kit.queues import asking
+
+        queue = self._queue(result_id)
+        return self._found(queue, result_id, queue._run(asking.find(queue, result_id)))
+
+    async def aget_result(self, result_id: str) -> RedisTaskResult:
+        """See get_result()."""
+        from redis_kit.queues import asking
+
+        queue = self._queue(result_id)
+        return self._found(queue, result_id, await queue._arun(asking.find(queue, result_id)))
+
+    def wait(self, result_id: str, timeout: float) -> RedisTaskResult:
+        """Return what became of a call when it has ended, or after ``timeout`` seconds. See RedisTaskResult.wait()."""
+        from redis_kit.queues import asking
+
+        queue = self._queue(result_id)
+        return self._found(queue, result_id, queue._run(asking.wait(queue, result_id, timeout)))
+
+    async def await_(self, result_id: str, timeout: float) -> RedisTaskResult:
+        """See wait()."""
+        from redis_kit.queues import asking
+
+        queue = self._queue(result_id)
+        return self._found(queue, result_id, await queue._arun(asking.wait(queue, result_id, timeout)))
+
+    def cancel(self, result_id: str) -> bool:
+        """Cancel a call that has not begun, and say whether it was. One round trip."""
+        from redis_kit.queues import asking
+
+        queue = self._queue(result_id)
+        return bool(queue._run(asking.cancel(queue, result_id, results.cancelled(), self.keeps(failed=True))))
+
+    async def acancel(self, result_id: str) -> bool:
+        """See cancel()."""
+        from redis_kit.queues import asking
+
+        queue = self._queue(result_id)
+        return bool(await queue._arun(asking.cancel(queue, result_id, results.cancelled(), self.keeps(failed=True))))
+
+    def keeps(self, *, failed: bool) -> int:
+        """Return for how many ms results are kept."""
+        name = "FAILED_RESULT_TTL" if failed else "RESULT_TTL"
+        seconds = getattr(self.chosen, name) or getattr(conf.section(QueueSettings), name)
+        return int(seconds * 1000)
+
+    @cached_property
+    def chosen(self) -> BackendOptions:
+        """Return the options. Raises ConfigurationError for one that is wrong."""
+        for message in self._problems():
+            raise ConfigurationError(f"{message.msg} {message.hint or ''}".strip())
+        return BackendOptions(**self.options)
+
+    def check(self, **kwargs: Any) -> list[CheckMessage]:
+        """Return what is wrong with the options, for ``manage.py check``."""
+        return list(self._problems())
+
+    def _problems(self) -> Iterator[CheckMessage]:
+        where = f"TASKS['{self.alias}']['OPTIONS']"
+        for problem in conf.mismatches(BackendOptions, where, self.options):
+            yield Error(problem.message, hint=problem.hint or None, id=f"redis_kit.{problem.id}")
+
+    def _validated(self, task: Any) -> Task[..., Any]:
+        # Where any queue is allowed, no setting can have made a task wrong that was right when it was made.
+        if self.queues or not isinstance(task, Task):
+            self.validate_task(task)
+        return extended(task)
+
+    def _send(self, result: RedisTaskResult, body: bytes) -> None:
+        from redis_kit.queues import sending
+
+        sending.send(extended(result.task), self._job(result, body))
+        task_enqueued.send_robust(type(self), task_result=result)
+
+    def _job(self, result: RedisTaskResult, body: bytes) -> tuple[str, bytes]:
+        object.__setattr__(result, "enqueued_at", now := timezone.now())
+        return result.id, story.line(now, result.task.run_after, self.alias) + body
+
+    def _queue(self, result_id: str) -> "Queue":
+        from redis_kit.queues.queue import Queue
+
+        try:
+            return Queue(identity.queue_of(arguments.identifier("result_id", result_id)))
+        except (InvalidName, InvalidValue):
+            raise TaskResultDoesNotExist(result_id) from None
+
+    def _found(self, queue: "Queue", result_id: str, reply: list[Any]) -> RedisTaskResult:
+        result = results.found(queue.name, result_id, reply)
+        if result is None:
+            raise TaskResultDoesNotExist(result_id)
+        return result
+
+
+def queue_names() -> set[str]:
+    """Return the queues that ``TASKS`` names for backends of this kind."""
+    return {name for found in task_backends.all() if isinstance(found, RedisTaskBackend) for name in found.queues}

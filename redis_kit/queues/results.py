@@ -1,0 +1,176 @@
+"""Results of calls, as ``django.tasks`` shows them. Imports no Redis client before somebody asks for one."""
+
+import dataclasses
+from datetime import datetime
+from traceback import format_exception
+from typing import Any
+
+from redis_kit.queues import djangotasks, message, registry, serializers, story
+from redis_kit.queues.djangotasks import TaskError, TaskResultStatus
+from redis_kit.queues.job import Job, read
+from redis_kit.queues.message import Message
+from redis_kit.queues.story import Story
+from redis_kit.queues.tasks import Cancelled, Task, WorkersDied, remade
+
+LONGEST = 20_000  # characters of a traceback
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RedisTaskResult(djangotasks.TaskResult):  # type: ignore[type-arg, misc]
+    """What became of a call. ``id`` is that of its job."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_return_value", None)
+        if isinstance(self.task, Task) and not self.task.plain_json:
+            object.__setattr__(self, "args", list(self.args))
+        else:
+            djangotasks.TaskResult.__post_init__(self)
+
+    @property
+    def queue_name(self) -> str:
+        """Return the queue of the job."""
+        return self.task.queue_name
+
+    def wait(self, timeout: float) -> bool:
+        """Wait until the call has ended, for at most ``timeout`` seconds, and say whether it has; refreshes the result.
+
+        Nothing is polled: the worker wakes who waits. Raises TaskResultDoesNotExist. One round trip when it has ended
+        before, else three, and two more every 5 s.
+        """
+        _copy(self.task.get_backend().wait(self.id, timeout), self)  # type: ignore[attr-defined]
+        return self.is_finished
+
+    async def await_(self, timeout: float) -> bool:
+        """See wait()."""
+        _copy(await self.task.get_backend().await_(self.id, timeout), self)  # type: ignore[attr-defined]
+        return self.is_finished
+
+    def cancel(self) -> bool:
+        """Cancel the call if it has not begun, and say whether it was: then it has failed, with the error Cancelled.
+
+        One round trip, and another to refresh the result.
+        """
+        done: bool = self.task.get_backend().cancel(self.id)  # type: ignore[attr-defined]
+        self.refresh()
+        return done
+
+    async def acancel(self) -> bool:
+        """See cancel()."""
+        done: bool = await self.task.get_backend().acancel(self.id)  # type: ignore[attr-defined]
+        await self.arefresh()
+        return done
+
+
+def new(task: Any, id: str, args: Any, kwargs: Any) -> RedisTaskResult:
+    """Return the result of a call that is about to be enqueued."""
+    return _result(task, id, Message(task.module_path, args, kwargs), TaskResultStatus.READY, alias=task.backend)
+
+
+def begun(queue_name: str, job: Job, call: Message, about: Story) -> RedisTaskResult:
+    """Return the result of a call as its attempt begins. Errors of earlier attempts are not in it."""
+    task = _rebuilt(registry.find(call.task), queue_name, job.priority, about)
+    return _result(task, job.id, call, TaskResultStatus.RUNNING, about=about)
+
+
+def found(queue_name: str, id: str, reply: list[Any]) -> RedisTaskResult | None:
+    """Return the result of a call that FIND_RESULT told of; None when it told of none. Raises UnknownTask."""
+    status, at, record, reason = reply[:4]
+    stored = read(record)
+    about = story.read(stored.story)
+    if not status or about is None:
+        return None
+    kept = dict(zip(reply[4::2], reply[5::2], strict=True))
+    call = message.loads(stored.body)
+    task = _rebuilt(_known(call.task), queue_name, stored.priority, about)
+    result = _result(task, id, call, TaskResultStatus(status.decode()), about=about, errors=_errors(kept))
+    if result.status == TaskResultStatus.FAILED and not result.errors:
+        why = reason.decode("utf-8", "replace")
+        result.errors.append(TaskError(exception_class_path=_path(WorkersDied), traceback=why))
+    if result.is_finished:
+        ended(result, result.status, story.milliseconds(int(float(at))))
+    if result.status == TaskResultStatus.SUCCESSFUL:
+        object.__setattr__(result, "_return_value", serializers.loads(kept[b"value"]))
+    return result
+
+
+def ended(result: RedisTaskResult, status: TaskResultStatus, moment: datetime) -> None:
+    """Note in a result that the call has ended; not before it began, whatever the clocks of two machines say."""
+    object.__setattr__(result, "status", status)
+    object.__setattr__(result, "finished_at", max(filter(None, (moment, result.enqueued_at, result.last_attempted_at))))
+
+
+def value(returned: Any) -> tuple[Any, bytes]:
+    """Return what a task returned in JSON's types, and as JSON. Raises TypeError and ValueError."""
+    plain = djangotasks.normalize_json(returned)
+    return plain, serializers.dumps(plain, "The return value")
+
+
+def error(raised: BaseException) -> TaskError:
+    """Return what a result tells of an exception."""
+    return TaskError(exception_class_path=_path(type(raised)), traceback="".join(format_exception(raised))[-LONGEST:])
+
+
+def stored_error(told: TaskError) -> bytes:
+    """Return the form in which an error is stored."""
+    text = told.traceback.encode("utf-8", "backslashreplace").decode()
+    return serializers.encoded([told.exception_class_path, text], "The error")
+
+
+def cancelled() -> bytes:
+    """Return what the result of a cancelled call tells, as it is stored."""
+    return stored_error(error(Cancelled("The job was cancelled while it waited.")))
+
+
+def _errors(kept: dict[bytes, bytes]) -> list[TaskError]:
+    numbered = sorted((int(name[5:]), name) for name in kept if name.startswith(b"error"))
+    names = [name for _, name in numbered] + [b"cancelled"] * (b"cancelled" in kept)
+    pairs = [serializers.loads(kept[name]) for name in names]
+    return [TaskError(exception_class_path=path, traceback=text) for path, text in pairs]
+
+
+def _result(
+    task: Any,
+    id: str,
+    call: Message,
+    status: TaskResultStatus,
+    *,
+    about: Story | None = None,
+    alias: str = "",
+    errors: list[TaskError] | None = None,
+) -> RedisTaskResult:
+    return RedisTaskResult(
+        task=task,
+        id=id,
+        status=status,
+        enqueued_at=about and about.enqueued_at,
+        started_at=about.begun[0] if about and about.begun else None,
+        last_attempted_at=about.begun[-1] if about and about.begun else None,
+        finished_at=None,
+        args=call.args,
+        kwargs=call.kwargs,
+        backend=about.backend if about else alias,
+        errors=errors or [],
+        worker_ids=about.workers if about else [],
+    )
+
+
+def _rebuilt(task: Any, queue_name: str, priority: int, about: Story) -> Any:
+    return remade(task, priority=priority, queue_name=queue_name, backend=about.backend, run_after=about.run_after)
+
+
+def _known(name: str) -> Any:
+    try:
+        return registry.find(name)
+    except registry.UnknownTask:
+        registry.discover()
+        return registry.find(name)
+
+
+def _path(kind: type[BaseException]) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _copy(source: Any, target: Any) -> None:
+    for field in dataclasses.fields(source):
+        if field.name != "task":
+            object.__setattr__(target, field.name, getattr(source, field.name))

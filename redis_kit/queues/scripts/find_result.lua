@@ -1,0 +1,42 @@
+#!lua flags=allow-oom
+-- Find out what is known of a call, and say that somebody waits for its end.
+--
+-- KEYS[1]  result     hash: what is known of the call
+-- KEYS[2]  jobs       hash: id -> record
+-- KEYS[3]  ready      zset: id -> place
+-- KEYS[4]  scheduled  zset: id -> when it is due, ms on the server's clock
+-- KEYS[5]  dead       zset: id -> when it died, ms
+-- KEYS[6]  reasons    hash: id -> why it died
+-- ARGV[1]  id         of the job
+-- ARGV[2]  waits      1 for who waits, 0 for who does not
+-- returns  its status, "" when nothing is known; when it ended, ms; its record; why it died; then what the result holds
+--
+-- While there is a job it knows better than what was kept of an earlier end: a dead one may run again.
+
+local result, jobs, ready, scheduled, dead, reasons = unpack(KEYS)
+local id, waits = ARGV[1], ARGV[2] == "1"
+local record, kept = redis.call("HGET", jobs, id), redis.call("HGETALL", result)
+local status, at, reason = "", 0, ""
+
+if record then
+    local died = redis.call("ZSCORE", dead, id)
+    if died then
+        status, at, reason = "FAILED", died, redis.call("HGET", reasons, id) or ""
+    elseif redis.call("ZSCORE", ready, id) or redis.call("ZSCORE", scheduled, id) then
+        status = "READY"
+    else
+        status = "RUNNING"
+    end
+    if waits and not died then
+        redis.call("HINCRBY", result, "waiting", 1)
+        redis.call("PEXPIRE", result, 3600000, "NX")
+    end
+else
+    local found = redis.call("HMGET", result, "status", "at", "record")
+    status, at, record = found[1] or "", found[2] or 0, found[3] or ""
+end
+local reply = {status, at, record, reason}
+for _, part in ipairs(kept) do
+    table.insert(reply, part)
+end
+return reply

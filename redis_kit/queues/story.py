@@ -1,0 +1,64 @@
+"""What a job whose result is stored tells of itself, in a line before its message.
+
+``~<enqueued>/<run_after>/<backend>``, then `` <begun>/<worker>`` for each attempt, which claims add. The first two are
+in microseconds since 1970, as the caller saw them; the others in milliseconds on the server's clock.
+"""
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+from urllib.parse import quote, unquote
+
+from django.conf import settings
+from django.utils.timezone import is_naive, make_aware, make_naive
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_LINE = re.compile(rb"~(\d{1,16})/(\d{0,16})/([^/ ]*)((?: \d{1,16}/[^/ ]+)*)")
+
+
+class Story(NamedTuple):
+    """When a call was enqueued, when it was to run, for which backend; when its attempts began, and whose they were."""
+
+    enqueued_at: datetime
+    run_after: datetime | None
+    backend: str
+    begun: list[datetime]
+    workers: list[str]
+
+
+def line(enqueued_at: datetime, run_after: datetime | None, backend: str) -> bytes:
+    """Return the line of a new job."""
+    after = "" if run_after is None else _microseconds(run_after)
+    alias = backend if backend.isalnum() and backend.isascii() else quote(backend, safe="")
+    return f"~{_microseconds(enqueued_at)}/{after}/{alias}\n".encode()
+
+
+def read(text: bytes) -> Story | None:
+    """Return what a job tells of itself; None where that makes no sense."""
+    if not (found := _LINE.fullmatch(text)):
+        return None
+    enqueued, after, backend, attempts = (part.decode("utf-8", "replace") for part in found.groups())
+    tries = [attempt.split("/") for attempt in attempts.split()]
+    enqueued_at = _moment(int(enqueued))
+    return Story(
+        enqueued_at,
+        _moment(int(after)) if after else None,
+        unquote(backend),
+        [max(enqueued_at, milliseconds(int(begun))) for begun, _ in tries],
+        [worker for _, worker in tries],
+    )
+
+
+def milliseconds(number: int) -> datetime:
+    """Return the time so many ms after 1970, aware or naive as ``USE_TZ`` says."""
+    return _moment(number * 1000)
+
+
+def _moment(microseconds: int) -> datetime:
+    moment = EPOCH + timedelta(microseconds=microseconds)
+    return moment if settings.USE_TZ else make_naive(moment)
+
+
+def _microseconds(moment: datetime) -> int:
+    aware = make_aware(moment) if is_naive(moment) else moment
+    return max(0, (aware - EPOCH) // timedelta(microseconds=1))

@@ -1,0 +1,89 @@
+"""What becomes of a job whose result is stored: told to the framework's signals, and in which form it is stored."""
+
+import contextlib
+from typing import Any
+
+from django.utils import timezone
+
+from redis_kit.core.errors import ConfigurationError, RedisFailure
+from redis_kit.queues import djangotasks, story
+from redis_kit.queues.job import Job
+from redis_kit.queues.message import Message
+from redis_kit.queues.tasks import backend_of
+from redis_kit.queues.worker.source import Source
+
+
+def keeper(source: Source, job: Job) -> "Keeper | None":
+    """Return what keeps the result of a job; None where none is stored."""
+    about = story.read(job.story) if job.story and djangotasks.FOUND else None
+    return None if about is None else Keeper(source, job, about)
+
+
+class Keeper:
+    """The result of one attempt, from its beginning to its end."""
+
+    def __init__(self, source: Source, job: Job, about: story.Story) -> None:
+        from redis_kit.queues import backend, results
+
+        self._results, self._kind = results, backend.RedisTaskBackend
+        self._source, self._job, self._about = source, job, about
+        self._backend = _backend(about.backend, self._kind)
+        self._result: Any = None
+
+    def begin(self, call: Message) -> None:
+        """Note that the attempt begins. No round trip; one where there were attempts before, for their errors."""
+        self._result = self._results.begun(self._source.name, self._job, call, self._about)
+        if self._result.attempts > 1:
+            with contextlib.suppress(RedisFailure):
+                found = self._results.found(self._source.name, self._job.id, self._source.find_result(self._job.id))
+                self._result.errors.extend(found.errors if found else [])
+        self._tell(djangotasks.task_started)
+
+    def context(self) -> Any:
+        """Return what a task gets that asked for its context."""
+        return djangotasks.TaskContext(task_result=self._result)
+
+    def value(self, returned: Any) -> bytes:
+        """Return what the task returned, as it is stored. Raises TypeError and ValueError where JSON can't hold it."""
+        plain, stored = self._results.value(returned)
+        object.__setattr__(self._result, "_return_value", plain)
+        return bytes(stored)
+
+    def error(self, raised: BaseException) -> tuple[bytes, int]:
+        """Return what is stored of an error, and for how many ms."""
+        told = self._results.error(raised)
+        if self._result:
+            self._result.errors.append(told)
+        return self._results.stored_error(told), self.keeps(failed=True)
+
+    def keeps(self, *, failed: bool) -> int:
+        """Return for how many ms the result is kept."""
+        return int(self._backend.keeps(failed=failed))
+
+    def succeeded(self) -> None:
+        """Tell that the task has ended well."""
+        self._end(djangotasks.TaskResultStatus.SUCCESSFUL)
+
+    def failed(self, raised: BaseException) -> None:
+        """Tell that the task has failed and will not be tried again."""
+        try:
+            raise raised  # receivers look for the exception that is being handled
+        except BaseException:
+            self._end(djangotasks.TaskResultStatus.FAILED)
+
+    def _end(self, status: Any) -> None:
+        if self._result:
+            self._results.ended(self._result, status, timezone.now())
+            self._tell(djangotasks.task_finished)
+
+    def _tell(self, signal: Any) -> None:
+        if self._result:
+            signal.send_robust(self._kind, task_result=self._result)
+
+
+def _backend(alias: str, kind: type[Any]) -> Any:
+    # A worker may have other settings than the process that enqueued the job.
+    with contextlib.suppress(djangotasks.InvalidTaskBackend, ConfigurationError):
+        if isinstance(found := backend_of(alias), kind) and found.chosen:
+            return found
+    return kind(alias, {})

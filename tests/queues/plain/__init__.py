@@ -1,0 +1,1 @@
+"""An app of a project that knows nothing of the kit, for workers that tests start."""

@@ -1,0 +1,167 @@
+"""The contract of ``django.tasks``: what the kit's backend and the framework's immediate one must agree on."""
+
+import asyncio
+import sys
+
+import pytest
+
+from redis_kit.queues import djangotasks
+from redis_kit.queues.djangotasks import InvalidTask, TaskResultStatus, task_backends
+from redis_kit.testing.jobs import drain
+from tests.queues.plain import tasks as calls
+
+OURS = "redis_kit.queues.backend.RedisTaskBackend"
+IMMEDIATE = f"{djangotasks.Task.__module__.partition('.base')[0]}.backends.immediate.ImmediateBackend"
+
+
+@pytest.fixture(params=[OURS, IMMEDIATE], ids=["ours", "immediate"])
+def path(request, kit, settings):
+    """The backend under test. One attempt only: the immediate backend knows no second one."""
+    kit.options(QUEUES={"MAX_ATTEMPTS": 1})
+    settings.TASKS = {"default": {"BACKEND": request.param}}
+    return request.param
+
+
+@pytest.fixture
+def ended(path, twin):
+    """A function that enqueues a call and returns its result when it has ended."""
+
+    def call(task, *args, **kwargs):
+        result = twin(task.enqueue, *args, **kwargs)
+        if path == OURS:
+            assert drain() == 1
+            twin(result.refresh)
+        return result
+
+    return call
+
+
+@pytest.mark.parametrize("task", [calls.echo, calls.echo_async], ids=["function", "coroutine"])
+def test_call_that_succeeds_has_a_value_and_times_in_their_order(ended, task):
+    result = ended(task, {"a": (1, 2.5, None)})
+    assert result.status == TaskResultStatus.SUCCESSFUL
+    assert result.is_finished
+    assert result.return_value == {"a": [1, 2.5, None]}
+    assert (result.args, result.kwargs) == ([{"a": [1, 2.5, None]}], {})
+    assert result.enqueued_at <= result.started_at == result.last_attempted_at <= result.finished_at
+    assert (result.attempts, len(result.worker_ids), result.errors) == (1, 1, [])
+    assert (result.task, result.backend) == (task, "default")
+
+
+def test_keyword_arguments_arrive(ended):
+    result = ended(calls.echo, 1, twice=True)
+    assert (result.return_value, result.kwargs) == ([1, 1], {"twice": True})
+
+
+@pytest.mark.parametrize(
+    ("task", "args", "kind", "last"),
+    [
+        (calls.fail, ["no such user"], ValueError, "ValueError: no such user\n"),
+        (calls.leave_python, [], SystemExit, "SystemExit: 3\n"),
+    ],
+    ids=["error", "exit"],
+)
+def test_call_that_fails_tells_the_error(ended, task, args, kind, last):
+    result = ended(task, *args)
+    assert (result.status, result.is_finished) == (TaskResultStatus.FAILED, True)
+    (error,) = result.errors
+    assert error.exception_class is kind
+    assert error.traceback.startswith("Traceback (most recent call last)")
+    assert error.traceback.endswith(last)
+    with pytest.raises(ValueError, match="Task failed"):
+        _ = result.return_value
+    assert result.finished_at >= result.started_at
+
+
+def test_value_that_is_no_json_fails_the_call(ended):
+    result = ended(calls.return_function)
+    assert result.status == TaskResultStatus.FAILED
+    assert result.errors[0].exception_class is TypeError
+
+
+def test_value_arrives_in_types_of_json(ended):
+    assert ended(calls.return_pair).return_value == [1, "two"]
+
+
+def test_context_tells_the_call_about_itself(ended):
+    result = ended(calls.tell, "hello")
+    assert result.return_value == ["hello", result.id, 1, "RUNNING", 1]
+
+
+@pytest.mark.parametrize("wrong", [object(), {1, 2}], ids=["object", "set"])
+def test_arguments_that_are_no_json_are_refused(path, twin, wrong):
+    with pytest.raises(TypeError, match="Unsupported type"):
+        twin(calls.echo.enqueue, wrong)
+
+
+def test_queue_that_the_setting_does_not_name_is_refused(path, settings, twin):
+    with pytest.raises(InvalidTask, match="mail"):
+        calls.echo.using(queue_name="mail")
+    settings.TASKS = {"default": {"BACKEND": path, "QUEUES": []}}
+    elsewhere = calls.echo.using(queue_name="mail")
+    settings.TASKS = {"default": {"BACKEND": path, "QUEUES": ["other"]}}
+    with pytest.raises(InvalidTask, match="mail"):
+        twin(elsewhere.enqueue, 1)
+
+
+@pytest.mark.parametrize("priority", [101, -101, 3.1])
+def test_priority_out_of_range_is_refused(path, priority):
+    with pytest.raises(InvalidTask, match="priority"):
+        calls.echo.using(priority=priority)
+
+
+@pytest.mark.parametrize("function", [len, lambda self: lambda: 1], ids=["builtin", "inner"])
+def test_only_functions_of_modules_can_be_tasks(path, function):
+    inner = function if function is len else function(None)
+    with pytest.raises(InvalidTask, match="module level"):
+        task_backends["default"].task_class(
+            func=inner, priority=0, backend="default", queue_name="default", run_after=None
+        )
+
+
+def test_context_must_be_the_first_argument(path):
+    with pytest.raises(InvalidTask, match="context"):
+        task_backends["default"].task_class(
+            func=calls.echo.func,
+            priority=0,
+            backend="default",
+            queue_name="default",
+            run_after=None,
+            takes_context=True,
+        )
+
+
+@pytest.mark.parametrize(
+    ("task", "args", "status"), [(calls.echo, [1], "SUCCESSFUL"), (calls.fail, ["x"], "FAILED")], ids=["well", "badly"]
+)
+def test_signals_tell_of_enqueueing_start_and_end(path, ended, task, args, status):
+    heard = []
+
+    def hear(name):
+        def receive(sender, task_result, **_):
+            handled = sys.exc_info()[0]
+            heard.append((name, sender, task_result.id, str(task_result.status), handled))
+
+        return receive
+
+    receivers = {name: hear(name) for name in ("task_enqueued", "task_started", "task_finished")}
+    for name, receive in receivers.items():
+        getattr(djangotasks, name).connect(receive)
+    try:
+        id = ended(task, *args).id
+    finally:
+        for name, receive in receivers.items():
+            getattr(djangotasks, name).disconnect(receive)
+    kind = type(task_backends["default"])
+    assert heard == [
+        ("task_enqueued", kind, id, "READY", None),
+        ("task_started", kind, id, "RUNNING", None),
+        ("task_finished", kind, id, status, ValueError if status == "FAILED" else None),
+    ]
+
+
+def test_task_can_be_called_here_and_now(path):
+    assert calls.echo.call(1) == 1
+    assert calls.echo_async.call(2) == 2
+    assert asyncio.run(calls.echo.acall(3)) == 3
+    assert asyncio.run(calls.echo_async.acall(4)) == 4

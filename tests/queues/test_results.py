@@ -1,0 +1,605 @@
+"""Results: what is known of a call from its enqueueing on, for how long, and what asking costs."""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import threading
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import django
+import pytest
+from django.db import transaction
+from django.utils import timezone
+
+from redis_kit.core.errors import ConfigurationError, KeyConflict
+from redis_kit.queues import (
+    Cancelled,
+    Counts,
+    Handle,
+    Queue,
+    UnknownTask,
+    WorkersDied,
+    djangotasks,
+    moves,
+    registry,
+    task,
+)
+from redis_kit.queues.djangotasks import TaskResultDoesNotExist, TaskResultMismatch, TaskResultStatus, task_backends
+from redis_kit.queues.job import Job
+from redis_kit.testing.jobs import drain
+from tests.fixtures.process import wait_for
+from tests.queues.jobs import tasks
+from tests.queues.plain import tasks as calls
+from tests.queues.plain.tasks import task as plain_task
+
+BACKEND = "redis_kit.queues.backend.RedisTaskBackend"
+IMMEDIATE = f"{djangotasks.Task.__module__.partition('.base')[0]}.backends.immediate.ImmediateBackend"
+READY, RUNNING = TaskResultStatus.READY, TaskResultStatus.RUNNING
+SUCCESSFUL, FAILED = TaskResultStatus.SUCCESSFUL, TaskResultStatus.FAILED
+
+
+@pytest.fixture(autouse=True)
+def backend(kit, settings):
+    settings.TASKS = {"default": {"BACKEND": BACKEND, "QUEUES": []}}
+    calls.seen.clear()
+
+
+@pytest.fixture
+def queue(kit):
+    return Queue("default")
+
+
+def due_now(kit, queue):
+    """Make what waits for its next attempt due."""
+    for id in kit.client.zrange(queue.key("scheduled"), 0, -1):
+        kit.client.zadd(queue.key("scheduled"), {id: 1})
+
+
+def test_backend_has_every_feature_of_the_framework():
+    found = task_backends["default"]
+    assert found.supports_defer
+    assert found.supports_async_task
+    assert found.supports_get_result
+    assert found.supports_priority
+
+
+def test_result_can_be_read_in_every_state(queue, twin):
+    first = twin(calls.echo.enqueue, 1)
+    assert first.status == READY
+    assert twin(calls.echo.get_result, first.id) == first
+    (job,) = queue.claim(worker="w1")
+    running = twin(calls.echo.get_result, first.id)
+    assert (running.status, running.worker_ids, running.finished_at) == (RUNNING, ["w1"], None)
+    assert first.enqueued_at <= running.started_at == running.last_attempted_at
+    queue.nack(job)
+    assert calls.echo.get_result(first.id).status == READY
+    drain()
+    twin(first.refresh)
+    assert (first.status, first.return_value, first.attempts) == (SUCCESSFUL, 1, 2)
+    assert first.started_at == running.started_at <= first.last_attempted_at
+    assert twin(calls.echo.get_result, first.id) == first
+
+
+def test_result_of_a_scheduled_call_is_ready_and_keeps_its_options(queue, twin):
+    later = datetime.now(UTC) + timedelta(hours=1, microseconds=7)
+    given = calls.echo.using(run_after=later, priority=7)
+    first = twin(given.enqueue, 1)
+    found = twin(calls.echo.get_result, first.id)
+    assert (found, found.task, found.status) == (first, given, READY)
+    assert queue.counts().scheduled == 1
+
+
+def test_asking_enqueueing_and_recording_cost_one_command_each(queue, kit, twin, commands):
+    twin(calls.echo.enqueue, 1)
+    drain()
+    with commands(kit) as sent:
+        result = twin(calls.echo.enqueue, 1)
+        twin(calls.echo.get_result, result.id)
+        twin(result.refresh)
+    assert sent == ["EVALSHA"] * 3
+    with commands(kit) as sent:
+        drain()
+    assert sent == ["EVALSHA"] * 4  # claim, record, claim, leave
+
+
+@pytest.mark.parametrize("id", ["", "nosuchjob", "nosuch.mail", "a b", "x.", "..", "x" * 200, 123, None, b"x"], ids=str)
+def test_unknown_results_do_not_exist(kit, twin, id):
+    with pytest.raises(TaskResultDoesNotExist):
+        twin(calls.echo.get_result, id)
+
+
+def test_result_of_another_task_is_a_mismatch(kit, twin):
+    result = twin(calls.echo_async.enqueue, 1)
+    with pytest.raises(TaskResultMismatch):
+        twin(calls.echo.get_result, result.id)
+
+
+@pytest.mark.parametrize("name", ["mail", "größe & 1.2~x/%", "default2"])
+def test_id_alone_tells_the_queue(any_kit, settings, twin, name):
+    result = twin(calls.echo.using(queue_name=name).enqueue, 1)
+    assert result.queue_name == name
+    (job,) = Queue(name).claim(worker="w")
+    assert job.id == result.id
+    Queue(name).leave(worker="w")
+    assert drain(name) == 1
+    found = twin(task_backends["default"].get_result, result.id)
+    assert (found.return_value, found.queue_name) == (1, name)
+
+
+def test_every_attempt_is_counted_and_its_error_kept(queue, kit, twin):
+    kit.options(QUEUES={"MAX_ATTEMPTS": 2})
+    result = twin(calls.fail.enqueue, "oh no")
+    drain()
+    twin(result.refresh)
+    assert (result.status, result.attempts, len(result.errors)) == (READY, 1, 1)
+    due_now(kit, queue)
+    drain()
+    twin(result.refresh)
+    assert (result.status, result.attempts) == (FAILED, 2)
+    assert [error.exception_class for error in result.errors] == [ValueError] * 2
+    assert "oh no" in result.errors[1].traceback
+
+
+def test_later_attempt_is_told_of_the_errors_before_it(queue, kit):
+    result = calls.fail_at_first.enqueue()
+    drain()
+    due_now(kit, queue)
+    drain()
+    result.refresh()
+    assert result.return_value == ["builtins.ValueError"]
+
+
+def test_signal_of_the_end_is_sent_after_the_last_attempt_with_all_errors(queue, kit):
+    kit.options(QUEUES={"MAX_ATTEMPTS": 2})
+    heard = []
+
+    def receive(sender, task_result, **_):
+        heard.append((task_result.attempts, len(task_result.errors), str(task_result.status)))
+
+    djangotasks.task_finished.connect(receive)
+    try:
+        calls.fail.enqueue("x")
+        drain()
+        assert heard == []
+        due_now(kit, queue)
+        drain()
+    finally:
+        djangotasks.task_finished.disconnect(receive)
+    assert heard == [(2, 2, "FAILED")]
+
+
+def test_attempt_that_was_given_back_does_not_count(queue):
+    result = calls.echo.enqueue(1)
+    queue.claim(worker="w1")
+    queue.leave(worker="w1")
+    result.refresh()
+    assert (result.status, result.attempts, result.started_at) == (READY, 0, None)
+
+
+def test_attempt_of_a_worker_that_died_counts(queue, kit):
+    kit.options(QUEUES={"BEAT": 0.05, "DEAD_AFTER": 0.2})
+    result = calls.echo.enqueue(1)
+    queue.claim(worker="w1")
+    wait_for(lambda: queue.beat(worker="w2"))
+    result.refresh()
+    assert (result.status, result.worker_ids) == (READY, ["w1"])
+    drain()
+    result.refresh()
+    assert (result.status, result.attempts, result.worker_ids[0]) == (SUCCESSFUL, 2, "w1")
+    assert result.started_at < result.last_attempted_at
+
+
+def test_call_never_begins_before_it_was_enqueued_whatever_the_clocks_say(queue, monkeypatch):
+    later = timezone.now() + timedelta(hours=1)
+    with monkeypatch.context() as patch:
+        patch.setattr(timezone, "now", lambda: later)
+        result = calls.echo.enqueue(1)
+    drain()
+    result.refresh()
+    assert result.enqueued_at == result.started_at == result.finished_at == later
+
+
+def test_task_is_looked_at_again_when_it_is_enqueued(queue, settings, twin):
+    elsewhere = tasks.remember.using(queue_name="mail")
+    settings.TASKS = {"default": {"BACKEND": BACKEND, "QUEUES": ["other"]}}
+    with pytest.raises(djangotasks.InvalidTask, match="mail"):
+        twin(elsewhere.enqueue, 1)
+
+
+def test_call_with_which_workers_died_has_failed(queue, kit):
+    kit.options(QUEUES={"MAX_CRASHES": 1, "BEAT": 0.05, "DEAD_AFTER": 0.2})
+    result = calls.echo.enqueue(1)
+    queue.claim(worker="w1")
+    wait_for(lambda: queue.beat(worker="w2") or queue.counts().dead)
+    result.refresh()
+    assert (result.status, result.attempts) == (FAILED, 1)
+    assert result.errors[0].exception_class is WorkersDied
+    assert "poison" in result.errors[0].traceback
+
+
+def test_dead_call_that_is_put_back_is_ready_again(queue, kit):
+    kit.options(QUEUES={"MAX_ATTEMPTS": 1})
+    result = calls.fail_at_first.enqueue()
+    drain()
+    result.refresh()
+    assert result.status == FAILED
+    queue.requeue_dead()
+    result.refresh()
+    assert (result.status, result.finished_at) == (READY, None)
+    drain()
+    result.refresh()
+    assert (result.status, result.attempts) == (SUCCESSFUL, 2)
+
+
+@pytest.mark.parametrize("given", [{}, {"RESULT_TTL": 50, "FAILED_RESULT_TTL": 70}], ids=["settings", "options"])
+def test_results_expire(kit, queue, settings, given):
+    kit.options(QUEUES={"MAX_ATTEMPTS": 1, "RESULT_TTL": 100, "FAILED_RESULT_TTL": 200})
+    settings.TASKS = {"default": {"BACKEND": BACKEND, "OPTIONS": given}}
+    good, bad = calls.echo.enqueue(1), calls.fail.enqueue("x")
+    drain()
+    for result, seconds in ((good, given.get("RESULT_TTL", 100)), (bad, given.get("FAILED_RESULT_TTL", 200))):
+        assert seconds - 20 < kit.client.ttl(queue.key(f"result:{result.id}")) <= seconds
+    kit.client.delete(queue.key(f"result:{good.id}"))
+    with pytest.raises(TaskResultDoesNotExist):
+        good.refresh()
+
+
+def test_task_that_stores_no_result_leaves_nothing(queue, kit, twin):
+    heard = []
+    silent = task(store_result=False)(tasks.remember.func)
+    djangotasks.task_finished.connect(lambda **_: heard.append(1), weak=False, dispatch_uid="heard")
+    try:
+        handle = twin(silent.enqueue, 1)
+        assert isinstance(handle, Handle)
+        assert drain() == 1
+    finally:
+        djangotasks.task_finished.disconnect(dispatch_uid="heard")
+        registry.register(tasks.remember)
+    assert heard == []
+    assert not [key for key in kit.keys() if ":result:" in key]
+    with pytest.raises(TaskResultDoesNotExist):
+        twin(silent.get_result, handle.id)
+
+
+def test_tasks_of_the_kit_take_more_types_than_json_has(queue, twin):
+    day = {"day": datetime(2026, 11, 21, tzinfo=UTC)}
+    result = twin(tasks.remember.enqueue, day)
+    drain()
+    assert tasks.remember.get_result(result.id).args == [day]
+    assert tasks.done[-1] == day
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("waits", [True, False])
+def test_call_is_enqueued_after_the_commit_unless_an_option_says_otherwise(queue, settings, waits):
+    settings.TASKS = {"default": {"BACKEND": BACKEND, "OPTIONS": {"ENQUEUE_ON_COMMIT": waits}}}
+    with transaction.atomic():
+        result = calls.echo.enqueue([1])
+        assert (result.enqueued_at is None) is waits
+        assert queue.counts().ready == (not waits)
+    assert queue.counts().ready == 1
+    assert calls.echo.get_result(result.id) == result
+    assert result.enqueued_at
+
+
+@pytest.mark.django_db(transaction=True)
+def test_call_keeps_the_arguments_that_it_was_given(queue):
+    given = [1]
+    with transaction.atomic():
+        result = calls.echo.enqueue(given)
+        given.append(2)
+    drain()
+    result.refresh()
+    assert result.return_value == [1]
+
+
+@pytest.fixture
+def waiting():
+    """Start waiting in threads; what each of them was told."""
+    told, threads = [], []
+
+    def start(result, number):
+        for _ in range(number):
+            copy = calls.sleep.get_backend().get_result(result.id)
+            threads.append(threading.Thread(target=lambda copy=copy: told.append((copy.wait(30), str(copy.status)))))
+            threads[-1].start()
+
+    yield start, told, threads
+    for thread in threads:
+        thread.join(30)
+
+
+@pytest.mark.parametrize("end", ["success", "failure", "cancel"])
+def test_everybody_who_waits_is_woken_when_the_call_ends(queue, kit, waiting, end):
+    start, told, threads = waiting
+    kit.options(QUEUES={"MAX_ATTEMPTS": 1})
+    result = calls.fail.enqueue("x") if end == "failure" else calls.echo.enqueue(1)
+    start(result, 3)
+    wait_for(lambda: kit.client.hget(queue.key(f"result:{result.id}"), "waiting") == "3")
+    wait_for(lambda: kit.client.info("clients")["blocked_clients"] >= 3)
+    if end == "cancel":
+        assert result.cancel()
+    else:
+        drain()
+    for thread in threads:
+        thread.join(3)  # less than the time after which they would look again
+        assert not thread.is_alive()
+    assert told == [(True, "SUCCESSFUL" if end == "success" else "FAILED")] * 3
+    assert not kit.client.exists(queue.key(f"finished:{result.id}"))
+
+
+def test_nobody_is_woken_where_nobody_waits(queue, kit):
+    result = calls.echo.enqueue(1)
+    drain()
+    assert not kit.client.exists(queue.key(f"finished:{result.id}"))
+
+
+def test_waiting_for_a_call_that_has_ended_is_one_command(queue, kit, commands):
+    result = calls.echo.enqueue(1)
+    drain()
+    with commands(kit) as sent:
+        assert result.wait(5)
+    assert sent == ["EVALSHA"]
+    assert result.return_value == 1
+
+
+def test_waiting_ends_when_the_time_is_up(kit):
+    result = calls.echo.enqueue(1)
+    assert result.wait(0) is False
+    assert result.wait(0.05) is False
+    assert asyncio.run(result.await_(0.05)) is False
+    assert result.status == READY
+
+
+def test_waiting_in_an_event_loop_ends_with_the_call(queue, kit):
+    async def both():
+        result = await calls.echo.aenqueue(1)
+        waiter = asyncio.ensure_future(result.await_(30))
+        await asyncio.to_thread(wait_for, lambda: kit.client.hexists(queue.key(f"result:{result.id}"), "waiting"))
+        await asyncio.to_thread(drain)
+        assert await asyncio.wait_for(waiter, 4)
+        return result.return_value
+
+    assert asyncio.run(both()) == 1
+
+
+@pytest.mark.parametrize("run_after", [None, timedelta(hours=1)], ids=["ready", "scheduled"])
+def test_call_that_has_not_begun_can_be_cancelled(queue, twin, run_after):
+    result = twin(tasks.remember.using(run_after=run_after).enqueue, "cancelled")
+    assert twin(result.cancel) is True
+    assert result.status == FAILED
+    assert result.errors[0].exception_class is Cancelled
+    assert twin(result.cancel) is False
+    assert queue.counts() == Counts(0, 0, 0, 0)
+    assert drain() == 0
+
+
+def test_call_that_has_begun_or_ended_can_not_be_cancelled(queue, twin):
+    result = twin(calls.echo.enqueue, 1)
+    (job,) = queue.claim(worker="w")
+    assert twin(result.cancel) is False
+    assert result.status == RUNNING
+    queue.nack(job)
+    drain()
+    assert twin(result.cancel) is False
+    assert result.return_value == 1
+
+
+def test_value_that_is_too_large_fails_the_call(kit, queue):
+    kit.options(QUEUES={"MAX_ATTEMPTS": 1})
+    result = calls.return_much.enqueue()
+    drain()
+    result.refresh()
+    assert result.errors[0].exception_class_path == "redis_kit.queues.serializers.PayloadTooLarge"
+
+
+def test_long_traceback_keeps_its_end(kit, queue):
+    kit.options(QUEUES={"MAX_ATTEMPTS": 1})
+    result = calls.fail.enqueue("x" * 100_000)
+    drain()
+    result.refresh()
+    (error,) = result.errors
+    assert len(error.traceback) == 20_000
+    assert error.traceback.endswith("xxx\n")
+
+
+def test_recording_a_success_twice_gives_the_same_answer(queue, kit):
+    result = calls.echo.enqueue(1)
+    (job,) = queue.claim(worker="w")
+    for _ in range(2):
+        assert kit_call(queue, moves.succeed(queue.key(""), job, value=b"1", keep=1000)) == 4
+    assert kit_call(queue, moves.succeed(queue.key(""), job._replace(token="w/x.1/0"), value=b"2", keep=1000)) == 0
+    result.refresh()
+    assert result.return_value == 1
+
+
+def kit_call(queue, step):
+    def flow():
+        return (yield step)
+
+    return queue._run(flow())
+
+
+@pytest.mark.parametrize("part", ["result", "finished"])
+def test_key_of_another_type_is_a_conflict_and_changes_nothing(queue, kit, part):
+    result = calls.echo.enqueue(1)
+    (job,) = queue.claim(worker="w")
+    kit.client.set(queue.key(f"{part}:{result.id}"), "not ours")
+    with pytest.raises(KeyConflict):
+        kit_call(queue, moves.succeed(queue.key(""), job, value=b"1", keep=1000))
+    told = {"delay": 0, "attempts": 1, "reason": "x", "error": b"[]", "keep": 1000}
+    with pytest.raises(KeyConflict):
+        kit_call(queue, moves.nack(queue.key(""), job, **told))
+    assert queue.counts() == Counts(0, 0, 1, 0)
+
+
+def test_job_reads_the_same_with_a_story_and_without(queue):
+    calls.echo.enqueue(1)
+    (job,) = queue.claim(worker="w")
+    assert isinstance(job, Job)
+    assert job.payload == {"task": "tests.queues.plain.tasks.echo", "args": [1]}
+
+
+def test_job_whose_story_makes_no_sense_runs_and_stores_nothing(queue, kit):
+    kit.client.hset(queue.key("jobs"), "odd", '0 0 0 5\n~what?\n{"task":"tests.queues.plain.tasks.echo","args":[5]}')
+    kit.client.zadd(queue.key("ready"), {"odd": 0})
+    assert drain() == 1
+    assert calls.seen == [5]
+    assert queue.counts() == Counts(0, 0, 0, 0)
+    with pytest.raises(TaskResultDoesNotExist):
+        calls.echo.get_result("odd")
+
+
+def test_unknown_task_has_failed_and_its_result_is_not_shown(queue, monkeypatch):
+    gone = calls.echo.enqueue(1)
+    monkeypatch.setattr("redis_kit.queues.registry._tasks", {})
+    monkeypatch.delattr(calls, "echo")
+    drain()
+    (dead,) = queue.dead()
+    assert "unknown task" in dead.reason
+    with pytest.raises(UnknownTask):
+        task_backends["default"].get_result(gone.id)
+
+
+def test_task_of_another_backend_runs_when_it_is_sent_to_ours(queue, settings, monkeypatch):
+    monkeypatch.setattr("redis_kit.queues.registry._tasks", {})
+    settings.TASKS = {"default": {"BACKEND": IMMEDIATE}, "our redis/ü": {"BACKEND": BACKEND}}
+    result = calls.echo.using(backend="our redis/ü").enqueue(1)
+    monkeypatch.setattr("redis_kit.queues.registry._tasks", {})
+    assert drain() == 1
+    result.refresh()
+    assert (result.return_value, result.backend, result.task.backend) == (1, "our redis/ü", "our redis/ü")
+
+
+def test_tasks_of_the_kit_go_where_the_setting_says(queue, settings):
+    settings.TASKS = {"default": {"BACKEND": IMMEDIATE}}
+    tasks.done.clear()
+    result = tasks.remember.enqueue(1)
+    assert (result.return_value, tasks.done) == (1, [1])
+    assert queue.counts() == Counts(0, 0, 0, 0)
+
+
+def test_delay_is_a_time_to_backends_that_know_no_delays(queue, settings):
+    settings.TASKS = {"default": {"BACKEND": f"{__name__}.Deferring"}}
+    before = timezone.now()
+    after = tasks.remember.using(run_after=timedelta(hours=1)).enqueue(1)
+    assert before <= after - timedelta(hours=1) <= timezone.now()
+    assert queue.counts() == Counts(0, 0, 0, 0)
+
+
+class Deferring(djangotasks.BaseTaskBackend):
+    """Somebody else's backend: says when a task is to run."""
+
+    supports_defer = supports_priority = supports_async_task = True
+
+    def enqueue(self, task, args, kwargs):
+        return task.run_after
+
+
+def fail_once():
+    """A function that a test makes a task of."""
+    raise ValueError
+
+
+def test_decorator_of_the_framework_takes_the_options_of_the_kit(queue):
+    if django.VERSION[:2] == (6, 0):
+        pytest.skip("the decorator of Django 6.0 takes no further options")
+    result = plain_task(max_attempts=1)(fail_once).enqueue()
+    drain()
+    assert result.wait(0)
+    assert (result.status, result.attempts) == (FAILED, 1)
+
+
+def test_worker_knows_the_queues_of_the_setting(settings):
+    settings.TASKS = {
+        "default": {"BACKEND": BACKEND, "QUEUES": ["only in the setting"]},
+        "other": {"BACKEND": IMMEDIATE, "QUEUES": ["not ours"]},
+    }
+    assert "only in the setting" in registry.queue_names()
+    assert "not ours" not in registry.queue_names()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_signal_of_the_enqueueing_is_sent_after_the_commit(queue):
+    heard = []
+
+    def receive(sender, task_result, **_):
+        heard.append((task_result.id, task_result.enqueued_at is None))
+
+    djangotasks.task_enqueued.connect(receive)
+    try:
+        with transaction.atomic():
+            result = calls.echo.enqueue(1)
+            assert heard == []
+    finally:
+        djangotasks.task_enqueued.disconnect(receive)
+    assert heard == [(result.id, False)]
+
+
+def test_times_are_naive_where_the_project_has_them_so(queue, settings):
+    settings.USE_TZ = False
+    given = calls.echo.using(run_after=datetime(2026, 1, 2, 3, 4, 5, 6))
+    result = given.enqueue(1)
+    assert calls.echo.get_result(result.id) == result
+    drain()
+    result.refresh()
+    assert result.enqueued_at <= result.started_at <= result.finished_at
+    assert result.finished_at.tzinfo is None
+    assert result.task == given
+
+
+def test_tasks_of_the_kit_go_to_redis_without_the_setting(queue, settings):
+    del settings.TASKS
+    result = tasks.remember.enqueue(1)
+    assert queue.counts().ready == 1
+    drain()
+    assert result.wait(0)
+    assert result.return_value == 1
+
+
+def test_wrong_options_are_found_by_the_check_and_at_first_use_and_keep_no_worker_from_recording(queue, settings):
+    result = calls.echo.enqueue(1)
+    settings.TASKS = {"default": {"BACKEND": BACKEND, "OPTIONS": {"RESULT_TLL": 5, "FAILED_RESULT_TTL": 0}}}
+    messages = task_backends["default"].check()
+    assert {message.id for message in messages} == {"redis_kit.E002", "redis_kit.E006"}
+    assert any("RESULT_TTL" in (message.hint or "") for message in messages)
+    with pytest.raises(ConfigurationError, match="RESULT_TTL"):
+        calls.echo.enqueue(1)
+    drain()
+    settings.TASKS = {"default": {"BACKEND": BACKEND, "QUEUES": []}}
+    assert result.wait(0)
+
+
+ALONE = """
+import json, os, sys
+sys.modules["django.tasks"] = sys.modules["django_tasks"] = None
+import django
+os.environ["DJANGO_SETTINGS_MODULE"] = "tests.queues.worker_settings"
+django.setup()
+from redis_kit.queues import Handle, djangotasks
+from redis_kit.testing.jobs import drain
+from tests.queues.jobs import tasks
+assert not djangotasks.FOUND
+handle = tasks.remember.using(priority=5).enqueue("alone")
+assert type(handle) is Handle and handle.queue_name == "default"
+assert drain() == 1
+assert tasks.done == ["alone"]
+assert tasks.remember(1) == tasks.remember.call(1) == tasks.remember_async.call(1) == 1
+"""
+
+
+def test_tasks_of_the_kit_need_no_framework(kit, settings):
+    environment = {**os.environ, "REDIS_KIT": json.dumps(settings.REDIS_KIT)}
+    subprocess.run([sys.executable, "-c", ALONE], check=True, env=environment, cwd=Path(__file__).parents[2])
+    assert not [key for key in kit.keys() if ":result:" in key]
+
+
+def test_plain_tasks_run_in_a_worker_that_finds_them_by_itself(kit, start_worker):
+    result = calls.sleep.using(queue_name="default").enqueue(0.01)
+    start_worker("--burst")
+    assert result.wait(30)
+    assert result.return_value == "rested"
+    assert result.worker_ids
