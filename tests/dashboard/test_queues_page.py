@@ -9,10 +9,11 @@ from django.contrib.messages import get_messages
 from django.utils import translation
 
 from redis_kit.core import component, connections
-from redis_kit.queues import Counts, Queue, message, sending
+from redis_kit.queues import Counts, Queue
 from tests.dashboard.conftest import ADMIN, MEASURE
 from tests.dashboard.parsed import page, whole_page
 from tests.dashboard.test_escaping import ATTACKS, harmless_links, without_titles
+from tests.queues.putting import put
 
 PAGE = f"{ADMIN}queues/"
 OF_GROUPS = ("requeue_one", "requeue_sample", "requeue_group")
@@ -26,7 +27,7 @@ def die(reason, times=1, task=TASK):
     queue = Queue("mail")
     for _ in range(times):
         id = f"d{queue.counts().dead}"
-        sending.send("mail", (id, message.dumps(task, (7,), {"password": "hunter2"})), None, 100)
+        put(queue, id, task, (7,), {"password": "hunter2"}, priority=100)
         queue.nack(*queue.claim(), max_attempts=1, error=reason)
 
 
@@ -264,7 +265,7 @@ def test_jobs_can_put_nothing_into_the_page(kit, signed_in, attack):
         client, queue = signed_in("superuser"), Queue("mail")
         queue.put({"x": text, text: "x"}, id="a")
         queue.nack(*queue.claim(), max_attempts=1, error=text)
-        sending.send("mail", ("b", message.dumps(text or "x", (text,), {"x": text})), None, 0)
+        put(queue, "b", text or "x", (text,), {"x": text})
         queue.nack(*queue.claim(), max_attempts=1, error="ValueError: no")
         asked = [{"queue": "mail", "id": "a"}, {"queue": "mail", "id": "b"}, {"queue": "mail", "id": text or "x"}]
         found = [whole_page(client.get(PAGE, one)) for one in (*asked, {"queue": text or "x", "id": "a"})]

@@ -2,8 +2,9 @@
 
 import pytest
 
-from redis_kit.queues import Queue, deaths, managing, message, sending
+from redis_kit.queues import Queue, deaths, managing
 from redis_kit.queues.deaths import Cause, task_of
+from tests.queues.putting import put
 
 
 @pytest.fixture
@@ -14,7 +15,7 @@ def queue(kit):
 def die(queue, *reasons, task="shop.tasks.send", size=0):
     """Let a job of a task die of each reason."""
     for reason in reasons:
-        sending.send(queue.name, (f"j{sum(queue.counts())}", message.dumps(task, ("x" * size,), {})), None, 0)
+        put(queue, f"j{sum(queue.counts())}", task, ("x" * size,))
         queue.nack(*queue.claim(), max_attempts=1, error=reason)
 
 
