@@ -25,7 +25,6 @@ from redis_kit.throttling.decision import UNLIMITED, Decision, Reason
 from redis_kit.throttling.local import LocalBuckets, buckets
 from redis_kit.throttling.masking import masked
 from redis_kit.throttling.rates import parse
-from redis_kit.throttling.registry import register
 
 POLICIES = ("open", "closed", "local")
 RETRY = 1.0  # seconds that the policy "closed" sends a caller away for; a server that is down is probed as often
@@ -66,7 +65,6 @@ class Limits(Primitive):
         self.fresh = ban.within if ban else math.inf  # seconds for which refusals from memory count for anything
         self.unseen = 0  # refusals from memory that the server was not told of yet
         self._prepare()
-        register(self)
 
     def _prepare(self) -> None:
         self._most = min((rate.burst for rate in self.limited), default=UNLIMITED)

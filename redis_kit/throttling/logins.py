@@ -109,15 +109,30 @@ def _calls(request: HttpRequest | None, name: str) -> list[Called]:
         return []
     calls: list[Called] = []
     if name and options.LOGIN_RATES:
-        calls.append((_throttle("logins.name", options.LOGIN_RATES, None), f"name:{name}"))
+        calls.append((_of_names(), f"name:{name}"))
     if request is not None and options.LOGIN_ADDRESS_RATES:
-        ban = Ban(*options.LOGIN_BAN) if options.LOGIN_BAN else None
-        calls.append((_throttle("logins.address", options.LOGIN_ADDRESS_RATES, ban), f"ip:{client_address(request)}"))
+        calls.append((_of_addresses(), f"ip:{client_address(request)}"))
     return calls
 
 
+def throttles() -> list[Throttle]:
+    """Return the throttles of log-ins, where the backend is in use."""
+    return [_of_names(), _of_addresses()] if active() else []
+
+
+def _of_names() -> Throttle:
+    return _throttle("logins.name", conf.section(ThrottleSettings).LOGIN_RATES, None)
+
+
+def _of_addresses() -> Throttle:
+    options = conf.section(ThrottleSettings)
+    return _throttle(
+        "logins.address", options.LOGIN_ADDRESS_RATES, Ban(*options.LOGIN_BAN) if options.LOGIN_BAN else None
+    )
+
+
 @lru_cache(maxsize=8)
-def _throttle(name: str, rates: str, ban: Ban | None) -> Throttle:
+def _throttle(name: str, rates: str | None, ban: Ban | None) -> Throttle:
     return Throttle(name, rates, ban=ban)
 
 

@@ -38,9 +38,9 @@ class ThrottlesPanel(Panel):
 
     def search(self) -> Search | None:
         """Return the look-up of one caller, for those who could learn from it no more than they may know."""
-        from redis_kit.throttling.registry import registered  # here, so that start-up does not load the client library
+        from redis_kit.throttling.known import known  # here, so that start-up does not load the client library
 
-        names = [throttle.name for throttle in registered()]
+        names = [throttle.name for throttle in known()]
         if not names or not (self.viewer.may(CHANGE) or self.viewer.may(UNMASK)):
             return None
         identity = Field("identity", _("Caller, such as ip:203.0.113.7 or user:42"))
@@ -48,10 +48,10 @@ class ThrottlesPanel(Panel):
 
     def content(self) -> Iterator[Content]:
         """Return the figures and the tables. Two round trips for each connection, and two for a look-up."""
+        from redis_kit.throttling.known import known
         from redis_kit.throttling.overview import overview
-        from redis_kit.throttling.registry import registered
 
-        found = overview(registered()[:MOST_ROWS], minutes=SHOWN, offenders=OFFENDERS, rules=MOST_ROWS)
+        found = overview(known()[:MOST_ROWS], minutes=SHOWN, offenders=OFFENDERS, rules=MOST_ROWS)
         every = [_sum(same) for same in zip(*(one.minutes for one in found), strict=True)]
         yield Figure(_("Throttles"), len(found))
         yield Figure(_("Allowed"), sum(minute.allowed for minute in every), _("in 30 minutes"))

@@ -82,9 +82,9 @@ class Target(NamedTuple):
 
 def known(name: str) -> "Throttle":
     """Return a throttle by its name. Raises InvalidValue where this process has not built it."""
-    from redis_kit.throttling.registry import registered
+    from redis_kit.throttling import known as site
 
-    for throttle in registered():
+    for throttle in site.known():
         if throttle.name == name:
             return throttle
     raise InvalidValue(_("This process has built no throttle %(name)s.") % {"name": name})

@@ -13,6 +13,7 @@ from redis_kit.throttling import memory
 from redis_kit.throttling.deciding import Asked, Outcome, decide
 from redis_kit.throttling.decision import Decision
 from redis_kit.throttling.limits import RETRY, Limits
+from redis_kit.throttling.registry import register
 from redis_kit.throttling.reservation import Reservation
 from redis_kit.throttling.rules import Rules
 from redis_kit.throttling.signals import throttled
@@ -30,6 +31,10 @@ class Throttle(Limits):
     tests and replays. Holds no state of callers but the refusals of the last second, so build it once and share it.
     Raises InvalidRate, InvalidName and InvalidValue for wrong arguments.
     """
+
+    def _prepare(self) -> None:
+        super()._prepare()
+        register(self)
 
     def hit(self, identity: str | int, *, cost: int = 1) -> Decision:
         """Count a call of this caller if every rate has room for it, and say so.

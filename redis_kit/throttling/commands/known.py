@@ -6,8 +6,7 @@ from importlib import import_module
 from django.conf import settings
 
 from redis_kit.core.errors import ConfigurationError
-from redis_kit.throttling.policies import policies
-from redis_kit.throttling.registry import registered
+from redis_kit.throttling import known as site
 from redis_kit.throttling.throttles import Throttle
 
 SHOWN = 20  # names
@@ -25,9 +24,7 @@ def known() -> dict[str, Throttle]:
     except Exception as error:  # a view's module may raise anything
         what = f"{type(error).__name__}: {error}"
         raise ConfigurationError(f"The throttles of ROOT_URLCONF {routes!r} can't be known; {what}") from error
-    found = {throttle.name: throttle for throttle in registered()}
-    found |= {policy.name: policy.throttle for policy in policies()}
-    return dict(sorted(found.items()))
+    return {throttle.name: throttle for throttle in site.known()}
 
 
 def hint(name: str, names: list[str]) -> str:
