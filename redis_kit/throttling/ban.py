@@ -1,6 +1,7 @@
 """Bans: callers who are refused too often are shut out for a while."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.throttling.rates import MICROSECONDS
@@ -27,10 +28,11 @@ class Ban:
         object.__setattr__(self, "seconds", tuple(lengths))
         if isinstance(self.after, bool) or not isinstance(self.after, int) or self.after < 1:
             raise InvalidValue(f"A ban comes after 1 or more refusals, not after {self.after!r}.")
-        if not 1 <= len(lengths) <= MOST or not all(map(_is_length, (self.within, *lengths))):
+        if not 1 <= len(lengths) <= MOST:
+            raise InvalidValue(f"seconds of a ban is one length or a sequence of 1 to {MOST}, not of {len(lengths)}.")
+        if not all(map(_is_length, (self.within, *lengths))):
             raise InvalidValue(
-                f"within and seconds of a ban are 0.001 to {LONGEST} seconds, and seconds may be up to {MOST} of them, "
-                f"not {self.within!r} and {self.seconds!r}."
+                f"within and seconds of a ban are 0.001 to {LONGEST} seconds, not {self.within!r} and {self.seconds!r}."
             )
 
     @property
@@ -42,6 +44,15 @@ class Ban:
     def lengths(self) -> tuple[float, ...]:
         """Return how long the first ban is, the second, and so on."""
         return self.seconds if isinstance(self.seconds, tuple) else (self.seconds,)
+
+
+def read(given: Any) -> Ban | None:
+    """Return the ban that a setting stands for. Raises InvalidValue."""
+    if given is None or isinstance(given, Ban):
+        return given
+    if len(given) != 3:
+        raise InvalidValue(f"A ban is (after, within, seconds), so it has 3 parts, not {len(given)}.")
+    return Ban(*given)
 
 
 def _is_length(value: object) -> bool:

@@ -9,7 +9,7 @@ from django.core.checks import CheckMessage
 from redis_kit.core.component import Component
 from redis_kit.core.conf import Problem, Section
 from redis_kit.core.errors import InvalidValue
-from redis_kit.throttling.ban import Ban
+from redis_kit.throttling.ban import read
 from redis_kit.throttling.rates import InvalidRate, parse
 
 
@@ -52,7 +52,7 @@ class ThrottleSettings(Section):
         for option in ("LOGIN_RATES", "LOGIN_ADDRESS_RATES"):
             yield from _rate_problems(option, getattr(self, option))
         try:
-            Ban(*self.LOGIN_BAN) if self.LOGIN_BAN is not None else None
+            read(self.LOGIN_BAN)
         except (InvalidValue, TypeError) as error:
             yield Problem("E006", f"REDIS_KIT['THROTTLING']['LOGIN_BAN'] is {self.LOGIN_BAN!r}: {error}")
 

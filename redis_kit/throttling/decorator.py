@@ -8,13 +8,16 @@ from typing import Any, NamedTuple, TypeVar
 from asgiref.sync import iscoroutinefunction
 from django.http import HttpRequest
 
+from redis_kit.core.errors import InvalidValue
 from redis_kit.throttling.ban import Ban
-from redis_kit.throttling.guards import Guard, aanswer, answer, methods_of
+from redis_kit.throttling.guards import Guard, aanswer, answer, check_functions, methods_of
 from redis_kit.throttling.identities import Key, Spec
 from redis_kit.throttling.rates import parse
 from redis_kit.throttling.throttles import Throttle
 
 MARK = "redis_kit_throttled"
+# What only a Throttle of the decorator's own takes, and its defaults.
+OWN = {"name": None, "strategy": "gcra", "on_failure": None, "shadow": False, "ban": None, "using": "default"}
 View = TypeVar("View", bound=Callable[..., Any])
 
 
@@ -51,6 +54,9 @@ def throttle(
     this kind that stand directly on each other; one more afterwards where ``count_when`` returns false.
     """
     given = rates if isinstance(rates, Throttle) else None
+    if given:
+        _check_shared(name=name, strategy=strategy, on_failure=on_failure, shadow=shadow, ban=ban, using=using)
+    check_functions(exempt=exempt, count_when=count_when)
     found = parse(None if given else rates)  # a wrong rate fails at import, not at the first request
     who, counted = Key(key), methods_of(methods)
 
@@ -60,16 +66,38 @@ def throttle(
             called, found or None, strategy=strategy, on_failure=on_failure, shadow=shadow, ban=ban, using=using
         )
 
+    known = given or (limit(name) if name else None)  # lists name it before the first request
+    _check_cost(cost, known)
+
     def decorate(view: View) -> View:
+        if isinstance(view, type):
+            raise TypeError(
+                f"throttle() decorates functions, not the class {view.__qualname__}: use "
+                "method_decorator(throttle(...), name='dispatch'), or ThrottleMixin."
+            )
         if getattr(view, "__module__", "") == "django.utils.decorators":
             return view  # a stand-in, of which method_decorator only copies the attributes
-        chosen = given or limit(name or _path(view))
-        if not callable(cost):
-            chosen.checked("anybody", cost)  # a wrong cost fails here too
+        chosen = known or limit(_path(view))
+        _check_cost(cost, chosen)
         guarded: Any = _guarded(view, Guard(chosen, who, counted, cost, exempt, count_when))
         return guarded  # type: ignore[no-any-return]
 
     return decorate
+
+
+def _check_shared(**given: Any) -> None:
+    for argument, value in given.items():
+        if value != OWN[argument]:
+            raise InvalidValue(f"{argument} is the Throttle's own: give it to the Throttle, not to the decorator.")
+
+
+def _check_cost(cost: Any, limit: Throttle | None) -> None:
+    if callable(cost):
+        return
+    if type(cost) is not int:
+        raise InvalidValue(f"cost must be a whole number or a callable, not {ascii(cost)[:80]}.")
+    if limit:
+        limit.checked("anybody", cost)
 
 
 def _guarded(view: Callable[..., Any], guard: Guard) -> Callable[..., Any]:

@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from redis_kit.throttling.decision import Decision
-from redis_kit.throttling.rates import Rate
+from redis_kit.throttling.rates import InvalidRate, Rate
 from redis_kit.throttling.throttles import Throttle
 
 
@@ -39,6 +39,8 @@ async def afunnel(key: str, capacity: int, count: int, period: float, quantity: 
 
 @lru_cache(maxsize=256)
 def _throttle(capacity: int, count: int, period: float) -> Throttle:
+    if type(capacity) is not int or capacity < 1:
+        raise InvalidRate(f"capacity must be a whole number of 1 or more, not {capacity!r}.")
     return Throttle("funnel", Rate(count, period, capacity))
 
 

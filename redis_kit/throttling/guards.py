@@ -158,6 +158,13 @@ def methods_of(given: str | Iterable[str] | None) -> frozenset[str] | None:
     return found
 
 
+def check_functions(**given: Any) -> None:
+    """Raise InvalidValue for an argument that is neither a callable nor None."""
+    for argument, value in given.items():
+        if value is not None and not callable(value):
+            raise InvalidValue(f"{argument} must be a callable or None, not {ascii(value)[:80]}.")
+
+
 def _exempt(guard: Guard) -> Decision:
     return guard.throttle.answer(True, "exempt")
 

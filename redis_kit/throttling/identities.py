@@ -1,6 +1,7 @@
 """Identities: whose calls a throttle counts together, found in a request."""
 
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from functools import lru_cache
 from inspect import isawaitable, iscoroutine
 from typing import Any
@@ -118,7 +119,9 @@ def _finder(spec: Any) -> Find:
         note(text)
         loaded = lru_cache(maxsize=1)(load)
         return lambda request, user: loaded(text)(request)
-    raise InvalidValue(f"The key {ascii(spec)[:80]} is not known. {GRAMMAR}")
+    near = get_close_matches(text[:80].lower(), _NAMED, n=1)
+    advice = f" Did you mean {near[0]!r}?" if near else ""
+    raise InvalidValue(f"The key {ascii(spec)[:80]} is not known.{advice} {GRAMMAR}")
 
 
 def _joined(found: list[Any]) -> Any:

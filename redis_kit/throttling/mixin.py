@@ -4,11 +4,18 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any
 
+from django.views import View
+
+from redis_kit.core import conf
+from redis_kit.core.errors import InvalidValue
 from redis_kit.throttling.ban import Ban
-from redis_kit.throttling.guards import Guard, aanswer, answer, methods_of
+from redis_kit.throttling.guards import Guard, aanswer, answer, check_functions, methods_of
 from redis_kit.throttling.identities import Key
-from redis_kit.throttling.rates import Rate, parse
+from redis_kit.throttling.rates import InvalidRate, Rate, parse
 from redis_kit.throttling.throttles import Throttle
+
+PREFIX = "throttle_"
+FOREIGN = frozenset({"throttle_classes", "throttle_scope"})  # of Django REST framework
 
 
 class ThrottleMixin:
@@ -31,11 +38,23 @@ class ThrottleMixin:
     throttle_count_when: Any = None
     throttle_using: str = "default"
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Raise TypeError where the view class stands first, since nothing would be limited."""
+        super().__init_subclass__(**kwargs)
+        bases = cls.__mro__
+        if View in bases and bases.index(View) < bases.index(ThrottleMixin):
+            raise TypeError(
+                f"{cls.__qualname__} limits nothing: put ThrottleMixin before the view class among its bases."
+            )
+
     @classmethod
     def as_view(cls, **initkwargs: Any) -> Callable[..., Any]:
         """Return the view. Wrong attributes fail here, not at the first request."""
         view: Callable[..., Any] = super().as_view(**initkwargs)  # type: ignore[misc]
-        cls(**initkwargs).get_throttle_guard()
+        cls._check_names()
+        built = cls(**initkwargs)
+        check_functions(throttle_exempt=built.throttle_exempt, throttle_count_when=built.throttle_count_when)
+        built.get_throttle_guard()
         return view
 
     def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> Any:
@@ -52,9 +71,22 @@ class ThrottleMixin:
         methods = methods_of(self.throttle_methods)
         return Guard(limit, Key(self.throttle_key), methods, cost, self.throttle_exempt, self.throttle_count_when)
 
+    @classmethod
+    def _check_names(cls) -> None:
+        known = [name for name in vars(ThrottleMixin) if name.startswith(PREFIX)]
+        for name in dir(cls):
+            if name.startswith(PREFIX) and name not in FOREIGN and name not in known:
+                problem = conf.unknown(cls.__qualname__, name, known)
+                raise InvalidValue(f"{problem.message} {problem.hint}")
+
     def _throttle(self) -> Throttle:
         if isinstance(self.throttle_rates, Throttle):
             return self.throttle_rates
+        if self.throttle_rates == "":
+            raise InvalidRate(
+                f"{type(self).__qualname__} has no rates: set its attribute throttle_rates, for instance to '60/m', "
+                "or to None for no limit."
+            )
         return _throttle(
             self.throttle_name or f"{type(self).__module__}.{type(self).__qualname__}",
             parse(self.throttle_rates),

@@ -10,9 +10,9 @@ from django.utils.module_loading import import_string
 
 from redis_kit.core import conf
 from redis_kit.core.conf import Problem, Section
-from redis_kit.core.errors import ConfigurationError, InvalidName, RedisKitError
+from redis_kit.core.errors import ConfigurationError, InvalidName, InvalidValue, RedisKitError
 from redis_kit.core.keys import encode
-from redis_kit.throttling.ban import Ban
+from redis_kit.throttling.ban import Ban, read
 from redis_kit.throttling.component import ThrottleSettings
 from redis_kit.throttling.guards import Guard, methods_of
 from redis_kit.throttling.identities import Key
@@ -20,6 +20,9 @@ from redis_kit.throttling.limits import Limits
 from redis_kit.throttling.throttles import Throttle
 
 PLACE = "REDIS_KIT['THROTTLING']['POLICIES']"
+
+# The beginning of a regular expression that no path can match.
+NO_PATH = re.compile(r"\^?[a-zA-Z0-9](?![?*{])[^|]*")
 
 Function = str | Callable[..., Any] | None
 
@@ -35,7 +38,7 @@ class PolicySettings(Section):
     #: How they are counted.
     STRATEGY: str = "gcra"
     #: Regular expressions for the beginning of the path; without this option every path, with an empty list none.
-    PATHS: str | list[str] | tuple[str, ...] | None = None
+    PATHS: str | list[Any] | tuple[Any, ...] | None = None
     #: Methods that count; without this option all.
     METHODS: str | list[str] | tuple[str, ...] | None = None
     #: ``True`` counts what would be refused, and refuses nothing.
@@ -77,11 +80,13 @@ def policies() -> list[Policy]:
 
 
 def named(name: str) -> Throttle:
-    """Return the throttle of a policy. Raises ConfigurationError where there is none of this name."""
-    found = _policies()
+    """Return the throttle of a policy. Raises ConfigurationError where there is none of this name, or a wrong one."""
+    try:
+        found = _policies()
+    except ConfigurationError as error:
+        return _alone(name, error)
     if name not in found:
-        hint = conf.unknown(PLACE, name, found).hint if found else ""
-        raise ConfigurationError(f"{PLACE} has no {name!r}. {hint}".strip())
+        raise _missing(name, found)
     return found[name].throttle
 
 
@@ -94,10 +99,10 @@ def problems(given: Mapping[Any, Any]) -> Iterator[Problem]:
         except InvalidName as error:
             yield Problem("E006", f"{PLACE} holds a name that can't be used. {error}")
             continue
-        if not isinstance(entry, Mapping) or "RATES" not in entry:
+        found = list(conf.mismatches(PolicySettings, where, entry)) if isinstance(entry, Mapping) else []
+        if not found and (not isinstance(entry, Mapping) or "RATES" not in entry):
             yield Problem("E002", f"{where} must be a dict with 'RATES'.", "For instance {'RATES': '60/m'}.")
             continue
-        found = list(conf.mismatches(PolicySettings, where, entry))
         yield from found
         if not found:
             yield from _value_problems(name, where, PolicySettings(**entry))
@@ -110,7 +115,7 @@ def _value_problems(name: Any, where: str, options: PolicySettings) -> Iterator[
         "KEY": lambda: Key(options.KEY),
         "METHODS": lambda: methods_of(options.METHODS),
         "PATHS": lambda: _patterns(options.PATHS),
-        "BAN": lambda: _ban(options.BAN),
+        "BAN": lambda: read(options.BAN),
     }
     for option, check in checks.items():
         try:
@@ -128,6 +133,24 @@ def _policies() -> dict[str, Policy]:
     return _built[1]
 
 
+def _alone(name: str, error: ConfigurationError) -> Throttle:
+    """Return the throttle of a policy beside one that is wrong. Raises what is wrong with this one, or elsewhere."""
+    options = conf.configured().get(ThrottleSettings.name)
+    entries = options.get("POLICIES") if isinstance(options, Mapping) else None
+    if not isinstance(entries, Mapping) or not any(problems(entries)):
+        raise error  # it is no policy that is wrong
+    if name not in entries:
+        raise _missing(name, entries) from None  # nor does the traceback speak of another
+    for problem in problems({name: entries[name]}):
+        raise ConfigurationError(f"{problem.message} {problem.hint}".strip()) from None
+    return _policy(name, PolicySettings(**entries[name])).throttle
+
+
+def _missing(name: str, there: Mapping[str, Any]) -> ConfigurationError:
+    hint = conf.unknown(PLACE, name, there).hint if there else ""
+    return ConfigurationError(f"{PLACE} has no {name!r}. {hint}".strip())
+
+
 def _policy(name: str, options: PolicySettings) -> Policy:
     throttle = Throttle(
         name,
@@ -135,7 +158,7 @@ def _policy(name: str, options: PolicySettings) -> Policy:
         strategy=options.STRATEGY,
         on_failure=options.ON_FAILURE,
         shadow=options.SHADOW,
-        ban=_ban(options.BAN),
+        ban=read(options.BAN),
     )
     exempt, count_when = _function(options.EXEMPT), _function(options.COUNT_WHEN)
     guard = Guard(throttle, Key(options.KEY), methods_of(options.METHODS), exempt=exempt, count_when=count_when)
@@ -147,11 +170,15 @@ def _function(found: Function) -> Callable[..., Any] | None:
     return (lambda *args: import_string(found)(*args)) if isinstance(found, str) else found
 
 
-def _patterns(paths: str | Iterable[str] | None) -> tuple[re.Pattern[str], ...] | None:
+def _patterns(paths: str | Iterable[Any] | None) -> tuple[re.Pattern[str], ...] | None:
     if paths is None:
         return None
-    return tuple(re.compile(path) for path in ([paths] if isinstance(paths, str) else paths))
+    return tuple(map(_pattern, [paths] if isinstance(paths, str) else paths))
 
 
-def _ban(found: Any) -> Ban | None:
-    return found if found is None or isinstance(found, Ban) else Ban(*found)
+def _pattern(path: Any) -> re.Pattern[str]:
+    if not isinstance(path, str):
+        raise InvalidValue(f"each of them must be text, not {path!r}.")
+    if NO_PATH.fullmatch(path):
+        raise InvalidValue(f"paths begin with '/', so that {path!r} never matches one.")
+    return re.compile(path)

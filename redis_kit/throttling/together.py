@@ -1,6 +1,7 @@
 """Several throttles of one request: all count it, or none does."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from redis_kit.core import connections
 from redis_kit.core.clusters import ClusterClient
@@ -33,7 +34,7 @@ async def ahit_all(calls: Sequence[Called]) -> list[Decision]:
 
 def reserve_all(calls: Sequence[Called]) -> list[Reservation]:
     """Count one request with several throttles at what it may cost. See hit_all() and Throttle.reserve()."""
-    asked = [_asked(*call) for call in calls]
+    asked = [_read(call) for call in calls]
     merged = _merged(asked)
     outcomes, rest = _known(merged)
     if rest:
@@ -49,7 +50,7 @@ def reserve_all(calls: Sequence[Called]) -> list[Reservation]:
 
 async def areserve_all(calls: Sequence[Called]) -> list[Reservation]:
     """See reserve_all()."""
-    asked = [_asked(*call) for call in calls]
+    asked = [_read(call) for call in calls]
     merged = _merged(asked)
     outcomes, rest = _known(merged)
     if rest:
@@ -61,6 +62,12 @@ async def areserve_all(calls: Sequence[Called]) -> list[Reservation]:
     for call, (throttle, identity, *_) in zip(asked, calls, strict=True):
         await throttle.atell(identity, outcomes[_who(call)])
     return [Reservation(call, outcomes[_who(call)]) for call in asked]
+
+
+def _read(call: Any) -> Asked:
+    if not isinstance(call, (tuple, list)) or len(call) not in (2, 3) or not isinstance(call[0], Throttle):
+        raise InvalidValue(f"A call is (throttle, identity) or (throttle, identity, cost), not {ascii(call)[:80]}.")
+    return _asked(*call)
 
 
 def _asked(throttle: Throttle, identity: str | int, cost: int = 1) -> Asked:

@@ -167,3 +167,9 @@ def test_arguments_are_checked(arguments):
         Ban(*arguments)
     with pytest.raises(InvalidValue, match="Ban"):
         Throttle("x", "1/h", ban=arguments)
+
+
+@pytest.mark.parametrize("seconds", [(), (60,) * 9])
+def test_number_of_lengths_has_a_message_of_its_own(seconds):
+    with pytest.raises(InvalidValue, match=f"sequence of 1 to 8, not of {len(seconds)}"):
+        Ban(1, 600, seconds)

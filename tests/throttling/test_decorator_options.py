@@ -5,9 +5,12 @@ import asyncio
 import pytest
 from django.http import HttpResponse
 from django.test import AsyncRequestFactory, RequestFactory
+from django.utils.decorators import method_decorator
+from django.views import View
 
 from redis_kit.core.errors import InvalidValue
-from redis_kit.throttling import Ban, throttle
+from redis_kit.throttling import Ban, Throttle, throttle
+from redis_kit.throttling.registry import registered
 
 
 @pytest.fixture(params=["sync", "async"])
@@ -139,3 +142,38 @@ def test_failing_function_is_named_by_its_throttle(kit, get, option):
     with pytest.raises(KeyError, match="tenant") as caught:
         get(throttle("5/m", key="ip", name="api", **{option: broken}))()
     assert "'api'" in caught.value.__notes__[0]
+
+
+@pytest.mark.parametrize(
+    ("argument", "value"),
+    [("count_when", 401), ("exempt", "app.views.exempt"), ("cost", []), ("cost", "5"), ("cost", True)],
+)
+def test_value_that_is_no_function_is_refused_before_there_is_a_view(argument, value):
+    with pytest.raises(InvalidValue, match=f"^{argument} must be .*callable"):
+        throttle("5/m", **{argument: value})
+
+
+@pytest.mark.parametrize(
+    ("argument", "value"),
+    [
+        ("name", "other"),
+        ("strategy", "fixed_window"),
+        ("on_failure", "closed"),
+        ("shadow", True),
+        ("ban", Ban(1, 60, 60)),
+        ("using", "other"),
+    ],
+)
+def test_what_a_shared_throttle_says_itself_is_refused_beside_it(argument, value):
+    with pytest.raises(InvalidValue, match=f"^{argument} is the Throttle's own"):
+        throttle(Throttle("shared", "5/m"), **{argument: value})
+
+
+def test_class_is_refused_with_what_to_use():
+    with pytest.raises(TypeError, match=r"method_decorator\(throttle\(...\), name='dispatch'\), or ThrottleMixin"):
+        throttle("5/m")(View)
+
+
+def test_throttle_with_a_name_is_known_before_the_first_request():
+    method_decorator(throttle("5/m", name="early"), name="dispatch")(type("Early", (View,), {}))
+    assert "early" in {limit.name for limit in registered()}

@@ -63,3 +63,9 @@ def test_outage_is_answered_by_the_policy(own_kit, pour):
     assert pour("a", 1, 1, 100).limited == 0
     own_kit.options(THROTTLING={"ON_FAILURE": "closed"})
     assert pour("a", 1, 1, 100)[:4] == (1, 1, 0, 1)
+
+
+@pytest.mark.parametrize("capacity", [0, -1, 1.5, True])
+def test_wrong_capacity_is_named(kit, pour, capacity):
+    with pytest.raises(InvalidRate, match=r"^capacity must be a whole number of 1 or more"):
+        pour("f", capacity, 30, 60)

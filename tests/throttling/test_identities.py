@@ -214,3 +214,9 @@ def test_routes_that_can_not_be_imported_are_left_to_djangos_own_check(kit, monk
     monkeypatch.setattr(identities, "_paths", {})
     settings.ROOT_URLCONF = "tests.nowhere"
     assert list(messages()) == []
+
+
+@pytest.mark.parametrize(("spec", "near"), [("usr", "user"), ("IP", "ip"), ("users_or_ip", "user_or_ip")])
+def test_misspelt_key_is_refused_with_the_nearest(spec, near):
+    with pytest.raises(InvalidValue, match=f"is not known. Did you mean '{near}'"):
+        Key(spec)

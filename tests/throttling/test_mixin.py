@@ -156,6 +156,8 @@ def test_throttle_can_be_shared(kit):
         ("throttle_key", "users", InvalidValue),
         ("throttle_methods", "GTE", InvalidValue),
         ("throttle_cost", 3, InvalidValue),
+        ("throttle_exempt", "app.views.exempt", InvalidValue),
+        ("throttle_count_when", 401, InvalidValue),
         ("throttle_strategy", "gcar", InvalidValue),
     ],
 )
@@ -179,3 +181,25 @@ def test_response_that_is_not_rendered_yet_has_the_fields(kit):
         throttle_rates, throttle_key, template_name = "2/h", "ip", "none.html"
 
     assert Page.as_view()(RequestFactory().get("/"))["RateLimit"].startswith('"Page";r=1')
+
+
+def test_mixin_behind_the_view_is_refused():
+    with pytest.raises(TypeError, match="Behind limits nothing: put ThrottleMixin before the view class"):
+        type("Behind", (View, ThrottleMixin), {"throttle_rates": "5/m"})
+
+
+def test_misspelt_attribute_is_refused_with_the_nearest():
+    wrong = type("Wrong", (Limited,), {"throttle_kee": "ip"})
+    with pytest.raises(InvalidValue, match=r"Wrong has no option 'throttle_kee'\. Did you mean 'throttle_key'"):
+        wrong.as_view()
+
+
+def test_attributes_of_rest_framework_are_left_alone(kit):
+    both = type("Both", (Limited,), {"throttle_classes": [], "throttle_scope": "burst"})
+    assert both.as_view()(RequestFactory().get("/")).status_code == 200
+
+
+def test_class_without_rates_is_told_which_attribute_to_set():
+    bare = type("Bare", (ThrottleMixin, Answers), {})
+    with pytest.raises(InvalidRate, match="Bare has no rates: set its attribute throttle_rates"):
+        bare.as_view()

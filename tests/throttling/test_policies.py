@@ -88,6 +88,8 @@ def test_name_that_no_policy_has_is_an_error_with_the_nearest(given):
         ("/api/$", "/api/orders/", False),
         (["/login/", r"/reset/\d+/"], "/reset/7/", True),
         (("/login/", r"/reset/\d+/"), "/reset/x/", False),
+        ("api|/v2/", "/v2/", True),
+        ("a?/v2/", "/v2/", True),
     ],
 )
 def test_paths_are_matched_from_their_beginning(given, paths, path, matches):
@@ -103,14 +105,16 @@ def test_paths_are_matched_from_their_beginning(given, paths, path, matches):
         ({"ON_FAILURE": "opn"}, "E011", f"{PLACE}['ON_FAILURE'] is 'opn'; allowed: 'open',", "Did you mean 'open'?"),
         ({"SHADOW": "yes"}, "E006", f"{PLACE}['SHADOW'] is 'yes'; it must be True or False.", None),
         ({"RATES": "5/x"}, "E006", f"{PLACE}['RATES'] is '5/x': The rate '5/x' is not valid. Write", None),
-        ({"KEY": "users"}, "E006", f"{PLACE}['KEY'] is 'users': The key 'users' is not known. Use", None),
+        ({"KEY": "users"}, "E006", f"{PLACE}['KEY'] is 'users': The key 'users' is not known. Did you", None),
         ({"KEY": 5}, "E006", f"{PLACE}['KEY'] is 5; it must be text or a function or a list or a tuple.", None),
         ({"STRATEGY": "gcar"}, "E006", f"{PLACE}['STRATEGY'] is 'gcar': There is no strategy 'gcar'. Did you", None),
         ({"METHODS": ["GTE"]}, "E006", f"{PLACE}['METHODS'] is ['GTE']: methods holds GTE;", None),
         ({"METHODS": 5}, "E006", f"{PLACE}['METHODS'] is 5; it must be text or a list or a tuple or None.", None),
         ({"PATHS": "/api/("}, "E006", f"{PLACE}['PATHS'] is '/api/(': ", None),
-        ({"PATHS": [5]}, "E006", f"{PLACE}['PATHS'] is [5]; it must be text or a list or a tuple or None.", None),
-        ({"BAN": (5, 60)}, "E006", f"{PLACE}['BAN'] is (5, 60): ", None),
+        ({"PATHS": ["/a", 5]}, "E006", f"{PLACE}['PATHS'] is ['/a', 5]: each of them must be text, not 5.", None),
+        ({"PATHS": "api/"}, "E006", f"{PLACE}['PATHS'] is 'api/': paths begin with '/', so that 'api/' never", None),
+        ({"PATHS": ["/a", "^api/"]}, "E006", f"{PLACE}['PATHS'] is ['/a', '^api/']: paths begin with '/'", None),
+        ({"BAN": (5, 60)}, "E006", f"{PLACE}['BAN'] is (5, 60): A ban is (after, within, seconds)", None),
         ({"BAN": (0, 60, 60)}, "E006", f"{PLACE}['BAN'] is (0, 60, 60): A ban comes after 1", None),
         ({"EXEMPT": 5}, "E006", f"{PLACE}['EXEMPT'] is 5; it must be text or a function or None.", None),
         ({"EXEMPT": f"{__name__}.gone"}, "E015", f"{PLACE}['EXEMPT'] is '{__name__}.gone', which is no", None),
@@ -180,3 +184,34 @@ def test_paths_that_nothing_applies_are_warned_of(given):
     (found,) = messages(given, PATHS="/api/")
     assert (type(found), found.id) == (Warning, "redis_kit.W018")
     assert messages(given, PATHS=[]) == []
+
+
+@pytest.mark.parametrize("option", ["RATE", "rates"])
+def test_misspelt_rates_are_named_with_the_right_spelling(given, option):
+    given(api={option: "60/m"})
+    (found,) = check_settings()
+    assert (found.msg, found.hint) == (f"{PLACE} has no option {option!r}.", "Did you mean 'RATES'?")
+
+
+def test_throttle_of_a_policy_complains_about_no_other_policy(given):
+    given(worse={"RATES": "5/y"}, good={"RATES": "60/m"}, bad={"RATES": "5/x"})
+    assert named("good").rates == (Rate(60, 60),)
+    with pytest.raises(ConfigurationError, match=r"\['bad'\]\['RATES'\] is '5/x'") as caught:
+        named("bad")
+    assert caught.value.__suppress_context__
+    with pytest.raises(ConfigurationError, match=r"has no 'goud'\. Did you mean 'good'\?"):
+        named("goud")
+
+
+@pytest.mark.parametrize("options", [{"REMEMBER": 5, "POLICIES": {"api": {"RATES": "60/m"}}}, {"POLICIES": 5}, "x"])
+def test_throttle_of_a_policy_complains_about_the_options_around_it(kit, options):
+    kit.options(THROTTLING=options)
+    with pytest.raises(ConfigurationError, match=r"REMEMBER|it must be a dict|must be a dict\."):
+        named("api")
+
+
+@pytest.mark.parametrize("ban", [(5, 60), ()])
+def test_ban_of_log_ins_with_parts_missing_is_an_error(kit, ban):
+    kit.options(THROTTLING={"LOGIN_BAN": ban})
+    (found,) = check_settings()
+    assert f"is {ban!r}: A ban is (after, within, seconds)" in found.msg
