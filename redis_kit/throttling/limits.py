@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable
-from functools import lru_cache
 from hashlib import blake2b
 from struct import pack
 from typing import Any
@@ -27,13 +26,8 @@ from redis_kit.throttling.masking import masked
 from redis_kit.throttling.rates import parse
 
 POLICIES = ("open", "closed", "local")
+COMMON = ("override", "minutes", "offenders", "rules")  # keys that all callers of a throttle have in common
 RETRY = 1.0  # seconds that the policy "closed" sends a caller away for; a server that is down is probed as often
-
-
-@lru_cache(maxsize=1024)
-def _common(base: str) -> tuple[str, ...]:
-    """Return the keys that all callers of a throttle have in common."""
-    return tuple(f"{base}{part}" for part in ("override", "minutes", "offenders", "rules"))
 
 
 class Limits(Primitive):
@@ -63,6 +57,7 @@ class Limits(Primitive):
         self.limited = [rate for rate in self.rates if rate.limit]
         self.counting = strategies.load(strategy)(self.limited)
         self.fresh = ban.within if ban else math.inf  # seconds for which refusals from memory count for anything
+        self._bases: tuple[str | None, str, tuple[str, ...]] = (None, "", ())
         self.unseen = 0  # refusals from memory that the server was not told of yet
         self._prepare()
 
@@ -96,8 +91,12 @@ class Limits(Primitive):
 
     def keys_of(self, who: str) -> list[str]:
         """Return the keys of a decision on the caller with this hash."""
-        base = self.key("")
-        return [f"{base}{who}{self._kind}", f"{base}{who}", *_common(base)]
+        prefix, base, common = self._bases
+        if prefix != conf.section(conf.KitSettings).PREFIX:
+            prefix, base = conf.section(conf.KitSettings).PREFIX, self.key("")
+            common = tuple(f"{base}{part}" for part in COMMON)
+            self._bases = prefix, base, common  # at once, since threads share it
+        return [f"{base}{who}{self._kind}", f"{base}{who}", *common]
 
     def label(self, caller: str) -> str:
         """Return how lists on the server name a caller: its hash, and as much of itself as the settings allow."""

@@ -4,6 +4,7 @@ import difflib
 from collections.abc import Sequence
 from functools import lru_cache
 from importlib.resources import files
+from operator import itemgetter
 from typing import ClassVar
 
 from django.utils.module_loading import import_string
@@ -70,12 +71,7 @@ class Strategy:
         return Decision(allowed, limit, max(remaining, 0), seconds, reset / 1_000_000, rate)
 
 
-def _remaining(state: State) -> int:
-    return state[2]
-
-
-def _wait(state: State) -> int:
-    return state[3]
+_remaining, _wait = itemgetter(2), itemgetter(3)
 
 
 def fragment(name: str) -> str:

@@ -1,9 +1,11 @@
+local min, max, ceil = math.min, math.max, math.ceil
+
 strategies.gcra = {
     -- Figures are the levels. Stored is for each rate when its bucket will be empty, in 8 bytes, which take the least
     -- room. Where that need not be a whole microsecond, stored are the moment, below 0, and then the levels, so that a
     -- level is always exact. A clock that went back raises levels again, to the capacity at most.
     look = function(key, now, cost, rates)
-        local count, levels, room, back = math.ceil(#rates / 3), {}, true, false
+        local count, levels, room, back = ceil(#rates / 3), {}, true, false
         local stored = doubles(string.sub(redis.call("GET", key) or "", 1, 8 * count + 8))
         local moment = (stored[1] or 0) < 0 and -1 - stored[1]
         for place = 1, count do
@@ -13,9 +15,9 @@ strategies.gcra = {
                 level = (stored[place + 1] or 0) - (now - moment) * drain
             end
             back = back or level > capacity
-            level = math.max(0, math.min(level, capacity))
+            level = max(0, min(level, capacity))
             levels[place] = level
-            room = room and level + math.min(cost * price, capacity) <= capacity
+            room = room and level + min(cost * price, capacity) <= capacity
         end
         return room, levels, back
     end,
@@ -23,9 +25,9 @@ strategies.gcra = {
         local lasting, ends, whole = 0, {}, true
         for place, level in ipairs(levels) do
             local drain, price, capacity = rates[3 * place - 2], rates[3 * place - 1], rates[3 * place]
-            level = math.min(level + cost * price, capacity)
+            level = min(level + cost * price, capacity)
             levels[place], ends[place], whole = level, now + level, whole and drain == 1 and now + level < 2 ^ 53
-            lasting = math.max(lasting, math.ceil(level / drain / 1000))
+            lasting = max(lasting, ceil(level / drain / 1000))
         end
         if not whole then
             ends = {-1 - now, unpack(levels)}
@@ -40,9 +42,9 @@ strategies.gcra = {
             local drain, price, capacity = rates[3 * place - 2], rates[3 * place - 1], rates[3 * place]
             local change = amount * price
             if amount > 0 then
-                change = math.max(0, math.min(change, (before[place] or 0) - (now - stamp) * drain))
+                change = max(0, min(change, (before[place] or 0) - (now - stamp) * drain))
             end
-            levels[place] = math.max(0, math.min(level - change, capacity))
+            levels[place] = max(0, min(level - change, capacity))
         end
         strategies.gcra.take(key, now, 0, rates, levels)
     end
