@@ -123,7 +123,10 @@ def test_watching_goes_on_while_redis_is_away(kit, command, monkeypatch):
 def test_watching_ends_with_ctrl_c(mail, settings):
     arguments = [sys.executable, "-m", "django", "rk_queues", "--watch", "--settings", "tests.queues.worker_settings"]
     environment = {**os.environ, "REDIS_KIT": json.dumps(settings.REDIS_KIT), "JOURNAL": "unused"}
+    # Where the tests themselves run in the background, this process ignores the signal, and so would the command.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(arguments, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    signal.signal(signal.SIGINT, before)
     try:
         lines = [process.stdout.readline().split()[0] for _ in range(3)]
         process.send_signal(signal.SIGINT)
