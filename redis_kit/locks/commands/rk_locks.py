@@ -8,14 +8,11 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from redis_kit.core.addresses import aliases
-from redis_kit.core.errors import ConfigurationError, InvalidName, RedisFailure
-from redis_kit.core.keys import encode
-from redis_kit.locks.commands.tables import about, clean, table, title
+from redis_kit.core import terminal
+from redis_kit.core.terminal import clean
+from redis_kit.locks.commands.tables import about, table, title
 from redis_kit.locks.live import KINDS, MOST, LiveLock, LiveSemaphore, find, force_release, live_locks
 
-UNAVAILABLE, MISCONFIGURED = 69, 78  # EX_UNAVAILABLE and EX_CONFIG of sysexits.h
-EVERYWHERE = ("--settings", "--pythonpath")  # options of every command, understood behind the action too
 Held = LiveLock | LiveSemaphore
 
 
@@ -35,14 +32,16 @@ class Command(BaseCommand):
         actions.add_parser("release", help="end the lease of whoever holds it, and wake who waits for it")
         for action, one in actions.choices.items():
             if action != "list":
-                one.add_argument("name", type=_name, metavar="NAME")
+                one.add_argument("name", type=terminal.name, metavar="NAME")
                 one.add_argument(
                     "--within", action="append", default=[], metavar="NAME", help="the semaphore that it is within"
                 )
             if action != "release":
                 one.add_argument("--json", action="store_true", help="for programs: times in seconds")
-            one.add_argument("--using", type=_alias, default="default", help="alias of the connection (default)")
-            for option in EVERYWHERE:
+            one.add_argument(
+                "--using", type=terminal.alias, default="default", help="alias of the connection (default)"
+            )
+            for option in terminal.EVERYWHERE:
                 one.add_argument(option, help=argparse.SUPPRESS, default=argparse.SUPPRESS)
         self.release = release = actions.choices["release"]
         release.add_argument("--kind", choices=KINDS, help="needed where two kinds have this name")
@@ -51,12 +50,8 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, action: str, **options: Any) -> None:
         """Do it. Exit code 1 where nothing of the name is held, 69 while Redis is away."""
-        try:
+        with terminal.failing():
             getattr(self, f"_{action}")(**options)
-        except RedisFailure as error:
-            raise CommandError(str(error), returncode=UNAVAILABLE) from error
-        except ConfigurationError as error:
-            raise CommandError(str(error), returncode=MISCONFIGURED) from error
 
     def _list(self, *, limit: int, using: str, **options: Any) -> None:
         live = live_locks(limit=limit, using=using)
@@ -140,20 +135,6 @@ def _fences(one: Held) -> list[int]:
 
 def _kinds(held: Iterable[Held]) -> str:
     return " and as ".join(f"{one.kind} with the fence {', '.join(map(str, _fences(one)[:5]))}" for one in held)
-
-
-def _name(text: str) -> str:
-    try:
-        encode(text)
-    except InvalidName as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
-    return text
-
-
-def _alias(text: str) -> str:
-    if text not in aliases():
-        raise argparse.ArgumentTypeError(f"{text!a} is no connection; there are {', '.join(sorted(aliases()))}")
-    return text
 
 
 def _limit(text: str) -> int:

@@ -1,6 +1,5 @@
 """What the commands about queues have in common: a queue's name, JSON on request, and exit codes."""
 
-import argparse
 import difflib
 import json
 from collections.abc import Callable, Iterable
@@ -8,15 +7,12 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from redis_kit.core.addresses import aliases
-from redis_kit.core.errors import ConfigurationError, InvalidName, RedisFailure
-from redis_kit.core.keys import encode
+from redis_kit.core import terminal
+from redis_kit.core.terminal import clean
 from redis_kit.queues import registry
-from redis_kit.queues.commands.tables import clean
 from redis_kit.queues.overview import known_queues
 from redis_kit.queues.queue import Queue
 
-UNAVAILABLE, MISCONFIGURED = 69, 78  # EX_UNAVAILABLE and EX_CONFIG of sysexits.h
 SHOWN = 20  # names
 
 
@@ -30,18 +26,14 @@ class QueueCommand(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the options of every such command."""
         self.parser = parser
-        parser.add_argument("name", type=_name, nargs=self.name_count, metavar="NAME", help="name of a queue")
+        parser.add_argument("name", type=terminal.name, nargs=self.name_count, metavar="NAME", help="name of a queue")
         parser.add_argument("--json", action="store_true", help="for programs: times in seconds")
-        parser.add_argument("--using", type=_alias, default="default", help="alias of the connection (default)")
+        parser.add_argument("--using", type=terminal.alias, default="default", help="alias of the connection (default)")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Do it. Exit code 1 where there is no such queue or nothing to do, 69 while Redis is away."""
-        try:
+        with terminal.failing():
             self.do(**options)
-        except RedisFailure as error:
-            raise CommandError(clean(str(error)), returncode=UNAVAILABLE) from error
-        except ConfigurationError as error:
-            raise CommandError(clean(str(error)), returncode=MISCONFIGURED) from error
 
     def queue(self, name: str, using: str) -> Queue:
         """Return a queue that is known: it was used, or the settings or a task name it. Else exit with 1."""
@@ -69,17 +61,3 @@ class QueueCommand(BaseCommand):
 def jobs(number: int, state: str = "") -> str:
     """Return a number of jobs in words."""
     return f"{number:,} {state + ' ' if state else ''}job{'' if number == 1 else 's'}"
-
-
-def _name(text: str) -> str:
-    try:
-        encode(text)
-    except InvalidName as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
-    return text
-
-
-def _alias(text: str) -> str:
-    if text not in aliases():
-        raise argparse.ArgumentTypeError(f"{text!a} is no connection; there are {', '.join(sorted(aliases()))}")
-    return text

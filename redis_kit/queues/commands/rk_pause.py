@@ -5,9 +5,9 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from redis_kit.core.terminal import clean, duration
 from redis_kit.queues.arguments import LONGEST_DELAY
 from redis_kit.queues.commands.base import QueueCommand
-from redis_kit.queues.commands.tables import clean, duration
 
 
 class Command(QueueCommand):

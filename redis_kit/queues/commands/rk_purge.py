@@ -4,8 +4,8 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
+from redis_kit.core.terminal import clean
 from redis_kit.queues.commands.base import QueueCommand, jobs
-from redis_kit.queues.commands.tables import clean
 from redis_kit.queues.managing import PURGED
 from redis_kit.queues.queue import Queue
 

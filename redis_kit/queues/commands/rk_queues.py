@@ -8,8 +8,9 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from redis_kit.core.errors import RedisUnavailable
+from redis_kit.core.terminal import clean
 from redis_kit.queues.commands.base import QueueCommand
-from redis_kit.queues.commands.tables import clean, per_minute, table
+from redis_kit.queues.commands.tables import per_minute, table
 from redis_kit.queues.overview import Report, known_queues, reports_of
 
 MINUTES = 6  # five that are over, and the present one

@@ -4,8 +4,8 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
+from redis_kit.core.terminal import clean
 from redis_kit.queues.commands.base import QueueCommand
-from redis_kit.queues.commands.tables import clean
 
 
 class Command(QueueCommand):

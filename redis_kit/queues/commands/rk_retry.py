@@ -6,9 +6,9 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from redis_kit.core.errors import InvalidValue
+from redis_kit.core.terminal import clean
 from redis_kit.queues import arguments, deaths
 from redis_kit.queues.commands.base import QueueCommand, jobs
-from redis_kit.queues.commands.tables import clean
 from redis_kit.queues.queue import Queue
 
 CHUNK = 1000  # jobs in one call

@@ -7,11 +7,12 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from redis_kit.core.errors import ConfigurationError, InvalidName, InvalidValue, RedisFailure
+from redis_kit.core import terminal
+from redis_kit.core.errors import InvalidName, InvalidValue
+from redis_kit.core.terminal import clean, duration
 from redis_kit.throttling.commands import plain as as_plain
 from redis_kit.throttling.commands import tables
 from redis_kit.throttling.commands.known import hint, known
-from redis_kit.throttling.commands.tables import clean, duration
 from redis_kit.throttling.counters import Minute, recent
 from redis_kit.throttling.forgetting import forget
 from redis_kit.throttling.offenders import offenders
@@ -21,8 +22,6 @@ from redis_kit.throttling.rules import MOST, Rule, counts
 from redis_kit.throttling.ruling import LONGEST
 from redis_kit.throttling.throttles import Throttle
 
-UNAVAILABLE, MISCONFIGURED = 69, 78  # EX_UNAVAILABLE and EX_CONFIG of sysexits.h
-EVERYWHERE = ("--settings", "--pythonpath")  # options of every command, understood behind the action too
 ACTIONS = {
     "list": "the throttles that this project's settings and views build",
     "show": "rules and most refused callers of one; of a caller, what it would be answered now",
@@ -61,7 +60,7 @@ class Command(BaseCommand):
                 count = "?" if name != argument else None
                 one.add_argument(name, nargs=count, type=types.get(name, str), metavar=name.upper())
             one.add_argument("--json", action="store_true", help="for programs: times in seconds")
-            for option in EVERYWHERE:
+            for option in terminal.EVERYWHERE:
                 one.add_argument(option, help=argparse.SUPPRESS, default=argparse.SUPPRESS)
             if action in ("reset", "ban", "exempt", "override", "lift"):
                 one.add_argument("--hash", action="store_true", help="IDENTITY is the hash that show lists")
@@ -73,11 +72,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, action: str, **options: Any) -> None:
         """Do it. Exit code 1 where there is no such throttle or nothing to change, 69 while Redis is away."""
         try:
-            getattr(self, f"_{action}")(**options)
-        except RedisFailure as error:
-            raise CommandError(str(error), returncode=UNAVAILABLE) from error
-        except ConfigurationError as error:
-            raise CommandError(clean(str(error)), returncode=MISCONFIGURED) from error
+            with terminal.failing():
+                getattr(self, f"_{action}")(**options)
         except (InvalidName, InvalidValue) as error:
             self.actions[action].error(clean(str(error)))
 

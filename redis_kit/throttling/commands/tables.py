@@ -1,10 +1,10 @@
 """Throttles, their rules and decisions, as text for a terminal."""
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 
 from django.utils import timezone
 
+from redis_kit.core.terminal import aligned, clean, cut, duration
 from redis_kit.throttling.decision import Decision
 from redis_kit.throttling.masking import masked
 from redis_kit.throttling.offenders import Offender
@@ -12,42 +12,18 @@ from redis_kit.throttling.rules import Rule
 from redis_kit.throttling.shadow import Report
 from redis_kit.throttling.throttles import Throttle
 
-WIDEST = 60  # characters of a column
 KINDS = {"ban": "banned", "exempt": "exempt", "override": "rates"}
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """Yield a line for each row, below a line of titles."""
-    lines = [tuple(columns), *(tuple(_cut(clean(cell)) for cell in row) for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    for line in lines:
-        yield "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+    """Return a line for each row, below a line of titles."""
+    return aligned([columns, *([cut(clean(cell)) for cell in row] for row in rows)])
 
 
 def facts(pairs: Iterable[tuple[str, str]]) -> Iterator[str]:
     """Yield an indented line for each name and what it is."""
     for name, value in pairs:
         yield f"  {name:<10} {clean(value)}"
-
-
-def clean(text: str) -> str:
-    """Return text as it may be shown: it may come from anybody, and terminals obey some characters."""
-    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
-
-
-def duration(seconds: float) -> str:
-    """Return seconds in words: ``41.2 s``, ``3 min 20 s``, ``5 h 12 min``, ``12 d 5 h``; ``never`` for infinity."""
-    if math.isinf(seconds):
-        return "never"
-    if seconds < 59.95:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    if minutes < 60:
-        return f"{minutes} min {rest} s"
-    hours, minutes = divmod(minutes, 60)
-    if hours < 48:
-        return f"{hours} h {minutes} min"
-    return f"{hours // 24:,} d {hours % 24} h"
 
 
 def name_of(shown: str, *, plain: bool) -> str:
@@ -121,7 +97,3 @@ def _whose(rule: Rule, *, plain: bool) -> str:
 def _holds(rule: Rule) -> tuple[str, str, str]:
     left = (rule.until - timezone.now()).total_seconds()
     return KINDS[rule.kind], rule.rates, duration(max(left, 0))
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= WIDEST else f"{text[: WIDEST - 1]}…"

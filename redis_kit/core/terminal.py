@@ -1,0 +1,77 @@
+"""What management commands have in common: arguments, failures with their exit codes, and text for a terminal."""
+
+import argparse
+import math
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+
+from django.core.management.base import CommandError
+
+from redis_kit.core.addresses import aliases
+from redis_kit.core.errors import ConfigurationError, InvalidName, RedisFailure
+from redis_kit.core.keys import encode
+
+UNAVAILABLE, MISCONFIGURED = 69, 78  # EX_UNAVAILABLE and EX_CONFIG of sysexits.h
+EVERYWHERE = ("--settings", "--pythonpath")  # options of every command, understood behind an action too
+WIDEST = 60  # characters of a column
+
+
+@contextmanager
+def failing() -> Iterator[None]:
+    """End the command with 69 where Redis is away, and with 78 where the settings are wrong."""
+    try:
+        yield
+    except RedisFailure as error:
+        raise CommandError(clean(str(error)), returncode=UNAVAILABLE) from error
+    except ConfigurationError as error:
+        raise CommandError(clean(str(error)), returncode=MISCONFIGURED) from error
+
+
+def name(text: str) -> str:
+    """Read an argument that names something in Redis."""
+    try:
+        encode(text)
+    except InvalidName as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return text
+
+
+def alias(text: str) -> str:
+    """Read an argument that names a connection."""
+    if text not in aliases():
+        raise argparse.ArgumentTypeError(f"{text!a} is no connection; there are {', '.join(sorted(aliases()))}")
+    return text
+
+
+def aligned(rows: Iterable[Sequence[str]], *, right: Collection[int] = ()) -> Iterator[str]:
+    """Yield a line for each row, the first of which are titles; the columns named in ``right`` end at one place."""
+    found = list(rows)
+    widths = [max(map(len, column)) for column in zip(*found, strict=True)]
+    for row in found:
+        cells = enumerate(zip(row, widths, strict=True))
+        yield "  ".join(one.rjust(width) if at in right else one.ljust(width) for at, (one, width) in cells).rstrip()
+
+
+def clean(text: str) -> str:
+    """Return text as it may be shown: it may come from anybody, and terminals obey some characters."""
+    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
+
+
+def cut(text: str) -> str:
+    """Return text of at most 60 characters."""
+    return text if len(text) <= WIDEST else f"{text[: WIDEST - 1]}…"
+
+
+def duration(seconds: float) -> str:
+    """Return seconds in words: ``41.2 s``, ``3 min 20 s``, ``5 h 12 min``, ``12 d 5 h``; ``never`` for infinity."""
+    if math.isinf(seconds):
+        return "never"
+    if seconds < 59.95:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    hours, minutes = divmod(minutes, 60)
+    if hours < 48:
+        return f"{hours} h {minutes} min"
+    return f"{hours // 24:,} d {hours % 24} h"
