@@ -2,7 +2,7 @@
 
 import pytest
 
-pytest_plugins = ["tests.fixtures.servers", "tests.fixtures.proxy", "tests.fixtures.kit"]
+pytest_plugins = ["tests.fixtures.servers", "tests.fixtures.proxy", "tests.fixtures.kit", "tests.fixtures.clock"]
 
 
 @pytest.hookimpl(trylast=True)

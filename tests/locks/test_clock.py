@@ -1,56 +1,25 @@
 """The server's clock is put forward or back while locks are held: nothing crashes, and fences go on growing."""
 
-import contextlib
-import os
-from pathlib import Path
 from random import Random
 from time import monotonic
 
 import pytest
 
 from redis_kit.core import connections
-from redis_kit.core.embedded import find_binary
 from redis_kit.locks import Lock, LockLost, force_release
 from redis_kit.locks.waiting import Attempt
-from tests.fixtures.kit import Kit
 from tests.fixtures.servers import wait_for
 from tests.locks.histories.kinds import KINDS, made
 
 pytestmark = pytest.mark.alone
 
 AHEAD, BACK = 3600, -7200  # seconds
-WRAPPER = """#!/bin/sh
-export LD_PRELOAD={library} FAKETIME_TIMESTAMP_FILE={file} FAKETIME_NO_CACHE=1 FAKETIME_DONT_FAKE_MONOTONIC=1
-exec {server} "$@"
-"""
 
 
-@pytest.fixture
-def kit(make_server, settings, tmp_path):
+@pytest.fixture(autouse=True)
+def kit(clock_kit):
     """The kit on a server whose clock is set by a file."""
-    library = next(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"), None)
-    if library is None:
-        reason = "no libfaketime (apt-get install faketime)"
-        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(reason)
-    file, wrapper = tmp_path / "clock", tmp_path / "server"
-    file.write_text("+0\n")
-    wrapper.write_text(WRAPPER.format(library=library, file=file, server=find_binary()))
-    wrapper.chmod(0o700)
-    with contextlib.closing(Kit(make_server(binary=wrapper), settings)) as kit:
-        yield kit
-
-
-@pytest.fixture
-def jump(kit, tmp_path):
-    """A function that puts the clock of the kit's server forward or back."""
-
-    def put(seconds: int) -> None:
-        before = kit.client.time()[0]
-        (tmp_path / "new").write_text(f"{seconds:+d}\n")
-        (tmp_path / "new").replace(tmp_path / "clock")
-        wait_for(lambda: abs(kit.client.time()[0] - before) > 60)
-
-    return put
+    return clock_kit
 
 
 def all_of(kind):

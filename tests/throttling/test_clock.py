@@ -1,54 +1,24 @@
 """The server's clock is put forward or back while callers are limited; those of clients do not matter."""
 
 import contextlib
-import os
 import time
-from pathlib import Path
 
 import pytest
 
-from redis_kit.core.embedded import find_binary
 from redis_kit.throttling import Ban, Throttle
 from redis_kit.throttling.strategies import STRATEGIES
 from tests.fixtures.kit import Kit
-from tests.fixtures.servers import wait_for
 
 pytestmark = pytest.mark.once
 
 AHEAD, BACK = 7200, -7200  # seconds
-WRAPPER = """#!/bin/sh
-export LD_PRELOAD={library} FAKETIME_TIMESTAMP_FILE={file} FAKETIME_NO_CACHE=1 FAKETIME_DONT_FAKE_MONOTONIC=1
-exec {server} "$@"
-"""
 
 
-@pytest.fixture
-def kit(make_server, settings, tmp_path):
+@pytest.fixture(autouse=True)
+def kit(clock_kit):
     """The kit on a server whose clock is set by a file; nothing is remembered in this process."""
-    library = next(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"), None)
-    if library is None:
-        reason = "no libfaketime (apt-get install faketime)"
-        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(reason)
-    file, wrapper = tmp_path / "clock", tmp_path / "server"
-    file.write_text("+0\n")
-    wrapper.write_text(WRAPPER.format(library=library, file=file, server=find_binary()))
-    wrapper.chmod(0o700)
-    with contextlib.closing(Kit(make_server(binary=wrapper), settings)) as kit:
-        kit.options(THROTTLING={"REMEMBER": 0})
-        yield kit
-
-
-@pytest.fixture
-def jump(kit, tmp_path):
-    """A function that puts the clock of the kit's server so far from the right time."""
-
-    def put(seconds: int) -> None:
-        before = kit.client.time()[0]
-        (tmp_path / "new").write_text(f"{seconds:+d}\n")
-        (tmp_path / "new").replace(tmp_path / "clock")
-        wait_for(lambda: abs(kit.client.time()[0] - before) > 60)
-
-    return put
+    clock_kit.options(THROTTLING={"REMEMBER": 0})
+    return clock_kit
 
 
 def admitted(limit, caller="joe"):
