@@ -123,9 +123,9 @@ def ask(request):
 
 
 def in_time(seconds):
-    """Say whether calls that waited for the server did so as long as allowed; one may meet a busy machine."""
-    waited = [one for one in seconds if one > ANSWERED / 3]
-    return not waited or (statistics.median_low(waited) < ANSWERED and max(waited) < 4 * ANSWERED)
+    """Say whether calls took as long as allowed; one, or one in eight, may meet a busy machine."""
+    *_, last = sorted(seconds)[: -max(1, len(seconds) // 8)]
+    return last < ANSWERED and max(seconds) < 4 * ANSWERED
 
 
 def timed(function, *args):
