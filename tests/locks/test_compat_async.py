@@ -15,7 +15,7 @@ from redis_kit.locks.compat import AsyncLock
 from redis_kit.locks.sidekeys import side_keys
 from tests.fixtures.servers import wait_for
 
-pytestmark = pytest.mark.once
+pytestmark = pytest.mark.alone
 
 
 @pytest.fixture

@@ -15,6 +15,8 @@ from redis_kit.locks import renewals
 from redis_kit.locks.errors import CannotRenew
 from tests.fixtures.servers import wait_for
 
+pytestmark = pytest.mark.alone
+
 ROOT = Path(__file__).parents[2]
 
 
