@@ -10,6 +10,8 @@ import pytest
 
 from redis_kit.core.component import components
 
+pytestmark = pytest.mark.once
+
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "redis_kit"
 SCRIPTS = sorted(PACKAGE.glob("*/scripts/[!_]*.lua"))  # an include has no header of its own

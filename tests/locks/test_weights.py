@@ -10,6 +10,8 @@ from redis_kit.core.errors import InvalidValue
 from redis_kit.locks import LockNotAcquired, Semaphore, live_locks
 from tests.fixtures.servers import wait_for
 
+pytestmark = pytest.mark.once
+
 SHARED = """
 import random
 turns = random.Random(int(sys.argv[3]))

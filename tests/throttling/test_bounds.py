@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 from redis_kit.throttling import Throttle
 from tests.throttling.bounds import CHECKS, excess
 
+pytestmark = pytest.mark.once
+
 START = 1_760_000_000_000_000  # microseconds
 LIMIT, PERIOD = 6, 6_000_000
 

@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 from redis_kit.throttling import Rate, Throttle
 from tests.throttling.models.every import MODELS
 
+pytestmark = pytest.mark.once
+
 START = 1_760_000_000_000_000  # microseconds
 MILLISECOND, HOUR = 1000, 3_600_000_000
 

@@ -6,6 +6,8 @@ from redis_kit.core.errors import InvalidValue
 from redis_kit.throttling import Throttle
 from redis_kit.throttling.strategies import STRATEGIES
 
+pytestmark = pytest.mark.once
+
 
 @pytest.fixture(params=STRATEGIES)
 def limit(kit, request):

@@ -11,6 +11,8 @@ from redis_kit.core.errors import InvalidValue
 from redis_kit.throttling import Rate, Throttle, areport, report
 from redis_kit.throttling.strategies import STRATEGIES
 
+pytestmark = pytest.mark.once
+
 NOON = 1_760_011_200.0
 
 
