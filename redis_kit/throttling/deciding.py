@@ -103,10 +103,6 @@ def _decide_all(calls: Sequence[Asked], *, consume: bool) -> Flow[list[Outcome]]
     return outcomes
 
 
-def _now(throttle: "Throttle") -> Argument:
-    return "" if throttle.clock is None else round(throttle.clock() * MICROSECONDS)
-
-
 def _moment(throttle: "Throttle") -> int:
     return -1 if throttle.clock is None else max(round(throttle.clock() * MICROSECONDS), 0)
 
@@ -175,5 +171,5 @@ def settle(call: Asked, outcome: Outcome, actual: int) -> Any:
     throttle, strategy = call.throttle, outcome.strategy
     state, numbers = throttle.keys(call.caller)[0], strategy.numbers
     cost = min(call.cost, *(rate.burst for rate in strategy.rates))
-    args = (strategy.kind, _now(throttle), outcome.stamp, cost - actual, len(numbers), *numbers, *outcome.figures)
+    args = (strategy.kind, throttle.now(), outcome.stamp, cost - actual, len(numbers), *numbers, *outcome.figures)
     return strategies.script("settle", strategy.lua)([state], args)

@@ -23,7 +23,7 @@ from redis_kit.throttling.component import ThrottleSettings
 from redis_kit.throttling.decision import UNLIMITED, Decision, Reason
 from redis_kit.throttling.local import LocalBuckets, buckets
 from redis_kit.throttling.masking import masked
-from redis_kit.throttling.rates import parse
+from redis_kit.throttling.rates import MICROSECONDS, parse
 
 POLICIES = ("open", "closed", "local")
 COMMON = ("override", "minutes", "offenders", "rules")  # keys that all callers of a throttle have in common
@@ -113,6 +113,10 @@ class Limits(Primitive):
         if allowed:
             return self._open._replace(reason=reason)
         return Decision(False, self._most, 0, seconds, seconds, self._tightest, reason)
+
+    def now(self) -> int | str:
+        """Return the moment to decide by, in microseconds: that of its own clock, or "" for the server's."""
+        return "" if self.clock is None else round(self.clock() * MICROSECONDS)
 
     def take_unseen(self) -> int:
         """Return how many refusals the server was not told of yet, and count from 0 again."""

@@ -3,17 +3,16 @@
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from redis_kit.core import connections, flow, scripts
+from redis_kit.core import connections, flow
 from redis_kit.core.flow import Flow
-from redis_kit.core.steps import Batch, Call
+from redis_kit.core.steps import Batch
 from redis_kit.throttling import counters, ruling
 from redis_kit.throttling.counters import Minute
 from redis_kit.throttling.offenders import Offender, listing
+from redis_kit.throttling.reports import reading, reports
 from redis_kit.throttling.ruling import Rule
-from redis_kit.throttling.shadow import Report, demand, summed
+from redis_kit.throttling.shadow import Report
 from redis_kit.throttling.throttles import Throttle
-
-TOTALS = scripts.load(__package__, "totals")
 
 
 class Watched(NamedTuple):
@@ -71,11 +70,7 @@ def _rules(throttle: Throttle, limit: int) -> Flow[tuple[int, list[Rule]]]:
 
 
 def _report(throttle: Throttle) -> Flow[Report | None]:
-    if not throttle.shadow or not throttle.limited:
-        return None
-    totals = TOTALS([throttle.key("minutes")], [counters.MOST])
-    (allowed, refused), fields = yield Batch([totals, Call("HGETALL", demand(throttle))])
-    return summed(throttle, allowed, refused, fields)
+    return (yield from reading(throttle)) if reports(throttle) else None
 
 
 def _single(step: Any) -> Flow[Any]:

@@ -1,11 +1,14 @@
 """The report of a throttle in shadow mode."""
 
+from redis_kit.core import scripts
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
 from redis_kit.core.steps import Batch, Call
-from redis_kit.throttling.counters import MINUTES, MOST
+from redis_kit.throttling.counters import MOST
 from redis_kit.throttling.shadow import Report, demand, summed
 from redis_kit.throttling.throttles import Throttle
+
+TOTALS = scripts.load(__package__, "totals")
 
 
 def report(throttle: Throttle) -> Report:
@@ -24,7 +27,18 @@ async def areport(throttle: Throttle) -> Report:
 
 
 def _report(throttle: Throttle) -> Flow[Report]:
-    if not throttle.shadow or not throttle.limited:
+    if not reports(throttle):
         raise InvalidValue(f"The throttle {throttle.name!r} has no report: it needs shadow=True and a rate.")
-    counts, fields = yield Batch([MINUTES([throttle.key("minutes")], [MOST]), Call("HGETALL", demand(throttle))])
-    return summed(throttle, sum(counts[1::2]), sum(counts[2::2]), fields)
+    return (yield from reading(throttle))
+
+
+def reports(throttle: Throttle) -> bool:
+    """Say whether a throttle has a report."""
+    return bool(throttle.shadow and throttle.limited)
+
+
+def reading(throttle: Throttle) -> Flow[Report]:
+    """Read the report of a throttle that has one. One round trip."""
+    totals = TOTALS([throttle.key("minutes")], [MOST])
+    (allowed, refused), fields = yield Batch([totals, Call("HGETALL", demand(throttle))])
+    return summed(throttle, allowed, refused, fields)

@@ -12,7 +12,7 @@ from redis_kit.core.keys import hashed
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import Batch, Call
 from redis_kit.throttling import memory
-from redis_kit.throttling.rates import MICROSECONDS, InvalidRate, Rate, parse
+from redis_kit.throttling.rates import InvalidRate, Rate, parse
 
 if TYPE_CHECKING:
     from redis_kit.throttling.throttles import Throttle
@@ -86,7 +86,7 @@ def override(throttle: "Throttle", whose: Target, rates: Any, seconds: float) ->
 def lift(throttle: "Throttle", whose: Target) -> Flow[bool]:
     """Take a rule away."""
     state, standing, everybody, _, _, rules = throttle.keys_of(whose.who)
-    step = LIFT([state, standing, rules], [_now(throttle), whose.who]) if whose.who else Call("DEL", everybody)
+    step = LIFT([state, standing, rules], [throttle.now(), whose.who]) if whose.who else Call("DEL", everybody)
     lifted = yield step
     _forget(throttle, whose.who)
     return bool(lifted)
@@ -95,7 +95,7 @@ def lift(throttle: "Throttle", whose: Target) -> Flow[bool]:
 def read(throttle: "Throttle", whose: Target) -> Flow[Rule | None]:
     """Return a rule, or None."""
     _, standing, everybody, _, offenders, rules = throttle.keys_of(whose.who)
-    steps = [READ([standing if whose.who else everybody], [_now(throttle)])]
+    steps = [READ([standing if whose.who else everybody], [throttle.now()])]
     if whose.who and not whose.label:
         steps.append(FIND([rules, offenders], [whose.who]))
     replies = yield Batch(steps)
@@ -109,7 +109,7 @@ def listed(throttle: "Throttle", limit: int) -> Flow[list[Rule]]:
     labels = {"": ""} | {label[:HASH]: label for label in map(bytes.decode, members)}
     keys = [throttle.keys_of(who)[1 if who else 2] for who in labels]
     parts = [slice(start, start + AT_ONCE) for start in range(0, len(keys), AT_ONCE)]
-    replies = yield Batch([READ(keys[part], [_now(throttle)]) for part in parts])
+    replies = yield Batch([READ(keys[part], [throttle.now()]) for part in parts])
     whos, shown = list(labels), list(labels.values())
     found = [
         rule for part, reply in zip(parts, replies, strict=True) for rule in _rules(reply, whos[part], shown[part])
@@ -121,12 +121,12 @@ def listed(throttle: "Throttle", limit: int) -> Flow[list[Rule]]:
 def index(throttle: "Throttle", limit: int) -> ScriptCall:
     """Return the step that counts the rules and names so many callers that have one."""
     _, _, everybody, _, _, rules = throttle.keys_of("")
-    return LIST([rules, everybody], [_now(throttle), limit])
+    return LIST([rules, everybody], [throttle.now(), limit])
 
 
 def _set(throttle: "Throttle", caller: Target, rule: str, rates: str, lasting: int) -> Flow[Rule]:
     state, standing, _, _, offenders, rules = throttle.keys_of(caller.who)
-    args = [_now(throttle), caller.who, caller.label, rule, lasting]
+    args = [throttle.now(), caller.who, caller.label, rule, lasting]
     ends, label = yield SET([state, standing, rules, offenders], args)
     _forget(throttle, caller.who)
     return Rule(KINDS[rule[0]], caller.who, label.decode()[HASH + 1 :], _moment(ends), rates)
@@ -134,7 +134,7 @@ def _set(throttle: "Throttle", caller: Target, rule: str, rates: str, lasting: i
 
 def _set_for_all(throttle: "Throttle", rule: str, rates: str, lasting: int) -> Flow[Rule]:
     key = throttle.keys_of("")[2]
-    _, (_, _, ends) = yield Batch([Call("SET", key, rule, "PX", lasting), READ([key], [_now(throttle)])])
+    _, (_, _, ends) = yield Batch([Call("SET", key, rule, "PX", lasting), READ([key], [throttle.now()])])
     _forget(throttle, "")
     return Rule("override", "", "", _moment(ends), rates)
 
@@ -189,10 +189,6 @@ def _forget(throttle: "Throttle", who: str) -> None:
     memory.forget_where(
         lambda name, caller: name.startswith(start) and name.endswith(end) and who in ("", hashed(caller))
     )
-
-
-def _now(throttle: "Throttle") -> int | str:
-    return "" if throttle.clock is None else round(throttle.clock() * MICROSECONDS)
 
 
 def _moment(milliseconds: int) -> datetime:

@@ -41,9 +41,8 @@ class Report(NamedTuple):
 
 def tally(throttle: "Limits", caller: str, cost: int) -> ScriptCall:
     """Return the step that counts what a caller wants in the present period of the first rate."""
-    now = "" if throttle.clock is None else round(throttle.clock() * MICROSECONDS)
     keys = [f"{throttle.keys(caller)[0]}d", demand(throttle)]
-    return TALLY(keys, [now, cost, round(throttle.limited[0].period * MICROSECONDS)])
+    return TALLY(keys, [throttle.now(), cost, round(throttle.limited[0].period * MICROSECONDS)])
 
 
 def demand(throttle: "Limits") -> str:

@@ -6,7 +6,6 @@ import pytest
 from django.apps import apps
 
 from redis_kit.core import connections
-from redis_kit.core.clients import Client
 from redis_kit.core.component import components
 from redis_kit.dashboard.reading import panels
 from redis_kit.signins import SignInMixin
@@ -21,16 +20,6 @@ def test_every_panel_has_a_page_of_its_own(kit):
     assert len(slugs) == len(set(slugs)) >= 5
     silent = [component.label for component in components() if not component.panels]
     assert silent == ["dashboard"]
-
-
-@pytest.fixture
-def trips(monkeypatch):
-    """A list that grows with each round trip: a batch is one, however many its commands."""
-    made = []
-    for name in ("call", "batch", "block"):
-        original = getattr(Client, name)
-        monkeypatch.setattr(Client, name, lambda *args, original=original: [made.append(args[1:]), original(*args)][1])
-    return made
 
 
 def test_pages_of_all_panels_are_whole_and_cheap(kit, boss, trips):

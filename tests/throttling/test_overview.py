@@ -6,7 +6,8 @@ from redis_kit.core import connections
 from redis_kit.throttling import Throttle, report
 from redis_kit.throttling.counters import MINUTES, recent
 from redis_kit.throttling.offenders import offenders
-from redis_kit.throttling.overview import TOTALS, overview
+from redis_kit.throttling.overview import overview
+from redis_kit.throttling.reports import TOTALS
 
 RING, COUNT = 4320, 2**32
 

@@ -5,7 +5,6 @@ from datetime import timedelta
 import pytest
 
 from redis_kit.core import connections
-from redis_kit.core.clients import Client
 from redis_kit.core.keys import hashed
 from redis_kit.core.panels import Bars, Figure, Meter, Table, Viewer
 from redis_kit.throttling import Throttle, registry
@@ -17,16 +16,6 @@ ALL = {CHANGE, UNMASK}
 @pytest.fixture(autouse=True)
 def none_registered(monkeypatch):
     monkeypatch.setattr(registry, "_registered", {})
-
-
-@pytest.fixture
-def trips(monkeypatch):
-    """A list that grows with each round trip: a batch is one, however many its commands."""
-    made = []
-    for name in ("call", "batch", "block"):
-        original = getattr(Client, name)
-        monkeypatch.setattr(Client, name, lambda *args, original=original: [made.append(args[1:]), original(*args)][1])
-    return made
 
 
 def panel(permissions=ALL, **asked):
