@@ -16,7 +16,8 @@ pytestmark = pytest.mark.alone
 SEED = 37  # with which a pause and a kill come first
 WAITING = ("sleeper", "in_order", "queue", "lost_reply")  # scenes in which tasks do not do what threads do
 CHECKS = [*checkers.ALWAYS, checkers.refused_for_nothing]
-ASYNC = {"answer_of_long_ago"}  # bugs that show in tasks alone
+ASYNC = {"answer_of_long_ago"}  # bugs that show in tasks alone: where a timer and a reply are due at once, and the timer wins
+TRIES = 10  # for those
 FOUND_BY = {
     "release_of_any_holder": ("late_release", checkers.overlaps),
     "release_by_del": ("late_release", checkers.outlived),
@@ -62,7 +63,8 @@ def test_nothing_is_found_without_a_bug_in_async_code(stage, name):
 @pytest.mark.parametrize("bug", BUGS)
 def test_seeded_bug_is_found(stage, bug):
     name, check = FOUND_BY[bug]
-    assert check(stage.play(SCENES[name], bug=bug, run_async=bug in ASYNC))
+    tries = TRIES if bug in ASYNC else 1
+    assert any(check(stage.play(SCENES[name], bug=bug, run_async=bug in ASYNC)) for _ in range(tries))
 
 
 def test_nothing_is_found_while_all_goes_wrong():
