@@ -12,3 +12,6 @@ job_succeeded = Signal()
 job_retried = Signal()
 # queue, id, reason: a job is dead. Its task may be unknown, as may be what it held.
 job_dead = Signal()
+# worker: a process of rk_worker works from now on, and claims no more from now on. Sent in that process.
+worker_started = Signal()
+worker_stopping = Signal()
