@@ -28,12 +28,17 @@ class Claimed(NamedTuple):
 
 
 class Beaten(NamedTuple):
-    """What a beat tells: seconds to the next job, and to the end of another worker's lease; what was given back."""
+    """What a beat tells: seconds to the next job, and to the end of another worker's lease; what was given back.
+
+    ``order`` is what the worker is to do, "" for nothing; ``cancelled`` are those of its jobs that are to be cancelled.
+    """
 
     next_job: float | None
     next_lease: float | None
     given_back: int
     dead: list[str]
+    order: str
+    cancelled: list[str]
 
 
 def claim(base: str, worker: str, limit: int, about: str = "", ended: Sequence[Ended] = ()) -> Flow[Claimed]:
@@ -70,8 +75,8 @@ def exchange(
 
 def beaten(reply: list[Any]) -> Beaten:
     """Return the answer to a beat in words."""
-    dead = [id.decode("utf-8", "surrogateescape") for id in reply[3:]]
-    return Beaten(seconds(reply[0]), seconds(reply[1]), reply[2], dead)
+    cancelled, dead = ([id.decode("utf-8", "surrogateescape") for id in ids] for ids in (reply[4], reply[5:]))
+    return Beaten(seconds(reply[0]), seconds(reply[1]), reply[2], dead, reply[3].decode("utf-8", "replace"), cancelled)
 
 
 def seconds(milliseconds: int) -> float | None:

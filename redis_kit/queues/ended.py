@@ -1,6 +1,7 @@
-"""A job's good end: what the server has yet to be told, and the same as bytes for the board."""
+"""A job's good end as bytes, for the board: what the server has yet to be told."""
 
 import struct
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from redis_kit.queues.job import Job
@@ -9,7 +10,7 @@ _HEAD = struct.Struct("<HIIIQ")
 
 
 class Ended(NamedTuple):
-    """A job that is done: of which source, by which claim; its result, if one is stored, is kept for ``keep`` ms."""
+    """A job that is done: of which source, which claim; its result, b"" where none is stored, for ``keep`` ms."""
 
     source: int
     token: bytes
@@ -22,23 +23,21 @@ class Ended(NamedTuple):
         lengths = len(self.token), len(self.id), len(self.value)
         return b"".join((_HEAD.pack(self.source, *lengths, self.keep), self.token, self.id, self.value))
 
+    @classmethod
+    def unpack(cls, entry: bytes) -> "Ended":
+        """Return what pack() was called on. Raises ValueError where the bytes are none of its."""
+        try:
+            source, token, id, value, keep = _HEAD.unpack_from(entry)
+        except struct.error as error:
+            raise ValueError("too short for an entry") from error
+        if len(entry) != _HEAD.size + token + id + value:
+            raise ValueError("the lengths in an entry don't fit it")
+        ends = list(accumulate((token, id, value), initial=_HEAD.size))
+        parts = [entry[begin:end] for begin, end in pairwise(ends)]
+        return cls(source, parts[0], parts[1], parts[2], keep)
+
 
 def ended(job: Job, value: bytes = b"", keep: int = 0, *, source: int = 0) -> Ended:
     """Return what is told of a job that is done."""
-    names = (name.encode("utf-8", "surrogateescape") for name in (job.token, job.id))
-    return Ended(source, *names, value, keep)
-
-
-def unpack(entry: bytes) -> Ended:
-    """Return what pack() was given. Raises ValueError where the bytes are none of its."""
-    try:
-        source, *lengths, keep = _HEAD.unpack_from(entry)
-    except struct.error as error:
-        raise ValueError("too short for an entry") from error
-    if len(entry) != _HEAD.size + sum(lengths):
-        raise ValueError("the lengths in an entry don't fit it")
-    parts, at = [], _HEAD.size
-    for length in lengths:
-        parts.append(entry[at : at + length])
-        at += length
-    return Ended(source, *parts, keep)
+    token, id = (name.encode("utf-8", "surrogateescape") for name in (job.token, job.id))
+    return Ended(source, token, id, value, keep)

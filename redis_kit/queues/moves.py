@@ -36,6 +36,9 @@ COUNT, REPORT, LIST_DEAD, LIST_WORKERS = map(Move, ("count", "report", "list_dea
 REQUEUE, RUN_NOW, REMOVE, PURGE = map(Move, ("requeue", "run_now", "remove", "purge"))
 FIND, PEEK, PAUSE, RESUME, PAUSED = map(Move, ("find", "peek", "pause", "resume", "paused"))
 CANCEL, FIND_RESULT = map(Move, ("cancel", "find_result"))
+REAP, ORDER = map(Move, ("reap", "order"))
+TAKEN = 200  # jobs in one call
+ORDER_KEPT = 60_000  # ms
 
 
 def lease() -> int:
@@ -90,6 +93,18 @@ def beat(base: str, worker: str, about: str = "") -> ScriptCall:
     """Return the step that keeps a worker alive and gives back the jobs of dead ones."""
     options = conf.section(QueueSettings)
     return BEAT(base, worker, lease(), about or identity.information(), options.MAX_CRASHES, options.DEAD_LIMIT)
+
+
+def reap(base: str, worker: str, started: Sequence[str]) -> ScriptCall:
+    """Return the step that takes the jobs of a worker that died, TAKEN at most; it ran those that are named."""
+    options = conf.section(QueueSettings)
+    ids = [id.encode("utf-8", "surrogateescape") for id in started]
+    return REAP(base, worker, TAKEN, options.MAX_CRASHES, options.DEAD_LIMIT, *ids)
+
+
+def order(base: str, worker: str, word: str) -> ScriptCall:
+    """Return the step that leaves an order for a worker."""
+    return ORDER(base, worker, word, ORDER_KEPT)
 
 
 def _flat(ended: Sequence[Ended]) -> list[Any]:

@@ -19,7 +19,8 @@ class Coroutines:
     """
 
     def __init__(self) -> None:
-        self._lock, self._loop = Lock(), None
+        self._lock = Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._tasks: dict[str, asyncio.Task[Any]] = {}
         self._cancelled: set[str] = set()
 

@@ -1,17 +1,20 @@
-"""Starts and stops the loops of a child process."""
+"""Starts and stops a worker's loops."""
 
 import logging
 from collections.abc import Callable
+from functools import partial
 from queue import Empty, SimpleQueue
 from threading import Event, Thread
 from time import monotonic
 
 from redis_kit.core.errors import RedisFailure
-from redis_kit.queues import signals
+from redis_kit.queues import identity
+from redis_kit.queues.job import Job
 from redis_kit.queues.worker.board import Board
 from redis_kit.queues.worker.coroutines import Coroutines
 from redis_kit.queues.worker.deadlines import Deadlines
-from redis_kit.queues.worker.fetcher import Fetcher
+from redis_kit.queues.worker.fetcher import Done, Fetcher
+from redis_kit.queues.worker.limits import Limits
 from redis_kit.queues.worker.line import Line
 from redis_kit.queues.worker.listener import Listener
 from redis_kit.queues.worker.manager import Manager
@@ -21,64 +24,88 @@ from redis_kit.queues.worker.processor import Processor
 from redis_kit.queues.worker.source import Source
 
 logger = logging.getLogger("redis_kit.worker")
-STOPPED, ORPHANED = 0, 1  # how a child process ends
 
 
 class Launcher:
-    """One child process: it does what its supervisor says, and nothing without one."""
+    """One worker process. ``line`` brings its supervisor's orders; ``board`` shows that what it does."""
 
-    def __init__(self, options: Options, *, worker: str, about: str, line: Line, board: Board) -> None:
-        self.options, self.worker, self._line = options, worker, line
-        self._sources = [Source(name, worker=worker, about=about) for name in options.queues]
+    def __init__(
+        self,
+        options: Options,
+        *,
+        worker: str = "",
+        about: str = "",
+        line: Line | None = None,
+        board: Board | None = None,
+    ) -> None:
+        self.options, self.worker, self._line = options, worker or identity.new_worker(), line
+        board = board or Board(options.threads)
+        about = about or identity.information(queues=options.queues, threads=options.threads)
+        self.sources = [Source(name, worker=self.worker, about=about) for name in options.queues]
+        self._limits = Limits(options, board, line) if line else None
         self._events: SimpleQueue[str] = SimpleQueue()
         self._given_up, self._stopping = Event(), Event()
         self._deadlines, self._coroutines = Deadlines(), Coroutines()
         self._fetcher = Fetcher(
-            self._sources,
+            self.sources,
             board=board,
-            order=Order(len(self._sources), options.weights),
+            order=Order(len(self.sources), options.weights),
             on_empty=self._empty,
         )
-        processor = Processor(
-            self._sources,
+        self._processor = Processor(
+            self.sources,
             board=board,
             deadlines=self._deadlines,
             coroutines=self._coroutines,
             given_up=self._given_up,
         )
-        ended = lambda: self._events.put("ended")  # noqa: E731 -- the threads' last word
-        self._manager = Manager(options.threads, self._fetcher, process=processor.process, on_end=ended)
+        self._manager = Manager(options.threads, self._fetcher, process=self._process, on_end=self._ended)
 
     def run(self) -> int:
-        """Work until told to stop, or with ``burst`` until nothing is ready; return the exit code of the process."""
+        """Work until told to stop, or with ``burst`` until nothing is ready; 1 when the supervisor is gone, else 0."""
         self._start()
         event = self._wait_for("stop", "now", "gone")
         self._stopping.set()
-        signals.worker_stopping.send_robust(Launcher, worker=self.worker)
         self._fetcher.stop()
         if event == "stop":
             event = self._wait_for("ended", "now", "gone", seconds=self.options.grace)
         self._given_up.set()
         self._leave()
-        return ORPHANED if event == "gone" else STOPPED
+        return int(event == "gone")
+
+    def stop(self) -> None:
+        """Stop claiming and let the jobs end."""
+        self._events.put("stop")
+
+    def _process(self, slot: int, source: int, job: Job) -> Done | None:
+        try:
+            return self._processor.process(slot, source, job)
+        finally:
+            if self._limits and self._limits.check():
+                self._fetcher.quiet()
+
+    def _ended(self) -> None:
+        self._events.put("ended")
 
     def _start(self) -> None:
         self._manager.start()
         threads: dict[str, Callable[[], None]] = {
             "watch": self._fetcher.watch,
             "deadlines": self._deadlines.run,
-            "orders": self._take_orders,
         }
+        if self._line:
+            threads["orders"] = partial(self._take_orders, self._line)
         if not self.options.burst:
-            for source in self._sources:
+            for source in self.sources:
                 threads[f"listener-{source.name}"] = Listener(source, self._fetcher, stopping=self._stopping).run
         for name, target in threads.items():
             Thread(target=target, name=f"redis-kit-{name}", daemon=True).start()
-        self._line.say("up")
-        signals.worker_started.send_robust(Launcher, worker=self.worker)
+        if self._line:
+            self._line.say("up")
+        logger.info("Worker %s works on %s with %d threads.", self.worker, self.options.queues, self.options.threads)
 
-    def _take_orders(self) -> None:
-        for word, *arguments in self._line.read():
+    def _take_orders(self, line: Line) -> None:
+        for word, *arguments in line.read():
             if word == "look":
                 self._fetcher.wake(float(arguments[1]))
             elif word == "cancel":
@@ -95,7 +122,7 @@ class Launcher:
 
     def _empty(self) -> None:
         if self.options.burst:
-            self._events.put("stop")
+            self.stop()
 
     def _wait_for(self, *events: str, seconds: float | None = None) -> str:
         deadline = None if seconds is None else monotonic() + seconds
@@ -110,7 +137,7 @@ class Launcher:
     def _leave(self) -> None:
         self._deadlines.stop()
         self._fetcher.flush()
-        for source in self._sources:
+        for source in self.sources:
             try:
                 if count := source.leave(worker=self.worker):
                     logger.warning("Queue %a: gave back %d jobs.", source.name, count)

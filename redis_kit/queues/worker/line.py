@@ -1,4 +1,4 @@
-"""The line between a supervisor and its child: orders go down, a word now and then comes up, and its end is news too."""
+"""The line between a supervisor and its child: orders go down, a word now and then comes up, its end is news too."""
 
 import contextlib
 import socket

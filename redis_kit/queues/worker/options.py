@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 
 class Options(NamedTuple):
-    """The options of ``rk_worker``. Times are in seconds, ``max_rss`` in MiB; ``weights``, one per queue, or strict order.
+    """The options of ``rk_worker``. Times are in seconds, ``max_rss`` in MiB; without ``weights`` the order is strict.
 
     ``threads``, ``max_tasks`` and ``max_rss`` are those of one process.
     """

@@ -29,6 +29,7 @@ from redis_kit.queues.worker.patience import until_answered
 from redis_kit.queues.worker.source import Source
 
 logger = logging.getLogger("redis_kit.worker")
+AFTER = 1.0  # seconds that a task has to end after its timeout was raised inside it, before its process is killed
 
 
 class Outcome(NamedTuple):
@@ -82,7 +83,7 @@ class Processor:
             task = extended(registry.find(call.task))
         except (CorruptMessage, registry.UnknownTask) as error:
             return Outcome(error=error)
-        hard = None if task.timeout is None else monotonic() + task.timeout
+        hard = None if task.timeout is None else monotonic() + task.timeout + AFTER
         self._board.begin(slot, number, job.token, job.id, hard)
         signals.job_started.send_robust(Processor, queue=source.name, job=job, task=task)
         if kept:

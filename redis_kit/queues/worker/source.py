@@ -52,7 +52,8 @@ class Source(Queue):
         self._run(flows.note(self))
 
     def _release(self, jobs: Sequence[Job]) -> Flow[int]:
-        return (yield moves.release(self.key(""), jobs))
+        count: int = yield moves.release(self.key(""), jobs)
+        return count
 
     def _listen(self) -> Flow[bool]:
         return (yield Pop(self.key("signal"), timeout=LISTEN)) is not None
