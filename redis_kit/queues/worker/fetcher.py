@@ -230,7 +230,7 @@ class Fetcher:
             self._take_in(number, found, asked=room > 0)
             recorded += [one for at, one in enumerate(batch) if at not in found.lost]
             for at in found.lost:
-                logger.warning("%s", lost(source, [batch[at].job]))
+                logger.warning("An outcome could not be recorded: %s", lost(source, [batch[at].job]))
             came, room = came + len(found.jobs), 0
         return came, recorded
 
