@@ -9,9 +9,10 @@ from redis_kit.core.scripts import ScriptCall
 from redis_kit.queues import identity
 from redis_kit.queues.component import QueueSettings
 from redis_kit.queues.job import Job
+from redis_kit.queues.unique import Wish
 
 REASON = 1000  # characters
-OF_JOB = ("result", "finished")
+OF_JOB = ("result", "finished", "period")  # the last one is a unique key's
 _KEY = re.compile(r"^-- KEYS\[\d+\]\s+(\w+)", re.MULTILINE)
 
 
@@ -28,6 +29,7 @@ class Move:
 
 
 PUT, CLAIM, ACK, NACK, BEAT, LEAVE = map(Move, ("put", "claim", "ack", "nack", "beat", "leave"))
+PUT_UNIQUE = Move("put_unique")
 COUNT, REPORT, LIST_DEAD, LIST_WORKERS = map(Move, ("count", "report", "list_dead", "list_workers"))
 REQUEUE, RUN_NOW, REMOVE, PURGE = map(Move, ("requeue", "run_now", "remove", "purge"))
 FIND, PEEK, PAUSE, RESUME, PAUSED = map(Move, ("find", "peek", "pause", "resume", "paused"))
@@ -42,6 +44,12 @@ def lease() -> int:
 def put(base: str, jobs: Sequence[tuple[str, bytes]], *, delay: int, due: int, priority: int) -> ScriptCall:
     """Return the step that adds jobs, given as id and body. Times are in ms."""
     return PUT(base, delay, due, priority, *(part for job in jobs for part in job))
+
+
+def put_unique(base: str, job: tuple[str, bytes], wish: Wish, *, delay: int, due: int, priority: int) -> ScriptCall:
+    """Return the step that adds a job unless there is one of its unique key. Times are in ms."""
+    key, until, replace = wish
+    return PUT_UNIQUE(base, delay, due, priority, *job, key, until, int(replace), job=key)
 
 
 def claim(base: str, worker: str, token: str, limit: int, about: str = "") -> ScriptCall:

@@ -17,7 +17,13 @@ LONGEST = 20_000  # characters of a traceback
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RedisTaskResult(djangotasks.TaskResult):  # type: ignore[type-arg, misc]
-    """What became of a call. ``id`` is that of its job."""
+    """What became of a call. ``id`` is that of its job.
+
+    ``created`` is False where enqueue() found the unique key of the call in use, by this job. Until the commit it is
+    None, as it is in a result that was read.
+    """
+
+    created: bool | None = dataclasses.field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_return_value", None)
@@ -30,6 +36,14 @@ class RedisTaskResult(djangotasks.TaskResult):  # type: ignore[type-arg, misc]
     def queue_name(self) -> str:
         """Return the queue of the job."""
         return self.task.queue_name
+
+    def refresh(self) -> None:
+        """Read again what became of the call. One round trip. Raises TaskResultDoesNotExist."""
+        _copy(self.task.get_backend().get_result(self.id), self)
+
+    async def arefresh(self) -> None:
+        """See refresh()."""
+        _copy(await self.task.get_backend().aget_result(self.id), self)
 
     def wait(self, timeout: float) -> bool:
         """Wait until the call has ended, for at most ``timeout`` seconds, and say whether it has; refreshes the result.
@@ -172,5 +186,5 @@ def _path(kind: type[BaseException]) -> str:
 
 def _copy(source: Any, target: Any) -> None:
     for field in dataclasses.fields(source):
-        if field.name != "task":
+        if field.name not in ("task", "created"):
             object.__setattr__(target, field.name, getattr(source, field.name))

@@ -12,6 +12,8 @@
 -- KEYS[9]   reasons    hash: id -> why it died
 -- KEYS[10]  settled    hash: worker -> its last answers
 -- KEYS[11]  paused     the queue is paused while it exists: since when, ms
+-- KEYS[12]  unique     hash: unique key -> id
+-- KEYS[13]  owners     hash: id -> until when it has a unique key, and that key
 -- ARGV[1]   worker
 -- ARGV[2]   lease        ms
 -- ARGV[3]   information  what a new worker says of itself
@@ -22,7 +24,7 @@
 -- After an outage all leases are over, though nobody died. So a worker that was not alive for a whole lease itself
 -- only gives notice: one more lease, marked by a half in its end, after which anyone may act.
 
-local workers, info, running, jobs, ready, scheduled, signal, dead, reasons, settled, paused = unpack(KEYS)
+local workers, info, running, jobs, ready, scheduled, signal, dead, reasons, settled, paused, unique, owners = unpack(KEYS)
 local worker, lease, information, most, dead_limit = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
@@ -30,6 +32,7 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _record
 -- @include _alive
 -- @include _wake
+-- @include _free
 -- @include _bury
 -- @include _return
 for _, key in ipairs({running, ready, scheduled, dead}) do redis.call("ZCARD", key) end
