@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from redis_kit.core.lazy import lazily
 
 if TYPE_CHECKING:
+    from redis_kit.queues.expiry import Expired
     from redis_kit.queues.job import Counts, DeadJob, Job, LeaseLost, Pause, StoredJob
     from redis_kit.queues.overview import (
         Report,
@@ -38,6 +39,7 @@ __all__ = [
     "CorruptMessage",
     "Counts",
     "DeadJob",
+    "Expired",
     "Handle",
     "InvalidTask",
     "Job",
@@ -67,6 +69,7 @@ __all__ = [
 __getattr__ = lazily(
     __name__,
     {
+        "expiry": ("Expired",),
         "job": ("Counts", "DeadJob", "Job", "LeaseLost", "Pause", "StoredJob"),
         "overview": (
             *("Report", "Worker", "counts_of", "known_queues", "reports_of", "workers"),

@@ -10,6 +10,7 @@ from redis_kit.core.flow import Flow
 from redis_kit.queues import moves
 from redis_kit.queues.job import Job, claimed
 
+HEAD = 3  # numbers before the jobs of a reply
 _unanswered: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
 os.register_at_fork(after_in_child=_unanswered.clear)
 
@@ -35,9 +36,9 @@ def claim(base: str, worker: str, limit: int, about: str = "") -> Flow[Claimed]:
     reply = yield from _claim(base, worker, limit, about)
     if reply[1] == 0:
         found = beaten((yield moves.beat(base, worker, about)))
-        if found.given_back and len(reply) == 2:
+        if found.given_back and len(reply) == HEAD:
             reply = yield from _claim(base, worker, limit, about)
-    return Claimed(claimed(reply[2:]), seconds(reply[0]))
+    return Claimed(claimed(reply[HEAD:], reply[2] / 1000), seconds(reply[0]))
 
 
 def _claim(base: str, worker: str, limit: int, about: str) -> Flow[list[Any]]:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.keys import encode
-from redis_kit.queues import arguments, unique
+from redis_kit.queues import arguments, expiry, unique
 
 if TYPE_CHECKING:
     from redis_kit.queues.tasks import Task
@@ -27,4 +27,5 @@ def check(task: "Task[..., Any]") -> None:
         arguments.moment(task.run_after)
     elif task.run_after is not None:
         raise InvalidValue(f"run_after must be a datetime or a timedelta, not {task.run_after!r}.")
+    expiry.milliseconds(task)
     unique.check(task)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from django.db import transaction
 
 from redis_kit.core.flow import Flow
-from redis_kit.queues import arguments, flows, identity, message, unique
+from redis_kit.queues import arguments, expiry, flows, identity, message, unique
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.tasks import BadArguments, Handle, Task
 from redis_kit.queues.unique import Placed, Wish
@@ -39,7 +39,8 @@ def packed(task: Task[..., Any], args: Any, kwargs: Any) -> Packed:
         task.signature.bind(*((None, *args) if task.takes_context else args), **kwargs)
     except TypeError as error:
         raise BadArguments(f"{task.module_path}{task.signature}: {error}.") from None
-    return Packed(message.dumps(task.module_path, args, kwargs), unique.asked_by(task, args, kwargs))
+    body = message.dumps(task.module_path, args, kwargs, expires=expiry.milliseconds(task))
+    return Packed(body, unique.asked_by(task, args, kwargs))
 
 
 def after_commit(task: Task[..., Any], call: Callable[[], None], *, waits: bool = True) -> None:

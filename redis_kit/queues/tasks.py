@@ -66,6 +66,7 @@ class Task(djangotasks.Task, Generic[Parameters, Result]):  # type: ignore[type-
     unique: bool | Until = False
     unique_by: By = None
     replace: bool = False
+    expires: float | timedelta | None = None
     plain_json: bool = True  # arguments hold nothing but JSON's own types, as django.tasks wants it
 
     def __post_init__(self) -> None:
@@ -97,13 +98,14 @@ class Task(djangotasks.Task, Generic[Parameters, Result]):  # type: ignore[type-
         priority: int | None = None,
         queue_name: str | None = None,
         backend: str | None = None,
+        expires: float | timedelta | None = None,
     ) -> "Task[Parameters, Result]":
-        """Return the same task with another time, priority, queue or backend. A time in the past means now.
+        """Return the same task with another time, priority, queue, backend or expiry. A time in the past means now.
 
         A timedelta counts from the moment at which the job is added.
         """
-        changes: dict[str, Any] = {"priority": priority, "queue_name": queue_name, "backend": backend}
-        changes = {name: value for name, value in changes.items() if value is not None}
+        given = {"priority": priority, "queue_name": queue_name, "backend": backend, "expires": expires}
+        changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
         if isinstance(run_after, timedelta):
             changes |= {"delay": run_after, "run_after": None}
         elif run_after is not None:
@@ -197,6 +199,7 @@ def task(
     unique: bool | Until = False,
     unique_by: By = None,
     replace: bool = False,
+    expires: float | timedelta | None = None,
 ) -> Callable[[Callable[Parameters, Result]], Task[Parameters, Result]]: ...
 
 
@@ -214,6 +217,7 @@ def task(
     unique: bool | Until = False,
     unique_by: By = None,
     replace: bool = False,
+    expires: float | timedelta | None = None,
 ) -> Any:
     """Make a function of a module a task, as ``@task`` or ``@task(queue_name="mail")``.
 
@@ -222,7 +226,8 @@ def task(
 
     It is attempted ``max_attempts`` times (1 to 1000; 3, or what the option ``MAX_ATTEMPTS`` says), with growing random
     waits between. After ``timeout`` seconds (None: never) TaskTimeout is raised inside it; a call into C code notices
-    when it returns. Of two ready jobs the one with the higher priority (-100 to 100) starts first.
+    when it returns. It does not run where it could not begin within ``expires`` seconds, or a timedelta, after it was
+    due: its error then is Expired. Of two ready jobs the one with the higher priority (-100 to 100) starts first.
 
     With ``unique=True`` there is one job of a call while it waits or runs, with "queued" until it starts, with seconds
     or a timedelta for so long, whatever becomes of it. A further enqueue() returns the result of that job; with
@@ -246,6 +251,7 @@ def task(
             unique=unique,
             unique_by=unique_by,
             replace=replace,
+            expires=expires,
             plain_json=False,
         )
         registry.register(found)

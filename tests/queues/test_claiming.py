@@ -28,7 +28,7 @@ def test_claim_whose_answer_is_lost_is_sent_again_with_the_same_token():
         flow.throw(RedisUnavailable("lost", indeterminate=True))
     again = claiming.claim("rk:{q}:", "w", 1)
     assert sent(again.send(None))[1][1] == token
-    assert finish(again, [-1, -1]) == claiming.Claimed([], None)
+    assert finish(again, [-1, -1, 5000]) == claiming.Claimed([], None)
     assert sent(claiming.claim("rk:{q}:", "w", 1).send(None))[1][1] != token
 
 
@@ -51,15 +51,15 @@ def test_cancelled_claim_is_repeated():
 def test_claim_reaps_only_where_a_lease_is_over_and_claims_again_only_where_that_gave_jobs():
     flow = claiming.claim("rk:{q}:", "w4", 1)
     flow.send(None)
-    assert finish(flow, [250, 8000]).next == 0.25
+    assert finish(flow, [250, 8000, 5000]).next == 0.25
     flow = claiming.claim("rk:{q}:", "w4", 1)
     flow.send(None)
-    assert sent(flow.send([-1, 0]))[0] == "beat"
+    assert sent(flow.send([-1, 0, 5000]))[0] == "beat"
     assert sent(flow.send([-1, 9000, 1]))[0] == "claim"
-    assert [job.id for job in finish(flow, [0, 9000, b"id", b"w4/t.1/0", b"0 1 0 5000\n1"]).jobs] == ["id"]
+    assert [job.id for job in finish(flow, [0, 9000, 5000, b"id", b"w4/t.1/0", b"0 1 0 5000\n1"]).jobs] == ["id"]
     flow = claiming.claim("rk:{q}:", "w4", 1)
     flow.send(None)
-    flow.send([-1, 0])
+    flow.send([-1, 0, 5000])
     assert finish(flow, [-1, 9000, 0]) == claiming.Claimed([], None)
 
 

@@ -15,8 +15,8 @@
 -- ARGV[3]  limit        how many jobs, at most
 -- ARGV[4]  lease        ms
 -- ARGV[5]  information  what a new worker says of itself
--- returns  ms to the next job or to the end of a pause, ms to the end of another's lease (-1: never), then id, token and
---          record of each job
+-- returns  ms to the next job or to the end of a pause, ms to the end of another's lease (-1: never), the time in ms since
+--          1970, then id, token and record of each job
 
 local workers, info, running, jobs, ready, scheduled, sequence, signal, paused = unpack(KEYS)
 local worker, claim, limit, lease, information = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
@@ -47,7 +47,7 @@ end
 
 -- One more than asked for, to know whether any is left.
 local first = (#again > 0 or is_paused) and {} or redis.call("ZRANGE", ready, 0, limit, "WITHSCORES")
-local ids, reply = {}, {0, 0}
+local ids, reply = {}, {0, 0, now}
 local function give(id, token, record)
     reply[#reply + 1], reply[#reply + 2], reply[#reply + 3] = id, token, record
 end

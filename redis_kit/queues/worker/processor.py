@@ -13,7 +13,7 @@ from django.db import close_old_connections, reset_queries
 from redis_kit.core import conf
 from redis_kit.core.doing import doing
 from redis_kit.core.errors import RedisFailure
-from redis_kit.queues import message, registry, retry, signals
+from redis_kit.queues import expiry, message, registry, retry, signals
 from redis_kit.queues.component import QueueSettings
 from redis_kit.queues.job import Job, LeaseLost
 from redis_kit.queues.serializers import CorruptMessage
@@ -68,6 +68,8 @@ class Processor:
             task = extended(registry.find(call.task))
         except (CorruptMessage, registry.UnknownTask) as error:
             return Outcome(error=error)
+        if late := expiry.expired(job, call):
+            return Outcome(task, late)
         signals.job_started.send_robust(Processor, queue=source.name, job=job, task=task)
         if kept:
             kept.begin(call)
@@ -125,6 +127,8 @@ class Processor:
 def _described(error: BaseException) -> str:
     if isinstance(error, CorruptMessage):
         return f"corrupt: {error}"
+    if isinstance(error, expiry.Expired):
+        return f"expired: {error}"
     if isinstance(error, registry.UnknownTask):
         return str(error)
     return f"{type(error).__qualname__}: {error}"
