@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     )
     from redis_kit.queues.queue import Queue
     from redis_kit.queues.registry import UnknownTask
+    from redis_kit.queues.retry import GiveUp, Retry
     from redis_kit.queues.serializers import CorruptMessage, NotSerializable, PayloadTooLarge
     from redis_kit.queues.tasks import (
         BadArguments,
@@ -40,6 +41,7 @@ __all__ = [
     "Counts",
     "DeadJob",
     "Expired",
+    "GiveUp",
     "Handle",
     "InvalidTask",
     "Job",
@@ -49,6 +51,7 @@ __all__ = [
     "PayloadTooLarge",
     "Queue",
     "Report",
+    "Retry",
     "StoredJob",
     "Task",
     "TaskTimeout",
@@ -77,6 +80,7 @@ __getattr__ = lazily(
         ),
         "queue": ("Queue",),
         "registry": ("UnknownTask",),
+        "retry": ("GiveUp", "Retry"),
         "serializers": ("CorruptMessage", "NotSerializable", "PayloadTooLarge"),
         "tasks": (
             *("BadArguments", "Cancelled", "Handle", "InvalidTask", "Task", "TaskTimeout", "WorkersDied"),

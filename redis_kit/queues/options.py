@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.keys import encode
-from redis_kit.queues import arguments, expiry, unique
+from redis_kit.queues import arguments, expiry, retry, unique
 
 if TYPE_CHECKING:
     from redis_kit.queues.tasks import Task
@@ -28,4 +28,5 @@ def check(task: "Task[..., Any]") -> None:
     elif task.run_after is not None:
         raise InvalidValue(f"run_after must be a datetime or a timedelta, not {task.run_after!r}.")
     expiry.milliseconds(task)
+    retry.check(task.backoff)
     unique.check(task)

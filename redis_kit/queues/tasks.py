@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from redis_kit.core.errors import RedisKitError
 from redis_kit.queues import djangotasks, options, registry
+from redis_kit.queues.retry import Backoff
 from redis_kit.queues.unique import By, Until
 
 Parameters = ParamSpec("Parameters")
@@ -67,9 +68,12 @@ class Task(djangotasks.Task, Generic[Parameters, Result]):  # type: ignore[type-
     unique_by: By = None
     replace: bool = False
     expires: float | timedelta | None = None
+    backoff: Backoff = None
     plain_json: bool = True  # arguments hold nothing but JSON's own types, as django.tasks wants it
 
     def __post_init__(self) -> None:
+        if isinstance(self.backoff, list):
+            object.__setattr__(self, "backoff", tuple(self.backoff))  # a task can be hashed
         if not self.plain_json:
             options.check(self)
         # A decorated function in a script that has yet to configure Django is looked at when it is enqueued.
@@ -200,6 +204,7 @@ def task(
     unique_by: By = None,
     replace: bool = False,
     expires: float | timedelta | None = None,
+    backoff: Backoff = None,
 ) -> Callable[[Callable[Parameters, Result]], Task[Parameters, Result]]: ...
 
 
@@ -218,6 +223,7 @@ def task(
     unique_by: By = None,
     replace: bool = False,
     expires: float | timedelta | None = None,
+    backoff: Backoff = None,
 ) -> Any:
     """Make a function of a module a task, as ``@task`` or ``@task(queue_name="mail")``.
 
@@ -225,9 +231,11 @@ def task(
     ``backend`` are its options, and its results can be read unless ``store_result`` is False.
 
     It is attempted ``max_attempts`` times (1 to 1000; 3, or what the option ``MAX_ATTEMPTS`` says), with growing random
-    waits between. After ``timeout`` seconds (None: never) TaskTimeout is raised inside it; a call into C code notices
-    when it returns. It does not run where it could not begin within ``expires`` seconds, or a timedelta, after it was
-    due: its error then is Expired. Of two ready jobs the one with the higher priority (-100 to 100) starts first.
+    waits between, or those of ``backoff``: seconds, a sequence of them of which the last one repeats, or a function of
+    the exception and the result that returns them, or None to give up. After ``timeout`` seconds (None: never)
+    TaskTimeout is raised inside it; a call into C code notices when it returns. It does not run where it could not
+    begin within ``expires`` seconds, or a timedelta, after it was due: its error then is Expired. Of two ready jobs
+    the one with the higher priority (-100 to 100) starts first.
 
     With ``unique=True`` there is one job of a call while it waits or runs, with "queued" until it starts, with seconds
     or a timedelta for so long, whatever becomes of it. A further enqueue() returns the result of that job; with
@@ -252,6 +260,7 @@ def task(
             unique_by=unique_by,
             replace=replace,
             expires=expires,
+            backoff=backoff,
             plain_json=False,
         )
         registry.register(found)

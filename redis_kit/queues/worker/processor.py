@@ -99,10 +99,11 @@ class Processor:
         if outcome.error is None:
             self._record_success(source, job, outcome, kept)
             return
-        reason, delay = _described(outcome.error), retry.backoff(job.attempt)
+        reason = _described(outcome.error)
         told = kept.error(outcome.error) if kept else (b"", 0)
+        delay, most = self._next(job, outcome, kept)
         state = until_answered(
-            lambda: source.fail(job, delay=delay, error=reason, max_attempts=outcome.max_attempts, kept=told),
+            lambda: source.fail(job, delay=delay, error=reason, max_attempts=most, kept=told),
             self._given_up,
         )
         if state == "dead":
@@ -113,6 +114,13 @@ class Processor:
         else:
             said = {"queue": source.name, "job": job, "task": outcome.task}
             signals.job_retried.send_robust(Processor, **said, error=outcome.error)
+
+    def _next(self, job: Job, outcome: Outcome, kept: Keeper | None) -> tuple[float, int]:
+        """Return the seconds to the next attempt, and how many attempts the job has."""
+        if outcome.error is None or job.attempt >= outcome.max_attempts:
+            return 0.0, outcome.max_attempts
+        delay = retry.delay(outcome.task, job, outcome.error, kept and kept._result)
+        return (0.0, 1) if delay is None else (delay, outcome.max_attempts)
 
     def _record_success(self, source: Source, job: Job, outcome: Outcome, kept: Keeper | None) -> None:
         if kept:
