@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from redis_kit.queues.queue import Queue
     from redis_kit.queues.registry import UnknownTask
     from redis_kit.queues.retry import GiveUp, Retry
+    from redis_kit.queues.running import NoProgress, Progress, aprogress, progress
     from redis_kit.queues.serializers import CorruptMessage, NotSerializable, PayloadTooLarge
     from redis_kit.queues.tasks import (
         BadArguments,
@@ -46,9 +47,11 @@ __all__ = [
     "InvalidTask",
     "Job",
     "LeaseLost",
+    "NoProgress",
     "NotSerializable",
     "Pause",
     "PayloadTooLarge",
+    "Progress",
     "Queue",
     "Report",
     "Retry",
@@ -60,10 +63,12 @@ __all__ = [
     "WorkersDied",
     "acounts_of",
     "aknown_queues",
+    "aprogress",
     "areports_of",
     "aworkers",
     "counts_of",
     "known_queues",
+    "progress",
     "reports_of",
     "task",
     "workers",
@@ -81,6 +86,7 @@ __getattr__ = lazily(
         "queue": ("Queue",),
         "registry": ("UnknownTask",),
         "retry": ("GiveUp", "Retry"),
+        "running": ("NoProgress", "Progress", "aprogress", "progress"),
         "serializers": ("CorruptMessage", "NotSerializable", "PayloadTooLarge"),
         "tasks": (
             *("BadArguments", "Cancelled", "Handle", "InvalidTask", "Task", "TaskTimeout", "WorkersDied"),

@@ -29,7 +29,7 @@ class Move:
 
 
 PUT, CLAIM, ACK, NACK, BEAT, LEAVE = map(Move, ("put", "claim", "ack", "nack", "beat", "leave"))
-PUT_UNIQUE = Move("put_unique")
+PUT_UNIQUE, PROGRESS = map(Move, ("put_unique", "progress"))
 COUNT, REPORT, LIST_DEAD, LIST_WORKERS = map(Move, ("count", "report", "list_dead", "list_workers"))
 REQUEUE, RUN_NOW, REMOVE, PURGE = map(Move, ("requeue", "run_now", "remove", "purge"))
 FIND, PEEK, PAUSE, RESUME, PAUSED = map(Move, ("find", "peek", "pause", "resume", "paused"))
@@ -75,6 +75,11 @@ def nack(
     limit = conf.section(QueueSettings).DEAD_LIMIT
     own = job.id if error else "-"
     return NACK(base, *_claimed(job), lease(), delay, attempts, text, limit, error, keep, job=own)
+
+
+def progress(base: str, job: Job, *, told: bytes, keep: int) -> ScriptCall:
+    """Return the step that keeps how far a running job is, for so many ms."""
+    return PROGRESS(base, *_claimed(job), told, keep, job=job.id)
 
 
 def cancel(base: str, id: str, *, error: bytes, keep: int) -> ScriptCall:

@@ -5,10 +5,11 @@ from datetime import datetime
 from traceback import format_exception
 from typing import Any
 
-from redis_kit.queues import djangotasks, message, registry, serializers, story
+from redis_kit.queues import djangotasks, message, registry, running, serializers, story
 from redis_kit.queues.djangotasks import TaskError, TaskResultStatus
 from redis_kit.queues.job import Job, read
 from redis_kit.queues.message import Message
+from redis_kit.queues.running import Progress
 from redis_kit.queues.story import Story
 from redis_kit.queues.tasks import Cancelled, Task, WorkersDied, remade
 
@@ -20,10 +21,11 @@ class RedisTaskResult(djangotasks.TaskResult):  # type: ignore[type-arg, misc]
     """What became of a call. ``id`` is that of its job.
 
     ``created`` is False where enqueue() found the unique key of the call in use, by this job. Until the commit it is
-    None, as it is in a result that was read.
+    None, as it is in a result that was read. ``progress`` is what the task told last, if it did.
     """
 
     created: bool | None = dataclasses.field(default=None, compare=False)
+    progress: Progress | None = dataclasses.field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_return_value", None)
@@ -97,6 +99,7 @@ def found(queue_name: str, id: str, reply: list[Any]) -> RedisTaskResult | None:
     call = message.loads(stored.body)
     task = _rebuilt(_known(call.task), queue_name, stored.priority, about)
     result = _result(task, id, call, TaskResultStatus(status.decode()), about=about, errors=_errors(kept))
+    object.__setattr__(result, "progress", running.read(kept.get(b"progress")))
     if result.status == TaskResultStatus.FAILED and not result.errors:
         why = reason.decode("utf-8", "replace")
         result.errors.append(TaskError(exception_class_path=_path(WorkersDied), traceback=why))

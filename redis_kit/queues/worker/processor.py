@@ -13,7 +13,7 @@ from django.db import close_old_connections, reset_queries
 from redis_kit.core import conf
 from redis_kit.core.doing import doing
 from redis_kit.core.errors import RedisFailure
-from redis_kit.queues import expiry, message, registry, retry, signals
+from redis_kit.queues import expiry, message, registry, retry, running, signals
 from redis_kit.queues.component import QueueSettings
 from redis_kit.queues.job import Job, LeaseLost
 from redis_kit.queues.serializers import CorruptMessage
@@ -75,6 +75,7 @@ class Processor:
             kept.begin(call)
         most = conf.section(QueueSettings).MAX_ATTEMPTS if task.max_attempts is None else task.max_attempts
         before = doing.set(f"job {task.module_path} {job.id}")
+        here = running.begin(source, job, kept.keeps if kept else None)
         try:
             returned = self._call(task, call, kept.context() if kept and task.takes_context else None)
             return Outcome(task, value=kept.value(returned) if kept else b"")
@@ -82,6 +83,7 @@ class Processor:
             logger.warning("Job %a of queue %a (%s) failed.", job.id, source.name, task.module_path, exc_info=error)
             return Outcome(task, error, most)
         finally:
+            running.end(here)
             doing.reset(before)
 
     def _call(self, task: Task[..., Any], call: message.Message, context: Any) -> Any:
