@@ -118,7 +118,7 @@ class RedisTaskBackend(BaseTaskBackend):
         return self._found(queue, result_id, await queue._arun(asking.wait(queue, result_id, timeout)))
 
     def cancel(self, result_id: str) -> bool:
-        """Cancel a call that has not begun, and say whether it was. One round trip."""
+        """Cancel a call that has not ended, and say whether there was one. See RedisTaskResult.cancel()."""
         from redis_kit.queues import asking
 
         queue = self._queue(result_id)

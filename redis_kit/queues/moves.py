@@ -83,7 +83,7 @@ def progress(base: str, job: Job, *, told: bytes, keep: int) -> ScriptCall:
 
 
 def cancel(base: str, id: str, *, error: bytes, keep: int) -> ScriptCall:
-    """Return the step that cancels a job that waits, and keeps that as its result for so many ms."""
+    """Return the step that cancels a job: one that waits now, with a result that is kept for so many ms."""
     return CANCEL(base, id, error, keep, job=id)
 
 

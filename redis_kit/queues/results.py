@@ -62,9 +62,11 @@ class RedisTaskResult(djangotasks.TaskResult):  # type: ignore[type-arg, misc]
         return self.is_finished
 
     def cancel(self) -> bool:
-        """Cancel the call if it has not begun, and say whether it was: then it has failed, with the error Cancelled.
+        """Cancel the call, and say whether it was still there to be cancelled.
 
-        One round trip, and another to refresh the result.
+        One that waits has failed now, with the error Cancelled; it will not run. Of one that runs the worker learns by
+        its next beat (option ``BEAT``) and stops it; until then it is RUNNING, and it may end before. One round trip,
+        and another to refresh the result.
         """
         done: bool = self.task.get_backend().cancel(self.id)  # type: ignore[attr-defined]
         self.refresh()

@@ -36,7 +36,7 @@ class TaskTimeout(RedisKitError, TimeoutError):
 
 
 class Cancelled(RedisKitError):
-    """A job was cancelled while it waited: the error of its result."""
+    """A job was cancelled, while it waited or ran: the error of its result."""
 
 
 class WorkersDied(RedisKitError):
