@@ -3,6 +3,7 @@
 import threading
 from datetime import timedelta
 
+import django
 import pytest
 from django.db import transaction
 
@@ -12,6 +13,7 @@ from redis_kit.queues.djangotasks import TaskResultStatus, task_enqueued
 from redis_kit.testing.jobs import drain
 from tests.fixtures.process import wait_for
 from tests.queues.jobs import tasks
+from tests.queues.plain.tasks import task as plain_task
 
 
 @pytest.fixture
@@ -129,6 +131,22 @@ def test_dead_job_frees_its_key_and_has_it_again_when_it_is_put_back(queue, twin
     assert queue.put(4, unique="a") != first
 
 
+def test_dead_job_that_is_removed_leaves_its_key_to_the_one_that_has_it_now(queue):
+    first = queue.put(1, unique="a")
+    queue.nack(*queue.claim(), max_attempts=1)
+    other = queue.put(2, unique="a")
+    assert queue.remove(first)
+    assert queue.put(3, unique="a") == other
+
+
+def test_job_that_a_dead_worker_gives_back_has_its_key(queue, kit):
+    kit.options(QUEUES={"BEAT": 0.05, "DEAD_AFTER": 0.2})
+    first = queue.put(1, unique="a")
+    queue.claim(worker="w1")
+    wait_for(lambda: queue.beat(worker="w2"))
+    assert queue.put(2, unique="a") == first
+
+
 def test_dead_job_that_is_put_back_runs_even_where_another_has_its_key(queue):
     first = queue.put(1, unique="a")
     queue.nack(*queue.claim(), max_attempts=1)
@@ -165,6 +183,14 @@ def test_id_of_a_dead_job_that_is_used_again_has_the_key_of_its_new_job_only(que
     assert queue.put(4, id="x", unique="b") == queue.put(5, unique="b") == "x"
     assert queue.put(6, id="x", unique="c") == "x"
     assert queue.put(7, unique="c") != "x"
+
+
+def test_id_of_a_dead_job_that_is_used_again_leaves_nothing_of_its_old_key(queue, kit):
+    queue.put(1, id="x", unique="a")
+    queue.nack(*queue.claim(), max_attempts=1)
+    queue.put(2, id="x", unique="b")
+    queue.remove("x")
+    assert not kit.client.exists(queue.key("unique"), queue.key("owners"))
 
 
 def test_flushed_keys_keep_nobody_away(queue, kit):
@@ -455,6 +481,17 @@ def test_result_of_a_call_in_a_transaction_is_set_right_after_the_commit(queue, 
 def test_wrong_options_are_refused_where_the_task_is_defined(wrong, said):
     with pytest.raises(InvalidValue, match=said):
         made(**wrong)
+
+
+def test_decorator_of_the_framework_takes_the_options_too(queue, settings):
+    if django.VERSION[:2] == (6, 0):
+        pytest.skip("the decorator of Django 6.0 takes no further options")
+    settings.TASKS = {"default": {"BACKEND": "redis_kit.queues.backend.RedisTaskBackend"}}
+    unique = plain_task(unique=True, unique_by=("user",), expires=60, backoff=[5, 6])(mail)
+    first, second = unique.enqueue(1), unique.enqueue(1, "x")
+    assert (second.id, second.created) == (first.id, False)
+    with pytest.raises(InvalidValue, match="unique must be"):
+        plain_task(unique="started")(mail)
 
 
 def test_function_that_tells_same_calls_must_return_text(queue):
