@@ -101,12 +101,14 @@ def test_ids_that_are_no_text_are_sent_as_they_came():
 
 
 def test_scripts_take_the_keys_that_their_headers_name():
-    assert moves.END("rk:{q}:", *range(2), results=["x"]).command[3:10] == (
+    assert moves.END("rk:{q}:", *range(2), results=["x"]).command[3:12] == (
         "rk:{q}:running",
         "rk:{q}:jobs",
         "rk:{q}:settled",
         "rk:{q}:workers",
         "rk:{q}:minutes",
+        "rk:{q}:unique",
+        "rk:{q}:owners",
         "rk:{q}:result:x",
         "rk:{q}:finished:x",
     )

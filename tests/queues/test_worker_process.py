@@ -14,7 +14,7 @@ from redis_kit.queues import Counts, LeaseLost, Queue, workers
 from redis_kit.queues.job import Job
 from tests.fixtures.kit import Kit
 from tests.fixtures.process import wait_for
-from tests.queues.jobs.tasks import die, note, wait_for_file
+from tests.queues.jobs.tasks import die, note, tell_progress, wait_for_file
 from tests.queues.journal import QUICK
 
 pytestmark = pytest.mark.alone
@@ -252,3 +252,13 @@ def test_connection_that_went_dead_unseen_is_noticed(kit, proxy, journal, start_
     wait_for(lambda: journal.names() == ["one"])
     print(f"picked up after {time.monotonic() - began:.1f} s")
     assert time.monotonic() - began <= 12  # a silent read, a connection that fails, and the pause between
+
+
+def test_progress_of_a_worker_is_read_by_others_while_it_runs(queue, start_worker, tmp_path):
+    start_worker("--threads", 1)
+    result = tell_progress.enqueue(str(tmp_path / "go"))
+    wait_for(lambda: (result.refresh(), result.progress)[1], timeout=30)
+    assert (str(result.status), result.progress[:3]) == ("RUNNING", (1, 2, "waits"))
+    (tmp_path / "go").touch()
+    assert result.wait(30)
+    assert (str(result.status), result.progress.done) == ("SUCCESSFUL", 2)

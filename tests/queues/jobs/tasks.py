@@ -9,7 +9,7 @@ from typing import Any
 from asgiref.sync import sync_to_async
 
 from redis_kit.core.doing import doing
-from redis_kit.queues import task
+from redis_kit.queues import progress, task
 
 done: list[Any] = []
 
@@ -34,6 +34,15 @@ def wait_for_file(name: str, path: str) -> None:
     while not Path(path).exists() and time.monotonic() < deadline:
         time.sleep(0.01)
     journal(name, "end")
+
+
+@task
+def tell_progress(path: str) -> None:
+    progress(1, 2, "waits")
+    deadline = time.monotonic() + 60
+    while not Path(path).exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    progress(2, 2)
 
 
 @task
