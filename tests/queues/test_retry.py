@@ -148,7 +148,7 @@ def test_job_without_a_task_is_given_up():
 @pytest.mark.parametrize(
     "wrong",
     [-1, True, "5", float("nan"), 1e12, [], (), [5, -1], [5, "x"], {5}, lambda: 5, lambda error: 5, fail_async, b"5"],
-    ids=repr,
+    ids=lambda wrong: getattr(wrong, "__name__", repr(wrong)),
 )
 def test_wrong_backoffs_are_refused_where_the_task_is_defined(wrong):
     with pytest.raises(InvalidValue, match="backoff must be"):
