@@ -109,6 +109,7 @@ class Supervisor:
 
     def _be_quiet(self) -> None:
         self._quiet = True
+        logger.info("Supervisor %s claims no more.", self.id)
         for child in self.children:
             child.line.say("quiet")
 
