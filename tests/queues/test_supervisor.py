@@ -17,7 +17,7 @@ from tests.fixtures.kit import Kit
 from tests.fixtures.process import free_port, wait_for
 from tests.queues import putting
 from tests.queues.conftest import COMMAND, ROOT, environment
-from tests.queues.jobs.tasks import die_of, grow, never_end, never_leave_c, note, wait_for_file
+from tests.queues.jobs.tasks import die_of, grow, hold_c, never_end, never_leave_c, note, wait_for_file
 from tests.queues.journal import QUICK
 from tests.queues.processes import children, gone, stopped
 
@@ -55,9 +55,8 @@ def test_children_are_workers_of_their_own_under_one_supervisor(queue, journal, 
     assert sorted(line.pid for line in journal.lines(step="begin")) == children(worker)
     found = workers()
     assert len({one.supervisor for one in found}) == 1
-    assert {(one.supervisor_pid, one.threads, one.queues) for one in found} == {
-        (worker.pid, 1, ("default", "elsewhere"))
-    }
+    told = {(one.supervisor_pid, one.threads, one.queues) for one in found}
+    assert told == {(worker.pid, 1, ("default", "elsewhere"))}
     for file in files:
         file.touch()
     wait_for(lambda: queue.counts() == EMPTY)
@@ -144,9 +143,7 @@ def test_children_that_die_at_birth_are_forked_more_and_more_slowly():
         before = time.monotonic()
         restraint.note(0.5)
         waits.append(restraint.until - before)
-    assert waits[0] == pytest.approx(0.1, abs=0.05)
-    assert waits == sorted(waits)
-    assert max(waits) == pytest.approx(5, abs=0.05)
+    assert waits == pytest.approx([0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 5, 5, 5, 5, 5, 5], abs=0.05)
     assert not restraint.over()
     restraint = Restraint()
     for _ in range(5):
@@ -241,9 +238,7 @@ def test_other_signals_that_end_a_process_stop_the_worker(queue, start_worker, l
     assert queue.claim()[0].attempt == 1
 
 
-def test_signals_for_the_whole_group_reach_the_children_by_their_supervisor_only(
-    queue, journal, start_worker, long_job
-):
+def test_signals_for_the_whole_group_reach_children_by_their_supervisor_only(queue, journal, start_worker, long_job):
     worker = start_worker("--threads", 1)
     file = long_job()
     for pid in [*children(worker), worker.pid]:
@@ -257,11 +252,11 @@ def test_signals_for_the_whole_group_reach_the_children_by_their_supervisor_only
 
 def test_child_that_does_not_end_in_time_is_killed_and_its_job_is_given_back(queue, journal, start_worker):
     worker = start_worker("--threads", 1, "--grace", 0)
-    handle = never_leave_c.enqueue("hangs")
+    handle = hold_c.enqueue("hangs")
     wait_for(lambda: journal.lines(name="hangs"))
     assert stopped(worker, within=10) < 3
-    (job,) = queue.claim() or queue.peek(1, state="scheduled")
-    assert job.id == handle.id
+    (job,) = queue.claim()
+    assert (job.id, job.attempt, job.crashes) == (handle.id, 1, 0)
 
 
 def test_signals_during_the_start_leave_no_worker_behind(queue, kit, journal):
@@ -365,7 +360,7 @@ def test_health_is_told_by_http(make_server, settings, journal, start_worker, lo
     kit.options(QUEUES=QUICK)
     worker = start_worker("--threads", 1, "--health-port", port, "--max-wait", 1)
     wait_for(lambda: asked(port)[0] == 200)
-    status, said = asked(port)
+    said = asked(port)[1]
     assert (said["status"], said["children"], said["reasons"]) == ("ok", 1, [])
     file = long_job()
     note.enqueue("waits")

@@ -124,6 +124,12 @@ def never_leave_c(name: str) -> None:
     sum(range(10**12))  # no other thread of the process runs meanwhile
 
 
+@task(timeout=None)
+def hold_c(name: str) -> None:
+    journal(name, "begin")
+    sum(range(10**12))
+
+
 hoard: list[bytes] = []
 
 
