@@ -287,6 +287,12 @@ def refusal() -> str:
     )
 
 
+def outlive_exec() -> None:
+    """Let the servers of this process live on when it becomes another program: they end with that one."""
+    for one in _guarded:
+        os.set_inheritable(one._lifeline, True)
+
+
 def _after_fork_in_child() -> None:
     for guarded in tuple(_guarded):
         guarded.let_go()

@@ -302,6 +302,21 @@ def test_child_that_dies_while_the_server_is_away_is_reaped_when_it_answers(
     kit.close()
 
 
+def test_claim_that_comes_in_after_the_death_of_its_child_is_undone(queue, start_worker):
+    worker = start_worker()
+    (victim,) = wait_for(workers)
+    worker.send_signal(signal.SIGTSTP)  # so that nobody takes the place, nor the job
+    wait_for(lambda: b"claims no more" in worker.log.read_bytes())
+    os.kill(victim.pid, signal.SIGKILL)
+    wait_for(lambda: workers() == [])
+    queue.put("late")
+    assert queue.claim(worker=victim.id)
+    began = time.monotonic()
+    wait_for(lambda: queue.counts().ready == 1)
+    assert time.monotonic() - began < 4  # the lease is 10 s
+    assert workers() == []
+
+
 def test_orders_from_afar_are_carried_out(queue, kit, start_worker):
     kit.options(QUEUES=QUICK)
     worker = start_worker("--processes", 2)
@@ -345,11 +360,33 @@ def test_worker_starts_again_when_its_code_has_changed(queue, journal, start_wor
     assert stopped(worker, within=10) < 3
 
 
-def write(app, text):
+def test_embedded_server_is_shared_by_the_processes_and_outlives_a_reload(
+    settings, kit, journal, start_worker, tmp_path, monkeypatch
+):
+    kit.connect({"EMBEDDED": True})
+    app = tmp_path / "changing"
+    app.mkdir()
+    (app / "__init__.py").touch()
+    write(app, "first", "Queue('default').pause(); tell.enqueue()")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("MORE_APPS", "changing")
+    monkeypatch.setenv("REDIS_KIT_EMBEDDED", "force")
+    monkeypatch.delenv("REDIS_KIT_EMBEDDED_URL", raising=False)
+    worker = start_worker("--reload", "--processes", 2, "--threads", 1)
+    wait_for(lambda: len(journal.lines(name="worker", step="started")) == 2)
+    write(app, "second", "Queue('default').resume()")
+    wait_for(lambda: journal.names("told") == ["second"] * 2, timeout=30)
+    assert b"Redis is away" not in worker.log.read_bytes()
+    assert stopped(worker, within=10) < 3
+
+
+def write(app, text, at_start="pass"):
     path = app / "tasks.py"
     path.write_text(
-        "from redis_kit.queues import task\nfrom tests.queues.jobs.tasks import journal\n"
+        "from redis_kit.queues import Queue, signals, task\nfrom tests.queues.jobs.tasks import journal\n"
         f"@task\ndef tell():\n    journal({text!r}, 'told')\n"
+        f"def start(**_):\n    {at_start}\n"
+        "signals.worker_started.connect(start)\n"
     )
     os.utime(path, (time.time() + len(text), time.time() + len(text)))  # clocks of files may be coarse
 
