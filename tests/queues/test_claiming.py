@@ -55,12 +55,12 @@ def test_claim_reaps_only_where_a_lease_is_over_and_claims_again_only_where_that
     flow = claiming.claim("rk:{q}:", "w4", 1)
     flow.send(None)
     assert sent(flow.send([-1, 0]))[0] == "beat"
-    assert sent(flow.send([-1, 9000, 1]))[0] == "claim"
+    assert sent(flow.send([-1, 9000, 1, b"", []]))[0] == "claim"
     assert [job.id for job in finish(flow, [0, 9000, b"id", b"w4/t.1/0", b"0 1 0 5000\n1"]).jobs] == ["id"]
     flow = claiming.claim("rk:{q}:", "w4", 1)
     flow.send(None)
     flow.send([-1, 0])
-    assert finish(flow, [-1, 9000, 0]) == claiming.Claimed([], None)
+    assert finish(flow, [-1, 9000, 0, b"", []]) == claiming.Claimed([], None)
 
 
 def test_names_of_queues_are_noted_after_the_job_is_stored_and_their_failure_is_no_failure():

@@ -4,6 +4,7 @@ It has one thread, so that it can fork at any time, and runs no task. One loop w
 for the time of the next beat.
 """
 
+import gc
 import logging
 import select
 import signal
@@ -45,6 +46,7 @@ class Supervisor:
     def run(self) -> int:
         """Supervise; return the exit code. With ``reload`` it may not return at all, but begin anew."""
         connections.client(profile="worker")  # an embedded server is to be this process's own, not a child's
+        gc.freeze()  # children share more of this memory, and this process's own end takes 0.03 s and not 0.3
         logger.info("Supervisor %s runs %d processes.", self.id, self._wanted)
         with self._signals:
             while self.children or self._wanted:
