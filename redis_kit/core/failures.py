@@ -32,6 +32,6 @@ def translate(error: Exception, *, sent: bool, where: str = "the server") -> Exc
 
 def must_drop(error: Exception) -> bool:
     """Say whether the reply means that this connection leads to the wrong server, or to one not ready."""
-    if isinstance(error, (client.ReadOnlyError, client.BusyLoadingError, client.MasterDownError)):
+    if isinstance(error, (client.ReadOnlyError, client.BusyLoadingError, client.ClusterDownError)):
         return True
     return isinstance(error, client.ResponseError) and str(error).partition(" ")[0] in DROP

@@ -108,7 +108,8 @@ def test_server_that_lost_everything_gets_new_jobs_done(own_server, kit_on, jour
 
 def test_server_whose_disk_is_full_keeps_what_it_promised(make_server, kit_on, journal, start_worker, tmp_path):
     wrapper = tmp_path / "server"
-    wrapper.write_text(f"#!/bin/sh\ntrap '' XFSZ\nexec {find_binary()} \"$@\"\n")  # a write fails, and is no reason to die
+    # A write that fails is no reason to die.
+    wrapper.write_text(f"#!/bin/sh\ntrap '' XFSZ\nexec {find_binary()} \"$@\"\n")
     wrapper.chmod(0o700)
     server = make_server(tcp=True, persistence=True, data_dir=tmp_path / "data", binary=wrapper)
     kit = kit_on(server)

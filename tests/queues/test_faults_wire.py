@@ -1,4 +1,4 @@
-"""A worker whose way to the server breaks in every manner: it comes back by itself, and no job is lost or done twice."""
+"""A worker whose way to the server breaks: it comes back by itself, and no job is lost or done twice."""
 
 import pytest
 

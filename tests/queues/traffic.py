@@ -79,12 +79,13 @@ class Traffic:
         time.sleep(0.7)
         return self.ended().total() == before
 
-    def forget(self) -> None:
-        """Expect nothing of the jobs so far: the server has lost its data."""
-        self.forgotten.update(self.sure, self.unsure)
+    def forget(self, seconds: float = 1e9) -> None:
+        """Expect nothing of the jobs enqueued in the last seconds: the server has lost what it knew of them."""
+        since = time.monotonic() - seconds
+        self.forgotten.update([name for name, at in list(self.sure.items()) if at > since], self.unsure)
 
     def settle(self, *, within: float = MOST, beside: Collection[str] = ()) -> None:
-        """End the calls; each job that was promised is done, none is done twice, and none that was refused, ``beside`` others."""
+        """End the calls; each job that was promised is done, none twice, and none that was refused or not ``beside`` them."""
         self.__exit__()
         promised = self.sure.keys() - self.forgotten
         wait_for(lambda: promised <= self.ended().keys(), timeout=within)
