@@ -156,9 +156,7 @@ def test_what_the_server_only_drops_reaches_no_caller(own_server, settings, jour
             for _ in range(15):
                 admin.execute_command("CLIENT KILL TYPE normal SKIPME yes")
                 time.sleep(0.1)
-            print(
-                f"{len(traffic.errors)} of {len(traffic.sure)} calls failed, with all connections cut each 0.1 s"
-            )
+            print(f"{len(traffic.errors)} of {len(traffic.sure)} calls failed, with all connections cut each 0.1 s")
             traffic.back()
             traffic.settle()
         assert len(traffic.errors) <= 15

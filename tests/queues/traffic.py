@@ -85,7 +85,7 @@ class Traffic:
         self.forgotten.update([name for name, at in list(self.sure.items()) if at > since], self.unsure)
 
     def settle(self, *, within: float = MOST, beside: Collection[str] = ()) -> None:
-        """End the calls; each job that was promised is done, none twice, and none that was refused or not ``beside`` them."""
+        """End the calls; each job that was promised is done, none twice, none that is neither known nor ``beside``."""
         self.__exit__()
         promised = self.sure.keys() - self.forgotten
         wait_for(lambda: promised <= self.ended().keys(), timeout=within)
