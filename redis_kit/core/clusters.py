@@ -1,7 +1,8 @@
 """Clients of a Cluster: each command goes to the node of its key's slot. Written once, as flows over clients of nodes.
 
 Redirections (MOVED, ASK) are followed, since the node that sends one has carried out nothing. The same holds for
-TRYAGAIN, the answer to a script while only some of its keys have moved. A command is never sent again after a lost connection.
+TRYAGAIN, the answer to a script while only some of its keys have moved. A command is never sent again after a lost
+connection.
 """
 
 from collections import defaultdict
