@@ -10,6 +10,7 @@ from redis_kit.core.flow import Flow
 from redis_kit.queues import moves
 from redis_kit.queues.job import Job, claimed
 
+FAR = 86_400_000  # ms: threads can't wait for ever, as a time that somebody else wrote may have it
 _unanswered: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
 os.register_at_fork(after_in_child=_unanswered.clear)
 
@@ -61,5 +62,5 @@ def beaten(reply: list[Any]) -> Beaten:
 
 
 def seconds(milliseconds: int) -> float | None:
-    """Return milliseconds as seconds; None for -1."""
-    return None if milliseconds < 0 else milliseconds / 1000
+    """Return milliseconds as seconds, a day at most; None for -1."""
+    return None if milliseconds < 0 else min(milliseconds, FAR) / 1000
