@@ -1,5 +1,6 @@
 """A server at ``maxmemory`` with ``noeviction``: it takes no new jobs, and workers end those that it has."""
 
+import contextlib
 from datetime import timedelta
 
 import pytest
@@ -36,9 +37,10 @@ def full(own_kit):
 def until_full(add):
     """Add jobs until the server refuses; return what add() returned for each."""
     added = []
-    with pytest.raises(OutOfMemory, match="maxmemory"):
-        for number in range(10_000):
+    with contextlib.suppress(OutOfMemory):
+        for number in range(1000):
             added.append(add(number))
+    assert 20 < len(added) < 1000
     return added
 
 
@@ -60,7 +62,6 @@ def test_worker_drains_what_is_queued(queue, own_kit, full, journal, start_worke
     names = "tests.queues.jobs.tasks.note", "tests.queues.jobs.tasks.remember"
     results = until_full(lambda number: remember.enqueue(LARGE))
     put_too = until_full(lambda number: put(queue, f"bare{number}", names[number % 2], [f"bare{number}"]))
-    assert len(results) > 50
     limit = own_kit.client.config_get("maxmemory")["maxmemory"]
     worker = start_worker("--queue-name", "default", "--threads", 4)
     wait_for(lambda: queue.counts() == Counts(0, 0, 0, 5), timeout=30)
@@ -70,9 +71,9 @@ def test_worker_drains_what_is_queued(queue, own_kit, full, journal, start_worke
         result.refresh()
         assert result.return_value == LARGE
     used = own_kit.client.info("memory")["used_memory"]
-    print(
-        f"{len(results)} + {len(put_too)} jobs; {(used - int(limit)) / len(results):.0f} bytes over the limit per result"
-    )
+    over = (used - int(limit)) / len(results)
+    print(f"{len(results)} + {len(put_too)} jobs; {over:.0f} bytes over the limit per result")
+    assert over < 2 * len(LARGE)
     with pytest.raises(OutOfMemory):
         note.enqueue("more")
     own_kit.client.config_set("maxmemory", 0)
@@ -86,7 +87,6 @@ def test_what_results_would_take_is_free_for_new_jobs_where_none_are_stored(
 ):
     full()
     added = until_full(lambda number: put(queue, f"job{number}", "tests.queues.jobs.tasks.remember", [LARGE]))
-    assert len(added) > 50
     start_worker("--queue-name", "default", "--threads", 4)
     wait_for(lambda: queue.counts() == Counts(0, 0, 0, 0), timeout=30)
     note.enqueue("more")
