@@ -86,7 +86,7 @@ def test_what_results_would_take_is_free_for_new_jobs_where_none_are_stored(
     queue, own_kit, full, journal, start_worker
 ):
     full()
-    added = until_full(lambda number: put(queue, f"job{number}", "tests.queues.jobs.tasks.remember", [LARGE]))
+    until_full(lambda number: put(queue, f"job{number}", "tests.queues.jobs.tasks.remember", [LARGE]))
     start_worker("--queue-name", "default", "--threads", 4)
     wait_for(lambda: queue.counts() == Counts(0, 0, 0, 0), timeout=30)
     note.enqueue("more")
