@@ -39,7 +39,7 @@ def read(text: bytes) -> Story | None:
     if not (found := _LINE.fullmatch(text)):
         return None
     enqueued, after, backend, attempts = (part.decode("utf-8", "replace") for part in found.groups())
-    tries = [attempt.split("/") for attempt in attempts.split()]
+    tries = [attempt.split("/") for attempt in attempts.split(" ")[1:]]
     enqueued_at = _moment(int(enqueued))
     return Story(
         enqueued_at,

@@ -78,6 +78,7 @@ DONE = [
     b"0 0 0 5\n~5//default 9999999999999999/w\n",
     b"0 0 0 5\n~5/9999999999999999/default\n",
     b"0 0 0 5\n~5//%ff%00\n",
+    b"0 0 0 5\n~5//default 5/a\x1cb\n",
     b"0 0 0 5\n~5//no-such-backend\n",
 ]
 PLACES = {"inf": "inf", "-inf": "-inf", "much": "1e300", "half": "0.5"}
