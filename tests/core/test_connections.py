@@ -84,6 +84,11 @@ def test_wrong_type_is_a_conflict(kit, do):
         do(Call("LPUSH", f"{kit.prefix}:a", 1))
     with pytest.raises(KeyConflict):
         do(Batch([Call("LPUSH", f"{kit.prefix}:a", 1)]))
+    do(Call("HSET", f"{kit.prefix}:h", "a", "text"))
+    do(Call("SET", f"{kit.prefix}:b", "text"))
+    for step in (Call("HINCRBY", f"{kit.prefix}:h", "a", 1), COUNT([f"{kit.prefix}:b"])):
+        with pytest.raises(KeyConflict):
+            do(step)
     assert do(Call("GET", f"{kit.prefix}:a")) == b"1"
 
 

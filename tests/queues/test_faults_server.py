@@ -163,6 +163,15 @@ def test_what_the_server_only_drops_reaches_no_caller(own_server, settings, jour
         assert worker.poll() is None
 
 
+def wrong(client, part, key):
+    if part == "sequence":
+        client.set(key, "no number")
+    elif part in NO_ZSETS:
+        client.zadd(key, {"x": 0})
+    else:
+        client.rpush(key, "x")
+
+
 def test_what_somebody_does_to_the_keys_does_not_stop_the_worker(own_server, settings, journal, start_worker):
     with contextlib.closing(Kit(own_server, settings)) as kit, own_server.client() as admin:
         kit.options(QUEUES=LASTING)
@@ -173,7 +182,7 @@ def test_what_somebody_does_to_the_keys_does_not_stop_the_worker(own_server, set
                 key = Queue("mail").key(part)
                 with admin.pipeline() as both:
                     both.delete(key)
-                    both.zadd(key, {"x": 0}) if part in NO_ZSETS else both.rpush(key, "x")
+                    wrong(both, part, key)
                     both.execute()
                 with contextlib.suppress(KeyConflict):
                     note.using(queue_name="mail").enqueue(f"lost-{part}")
