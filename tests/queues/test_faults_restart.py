@@ -15,6 +15,7 @@ from redis_kit.core.errors import RedisUnavailable
 from redis_kit.queues import Counts, Queue
 from tests.fixtures.kit import Kit
 from tests.fixtures.process import wait_for
+from tests.queues.jobs.tasks import wait_for_file
 from tests.queues.journal import LASTING
 from tests.queues.traffic import Traffic
 
@@ -60,8 +61,8 @@ def seconds_of(pid):
 
 def test_killed_server_comes_back_with_all_that_it_promised(make_server, kit_on, journal, start_worker, tmp_path):
     server = make_server(tcp=True, persistence=True, data_dir=tmp_path / "data", extra_args=ARGUMENTS)
-    kit_on(server)
-    worker = start_worker("--threads", 2)
+    kit_on(server).options(QUEUES={"BEAT": 0.3, "DEAD_AFTER": AWAY / 2})
+    worker, other = start_worker("--threads", 2), start_worker("--processes", 2, "--threads", 2)
     with Traffic(journal) as traffic:
         for _ in range(3):
             traffic.back()
@@ -69,6 +70,8 @@ def test_killed_server_comes_back_with_all_that_it_promised(make_server, kit_on,
             server.restart()
             print(f"back after {(took := traffic.back()):.2f} s")
             assert took <= WITHIN
+        wait_for_file.enqueue("long", str(tmp_path / "go"))
+        wait_for(lambda: journal.lines(name="long"))
         server.stop()
         used = seconds_of(worker.pid)
         assert traffic.stands()
@@ -76,12 +79,16 @@ def test_killed_server_comes_back_with_all_that_it_promised(make_server, kit_on,
         used = seconds_of(worker.pid) - used
         server.start()
         took = traffic.back()
+        (tmp_path / "go").touch()
         print(f"back after {took:.2f} s, {used / AWAY:.1%} of a processor while the server was away")
         assert took <= WITHIN
         assert used <= SHARE * AWAY + 0.03  # the clock of processes ticks each 10 ms
-        traffic.settle()
+        wait_for(lambda: journal.lines(name="long", step="end"))
+        traffic.settle(beside={"long"})
     wait_for(lambda: Queue("default").counts() == EMPTY)
-    assert worker.poll() is None
+    # All leases ended meanwhile, though nobody had died.
+    assert len(journal.lines(name="long", step="begin")) == 1
+    assert worker.poll() is other.poll() is None
 
 
 def test_server_that_still_loads_is_waited_for(make_server, kit_on, journal, start_worker, tmp_path):
