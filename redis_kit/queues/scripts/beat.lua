@@ -46,7 +46,7 @@ local order, cancelled = redis.call("HGET", orders, worker) or "", {}
 if redis.call("HLEN", cancels) > 0 then
     for _, member in ipairs(redis.call("ZRANGEBYLEX", running, "[" .. worker .. "/", "(" .. worker .. "0")) do
         local id = string.match(member, "^[^/]+/[^/]+/[^/]+/(.*)$")
-        if redis.call("HEXISTS", cancels, id) == 1 then
+        if id and redis.call("HEXISTS", cancels, id) == 1 then
             table.insert(cancelled, id)
         end
     end
