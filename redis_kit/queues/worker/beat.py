@@ -8,6 +8,7 @@ from redis_kit.core.errors import RedisFailure, RedisUnavailable
 from redis_kit.queues import signals
 from redis_kit.queues.claiming import Beaten
 from redis_kit.queues.component import QueueSettings
+from redis_kit.queues.worker import failpoints
 from redis_kit.queues.worker.alarm import Alarm
 from redis_kit.queues.worker.source import Source, beat
 
@@ -41,6 +42,7 @@ class Beat:
         self._stop.set()
 
     def _beat(self) -> list[float]:
+        failpoints.reach("before_beat")
         answers = self._answers()
         self._say(None)
         if not self._noted:

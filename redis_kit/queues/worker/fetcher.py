@@ -7,6 +7,7 @@ from threading import Event
 from time import monotonic
 
 from redis_kit.core.errors import RedisFailure, RedisUnavailable
+from redis_kit.queues.worker import failpoints
 from redis_kit.queues.worker.alarm import Alarm
 from redis_kit.queues.worker.manager import Manager
 from redis_kit.queues.worker.patience import pause
@@ -52,6 +53,8 @@ class Fetcher:
         except RedisFailure as error:
             self._put_off(source, error)
             return False
+        if claimed.jobs:
+            failpoints.reach("claimed")
         self._failures[source.name] = 0
         if self._stopping.is_set():
             return False  # the launcher gives them back

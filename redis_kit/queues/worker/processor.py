@@ -18,6 +18,7 @@ from redis_kit.queues.component import QueueSettings
 from redis_kit.queues.job import Job, LeaseLost
 from redis_kit.queues.serializers import CorruptMessage
 from redis_kit.queues.tasks import Task, TaskTimeout, extended
+from redis_kit.queues.worker import failpoints
 from redis_kit.queues.worker.deadlines import Deadlines
 from redis_kit.queues.worker.keeper import Keeper, keeper
 from redis_kit.queues.worker.patience import until_answered
@@ -74,7 +75,9 @@ class Processor:
         most = conf.section(QueueSettings).MAX_ATTEMPTS if task.max_attempts is None else task.max_attempts
         before = doing.set(f"job {task.module_path} {job.id}")
         try:
+            failpoints.reach("begun")
             returned = self._call(task, call, kept.context() if kept and task.takes_context else None)
+            failpoints.reach("called")
             return Outcome(task, value=kept.value(returned) if kept else b"")
         except BaseException as error:
             logger.warning("Job %a of queue %a (%s) failed.", job.id, source.name, task.module_path, exc_info=error)
@@ -99,10 +102,12 @@ class Processor:
             return
         reason, delay = _described(outcome.error), retry.backoff(job.attempt)
         told = kept.error(outcome.error) if kept else (b"", 0)
+        failpoints.reach("before_nack")
         state = until_answered(
             lambda: source.fail(job, delay=delay, error=reason, max_attempts=outcome.max_attempts, kept=told),
             self._given_up,
         )
+        failpoints.reach("nacked")
         if state == "dead":
             logger.error("Job %a of queue %a is dead: %a", job.id, source.name, reason)
             signals.job_dead.send_robust(Processor, queue=source.name, id=job.id, reason=reason)
@@ -113,10 +118,13 @@ class Processor:
             signals.job_retried.send_robust(Processor, **said, error=outcome.error)
 
     def _record_success(self, source: Source, job: Job, outcome: Outcome, kept: Keeper | None) -> None:
+        failpoints.reach("noted")
+        failpoints.reach("before_exchange")
         if kept:
             until_answered(lambda: source.succeed(job, outcome.value, keep=kept.keeps(failed=False)), self._given_up)
         else:
             until_answered(lambda: source.ack(job), self._given_up)
+        failpoints.reach("exchanged")
         signals.job_succeeded.send_robust(Processor, queue=source.name, job=job, task=outcome.task)
         if kept:
             kept.succeeded()
