@@ -23,7 +23,7 @@ from redis_kit.queues import Counts, Queue
 from tests.fixtures.process import Server
 from tests.queues.chaos import journal, state, verdict
 from tests.queues.chaos.crew import COMMAND, Crew, wait_until
-from tests.queues.chaos.killer import SUPERVISED, Kill, Killer
+from tests.queues.chaos.killer import ROUND, SUPERVISED, Kill, Killer, Kind
 from tests.queues.chaos.load import MIX, Load
 from tests.queues.chaos.verdict import Case
 
@@ -39,11 +39,13 @@ class Plan:
 
     jobs: int
     rate: float | None = None  # jobs a second; None: as fast as the workers follow
-    kinds: tuple[str, ...] = tuple(MIX)
+    mix: dict[str, int] = field(default_factory=lambda: dict(MIX))
     workers: int = 2
     processes: int = 2
     threads: int = 4
-    calm: tuple[float, float] | None = (0.3, 1.2)  # seconds between two kills; None: nobody is killed
+    kills: tuple[Kind, ...] = ROUND
+    most: int = 1_000_000  # kills
+    calm: tuple[float, float] = (0.9, 1.5)  # seconds between two of them
     seed: int = field(default_factory=lambda: secrets.randbelow(1_000_000))
     leases: dict[str, float] = field(default_factory=lambda: dict(DEFAULTS))
     environment: dict[str, str] = field(default_factory=dict)
@@ -53,8 +55,12 @@ class Plan:
 
     def options(self) -> list[object]:
         """Return the options of a worker."""
-        found: list[object] = ["--threads", self.threads]
-        return [*found, "--processes", self.processes] if SUPERVISED and self.command == COMMAND else found
+        return ["--threads", self.threads, *(["--processes", self.processes] if self.supervised else [])]
+
+    @property
+    def supervised(self) -> bool:
+        """Say whether workers consist of a supervisor and children."""
+        return SUPERVISED and self.command == COMMAND
 
 
 @dataclass(frozen=True)
@@ -100,16 +106,24 @@ class Stage:
         found = {"REDIS_KIT": json.dumps(self.settings), journal.VARIABLE: str(self.journal)}
         return {**found, "REDIS_KIT_FAILPOINT_ONCE": str(self.once), **self.plan.environment}
 
+    def has_backlog(self) -> bool:
+        """Say whether more jobs wait than all threads together can hold."""
+        try:
+            slots = self.plan.workers * self.plan.processes * self.plan.threads
+            return self.queue.counts().ready > slots
+        except RedisFailure:
+            return True
+
     def is_done(self, *, alive: int) -> bool:
-        """Say whether no job waits or runs, and no worker is in the registry but those that live."""
+        """Say whether no job waits or runs, and the workers in the registry are those that live."""
         try:
             counts = self.queue.counts()
-            return counts == Counts(0, 0, 0, counts.dead) and self.client.zcard(self.queue.key("workers")) <= alive
+            return counts == Counts(0, 0, 0, counts.dead) and self.client.zcard(self.queue.key("workers")) == alive
         except RedisFailure:
             return False
 
 
-def run(plan: Plan, *, meanwhile: Callable[[Stage, Crew], None] | None = None) -> Outcome:
+def run(plan: Plan, *, meanwhile: Callable[[Killer], None] | None = None) -> Outcome:
     """Run jobs and kill what runs them, then judge. All that it starts has ended when it returns."""
     began = time.monotonic()
     with contextlib.ExitStack() as stack:
@@ -117,14 +131,16 @@ def run(plan: Plan, *, meanwhile: Callable[[Stage, Crew], None] | None = None) -
         options = {"size": plan.workers, "options": plan.options(), "command": plan.command}
         crew = Crew(stage.folder, environment=stage.environment(), **options)
         stack.callback(crew.close)
-        load = Load(plan.jobs, seed=plan.seed, rate=plan.rate, kinds=plan.kinds)
+        load = Load(plan.jobs, seed=plan.seed, rate=plan.rate, mix=plan.mix)
         load.start()
-        killer = Killer(crew, stage.server, threads=plan.threads, seed=plan.seed)
-        while plan.calm and load.is_alive():
-            killer.next()
+        kinds = {"kinds": plan.kills, "supervised": plan.supervised}
+        killer = Killer(crew, stage.server, threads=plan.threads, seed=plan.seed, **kinds)
+        wait_until(stage.journal.exists, plan.patience)
+        while len(killer.kills) < plan.most and (load.is_alive() or stage.has_backlog()):
             time.sleep(killer.chance.uniform(*plan.calm))
+            killer.next()
         if meanwhile:
-            meanwhile(stage, crew)
+            meanwhile(killer)
         load.join()
         ended = _end(stage, crew)
         kills = [*killer.kills, *_own_death(stage, crew)]
@@ -150,7 +166,7 @@ def _within(plan: Plan) -> dict[str, float]:
 
 def _end(stage: Stage, crew: Crew) -> list[str]:
     """Wait until all is done and stop the workers; return what was wrong with their ends."""
-    alive = stage.plan.workers * (stage.plan.processes if SUPERVISED else 1)
+    alive = stage.plan.workers * (stage.plan.processes if stage.plan.supervised else 1)
     found = []
     if not wait_until(lambda: stage.is_done(alive=alive), stage.plan.patience):
         found.append(f"after {stage.plan.patience} s the queue holds {stage.queue.counts()}")
@@ -169,10 +185,8 @@ def _own_death(stage: Stage, crew: Crew) -> Sequence[Kill]:
     if not stage.once.exists():
         return []
     pid, at = map(int, stage.once.read_text().split())
-    member, threads = crew.find(pid), stage.plan.threads
-    children = member.known - {member.pid}
-    if SUPERVISED and pid != member.pid:
-        return [Kill("child", at, at, frozenset({pid}), threads)]
-    if SUPERVISED:
-        return [Kill("supervisor", at, at, frozenset(children), threads * stage.plan.processes)]
-    return [Kill("machine", at, at, frozenset({pid}), threads)]
+    member, threads = crew.supervisor(pid), stage.plan.threads
+    if stage.plan.supervised and member:
+        children = frozenset(member.known - {pid})
+        return [Kill("supervisor", at, at, children, threads * stage.plan.processes, pid)]
+    return [Kill("child" if stage.plan.supervised else "machine", at, at, frozenset({pid}), threads)]

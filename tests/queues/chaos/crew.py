@@ -62,10 +62,10 @@ class Crew:
                         self.gone.append(member)
                         self.members[place] = self._new(place)
 
-    def find(self, pid: int) -> Member:
-        """Return the member to which a process belongs or belonged."""
+    def supervisor(self, pid: int) -> Member | None:
+        """Return the supervisor of this pid, which may have ended; None where it is no supervisor's."""
         with self.lock:
-            return next(member for member in self.members + self.gone if pid in member.known)
+            return next((member for member in self.members + self.gone if member.pid == pid), None)
 
     def stop(self) -> list[int]:
         """Stop all with TERM and return how they ended."""

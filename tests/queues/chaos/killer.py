@@ -4,6 +4,7 @@ import os
 import signal
 import time
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
 from random import Random
 from typing import Literal, NamedTuple
@@ -13,6 +14,7 @@ from tests.queues.chaos.crew import Crew, Member, wait_until
 
 Kind = Literal["child", "supervisor", "machine", "server"]
 ROUND: tuple[Kind, ...] = ("child", "child", "child", "child", "supervisor", "machine", "server")
+WHOLE = ("machine", "server")  # all that a worker without children can die of
 PATIENCE = 20.0
 
 
@@ -24,13 +26,17 @@ class Kill(NamedTuple):
     until: int
     pids: frozenset[int] = frozenset()
     slots: int = 0
+    supervisor: int = 0  # its pid
 
 
 class Killer:
     """Kills one thing after another; each round brings every kind at least once."""
 
-    def __init__(self, crew: Crew, server: Server, *, threads: int, seed: int) -> None:
-        self.crew, self.server, self.threads = crew, server, threads
+    def __init__(
+        self, crew: Crew, server: Server, *, threads: int, kinds: Sequence[Kind], supervised: bool, seed: int
+    ) -> None:
+        self.crew, self.server, self.threads, self.kinds = crew, server, threads, kinds
+        self.supervised = supervised
         self.chance = Random(seed)
         self.kills: list[Kill] = []
         self._coming: list[Kind] = []
@@ -43,16 +49,17 @@ class Killer:
     def next(self) -> None:
         """Kill one thing."""
         if not self._coming:
-            self._coming = list(ROUND)
+            self._coming = [kind for kind in self.kinds if self.supervised or kind in WHOLE]
             self.chance.shuffle(self._coming)
         kind = self._coming.pop()
         if kind == "server":
             self._kill_server()
-        elif (found := self._member(kind)) is not None:
-            getattr(self, f"_kill_{kind}")(found)
+        else:
+            getattr(self, f"_kill_{kind}")(self._member())
 
-    def _member(self, kind: Kind) -> Member | None:
-        """Return a worker that works; a worker without a supervisor has only the machine to die with."""
+    def _member(self) -> Member:
+        if not self.supervised:
+            return self.chance.choice(self.crew.members)
         found: list[Member] = []
 
         def some() -> bool:
@@ -60,28 +67,26 @@ class Killer:
                 found[:] = [one for one in self.crew.members if one.process.poll() is None and one.children()]
             return bool(found)
 
-        if SUPERVISED and not wait_until(some, PATIENCE):
+        if not wait_until(some, PATIENCE):
             raise AssertionError(f"no worker had children within {PATIENCE} s")
-        if SUPERVISED:
-            return self.chance.choice(found)
-        return self.chance.choice(self.crew.members) if kind == "machine" else None
+        return self.chance.choice(found)
 
     def _kill_child(self, member: Member) -> None:
         victim = self.chance.choice(sorted(member.children()) or [0])
         if victim:
-            self._note("child", {victim}, self.threads)
+            self._note("child", {victim}, self.threads, member)
             with suppress(ProcessLookupError):
                 os.kill(victim, signal.SIGKILL)
 
     def _kill_supervisor(self, member: Member) -> None:
         children = self._stopped(member)
-        self._note("supervisor", children, self.threads * len(children))
+        self._note("supervisor", children, self.threads * len(children), member)
         os.kill(member.pid, signal.SIGKILL)
 
     def _kill_machine(self, member: Member) -> None:
         children = self._stopped(member)
         everyone = children | {member.pid}
-        self._note("machine", everyone, self.threads * max(1, len(children)))
+        self._note("machine", everyone, self.threads * max(1, len(children)), member)
         for pid in (member.pid, *children):
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
@@ -99,9 +104,9 @@ class Killer:
         self.server.start()
         self.kills.append(Kill("server", began, time.monotonic_ns()))
 
-    def _note(self, kind: Kind, pids: set[int], slots: int) -> None:
+    def _note(self, kind: Kind, pids: set[int], slots: int, member: Member) -> None:
         now = time.monotonic_ns()
-        self.kills.append(Kill(kind, now, now, frozenset(pids), slots))
+        self.kills.append(Kill(kind, now, now, frozenset(pids), slots, member.pid))
 
 
 def _is_supervised() -> bool:

@@ -1,6 +1,7 @@
 """The load: jobs of all kinds, sent one after another through their tasks."""
 
 import time
+from collections.abc import Mapping
 from datetime import timedelta
 from random import Random
 from threading import Thread
@@ -15,13 +16,16 @@ MIX = {  # how many of a hundred
     "kept": 20,
     "short": 12,
     "short_async": 6,
-    "steady": 8,
+    "long": 3,
+    "steady": 5,
     "flaky": 6,
     "delayed": 8,
     "doomed": 2,
 }
-PLAIN = ("nothing", "short")  # those that store no result
+PLAIN = ("nothing", "short", "long")  # those that store no result
 LATEST = 2.0  # seconds
+TIMES = {"short": (0.001, 0.005), "short_async": (0.001, 0.005), "long": (0.02, 0.1), "steady": (0.02, 0.1)}  # seconds
+TASKS = {"long": "short"}  # where it is not the kind's name
 BACKLOG = 3000  # jobs
 
 
@@ -41,11 +45,9 @@ class Sent(NamedTuple):
 class Load(Thread):
     """Sends until ``count`` jobs were acknowledged, so many a second, or as fast as the workers follow."""
 
-    def __init__(
-        self, count: int, *, seed: int, rate: float | None = None, kinds: tuple[str, ...] = tuple(MIX)
-    ) -> None:
+    def __init__(self, count: int, *, seed: int, rate: float | None, mix: Mapping[str, int]) -> None:
         super().__init__(daemon=True)
-        self.count, self.rate, self.kinds = count, rate, kinds
+        self.count, self.rate, self.mix = count, rate, mix
         self.chance = Random(seed)
         self.sent: list[Sent] = []
         self.acknowledged = 0
@@ -61,10 +63,10 @@ class Load(Thread):
 
     def _send_all(self) -> None:
         began, number = time.monotonic(), 0
-        weights = [MIX.get(kind, 1) for kind in self.kinds]
+        kinds, weights = list(self.mix), list(self.mix.values())
         while self.acknowledged < self.count:
             number += 1
-            self._send(number, self.chance.choices(self.kinds, weights)[0])
+            self._send(number, self.chance.choices(kinds, weights)[0])
             if self.rate:
                 time.sleep(max(0.0, began + number / self.rate - time.monotonic()))
             elif number % 500 == 0:
@@ -88,12 +90,9 @@ class Load(Thread):
         if kind == "delayed":
             delay = timedelta(seconds=self.chance.uniform(0.05, LATEST))
             return tasks.kept.using(run_after=delay).enqueue(number)
-        task = getattr(tasks, kind)
-        if kind in ("short", "short_async"):
-            return task.enqueue(number, self.chance.uniform(0.001, 0.005))
-        if kind == "steady":
-            return task.enqueue(number, self.chance.uniform(0.02, 0.1))
-        return task.enqueue(number)
+        if kind in TIMES:
+            return getattr(tasks, TASKS.get(kind, kind)).enqueue(number, self.chance.uniform(*TIMES[kind]))
+        return getattr(tasks, kind).enqueue(number)
 
     def _wait_for_workers(self) -> None:
         while self._ready() > BACKLOG:

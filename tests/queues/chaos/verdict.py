@@ -122,10 +122,15 @@ def interrupted(case: Case) -> Iterator[tuple[Run, Run | None]]:
 
 
 def _deadline(case: Case, kill: Kill) -> float:
-    """Return until when; another kill before that gives time too, and an outage a lease of notice."""
-    deadline = kill.at + case.within[kill.kind] * SECOND
+    """Return until when.
+
+    An outage before that gives time too, and a lease of notice, as does the death of the supervisor that was to help.
+    Who else dies before that may have had the job in hand already.
+    """
+    first = deadline = kill.at + case.within[kill.kind] * SECOND
     for other in case.kills:
-        if kill.at < other.until and other.at < deadline and other is not kill:
+        helps = other.kind == "server" or (kill.kind == "child" and other.supervisor == kill.supervisor)
+        if other is not kill and kill.at < other.until and other.at < (deadline if helps else first):
             more = RECONNECT + 2 * case.lease if other.kind == "server" else case.within[other.kind]
             deadline = max(deadline, other.until + more * SECOND)
     return deadline
