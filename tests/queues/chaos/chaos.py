@@ -11,7 +11,7 @@ import secrets
 import signal
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from redis_kit.core import connections
 from redis_kit.core.errors import RedisFailure
 from redis_kit.queues import Counts, Queue
 from tests.fixtures.process import Server
-from tests.queues.chaos import journal, state, verdict
+from tests.queues.chaos import figures, journal, state, verdict
 from tests.queues.chaos.crew import COMMAND, Crew, wait_until
 from tests.queues.chaos.killer import ROUND, SUPERVISED, Kill, Killer, Kind
 from tests.queues.chaos.load import MIX, Load
@@ -40,6 +40,7 @@ class Plan:
     jobs: int
     rate: float | None = None  # jobs a second; None: as fast as the workers follow
     mix: dict[str, int] = field(default_factory=lambda: dict(MIX))
+    lasting: float = 60.0  # seconds that a job of this kind takes
     workers: int = 2
     processes: int = 2
     threads: int = 4
@@ -73,9 +74,8 @@ class Outcome:
     seconds: float
     logs: str
 
-    def found(self, check: Callable[[Case], Iterator[str]]) -> list[str]:
-        """Return what one check finds."""
-        return list(check(self.case))
+    def __str__(self) -> str:
+        return f"seed {self.plan.seed}: {figures.told(self.case, self.seconds)}"
 
 
 class Stage:
@@ -131,7 +131,7 @@ def run(plan: Plan, *, meanwhile: Callable[[Killer], None] | None = None) -> Out
         options = {"size": plan.workers, "options": plan.options(), "command": plan.command}
         crew = Crew(stage.folder, environment=stage.environment(), **options)
         stack.callback(crew.close)
-        load = Load(plan.jobs, seed=plan.seed, rate=plan.rate, mix=plan.mix)
+        load = Load(plan.jobs, seed=plan.seed, rate=plan.rate, mix=plan.mix, lasting=plan.lasting)
         load.start()
         kinds = {"kinds": plan.kills, "supervised": plan.supervised}
         killer = Killer(crew, stage.server, threads=plan.threads, seed=plan.seed, **kinds)

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 
 Phase = Literal["begin", "end", "raise"]
 VARIABLE = "CHAOS_JOURNAL"
+TAIL = 8192  # bytes
 
 
 class Entry(NamedTuple):
@@ -33,8 +34,23 @@ def _file(path: str) -> int:
 
 def read(path: Path) -> list[Entry]:
     """Return all that was written, in the order of time."""
-    if not path.exists():
-        return []
-    lines = map(str.split, path.read_text().splitlines())
-    found = (Entry(int(number), int(pid), int(at), phase, int(attempt)) for number, pid, at, phase, attempt in lines)
+    return _entries(path.read_text().splitlines()) if path.exists() else []
+
+
+def busy(path: Path) -> set[int]:
+    """Return the pids of those that are in the middle of a job, as far as the last lines tell."""
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - TAIL))
+        lines = file.read().decode().splitlines()[1:]
+    held: dict[tuple[int, int], bool] = {}
+    for entry in _entries(lines):
+        held[entry.number, entry.pid] = entry.phase == "begin"
+    return {pid for (_, pid), is_held in held.items() if is_held}
+
+
+def _entries(lines: list[str]) -> list[Entry]:
+    found = (
+        Entry(int(number), int(pid), int(at), phase, int(attempt))  # type: ignore[arg-type]
+        for number, pid, at, phase, attempt in map(str.split, lines)
+    )
     return sorted(found, key=lambda entry: entry.at)

@@ -51,7 +51,10 @@ class Killer:
         if not self._coming:
             self._coming = [kind for kind in self.kinds if self.supervised or kind in WHOLE]
             self.chance.shuffle(self._coming)
-        kind = self._coming.pop()
+        self.kill(self._coming.pop())
+
+    def kill(self, kind: Kind) -> None:
+        """Kill one of this kind."""
         if kind == "server":
             self._kill_server()
         else:

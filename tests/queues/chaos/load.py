@@ -22,10 +22,10 @@ MIX = {  # how many of a hundred
     "delayed": 8,
     "doomed": 2,
 }
-PLAIN = ("nothing", "short", "long")  # those that store no result
+PLAIN = ("nothing", "short", "long", "lasting")  # those that store no result
 LATEST = 2.0  # seconds
 TIMES = {"short": (0.001, 0.005), "short_async": (0.001, 0.005), "long": (0.02, 0.1), "steady": (0.02, 0.1)}  # seconds
-TASKS = {"long": "short"}  # where it is not the kind's name
+TASKS = {"long": "short", "lasting": "short"}  # where it is not the kind's name
 BACKLOG = 3000  # jobs
 
 
@@ -45,9 +45,12 @@ class Sent(NamedTuple):
 class Load(Thread):
     """Sends until ``count`` jobs were acknowledged, so many a second, or as fast as the workers follow."""
 
-    def __init__(self, count: int, *, seed: int, rate: float | None, mix: Mapping[str, int]) -> None:
+    def __init__(
+        self, count: int, *, seed: int, rate: float | None, mix: Mapping[str, int], lasting: float = 60.0
+    ) -> None:
         super().__init__(daemon=True)
         self.count, self.rate, self.mix = count, rate, mix
+        self.times = {**TIMES, "lasting": (lasting, lasting)}
         self.chance = Random(seed)
         self.sent: list[Sent] = []
         self.acknowledged = 0
@@ -90,8 +93,8 @@ class Load(Thread):
         if kind == "delayed":
             delay = timedelta(seconds=self.chance.uniform(0.05, LATEST))
             return tasks.kept.using(run_after=delay).enqueue(number)
-        if kind in TIMES:
-            return getattr(tasks, TASKS.get(kind, kind)).enqueue(number, self.chance.uniform(*TIMES[kind]))
+        if kind in self.times:
+            return getattr(tasks, TASKS.get(kind, kind)).enqueue(number, self.chance.uniform(*self.times[kind]))
         return getattr(tasks, kind).enqueue(number)
 
     def _wait_for_workers(self) -> None:
