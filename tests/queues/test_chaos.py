@@ -46,9 +46,17 @@ def test_no_job_is_lost_when_a_process_dies_at(point, tmp_path):
     if not SUPERVISED and point in ("forked", *failpoints.SUPERVISOR[1:]):
         pytest.skip("this worker has no children")
     plan = Plan(
-        jobs=10, mix=HANDFUL, threads=2, workers=1, most=0, seed=1, leases=QUICK, patience=20, keep=tmp_path,
+        jobs=10,
+        mix=HANDFUL,
+        threads=2,
+        workers=1,
+        most=0,
+        seed=1,
+        leases=QUICK,
+        patience=20,
+        keep=tmp_path,
         environment={failpoints.POINT: point},
-    )  # fmt: skip
+    )
     clean(chaos.run(plan, meanwhile=kill_a_child if point in failpoints.SUPERVISOR[1:] else None))
     assert (tmp_path / "once").exists(), "nobody came to that point"
 
@@ -78,8 +86,18 @@ def test_seeded_bug_is_found(bug):
 def clumsy(bug: str) -> Outcome:
     """Let workers do long jobs one by one, with a bug, and kill two of them."""
     plan = Plan(
-        jobs=40, mix={"long": 1}, workers=3, processes=1, threads=1, kills=("machine",), most=2, calm=(0.3, 0.4),
-        leases={"BEAT": 0.1, "DEAD_AFTER": 0.4}, seed=3, patience=15 if bug == "none" else 2.5, command=(*CLUMSY, bug),
+        jobs=40,
+        mix={"long": 1},
+        workers=3,
+        processes=1,
+        threads=1,
+        kills=("machine",),
+        most=2,
+        busy=100,
+        calm=(0.3, 0.4),
+        leases={"BEAT": 0.1, "DEAD_AFTER": 0.4},
+        patience=15 if bug == "none" else 2.5,
+        command=(*CLUMSY, bug),
         environment={"DJANGO_SETTINGS_MODULE": "tests.queues.chaos.settings"},
-    )  # fmt: skip
+    )
     return chaos.run(plan)

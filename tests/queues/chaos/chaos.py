@@ -23,7 +23,7 @@ from redis_kit.queues import Counts, Queue
 from tests.fixtures.process import Server
 from tests.queues.chaos import figures, journal, state, verdict
 from tests.queues.chaos.crew import COMMAND, Crew, wait_until
-from tests.queues.chaos.killer import ROUND, SUPERVISED, Kill, Killer, Kind
+from tests.queues.chaos.killer import ROUND, SUPERVISED, Aim, Kill, Killer, Kind
 from tests.queues.chaos.load import MIX, Load
 from tests.queues.chaos.verdict import Case
 
@@ -45,6 +45,7 @@ class Plan:
     processes: int = 2
     threads: int = 4
     kills: tuple[Kind, ...] = ROUND
+    busy: int = 50  # percent of the kills that hit a process in the middle of a job
     most: int = 1_000_000  # kills
     calm: tuple[float, float] = (0.9, 1.5)  # seconds between two of them
     seed: int = field(default_factory=lambda: secrets.randbelow(1_000_000))
@@ -133,8 +134,8 @@ def run(plan: Plan, *, meanwhile: Callable[[Killer], None] | None = None) -> Out
         stack.callback(crew.close)
         load = Load(plan.jobs, seed=plan.seed, rate=plan.rate, mix=plan.mix, lasting=plan.lasting)
         load.start()
-        kinds = {"kinds": plan.kills, "supervised": plan.supervised}
-        killer = Killer(crew, stage.server, threads=plan.threads, seed=plan.seed, **kinds)
+        aim = Aim(plan.kills, plan.supervised, plan.busy)
+        killer = Killer(crew, stage.server, stage.journal, threads=plan.threads, aim=aim, seed=plan.seed)
         wait_until(stage.journal.exists, plan.patience)
         while len(killer.kills) < plan.most and (load.is_alive() or stage.has_backlog()):
             time.sleep(killer.chance.uniform(*plan.calm))

@@ -6,16 +6,19 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 from random import Random
 from typing import Literal, NamedTuple
 
 from tests.fixtures.process import Server
+from tests.queues.chaos import journal
 from tests.queues.chaos.crew import Crew, Member, wait_until
 
 Kind = Literal["child", "supervisor", "machine", "server"]
 ROUND: tuple[Kind, ...] = ("child", "child", "child", "child", "supervisor", "machine", "server")
 WHOLE = ("machine", "server")  # all that a worker without children can die of
 PATIENCE = 20.0
+BUSY = 1.0  # seconds in which to wait for one that is in the middle of a job
 
 
 class Kill(NamedTuple):
@@ -29,14 +32,19 @@ class Kill(NamedTuple):
     supervisor: int = 0  # its pid
 
 
+class Aim(NamedTuple):
+    """What is killed: which kinds, and of how many in a hundred it is known that they are in the middle of a job."""
+
+    kinds: Sequence[Kind] = ROUND
+    supervised: bool = True
+    busy: int = 50
+
+
 class Killer:
     """Kills one thing after another; each round brings every kind at least once."""
 
-    def __init__(
-        self, crew: Crew, server: Server, *, threads: int, kinds: Sequence[Kind], supervised: bool, seed: int
-    ) -> None:
-        self.crew, self.server, self.threads, self.kinds = crew, server, threads, kinds
-        self.supervised = supervised
+    def __init__(self, crew: Crew, server: Server, journal: Path, *, threads: int, aim: Aim, seed: int) -> None:
+        self.crew, self.server, self.journal, self.threads, self.aim = crew, server, journal, threads, aim
         self.chance = Random(seed)
         self.kills: list[Kill] = []
         self._coming: list[Kind] = []
@@ -49,7 +57,7 @@ class Killer:
     def next(self) -> None:
         """Kill one thing."""
         if not self._coming:
-            self._coming = [kind for kind in self.kinds if self.supervised or kind in WHOLE]
+            self._coming = [kind for kind in self.aim.kinds if self.aim.supervised or kind in WHOLE]
             self.chance.shuffle(self._coming)
         self.kill(self._coming.pop())
 
@@ -58,35 +66,40 @@ class Killer:
         if kind == "server":
             self._kill_server()
         else:
-            getattr(self, f"_kill_{kind}")(self._member())
+            getattr(self, f"_kill_{kind}")(*self._member())
 
-    def _member(self) -> Member:
-        if not self.supervised:
-            return self.chance.choice(self.crew.members)
-        found: list[Member] = []
-
-        def some() -> bool:
-            with self.crew.lock:
-                found[:] = [one for one in self.crew.members if one.process.poll() is None and one.children()]
-            return bool(found)
-
-        if not wait_until(some, PATIENCE):
+    def _member(self) -> tuple[Member, int]:
+        """Return a worker that works, and a child of it: the worker itself where it has none."""
+        found: list[tuple[Member, int]] = []
+        wants_busy = self.chance.randrange(100) < self.aim.busy
+        if wants_busy:
+            wait_until(lambda: self._look(found, journal.busy(self.journal)), BUSY)
+        if not found and not wait_until(lambda: self._look(found, None), PATIENCE):
             raise AssertionError(f"no worker had children within {PATIENCE} s")
         return self.chance.choice(found)
 
-    def _kill_child(self, member: Member) -> None:
-        victim = self.chance.choice(sorted(member.children()) or [0])
-        if victim:
-            self._note("child", {victim}, self.threads, member)
-            with suppress(ProcessLookupError):
-                os.kill(victim, signal.SIGKILL)
+    def _look(self, found: list[tuple[Member, int]], wanted: set[int] | None) -> bool:
+        with self.crew.lock:
+            alive = [member for member in self.crew.members if member.process.poll() is None]
+            pairs = [
+                (member, pid)
+                for member in alive
+                for pid in sorted(member.children() if self.aim.supervised else {member.pid})
+            ]
+        found[:] = [(member, pid) for member, pid in pairs if wanted is None or pid in wanted]
+        return bool(found)
 
-    def _kill_supervisor(self, member: Member) -> None:
+    def _kill_child(self, member: Member, victim: int) -> None:
+        self._note("child", {victim}, self.threads, member)
+        with suppress(ProcessLookupError):
+            os.kill(victim, signal.SIGKILL)
+
+    def _kill_supervisor(self, member: Member, _: int) -> None:
         children = self._stopped(member)
         self._note("supervisor", children, self.threads * len(children), member)
         os.kill(member.pid, signal.SIGKILL)
 
-    def _kill_machine(self, member: Member) -> None:
+    def _kill_machine(self, member: Member, _: int) -> None:
         children = self._stopped(member)
         everyone = children | {member.pid}
         self._note("machine", everyone, self.threads * max(1, len(children)), member)
