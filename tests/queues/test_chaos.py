@@ -1,5 +1,7 @@
 """No job is lost, and none has two outcomes, while workers and the server are killed: at random, and at each step."""
 
+from dataclasses import replace
+
 import pytest
 
 from redis_kit.queues.worker import failpoints
@@ -20,6 +22,7 @@ FOUND_BY = {
     "late_lease": verdict.late,
     "poison_at_once": verdict.lost,
 }
+UNHURT = ("ack_twice", "do_twice", "drop_outcome")  # these show when nobody dies
 # Not all of the load is as short as elsewhere, so that there is something to interrupt.
 BUSY = {"nothing": 15, "kept": 10, "short": 10, "short_async": 10, "long": 20, "steady": 20, "flaky": 6, "delayed": 7}
 BUSY = {**BUSY, "doomed": 2}
@@ -53,7 +56,9 @@ def test_no_job_is_lost_when_a_process_dies_at(point, tmp_path):
         most=0,
         seed=1,
         leases=QUICK,
-        patience=20,
+        child=10,
+        spare=20,  # the only supervisor has to start again
+        patience=40,
         keep=tmp_path,
         environment={failpoints.POINT: point},
     )
@@ -74,7 +79,7 @@ def test_job_that_takes_six_leases_runs_once():
 
 
 def test_oracle_finds_nothing_without_a_bug():
-    clean(clumsy("none"))
+    clean(clumsy("none", spare=20, patience=30))
 
 
 @pytest.mark.parametrize("bug", FOUND_BY)
@@ -83,21 +88,11 @@ def test_seeded_bug_is_found(bug):
     assert list(FOUND_BY[bug](outcome.case)), str(outcome)
 
 
-def clumsy(bug: str) -> Outcome:
-    """Let workers do long jobs one by one, with a bug, and kill two of them."""
-    plan = Plan(
-        jobs=40,
-        mix={"long": 1},
-        workers=3,
-        processes=1,
-        threads=1,
-        kills=("machine",),
-        most=2,
-        busy=100,
-        calm=(0.3, 0.4),
-        leases={"BEAT": 0.1, "DEAD_AFTER": 0.4},
-        patience=15 if bug == "none" else 2.5,
-        command=(*CLUMSY, bug),
-        environment={"DJANGO_SETTINGS_MODULE": "tests.queues.chaos.settings"},
-    )
-    return chaos.run(plan)
+def clumsy(bug: str, *, patience: float = 2.5, **options: float) -> Outcome:
+    """Let two workers do long jobs one by one, with a bug, and kill one of them where that makes a difference."""
+    leases = {"BEAT": 0.1, "DEAD_AFTER": 0.4}
+    environment = {"DJANGO_SETTINGS_MODULE": "tests.queues.chaos.settings"}
+    load = Plan(jobs=30, mix={"long": 1}, leases=leases, environment=environment, patience=patience, **options)
+    workers = {"workers": 2, "processes": 1, "threads": 1, "command": (*CLUMSY, bug)}
+    kills = {"kills": ("machine",), "most": 0 if bug in UNHURT else 1, "busy": 100, "calm": (0.1, 0.2)}
+    return chaos.run(replace(load, **workers, **kills))

@@ -28,8 +28,7 @@ from tests.queues.chaos.load import MIX, Load
 from tests.queues.chaos.verdict import Case
 
 DEFAULTS = {"BEAT": 2.0, "DEAD_AFTER": 10.0}
-CHILD = 1.0  # seconds until a job of a killed child begins again
-BEATS = 2.0  # the same beyond the lease, for a worker that dies as a whole
+START = 30.0  # seconds until a worker works
 PATIENT = {"CONNECT_TIMEOUT": 2.0, "READ_TIMEOUT": 2.0}  # as in other tests
 
 
@@ -52,6 +51,8 @@ class Plan:
     leases: dict[str, float] = field(default_factory=lambda: dict(DEFAULTS))
     environment: dict[str, str] = field(default_factory=dict)
     command: tuple[str, ...] = COMMAND
+    child: float = 1.0  # seconds until a job of a killed child begins again
+    spare: float = 2.0  # the same beyond the lease, for a worker that dies as a whole
     patience: float = 60.0  # seconds for all to be done, when all is sent and nobody is killed any more
     keep: Path | None = None  # a folder for the journal and the logs, else they are deleted
 
@@ -136,7 +137,7 @@ def run(plan: Plan, *, meanwhile: Callable[[Killer], None] | None = None) -> Out
         load.start()
         aim = Aim(plan.kills, plan.supervised, plan.busy)
         killer = Killer(crew, stage.server, stage.journal, threads=plan.threads, aim=aim, seed=plan.seed)
-        wait_until(stage.journal.exists, plan.patience)
+        wait_until(stage.journal.exists, START)
         while len(killer.kills) < plan.most and (load.is_alive() or stage.has_backlog()):
             time.sleep(killer.chance.uniform(*plan.calm))
             killer.next()
@@ -161,8 +162,8 @@ def run(plan: Plan, *, meanwhile: Callable[[Killer], None] | None = None) -> Out
 
 
 def _within(plan: Plan) -> dict[str, float]:
-    whole = plan.leases["DEAD_AFTER"] + BEATS
-    return {"child": CHILD, "supervisor": whole, "machine": whole}
+    whole = plan.leases["DEAD_AFTER"] + plan.spare
+    return {"child": plan.child, "supervisor": whole, "machine": whole}
 
 
 def _end(stage: Stage, crew: Crew) -> list[str]:

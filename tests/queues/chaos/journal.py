@@ -39,6 +39,8 @@ def read(path: Path) -> list[Entry]:
 
 def busy(path: Path) -> set[int]:
     """Return the pids of those that are in the middle of a job, as far as the last lines tell."""
+    if not path.exists():
+        return set()
     with path.open("rb") as file:
         file.seek(max(0, path.stat().st_size - TAIL))
         lines = file.read().decode().splitlines()[1:]

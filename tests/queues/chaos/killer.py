@@ -71,8 +71,7 @@ class Killer:
     def _member(self) -> tuple[Member, int]:
         """Return a worker that works, and a child of it: the worker itself where it has none."""
         found: list[tuple[Member, int]] = []
-        wants_busy = self.chance.randrange(100) < self.aim.busy
-        if wants_busy:
+        if self.chance.randrange(100) < self.aim.busy:
             wait_until(lambda: self._look(found, journal.busy(self.journal)), BUSY)
         if not found and not wait_until(lambda: self._look(found, None), PATIENCE):
             raise AssertionError(f"no worker had children within {PATIENCE} s")
@@ -102,6 +101,10 @@ class Killer:
     def _kill_machine(self, member: Member, _: int) -> None:
         children = self._stopped(member)
         everyone = children | {member.pid}
+        if not self.aim.supervised and self.aim.busy == 100 and member.pid not in journal.busy(self.journal):
+            os.kill(member.pid, signal.SIGCONT)  # its job came to an end in this very moment
+            self.kill("machine")
+            return
         self._note("machine", everyone, self.threads * max(1, len(children)), member)
         for pid in (member.pid, *children):
             with suppress(ProcessLookupError):
