@@ -107,6 +107,20 @@ def test_execution_without_a_reason_is_found():
     assert not found(verdict.unexplained, FIRST, ran(1, 3, 4, pid=8), *REST, kills=(killed(2),))
 
 
+def test_execution_of_a_job_that_was_done_long_before_is_found():
+    assert found(verdict.unexplained, FIRST, ran(1, 4, 5, pid=8), *REST, kills=(killed(3, "machine"),))
+    assert not found(verdict.unexplained, FIRST, ran(1, 3, 4, pid=8), *REST, kills=(killed(2.4, "machine"),))
+    outage = killed(1.5, "server", until=2.5)
+    assert not found(verdict.unexplained, FIRST, ran(1, 4, 5, pid=8), *REST, kills=(outage, killed(3, "machine")))
+
+
+def test_what_a_machine_had_not_told_counts_as_no_slot():
+    again = ran(1, 3, 4, pid=8) + ran(2, 3, 4, pid=8)
+    assert not found(verdict.unexplained, FIRST, *REST, again, kills=(killed(2, "machine"),))
+    cut = [INTERRUPTED, ran(2, 1, None)]
+    assert found(verdict.unexplained, *cut, THIRD, again, kills=(killed(2, "machine"),))
+
+
 def test_more_executions_again_than_a_process_had_slots_are_found():
     again = ran(1, 3, 4, pid=8) + ran(2, 3, 4, pid=8)
     assert found(verdict.unexplained, FIRST, *REST, again, kills=(killed(2),))

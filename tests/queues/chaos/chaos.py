@@ -20,6 +20,7 @@ from django.test.utils import override_settings
 from redis_kit.core import connections
 from redis_kit.core.errors import RedisFailure
 from redis_kit.queues import Counts, Queue
+from redis_kit.queues.worker import failpoints
 from tests.fixtures.process import Server
 from tests.queues.chaos import figures, journal, state, verdict
 from tests.queues.chaos.crew import COMMAND, Crew, wait_until
@@ -28,6 +29,7 @@ from tests.queues.chaos.load import MIX, Load
 from tests.queues.chaos.verdict import Case
 
 DEFAULTS = {"BEAT": 2.0, "DEAD_AFTER": 10.0}
+REACHED = 5.0  # seconds for the last step to come to a failpoint
 START = 30.0  # seconds until a worker works
 PATIENT = {"CONNECT_TIMEOUT": 2.0, "READ_TIMEOUT": 2.0}  # as in other tests
 
@@ -170,6 +172,8 @@ def _end(stage: Stage, crew: Crew) -> list[str]:
     """Wait until all is done and stop the workers; return what was wrong with their ends."""
     alive = stage.plan.workers * (stage.plan.processes if stage.plan.supervised else 1)
     found = []
+    if failpoints.POINT in stage.plan.environment:
+        wait_until(stage.once.exists, REACHED)
     if not wait_until(lambda: stage.is_done(alive=alive), stage.plan.patience):
         found.append(f"after {stage.plan.patience} s the queue holds {stage.queue.counts()}")
     if codes := [code for code in crew.stop() if code]:
@@ -189,6 +193,8 @@ def _own_death(stage: Stage, crew: Crew) -> Sequence[Kill]:
     pid, at = map(int, stage.once.read_text().split())
     member, threads = crew.supervisor(pid), stage.plan.threads
     if stage.plan.supervised and member:
-        children = frozenset(member.known - {pid})
-        return [Kill("supervisor", at, at, children, threads * stage.plan.processes, pid)]
+        with crew.lock:  # children that came and went between two looks are known by their jobs alone
+            known = {one for member in crew.members + crew.gone for one in member.known}
+        children = member.known - {pid} | {entry.pid for entry in journal.read(stage.journal)} - known
+        return [Kill("supervisor", at, at, frozenset(children), threads * stage.plan.processes, pid)]
     return [Kill("child" if stage.plan.supervised else "machine", at, at, frozenset({pid}), threads)]

@@ -1,6 +1,6 @@
 """The oracle: what must hold after any number of kills. It sees nothing but what was sent, run, killed and kept."""
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,6 +13,7 @@ from tests.queues.chaos.runs import SECOND, Run, runs
 from tests.queues.chaos.state import State
 
 CRASHES = 3  # workers that may die with a job
+TOLD = 0.5  # seconds within which a worker tells the server what is done
 RECONNECT = 3.0  # seconds until a worker has found a server that is back
 
 
@@ -91,13 +92,40 @@ def _unsure(case: Case) -> list[Sent]:
 
 
 def unexplained(case: Case) -> Iterator[str]:
-    """A job runs again because it failed as it was to, or because a process died; of each, as many as it had slots."""
+    """A job runs again because it failed as it was to, or because its process died, which had so many slots.
+
+    With a whole machine goes the memory of what was done in its last moments and not yet told: no longer ago than that.
+    """
+    again: dict[Kill, list[Run]] = defaultdict(list)
     for before, after in case.repeats:
-        if not before.failed and not (before.kill and before.kill.at <= after.begun):
+        if before.failed:
+            continue
+        if before.kill is None or before.kill.at > after.begun:
             yield f"job {after.number} ran again, for no reason: {_told([before, after])}"
-    for kill, count in Counter(before.kill for before, _ in case.repeats if before.kill and not before.failed).items():
+            continue
+        again[before.kill].append(before)
+        if before.ended and not _is_fresh(case, before.ended, before.kill):
+            yield f"job {after.number} ran again, though it was done long before: {_told([before, after])}"
+    for kill, its in again.items():
+        remembered = not _dies_with_its_supervisor(case, kill)
+        count = sum(run.ended is None or remembered for run in its)
         if count > kill.slots:
             yield f"{count} jobs ran again after a {kill.kind} with {kill.slots} slots was killed"
+
+
+def _dies_with_its_supervisor(case: Case, kill: Kill) -> bool:
+    """Say whether nobody was left who knew what the process had done."""
+    return any(
+        kill.at <= other.at < kill.at + SECOND and other.kind in ("supervisor", "machine")
+        for other in case.kills
+        if other.supervisor == kill.supervisor and (other is not kill or kill.kind == "machine")
+    )
+
+
+def _is_fresh(case: Case, ended: int, kill: Kill) -> bool:
+    """Say whether a job that ended then need not have been told of when its process died."""
+    away = [one.until for one in case.kills if one.kind == "server" and one.at < kill.at and one.until > ended]
+    return kill.at - max([ended, *away]) < (RECONNECT if away else TOLD) * SECOND
 
 
 def late(case: Case) -> Iterator[str]:
