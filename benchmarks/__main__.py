@@ -1,4 +1,7 @@
-"""Run all benchmarks, or those named: ``python -m benchmarks locks throttling``."""
+"""Run all benchmarks, or those named: ``python -m benchmarks locks throttling``.
+
+Numbers after a name are given to that one, as in ``python -m benchmarks chaos 5000``.
+"""
 
 import sys
 from importlib import import_module
@@ -8,13 +11,19 @@ from pathlib import Path
 def main(names: list[str]) -> int:
     """Run them one after the other."""
     known = sorted(path.stem.removeprefix("bench_") for path in Path(__file__).parent.glob("bench_*.py"))
-    unknown = [name for name in names if name not in known]
+    chosen: list[tuple[str, list[int]]] = []
+    for name in names:
+        if name.isdecimal() and chosen:
+            chosen[-1][1].append(int(name))
+        else:
+            chosen.append((name, []))
+    unknown = [name for name, _ in chosen if name not in known]
     if unknown:
         print(f"There is no benchmark {', '.join(unknown)}. Those there are: {', '.join(known)}.", file=sys.stderr)
         return 2
-    for name in names or known:
+    for name, numbers in chosen or [(name, []) for name in known]:
         print(f"== {name}")
-        import_module(f"benchmarks.bench_{name}").run()
+        import_module(f"benchmarks.bench_{name}").run(*numbers)
     return 0
 
 

@@ -14,6 +14,7 @@ from django.db import connections
 
 from redis_kit.queues import identity
 from redis_kit.queues import signals as told
+from redis_kit.queues.worker import failpoints
 from redis_kit.queues.worker.board import Board, Running
 from redis_kit.queues.worker.launcher import Launcher
 from redis_kit.queues.worker.line import Line, pair
@@ -107,6 +108,7 @@ def fork(options: Options, *, supervisor: str, in_child: Callable[[], None]) -> 
         pid = os.fork()
         if not pid:
             try:
+                failpoints.reach("forked")
                 ours.close()
                 in_child()
             except BaseException:

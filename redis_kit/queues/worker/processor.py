@@ -20,6 +20,7 @@ from redis_kit.queues.ended import ended
 from redis_kit.queues.job import Job, LeaseLost
 from redis_kit.queues.serializers import CorruptMessage
 from redis_kit.queues.tasks import Cancelled, Task, TaskTimeout, extended
+from redis_kit.queues.worker import failpoints
 from redis_kit.queues.worker.board import Board
 from redis_kit.queues.worker.coroutines import Coroutines, synchronous
 from redis_kit.queues.worker.deadlines import Deadlines
@@ -87,6 +88,7 @@ class Processor:
             return Outcome(task, late)
         hard = None if task.timeout is None else monotonic() + task.timeout + AFTER
         self._board.begin(slot, number, job.token, job.id, hard)
+        failpoints.reach("begun")
         signals.job_started.send_robust(Processor, queue=source.name, job=job, task=task)
         if kept:
             kept.begin(call)
@@ -95,6 +97,7 @@ class Processor:
         here = running.begin(source, job, kept.keeps if kept else None)
         try:
             returned = self._call(job, task, call, kept.context() if kept and task.takes_context else None)
+            failpoints.reach("called")
             return Outcome(task, value=kept.value(returned) if kept else b"")
         except BaseException as error:
             logger.warning("Job %a of queue %a (%s) failed.", job.id, source.name, task.module_path, exc_info=error)
@@ -135,9 +138,11 @@ class Processor:
         reason = _described(error)
         told = kept.error(error) if kept else (b"", 0)
         delay, most = self._next(job, outcome, error, kept)
+        failpoints.reach("before_nack")
         state = until_answered(
             lambda: source.fail(job, delay=delay, error=reason, max_attempts=most, kept=told), self._given_up
         )
+        failpoints.reach("nacked")
         if state == "dead":
             logger.error("Job %a of queue %a is dead: %a", job.id, source.name, reason)
             signals.job_dead.send_robust(Processor, queue=source.name, id=job.id, reason=reason)

@@ -14,7 +14,7 @@ from typing import Any
 from redis_kit.core import conf, connections
 from redis_kit.queues import identity
 from redis_kit.queues.component import QueueSettings
-from redis_kit.queues.worker import reloading, signalling
+from redis_kit.queues.worker import failpoints, reloading, signalling
 from redis_kit.queues.worker.beat import Beat, Outage
 from redis_kit.queues.worker.child import Child, fork
 from redis_kit.queues.worker.health import Health
@@ -136,6 +136,7 @@ class Supervisor:
         self.children = [child for child in self.children if all(child is not one for one, _ in ended)]
         self._burying = False
         for child, code in ended:
+            failpoints.reach("child_died")
             if code:
                 logger.error("Child %d, worker %s, ended by %s.", child.pid, child.worker, _said(code))
             if not code and self.options.burst and not child.recycling:
