@@ -1,0 +1,29 @@
+"""The kit: ``forgotten`` or ``kept`` (with a result), and the threads of a process, as in ``kept-8``."""
+
+import os
+import sys
+from typing import Any
+
+import django
+
+PACKAGES = ("Django", "redis")
+SETTINGS = "benchmarks.app.settings"
+NAME, THREADS = os.environ["BENCH_VARIANT"].split("-")
+
+os.environ["DJANGO_SETTINGS_MODULE"] = SETTINGS
+django.setup()
+
+from benchmarks.app import tasks  # noqa: E402 - tasks need settings
+
+TASK = getattr(tasks, NAME)
+
+
+def put(about: dict[str, Any]) -> None:
+    """Enqueue a task."""
+    TASK.enqueue(about)
+
+
+def commands(processes: int) -> list[list[str]]:
+    """Return one command for all processes."""
+    command = [sys.executable, "-m", "django", "rk_worker", "--settings", SETTINGS, "--queue-name", "default"]
+    return [[*command, "--threads", THREADS] for _ in range(processes)]

@@ -1,0 +1,124 @@
+"""A server on loopback TCP, and what a benchmark asks it: round trips, memory, commands, its state."""
+
+import re
+import socket
+import statistics
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Thread
+from typing import NamedTuple
+
+import redis
+
+from redis_kit.core.embedded import EmbeddedServer
+
+PINGS = 0.3  # seconds
+END = b"the end of listening"
+LINE = re.compile(rb"\+\d+\.\d+ \[\d+ ([^\]]+)\] \"([^\"]*)\"")
+SET_UP = {b"CLIENT", b"HELLO", b"SELECT", b"PING", b"SCRIPT", b"INFO", b"MONITOR"}
+
+State = list[tuple[bytes, int, bytes]]
+
+
+class Ran(NamedTuple):
+    """Commands by name, without those of new connections."""
+
+    sent: Counter[str]  # by clients
+    inside: Counter[str]  # by scripts
+
+
+class Server:
+    """One server, empty and without persistence."""
+
+    def __init__(self) -> None:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        arguments = ("--port", str(self.port), "--bind", "127.0.0.1", "--slowlog-max-len", "10000")
+        self._embedded = EmbeddedServer(extra_args=arguments).start()
+        self.url = f"redis://127.0.0.1:{self.port}/0"
+        self.client = redis.Redis.from_url(self.url)
+
+    def close(self) -> None:
+        """End it."""
+        self.client.close()
+        self._embedded.stop()
+
+    def pings(self, seconds: float = PINGS) -> float:
+        """Return bare round trips a second, one after the other."""
+        self.client.ping()
+        began, count = time.perf_counter(), 0
+        while (now := time.perf_counter()) - began < seconds:
+            self.client.ping()
+            count += 1
+        return count / (now - began)
+
+    def state(self) -> State:
+        """Return all keys, with the ms that each has left (0: for ever)."""
+        keys = list(self.client.scan_iter(count=1000))
+        with self.client.pipeline(transaction=False) as batch:
+            for key in keys:
+                batch.pttl(key).dump(key)
+            found = batch.execute()
+        return [(key, max(0, found[2 * at]), found[2 * at + 1]) for at, key in enumerate(keys)]
+
+    def restore(self, state: State) -> None:
+        """Hold these keys and no others."""
+        self.client.flushall()
+        with self.client.pipeline(transaction=False) as batch:
+            for key, left, value in state:
+                batch.restore(key, left, value)
+            batch.execute()
+
+    def used(self) -> int:
+        """Return the bytes that the data take."""
+        return int(self.client.info("memory")["used_memory"])
+
+    @contextmanager
+    def listening(self) -> Iterator[Ran]:
+        """Give the commands that run meanwhile; complete after the block. It slows the server: count, don't time."""
+        ran = Ran(Counter(), Counter())
+        with socket.create_connection(("127.0.0.1", self.port)) as monitor:
+            monitor.sendall(b"MONITOR\r\n")
+            monitor.recv(64)
+            thread = Thread(target=_tally, args=(monitor, ran), daemon=True)
+            thread.start()
+            yield ran
+            self.client.echo(END)
+            thread.join(20)
+
+    @contextmanager
+    def longest(self) -> Iterator[list[float]]:
+        """Give, after the block, the ms of each command that held the server for a millisecond or more."""
+        found: list[float] = []
+        before = self.client.config_get("slowlog-log-slower-than")
+        self.client.config_set("slowlog-log-slower-than", 1000)
+        self.client.slowlog_reset()
+        yield found
+        names = (b"EVAL", b"FCALL")
+        log = [one for one in self.client.slowlog_get(10_000) if one["command"].startswith(names)]
+        found.extend(one["duration"] / 1000 for one in log)
+        self.client.config_set(*before.popitem())
+
+
+def _tally(monitor: socket.socket, ran: Ran) -> None:
+    rest = b""
+    while chunk := monitor.recv(1 << 20):
+        *lines, rest = (rest + chunk).split(b"\r\n")
+        for line in lines:
+            if END in line:
+                return
+            if (match := LINE.match(line)) and match[2].upper() not in SET_UP:
+                (ran.inside if match[1] == b"lua" else ran.sent)[match[2].decode().upper()] += 1
+
+
+def percentile(values: list[float], share: float) -> float:
+    """Return the value below which this share lies."""
+    return sorted(values)[min(len(values) - 1, int(len(values) * share))]
+
+
+def median(values: list[float]) -> float:
+    """Return the median."""
+    return statistics.median(values)
