@@ -1,7 +1,7 @@
 """Puts jobs in the name of one peer, in an environment where that is installed, as the benchmark says on its input.
 
 Each line of input is a list in JSON, a verb and its arguments, and is answered by one line of JSON. A peer is a module
-``with_<name>`` with ``PACKAGES``, ``put(about)`` and ``commands(processes)``.
+``with_<name>`` with ``PACKAGES``, ``put(about)`` and ``commands(processes)``; it may have verbs of its own.
 """
 
 import json
@@ -56,7 +56,9 @@ def main(name: str) -> None:
     peer = import_module(f"benchmarks.peers.with_{name}")
     for line in sys.stdin:
         verb, *arguments = json.loads(line)
-        print(json.dumps(VERBS[verb](peer, *arguments)), file=answers, flush=True)
+        known = VERBS.get(verb)
+        answer = known(peer, *arguments) if known else getattr(peer, verb)(*arguments)
+        print(json.dumps(answer), file=answers, flush=True)
 
 
 if __name__ == "__main__":

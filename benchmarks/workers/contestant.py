@@ -83,7 +83,7 @@ class Pit:
 
     def empty(self) -> None:
         """Have no jobs, and no notes of any."""
-        self.server.client.flushall()
+        self.server.flush()
         shutil.rmtree(self.marks.folder, ignore_errors=True)
         self.marks.folder.mkdir(parents=True)
         self.marks = Marks(self.marks.folder)

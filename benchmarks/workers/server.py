@@ -6,12 +6,13 @@ import statistics
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from threading import Thread
 from typing import NamedTuple
 
 import redis
 
+from benchmarks.measure import configure, describe, pinned
 from redis_kit.core.embedded import EmbeddedServer
 
 PINGS = 0.3  # seconds
@@ -64,9 +65,13 @@ class Server:
             found = batch.execute()
         return [(key, max(0, found[2 * at]), found[2 * at + 1]) for at, key in enumerate(keys)]
 
+    def flush(self) -> None:
+        """Hold nothing, and have the memory back before this returns."""
+        self.client.execute_command("FLUSHALL", "SYNC")
+
     def restore(self, state: State) -> None:
         """Hold these keys and no others."""
-        self.client.flushall()
+        self.flush()
         with self.client.pipeline(transaction=False) as batch:
             for key, left, value in state:
                 batch.restore(key, left, value)
@@ -101,6 +106,19 @@ class Server:
         log = [one for one in self.client.slowlog_get(10_000) if one["command"].startswith(names)]
         found.extend(one["duration"] / 1000 for one in log)
         self.client.config_set(*before.popitem())
+
+
+@contextmanager
+def on_tcp(*, one_core: bool) -> Iterator[Server]:
+    """A Django site on a server of its own, with its workers on the same core or on all of them."""
+    configure()
+    from django.test.utils import override_settings
+
+    with pinned() if one_core else nullcontext(), closing(Server()) as server:
+        connections = {"CONNECTIONS": {"default": {"URL": server.url}}, "READ_TIMEOUT": 5}
+        with override_settings(REDIS_KIT=connections):
+            describe(server.client, "and workers on one of them" if one_core else "and workers on all of them")
+            yield server
 
 
 def _tally(monitor: socket.socket, ran: Ran) -> None:
