@@ -51,8 +51,8 @@ class Script:
         self.name, self.source = name, source
         self.digest = hashlib.sha1(source.encode(), usedforsecurity=False).hexdigest()
         named = [(number, dots) for kind, number, dots in _HEADER.findall(source) if kind == "KEYS"]
-        self.keys = len(named)
         self.open_ended = any(dots for _, dots in named)
+        self.keys = len(named) - self.open_ended
 
     def __call__(self, keys: Sequence[str], args: Sequence[Argument] = ()) -> ScriptCall:
         """Return the step that runs it. Raises TypeError when the number of keys differs from the header's."""

@@ -2,12 +2,14 @@
 
 import os
 from collections import defaultdict
+from collections.abc import Sequence
 from secrets import token_urlsafe
 from typing import Any, NamedTuple
 
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.queues import moves
+from redis_kit.queues.ended import Ended
 from redis_kit.queues.job import Job, claimed
 
 _unanswered: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
@@ -15,49 +17,66 @@ os.register_at_fork(after_in_child=_unanswered.clear)
 
 
 class Claimed(NamedTuple):
-    """The jobs of a claim, and the seconds until there may be another; None when none is known of."""
+    """The jobs of a claim, and the seconds until there may be another; None when none is known of.
+
+    ``lost`` numbers those of the ended jobs, from 0, whose claim had been lost.
+    """
 
     jobs: list[Job]
     next: float | None
+    lost: list[int]
 
 
 class Beaten(NamedTuple):
-    """What a beat tells: seconds to the next job, and to the end of another worker's lease; what was given back."""
+    """What a beat tells: seconds to the next job, and to the end of another worker's lease; what was given back.
+
+    ``order`` is what the worker is to do, "" for nothing; ``cancelled`` are those of its jobs that are to be cancelled.
+    """
 
     next_job: float | None
     next_lease: float | None
     given_back: int
     dead: list[str]
+    order: str
+    cancelled: list[str]
 
 
-def claim(base: str, worker: str, limit: int, about: str = "") -> Flow[Claimed]:
-    """Take jobs; where another worker's lease turned out to be over, give back its jobs first."""
-    reply = yield from _claim(base, worker, limit, about)
-    if reply[1] == 0:
-        found = beaten((yield moves.beat(base, worker, about)))
-        if found.given_back and len(reply) == 2:
-            reply = yield from _claim(base, worker, limit, about)
-    return Claimed(claimed(reply[2:]), seconds(reply[0]))
+def claim(base: str, worker: str, limit: int, about: str = "", ended: Sequence[Ended] = ()) -> Flow[Claimed]:
+    """End jobs and take others; where another worker's lease turned out to be over, give back its jobs first."""
+    found, next_lease = yield from exchange(base, worker, limit, about, ended)
+    if next_lease == 0:
+        given_back = beaten((yield moves.beat(base, worker, about))).given_back
+        if given_back and not found.jobs:
+            again, _ = yield from exchange(base, worker, limit, about)
+            found = again._replace(lost=found.lost)
+    return found
 
 
-def _claim(base: str, worker: str, limit: int, about: str) -> Flow[list[Any]]:
+def exchange(
+    base: str, worker: str, limit: int, about: str = "", ended: Sequence[Ended] = ()
+) -> Flow[tuple[Claimed, int]]:
+    """End jobs and take others; tell besides in how many ms another worker's lease ends."""
     try:
         token = _unanswered[base, worker].pop()
     except IndexError:
         token = token_urlsafe(6)
     try:
-        reply: list[Any] = yield moves.claim(base, worker, token, limit, about)
+        reply: bytes = yield moves.exchange(base, worker, token, limit, about, ended=ended)
     except BaseException as error:
         if not isinstance(error, RedisFailure) or getattr(error, "indeterminate", False):
             _unanswered[base, worker].append(token)
         raise
-    return reply
+    start = reply.index(b"\n")
+    wait, next_lease, now, lost = reply[:start].split(b" ")
+    jobs = claimed(reply, start + 1, f"{worker}/{token}", int(now) / 1000)
+    numbers = [int(number) - 1 for number in lost.split(b",")] if lost else []
+    return Claimed(jobs, seconds(int(wait)), numbers), int(next_lease)
 
 
 def beaten(reply: list[Any]) -> Beaten:
     """Return the answer to a beat in words."""
-    dead = [id.decode("utf-8", "surrogateescape") for id in reply[3:]]
-    return Beaten(seconds(reply[0]), seconds(reply[1]), reply[2], dead)
+    cancelled, dead = ([id.decode("utf-8", "surrogateescape") for id in ids] for ids in (reply[4], reply[5:]))
+    return Beaten(seconds(reply[0]), seconds(reply[1]), reply[2], dead, reply[3].decode("utf-8", "replace"), cancelled)
 
 
 def seconds(milliseconds: int) -> float | None:

@@ -4,17 +4,19 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from redis_kit.core import conf
-from redis_kit.core.errors import RedisFailure
+from redis_kit.core.errors import InvalidValue, RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
 from redis_kit.queues import arguments, claiming, identity, moves, names, serializers
 from redis_kit.queues.arguments import Delay
 from redis_kit.queues.component import QueueSettings
+from redis_kit.queues.ended import Ended, ended
 from redis_kit.queues.job import Counts, DeadJob, Job, LeaseLost, State, died
 
 CHUNK = 500  # jobs in one call
 CHUNK_BYTES = 1024 * 1024
 GIVE_BACK = 100  # jobs in one call
+MOST_ENDED = 250  # jobs in one call, of which the server remembers that it ended them
 _STATES: dict[int, State] = {1: "ready", 2: "scheduled", 3: "dead"}
 
 
@@ -58,22 +60,27 @@ def note(queue: Primitive) -> Flow[None]:
     names.noted.add((queue.using, queue.key("")))
 
 
-def claim(queue: Primitive, limit: int, worker: str | None, about: str = "") -> Flow[claiming.Claimed]:
-    """Take jobs."""
+def claim(
+    queue: Primitive, limit: int, worker: str | None, about: str = "", done: Iterable[Job] = ()
+) -> Flow[claiming.Claimed]:
+    """End jobs and take others."""
     arguments.whole("limit", limit, arguments.LIMIT)
-    return (yield from claiming.claim(queue.key(""), _worker(worker), limit, about))
+    over = _batch(done)
+    return (yield from claiming.claim(queue.key(""), _worker(worker), limit, about, over))
 
 
-def ack(queue: Primitive, job: Job) -> Flow[None]:
-    """End a job that is done."""
-    if not (yield moves.ack(queue.key(""), job)):
-        raise _lost(queue, job)
-
-
-def succeed(queue: Primitive, job: Job, value: bytes, keep: int) -> Flow[None]:
-    """End a job that is done, and keep its result for so many ms."""
-    if not (yield moves.succeed(queue.key(""), job, value=value, keep=keep)):
-        raise _lost(queue, job)
+def end(queue: Primitive, jobs: Iterable[Job]) -> Flow[list[Job]]:
+    """End jobs that are done; return those whose claim had been lost."""
+    by_worker: dict[str, list[Job]] = {}
+    for job in jobs:
+        by_worker.setdefault(job.token.partition("/")[0], []).append(job)
+    lost = []
+    for worker, held in by_worker.items():
+        for at in range(0, len(held), MOST_ENDED):
+            batch = held[at : at + MOST_ENDED]
+            numbers = yield moves.end(queue.key(""), worker, _batch(batch))
+            lost += [batch[number - 1] for number in numbers]
+    return lost
 
 
 def nack(
@@ -85,7 +92,7 @@ def nack(
     wait = arguments.milliseconds(delay)
     answer = yield moves.nack(queue.key(""), job, delay=wait, attempts=most, reason=error, error=kept[0], keep=kept[1])
     if not answer:
-        raise _lost(queue, job)
+        raise lost(queue, [job])
     return _STATES[answer]
 
 
@@ -119,7 +126,17 @@ def _worker(worker: str | None) -> str:
     return identity.this_process() if worker is None else arguments.identifier("worker", worker)
 
 
-def _lost(queue: Primitive, job: Job) -> LeaseLost:
-    return LeaseLost(
-        f"The claim on job {job.id!a} of queue {queue.name!a} is over; another worker has the job or did it."
-    )
+def _batch(jobs: Iterable[Job]) -> list[Ended]:
+    batch = [ended(job) for job in jobs]
+    if len(batch) > MOST_ENDED:
+        raise InvalidValue(f"{len(batch)} jobs can't be ended in one call; at most {MOST_ENDED} are allowed.")
+    return batch
+
+
+def lost(queue: Primitive, jobs: list[Job]) -> LeaseLost:
+    """Return the error that tells of lost claims."""
+    ids = ", ".join(ascii(job.id) for job in jobs[:3]) + (f" and {len(jobs) - 3} more" if len(jobs) > 3 else "")
+    what = f"The claim on job {ids} of queue {queue.name!a} is over; another worker has the job or did it."
+    if len(jobs) > 1:
+        what = f"The claims on jobs {ids} of queue {queue.name!a} are over; other workers have the jobs or did them."
+    return LeaseLost(what)

@@ -48,7 +48,7 @@ class Job(NamedTuple):
     """A claimed job. Whoever has it may end it with ``ack()`` or ``nack()``.
 
     ``attempt`` counts from 1, with the present claim; ``crashes`` says how many workers died with it; ``due`` is when
-    it was to start, in seconds since 1970 on the server's clock.
+    it was to start and ``claimed`` when it was claimed, in seconds since 1970 on the server's clock.
     """
 
     id: str
@@ -59,6 +59,7 @@ class Job(NamedTuple):
     priority: int = 0
     due: float = 0.0
     story: bytes = b""  # of a job whose result is stored: see story.py
+    claimed: float = 0.0
 
     @property
     def payload(self) -> Any:
@@ -117,22 +118,26 @@ def read(record: bytes) -> Record:
     return Record(priority, attempts, crashes, due / 1000, body, story)
 
 
-def claimed(reply: list[Any]) -> list[Job]:
-    """Return the jobs of a reply that holds id, token and record of each."""
+def claimed(reply: bytes, at: int, claim: str, now: float) -> list[Job]:
+    """Return the jobs of a reply from ``at`` on: a line of number, place and lengths, id and record of each."""
     jobs = []
-    for at in range(0, len(reply), 3):
-        found = read(reply[at + 2])
-        id = _text(reply[at])
+    while at < len(reply):
+        line = reply.index(b"\n", at)
+        number, place, id_size, size = reply[at:line].split(b" ")
+        middle = line + 1 + int(id_size)
+        at = middle + int(size)
+        id, found = _text(reply[line + 1 : middle]), read(reply[middle:at])
         jobs.append(
             Job(
                 id,
                 found.body,
-                _text(reply[at + 1]),
+                f"{claim}.{number.decode()}/{place.decode()}",
                 found.attempts,
                 found.crashes,
                 found.priority,
                 found.due,
                 found.story if id.isascii() else b"",
+                now,
             )
         )
     return jobs

@@ -8,6 +8,7 @@ from redis_kit.core import conf, scripts
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.queues import identity
 from redis_kit.queues.component import QueueSettings
+from redis_kit.queues.ended import Ended
 from redis_kit.queues.job import Job
 
 REASON = 1000  # characters
@@ -22,16 +23,22 @@ class Move:
         self._script = scripts.load(__package__, name)
         self._parts = _KEY.findall(self._script.source)
 
-    def __call__(self, base: str, *args: Any, job: str = "") -> ScriptCall:
-        """Return the step for the queue whose keys begin with ``base``, and for a job's own keys."""
-        return self._script([base + part + (f":{job}" if part in OF_JOB else "") for part in self._parts], args)
+    def __call__(self, base: str, *args: Any, job: str = "", results: Sequence[str] = ()) -> ScriptCall:
+        """Return the step for the queue whose keys begin with ``base``, and for the own keys of one job or of more."""
+        keys = [base + part + (f":{job}" if part in OF_JOB else "") for part in self._parts]
+        keys += [f"{base}{part}:{id}" for id in results for part in OF_JOB]
+        return self._script(keys, args)
 
 
-PUT, CLAIM, ACK, NACK, BEAT, LEAVE = map(Move, ("put", "claim", "ack", "nack", "beat", "leave"))
+PUT, EXCHANGE, END, NACK, RELEASE = map(Move, ("put", "exchange", "end", "nack", "release"))
+BEAT, LEAVE = map(Move, ("beat", "leave"))
 COUNT, REPORT, LIST_DEAD, LIST_WORKERS = map(Move, ("count", "report", "list_dead", "list_workers"))
 REQUEUE, RUN_NOW, REMOVE, PURGE = map(Move, ("requeue", "run_now", "remove", "purge"))
 FIND, PEEK, PAUSE, RESUME, PAUSED = map(Move, ("find", "peek", "pause", "resume", "paused"))
-SUCCEED, CANCEL, FIND_RESULT = map(Move, ("succeed", "cancel", "find_result"))
+CANCEL, FIND_RESULT = map(Move, ("cancel", "find_result"))
+REAP, ORDER = map(Move, ("reap", "order"))
+TAKEN = 200  # jobs in one call
+ORDER_KEPT = 60_000  # ms
 
 
 def lease() -> int:
@@ -44,19 +51,22 @@ def put(base: str, jobs: Sequence[tuple[str, bytes]], *, delay: int, due: int, p
     return PUT(base, delay, due, priority, *(part for job in jobs for part in job))
 
 
-def claim(base: str, worker: str, token: str, limit: int, about: str = "") -> ScriptCall:
-    """Return the step that takes jobs."""
-    return CLAIM(base, worker, token, limit, lease(), about or identity.information())
+def exchange(
+    base: str, worker: str, claim: str, limit: int, about: str = "", *, ended: Sequence[Ended] = ()
+) -> ScriptCall:
+    """Return the step that ends jobs and takes others."""
+    args = (worker, claim, limit, lease(), about or identity.information())
+    return EXCHANGE(base, *args, *_flat(ended), results=_with_results(ended))
 
 
-def ack(base: str, job: Job) -> ScriptCall:
-    """Return the step that ends a job that is done."""
-    return ACK(base, *_claimed(job), lease())
+def end(base: str, worker: str, ended: Sequence[Ended]) -> ScriptCall:
+    """Return the step that ends jobs which are done."""
+    return END(base, worker, lease(), *_flat(ended), results=_with_results(ended))
 
 
-def succeed(base: str, job: Job, *, value: bytes, keep: int) -> ScriptCall:
-    """Return the step that ends a job that is done and keeps its result for so many ms."""
-    return SUCCEED(base, *_claimed(job), lease(), value, keep, job=job.id)
+def release(base: str, jobs: Sequence[Job]) -> ScriptCall:
+    """Return the step that gives back claimed jobs that were not begun."""
+    return RELEASE(base, *(b"/".join(_claimed(job)) for job in jobs))
 
 
 def nack(
@@ -83,6 +93,26 @@ def beat(base: str, worker: str, about: str = "") -> ScriptCall:
     """Return the step that keeps a worker alive and gives back the jobs of dead ones."""
     options = conf.section(QueueSettings)
     return BEAT(base, worker, lease(), about or identity.information(), options.MAX_CRASHES, options.DEAD_LIMIT)
+
+
+def reap(base: str, worker: str, started: Sequence[str]) -> ScriptCall:
+    """Return the step that takes the jobs of a worker that died, TAKEN at most; it ran those that are named."""
+    options = conf.section(QueueSettings)
+    ids = [id.encode("utf-8", "surrogateescape") for id in started]
+    return REAP(base, worker, TAKEN, options.MAX_CRASHES, options.DEAD_LIMIT, *ids)
+
+
+def order(base: str, worker: str, word: str) -> ScriptCall:
+    """Return the step that leaves an order for a worker."""
+    return ORDER(base, worker, word, ORDER_KEPT)
+
+
+def _flat(ended: Sequence[Ended]) -> list[Any]:
+    return [part for one in ended for part in one[1:]]
+
+
+def _with_results(ended: Sequence[Ended]) -> list[str]:
+    return [one.id.decode() for one in ended if one.value]
 
 
 def _claimed(job: Job) -> tuple[bytes, bytes]:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from redis_kit.core import conf
 from redis_kit.core.errors import InvalidName
@@ -17,6 +17,7 @@ from redis_kit.queues.queue import Queue
 
 MINUTES = (1, 4320)
 MOST_WORKERS = 100
+Order = Literal["quiet", "stop"]
 
 
 class Report(NamedTuple):
@@ -36,7 +37,10 @@ class Report(NamedTuple):
 
 
 class Worker(NamedTuple):
-    """Who works on which queues, the ids of the jobs in its hands, and for how many seconds it has been silent."""
+    """Who works on which queues, the ids of the jobs in its hands, and for how many seconds it has been silent.
+
+    ``supervisor`` and ``supervisor_pid`` tell of the process above it, where it is one of ``rk_worker``.
+    """
 
     id: str
     host: str
@@ -44,6 +48,9 @@ class Worker(NamedTuple):
     queues: tuple[str, ...]
     jobs: tuple[str, ...]
     silent: float
+    supervisor: str = ""
+    supervisor_pid: int = 0
+    threads: int = 0
 
 
 class _Overview(Primitive):
@@ -91,6 +98,19 @@ def workers(queues: Iterable[str] | None = None, *, using: str = "default") -> l
 async def aworkers(queues: Iterable[str] | None = None, *, using: str = "default") -> list[Worker]:
     """See workers()."""
     return await _over(using)._arun(_workers(queues, using))
+
+
+def order(worker: str, word: Order, *, using: str = "default") -> bool:
+    """Order a worker to be quiet, to claim no more, or to stop; say whether it is there. Its ``rk_worker`` obeys.
+
+    It does so with its next beat; an order that nobody took within a minute is void. Three round trips.
+    """
+    return _over(using)._run(_order(worker, word, using))
+
+
+async def aorder(worker: str, word: Order, *, using: str = "default") -> bool:
+    """See order()."""
+    return await _over(using)._arun(_order(worker, word, using))
 
 
 def _over(using: str) -> _Overview:
@@ -142,15 +162,26 @@ def _workers(queues: Iterable[str] | None, using: str) -> Flow[list[Worker]]:
     return sorted(found.values())
 
 
+def _order(worker: str, word: str, using: str) -> Flow[bool]:
+    arguments.identifier("worker", worker)
+    arguments.one_of("word", word, get_args(Order))
+    found = [one for one in (yield from _workers(None, using)) if one.id == worker]
+    bases = _bases([name for one in found for name in one.queues], using)
+    replies = (yield Batch([moves.order(base, worker, word) for base in bases])) if bases else []
+    return any(replies)
+
+
 def _worker(queue: str, id: bytes, left: int, information: bytes, members: list[bytes]) -> Worker:
     try:
         about = json.loads(information.partition(b" ")[2])
-        host, pid = str(about["host"]), int(about["pid"])
-    except (ValueError, KeyError, TypeError):
-        host, pid = "?", 0
+        host, pid, supervisor = str(about["host"]), int(about["pid"]), str(about.get("supervisor", ""))
+        above, threads = int(about.get("supervisor_pid", 0)), int(about.get("threads", 0))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        host, pid, supervisor, above, threads = "?", 0, "", 0, 0
     jobs = tuple(member.split(b"/", 3)[-1].decode("utf-8", "replace") for member in members)
     silent = max(0.0, (moves.lease() - left) / 1000)
-    return Worker(id.decode("utf-8", "replace"), host, pid, (queue,), jobs, silent)
+    known = id.decode("utf-8", "replace")
+    return Worker(known, host, pid, (queue,), jobs, silent, supervisor, above, threads)
 
 
 def _merged(one: Worker, other: Worker) -> Worker:

@@ -1,11 +1,12 @@
 """The reliable queue: nothing is taken out before it is done, and whoever dies with a job gives it back."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from redis_kit.core.primitive import Primitive
 from redis_kit.queues import flows, managing, signals
 from redis_kit.queues.arguments import Delay
+from redis_kit.queues.claiming import Claimed
 from redis_kit.queues.component import QueueSettings
 from redis_kit.queues.job import Counts, DeadJob, Job, Pause, State, StoredJob
 
@@ -56,27 +57,29 @@ class Queue(Primitive):
             ids += await self._aannounce(await self._arun(flows.put(self, jobs, delay=delay, priority=priority)))
         return ids
 
-    def claim(self, limit: int = 1, *, worker: str | None = None) -> list[Job]:
+    def claim(self, limit: int = 1, *, done: Sequence[Job] = (), worker: str | None = None) -> list[Job]:
         """Take up to ``limit`` (1 to 1000) ready jobs, those that are due now among them. One round trip; no waiting.
 
-        A claim whose answer got lost is repeated by the worker's next one, which returns the same jobs.
+        Jobs that are ``done``, at most 250, are ended in the same call. Raises LeaseLost where one of those had been
+        given to another worker; nothing is claimed then. A claim whose answer got lost is repeated by the worker's next
+        one, which returns the same jobs.
         """
-        return self._run(flows.claim(self, limit, worker)).jobs
+        return self._taken(self._run(flows.claim(self, limit, worker, done=done)), done)
 
-    async def aclaim(self, limit: int = 1, *, worker: str | None = None) -> list[Job]:
+    async def aclaim(self, limit: int = 1, *, done: Sequence[Job] = (), worker: str | None = None) -> list[Job]:
         """See claim()."""
-        return (await self._arun(flows.claim(self, limit, worker))).jobs
+        return self._taken(await self._arun(flows.claim(self, limit, worker, done=done)), done)
 
-    def ack(self, job: Job) -> None:
-        """End a job that is done. One round trip; a repeat is safe.
+    def ack(self, *jobs: Job) -> None:
+        """End jobs that are done. One round trip for 250 of one worker; a repeat is safe.
 
-        Raises LeaseLost when the job had been given to another worker.
+        Raises LeaseLost when one of them had been given to another worker; the others are ended.
         """
-        self._run(flows.ack(self, job))
+        self._ended(self._run(flows.end(self, jobs)))
 
-    async def aack(self, job: Job) -> None:
+    async def aack(self, *jobs: Job) -> None:
         """See ack()."""
-        await self._arun(flows.ack(self, job))
+        self._ended(await self._arun(flows.end(self, jobs)))
 
     def nack(self, job: Job, *, delay: Delay = 0, error: str = "", max_attempts: int | None = None) -> State:
         """End a failed attempt and say what the job is now: ready, scheduled (with a delay), or dead.
@@ -215,6 +218,15 @@ class Queue(Primitive):
     async def apaused(self) -> Pause | None:
         """See paused()."""
         return await self._arun(managing.paused(self))
+
+    def _taken(self, found: Claimed, done: Sequence[Job]) -> list[Job]:
+        if found.lost:
+            raise flows.lost(self, [done[at] for at in found.lost])
+        return found.jobs
+
+    def _ended(self, lost: list[Job]) -> None:
+        if lost:
+            raise flows.lost(self, lost)
 
     def _announce(self, ids: list[str]) -> list[str]:
         if signals.job_enqueued.receivers:

@@ -12,3 +12,7 @@ job_succeeded = Signal()
 job_retried = Signal()
 # queue, id, reason: a job is dead. Its task may be unknown, as may be what it held.
 job_dead = Signal()
+# worker, queues: a process of a worker begins to work. Sent in that process, as is the next one.
+worker_started = Signal()
+# worker, queues: it runs no more jobs, and is about to end. Not sent where it is killed.
+worker_stopping = Signal()

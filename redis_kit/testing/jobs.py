@@ -1,11 +1,30 @@
 """Runs jobs in a test's own thread, as a worker would."""
 
+from collections.abc import Awaitable, Callable
 from threading import Event
+from typing import Any
+
+from asgiref.sync import async_to_sync
 
 from redis_kit.queues import identity
+from redis_kit.queues.worker.board import Board
+from redis_kit.queues.worker.coroutines import Coroutines
 from redis_kit.queues.worker.deadlines import Deadlines
+from redis_kit.queues.worker.fetcher import Done
 from redis_kit.queues.worker.processor import Processor
 from redis_kit.queues.worker.source import Source
+
+
+class _Here(Coroutines):
+    """Runs synchronous parts of asynchronous tasks in the test's thread, in whose transaction the test is."""
+
+    def run(self, job: str, work: Callable[[], Awaitable[Any]], *, timeout: float | None, sync: Any) -> Any:
+        """Run a coroutine and return its result."""
+
+        async def awaited() -> Any:
+            return await work()
+
+        return async_to_sync(awaited)()
 
 
 def drain(*names: str) -> int:
@@ -14,12 +33,21 @@ def drain(*names: str) -> int:
     A job that a job enqueues is run too. One that fails is retried or buried as by a worker; one that is delayed, a
     retry with its backoff among them, stays. Timeouts of tasks are not enforced.
     """
-    worker, processor, count = identity.new_worker(), Processor(Deadlines(), given_up=Event()), 0
+    worker, count, board = identity.new_worker(), 0, Board(1)
     sources = [Source(name, worker=worker, about=identity.information()) for name in names or ("default",)]
-    while jobs := [(source, job) for source in sources for job in source.claim(1, worker=worker)]:
-        for source, job in jobs:
-            processor.run(source, job)
+    processor = Processor(sources, board=board, deadlines=Deadlines(), coroutines=_Here(), given_up=Event())
+    while jobs := [(number, job) for number, source in enumerate(sources) for job in source.claim(1, worker=worker)]:
+        for number, job in jobs:
+            if done := processor.run(0, number, job):
+                _end(sources[number], done)
         count += len(jobs)
     for source in sources:
         source.leave(worker=worker)
+    board.close()
     return count
+
+
+def _end(source: Source, done: Done) -> None:
+    source.exchange(0, [done.ended])
+    if done.told:
+        done.told()

@@ -15,8 +15,9 @@ def test_wrong_number_of_keys_is_refused_before_anything_is_sent():
 def test_open_ended_keys():
     script = Script("many", "-- KEYS[1] first\n-- KEYS[2...] others\nreturn 1")
     assert script(["a", "b", "c"]).command[2] == 3
+    assert script(["a"]).command[2] == 1
     with pytest.raises(TypeError):
-        script(["a"])
+        script([])
 
 
 def test_call_goes_by_digest_and_has_its_source_at_hand():

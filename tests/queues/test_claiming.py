@@ -3,7 +3,8 @@
 import pytest
 
 from redis_kit.core.errors import KeyConflict, RedisUnavailable
-from redis_kit.queues import LeaseLost, Queue, claiming, flows, moves
+from redis_kit.queues import Queue, claiming, flows, moves
+from redis_kit.queues.ended import ended
 from redis_kit.queues.job import Job
 
 JOB = Job("id", b"1", "worker/claim.1/0")
@@ -28,7 +29,7 @@ def test_claim_whose_answer_is_lost_is_sent_again_with_the_same_token():
         flow.throw(RedisUnavailable("lost", indeterminate=True))
     again = claiming.claim("rk:{q}:", "w", 1)
     assert sent(again.send(None))[1][1] == token
-    assert finish(again, [-1, -1]) == claiming.Claimed([], None)
+    assert finish(again, b"-1 -1 5000 \n") == claiming.Claimed([], None, [])
     assert sent(claiming.claim("rk:{q}:", "w", 1).send(None))[1][1] != token
 
 
@@ -51,16 +52,16 @@ def test_cancelled_claim_is_repeated():
 def test_claim_reaps_only_where_a_lease_is_over_and_claims_again_only_where_that_gave_jobs():
     flow = claiming.claim("rk:{q}:", "w4", 1)
     flow.send(None)
-    assert finish(flow, [250, 8000]).next == 0.25
+    assert finish(flow, b"250 8000 5000 \n").next == 0.25
     flow = claiming.claim("rk:{q}:", "w4", 1)
     flow.send(None)
-    assert sent(flow.send([-1, 0]))[0] == "beat"
-    assert sent(flow.send([-1, 9000, 1]))[0] == "claim"
-    assert [job.id for job in finish(flow, [0, 9000, b"id", b"w4/t.1/0", b"0 1 0 5000\n1"]).jobs] == ["id"]
+    assert sent(flow.send(b"-1 0 5000 \n"))[0] == "beat"
+    assert sent(flow.send([-1, 9000, 1]))[0] == "exchange"
+    assert [job.id for job in finish(flow, b"0 9000 5000 \n1 0 2 12\nid0 1 0 5000\n1").jobs] == ["id"]
     flow = claiming.claim("rk:{q}:", "w4", 1)
     flow.send(None)
-    flow.send([-1, 0])
-    assert finish(flow, [-1, 9000, 0]) == claiming.Claimed([], None)
+    flow.send(b"-1 0 5000 2\n")
+    assert finish(flow, [-1, 9000, 0]) == claiming.Claimed([], None, [1])
 
 
 def test_names_of_queues_are_noted_after_the_job_is_stored_and_their_failure_is_no_failure():
@@ -80,10 +81,9 @@ def test_names_of_queues_are_noted_after_the_job_is_stored_and_their_failure_is_
 
 
 def test_lost_claim_is_an_error_that_names_job_and_queue():
-    flow = flows.ack(Queue("mail"), JOB)
-    flow.send(None)
-    with pytest.raises(LeaseLost, match="'id' of queue 'mail'"):
-        flow.send(0)
+    queue = Queue("mail")
+    assert "claim on job 'id' of queue 'mail' is over" in str(flows.lost(queue, [JOB]))
+    assert "claims on jobs 'id', 'id', 'id' and 1 more of queue 'mail' are over" in str(flows.lost(queue, [JOB] * 4))
 
 
 def test_reason_is_cut_and_can_always_be_sent():
@@ -96,15 +96,17 @@ def test_reason_is_cut_and_can_always_be_sent():
 def test_ids_that_are_no_text_are_sent_as_they_came():
     from redis_kit.queues.job import claimed
 
-    (job,) = claimed([b"\xff/\x00", b"w/\xfe.1/0", b"0 1 0 5000\n1"])
-    assert sent(moves.ack("rk:{q}:", job))[1][:2] == (b"w/\xfe.1/0", b"\xff/\x00")
+    (job,) = claimed(b"1 0 3 12\n\xff/\x000 1 0 5000\n1", 0, "w/x", 5.0)
+    assert sent(moves.end("rk:{q}:", "w", [ended(job)]))[1][2:4] == (b"w/x.1/0", b"\xff/\x00")
 
 
 def test_scripts_take_the_keys_that_their_headers_name():
-    assert moves.ACK("rk:{q}:", *range(3)).command[3:8] == (
+    assert moves.END("rk:{q}:", *range(2), results=["x"]).command[3:10] == (
         "rk:{q}:running",
         "rk:{q}:jobs",
         "rk:{q}:settled",
         "rk:{q}:workers",
         "rk:{q}:minutes",
+        "rk:{q}:result:x",
+        "rk:{q}:finished:x",
     )

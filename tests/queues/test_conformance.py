@@ -1,6 +1,5 @@
 """The queue on every kind of server, by both twins."""
 
-import threading
 from datetime import timedelta
 
 import pytest
@@ -20,8 +19,10 @@ from redis_kit.queues import (
     workers,
 )
 from redis_kit.queues.inspection import inspect
-from redis_kit.queues.worker.launcher import Launcher, Options
+from redis_kit.queues.worker.launcher import Launcher
+from redis_kit.queues.worker.options import Options
 from tests.fixtures.process import wait_for
+from tests.queues.inside import working
 from tests.queues.jobs import tasks
 
 
@@ -166,17 +167,13 @@ def test_many_queues_at_a_look(any_kit, twin):
 
 def test_worker_serves_two_queues(any_kit):
     tasks.done.clear()
-    launcher = Launcher(Options(("mail", "news"), threads=2))
-    thread = threading.Thread(target=launcher.run)
-    thread.start()
-    wait_for(lambda: "news" in known_queues())
-    for name in ("news", "mail", "news"):
-        tasks.remember.using(queue_name=name).enqueue(name)
-    tasks.remember.using(queue_name="mail", run_after=timedelta(seconds=0.2)).enqueue("later")
-    wait_for(lambda: len(tasks.done) == 4)
-    assert sorted(tasks.done) == ["later", "mail", "news", "news"]
-    assert [worker.queues for worker in workers()] == [("mail", "news")]
-    launcher.stop()
-    thread.join()
+    with working(Launcher(Options(("mail", "news"), threads=2))):
+        wait_for(lambda: "news" in known_queues())
+        for name in ("news", "mail", "news"):
+            tasks.remember.using(queue_name=name).enqueue(name)
+        tasks.remember.using(queue_name="mail", run_after=timedelta(seconds=0.2)).enqueue("later")
+        wait_for(lambda: len(tasks.done) == 4)
+        assert sorted(tasks.done) == ["later", "mail", "news", "news"]
+        assert [worker.queues for worker in workers()] == [("mail", "news")]
     assert workers() == []
     assert set(counts_of(["mail", "news"]).values()) == {Counts(0, 0, 0, 0)}

@@ -9,8 +9,10 @@ import pytest
 
 from redis_kit.core.errors import InvalidValue, KeyConflict
 from redis_kit.queues import Counts, Queue, known_queues, reports_of
-from redis_kit.queues.worker.launcher import Launcher, Options
+from redis_kit.queues.worker.launcher import Launcher
+from redis_kit.queues.worker.options import Options
 from tests.fixtures.process import wait_for
+from tests.queues import inside
 from tests.queues.jobs import tasks
 
 
@@ -105,12 +107,12 @@ def test_claim_whose_answer_got_lost_is_repeated_in_a_pause(queue):
     from redis_kit.queues import moves
 
     queue.put_many(range(3))
-    call = moves.claim(queue.key(""), "me", "token", 2)
+    call = moves.exchange(queue.key(""), "me", "token", 2)
     first = call.run(connections.client())
     queue.pause()
     again = call.run(connections.client())
-    assert again[2:] == first[2:]
-    assert again[0] == -1
+    assert again.partition(b"\n")[2] == first.partition(b"\n")[2] != b""
+    assert again.startswith(b"-1 ")
 
 
 def test_claim_and_beat_tell_when_the_pause_ends(queue):
@@ -170,17 +172,12 @@ def test_key_of_another_type_is_a_conflict(queue, kit):
 
 @pytest.fixture
 def working(kit):
-    """A worker in threads of this process that beats seldom, so that only signs can wake it."""
+    """A worker in threads of this process; only signs can wake it."""
     kit.options(QUEUES={"BEAT": 30, "DEAD_AFTER": 100})
     tasks.done.clear()
-    launcher = Launcher(Options(("default",), threads=2))
-    thread = threading.Thread(target=launcher.run)
-    thread.start()
-    wait_for(lambda: "default" in known_queues() and Queue("default").key("workers") in kit.keys())
-    yield launcher
-    launcher.stop()
-    thread.join(10)
-    assert not thread.is_alive()
+    with inside.working(Launcher(Options(("default",), threads=2))) as launcher:
+        wait_for(lambda: "default" in known_queues() and Queue("default").key("workers") in kit.keys())
+        yield launcher
 
 
 def test_worker_goes_on_when_the_queue_is_resumed(working, queue):
@@ -243,5 +240,5 @@ def test_burst_ends_on_a_paused_queue(queue):
     queue.pause()
     tasks.done.clear()
     tasks.remember.enqueue(1)
-    assert Launcher(Options(("default",), threads=1, burst=True)).run()
+    assert Launcher(Options(("default",), threads=1, burst=True)).run() == 0
     assert tasks.done == []

@@ -28,6 +28,7 @@ from redis_kit.queues import (
     task,
 )
 from redis_kit.queues.djangotasks import TaskResultDoesNotExist, TaskResultMismatch, TaskResultStatus, task_backends
+from redis_kit.queues.ended import ended
 from redis_kit.queues.job import Job
 from redis_kit.testing.jobs import drain
 from tests.fixtures.process import wait_for
@@ -410,8 +411,9 @@ def test_recording_a_success_twice_gives_the_same_answer(queue, kit):
     result = calls.echo.enqueue(1)
     (job,) = queue.claim(worker="w")
     for _ in range(2):
-        assert kit_call(queue, moves.succeed(queue.key(""), job, value=b"1", keep=1000)) == 4
-    assert kit_call(queue, moves.succeed(queue.key(""), job._replace(token="w/x.1/0"), value=b"2", keep=1000)) == 0
+        assert kit_call(queue, moves.end(queue.key(""), "w", [ended(job, b"1", 1000)])) == []
+    late = ended(job._replace(token="w/x.1/0"), b"2", 1000)
+    assert kit_call(queue, moves.end(queue.key(""), "w", [late])) == [1]
     result.refresh()
     assert result.return_value == 1
 
@@ -429,7 +431,7 @@ def test_key_of_another_type_is_a_conflict_and_changes_nothing(queue, kit, part)
     (job,) = queue.claim(worker="w")
     kit.client.set(queue.key(f"{part}:{result.id}"), "not ours")
     with pytest.raises(KeyConflict):
-        kit_call(queue, moves.succeed(queue.key(""), job, value=b"1", keep=1000))
+        kit_call(queue, moves.end(queue.key(""), "w", [ended(job, b"1", 1000)]))
     told = {"delay": 0, "attempts": 1, "reason": "x", "error": b"[]", "keep": 1000}
     with pytest.raises(KeyConflict):
         kit_call(queue, moves.nack(queue.key(""), job, **told))

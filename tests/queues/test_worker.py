@@ -1,18 +1,16 @@
 """The worker inside this process: what becomes of each kind of job, and what it costs."""
 
 import random
-import signal
-import threading
 import time
 
 import pytest
-from django.core.management import CommandError, call_command
 
 from redis_kit.core.doing import doing
 from redis_kit.queues import Counts, Queue, known_queues, signals, workers
-from redis_kit.queues.commands.rk_worker import Command
-from redis_kit.queues.worker.launcher import Launcher, Options
+from redis_kit.queues.worker.launcher import Launcher
+from redis_kit.queues.worker.options import Options
 from tests.fixtures.process import wait_for
+from tests.queues import inside
 from tests.queues.jobs import tasks
 
 
@@ -25,20 +23,15 @@ def queue(kit):
 
 def burst(*queues, threads=1):
     """Run a worker until nothing is ready."""
-    assert Launcher(Options(queues or ("default",), threads=threads, burst=True)).run()
+    assert Launcher(Options(queues or ("default",), threads=threads, burst=True)).run() == 0
 
 
 @pytest.fixture
 def working(queue):
     """A worker in threads of this process."""
-    launcher = Launcher(Options(("default", "mail"), threads=2))
-    thread = threading.Thread(target=launcher.run)
-    thread.start()
-    wait_for(lambda: "mail" in known_queues())
-    yield launcher
-    launcher.stop()
-    thread.join(10)
-    assert not thread.is_alive()
+    with inside.working(Launcher(Options(("default", "mail"), threads=2))) as launcher:
+        wait_for(lambda: "mail" in known_queues())
+        yield launcher
 
 
 @pytest.fixture
@@ -68,12 +61,6 @@ def test_burst_runs_what_is_ready_and_leaves_no_trace_of_the_worker(queue, kit):
     assert queue.counts() == Counts(0, 0, 0, 0)
     assert workers() == []
     assert not kit.client.exists(queue.key("settled"), queue.key("info"), queue.key("workers"), queue.key("running"))
-
-
-def test_worker_in_a_process_of_others_leaves_their_signal_handlers(queue):
-    before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
-    burst()
-    assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)] == before
 
 
 def test_queues_are_served_in_strict_order(queue):
@@ -222,20 +209,6 @@ def test_all_threads_are_used_and_the_next_job_waits_for_none(working, queue):
     wait_for(lambda: queue.counts() == Counts(0, 0, 0, 0))
 
 
-def test_idle_worker_sends_at_most_two_commands_a_second(kit, commands):
-    launcher = Launcher(Options(("default",), threads=8))
-    thread = threading.Thread(target=launcher.run)
-    thread.start()
-    wait_for(lambda: known_queues() == ["default"] and kit.client.exists(f"{kit.prefix}:{{queues}}:names"))
-    with commands(kit) as sent:
-        threading.Event().wait(2.5)
-    launcher.stop()
-    thread.join()
-    print(f"{len(sent) / 2.5:.1f} commands a second: {sent}")
-    assert 2 <= len(sent) <= 5
-    assert set(sent) == {"BLPOP", "EVALSHA"}
-
-
 def test_flushed_server_does_not_disturb_the_worker(working, kit):
     tasks.remember.enqueue(1)
     wait_for(lambda: tasks.done == [1])
@@ -271,52 +244,6 @@ def test_workers_are_listed_with_their_jobs(working, queue):
     assert worker.queues == ("default", "mail")
     assert worker.pid > 0
     assert worker.silent < 1
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["--threads", "0"],
-        ["--threads", "-1"],
-        ["--threads", "abc"],
-        ["--threads", "10000"],
-        ["--grace", "-1"],
-        ["--grace", "nan"],
-        ["--grace", "x"],
-        ["--queue-name", ""],
-        ["--queue-name", "mail,,default"],
-        ["--queue-name"],
-        ["--queue", "x", "y"],
-        ["--processes", "2"],
-    ],
-    ids=" ".join,
-)
-def test_wrong_options_end_with_usage_and_2(arguments, capsys):
-    with pytest.raises(SystemExit) as stop:
-        Command().run_from_argv(["manage.py", "rk_worker", *arguments])
-    assert stop.value.code == 2
-    said = capsys.readouterr().err
-    assert "usage: manage.py rk_worker" in said
-    assert "Traceback" not in said
-
-
-def test_wrong_options_from_python_are_a_command_error():
-    with pytest.raises(CommandError, match="0"):
-        call_command("rk_worker", "--threads", "0")
-
-
-def test_command_runs_the_configured_queues(queue, kit):
-    kit.options(QUEUES={"NAMES": ["mail", "default"]})
-    tasks.remember.using(queue_name="mail").enqueue(1)
-    tasks.remember.enqueue(2)
-    call_command("rk_worker", "--burst", "--threads", "1")
-    assert tasks.done == [1, 2]
-
-
-def test_command_without_names_runs_the_queues_that_tasks_name(queue):
-    tasks.remember_elsewhere.enqueue(3)
-    call_command("rk_worker", "--burst", "--threads", "1")
-    assert tasks.done == [3]
 
 
 def test_job_is_named_to_others_while_it_runs_and_no_longer(queue):

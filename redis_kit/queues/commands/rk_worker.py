@@ -2,83 +2,114 @@
 
 import logging
 import math
-import os
-import sys
+import re
 from argparse import ArgumentTypeError
+from collections.abc import Callable
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from redis_kit.core import conf
 from redis_kit.core.errors import InvalidName
 from redis_kit.core.keys import encode
 from redis_kit.queues.component import QueueSettings
 
-THREADS = (1, 64)
-GRACE = (0.0, 86_400.0)
+DAY = 86_400.0
+WEIGHT = (1, 1000)
 logger = logging.getLogger("redis_kit.worker")
 
 
 class Command(BaseCommand):
     """Run tasks until TERM or INT."""
 
-    help = "Run the tasks of some queues, until TERM or INT."
+    help = "Run the tasks of some queues, until TERM or INT. Exit code 0 then, and with --burst; 2 for wrong arguments."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the options."""
-        parser.add_argument(
+        add = parser.add_argument
+        add(
             "--queue-name",
             type=_names,
             metavar="NAMES",
-            help="queues in strict order, as mail,default (those in NAMES, then those of all tasks)",
+            help="queues in strict order, as mail,default, or by weight, as mail:3,default:1 (those in NAMES, then "
+            "those of all tasks)",
         )
-        parser.add_argument("--threads", type=_threads, default=8, help="jobs at once, 1 to 64 (8)")
-        parser.add_argument("--grace", type=_grace, default=25.0, help="seconds for jobs to end after TERM (25)")
-        parser.add_argument("--burst", action="store_true", help="end when no job is ready")
+        add("--processes", type=_whole(1, 64), default=1, metavar="N", help="processes, 1 to 64 (1)")
+        add("--threads", type=_whole(1, 64), default=8, metavar="N", help="jobs at once in each, 1 to 64 (8)")
+        text = "time for jobs to end after TERM, 0 to 86400 (25)"
+        add("--grace", default=25.0, help=text, type=_seconds(0, DAY), metavar="SECONDS")
+        add("--burst", action="store_true", help="end when no job is ready")
+        most = _whole(1, 1_000_000_000)
+        add("--max-tasks", type=most, metavar="N", help="replace a process after so many jobs, 1 to 1000000000")
+        size = _whole(16, 1_048_576)
+        add("--max-rss", type=size, metavar="MIB", help="replace a process that is larger than this, 16 to 1048576 MiB")
+        add("--reload", action="store_true", help="start again when code changes, for development")
+        port = _whole(1, 65_535)
+        add("--health-port", type=port, metavar="PORT", help="answer GET /healthz on 127.0.0.1, 1 to 65535")
+        text = "time for which a ready job may wait before that answers 503, 1 to 86400 (300)"
+        add("--max-wait", default=300.0, help=text, type=_seconds(1, DAY), metavar="SECONDS")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Run the worker. Exits with 0 after a signal, also where jobs had to be given back."""
+        """Run the worker. Returns after a signal, also where jobs had to be given back."""
         from redis_kit.queues import registry
-        from redis_kit.queues.worker.launcher import Launcher, Options
+        from redis_kit.queues.worker.options import Options
+        from redis_kit.queues.worker.supervisor import Supervisor
 
+        if options["burst"] and options["reload"]:
+            raise CommandError("--burst and --reload exclude each other.", returncode=2)
         registry.discover()
         known = dict.fromkeys([*conf.section(QueueSettings).NAMES, *registry.queue_names()])
-        names = options["queue_name"] or tuple(known)
-        launcher = Launcher(Options(names, options["threads"], options["grace"], options["burst"]))
+        names, weights = options["queue_name"] or (tuple(known), None)
+        chosen = Options(names, weights, **{name: options[name] for name in Options._fields[2:]})
+        try:
+            supervisor = Supervisor(chosen)
+        except OSError as error:
+            raise CommandError(f"Port {chosen.health_port} can't be listened on: {error}") from error
         if settings.DEBUG:
             logger.warning("DEBUG is on: a worker is slower with it.")
-        self.stdout.write(f"Working on {', '.join(names)} with {options['threads']} threads. Stop with Ctrl-C.")
+        told = f"{chosen.processes} x {chosen.threads} threads"
+        self.stdout.write(f"Working on {', '.join(names)} with {told}. Stop with Ctrl-C.")
         self.stdout.flush()
-        if not launcher.run():
-            # Jobs that were given back are still running here; nothing of theirs may happen any more.
-            logging.shutdown()
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(0)
+        supervisor.run()
 
 
-def _names(text: str) -> tuple[str, ...]:
-    names = tuple(dict.fromkeys(part.strip() for part in text.split(",")))
+def _names(text: str) -> tuple[tuple[str, ...], tuple[int, ...] | None]:
+    parts = list(dict.fromkeys(part.strip() for part in text.split(",")))
+    found = [re.fullmatch(r"(.+):(\d+)", part, re.DOTALL) for part in parts]
+    names = tuple(one[1] if one else part for one, part in zip(found, parts, strict=True))
+    weights = tuple(int(one[2][:9]) for one in found if one)
     try:
         for name in names:
             encode(name)
     except InvalidName as error:
         raise ArgumentTypeError(str(error)) from error
-    return names
+    if not weights:
+        return names, None
+    if len(weights) < len(names) or len(set(names)) < len(names):
+        raise ArgumentTypeError(f"{text!a}: each queue has a weight, once, or none has one")
+    if not all(WEIGHT[0] <= weight <= WEIGHT[1] for weight in weights):
+        raise ArgumentTypeError(f"{text!a}: a weight is no whole number from {WEIGHT[0]} to {WEIGHT[1]}")
+    return names, weights
 
 
-def _threads(text: str) -> int:
-    if not text.isdecimal() or not THREADS[0] <= int(text) <= THREADS[1]:
-        raise ArgumentTypeError(f"{text!a} is no whole number from {THREADS[0]} to {THREADS[1]}")
-    return int(text)
+def _whole(least: int, most: int) -> Callable[[str], int]:
+    def parsed(text: str) -> int:
+        if not (text.isascii() and text.isdecimal()) or not least <= int(text[:20]) <= most:
+            raise ArgumentTypeError(f"{text[:80]!a} is no whole number from {least} to {most}")
+        return int(text)
+
+    return parsed
 
 
-def _grace(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
-    if not GRACE[0] <= seconds <= GRACE[1]:
-        raise ArgumentTypeError(f"{text!a} is no number of seconds from {GRACE[0]:.0f} to {GRACE[1]:.0f}")
-    return seconds
+def _seconds(least: float, most: float) -> Callable[[str], float]:
+    def parsed(text: str) -> float:
+        try:
+            seconds = float(text)
+        except ValueError:
+            seconds = math.nan
+        if not least <= seconds <= most:
+            raise ArgumentTypeError(f"{text[:80]!a} is no number of seconds from {least:.0f} to {most:.0f}")
+        return seconds
+
+    return parsed

@@ -26,15 +26,14 @@ local function untold(payload)
 end
 
 -- Counts an attempt. The usual head is not taken apart, as claims are to be quick.
-local function attempted(id, record, attempt)
+local function attempted(record, attempt)
     local before, attempts, after, payload = string.match(record, "^(%-?%d%d?%d? )(%d%d?)( %d+ %d+\n)(.*)$")
-    if not before then
-        local priority, counted, crashes, due, other = read(record)
-        return write(id, priority, counted + 1, crashes, due, told(other, attempt))
+    if before then
+        return before .. attempts + 1 .. after .. told(payload, attempt)
     end
-    record = before .. attempts + 1 .. after .. told(payload, attempt)
-    redis.call("HSET", jobs, id, record)
-    return record
+    local priority, counted, crashes, due, other = read(record)
+    local head = string.format("%.0f %.0f %.0f %.0f\n", priority, counted + 1, crashes, due)
+    return head .. told(other, attempt)
 end
 
 -- Lower is earlier: first by priority, then by the order in which jobs got ready. Exact, as it stays below 2^53.

@@ -1,4 +1,4 @@
--- Remembers a worker's last answers, 64 at least, so that a repeated call gets the one that was lost on its way.
+-- Remembers a worker's last answers, 250 at least, so that a repeated call gets the one that was lost on its way.
 local worker, mark = string.match(token, "^([^/]+)/([^/]+)/")
 if not worker then
     return 0
@@ -12,7 +12,7 @@ local function earlier()
 end
 
 local function settle(answer)
-    redis.call("HSET", settled, worker, string.sub(answers, -1000) .. " " .. mark .. ":" .. answer)
+    redis.call("HSET", settled, worker, string.sub(answers, -4080) .. " " .. mark .. ":" .. answer)
     if ends - now < lease * 0.95 then
         redis.call("ZADD", workers, "XX", string.format("%.0f", now + lease), worker)
     end

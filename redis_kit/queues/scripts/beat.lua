@@ -12,17 +12,21 @@
 -- KEYS[9]   reasons    hash: id -> why it died
 -- KEYS[10]  settled    hash: worker -> its last answers
 -- KEYS[11]  paused     the queue is paused while it exists: since when, ms
+-- KEYS[12]  orders     hash: worker -> what it is to do; taken with this call
+-- KEYS[13]  cancels    hash: id -> 1 for jobs that are to be cancelled though they run
 -- ARGV[1]   worker
 -- ARGV[2]   lease        ms
 -- ARGV[3]   information  what a new worker says of itself
 -- ARGV[4]   crashes      workers that may die with one job
 -- ARGV[5]   limit        how many dead jobs are kept
--- returns   ms to the next job, ms to the end of another's lease (-1: never), jobs given back, then the ids of dead ones
+-- returns   ms to the next job, ms to the end of another's lease (-1: never), jobs given back, the worker's order ("": none),
+--           {ids of its jobs that are to be cancelled}, then the ids of dead ones
 --
 -- After an outage all leases are over, though nobody died. So a worker that was not alive for a whole lease itself
 -- only gives notice: one more lease, marked by a half in its end, after which anyone may act.
 
 local workers, info, running, jobs, ready, scheduled, signal, dead, reasons, settled, paused = unpack(KEYS)
+local orders, cancels = KEYS[12], KEYS[13]
 local worker, lease, information, most, dead_limit = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
@@ -35,13 +39,25 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 for _, key in ipairs({running, ready, scheduled, dead}) do redis.call("ZCARD", key) end
 for _, key in ipairs({jobs, reasons, settled}) do redis.call("HLEN", key) end
 redis.call("LLEN", signal)
+local order, cancelled = redis.call("HGET", orders, worker) or "", {}
+if redis.call("HLEN", cancels) > 0 then
+    for _, member in ipairs(redis.call("ZRANGEBYLEX", running, "[" .. worker .. "/", "(" .. worker .. "0")) do
+        local id = string.match(member, "^[^/]+/[^/]+/[^/]+/(.*)$")
+        if redis.call("HEXISTS", cancels, id) == 1 then
+            table.insert(cancelled, id)
+        end
+    end
+end
+if order ~= "" then
+    redis.call("HDEL", orders, worker)
+end
 
 if not redis.call("HGET", info, worker) then
     ends = 0
 end
 renew(1)
 local since = tonumber(string.match(redis.call("HGET", info, worker), "^%d+")) or now
-local reply, room = {0, 0, 0}, 100
+local reply, room = {0, 0, 0, order, cancelled}, 100
 local silent = redis.call("ZRANGEBYSCORE", workers, "-inf", string.format("(%.0f", now), "WITHSCORES", "LIMIT", 0, 10)
 for at = 1, #silent, 2 do
     local other, noticed = silent[at], silent[at + 1] % 1 > 0

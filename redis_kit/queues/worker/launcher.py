@@ -1,121 +1,142 @@
 """Starts and stops a worker's loops."""
 
 import logging
-import signal
-import threading
 from collections.abc import Callable
+from functools import partial
 from queue import Empty, SimpleQueue
 from threading import Event, Thread
 from time import monotonic
-from typing import Any, Literal, NamedTuple
 
 from redis_kit.core.errors import RedisFailure
 from redis_kit.queues import identity
-from redis_kit.queues.worker.alarm import Alarm
-from redis_kit.queues.worker.beat import Beat
+from redis_kit.queues.job import Job
+from redis_kit.queues.worker.board import Board
+from redis_kit.queues.worker.coroutines import Coroutines
 from redis_kit.queues.worker.deadlines import Deadlines
-from redis_kit.queues.worker.fetcher import Fetcher
+from redis_kit.queues.worker.fetcher import Done, Fetcher
+from redis_kit.queues.worker.limits import Limits
+from redis_kit.queues.worker.line import Line
 from redis_kit.queues.worker.listener import Listener
 from redis_kit.queues.worker.manager import Manager
+from redis_kit.queues.worker.options import Options
+from redis_kit.queues.worker.order import Order
 from redis_kit.queues.worker.processor import Processor
 from redis_kit.queues.worker.source import Source
 
 logger = logging.getLogger("redis_kit.worker")
-JOIN = 2.0  # seconds: a call to a silent server may take that long
-
-
-class Options(NamedTuple):
-    """What a worker is told: its queues in strict order, its threads, the seconds it has to finish, when it ends."""
-
-    queues: tuple[str, ...]
-    threads: int = 8
-    grace: float = 25.0
-    burst: bool = False
 
 
 class Launcher:
-    """One worker process."""
+    """One worker process. ``line`` brings its supervisor's orders; ``board`` shows that what it does."""
 
-    def __init__(self, options: Options) -> None:
-        self.options, self.worker = options, identity.new_worker()
-        about = identity.information(queues=options.queues, threads=options.threads)
+    def __init__(
+        self,
+        options: Options,
+        *,
+        worker: str = "",
+        about: str = "",
+        line: Line | None = None,
+        board: Board | None = None,
+    ) -> None:
+        self.options, self.worker, self._line = options, worker or identity.new_worker(), line
+        board = board or Board(options.threads)
+        about = about or identity.information(queues=options.queues, threads=options.threads)
         self.sources = [Source(name, worker=self.worker, about=about) for name in options.queues]
-        # The only kind of queue that a signal handler may put into.
-        self._events: SimpleQueue[Literal["stop", "free"]] = SimpleQueue()
-        self._alarm, self._stopping, self._given_up = Alarm(), Event(), Event()
-        self._deadlines = Deadlines()
-        processor = Processor(self._deadlines, given_up=self._given_up)
-        self.manager = Manager(options.threads, process=processor.process, on_free=self._freed)
-        self._beat = Beat(self.sources, alarm=self._alarm)
-        self._threads: list[Thread] = []
+        self._limits = Limits(options, board, line) if line else None
+        self._events: SimpleQueue[str] = SimpleQueue()
+        self._given_up, self._stopping = Event(), Event()
+        self._deadlines, self._coroutines = Deadlines(), Coroutines()
+        self._fetcher = Fetcher(
+            self.sources,
+            board=board,
+            order=Order(len(self.sources), options.weights),
+            on_empty=self._empty,
+        )
+        self._processor = Processor(
+            self.sources,
+            board=board,
+            deadlines=self._deadlines,
+            coroutines=self._coroutines,
+            given_up=self._given_up,
+        )
+        self._manager = Manager(options.threads, self._fetcher, process=self._process, on_end=self._ended)
 
-    def run(self) -> bool:
-        """Work until a signal, or with ``burst`` until nothing is ready; say whether all jobs came to an end."""
-        before = self._listen_to_signals()
-        try:
-            self._start()
-            self._wait_for("stop")
-            self._stopping.set()
-            self._alarm.set(0)
-            finished = self._finish()
-            self._given_up.set()
-            self._leave()
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
-        return finished
+    def run(self) -> int:
+        """Work until told to stop, or with ``burst`` until nothing is ready; 1 when the supervisor is gone, else 0."""
+        self._start()
+        event = self._wait_for("stop", "now", "gone")
+        self._stopping.set()
+        self._fetcher.stop()
+        if event == "stop":
+            event = self._wait_for("ended", "now", "gone", seconds=self.options.grace)
+        self._given_up.set()
+        self._leave()
+        return int(event == "gone")
 
     def stop(self) -> None:
-        """Stop claiming and let the jobs end; called again, give them back now. Safe in a signal handler."""
+        """Stop claiming and let the jobs end."""
         self._events.put("stop")
 
-    def _listen_to_signals(self) -> dict[int, Any]:
-        if threading.current_thread() is not threading.main_thread():
-            return {}
-        return {number: signal.signal(number, lambda *_: self.stop()) for number in (signal.SIGTERM, signal.SIGINT)}
+    def _process(self, slot: int, source: int, job: Job) -> Done | None:
+        try:
+            return self._processor.process(slot, source, job)
+        finally:
+            if self._limits and self._limits.check():
+                self._fetcher.quiet()
+
+    def _ended(self) -> None:
+        self._events.put("ended")
 
     def _start(self) -> None:
-        shared: dict[str, Any] = {"alarm": self._alarm, "stopping": self._stopping}
-        on_empty = self.stop if self.options.burst else lambda: None
-        fetcher = Fetcher(self.sources, self.manager, on_empty=on_empty, **shared)
-        self.manager.start()
-        self._threads = [self._thread(self._beat.run, "beat"), self._thread(fetcher.run, "fetcher")]
-        self._thread(self._deadlines.run, "deadlines")
+        self._manager.start()
+        threads: dict[str, Callable[[], None]] = {
+            "watch": self._fetcher.watch,
+            "deadlines": self._deadlines.run,
+        }
+        if self._line:
+            threads["orders"] = partial(self._take_orders, self._line)
         if not self.options.burst:
             for source in self.sources:
-                self._thread(Listener(source, self.manager, **shared).run, f"listener-{source.name}")
+                threads[f"listener-{source.name}"] = Listener(source, self._fetcher, stopping=self._stopping).run
+        for name, target in threads.items():
+            Thread(target=target, name=f"redis-kit-{name}", daemon=True).start()
+        if self._line:
+            self._line.say("up")
         logger.info("Worker %s works on %s with %d threads.", self.worker, self.options.queues, self.options.threads)
 
-    def _thread(self, target: Callable[[], None], name: str) -> Thread:
-        thread = Thread(target=target, name=f"redis-kit-{name}", daemon=True)
-        thread.start()
-        return thread
+    def _take_orders(self, line: Line) -> None:
+        for word, *arguments in line.read():
+            if word == "look":
+                self._fetcher.wake(float(arguments[1]))
+            elif word == "cancel":
+                self._cancel(arguments[1])
+            elif word == "quiet":
+                self._fetcher.quiet()
+            else:
+                self._events.put(word)
+        self._events.put("gone")
 
-    def _freed(self) -> None:
-        self._alarm.set(0)
-        if self._stopping.is_set():
-            self._events.put("free")
+    def _cancel(self, job: str) -> None:
+        if self._deadlines.cancel(job) or self._coroutines.cancel(job):
+            logger.info("Job %a is cancelled.", job)
 
-    def _finish(self) -> bool:
-        deadline = monotonic() + self.options.grace
-        while self.manager.busy:
+    def _empty(self) -> None:
+        if self.options.burst:
+            self.stop()
+
+    def _wait_for(self, *events: str, seconds: float | None = None) -> str:
+        deadline = None if seconds is None else monotonic() + seconds
+        while True:
             try:
-                if self._events.get(timeout=max(0.001, deadline - monotonic())) == "stop":
-                    return False
+                event = self._events.get(timeout=None if deadline is None else max(0.0, deadline - monotonic()))
             except Empty:
-                return False
-        return True
-
-    def _wait_for(self, event: str) -> None:
-        while self._events.get() != event:
-            pass
+                return ""
+            if event in events:
+                return event
 
     def _leave(self) -> None:
-        self._beat.stop()
         self._deadlines.stop()
-        self.manager.stop()
-        for thread in self._threads:
-            thread.join(JOIN)
+        self._fetcher.flush()
         for source in self.sources:
             try:
                 if count := source.leave(worker=self.worker):

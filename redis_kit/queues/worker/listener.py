@@ -4,8 +4,7 @@ from itertools import count
 from threading import Event
 
 from redis_kit.core.errors import RedisFailure
-from redis_kit.queues.worker.alarm import Alarm
-from redis_kit.queues.worker.manager import Manager
+from redis_kit.queues.worker.fetcher import Fetcher
 from redis_kit.queues.worker.patience import pause
 from redis_kit.queues.worker.source import Source
 
@@ -13,14 +12,13 @@ from redis_kit.queues.worker.source import Source
 class Listener:
     """Listens to one queue while a thread is free: who could not act on a sign must not take it from those who can."""
 
-    def __init__(self, source: Source, manager: Manager, *, alarm: Alarm, stopping: Event) -> None:
-        self._source, self._manager, self._alarm, self._stopping = source, manager, alarm, stopping
+    def __init__(self, source: Source, fetcher: Fetcher, *, stopping: Event) -> None:
+        self._source, self._fetcher, self._stopping = source, fetcher, stopping
 
     def run(self) -> None:
         """Listen until the worker stops."""
         failures = count()
-        while not self._stopping.is_set():
-            self._manager.wait_free()
+        while self._fetcher.wait_free():
             try:
                 self._listen()
                 failures = count()
@@ -29,7 +27,7 @@ class Listener:
 
     def _listen(self) -> None:
         if self._source.listen():
-            if self._manager.free and not self._stopping.is_set():
-                self._alarm.set(0)
+            if self._fetcher.free:
+                self._fetcher.wake()
             else:
                 self._source.pass_on()

@@ -1,12 +1,13 @@
 """Runs one job: from its message to the recorded outcome."""
 
-import asyncio
 import logging
+import threading
+from collections.abc import Sequence
+from functools import partial
 from threading import Event
 from time import monotonic
 from typing import Any, NamedTuple
 
-from asgiref.sync import async_to_sync
 from django.conf import settings
 from django.db import close_old_connections, reset_queries
 
@@ -15,15 +16,20 @@ from redis_kit.core.doing import doing
 from redis_kit.core.errors import RedisFailure
 from redis_kit.queues import message, registry, retry, signals
 from redis_kit.queues.component import QueueSettings
+from redis_kit.queues.ended import ended
 from redis_kit.queues.job import Job, LeaseLost
 from redis_kit.queues.serializers import CorruptMessage
-from redis_kit.queues.tasks import Task, TaskTimeout, extended
+from redis_kit.queues.tasks import Cancelled, Task, TaskTimeout, extended
+from redis_kit.queues.worker.board import Board
+from redis_kit.queues.worker.coroutines import Coroutines, synchronous
 from redis_kit.queues.worker.deadlines import Deadlines
+from redis_kit.queues.worker.fetcher import Done
 from redis_kit.queues.worker.keeper import Keeper, keeper
 from redis_kit.queues.worker.patience import until_answered
 from redis_kit.queues.worker.source import Source
 
 logger = logging.getLogger("redis_kit.worker")
+AFTER = 1.0  # seconds that a task has to end after its timeout was raised inside it, before its process is killed
 
 
 class Outcome(NamedTuple):
@@ -38,43 +44,54 @@ class Outcome(NamedTuple):
 class Processor:
     """What every thread of the worker does with a job."""
 
-    def __init__(self, deadlines: Deadlines, *, given_up: Event) -> None:
-        self._deadlines, self._given_up = deadlines, given_up
+    def __init__(
+        self, sources: Sequence[Source], *, board: Board, deadlines: Deadlines, coroutines: Coroutines, given_up: Event
+    ) -> None:
+        self._sources, self._board, self._given_up = sources, board, given_up
+        self._deadlines, self._coroutines = deadlines, coroutines
+        self._own = threading.local()
 
-    def process(self, source: Source, job: Job) -> None:
-        """Run a job and record how it ended; after an outage of the server, as soon as that answers."""
+    def process(self, slot: int, source: int, job: Job) -> Done | None:
+        """Run a job and return it where it is done; record a failed attempt, after an outage when that is over."""
         close_old_connections()
         try:
-            self.run(source, job)
+            return self.run(slot, source, job)
         finally:
             close_old_connections()
+            self._board.end(slot)
+            self._board.tally(1)
             if settings.DEBUG:
                 reset_queries()
 
-    def run(self, source: Source, job: Job) -> None:
+    def run(self, slot: int, number: int, job: Job) -> Done | None:
         """Do the same, and leave the thread's database connections alone."""
-        began = monotonic()
+        source = self._sources[number]
         kept = keeper(source, job)
-        outcome = self._attempt(source, job, kept)
-        logger.debug("Job %a of queue %a took %.3f s.", job.id, source.name, monotonic() - began)
+        outcome = self._attempt(slot, number, job, kept)
         try:
-            self._record(source, job, outcome, kept)
+            if outcome.error is None:
+                return self._succeeded(number, job, outcome, kept)
+            self._failed(source, job, outcome, outcome.error, kept)
         except (LeaseLost, RedisFailure) as error:
             logger.warning("Job %a of queue %a: its outcome could not be recorded: %s", job.id, source.name, error)
+        return None
 
-    def _attempt(self, source: Source, job: Job, kept: Keeper | None) -> Outcome:
+    def _attempt(self, slot: int, number: int, job: Job, kept: Keeper | None) -> Outcome:
+        source = self._sources[number]
         try:
             call = message.loads(job.body)
             task = extended(registry.find(call.task))
         except (CorruptMessage, registry.UnknownTask) as error:
             return Outcome(error=error)
+        hard = None if task.timeout is None else monotonic() + task.timeout + AFTER
+        self._board.begin(slot, number, job.token, job.id, hard)
         signals.job_started.send_robust(Processor, queue=source.name, job=job, task=task)
         if kept:
             kept.begin(call)
         most = conf.section(QueueSettings).MAX_ATTEMPTS if task.max_attempts is None else task.max_attempts
         before = doing.set(f"job {task.module_path} {job.id}")
         try:
-            returned = self._call(task, call, kept.context() if kept and task.takes_context else None)
+            returned = self._call(job, task, call, kept.context() if kept and task.takes_context else None)
             return Outcome(task, value=kept.value(returned) if kept else b"")
         except BaseException as error:
             logger.warning("Job %a of queue %a (%s) failed.", job.id, source.name, task.module_path, exc_info=error)
@@ -82,44 +99,49 @@ class Processor:
         finally:
             doing.reset(before)
 
-    def _call(self, task: Task[..., Any], call: message.Message, context: Any) -> Any:
+    def _call(self, job: Job, task: Task[..., Any], call: message.Message, context: Any) -> Any:
         args = [context, *call.args] if task.takes_context else call.args
-        if task.is_async:
-            # Synchronous parts of it, the database among them, run in this thread, where connections are looked after.
-            return async_to_sync(_awaited)(task, args, call.kwargs)
         try:
-            with self._deadlines.limit(task.timeout):
+            if task.is_async:
+                work = partial(task.func, *args, **call.kwargs)
+                return self._coroutines.run(job.id, work, timeout=task.timeout, sync=self._synchronous())
+            with self._deadlines.limit(job.id, task.timeout):
                 return task.func(*args, **call.kwargs)
         except TaskTimeout as error:
-            raise _timeout(task) from error
+            raise TaskTimeout(f"{task.module_path} ran for more than {task.timeout} s") from error
+        except Cancelled as error:
+            raise Cancelled("The job was cancelled while it ran.") from error
 
-    def _record(self, source: Source, job: Job, outcome: Outcome, kept: Keeper | None) -> None:
-        if outcome.error is None:
-            self._record_success(source, job, outcome, kept)
-            return
-        reason, delay = _described(outcome.error), retry.backoff(job.attempt)
-        told = kept.error(outcome.error) if kept else (b"", 0)
+    def _synchronous(self) -> Any:
+        if not hasattr(self._own, "synchronous"):
+            self._own.synchronous = synchronous()
+        return self._own.synchronous
+
+    def _succeeded(self, number: int, job: Job, outcome: Outcome, kept: Keeper | None) -> Done:
+        def told() -> None:
+            signals.job_succeeded.send_robust(Processor, queue=self._sources[number].name, job=job, task=outcome.task)
+            if kept:
+                kept.succeeded()
+
+        keep = kept.keeps(failed=False) if kept else 0
+        heard = kept or signals.job_succeeded.receivers
+        return Done(job, ended(job, outcome.value, keep, source=number), told if heard else None)
+
+    def _failed(self, source: Source, job: Job, outcome: Outcome, error: BaseException, kept: Keeper | None) -> None:
+        reason, delay = _described(error), retry.backoff(job.attempt)
+        most = 1 if isinstance(error, Cancelled) else outcome.max_attempts
+        told = kept.error(error) if kept else (b"", 0)
         state = until_answered(
-            lambda: source.fail(job, delay=delay, error=reason, max_attempts=outcome.max_attempts, kept=told),
-            self._given_up,
+            lambda: source.fail(job, delay=delay, error=reason, max_attempts=most, kept=told), self._given_up
         )
         if state == "dead":
             logger.error("Job %a of queue %a is dead: %a", job.id, source.name, reason)
             signals.job_dead.send_robust(Processor, queue=source.name, id=job.id, reason=reason)
             if kept:
-                kept.failed(outcome.error)
+                kept.failed(error)
         else:
             said = {"queue": source.name, "job": job, "task": outcome.task}
-            signals.job_retried.send_robust(Processor, **said, error=outcome.error)
-
-    def _record_success(self, source: Source, job: Job, outcome: Outcome, kept: Keeper | None) -> None:
-        if kept:
-            until_answered(lambda: source.succeed(job, outcome.value, keep=kept.keeps(failed=False)), self._given_up)
-        else:
-            until_answered(lambda: source.ack(job), self._given_up)
-        signals.job_succeeded.send_robust(Processor, queue=source.name, job=job, task=outcome.task)
-        if kept:
-            kept.succeeded()
+            signals.job_retried.send_robust(Processor, **said, error=error)
 
 
 def _described(error: BaseException) -> str:
@@ -128,17 +150,3 @@ def _described(error: BaseException) -> str:
     if isinstance(error, registry.UnknownTask):
         return str(error)
     return f"{type(error).__qualname__}: {error}"
-
-
-async def _awaited(task: Task[..., Any], args: list[Any], kwargs: dict[str, Any]) -> Any:
-    try:
-        async with asyncio.timeout(task.timeout) as limit:
-            return await task.func(*args, **kwargs)
-    except TimeoutError as error:
-        if limit.expired():
-            raise _timeout(task) from error
-        raise
-
-
-def _timeout(task: Task[..., Any]) -> TaskTimeout:
-    return TaskTimeout(f"{task.module_path} ran for more than {task.timeout} s")

@@ -1,15 +1,17 @@
 """A queue as its worker sees it."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from redis_kit.core.flow import Flow
 from redis_kit.core.steps import Batch, Call, Pop
-from redis_kit.queues import asking, flows, moves
+from redis_kit.queues import asking, claiming, flows, moves
 from redis_kit.queues.claiming import Beaten, Claimed, beaten
+from redis_kit.queues.ended import Ended
 from redis_kit.queues.job import Job, State
 from redis_kit.queues.queue import Queue
 
-LISTEN = 2.0  # seconds: for how long a lost wake-up, or a connection that is half open, goes unnoticed
+LISTEN = 4.0  # seconds: for how long a lost wake-up, or a connection that is half open, goes unnoticed
 
 
 class Source(Queue):
@@ -21,13 +23,13 @@ class Source(Queue):
         super().__init__(name, using=using)
         self.worker, self.about = worker, about
 
-    def fetch(self, limit: int) -> Claimed:
-        """Claim jobs and tell when there may be more. One round trip."""
-        return self._run(flows.claim(self, limit, self.worker, self.about))
+    def exchange(self, limit: int, done: Sequence[Ended] = ()) -> Claimed:
+        """End jobs, claim others (0: none) and tell when there may be more. One round trip; a repeat is safe."""
+        return self._run(claiming.exchange(self.key(""), self.worker, limit, self.about, done))[0]
 
-    def succeed(self, job: Job, value: bytes, *, keep: int) -> None:
-        """End a job that is done, and keep its result for so many ms. One round trip; a repeat is safe."""
-        self._run(flows.succeed(self, job, value, keep))
+    def release(self, jobs: Sequence[Job]) -> int:
+        """Give back claimed jobs that were not begun, and return how many they were. One round trip."""
+        return self._run(self._release(jobs))
 
     def fail(self, job: Job, *, delay: float, error: str, max_attempts: int, kept: tuple[bytes, int]) -> State:
         """End a failed attempt, as nack() does, and keep with its result what it is to tell, for so many ms."""
@@ -38,7 +40,7 @@ class Source(Queue):
         return self._run(asking.find(self, id))
 
     def listen(self) -> bool:
-        """Wait until there is something to do; False when there was nothing for 2 s. One round trip."""
+        """Wait until there is something to do; False when there was nothing for 4 s. One round trip."""
         return self._run(self._listen())
 
     def pass_on(self) -> None:
@@ -48,6 +50,10 @@ class Source(Queue):
     def note(self) -> None:
         """Let the queue be known. One round trip."""
         self._run(flows.note(self))
+
+    def _release(self, jobs: Sequence[Job]) -> Flow[int]:
+        count: int = yield moves.release(self.key(""), jobs)
+        return count
 
     def _listen(self) -> Flow[bool]:
         return (yield Pop(self.key("signal"), timeout=LISTEN)) is not None

@@ -1,0 +1,54 @@
+-- Ends the jobs of a worker that ARGV names from `start` on, four arguments each, where their claims still hold, keeps
+-- the results of those that have one, and returns the numbers of the others. Of those that it ended before, 250 at
+-- least, it says the same again.
+local function store(result, finished, waiting, value, record, ttl)
+    redis.call("HSET", result, "status", "SUCCESSFUL", "at", string.format("%.0f", now), "record", record, "value", value)
+    redis.call("PEXPIRE", result, ttl)
+    if waiting then
+        redis.call("HDEL", result, "waiting")
+        for _ = 1, math.min(100, tonumber(waiting) or 1) do
+            redis.call("RPUSH", finished, 1)
+        end
+        redis.call("PEXPIRE", finished, 10000)
+    end
+end
+
+local function end_jobs(worker, start, results)
+    local members, ids, lost, kept = {}, {}, {}, {}
+    for at = start, #ARGV, 4 do
+        members[#members + 1] = ARGV[at] .. "/" .. ARGV[at + 1]
+        ids[#ids + 1] = ARGV[at + 1]
+        if ARGV[at + 2] ~= "" then
+            local keys = results + 2 * #kept
+            kept[#kept + 1] = {#ids, KEYS[keys], KEYS[keys + 1], redis.call("HGET", KEYS[keys], "waiting"), at + 2}
+            redis.call("LLEN", KEYS[keys + 1])
+        end
+    end
+    if #ids == 0 then
+        return lost
+    end
+    local answers, held = redis.call("HGET", settled, worker) or "", redis.call("ZMSCORE", running, unpack(members))
+    local records, marks, done = #kept > 0 and redis.call("HMGET", jobs, unpack(ids)), {answers}, {}
+    redis.call("HLEN", jobs)
+    for at = 1, #ids do
+        local mark = string.match(ARGV[start + 4 * at - 4], "^[^/]+/([^/]+)/") or "?"
+        if held[at] then
+            done[#done + 1], marks[#marks + 1] = ids[at], mark .. ":4"
+        elseif not string.find(answers, " " .. mark .. ":4", 1, true) then
+            lost[#lost + 1] = at
+        end
+    end
+    if #done == 0 then
+        return lost
+    end
+    redis.call("ZREM", running, unpack(members))
+    redis.call("HDEL", jobs, unpack(done))
+    redis.call("HSET", settled, worker, string.sub(table.concat(marks, " "), -4096))
+    count(#done, 0)
+    for _, one in ipairs(kept) do
+        if held[one[1]] then
+            store(one[2], one[3], one[4], ARGV[one[5]], records[one[1]] or "", ARGV[one[5] + 1])
+        end
+    end
+    return lost
+end

@@ -1,0 +1,27 @@
+#!lua flags=allow-oom
+-- End jobs that are done, and keep the results of those that have one.
+--
+-- KEYS[1]     running  zset of scores 0: worker/claim.number/place/id
+-- KEYS[2]     jobs     hash: id -> record
+-- KEYS[3]     settled  hash: worker -> its last answers
+-- KEYS[4]     workers  zset: worker -> when its lease ends, ms on the server's clock
+-- KEYS[5]     minutes  hash: minute -> minute, jobs done, attempts failed
+-- KEYS[6...]  results  the hash of the result, and the list of those who wait for it, of each job that has one
+-- ARGV[1]     worker
+-- ARGV[2]     lease    ms
+-- ARGV[3...]  ended    token of the claim, id, value or "", and the ms for which the value is kept, of each job
+-- returns     the numbers of those whose claim had been lost, from 1
+
+local running, jobs, settled, workers, minutes = unpack(KEYS)
+local worker, lease = ARGV[1], tonumber(ARGV[2])
+local clock = redis.call("TIME")
+local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+
+-- @include _count
+-- @include _end
+local ends = tonumber(redis.call("ZSCORE", workers, worker) or 0)
+local lost = end_jobs(worker, 3, 6)
+if ends - now < lease * 0.95 then
+    redis.call("ZADD", workers, "XX", string.format("%.0f", now + lease), worker)
+end
+return lost

@@ -1,0 +1,49 @@
+#!lua flags=allow-oom
+-- Take the jobs of a worker that is known to be dead: those it ran count a crash, the others are as if never claimed.
+--
+-- KEYS[1]     workers  zset: worker -> when its lease ends, ms on the server's clock
+-- KEYS[2]     info     hash: worker -> since when it is alive, ms, and what it says of itself
+-- KEYS[3]     running  zset of scores 0: worker/claim.number/place/id
+-- KEYS[4]     jobs     hash: id -> record
+-- KEYS[5]     ready    zset: id -> place
+-- KEYS[6]     signal   list: one element while a worker should look
+-- KEYS[7]     settled  hash: worker -> its last answers
+-- KEYS[8]     paused   the queue is paused while it exists: since when, ms
+-- KEYS[9]     dead     zset: id -> when it died, ms
+-- KEYS[10]    reasons  hash: id -> why it died
+-- ARGV[1]     worker
+-- ARGV[2]     take     how many jobs to take in one call
+-- ARGV[3]     crashes  workers that may die with one job
+-- ARGV[4]     limit    how many dead jobs are kept
+-- ARGV[5...]  started  ids of the jobs that it ran
+-- returns     how many were taken, as many as the limit when there may be more; then the ids of dead ones
+
+local workers, info, running, jobs, ready, signal, settled, paused, dead, reasons = unpack(KEYS)
+local worker, take, most, dead_limit = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local clock = redis.call("TIME")
+local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+
+-- @include _record
+-- @include _wake
+-- @include _bury
+-- @include _return
+for _, key in ipairs({workers, running, ready, dead}) do redis.call("ZCARD", key) end
+for _, key in ipairs({info, jobs, settled, reasons}) do redis.call("HLEN", key) end
+redis.call("LLEN", signal)
+
+local started, reply = {}, {0}
+for at = 5, #ARGV do
+    started[ARGV[at]] = true
+end
+reply[1] = give_back(worker, take, function(id, priority, attempts, crashes, due, payload)
+    if not started[id] then
+        return write(id, priority, math.max(0, attempts - 1), crashes, due, untold(payload))
+    end
+    write(id, priority, attempts, crashes + 1, due, payload)
+    if crashes + 1 < most then
+        return true
+    end
+    bury(id, string.format("poison: %d workers died with it", crashes + 1))
+    table.insert(reply, id)
+end)
+return reply

@@ -1,0 +1,140 @@
+"""What a child process is doing, in memory that outlives it: its supervisor reads it after a SIGKILL, without its help.
+
+In 8-byte words, each written at once: jobs done, which half of the log is in use, how full each half is. Then the
+slots, one per thread, and the halves of the log. Whatever a word vouches for is written before the word.
+"""
+
+import math
+import mmap
+import struct
+from threading import Lock
+from typing import NamedTuple
+
+DONE, HALF, USED = 0, 1, 2  # words; USED is followed by that of the other half
+HEAD = 4 * 8
+SLOT = 1024
+IDLE, WRITING, BUSY = 0, 1, 2  # the lower bits of a slot's word; the others count changes
+_RUNNING = struct.Struct("<dHHH")  # deadline, source, lengths of token and id
+_LENGTH = struct.Struct("<I")
+_TEXT = SLOT - 8 - _RUNNING.size
+
+
+class Running(NamedTuple):
+    """A job that a child runs. ``deadline`` is its hard end on the monotonic clock, None where it has none."""
+
+    source: int
+    token: str
+    id: str
+    deadline: float | None
+
+
+class Board:
+    """Made by the supervisor, written by the child, each slot by one thread of it, read by the supervisor."""
+
+    def __init__(self, slots: int, *, room: int = 1 << 20) -> None:
+        self._slots, self._half = slots, room // 2
+        self._log = HEAD + slots * SLOT
+        self._memory = mmap.mmap(-1, self._log + 2 * self._half)
+        whole = memoryview(self._memory)
+        self._words = whole[: self._log].cast("Q")
+        whole.release()
+        self._lock = Lock()
+
+    def begin(self, slot: int, source: int, token: str, id: str, deadline: float | None) -> None:
+        """Note that a slot's thread runs a job from now on. One whose names are too long keeps its deadline only."""
+        at, word = HEAD + slot * SLOT, (HEAD + slot * SLOT) // 8
+        texts = [text.encode("utf-8", "surrogateescape") for text in (token, id)]
+        if len(texts[0]) + len(texts[1]) > _TEXT:
+            texts = [b"", b""]
+        change = (self._words[word] >> 2) + 1
+        self._words[word] = change << 2 | WRITING
+        end = math.nan if deadline is None else deadline
+        packed = _RUNNING.pack(end, source, *map(len, texts)) + b"".join(texts)
+        self._memory[at + 8 : at + 8 + len(packed)] = packed
+        self._words[word] = change << 2 | BUSY
+
+    def end(self, slot: int) -> None:
+        """Note that it runs none."""
+        word = (HEAD + slot * SLOT) // 8
+        self._words[word] = self._words[word] >> 2 << 2
+
+    def note(self, entry: bytes) -> bool:
+        """Add to the log of outcomes not yet sent, and say whether there was room."""
+        with self._lock:
+            return self._append(self._words[HALF], entry)
+
+    def turn(self) -> None:
+        """Note that what was noted so far is about to be sent; what comes after this goes to the other half."""
+        with self._lock:
+            now = self._words[HALF]
+            if not self._words[USED + 1 - now]:
+                self._words[HALF] = 1 - now
+            elif all(self._append(1 - now, entry) for entry in self._entries(now)):
+                # Nobody answered the last time. The new ones join the old; both are sent, and repeats do no harm.
+                self._words[USED + now] = 0
+
+    def forget(self) -> None:
+        """Forget what was there at the last turn(): it has been answered."""
+        with self._lock:
+            self._words[USED + 1 - self._words[HALF]] = 0
+
+    def tally(self, count: int) -> None:
+        """Count jobs that came to an end."""
+        with self._lock:
+            self._words[DONE] += count
+
+    @property
+    def done(self) -> int:
+        """Return how many jobs came to an end since the fork."""
+        return self._words[DONE]
+
+    def running(self) -> list[Running]:
+        """Return what runs now."""
+        return [found for slot in range(self._slots) if (found := self._read(slot))]
+
+    def noted(self) -> list[bytes]:
+        """Return what was noted and not forgotten, oldest first."""
+        now = self._words[HALF]
+        return list(dict.fromkeys([*self._entries(1 - now), *self._entries(now)]))
+
+    def close(self) -> None:
+        """Let go of the memory."""
+        self._words.release()
+        self._memory.close()
+
+    def _append(self, half: int, entry: bytes) -> bool:
+        used, size = self._words[USED + half], _LENGTH.size + len(entry)
+        if used + size > self._half:
+            return False
+        at = self._log + half * self._half + used
+        self._memory[at : at + size] = _LENGTH.pack(len(entry)) + entry
+        self._words[USED + half] = used + size
+        return True
+
+    def _entries(self, half: int) -> list[bytes]:
+        at = self._log + half * self._half
+        end, found = at + self._words[USED + half], []
+        while at < end:
+            (length,) = _LENGTH.unpack_from(self._memory, at)
+            found.append(self._memory[at + _LENGTH.size : at + _LENGTH.size + length])
+            at += _LENGTH.size + length
+        return found
+
+    def _read(self, slot: int) -> Running | None:
+        at, word = HEAD + slot * SLOT, (HEAD + slot * SLOT) // 8
+        for _ in range(10):
+            before = self._words[word]
+            if before & 3 != BUSY:
+                return None
+            packed = self._memory[at + 8 : at + SLOT]
+            if self._words[word] == before:
+                return _running(packed)
+        return None  # its jobs are so short that none is worth a look
+
+
+def _running(packed: bytes) -> Running:
+    deadline, source, *lengths = _RUNNING.unpack_from(packed)
+    token, id = (lengths[0], lengths[0] + lengths[1])
+    text = packed[_RUNNING.size :]
+    first, second = (part.decode("utf-8", "surrogateescape") for part in (text[:token], text[token:id]))
+    return Running(source, first, second, None if math.isnan(deadline) else deadline)

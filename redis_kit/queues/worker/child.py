@@ -1,0 +1,138 @@
+"""One child process: how it comes to be, and what its supervisor knows of it."""
+
+import contextlib
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import NoReturn
+
+from django.db import connections
+
+from redis_kit.queues import identity
+from redis_kit.queues import signals as told
+from redis_kit.queues.worker.board import Board, Running
+from redis_kit.queues.worker.line import Line, pair
+from redis_kit.queues.worker.options import Options
+from redis_kit.queues.worker.signalling import held_back
+from redis_kit.queues.worker.source import Source
+
+logger = logging.getLogger("redis_kit.worker")
+FAILED = 70  # exit code of a child whose own code failed, not a job's
+SPARE = 1.0  # seconds beyond its grace after which a child that was told to end is killed
+
+
+@dataclass(eq=False)
+class Child:
+    """A child as its supervisor sees it. Times are on the monotonic clock."""
+
+    pid: int
+    worker: str
+    line: Line
+    board: Board
+    sources: list[Source]
+    born: float = field(default_factory=monotonic)
+    recycling: bool = False
+    stopping: bool = False
+    kill_at: float | None = None
+    given_up: bool = False  # it was killed because it did not end in time
+    overdue: list[Running] = field(default_factory=list)  # why it was killed, if for that
+    cancelled: dict[int, set[str]] = field(default_factory=dict)
+
+    def stop(self, grace: float) -> None:
+        """Tell it to finish its jobs within so many seconds."""
+        if not self.stopping:
+            self.stopping = True
+            self.kill_at = monotonic() + grace + SPARE
+            self.line.say("stop")
+
+    def stop_now(self) -> None:
+        """Tell it to give back its jobs at once."""
+        self.stopping = True
+        self.kill_at = monotonic() + SPARE
+        self.line.say("now")
+
+    def recycle(self) -> None:
+        """Let it claim no more; when it runs nothing any more, stop it."""
+        self.recycling = True
+        self.line.say("quiet")
+
+    def judge(self) -> None:
+        """Kill it where one of its jobs ran for too long, or it should have ended. Safe in a signal handler."""
+        now = monotonic()
+        if self.overdue or self.given_up:
+            return
+        overdue = [one for one in self.board.running() if one.deadline is not None and one.deadline <= now]
+        self.given_up = not overdue and self.kill_at is not None and self.kill_at <= now
+        if overdue or self.given_up:
+            self.overdue = overdue
+            self.signal(signal.SIGKILL)
+
+    def signal(self, number: int) -> None:
+        """Send it a signal."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, number)
+
+    def ended(self) -> int | None:
+        """Return its exit code, that of a signal negative; None while it lives."""
+        try:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+        except ChildProcessError:  # somebody else in this process waited for it
+            return FAILED
+        return os.waitstatus_to_exitcode(status) if pid else None
+
+    def let_go(self) -> None:
+        """Close what this process holds of it."""
+        self.line.close()
+        self.board.close()
+
+
+def fork(options: Options, *, supervisor: str, in_child: Callable[[], None]) -> Child:
+    """Fork a child that is a worker of its own. ``in_child`` frees it of what only its parent needs."""
+    worker, (ours, theirs), board = identity.new_worker(), pair(), Board(options.threads)
+    parent = os.getpid()
+    connections.close_all()  # a receiver of signals may have opened one
+    sys.stdout.flush()
+    sys.stderr.flush()
+
+    def about(pid: int) -> str:
+        own = {"pid": pid, "queues": options.queues, "threads": options.threads}
+        return identity.information(**own, supervisor=supervisor, supervisor_pid=parent)
+
+    with held_back():
+        pid = os.fork()
+        if not pid:
+            try:
+                ours.close()
+                in_child()
+            except BaseException:
+                os._exit(FAILED)
+    if not pid:
+        _live(options, worker, about(os.getpid()), theirs, board)
+    theirs.close()
+    sources = [Source(name, worker=worker, about=about(pid)) for name in options.queues]
+    return Child(pid, worker, ours, board, sources)
+
+
+def _live(options: Options, worker: str, about: str, line: Line, board: Board) -> NoReturn:
+    # Never returns: what called the supervisor is the parent's business, its exit handlers too.
+    code = FAILED
+    try:
+        from redis_kit.queues.worker.launcher import Launcher
+
+        said = {"worker": worker, "queues": options.queues}
+        told.worker_started.send_robust(Launcher, **said)
+        code = Launcher(options, worker=worker, about=about, line=line, board=board).run()
+        told.worker_stopping.send_robust(Launcher, **said)
+    except BaseException:
+        logger.exception("Worker %s failed.", worker)
+    finally:
+        with contextlib.suppress(BaseException):
+            connections.close_all()
+            logging.shutdown()
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code)

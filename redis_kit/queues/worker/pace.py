@@ -1,0 +1,27 @@
+"""How many jobs a worker claims at once: so few that none waits long for a thread, so many that calls are few."""
+
+AHEAD = 0.01  # seconds of work that is claimed beyond the free threads
+MOST = 180  # jobs
+GROWTH = 4
+
+
+class Pace:
+    """Claims beyond the free threads as many jobs as were done in 10 ms of the batch before: none of long ones."""
+
+    def __init__(self) -> None:
+        self._ahead, self._claimed, self._since = 0, 0, 0.0
+
+    def room(self, free: int, now: float) -> int:
+        """Return how many jobs to claim, with so many threads free, when all that was claimed before is begun."""
+        if self._claimed:
+            done = int(self._claimed / max(now - self._since, 1e-6) * AHEAD)
+            self._ahead = min(done, MOST, GROWTH * (self._ahead + 1))
+        return free + self._ahead
+
+    def claimed(self, count: int, now: float) -> None:
+        """Note how many jobs there were."""
+        self._claimed, self._since = count, now
+
+    def slow_down(self) -> None:
+        """Claim for free threads only: jobs had to wait."""
+        self._ahead, self._claimed = 0, 0

@@ -1,0 +1,133 @@
+"""Tells the server what a dead child had done, and takes its jobs back. While the server is away that waits for it."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any
+
+from redis_kit.core.errors import RedisFailure, RedisUnavailable
+from redis_kit.core.flow import Flow
+from redis_kit.queues import flows, moves
+from redis_kit.queues.ended import Ended
+from redis_kit.queues.worker import overdue
+from redis_kit.queues.worker.beat import Outage, buried
+from redis_kit.queues.worker.board import Running
+from redis_kit.queues.worker.child import Child
+from redis_kit.queues.worker.patience import pause
+from redis_kit.queues.worker.source import Source
+
+logger = logging.getLogger("redis_kit.worker")
+LATE = 1.0  # seconds after which to look once more: a claim that was under way at the death may have come in after it
+
+
+@dataclass(eq=False)
+class Estate:
+    """What a dead child left: its queues, what it had done, ran, and ran for too long; when to see to it."""
+
+    worker: str
+    left: list[tuple[int, Source]]
+    done: list[Ended]
+    ran: list[Running]
+    overdue: list[Running]
+    at: float = 0.0
+    again: bool = False
+    tries: int = 0
+
+
+class Reaper:
+    """Sees to what dead children left. What it can't do since this process dies too, the ends of their leases do."""
+
+    def __init__(self, outage: Outage) -> None:
+        self._outage = outage
+        self._estates: list[Estate] = []
+
+    def add(self, child: Child, *, crashed: bool) -> None:
+        """Take over from a child. Where it crashed, its jobs count that, unless it was killed for another one."""
+        ran = child.board.running()
+        late = {(one.source, one.token, one.id) for one in child.overdue}
+        over = [one for one in ran if (one.source, one.token, one.id) in late]
+        blamed = ran if crashed and not child.overdue and not child.given_up else []
+        left = list(enumerate(child.sources))
+        self._estates.append(Estate(child.worker, left, _done(child), blamed, over, again=crashed))
+
+    def next(self) -> float | None:
+        """Return when there is something to do, on the monotonic clock."""
+        return min((estate.at for estate in self._estates), default=None)
+
+    def run(self) -> None:
+        """Do what is due."""
+        now = monotonic()
+        for estate in [one for one in self._estates if one.at <= now]:
+            try:
+                self._see_to(estate)
+            except RedisUnavailable as error:
+                self._outage.say(error)
+                estate.at = monotonic() + pause(estate.tries)
+                estate.tries += 1
+                return  # the others would wait for nothing
+
+    def _see_to(self, estate: Estate) -> None:
+        sources = [source for _, source in estate.left]
+        while estate.left:
+            index, source = estate.left[0]
+            try:
+                _reap(estate, index, source)
+            except RedisUnavailable:
+                raise
+            except RedisFailure as error:
+                logger.error("Queue %a: a dead child's jobs stay till its lease ends: %s", source.name, error)  # noqa: TRY400
+            estate.left.pop(0)
+        self._outage.say(None)
+        self._estates.remove(estate)
+        if estate.again:
+            left = list(enumerate(sources))
+            self._estates.append(Estate(estate.worker, left, [], [], [], at=monotonic() + LATE))
+
+
+def _done(child: Child) -> list[Ended]:
+    found = []
+    for entry in child.board.noted():
+        try:
+            found.append(Ended.unpack(entry))
+        except ValueError:
+            logger.exception("Worker %s: an outcome on its board can't be read.", child.worker)
+    return found
+
+
+def _reap(estate: Estate, index: int, source: Source) -> None:
+    done = [one for one in estate.done if one.source == index]
+    _tried(source, lambda: source._run(_told(source, estate.worker, done)))
+    for one in estate.overdue:
+        if one.source == index:
+            _tried(source, lambda one=one: overdue.fail(source, one))  # type: ignore[misc]
+    ran = [one.id for one in estate.ran if one.source == index]
+    taken, dead = source._run(_taken(source, estate.worker, ran))
+    if taken:
+        logger.warning("Queue %a: %d jobs of a dead child were taken from it.", source.name, taken)
+    for id in dead:
+        buried(source.name, id)
+
+
+def _tried(source: Source, step: Callable[[], Any]) -> None:
+    try:
+        step()
+    except RedisUnavailable:
+        raise
+    except Exception:
+        logger.exception("Queue %a: an outcome of a dead child is lost; that job runs again.", source.name)
+
+
+def _told(source: Source, worker: str, done: list[Ended]) -> Flow[None]:
+    for start in range(0, len(done), flows.MOST_ENDED):
+        yield moves.end(source.key(""), worker, done[start : start + flows.MOST_ENDED])
+
+
+def _taken(source: Source, worker: str, ran: list[str]) -> Flow[tuple[int, list[str]]]:
+    total, dead = 0, []
+    while True:
+        taken, *ids = yield moves.reap(source.key(""), worker, ran)
+        total += taken
+        dead += [id.decode("utf-8", "surrogateescape") for id in ids]
+        if taken < moves.TAKEN:
+            return total, dead

@@ -1,0 +1,169 @@
+"""The process above the workers: forks them, beats for them, and sees to what they leave when they die.
+
+It has one thread, so that it can fork at any time, and runs no task. One loop waits for signals, for its children, and
+for the time of the next beat.
+"""
+
+import logging
+import select
+import signal
+from time import monotonic
+from typing import Any
+
+from redis_kit.core import conf
+from redis_kit.queues import identity
+from redis_kit.queues.component import QueueSettings
+from redis_kit.queues.worker import reloading, signalling
+from redis_kit.queues.worker.beat import Beat, Outage
+from redis_kit.queues.worker.child import Child, fork
+from redis_kit.queues.worker.health import Health
+from redis_kit.queues.worker.options import Options
+from redis_kit.queues.worker.reaper import Reaper
+from redis_kit.queues.worker.restraint import Restraint
+from redis_kit.queues.worker.signalling import Signals
+
+logger = logging.getLogger("redis_kit.worker")
+LONGEST = 1.0  # seconds of one wait
+
+
+class Supervisor:
+    """Keeps ``options.processes`` children at work until it is told to stop, or, with ``burst``, until all are done."""
+
+    def __init__(self, options: Options) -> None:
+        self.options, self.id = options, identity.new_worker()
+        self.children: list[Child] = []
+        self._wanted = options.processes
+        self._quiet = self._stopping = self._burying = False
+        outage = Outage()
+        self._beat = Beat(outage, reports=options.health_port is not None)
+        self._reaper, self._restraint = Reaper(outage), Restraint()
+        self._signals = Signals(self._judge)
+        self._health = None if options.health_port is None else Health(options.health_port, self._report)
+        self._files = reloading.Files() if options.reload else None
+        self._restart = False
+
+    def run(self) -> int:
+        """Supervise; return the exit code. With ``reload`` it may not return at all, but begin anew."""
+        logger.info("Supervisor %s runs %d processes.", self.id, self._wanted)
+        with self._signals:
+            while self.children or self._wanted:
+                self._fill()
+                self._wait()
+                self._obey()
+                self._listen()
+                self._bury()
+                self._reaper.run()
+                self._keep_alive()
+                self._look_at_files()
+            if self._health:
+                self._health.close()
+        logger.info("Supervisor %s has stopped.", self.id)
+        if self._restart:
+            reloading.restart()
+        return 0
+
+    def _fill(self) -> None:
+        working = sum(not child.recycling for child in self.children)
+        while working < self._wanted and not self._quiet and self._restraint.over():
+            self.children.append(fork(self.options, supervisor=self.id, in_child=self._free_child))
+            self._beat.at = 0.0
+            working += 1
+
+    def _free_child(self) -> None:
+        self._signals.forget()
+        if self._health:
+            self._health.close()
+        for child in self.children:
+            child.let_go()
+
+    def _wait(self) -> None:
+        moments = [self._beat.at, self._restraint.until, self._reaper.next()]
+        now = monotonic()
+        wait = min([LONGEST, *(at - now for at in moments if at is not None and at > now)])
+        if self._beat.at <= now:
+            wait = 0
+        lines = [child.line for child in self.children if not child.line.ended]
+        asked = self._health.sockets() if self._health else []
+        watched: list[Any] = [self._signals, *lines, *asked]
+        readable, _, _ = select.select(watched, [], [], wait)
+        if self._health:
+            self._health.serve(readable)
+
+    def _obey(self) -> None:
+        for number in self._signals.taken():
+            if number in signalling.STOP:
+                self._stop(now=self._stopping)
+            elif number == signalling.NOW:
+                self._stop(now=True)
+            elif number == signalling.QUIET:
+                self._be_quiet()
+            elif number == signalling.STACKS:
+                signalling.dump_stacks()
+                for child in self.children:
+                    child.signal(number)
+
+    def _stop(self, *, now: bool = False) -> None:
+        self._stopping, self._wanted = True, 0
+        for child in self.children:
+            child.stop_now() if now else child.stop(self.options.grace)
+
+    def _be_quiet(self) -> None:
+        self._quiet = True
+        for child in self.children:
+            child.line.say("quiet")
+
+    def _listen(self) -> None:
+        for child in self.children:
+            child.line.flush()
+            for word, *_ in child.line.heard():
+                if word == "recycle" and not child.recycling:
+                    child.recycle()
+            if child.recycling and not child.board.running():
+                child.stop(self.options.grace)
+
+    def _judge(self) -> None:
+        if not self._burying:  # the number of one that was just waited for may belong to anybody
+            for child in self.children:
+                child.judge()
+
+    def _bury(self) -> None:
+        self._burying = True
+        ended = [(child, code) for child in self.children if (code := child.ended()) is not None]
+        self.children = [child for child in self.children if all(child is not one for one, _ in ended)]
+        self._burying = False
+        for child, code in ended:
+            if code:
+                how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+                logger.error("Child %d, worker %s, ended by %s.", child.pid, child.worker, how)
+                self._restraint.note(monotonic() - child.born)
+            elif self.options.burst and not child.recycling:
+                self._wanted = max(0, self._wanted - 1)
+            self._reaper.add(child, crashed=code != 0)
+            child.let_go()
+
+    def _keep_alive(self) -> None:
+        if monotonic() < self._beat.at:
+            return
+        for order in self._beat.beat(list(self.children)):
+            if order == "stop" and not self._stopping:
+                self._stop()
+            elif order == "quiet":
+                self._be_quiet()
+
+    def _look_at_files(self) -> None:
+        if self._files and not self._stopping and (path := self._files.changed()):
+            logger.warning("%s has changed; the worker finishes its jobs and starts again.", path)
+            self._restart = True
+            self._stop()
+
+    def _report(self) -> tuple[bool, dict[str, Any]]:
+        silent = monotonic() - self._beat.answered
+        late = {name: wait for name, wait in self._beat.waits.items() if wait > self.options.max_wait}
+        reasons = {
+            "no child is alive": not self.children,
+            "the server does not answer": silent > conf.section(QueueSettings).DEAD_AFTER,
+            f"a job of {', '.join(late)} waits for more than {self.options.max_wait:g} s": bool(late),
+        }
+        found = [reason for reason, holds in reasons.items() if holds]
+        details = {"status": "failing" if found else "ok", "reasons": found, "children": len(self.children)}
+        return not found, {**details, "silent": round(silent, 3), "waits": self._beat.waits}

@@ -1,0 +1,39 @@
+"""A worker in threads of the test's own process: no supervisor is there to beat for it."""
+
+import contextlib
+import threading
+
+from redis_kit.core import conf
+from redis_kit.core.errors import RedisFailure
+from redis_kit.queues.component import QueueSettings
+from redis_kit.queues.worker.launcher import Launcher
+from redis_kit.queues.worker.source import beat
+
+
+@contextlib.contextmanager
+def working(launcher: Launcher):
+    """Let it work meanwhile, and beat for it."""
+    over = threading.Event()
+    threads = [threading.Thread(target=launcher.run), threading.Thread(target=_beat, args=(launcher, over))]
+    for thread in threads:
+        thread.start()
+    try:
+        yield launcher
+    finally:
+        over.set()
+        threads[1].join(10)
+        launcher.stop()
+        threads[0].join(10)
+    assert not any(thread.is_alive() for thread in threads)
+
+
+def _beat(launcher: Launcher, over: threading.Event) -> None:
+    noted = False
+    while not over.is_set():
+        for source in launcher.sources:
+            with contextlib.suppress(RedisFailure):
+                beat([source])
+                if not noted:
+                    source.note()
+        noted = True
+        over.wait(conf.section(QueueSettings).BEAT)

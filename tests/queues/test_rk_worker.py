@@ -1,0 +1,113 @@
+"""The command: its arguments."""
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from redis_kit.queues.commands import rk_worker
+from redis_kit.queues.commands.rk_worker import Command
+from redis_kit.queues.worker import supervisor
+from redis_kit.queues.worker.options import Options
+
+WRONG = {
+    "--processes": ("whole number from 1 to 64", ["0", "65", "-1", "x", "1.5", "\u0661", ""]),
+    "--threads": ("whole number from 1 to 64", ["0", "-1", "abc", "10000", "9" * 5000]),
+    "--grace": ("seconds from 0 to 86400", ["-1", "nan", "x", "inf", ""]),
+    "--max-tasks": ("whole number from 1 to 1000000000", ["0", "-5", "many", "1000000001"]),
+    "--max-rss": ("whole number from 16 to 1048576", ["15", "0", "1G"]),
+    "--health-port": ("whole number from 1 to 65535", ["0", "65536", "http"]),
+    "--max-wait": ("seconds from 1 to 86400", ["0", "0.5", "nan"]),
+    "--queue-name": (
+        "",
+        [
+            "",
+            "mail,,default",
+            "mail:3,default",
+            "mail:0",
+            "mail:1001",
+            "mail:1,mail:2",
+            "mail,mail:2",
+            "mail:" + "9" * 99,
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("option", "text", "told"), [(option, text, told) for option, (told, texts) in WRONG.items() for text in texts]
+)
+def test_wrong_value_ends_with_usage_the_range_and_2(option, text, told, capsys):
+    said = refused([f"{option}={text}"], capsys)
+    assert "usage: manage.py rk_worker" in said
+    assert option in said
+    assert told in said
+    assert len(said) < 2000
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--queue-name"], ["--queue", "x", "y"], ["--burst", "--reload"], ["--health"]], ids=" ".join
+)
+def test_wrong_arguments_end_with_2(arguments, capsys):
+    refused(arguments, capsys)
+
+
+def refused(arguments, capsys):
+    with pytest.raises(SystemExit) as stop:
+        Command().run_from_argv(["manage.py", "rk_worker", *arguments])
+    assert stop.value.code == 2
+    said = capsys.readouterr().err
+    assert "Traceback" not in said
+    return said
+
+
+def test_wrong_options_from_python_are_a_command_error():
+    with pytest.raises(CommandError, match="0"):
+        call_command("rk_worker", "--threads", "0")
+
+
+@pytest.fixture
+def chosen(kit, monkeypatch):
+    """The options that reach a supervisor, which then does nothing."""
+    found = []
+
+    class Idle:
+        def __init__(self, options):
+            found.append(options)
+
+        def run(self):
+            return 0
+
+    monkeypatch.setattr(supervisor, "Supervisor", Idle)
+    return found
+
+
+def test_command_without_names_takes_the_configured_queues_then_those_that_tasks_name(kit, chosen):
+    kit.options(QUEUES={"NAMES": ["mail", "default"]})
+    call_command("rk_worker")
+    (options,) = chosen
+    assert options == Options(options.queues)
+    assert options.queues[:2] == ("mail", "default")
+    assert "elsewhere" in options.queues
+
+
+def test_every_option_reaches_the_worker(chosen):
+    text = (
+        "--queue-name a,b --processes 2 --threads 3 --grace 1.5 --max-tasks 7 --max-rss 99 --reload --health-port 8001"
+    )
+    call_command("rk_worker", *text.split(), "--max-wait", "60")
+    call_command("rk_worker", "--queue-name", "a", "--burst")
+    full = Options(("a", "b"), None, 2, 3, 1.5, False, 7, 99, True, 8001, 60.0)
+    assert chosen == [full, Options(("a",), burst=True)]
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "weights"),
+    [
+        ("mail", ("mail",), None),
+        ("mail, default,mail", ("mail", "default"), None),
+        ("mail:3,default:1", ("mail", "default"), (3, 1)),
+        ("tenant:7:2", ("tenant:7",), (2,)),
+        ("a:b", ("a:b",), None),
+    ],
+)
+def test_queues_have_a_strict_order_or_weights(text, names, weights):
+    assert rk_worker._names(text) == (names, weights)
