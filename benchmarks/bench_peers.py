@@ -101,7 +101,7 @@ def row(pit: Pit, drained: drain.Result) -> Row:
 
 def show(rows: list[Row]) -> None:
     """Print the table."""
-    pings = median([one.pings for row in rows for one in row.drained.rounds])
+    pings = median([one.pings.rate for row in rows for one in row.drained.rounds])
     print(f"PING by redis-py: {pings:,.0f} round trips/s; one process of workers each; medians of {ROUNDS} rounds")
     print("idle start is from the beginning of the call; commands: sent by clients / run, with those inside scripts\n")
     print(f"{'':32}{'put/s':>8}{'jobs':>8}{'jobs/s':>8}{'x PING':>8}{'p50 ms':>8}{'p99 ms':>8}", end="")

@@ -43,4 +43,4 @@ def sleepers(seconds: list[float]) -> None:
 def commands(processes: int) -> list[list[str]]:
     """Return one command for all processes."""
     command = [sys.executable, "-m", "django", "rk_worker", "--settings", SETTINGS, "--queue-name", "default"]
-    return [[*command, "--threads", THREADS] for _ in range(processes)]
+    return [[*command, "--threads", THREADS, "--processes", str(processes)]]

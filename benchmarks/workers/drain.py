@@ -3,28 +3,43 @@
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks.workers import work
 from benchmarks.workers.contestant import Contestant, Failed, Filled, Pit
-from benchmarks.workers.server import Server, median
+from benchmarks.workers.process import tail
+from benchmarks.workers.server import Pings, Server, median
 
 SHARE = 0.05
-TRIAL = 1000  # jobs, to learn how many one round takes
+TRIAL = 300  # jobs, to learn how many one round takes
 SECONDS = 2.0
 FEWEST, MOST = 400, 60_000
-LIMIT = 90.0  # seconds
+LIMIT = 40.0  # seconds
+
+
+class Work(NamedTuple):
+    """Processor time per job, us."""
+
+    worker: float
+    server: float
 
 
 class Drained(NamedTuple):
     """What came of one round."""
 
     rate: float  # jobs a second
-    pings: float  # round trips a second, before and after
+    pings: Pings  # before and after
+    work: Work
     lost: int
     repeated: int
 
     @property
     def ratio(self) -> float:
         """Return the rate as a multiple of a round trip's."""
-        return self.rate / self.pings
+        return self.rate / self.pings.rate
+
+    @property
+    def thrift(self) -> float:
+        """Return the processor time of a round trip as a multiple of a job's: the ratio on one core without noise."""
+        return self.pings.work / (self.work.worker + self.work.server) if self.pings.work else 0.0
 
 
 class Result(NamedTuple):
@@ -45,23 +60,36 @@ class Result(NamedTuple):
         """Return the median of the ratios to a round trip."""
         return median([one.ratio for one in self.rounds])
 
+    @property
+    def thrift(self) -> float:
+        """Return the median of the ratios of processor time."""
+        return median([one.thrift for one in self.rounds])
+
 
 def drain(pit: Pit, filled: Filled, processes: int = 1) -> Drained:
     """Put the jobs back and let workers do them."""
     pit.restore(filled)
     before = pit.server.pings()
-    with pit.workers(processes):
-        done = pit.wait(filled.count, seconds=LIMIT)
-    after = pit.server.pings()
+    with pit.workers(processes) as pids:
+        spent = _watched(pit, filled.count, pids)
+    pings = Pings(*(median([*pair]) for pair in zip(before, pit.server.pings(), strict=True)))
     pit.marks.collect()
-    numbers = [number for number, _ in pit.marks.notes]
-    times = pit.marks.times()
-    if not done and len(times) < filled.count * 0.5:
-        raise Failed(f"{pit.contestant.title}: {len(times)} of {filled.count} jobs within {LIMIT:g} s")
-    first, last = times[int(filled.count * SHARE)], times[min(filled.count, len(times)) - 1]
-    rate = (min(filled.count, len(times)) - int(filled.count * SHARE) - 1) / (last - first) * 1e9
+    numbers, times = [number for number, _ in pit.marks.notes], pit.marks.times()[: filled.count]
+    first = int(filled.count * SHARE)
+    if len(times) < filled.count * 0.5:
+        raise Failed(f"{pit.contestant.title}: {len(times)} of {filled.count} jobs within {LIMIT:g} s\n{tail(pit.log)}")
+    rate = (len(times) - first - 1) / (times[-1] - times[first]) * 1e9
     lost = filled.count - len(set(numbers))
-    return Drained(rate, (before + after) / 2, lost, len(numbers) - len(set(numbers)))
+    return Drained(rate, pings, spent, lost, len(numbers) - len(set(numbers)))
+
+
+def _watched(pit: Pit, count: int, pids: list[int]) -> Work:
+    pit.wait(int(count * SHARE) + 1, seconds=LIMIT)
+    pids, server = work.sessions(pids), [pit.server.pid]
+    begun, before = len(pit.marks.notes), (work.seconds(pids), work.seconds(server))
+    pit.wait(count, seconds=LIMIT)
+    jobs = max(1, len(pit.marks.notes) - begun)
+    return Work((work.seconds(pids) - before[0]) / jobs * 1e6, (work.seconds(server) - before[1]) / jobs * 1e6)
 
 
 def trial(pit: Pit) -> int:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 LIFE = 300  # seconds after which a process ends in any case
-GRACE = 15.0
+GRACE = 5.0
 
 
 def environment(python: str, **more: str) -> dict[str, str]:

@@ -1,5 +1,6 @@
 """A server on loopback TCP, and what a benchmark asks it: round trips, memory, commands, its state."""
 
+import os
 import re
 import socket
 import statistics
@@ -13,6 +14,7 @@ from typing import NamedTuple
 import redis
 
 from benchmarks.measure import configure, describe, pinned
+from benchmarks.workers import work
 from redis_kit.core.embedded import EmbeddedServer
 
 PINGS = 0.3  # seconds
@@ -30,6 +32,13 @@ class Ran(NamedTuple):
     inside: Counter[str]  # by scripts
 
 
+class Pings(NamedTuple):
+    """Bare round trips."""
+
+    rate: float  # a second
+    work: float  # processor time of one, client and server, us
+
+
 class Server:
     """One server, empty and without persistence."""
 
@@ -41,20 +50,22 @@ class Server:
         self._embedded = EmbeddedServer(extra_args=arguments).start()
         self.url = f"redis://127.0.0.1:{self.port}/0"
         self.client = redis.Redis.from_url(self.url)
+        self.pid = int(self.client.info("server")["process_id"])
 
     def close(self) -> None:
         """End it."""
         self.client.close()
         self._embedded.stop()
 
-    def pings(self, seconds: float = PINGS) -> float:
-        """Return bare round trips a second, one after the other."""
+    def pings(self, length: float = PINGS) -> Pings:
+        """Measure bare round trips, one after the other, for so many seconds."""
         self.client.ping()
-        began, count = time.perf_counter(), 0
-        while (now := time.perf_counter()) - began < seconds:
+        both = (os.getpid(), self.pid)
+        before, began, count = work.seconds(both), time.perf_counter(), 0
+        while (now := time.perf_counter()) - began < length:
             self.client.ping()
             count += 1
-        return count / (now - began)
+        return Pings(count / (now - began), (work.seconds(both) - before) / count * 1e6)
 
     def state(self) -> State:
         """Return all keys, with the ms that each has left (0: for ever)."""
