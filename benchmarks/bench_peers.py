@@ -33,7 +33,7 @@ KIT = (
     Contestant("kit, tasks without results", "kit", "forgotten-8"),
     Contestant("kit, tasks with results", "kit", "kept-8"),
 )
-ROUNDS = 1
+ROUNDS = 3
 COUNTED = 500  # jobs, for commands
 
 

@@ -37,4 +37,5 @@ def put(about: dict[str, Any]) -> None:
 
 def commands(processes: int) -> list[list[str]]:
     """Return a command per process."""
-    return [[sys.executable, "-m", "django", *WORKERS[VARIANT], "--settings", SETTINGS] for _ in range(processes)]
+    settings = f"DJANGO_SETTINGS_MODULE={SETTINGS}"
+    return [["/usr/bin/env", settings, sys.executable, "-m", "django", *WORKERS[VARIANT]] for _ in range(processes)]

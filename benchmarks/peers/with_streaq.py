@@ -1,5 +1,6 @@
 """streaq, with as many jobs at once as the variant says (its default is 16)."""
 
+import logging
 import os
 import sys
 from typing import Any
@@ -10,6 +11,8 @@ from benchmarks.marks import note
 from benchmarks.peers.loop import wait_for
 
 PACKAGES = ("streaq", "coredis")
+logging.disable(logging.INFO)  # two lines for each job
+
 worker: Any = Worker(redis_url=os.environ["BENCH_URL"], concurrency=int(os.environ["BENCH_VARIANT"]))
 _entered: list[bool] = []
 

@@ -62,7 +62,7 @@ class Pit:
             try:
                 yield Driver(process, self.log)
             finally:
-                process.kill()
+                _finish(process)
 
     def fill(self, count: int) -> Filled:
         """Put so many jobs into an empty queue."""
@@ -112,6 +112,14 @@ class Pit:
             raise Failed(f"{self.contestant.title}: no job was done within {READY:g} s.\n{tail(self.log)}")
         time.sleep(0.5)
         self.marks.notes.clear()
+
+
+def _finish(process: "subprocess.Popen[bytes]") -> None:
+    with contextlib.suppress(BrokenPipeError, subprocess.TimeoutExpired):
+        assert process.stdin
+        process.stdin.close()  # the end of its input is its end; a database is closed then
+        process.wait(5)
+    process.kill()
 
 
 class Failed(Exception):

@@ -1,5 +1,6 @@
 """Settings of these peers."""
 
+import logging
 import os
 from pathlib import Path
 
@@ -12,6 +13,8 @@ ADDRESS = os.environ["BENCH_URL"]
 VARIANT = os.environ["BENCH_VARIANT"]
 APP, BACKEND = BACKENDS[VARIANT]
 
+logging.disable(logging.INFO)  # threadmill writes two lines for each job
+
 SECRET_KEY = "only for benchmarks"
 USE_TZ = True
 INSTALLED_APPS = ["django.contrib.auth", "django.contrib.contenttypes", APP, "benchmarks.peers.djangoapp"]
@@ -19,6 +22,7 @@ DATABASES = {
     "default": {
         "ENGINE": "django.db.backends.sqlite3",
         "NAME": str(Path(os.environ["BENCH_FOLDER"], "db.sqlite3")),
+        "CONN_MAX_AGE": None,  # or its worker opens the database anew for each job
         "OPTIONS": {"transaction_mode": "IMMEDIATE", "init_command": "PRAGMA journal_mode=WAL"},
     }
 }
