@@ -48,7 +48,8 @@ def drain(*names: str) -> int:
 
 def processor(sources: Sequence[Source]) -> Processor:
     """Return what runs a job of these queues in the thread that asks for it."""
-    return Processor(sources, board=Board(1), deadlines=Deadlines(), coroutines=_Here(), given_up=Event())
+    alone: dict[str, Any] = {"board": Board(1), "deadlines": Deadlines(), "coroutines": _Here(), "given_up": Event()}
+    return Processor(sources, **alone, later=lambda call: None)
 
 
 def _end(source: Source, done: Done) -> None:
