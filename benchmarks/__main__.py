@@ -1,4 +1,4 @@
-"""Run all benchmarks, or those named: ``python -m benchmarks locks throttling``.
+"""Run all benchmarks, or those named: ``python -m benchmarks locks workers:drains,starts``.
 
 Numbers after a name are given to that one, as in ``python -m benchmarks chaos 5000``.
 """
@@ -11,19 +11,20 @@ from pathlib import Path
 def main(names: list[str]) -> int:
     """Run them one after the other."""
     known = sorted(path.stem.removeprefix("bench_") for path in Path(__file__).parent.glob("bench_*.py"))
-    chosen: list[tuple[str, list[int]]] = []
+    chosen: list[tuple[str, list[int | str]]] = []
     for name in names:
         if name.isdecimal() and chosen:
             chosen[-1][1].append(int(name))
         else:
-            chosen.append((name, []))
+            benchmark, _, cases = name.partition(":")
+            chosen.append((benchmark, [cases] if cases else []))
     unknown = [name for name, _ in chosen if name not in known]
     if unknown:
         print(f"There is no benchmark {', '.join(unknown)}. Those there are: {', '.join(known)}.", file=sys.stderr)
         return 2
-    for name, numbers in chosen or [(name, []) for name in known]:
+    for name, arguments in chosen or [(name, []) for name in known]:
         print(f"== {name}")
-        import_module(f"benchmarks.bench_{name}").run(*numbers)
+        import_module(f"benchmarks.bench_{name}").run(*arguments)
     return 0
 
 

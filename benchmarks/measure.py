@@ -24,14 +24,7 @@ def site(*, one_core: bool = True) -> Iterator[redis.Redis]:
     Client and server share one core unless told otherwise: that is the plain work, without the time to wake a core.
     """
     with pinned() if one_core else contextlib.nullcontext(), EmbeddedServer() as server:
-        if not settings.configured:
-            settings.configure(
-                SECRET_KEY="only for benchmarks",
-                INSTALLED_APPS=["django.contrib.auth", "django.contrib.contenttypes", "redis_kit"],
-                DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}},
-                USE_TZ=True,
-            )
-            django.setup()
+        configure()
         from django.test.utils import override_settings
 
         # A machine that is busy elsewhere must not look like an outage, in which a policy answers without asking.
@@ -40,6 +33,18 @@ def site(*, one_core: bool = True) -> Iterator[redis.Redis]:
             describe(client, "on one of them" if one_core else "on all of them")
             yield client
             client.close()
+
+
+def configure() -> None:
+    """Make this process a Django site, unless it is one."""
+    if not settings.configured:
+        settings.configure(
+            SECRET_KEY="only for benchmarks",
+            INSTALLED_APPS=["django.contrib.auth", "django.contrib.contenttypes", "redis_kit"],
+            DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}},
+            USE_TZ=True,
+        )
+        django.setup()
 
 
 @contextlib.contextmanager

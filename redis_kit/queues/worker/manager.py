@@ -37,6 +37,8 @@ class Manager:
                 done = self._process(slot, source, job)
                 if done:
                     self._fetcher.over(done)
+                else:
+                    self._fetcher.wake()
             except BaseException:
                 logger.exception("Job %a: the worker itself failed.", job.id)
         with self._lock:

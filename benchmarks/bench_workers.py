@@ -1,0 +1,136 @@
+"""Workers as processes of their own: drains, starts, lateness, large queues, memory and commands, with their goals."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmarks.workers import counting, crowd, drain, starting
+from benchmarks.workers.contestant import Contestant, Pit
+from benchmarks.workers.process import folder
+from benchmarks.workers.report import Goal, show_delays, show_drains
+from benchmarks.workers.server import Server, median, on_tcp
+
+FORGOTTEN, KEPT = Contestant("tasks without results", "kit", "forgotten-8"), Contestant("tasks", "kit", "kept-8")
+ONE_THREAD = Contestant("tasks without results, one thread", "kit", "forgotten-1")
+TWO_THREADS = Contestant("tasks without results, two threads", "kit", "forgotten-2")
+ROUNDS = 3
+
+
+def run(cases: str = "") -> None:
+    """Print a table per case, then the goals: all cases, or those named, as in ``workers:drains,starts``."""
+    goals: list[Goal] = []
+    with folder() as place:
+        with on_tcp(one_core=True) as server:
+            for case in (drains, crowds, weights):
+                goals += _if_wanted(case, cases, server, place)
+        with on_tcp(one_core=False) as server:
+            for case in (scaling, starts, schedules, backlog, fairness, commands):
+                goals += _if_wanted(case, cases, server, place)
+    for goal in goals:
+        print(goal)
+    print()
+
+
+def _if_wanted(case: Callable[[Server, Path], list[Goal]], cases: str, server: Server, place: Path) -> list[Goal]:
+    return case(server, place) if not cases or case.__name__ in cases.split(",") else []
+
+
+def drains(server: Server, place: Path) -> list[Goal]:
+    """One process, worker and server on one core."""
+    results = drain.side_by_side(server, [(one, 1) for one in (FORGOTTEN, ONE_THREAD, KEPT)], place, rounds=ROUNDS)
+    show_drains(results)
+    without, with_results = max(results[0].ratio, results[1].ratio), results[2].ratio
+    return [
+        Goal("drain without results, one core, to a PING", without, ">=", 1.5),
+        Goal("drain with results, one core, to a PING", with_results, ">=", 1.0),
+    ]
+
+
+def scaling(server: Server, place: Path) -> list[Goal]:
+    """One process and two, on all cores."""
+    each = [(FORGOTTEN, 1), (FORGOTTEN, 2), (KEPT, 1), (KEPT, 2)]
+    one, two, kept, both = results = drain.side_by_side(server, each, place, rounds=ROUNDS)
+    show_drains(results)
+    return [
+        Goal("drain without results, all cores, to a PING", one.ratio, ">=", 1.5),
+        Goal("drain with results, all cores, to a PING", kept.ratio, ">=", 1.0),
+        Goal("two processes to one, without results", two.rate / one.rate, ">=", 1.7),
+        Goal("two processes to one, with results", both.rate / kept.rate, ">=", 1.7),
+    ]
+
+
+def starts(server: Server, place: Path) -> list[Goal]:
+    """Jobs for an idle worker."""
+    rounds = [starting.idle_start(_pit(server, FORGOTTEN, place)) for _ in range(ROUNDS)]
+    show_delays("start of a job by an idle worker, ms, from the call's return", [after for after, _ in rounds])
+    show_delays("the same, from the call's beginning", [call for _, call in rounds])
+    return [
+        Goal("idle start, p50 ms after enqueue returned", median([one.p50 for one, _ in rounds]), "<=", 1),
+        Goal("idle start, p99 ms after enqueue returned", median([one.p99 for one, _ in rounds]), "<=", 5),
+    ]
+
+
+def schedules(server: Server, place: Path) -> list[Goal]:
+    """Jobs due at random moments."""
+    rounds = [starting.lateness(_pit(server, FORGOTTEN, place)) for _ in range(ROUNDS)]
+    show_delays(f"lateness of {starting.SCHEDULED:,} jobs due in {starting.WITHIN:g} s, ms", rounds)
+    return [
+        Goal("lateness, p50 ms", median([one.p50 for one in rounds]), "<=", 2),
+        Goal("lateness, p99 ms", median([one.p99 for one in rounds]), "<=", 10),
+        Goal("lateness, longest ms", median([one.longest for one in rounds]), "<=", 50),
+        Goal("lateness, earliest ms", min(one.shortest for one in rounds), ">=", 0),
+    ]
+
+
+def crowds(server: Server, place: Path) -> list[Goal]:
+    """A million scheduled jobs beside none."""
+    slower = crowd.slowed_by_many()
+    server.flush()
+    return [Goal(f"{name}: slower by {crowd.SCHEDULED:,} scheduled", by, "<=", 1.3) for name, by in slower.items()]
+
+
+def backlog(server: Server, place: Path) -> list[Goal]:
+    """Many jobs that are overdue at once."""
+    rounds = [crowd.overdue(_pit(server, FORGOTTEN, place)) for _ in range(ROUNDS)]
+    for one in rounds:
+        print(f"overdue: {one.rate:,.0f} promoted/s, longest script {one.longest:.1f} ms, PING p99 {one.pings:.1f} ms")
+    print()
+    server.flush()
+    return [
+        Goal("overdue jobs promoted a second", median([one.rate for one in rounds]), ">=", 10_000),
+        Goal("longest script meanwhile, ms", median([one.longest for one in rounds]), "<=", 5),
+    ]
+
+
+def weights(server: Server, place: Path) -> list[Goal]:
+    """What a job weighs while it waits."""
+    weights = crowd.weight(server, _pit(server, FORGOTTEN, place))
+    server.flush()
+    return [Goal(f"bytes of {name}", size, "<=", 300) for name, size in weights.items()]
+
+
+def fairness(server: Server, place: Path) -> list[Goal]:
+    """Short jobs beside a long one."""
+    rounds = [starting.behind_a_long_one(_pit(server, TWO_THREADS, place)) for _ in range(ROUNDS)]
+    return [Goal("longest wait behind a job of 10 s on two threads, ms", max(rounds), "<=", 100)]
+
+
+def commands(server: Server, place: Path) -> list[Goal]:
+    """Commands of a worker that is busy, and of one that is idle."""
+    goals = []
+    for contestant in (FORGOTTEN, KEPT):
+        pit = _pit(server, contestant, place)
+        found = counting.commands(pit, pit.fill(3000))
+        names = ", ".join(f"{name} {number:.3f}" for name, number in found.names.items())
+        print(
+            f"{contestant.title}: per job {found.sent:.3f} sent ({names}), {found.run:.1f} run; idle {found.idle:.1f}/s"
+        )
+        goals.append(Goal(f"commands sent per job, {contestant.title}", found.sent, "<=", 0.2))
+        goals.append(Goal(f"commands a second when idle, {contestant.title}", found.idle, "<=", 1.0))
+    print()
+    return goals
+
+
+def _pit(server: Server, contestant: Contestant, place: Path) -> Pit:
+    own = place / f"{contestant.peer}-{contestant.variant}"
+    own.mkdir(exist_ok=True)
+    return Pit(server, contestant, own)

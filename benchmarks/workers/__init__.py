@@ -1,0 +1,1 @@
+"""Workers as whole processes: what each measurement needs, and the measurements."""

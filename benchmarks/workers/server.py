@@ -1,0 +1,153 @@
+"""A server on loopback TCP, and what a benchmark asks it: round trips, memory, commands, its state."""
+
+import os
+import re
+import socket
+import statistics
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, nullcontext
+from threading import Thread
+from typing import NamedTuple
+
+import redis
+
+from benchmarks.measure import configure, describe, pinned
+from benchmarks.workers import work
+from redis_kit.core.embedded import EmbeddedServer
+
+PINGS = 0.3  # seconds
+END = b"the end of listening"
+LINE = re.compile(rb"\+\d+\.\d+ \[\d+ ([^\]]+)\] \"([^\"]*)\"")
+SET_UP = {b"CLIENT", b"HELLO", b"SELECT", b"PING", b"SCRIPT", b"INFO", b"MONITOR"}
+
+State = list[tuple[bytes, int, bytes]]
+
+
+class Ran(NamedTuple):
+    """Commands by name, without those of new connections."""
+
+    sent: Counter[str]  # by clients
+    inside: Counter[str]  # by scripts
+
+
+class Pings(NamedTuple):
+    """Bare round trips."""
+
+    rate: float  # a second
+    work: float  # processor time of one, client and server, us
+
+
+class Server:
+    """One server, empty and without persistence."""
+
+    def __init__(self) -> None:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        arguments = ("--port", str(self.port), "--bind", "127.0.0.1", "--slowlog-max-len", "10000")
+        self._embedded = EmbeddedServer(extra_args=arguments).start()
+        self.url = f"redis://127.0.0.1:{self.port}/0"
+        self.client = redis.Redis.from_url(self.url)
+        self.pid = int(self.client.info("server")["process_id"])
+
+    def close(self) -> None:
+        """End it."""
+        self.client.close()
+        self._embedded.stop()
+
+    def pings(self, length: float = PINGS) -> Pings:
+        """Measure bare round trips, one after the other, for so many seconds."""
+        self.client.ping()
+        both = (os.getpid(), self.pid)
+        before, began, count = work.seconds(both), time.perf_counter(), 0
+        while (now := time.perf_counter()) - began < length:
+            self.client.ping()
+            count += 1
+        return Pings(count / (now - began), (work.seconds(both) - before) / count * 1e6)
+
+    def state(self) -> State:
+        """Return all keys, with the ms that each has left (0: for ever)."""
+        keys = list(self.client.scan_iter(count=1000))
+        with self.client.pipeline(transaction=False) as batch:
+            for key in keys:
+                batch.pttl(key).dump(key)
+            found = batch.execute()
+        return [(key, max(0, found[2 * at]), found[2 * at + 1]) for at, key in enumerate(keys)]
+
+    def flush(self) -> None:
+        """Hold nothing, and have the memory back before this returns."""
+        self.client.execute_command("FLUSHALL", "SYNC")
+
+    def restore(self, state: State) -> None:
+        """Hold these keys and no others."""
+        self.flush()
+        with self.client.pipeline(transaction=False) as batch:
+            for key, left, value in state:
+                batch.restore(key, left, value)
+            batch.execute()
+
+    def used(self) -> int:
+        """Return the bytes that the data take."""
+        return int(self.client.info("memory")["used_memory"])
+
+    @contextmanager
+    def listening(self) -> Iterator[Ran]:
+        """Give the commands that run meanwhile; complete after the block. It slows the server: count, don't time."""
+        ran = Ran(Counter(), Counter())
+        with socket.create_connection(("127.0.0.1", self.port)) as monitor:
+            monitor.sendall(b"MONITOR\r\n")
+            monitor.recv(64)
+            thread = Thread(target=_tally, args=(monitor, ran), daemon=True)
+            thread.start()
+            yield ran
+            self.client.echo(END)
+            thread.join(20)
+
+    @contextmanager
+    def longest(self) -> Iterator[list[float]]:
+        """Give, after the block, the ms of each command that held the server for a millisecond or more."""
+        found: list[float] = []
+        before = self.client.config_get("slowlog-log-slower-than")
+        self.client.config_set("slowlog-log-slower-than", 1000)
+        self.client.slowlog_reset()
+        yield found
+        names = (b"EVAL", b"FCALL")
+        log = [one for one in self.client.slowlog_get(10_000) if one["command"].startswith(names)]
+        found.extend(one["duration"] / 1000 for one in log)
+        self.client.config_set(*before.popitem())
+
+
+@contextmanager
+def on_tcp(*, one_core: bool) -> Iterator[Server]:
+    """A Django site on a server of its own, with its workers on the same core or on all of them."""
+    configure()
+    from django.test.utils import override_settings
+
+    with pinned() if one_core else nullcontext(), closing(Server()) as server:
+        connections = {"CONNECTIONS": {"default": {"URL": server.url}}, "READ_TIMEOUT": 5}
+        with override_settings(REDIS_KIT=connections):
+            describe(server.client, "and workers on one of them" if one_core else "and workers on all of them")
+            yield server
+
+
+def _tally(monitor: socket.socket, ran: Ran) -> None:
+    rest = b""
+    while chunk := monitor.recv(1 << 20):
+        *lines, rest = (rest + chunk).split(b"\r\n")
+        for line in lines:
+            if END in line:
+                return
+            if (match := LINE.match(line)) and match[2].upper() not in SET_UP:
+                (ran.inside if match[1] == b"lua" else ran.sent)[match[2].decode().upper()] += 1
+
+
+def percentile(values: list[float], share: float) -> float:
+    """Return the value below which this share lies."""
+    return sorted(values)[min(len(values) - 1, int(len(values) * share))]
+
+
+def median(values: list[float]) -> float:
+    """Return the median."""
+    return statistics.median(values)
