@@ -24,8 +24,9 @@ class Report(NamedTuple):
     """How a queue is doing.
 
     ``wait`` is for how many seconds the next job has been ready, None without one. ``done`` and ``failed`` are numbers
-    of jobs and of attempts in each minute up to ``minute``, the present one, counted since 1970. ``paused`` is None
-    where the queue gives out jobs.
+    of jobs and of attempts in each minute up to ``minute``, the present one, counted since 1970; ``begun`` is how many
+    attempts began in it, ``lateness`` by how many seconds these were late on average, and ``latest`` at most: the time
+    of the claim less that for which the attempt was due. ``paused`` is None where the queue gives out jobs.
     """
 
     counts: Counts
@@ -33,6 +34,9 @@ class Report(NamedTuple):
     minute: int
     done: list[int]
     failed: list[int]
+    begun: list[int]
+    lateness: list[float]
+    latest: list[float]
     paused: Pause | None = None
 
 
@@ -148,7 +152,18 @@ def _reports(queues: list[str], minutes: int, using: str) -> Flow[dict[str, Repo
 
 def _report(reply: list[int]) -> Report:
     wait = None if reply[4] < 0 else reply[4] / 1000
-    return Report(Counts(*reply[:4]), wait, reply[5], reply[8::2], reply[9::2], pause(reply[6], reply[7]))
+    done, failed, begun, late, latest = (reply[at::5] for at in range(8, 13))
+    return Report(
+        Counts(*reply[:4]),
+        wait,
+        reply[5],
+        done,
+        failed,
+        begun,
+        [total / 1000 / max(1, count) for total, count in zip(late, begun, strict=True)],
+        [most / 1000 for most in latest],
+        pause(reply[6], reply[7]),
+    )
 
 
 def _workers(queues: Iterable[str] | None, using: str) -> Flow[list[Worker]]:

@@ -1,7 +1,8 @@
 """What the dashboard's page about queues is made of."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from operator import mul
 from typing import TYPE_CHECKING, Any
 
 from django.utils import timezone
@@ -57,12 +58,15 @@ def queues(reports: Mapping[str, "Report"]) -> Iterator[Table]:
 
 
 def bars(reports: Mapping[str, "Report"]) -> Iterator[Bars]:
-    """Yield the jobs done per minute, where there is any queue."""
+    """Yield what was done in each minute, and how late attempts began in it, where there is any queue."""
     if reports:
-        minute = next(iter(reports.values())).minute
-        done = [sum(column) for column in zip(*(report.done for report in reports.values()), strict=True)]
-        bars = [(_clock(minute - MINUTES + 1 + place), float(count)) for place, count in enumerate(done)]
-        yield Bars(_("Jobs done per minute"), bars)
+        several = list(reports.values())
+        minutes = [_clock(several[0].minute - MINUTES + 1 + place) for place in range(MINUTES)]
+        done = [float(sum(same)) for same in zip(*(one.done for one in several), strict=True)]
+        latest = [max(same) for same in zip(*(one.latest for one in several), strict=True)]
+        yield Bars(_("Jobs done per minute"), list(zip(minutes, done, strict=True)))
+        yield Bars(_("How late attempts began, on average (s)"), list(zip(minutes, _lateness(several), strict=True)))
+        yield Bars(_("How late attempts began, at most (s)"), list(zip(minutes, latest, strict=True)))
 
 
 def looked_up(wanted: tuple[str, str], job: "StoredJob | None") -> Table:
@@ -107,6 +111,12 @@ def groups(found: "Findings", dead: int) -> Table:
         actions=("requeue_one", "requeue_sample", "requeue_group"),
         values=[GroupTarget(name, *group.cause).value for name, group in shown],
     )
+
+
+def _lateness(reports: Sequence["Report"]) -> list[float]:
+    begun = [sum(same) for same in zip(*(one.begun for one in reports), strict=True)]
+    late = [map(mul, one.begun, one.lateness) for one in reports]
+    return [sum(same) / max(1, count) for same, count in zip(zip(*late, strict=True), begun, strict=True)]
 
 
 def _when(job: "StoredJob") -> Any:

@@ -32,12 +32,27 @@ def test_queues_show_their_states_and_the_last_half_hour(busy):
     assert 0 <= wait < 10
     assert figures == {"Ready": 1, "Scheduled": 1, "Running": 1, "Dead": 1}
     assert [row[:5] for row in rows] == [("default", 0, 0, 0, 0), ("mail", 1, 1, 1, 1)]
-    (bars,) = [one for one in content if isinstance(one, Bars)]
-    assert len(bars.bars) == 30
-    assert sum(value for _, value in bars.bars) == 1
-    assert bars.bars[-1][0].count(":") == 1
+    done, mean, most = [one for one in content if isinstance(one, Bars)]
+    assert {len(bars.bars) for bars in (done, mean, most)} == {30}
+    assert sum(value for _, value in done.bars) == 1
+    assert done.bars[-1][0].count(":") == 1
     (dead,) = [one for one in content if isinstance(one, Figure) and one.alarm]
     assert str(dead.label) == "Dead"
+
+
+def test_queues_show_how_late_attempts_began(kit):
+    kit.options(QUEUES={"NAMES": ["default", "mail"]})
+    for name, late in (("default", (10,)), ("mail", (20, 60))):
+        queue = Queue(name)
+        for number, seconds in enumerate(late):
+            queue.put(1, id=f"x{number}")
+            head, due = kit.client.hget(queue.key("jobs"), f"x{number}").split("\n")[0].rsplit(" ", 1)
+            kit.client.hset(queue.key("jobs"), f"x{number}", f"{head} {int(due) - seconds * 1000}\n1")
+        queue.claim(2)
+    content, _, _ = shown(QueuesPanel())
+    _, mean, most = [[value for _, value in one.bars if value] for one in content if isinstance(one, Bars)]
+    assert max(most) == pytest.approx(60, abs=5)
+    assert mean == [pytest.approx(30, abs=5)] or len(mean) == 2  # a minute may have begun meanwhile
 
 
 def test_queues_take_two_round_trips_and_dead_jobs_and_a_look_up_one_more(busy, kit, commands):

@@ -67,8 +67,8 @@ for at = 1, #silent, 2 do
     if now - since < lease and not noticed then
         redis.call("ZADD", workers, string.format("%.0f.5", now + lease), other)
     elseif room > 0 then
-        room = room - give_back(other, room, function(id, priority, attempts, crashes, due, payload)
-            write(id, priority, attempts, crashes + 1, due, payload)
+        room = room - give_back(other, room, function(id, priority, attempts, crashes, _, payload)
+            write(id, priority, attempts, crashes + 1, now, payload)
             if crashes + 1 < most then
                 reply[3] = reply[3] + 1
                 return true
