@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 from redis_kit.core.errors import InvalidName, InvalidValue, RedisKitError
 from redis_kit.core.panels import MOST_ROWS, Content, Field, Figure, Panel, Search, Table, action
-from redis_kit.queues import tables, target
+from redis_kit.queues import identity, jobpage, tables, target
 from redis_kit.queues.target import GroupTarget, JobTarget
 
 SAMPLE = 10  # jobs
@@ -35,7 +35,8 @@ class QueuesPanel(Panel):
         if not self.viewer.may(MANAGE) or isinstance(self._names, RedisKitError):
             return None
         choices = [name for name in self._names if name.isprintable() and len(name) <= CHOICE]
-        return Search(_("Look up"), (Field("queue", _("Queue"), choices), Field("id", _("Id of a job"))))
+        queue = Field("queue", _("Queue"), choices, any=_("of the task's result"))
+        return Search(_("Look up"), (queue, Field("id", _("Id of a job"))))
 
     def content(self) -> Iterator[Content]:
         """Return figures, tables and the jobs done per minute. Three round trips, two where nothing is dead."""
@@ -54,11 +55,11 @@ class QueuesPanel(Panel):
             yield Table(_("Looked up"), (), [], empty=str(error))
             found, wanted = inspect(dead), None
         if wanted:
-            yield tables.looked_up(wanted, found.job)
+            yield from jobpage.content(wanted, found.job)
         yield from tables.queues(reports)
         yield from tables.bars(reports)
         if found.groups:
-            yield tables.groups(found, sum(dead.values()))
+            yield tables.groups(found, sum(dead.values()), linked=self.viewer.may(MANAGE))
 
     @action(_("Pause"), permission=MANAGE, asks=None, wants=TIME)
     def pause(self, queue: str, time: str) -> str:
@@ -79,6 +80,11 @@ class QueuesPanel(Panel):
     def run_now(self, value: str) -> str:
         """Make a scheduled job ready."""
         return JobTarget.parse(value).run_now()
+
+    @action(_("Cancel"), permission=MANAGE, asks=None, named=_job, confirm=True)
+    def cancel(self, value: str) -> str:
+        """Cancel a job that waits or runs; its result says so."""
+        return JobTarget.parse(value).cancel()
 
     @action(_("Delete"), permission=MANAGE, asks=None, named=_job, confirm=True)
     def delete(self, value: str) -> str:
@@ -116,7 +122,7 @@ class QueuesPanel(Panel):
 
     def _wanted(self) -> tuple[str, str] | None:
         queue, id = (self.viewer.asked.get(field, "").strip() for field in ("queue", "id"))
-        return (queue, id) if queue and id and self.viewer.may(MANAGE) else None
+        return (queue or identity.queue_of(id), id) if id and self.viewer.may(MANAGE) else None
 
 
 class WorkersPanel(Panel):

@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING, Any
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from redis_kit.core.panels import MOST_ROWS, Bars, Figure, Lines, Table
-from redis_kit.queues.target import GroupTarget, JobTarget
+from redis_kit.core.panels import MOST_ROWS, Bars, Figure, Lines, Link, Table
+from redis_kit.queues.jobpage import moment
+from redis_kit.queues.target import GroupTarget
 
 if TYPE_CHECKING:
     from redis_kit.queues.inspection import Findings
-    from redis_kit.queues.job import Pause, StoredJob
+    from redis_kit.queues.job import Pause
     from redis_kit.queues.overview import Report
 
 MINUTES = 30
-STATES = {"ready": _("ready"), "scheduled": _("scheduled"), "running": _("running"), "dead": _("dead")}
-OF_STATES = {"ready": ("delete",), "scheduled": ("run_now", "delete"), "dead": ("retry", "delete")}
 
 
 def figures(reports: Mapping[str, "Report"]) -> Iterator[Figure]:
@@ -52,7 +51,7 @@ def queues(reports: Mapping[str, "Report"]) -> Iterator[Table]:
         yield Table(
             _("Paused queues"),
             (_("Queue"), _("Paused since"), _("Ends in")),
-            [(name, _moment(one.since), _end(one)) for name, one in paused],
+            [(name, moment(one.since), _end(one)) for name, one in paused],
             actions=("resume",),
         )
 
@@ -69,29 +68,8 @@ def bars(reports: Mapping[str, "Report"]) -> Iterator[Bars]:
         yield Bars(_("How late attempts began, at most (s)"), list(zip(minutes, latest, strict=True)))
 
 
-def looked_up(wanted: tuple[str, str], job: "StoredJob | None") -> Table:
-    """Return what is known of a job that was looked for, by its queue and id."""
-    from redis_kit.queues import deaths, redaction
-
-    title = _("Looked up in %s") % wanted[0]
-    if job is None:
-        return Table(title, (), [], empty=_("There is no such job: it is done, or was never there."))
-    cells = (
-        Lines((job.id, deaths.task_of(job.body))),
-        Lines((STATES[job.state], _when(job))),
-        job.priority,
-        job.attempts,
-        job.crashes,
-        redaction.text(job.reason),
-        redaction.payload(job.body),
-    )
-    columns = (_("Job"), _("State"), _("Priority"), _("Attempts"), _("Crashes"), _("Reason"), _("Arguments"))
-    buttons = OF_STATES.get(job.state, ())
-    return Table(title, columns, [cells], actions=buttons, values=[JobTarget(*wanted).value])
-
-
-def groups(found: "Findings", dead: int) -> Table:
-    """Return what dead jobs died of; ``dead`` is how many there are."""
+def groups(found: "Findings", dead: int, *, linked: bool) -> Table:
+    """Return what dead jobs died of, ``dead`` in all. Where ``linked``, the latest of a group leads to its page."""
     from redis_kit.queues import redaction
 
     latest = _("Dead jobs by task and error, the latest %d") % found.looked_at
@@ -104,7 +82,7 @@ def groups(found: "Findings", dead: int) -> Table:
                 Lines((group.cause.task or _("no task"), name)),
                 Lines((group.cause.error, redaction.text(group.latest.reason))),
                 group.jobs,
-                _moment(group.latest.died or 0),
+                Lines((moment(group.latest.died or 0), link(name, group.latest.id) if linked else "")),
             )
             for name, group in shown
         ],
@@ -113,27 +91,19 @@ def groups(found: "Findings", dead: int) -> Table:
     )
 
 
+def link(queue: str, id: str, text: Any = "") -> Link:
+    """Return the link to the page of a job."""
+    return Link(text or id, "queues", {"queue": queue, "id": id})
+
+
 def _lateness(reports: Sequence["Report"]) -> list[float]:
     begun = [sum(same) for same in zip(*(one.begun for one in reports), strict=True)]
     late = [map(mul, one.begun, one.lateness) for one in reports]
     return [sum(same) / max(1, count) for same, count in zip(zip(*late, strict=True), begun, strict=True)]
 
 
-def _when(job: "StoredJob") -> Any:
-    if job.state == "running":
-        return job.worker
-    return _moment(job.due if job.died is None else job.died)
-
-
 def _end(pause: "Pause") -> Any:
     return _("until it is resumed") if pause.ends_in is None else timedelta(seconds=pause.ends_in)
-
-
-def _moment(seconds: float) -> datetime | str:
-    try:
-        return datetime.fromtimestamp(seconds, UTC)
-    except (OverflowError, ValueError, OSError):
-        return "?"  # a number that the kit never writes
 
 
 def _rounded(wait: float | None) -> float | str:

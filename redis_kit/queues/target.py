@@ -53,6 +53,22 @@ class JobTarget(NamedTuple):
             raise InvalidValue(_("Nothing was done: %(job)s is not scheduled.") % {"job": self.shown})
         return _("%(job)s is ready.") % {"job": self.shown}
 
+    def cancel(self) -> str:
+        """Cancel it, now or by its worker. Raises InvalidValue where it neither waits nor runs."""
+        from redis_kit.core import conf
+        from redis_kit.queues import asking, djangotasks, results
+        from redis_kit.queues.component import QueueSettings
+
+        error = results.cancelled() if djangotasks.FOUND else b""
+        keep = int(conf.section(QueueSettings).FAILED_RESULT_TTL * 1000)
+        queue = existing(self.queue)
+        answer = queue._run(asking.cancel(queue, self.id, error, keep))
+        if not answer:
+            raise InvalidValue(_("Nothing was cancelled: %(job)s neither waits nor runs.") % {"job": self.shown})
+        if answer == asking.TOLD:
+            return _("%(job)s runs; its worker will stop it.") % {"job": self.shown}
+        return _("%(job)s was cancelled.") % {"job": self.shown}
+
     def delete(self) -> str:
         """Delete it. Raises InvalidValue where it is running or gone."""
         if not existing(self.queue).remove(self.id):
