@@ -1,14 +1,14 @@
 """The dashboard's pages about queues and workers."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
 
 from django.utils.translation import gettext_lazy as _
 
 from redis_kit.core.errors import InvalidName, InvalidValue, RedisKitError
-from redis_kit.core.panels import MOST_ROWS, Content, Field, Figure, Panel, Search, Table, action
-from redis_kit.queues import identity, jobpage, tables, target
-from redis_kit.queues.target import GroupTarget, JobTarget
+from redis_kit.core.panels import MOST_ROWS, Content, Field, Panel, Search, Table, action
+from redis_kit.queues import crews, identity, jobpage, tables, target
+from redis_kit.queues.target import GroupTarget, JobTarget, SupervisorTarget
 
 SAMPLE = 10  # jobs
 CHOICE = 100  # characters of a name that can be chosen
@@ -18,6 +18,10 @@ TIME = _("For how long, such as 15m or 2h (empty: until it is resumed)")
 
 def _job(value: str) -> str:
     return JobTarget.parse(value).shown
+
+
+def _supervisor(value: str) -> str:
+    return SupervisorTarget.parse(value).shown
 
 
 def _group(value: str) -> str:
@@ -126,23 +130,29 @@ class QueuesPanel(Panel):
 
 
 class WorkersPanel(Panel):
-    """Who works, on what, and since when nothing was heard of them."""
+    """Who works, on what and how long, how large they are, and since when nothing was heard of them."""
 
     slug = "workers"
     title = _("Workers")
 
-    def content(self) -> Iterable[Content]:
-        """Return a figure and a table of the workers. Two round trips."""
+    def content(self) -> Iterator[Content]:
+        """Return figures and the workers by their supervisors. Two round trips."""
         from redis_kit.queues.overview import workers
 
         found = workers()
-        yield Figure(_("Workers"), len(found))
-        yield Table(
-            _("Workers"),
-            (_("Worker"), _("Host"), _("Process"), _("Queues"), _("Jobs"), _("Last beat (s ago)")),
-            [
-                (one.id, one.host, str(one.pid), ", ".join(one.queues), ", ".join(one.jobs), round(one.silent, 1))
-                for one in found[:MOST_ROWS]
-            ],
-            empty=_("No worker is running. Start one with: manage.py rk_worker"),
-        )
+        mine, linked = crews.crews(found), self.viewer.may(MANAGE)
+        yield from crews.figures(found, mine)
+        yield crews.supervisors(mine[:MOST_ROWS])
+        yield from crews.children(mine, linked=linked)
+        if alone := [one for one in found if not one.supervisor]:
+            yield crews.others(alone[:MOST_ROWS], linked=linked)
+
+    @action(_("Quiet"), permission=MANAGE, asks=None, named=_supervisor)
+    def quiet(self, value: str) -> str:
+        """Let a supervisor's workers claim no more and finish what they run."""
+        return SupervisorTarget.parse(value).order("quiet")
+
+    @action(_("Stop"), permission=MANAGE, asks=None, named=_supervisor, confirm=True)
+    def stop(self, value: str) -> str:
+        """Let a supervisor's workers finish what they run, within its grace, and end."""
+        return SupervisorTarget.parse(value).order("stop")

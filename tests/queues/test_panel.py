@@ -79,21 +79,34 @@ def test_dead_jobs_are_put_back_by_a_button_that_asks_first(busy):
     assert busy.counts().dead == 0
 
 
-def test_workers_show_what_they_do(busy, kit):
+def tables(panel):
+    return {str(one.title): [tuple(row) for row in one.rows] for one in panel.content() if isinstance(one, Table)}
+
+
+def test_other_programs_that_claim_jobs_are_shown_with_them(busy, kit):
     _, figures, rows = shown(WorkersPanel())
-    assert figures == {"Workers": 1}
-    ((id, host, pid, queues, jobs, silent),) = rows
-    assert (id, queues) == ("w1", "mail")
+    assert figures == {"Workers": 1, "Supervisors": 0, "Jobs in their hands": 1}
+    assert rows == []
+    ((worker, host, queues, jobs, silent),) = tables(WorkersPanel())["Other programs that claim jobs"]
+    assert worker.lines[0] == "w1"
+    assert int(str(worker.lines[1]).removeprefix("process ")) > 0
+    assert (queues, len(jobs.lines)) == ("mail", 2)
     assert host
-    assert int(pid) > 0
-    assert len(jobs.split(", ")) == 1
     assert 0 <= silent < 10
 
 
 def test_worker_whose_information_is_garbage_is_shown_all_the_same(busy, kit):
-    kit.client.hset(busy.key("info"), "w1", "\x00 {not json")
-    _, _, rows = shown(WorkersPanel())
-    assert rows[0][:3] == ("w1", "?", "0")
+    for garbage in (
+        "\x00 {not json",
+        "5 []",
+        "5 {}",
+        '5 {"host": "x", "pid": 1e999}',
+        '5 "host pid"',
+        "5 " + "[" * 9999,
+    ):
+        kit.client.hset(busy.key("info"), "w1", garbage)
+        ((worker, host, *_),) = tables(WorkersPanel())["Other programs that claim jobs"]
+        assert (worker.lines[0], str(worker.lines[1]), host) == ("w1", "process 0", "?")
 
 
 def test_empty_pages_say_what_to_do(kit):
