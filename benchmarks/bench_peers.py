@@ -103,12 +103,13 @@ def show(rows: list[Row]) -> None:
     """Print the table."""
     pings = median([one.pings.rate for row in rows for one in row.drained.rounds])
     print(f"PING by redis-py: {pings:,.0f} round trips/s; one process of workers each; medians of {ROUNDS} rounds")
+    print("by work: processor time of a round trip as a multiple of a job's, client or worker and server")
     print("idle start is from the beginning of the call; commands: sent by clients / run, with those inside scripts\n")
-    print(f"{'':32}{'put/s':>8}{'jobs':>8}{'jobs/s':>8}{'x PING':>8}{'p50 ms':>8}{'p99 ms':>8}", end="")
+    print(f"{'':32}{'put/s':>8}{'jobs':>8}{'jobs/s':>8}{'x PING':>8}{'by work':>8}{'p50 ms':>8}{'p99 ms':>8}", end="")
     print(f"{'bytes/job':>10}{'commands/job':>15}{'idle/s':>7}")
     for drained, start, commands in sorted(rows, key=lambda row: -row.drained.ratio):
         print(f"{drained.contestant.title:32}{drained.filled.rate:8,.0f}{drained.filled.count:8,}", end="")
-        print(f"{drained.rate:8,.0f}{drained.ratio:8.3f}{start.p50:8.2f}{start.p99:8.2f}", end="")
+        print(f"{drained.rate:8,.0f}{drained.ratio:8.3f}{drained.thrift:8.3f}{start.p50:8.2f}{start.p99:8.2f}", end="")
         print(f"{drained.filled.size:10,.0f}{commands.sent:8.2f} /{commands.run:5.1f}{commands.idle:7.1f}")
         if broken := [one for one in drained.rounds if one.lost or one.repeated]:
             print(f"{'':4}LOST {max(one.lost for one in broken)} jobs, did {max(one.repeated for one in broken)} twice")

@@ -30,9 +30,7 @@ def run(cases: str = "") -> None:
     print()
 
 
-def _if_wanted(
-    case: Callable[[Server, Path], list[Goal]], cases: str, server: Server, place: Path
-) -> list[Goal]:
+def _if_wanted(case: Callable[[Server, Path], list[Goal]], cases: str, server: Server, place: Path) -> list[Goal]:
     return case(server, place) if not cases or case.__name__ in cases.split(",") else []
 
 
@@ -123,7 +121,8 @@ def commands(server: Server, place: Path) -> list[Goal]:
         pit = _pit(server, contestant, place)
         found = counting.commands(pit, pit.fill(3000))
         names = ", ".join(f"{name} {number:.3f}" for name, number in found.names.items())
-        print(f"{contestant.title}: per job {found.sent:.3f} sent ({names}), {found.run:.1f} run; idle {found.idle:.1f}/s")
+        print(f"{contestant.title}: per job {found.sent:.3f} sent ({names}), {found.run:.1f} run", end="")
+        print(f"; idle {found.idle:.1f}/s")
         goals.append(Goal(f"commands sent per job, {contestant.title}", found.sent, "<=", 0.2))
         goals.append(Goal(f"commands a second when idle, {contestant.title}", found.idle, "<=", 1.0))
     print()

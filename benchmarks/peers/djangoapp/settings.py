@@ -27,5 +27,6 @@ DATABASES = {
     }
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
-TASKS = {"default": {**BACKEND, "REDIS_URL": ADDRESS, "OPTIONS": {"REDIS_URL": ADDRESS} if VARIANT == "streams" else {}}}
+OPTIONS = {"REDIS_URL": ADDRESS} if VARIANT == "streams" else {}
+TASKS = {"default": {**BACKEND, "REDIS_URL": ADDRESS, "OPTIONS": OPTIONS}}
 LOGGING = {"version": 1, "root": {"level": "WARNING"}, "loggers": {APP: {"level": "WARNING"}}}
