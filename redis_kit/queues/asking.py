@@ -31,6 +31,6 @@ def wait(queue: Primitive, id: str, timeout: float) -> Flow[list[Any]]:
 
 
 def cancel(queue: Primitive, id: str, error: bytes, keep: int) -> Flow[bool]:
-    """Cancel a call that waits, and keep the error as its result for so many ms."""
+    """Cancel a call, now or by its worker; of one that waits keep the error as its result for so many ms."""
     answer = yield moves.cancel(queue.key(""), id, error=error, keep=keep)
     return bool(answer)

@@ -1,6 +1,7 @@
 """The backend of ``django.tasks``: tasks become jobs of the kit's queues, and ``rk_worker`` runs them."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -10,15 +11,16 @@ from django.utils import timezone
 
 from redis_kit.core import conf
 from redis_kit.core.conf import Section
-from redis_kit.core.errors import ConfigurationError, InvalidName, InvalidValue
-from redis_kit.queues import arguments, identity, registry, results, story
+from redis_kit.core.errors import ConfigurationError, InvalidName, InvalidValue, RedisFailure
+from redis_kit.queues import arguments, identity, options, registry, results, story
 from redis_kit.queues.component import QueueSettings
 from redis_kit.queues.djangotasks import BaseTaskBackend, TaskResultDoesNotExist, task_backends, task_enqueued
 from redis_kit.queues.results import RedisTaskResult
-from redis_kit.queues.tasks import Task, check, check_function, extended
+from redis_kit.queues.tasks import Task, check_function, extended
 
 if TYPE_CHECKING:
     from redis_kit.queues.queue import Queue
+    from redis_kit.queues.sending import Packed
 
 
 @dataclass(frozen=True)
@@ -49,19 +51,22 @@ class RedisTaskBackend(BaseTaskBackend):
         super().validate_task(task)
         if not isinstance(task, Task) or task.plain_json:
             check_function(task.func)
-            check(extended(task))
+            options.check(extended(task))
         registry.notice(task)
 
     def enqueue(self, task: Any, args: Any, kwargs: Any) -> Any:
-        """Add a job, after the commit where there is a transaction, and return its result to be. One round trip."""
+        """Add a job, after the commit where there is a transaction, and return its result to be.
+
+        One round trip, and another for the result of the job that has the call's unique key.
+        """
         from redis_kit.queues import sending
 
         call = self._validated(task)
         if not call.store_result:
             return sending.enqueue(call, args, kwargs)
         result = results.new(task, identity.new_call(task.queue_name), args, kwargs)
-        body = sending.body(call, result.args, result.kwargs)
-        sending.after_commit(call, lambda: self._send(result, body), waits=self.chosen.ENQUEUE_ON_COMMIT)
+        packed = sending.packed(call, result.args, result.kwargs)
+        sending.after_commit(call, lambda: self._send(result, packed), waits=self.chosen.ENQUEUE_ON_COMMIT)
         return result
 
     async def aenqueue(self, task: Any, args: Any, kwargs: Any) -> Any:
@@ -72,9 +77,13 @@ class RedisTaskBackend(BaseTaskBackend):
         if not call.store_result:
             return await sending.aenqueue(call, args, kwargs)
         result = results.new(task, identity.new_call(task.queue_name), args, kwargs)
-        body = sending.body(call, result.args, result.kwargs)
-        await sending.asend(call, self._job(result, body))
-        await task_enqueued.asend_robust(type(self), task_result=result)
+        packed = sending.packed(call, result.args, result.kwargs)
+        sending.settle(result, placed := await sending.asend(call, result.id, self._told(result, packed)))
+        if placed.created:
+            await task_enqueued.asend_robust(type(self), task_result=result)
+        elif not placed.replaced:
+            with suppress(RedisFailure, TaskResultDoesNotExist):
+                await result.arefresh()
         return result
 
     def get_result(self, result_id: str) -> RedisTaskResult:
@@ -109,7 +118,7 @@ class RedisTaskBackend(BaseTaskBackend):
         return self._found(queue, result_id, await queue._arun(asking.wait(queue, result_id, timeout)))
 
     def cancel(self, result_id: str) -> bool:
-        """Cancel a call that has not begun, and say whether it was. One round trip."""
+        """Cancel a call that has not ended, and say whether there was one. See RedisTaskResult.cancel()."""
         from redis_kit.queues import asking
 
         queue = self._queue(result_id)
@@ -150,15 +159,21 @@ class RedisTaskBackend(BaseTaskBackend):
             self.validate_task(task)
         return extended(task)
 
-    def _send(self, result: RedisTaskResult, body: bytes) -> None:
+    def _send(self, result: RedisTaskResult, packed: "Packed") -> None:
         from redis_kit.queues import sending
 
-        sending.send(extended(result.task), self._job(result, body))
-        task_enqueued.send_robust(type(self), task_result=result)
+        placed = sending.send(extended(result.task), result.id, self._told(result, packed))
+        sending.settle(result, placed)
+        if placed.created:
+            task_enqueued.send_robust(type(self), task_result=result)
+        elif not placed.replaced:
+            with suppress(RedisFailure, TaskResultDoesNotExist):
+                result.refresh()
 
-    def _job(self, result: RedisTaskResult, body: bytes) -> tuple[str, bytes]:
+    def _told(self, result: RedisTaskResult, packed: "Packed") -> "Packed":
+        """Return a call with the story of the job before it."""
         object.__setattr__(result, "enqueued_at", now := timezone.now())
-        return result.id, story.line(now, result.task.run_after, self.alias) + body
+        return packed._replace(body=story.line(now, result.task.run_after, self.alias) + packed.body)
 
     def _queue(self, result_id: str) -> "Queue":
         from redis_kit.queues.queue import Queue

@@ -12,6 +12,7 @@ from redis_kit.queues import moves
 from redis_kit.queues.ended import Ended
 from redis_kit.queues.job import Job, claimed
 
+FAR = 86_400_000  # ms: threads can't wait for ever, as a time that somebody else wrote may have it
 _unanswered: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
 os.register_at_fork(after_in_child=_unanswered.clear)
 
@@ -54,7 +55,7 @@ def claim(base: str, worker: str, limit: int, about: str = "", ended: Sequence[E
 
 def exchange(
     base: str, worker: str, limit: int, about: str = "", ended: Sequence[Ended] = ()
-) -> Flow[tuple[Claimed, int]]:
+) -> Flow[tuple[Claimed, float]]:
     """End jobs and take others; tell besides in how many ms another worker's lease ends."""
     try:
         token = _unanswered[base, worker].pop()
@@ -70,7 +71,7 @@ def exchange(
     wait, next_lease, now, lost = reply[:start].split(b" ")
     jobs = claimed(reply, start + 1, f"{worker}/{token}", int(now) / 1000)
     numbers = [int(number) - 1 for number in lost.split(b",")] if lost else []
-    return Claimed(jobs, seconds(int(wait)), numbers), int(next_lease)
+    return Claimed(jobs, seconds(float(wait)), numbers), float(next_lease)
 
 
 def beaten(reply: list[Any]) -> Beaten:
@@ -79,6 +80,6 @@ def beaten(reply: list[Any]) -> Beaten:
     return Beaten(seconds(reply[0]), seconds(reply[1]), reply[2], dead, reply[3].decode("utf-8", "replace"), cancelled)
 
 
-def seconds(milliseconds: int) -> float | None:
-    """Return milliseconds as seconds; None for -1."""
-    return None if milliseconds < 0 else milliseconds / 1000
+def seconds(milliseconds: float) -> float | None:
+    """Return milliseconds, which may be without an end, as seconds, a day at most; None for -1."""
+    return None if milliseconds < 0 else min(milliseconds, FAR) / 1000

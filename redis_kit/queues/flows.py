@@ -12,11 +12,13 @@ from redis_kit.queues.arguments import Delay
 from redis_kit.queues.component import QueueSettings
 from redis_kit.queues.ended import Ended, ended
 from redis_kit.queues.job import Counts, DeadJob, Job, LeaseLost, State, died
+from redis_kit.queues.unique import Placed, Wish
 
 CHUNK = 500  # jobs in one call
 CHUNK_BYTES = 1024 * 1024
 GIVE_BACK = 100  # jobs in one call
 MOST_ENDED = 250  # jobs in one call, of which the server remembers that it ended them
+ADDED, REPLACED = 1, 2
 _STATES: dict[int, State] = {1: "ready", 2: "scheduled", 3: "dead"}
 
 
@@ -44,11 +46,35 @@ def put(
 ) -> Flow[list[str]]:
     """Add jobs, due after a delay or at a time in ms; return their ids, or none where the id was in use."""
     arguments.whole("priority", priority, arguments.PRIORITY)
-    wait, base = arguments.milliseconds(delay), queue.key("")
-    added = yield moves.put(base, jobs, delay=wait, due=due, priority=priority)
-    if (queue.using, base) not in names.noted and len(names.noted) < names.MOST:
-        yield from note(queue)
+    wait = arguments.milliseconds(delay)
+    added = yield moves.put(queue.key(""), jobs, delay=wait, due=due, priority=priority)
+    yield from _noted(queue)
     return [id for id, _ in jobs] if added else []
+
+
+def put_one(
+    queue: Primitive,
+    job: tuple[str, bytes],
+    wish: Wish | None = None,
+    *,
+    delay: Delay = 0,
+    due: int = 0,
+    priority: int = 0,
+) -> Flow[Placed]:
+    """Add a job, unless there is one of the same unique key; return which job there is now."""
+    if wish is None:
+        added = yield from put(queue, [job], delay=delay, due=due, priority=priority)
+        return Placed(job[0], bool(added))
+    arguments.whole("priority", priority, arguments.PRIORITY)
+    wait = arguments.milliseconds(delay)
+    answer, id = yield moves.put_unique(queue.key(""), job, wish, delay=wait, due=due, priority=priority)
+    yield from _noted(queue)
+    return Placed(id.decode("utf-8", "surrogateescape"), answer == ADDED, answer == REPLACED)
+
+
+def _noted(queue: Primitive) -> Flow[None]:
+    if (queue.using, queue.key("")) not in names.noted and len(names.noted) < names.MOST:
+        yield from note(queue)
 
 
 def note(queue: Primitive) -> Flow[None]:

@@ -48,7 +48,7 @@ class Job(NamedTuple):
     """A claimed job. Whoever has it may end it with ``ack()`` or ``nack()``.
 
     ``attempt`` counts from 1, with the present claim; ``crashes`` says how many workers died with it; ``due`` is when
-    it was to start and ``claimed`` when it was claimed, in seconds since 1970 on the server's clock.
+    it was to start, and ``claimed`` when it was claimed, in seconds since 1970 on the server's clock.
     """
 
     id: str

@@ -8,20 +8,23 @@ from redis_kit.queues.serializers import CorruptMessage
 
 
 class Message(NamedTuple):
-    """One call of a task."""
+    """One call of a task. After ``expires`` ms beyond its time it need not begin; 0 is for ever."""
 
     task: str
     args: list[Any]
     kwargs: dict[str, Any]
+    expires: int = 0
 
 
-def dumps(task: str, args: Sequence[Any], kwargs: dict[str, Any]) -> bytes:
+def dumps(task: str, args: Sequence[Any], kwargs: dict[str, Any], *, expires: int = 0) -> bytes:
     """Return a call as JSON. Raises NotSerializable naming the place, such as ``args[1]['x']``, and PayloadTooLarge."""
     call: dict[str, Any] = {"task": task}
     if args:
         call["args"] = serializers.plain(list(args), "args")
     if kwargs:
         call["kwargs"] = serializers.plain(kwargs, "kwargs")
+    if expires:
+        call["expires"] = expires
     return serializers.encoded(call, "The call")
 
 
@@ -33,7 +36,8 @@ def loads(body: bytes) -> Message:
     if found.get("v", 1) != 1:
         raise CorruptMessage(f"a message of version {found['v']!a}, from a newer release than this worker's")
     fields = {"task": found.get("task"), "args": found.get("args", []), "kwargs": found.get("kwargs", {})}
-    for name, kind in (("task", str), ("args", list), ("kwargs", dict)):
+    fields["expires"] = found.get("expires", 0)
+    for name, kind in (("task", str), ("args", list), ("kwargs", dict), ("expires", int)):
         if not isinstance(fields[name], kind):
             raise CorruptMessage(
                 f"not a task's message: {name!r} is {type(fields[name]).__name__}, not {kind.__name__}"

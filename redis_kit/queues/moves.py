@@ -10,9 +10,11 @@ from redis_kit.queues import identity
 from redis_kit.queues.component import QueueSettings
 from redis_kit.queues.ended import Ended
 from redis_kit.queues.job import Job
+from redis_kit.queues.unique import Wish
 
 REASON = 1000  # characters
 OF_JOB = ("result", "finished")
+OWN = (*OF_JOB, "period")  # the last one is a unique key's
 _KEY = re.compile(r"^-- KEYS\[\d+\]\s+(\w+)", re.MULTILINE)
 
 
@@ -25,13 +27,14 @@ class Move:
 
     def __call__(self, base: str, *args: Any, job: str = "", results: Sequence[str] = ()) -> ScriptCall:
         """Return the step for the queue whose keys begin with ``base``, and for the own keys of one job or of more."""
-        keys = [base + part + (f":{job}" if part in OF_JOB else "") for part in self._parts]
+        keys = [base + part + (f":{job}" if part in OWN else "") for part in self._parts]
         keys += [f"{base}{part}:{id}" for id in results for part in OF_JOB]
         return self._script(keys, args)
 
 
 PUT, EXCHANGE, END, NACK, RELEASE = map(Move, ("put", "exchange", "end", "nack", "release"))
 BEAT, LEAVE = map(Move, ("beat", "leave"))
+PUT_UNIQUE, PROGRESS = map(Move, ("put_unique", "progress"))
 COUNT, REPORT, LIST_DEAD, LIST_WORKERS = map(Move, ("count", "report", "list_dead", "list_workers"))
 REQUEUE, RUN_NOW, REMOVE, PURGE = map(Move, ("requeue", "run_now", "remove", "purge"))
 FIND, PEEK, PAUSE, RESUME, PAUSED = map(Move, ("find", "peek", "pause", "resume", "paused"))
@@ -59,6 +62,12 @@ def exchange(
     return EXCHANGE(base, *args, *_flat(ended), results=_with_results(ended))
 
 
+def put_unique(base: str, job: tuple[str, bytes], wish: Wish, *, delay: int, due: int, priority: int) -> ScriptCall:
+    """Return the step that adds a job unless there is one of its unique key. Times are in ms."""
+    key, until, replace = wish
+    return PUT_UNIQUE(base, delay, due, priority, *job, key, until, int(replace), job=key)
+
+
 def end(base: str, worker: str, ended: Sequence[Ended]) -> ScriptCall:
     """Return the step that ends jobs which are done."""
     return END(base, worker, lease(), *_flat(ended), results=_with_results(ended))
@@ -79,8 +88,13 @@ def nack(
     return NACK(base, *_claimed(job), lease(), delay, attempts, text, limit, error, keep, job=own)
 
 
+def progress(base: str, job: Job, *, told: bytes, keep: int) -> ScriptCall:
+    """Return the step that keeps how far a running job is, for so many ms."""
+    return PROGRESS(base, *_claimed(job), told, keep, job=job.id)
+
+
 def cancel(base: str, id: str, *, error: bytes, keep: int) -> ScriptCall:
-    """Return the step that cancels a job that waits, and keeps that as its result for so many ms."""
+    """Return the step that cancels a job: one that waits now, with a result that is kept for so many ms."""
     return CANCEL(base, id, error, keep, job=id)
 
 

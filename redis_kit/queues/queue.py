@@ -9,6 +9,7 @@ from redis_kit.queues.arguments import Delay
 from redis_kit.queues.claiming import Claimed
 from redis_kit.queues.component import QueueSettings
 from redis_kit.queues.job import Counts, DeadJob, Job, Pause, State, StoredJob
+from redis_kit.queues.unique import Placed, Until, asked
 
 
 class Queue(Primitive):
@@ -21,24 +22,46 @@ class Queue(Primitive):
 
     component, settings = "queues", QueueSettings
 
-    def put(self, payload: Any, *, delay: Delay = 0, priority: int = 0, id: str | None = None) -> str:
+    def put(
+        self,
+        payload: Any,
+        *,
+        delay: Delay = 0,
+        priority: int = 0,
+        id: str | None = None,
+        unique: str | None = None,
+        unique_until: Until = "done",
+        replace: bool = False,
+    ) -> str:
         """Add a job and return its id. It starts no sooner than after ``delay`` seconds on the server's clock.
 
         The payload is JSON of at most 256 KiB, with datetime, date, Decimal, UUID and bytes beside JSON's types. The
         priority is -100 to 100, higher first. An ``id`` of your own (1 to 128 of ``A-Z a-z 0-9 _ . -``) makes a repeat
         safe: a job that is in the queue under that id is left as it is.
 
+        Of a ``unique`` key (1 to 512 bytes) there is one job: while it waits or runs, with ``unique_until="queued"``
+        until it is claimed, with seconds or a timedelta for so long, whatever becomes of it. A further put() returns
+        the id of that job; with ``replace`` it gives one that waits its own payload, priority and time.
+
         Raises NotSerializable, PayloadTooLarge, InvalidValue. One round trip, and another for a process's first job.
         """
-        job = flows.job(payload, id)
-        self._announce(self._run(flows.put(self, [job], delay=delay, priority=priority)))
-        return job[0]
+        job, wish = flows.job(payload, id), asked(unique, unique_until, replace)
+        return self._placed(self._run(flows.put_one(self, job, wish, delay=delay, priority=priority)))
 
-    async def aput(self, payload: Any, *, delay: Delay = 0, priority: int = 0, id: str | None = None) -> str:
+    async def aput(
+        self,
+        payload: Any,
+        *,
+        delay: Delay = 0,
+        priority: int = 0,
+        id: str | None = None,
+        unique: str | None = None,
+        unique_until: Until = "done",
+        replace: bool = False,
+    ) -> str:
         """See put()."""
-        job = flows.job(payload, id)
-        await self._aannounce(await self._arun(flows.put(self, [job], delay=delay, priority=priority)))
-        return job[0]
+        job, wish = flows.job(payload, id), asked(unique, unique_until, replace)
+        return await self._aplaced(await self._arun(flows.put_one(self, job, wish, delay=delay, priority=priority)))
 
     def put_many(self, payloads: Iterable[Any], *, delay: Delay = 0, priority: int = 0) -> list[str]:
         """Add a job for each payload, in their order, and return the ids. One round trip for 500 jobs or 1 MiB.
@@ -227,6 +250,14 @@ class Queue(Primitive):
     def _ended(self, lost: list[Job]) -> None:
         if lost:
             raise flows.lost(self, lost)
+
+    def _placed(self, placed: Placed) -> str:
+        self._announce([placed.id] if placed.created else [])
+        return placed.id
+
+    async def _aplaced(self, placed: Placed) -> str:
+        await self._aannounce([placed.id] if placed.created else [])
+        return placed.id
 
     def _announce(self, ids: list[str]) -> list[str]:
         if signals.job_enqueued.receivers:

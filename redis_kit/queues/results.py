@@ -5,10 +5,11 @@ from datetime import datetime
 from traceback import format_exception
 from typing import Any
 
-from redis_kit.queues import djangotasks, message, registry, serializers, story
+from redis_kit.queues import djangotasks, message, registry, running, serializers, story
 from redis_kit.queues.djangotasks import TaskError, TaskResultStatus
 from redis_kit.queues.job import Job, read
 from redis_kit.queues.message import Message
+from redis_kit.queues.running import Progress
 from redis_kit.queues.story import Story
 from redis_kit.queues.tasks import Cancelled, Task, WorkersDied, remade
 
@@ -17,7 +18,14 @@ LONGEST = 20_000  # characters of a traceback
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RedisTaskResult(djangotasks.TaskResult):  # type: ignore[type-arg, misc]
-    """What became of a call. ``id`` is that of its job."""
+    """What became of a call. ``id`` is that of its job.
+
+    ``created`` is False where enqueue() found the unique key of the call in use, by this job. Until the commit it is
+    None, as it is in a result that was read. ``progress`` is what the task told last, if it did.
+    """
+
+    created: bool | None = dataclasses.field(default=None, compare=False)
+    progress: Progress | None = dataclasses.field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_return_value", None)
@@ -30,6 +38,14 @@ class RedisTaskResult(djangotasks.TaskResult):  # type: ignore[type-arg, misc]
     def queue_name(self) -> str:
         """Return the queue of the job."""
         return self.task.queue_name
+
+    def refresh(self) -> None:
+        """Read again what became of the call. One round trip. Raises TaskResultDoesNotExist."""
+        _copy(self.task.get_backend().get_result(self.id), self)
+
+    async def arefresh(self) -> None:
+        """See refresh()."""
+        _copy(await self.task.get_backend().aget_result(self.id), self)
 
     def wait(self, timeout: float) -> bool:
         """Wait until the call has ended, for at most ``timeout`` seconds, and say whether it has; refreshes the result.
@@ -46,9 +62,11 @@ class RedisTaskResult(djangotasks.TaskResult):  # type: ignore[type-arg, misc]
         return self.is_finished
 
     def cancel(self) -> bool:
-        """Cancel the call if it has not begun, and say whether it was: then it has failed, with the error Cancelled.
+        """Cancel the call, and say whether it was still there to be cancelled.
 
-        One round trip, and another to refresh the result.
+        One that waits has failed now, with the error Cancelled; it will not run. Of one that runs the worker learns by
+        its next beat (option ``BEAT``) and stops it; until then it is RUNNING, and it may end before. One round trip,
+        and another to refresh the result.
         """
         done: bool = self.task.get_backend().cancel(self.id)  # type: ignore[attr-defined]
         self.refresh()
@@ -83,6 +101,7 @@ def found(queue_name: str, id: str, reply: list[Any]) -> RedisTaskResult | None:
     call = message.loads(stored.body)
     task = _rebuilt(_known(call.task), queue_name, stored.priority, about)
     result = _result(task, id, call, TaskResultStatus(status.decode()), about=about, errors=_errors(kept))
+    object.__setattr__(result, "progress", running.read(kept.get(b"progress")))
     if result.status == TaskResultStatus.FAILED and not result.errors:
         why = reason.decode("utf-8", "replace")
         result.errors.append(TaskError(exception_class_path=_path(WorkersDied), traceback=why))
@@ -172,5 +191,5 @@ def _path(kind: type[BaseException]) -> str:
 
 def _copy(source: Any, target: Any) -> None:
     for field in dataclasses.fields(source):
-        if field.name != "task":
+        if field.name not in ("task", "created"):
             object.__setattr__(target, field.name, getattr(source, field.name))

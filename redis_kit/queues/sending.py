@@ -1,37 +1,46 @@
 """How a task's call gets into its queue."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db import transaction
 
 from redis_kit.core.flow import Flow
-from redis_kit.queues import arguments, flows, identity, message
+from redis_kit.queues import arguments, expiry, flows, identity, message, unique
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.tasks import BadArguments, Handle, Task
+from redis_kit.queues.unique import Placed, Wish
+
+
+class Packed(NamedTuple):
+    """A call as it is sent: its body and, where it is unique, the key."""
+
+    body: bytes
+    wish: Wish | None
 
 
 def enqueue(task: Task[..., Any], args: Any, kwargs: Any) -> Handle:
     """Add a job that stores no result. One round trip."""
-    job = identity.new_call(task.queue_name), body(task, args, kwargs)
-    after_commit(task, lambda: send(task, job))
-    return Handle(job[0], task.queue_name)
+    handle, call = Handle(identity.new_call(task.queue_name), task.queue_name), packed(task, args, kwargs)
+    after_commit(task, lambda: settle(handle, send(task, handle.id, call)))
+    return handle
 
 
 async def aenqueue(task: Task[..., Any], args: Any, kwargs: Any) -> Handle:
     """See enqueue()."""
-    job = identity.new_call(task.queue_name), body(task, args, kwargs)
-    await asend(task, job)
-    return Handle(job[0], task.queue_name)
+    handle, call = Handle(identity.new_call(task.queue_name), task.queue_name), packed(task, args, kwargs)
+    settle(handle, await asend(task, handle.id, call))
+    return handle
 
 
-def body(task: Task[..., Any], args: Any, kwargs: Any) -> bytes:
-    """Return a call as it is stored. Raises BadArguments, NotSerializable and PayloadTooLarge."""
+def packed(task: Task[..., Any], args: Any, kwargs: Any) -> Packed:
+    """Return a call as it is sent. Raises BadArguments, NotSerializable, PayloadTooLarge, InvalidValue."""
     try:
         task.signature.bind(*((None, *args) if task.takes_context else args), **kwargs)
     except TypeError as error:
         raise BadArguments(f"{task.module_path}{task.signature}: {error}.") from None
-    return message.dumps(task.module_path, args, kwargs)
+    body = message.dumps(task.module_path, args, kwargs, expires=expiry.milliseconds(task))
+    return Packed(body, unique.asked_by(task, args, kwargs))
 
 
 def after_commit(task: Task[..., Any], call: Callable[[], None], *, waits: bool = True) -> None:
@@ -42,19 +51,29 @@ def after_commit(task: Task[..., Any], call: Callable[[], None], *, waits: bool 
         call()
 
 
-def send(task: Task[..., Any], job: tuple[str, bytes]) -> None:
-    """Add a job of which id and body are known. One round trip."""
+def settle(result: Any, placed: Placed) -> None:
+    """Note in what enqueue() returned which job there is."""
+    object.__setattr__(result, "id", placed.id)
+    object.__setattr__(result, "created", placed.created)
+
+
+def send(task: Task[..., Any], id: str, call: Packed) -> Placed:
+    """Add a job and return which one there is. One round trip."""
     queue = Queue(task.queue_name)
-    queue._announce(queue._run(_put(queue, task, job)))
+    placed: Placed = queue._run(_put(queue, task, (id, call.body), call.wish))
+    queue._placed(placed)
+    return placed
 
 
-async def asend(task: Task[..., Any], job: tuple[str, bytes]) -> None:
+async def asend(task: Task[..., Any], id: str, call: Packed) -> Placed:
     """See send()."""
     queue = Queue(task.queue_name)
-    await queue._aannounce(await queue._arun(_put(queue, task, job)))
+    placed: Placed = await queue._arun(_put(queue, task, (id, call.body), call.wish))
+    await queue._aplaced(placed)
+    return placed
 
 
-def _put(queue: Queue, task: Task[..., Any], job: tuple[str, bytes]) -> Flow[Any]:
+def _put(queue: Queue, task: Task[..., Any], job: tuple[str, bytes], wish: Wish | None) -> Flow[Placed]:
     if task.run_after is not None:
-        return flows.put(queue, [job], due=arguments.moment(task.run_after), priority=task.priority)
-    return flows.put(queue, [job], delay=task.delay or 0, priority=task.priority)
+        return flows.put_one(queue, job, wish, due=arguments.moment(task.run_after), priority=task.priority)
+    return flows.put_one(queue, job, wish, delay=task.delay or 0, priority=task.priority)

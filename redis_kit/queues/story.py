@@ -13,7 +13,8 @@ from django.conf import settings
 from django.utils.timezone import is_naive, make_aware, make_naive
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_LINE = re.compile(rb"~(\d{1,16})/(\d{0,16})/([^/ ]*)((?: \d{1,16}/[^/ ]+)*)")
+# No number is so large that there is no such time.
+_LINE = re.compile(rb"~(\d{1,16})/(\d{0,16})/([^/ ]*)((?: \d{1,13}/[^/ ]+)*)")
 
 
 class Story(NamedTuple):
@@ -38,7 +39,7 @@ def read(text: bytes) -> Story | None:
     if not (found := _LINE.fullmatch(text)):
         return None
     enqueued, after, backend, attempts = (part.decode("utf-8", "replace") for part in found.groups())
-    tries = [attempt.split("/") for attempt in attempts.split()]
+    tries = [attempt.split("/") for attempt in attempts.split(" ")[1:]]
     enqueued_at = _moment(int(enqueued))
     return Story(
         enqueued_at,

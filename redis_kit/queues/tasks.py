@@ -2,22 +2,24 @@
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
+from dataclasses import field as declared
+from dataclasses import replace as changed
 from datetime import datetime, timedelta
 from functools import cache
-from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar, overload
+from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 from django.conf import settings
 from django.core.signals import setting_changed
 from django.utils import timezone
 
-from redis_kit.core.errors import InvalidValue, RedisKitError
-from redis_kit.core.keys import encode
-from redis_kit.queues import arguments, djangotasks, registry
+from redis_kit.core.errors import RedisKitError
+from redis_kit.queues import djangotasks, options, registry
+from redis_kit.queues.retry import Backoff
+from redis_kit.queues.unique import By, Until
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
-TIMEOUT = (0.001, 604_800.0)  # seconds
 _own: dict[str, Any] = {}  # the kit's backends, by alias, while there is no setting TASKS
 
 
@@ -34,18 +36,23 @@ class TaskTimeout(RedisKitError, TimeoutError):
 
 
 class Cancelled(RedisKitError):
-    """A job was cancelled while it waited: the error of its result."""
+    """A job was cancelled, while it waited or ran: the error of its result."""
 
 
 class WorkersDied(RedisKitError):
     """Too many workers died with a job: the error of its result."""
 
 
-class Handle(NamedTuple):
-    """What enqueue() returns where no result is stored: which job it made, or makes after the commit."""
+@dataclass(frozen=True)
+class Handle:
+    """What enqueue() returns where no result is stored: which job it made, or makes after the commit.
+
+    ``created`` is False where the unique key of the call was in use, by the job of this id; None until the commit.
+    """
 
     id: str
     queue_name: str
+    created: bool | None = declared(default=None, compare=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,11 +64,18 @@ class Task(djangotasks.Task, Generic[Parameters, Result]):  # type: ignore[type-
     enqueue_on_commit: bool = True
     store_result: bool = True
     delay: timedelta | None = None
+    unique: bool | Until = False
+    unique_by: By = None
+    replace: bool = False
+    expires: float | timedelta | None = None
+    backoff: Backoff = None
     plain_json: bool = True  # arguments hold nothing but JSON's own types, as django.tasks wants it
 
     def __post_init__(self) -> None:
+        if isinstance(self.backoff, list):
+            object.__setattr__(self, "backoff", tuple(self.backoff))  # a task can be hashed
         if not self.plain_json:
-            check(self)
+            options.check(self)
         # A decorated function in a script that has yet to configure Django is looked at when it is enqueued.
         if djangotasks.FOUND and settings.configured:
             self.get_backend().validate_task(self)
@@ -88,18 +102,19 @@ class Task(djangotasks.Task, Generic[Parameters, Result]):  # type: ignore[type-
         priority: int | None = None,
         queue_name: str | None = None,
         backend: str | None = None,
+        expires: float | timedelta | None = None,
     ) -> "Task[Parameters, Result]":
-        """Return the same task with another time, priority, queue or backend. A time in the past means now.
+        """Return the same task with another time, priority, queue, backend or expiry. A time in the past means now.
 
         A timedelta counts from the moment at which the job is added.
         """
-        changes: dict[str, Any] = {"priority": priority, "queue_name": queue_name, "backend": backend}
-        changes = {name: value for name, value in changes.items() if value is not None}
+        given = {"priority": priority, "queue_name": queue_name, "backend": backend, "expires": expires}
+        changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
         if isinstance(run_after, timedelta):
             changes |= {"delay": run_after, "run_after": None}
         elif run_after is not None:
             changes |= {"delay": None, "run_after": run_after}
-        return replace(self, **changes)
+        return changed(self, **changes)
 
     def enqueue(self, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Any:
         """Add a job that calls the task, and return its result to be, or a Handle where none is stored. One round trip.
@@ -131,7 +146,7 @@ class Task(djangotasks.Task, Generic[Parameters, Result]):  # type: ignore[type-
         """Return the task as a backend understands it: other ones know of times, but not of delays."""
         if self.delay is None or hasattr(backend, "keeps"):
             return self
-        return replace(self, delay=None, run_after=timezone.now() + self.delay)
+        return changed(self, delay=None, run_after=timezone.now() + self.delay)
 
 
 def backend_of(alias: str) -> Any:
@@ -185,6 +200,11 @@ def task(
     store_result: bool = True,
     takes_context: bool = False,
     backend: str = "default",
+    unique: bool | Until = False,
+    unique_by: By = None,
+    replace: bool = False,
+    expires: float | timedelta | None = None,
+    backoff: Backoff = None,
 ) -> Callable[[Callable[Parameters, Result]], Task[Parameters, Result]]: ...
 
 
@@ -199,6 +219,11 @@ def task(
     store_result: bool = True,
     takes_context: bool = False,
     backend: str = "default",
+    unique: bool | Until = False,
+    unique_by: By = None,
+    replace: bool = False,
+    expires: float | timedelta | None = None,
+    backoff: Backoff = None,
 ) -> Any:
     """Make a function of a module a task, as ``@task`` or ``@task(queue_name="mail")``.
 
@@ -206,8 +231,16 @@ def task(
     ``backend`` are its options, and its results can be read unless ``store_result`` is False.
 
     It is attempted ``max_attempts`` times (1 to 1000; 3, or what the option ``MAX_ATTEMPTS`` says), with growing random
-    waits between. After ``timeout`` seconds (None: never) TaskTimeout is raised inside it; a call into C code notices
-    when it returns. Of two ready jobs the one with the higher priority (-100 to 100) starts first.
+    waits between, or those of ``backoff``: seconds, a sequence of them of which the last one repeats, or a function of
+    the exception and the result that returns them, or None to give up. After ``timeout`` seconds (None: never)
+    TaskTimeout is raised inside it; a call into C code notices when it returns. It does not run where it could not
+    begin within ``expires`` seconds, or a timedelta, after it was due: its error then is Expired. Of two ready jobs
+    the one with the higher priority (-100 to 100) starts first.
+
+    With ``unique=True`` there is one job of a call while it waits or runs, with "queued" until it starts, with seconds
+    or a timedelta for so long, whatever becomes of it. A further enqueue() returns the result of that job; with
+    ``replace=True`` it gives one that waits its own arguments, priority and time. Two calls are the same with the same
+    arguments, those that the tuple ``unique_by`` names, or the same text from the function ``unique_by(*args, **kw)``.
     """
 
     def made(function: Callable[..., Any]) -> Task[..., Any]:
@@ -223,6 +256,11 @@ def task(
             store_result=store_result,
             takes_context=takes_context,
             backend=backend,
+            unique=unique,
+            unique_by=unique_by,
+            replace=replace,
+            expires=expires,
+            backoff=backoff,
             plain_json=False,
         )
         registry.register(found)
@@ -238,22 +276,6 @@ def check_function(function: Any) -> None:
         raise InvalidTask(f"{module}.{name} can't be a task: it must be a function at the top of a module.")
     if module == "__main__":
         raise InvalidTask(f"{module}.{name} can't be a task: no worker can import the program that was started.")
-
-
-def check(task: Task[..., Any]) -> None:
-    """Raise InvalidName or InvalidValue where an option of a task is wrong."""
-    encode(task.queue_name)
-    arguments.whole("priority", task.priority, arguments.PRIORITY)
-    if task.max_attempts is not None:
-        arguments.whole("max_attempts", task.max_attempts, arguments.LIMIT)
-    if task.timeout is not None:
-        arguments.seconds("timeout", task.timeout, TIMEOUT)
-    if task.delay is not None:
-        arguments.milliseconds(task.delay)
-    if isinstance(task.run_after, datetime):
-        arguments.moment(task.run_after)
-    elif task.run_after is not None:
-        raise InvalidValue(f"run_after must be a datetime or a timedelta, not {task.run_after!r}.")
 
 
 def _forget(*, setting: str, **kwargs: Any) -> None:

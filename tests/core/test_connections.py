@@ -12,6 +12,7 @@ from redis_kit.core import connections, flow
 from redis_kit.core.errors import KeyConflict, OutOfMemory, PermissionDenied, RedisUnavailable
 from redis_kit.core.scripts import Script
 from redis_kit.core.steps import Batch, Call, Pop
+from tests.fixtures.kit import Kit
 from tests.fixtures.servers import wait_for
 
 COUNT = Script("count", "-- KEYS[1] counter\nreturn redis.call('INCR', KEYS[1])")
@@ -83,6 +84,11 @@ def test_wrong_type_is_a_conflict(kit, do):
         do(Call("LPUSH", f"{kit.prefix}:a", 1))
     with pytest.raises(KeyConflict):
         do(Batch([Call("LPUSH", f"{kit.prefix}:a", 1)]))
+    do(Call("HSET", f"{kit.prefix}:h", "a", "text"))
+    do(Call("SET", f"{kit.prefix}:b", "text"))
+    for step in (Call("HINCRBY", f"{kit.prefix}:h", "a", 1), COUNT([f"{kit.prefix}:b"])):
+        with pytest.raises(KeyConflict):
+            do(step)
     assert do(Call("GET", f"{kit.prefix}:a")) == b"1"
 
 
@@ -334,3 +340,29 @@ def test_a_cancellation_is_never_swallowed(kit):
             assert task.cancelled()
 
     asyncio.run(main())
+
+
+BOTH = Script("both", "-- KEYS[1] one\n-- KEYS[2] other\nreturn redis.call('INCR', KEYS[1])")
+
+
+def test_slot_on_its_way_to_another_node_is_waited_for_and_not_for_long(cluster, settings, do):
+    with contextlib.closing(Kit(cluster, settings)) as kit:
+        keys = [f"{kit.prefix}:{{a}}:{part}" for part in ("one", "other")]
+        assert do(BOTH(keys)) == 1
+        source = cluster.owner(keys[0])
+        target = next(node for node in cluster.nodes if node is not source)
+        with source.client() as old, target.client() as new:
+            slot = old.cluster("KEYSLOT", keys[0])
+            new.execute_command("CLUSTER SETSLOT", slot, "IMPORTING", cluster.id(source))
+            old.execute_command("CLUSTER SETSLOT", slot, "MIGRATING", cluster.id(target))
+            try:
+                with pytest.raises(RedisUnavailable, match="moving") as caught:
+                    do(Batch([BOTH(keys)]))
+                assert not caught.value.indeterminate
+                soon = threading.Timer(0.05, old.execute_command, ("CLUSTER SETSLOT", slot, "STABLE"))
+                soon.start()
+                assert do(BOTH(keys)) == 2
+                soon.join()
+            finally:
+                for connection in (old, new):
+                    connection.execute_command("CLUSTER SETSLOT", slot, "STABLE")

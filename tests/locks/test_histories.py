@@ -16,7 +16,7 @@ pytestmark = pytest.mark.alone
 SEED = 37  # with which a pause and a kill come first
 WAITING = ("sleeper", "in_order", "queue", "lost_reply")  # scenes in which tasks do not do what threads do
 CHECKS = [*checkers.ALWAYS, checkers.refused_for_nothing]
-ASYNC = {"answer_of_long_ago"}  # bugs that show in tasks alone: where a timer and a reply are due at once, and the timer wins
+ASYNC = {"answer_of_long_ago"}  # bugs that show in tasks alone: where a timer and a reply are due at once
 TRIES = 10  # for those
 FOUND_BY = {
     "release_of_any_holder": ("late_release", checkers.overlaps),

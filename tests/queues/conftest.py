@@ -14,6 +14,12 @@ from tests.fixtures.process import wait_for
 from tests.queues.journal import Journal
 
 ROOT = Path(__file__).parents[2]
+COMMAND = [sys.executable, "-m", "django", "rk_worker", "--settings", "tests.queues.worker_settings"]
+
+
+def environment(settings: Any, journal: Journal) -> dict[str, str]:
+    """Return the environment of a worker with the settings of the moment."""
+    return {**os.environ, "REDIS_KIT": json.dumps(settings.REDIS_KIT), "JOURNAL": str(journal.path)}
 
 
 @pytest.fixture
@@ -30,10 +36,9 @@ def start_worker(settings: Any, journal: Journal, tmp_path: Path) -> Iterator[Ca
 
     def start(*arguments: object) -> subprocess.Popen[bytes]:
         log = tmp_path / f"worker{len(started)}.log"
-        command = [sys.executable, "-m", "django", "rk_worker", "--settings", "tests.queues.worker_settings"]
-        environment = {**os.environ, "REDIS_KIT": json.dumps(settings.REDIS_KIT), "JOURNAL": str(journal.path)}
+        command, its = [*COMMAND, *map(str, arguments)], environment(settings, journal)
         with log.open("wb") as file:
-            process = subprocess.Popen([*command, *map(str, arguments)], cwd=ROOT, env=environment, stderr=file)
+            process = subprocess.Popen(command, cwd=ROOT, env=its, stderr=file)
         process.log = log  # type: ignore[attr-defined]
         started.append(process)
         wait_for(lambda: b"works on" in log.read_bytes() or process.poll() is not None, timeout=30)

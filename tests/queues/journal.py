@@ -4,6 +4,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 QUICK = {"BEAT": 0.1, "DEAD_AFTER": 0.6}
+# No moment at which the machine has no time for a worker looks like its death.
+LASTING = {"BEAT": 0.5, "DEAD_AFTER": 4}
 
 
 class Line(NamedTuple):

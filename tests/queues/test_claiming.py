@@ -56,12 +56,12 @@ def test_claim_reaps_only_where_a_lease_is_over_and_claims_again_only_where_that
     flow = claiming.claim("rk:{q}:", "w4", 1)
     flow.send(None)
     assert sent(flow.send(b"-1 0 5000 \n"))[0] == "beat"
-    assert sent(flow.send([-1, 9000, 1]))[0] == "exchange"
+    assert sent(flow.send([-1, 9000, 1, b"", []]))[0] == "exchange"
     assert [job.id for job in finish(flow, b"0 9000 5000 \n1 0 2 12\nid0 1 0 5000\n1").jobs] == ["id"]
     flow = claiming.claim("rk:{q}:", "w4", 1)
     flow.send(None)
     flow.send(b"-1 0 5000 2\n")
-    assert finish(flow, [-1, 9000, 0]) == claiming.Claimed([], None, [1])
+    assert finish(flow, [-1, 9000, 0, b"", []]) == claiming.Claimed([], None, [1])
 
 
 def test_names_of_queues_are_noted_after_the_job_is_stored_and_their_failure_is_no_failure():
@@ -101,12 +101,14 @@ def test_ids_that_are_no_text_are_sent_as_they_came():
 
 
 def test_scripts_take_the_keys_that_their_headers_name():
-    assert moves.END("rk:{q}:", *range(2), results=["x"]).command[3:10] == (
+    assert moves.END("rk:{q}:", *range(2), results=["x"]).command[3:12] == (
         "rk:{q}:running",
         "rk:{q}:jobs",
         "rk:{q}:settled",
         "rk:{q}:workers",
         "rk:{q}:minutes",
+        "rk:{q}:unique",
+        "rk:{q}:owners",
         "rk:{q}:result:x",
         "rk:{q}:finished:x",
     )

@@ -378,15 +378,68 @@ def test_call_that_has_not_begun_can_be_cancelled(queue, twin, run_after):
     assert drain() == 0
 
 
-def test_call_that_has_begun_or_ended_can_not_be_cancelled(queue, twin):
+def test_call_that_runs_is_marked_for_its_worker_to_cancel(any_kit, twin):
+    queue = Queue("default")
     result = twin(calls.echo.enqueue, 1)
+    queue.claim(worker="w")
+    for _ in range(2):
+        assert twin(result.cancel) is True
+        assert result.status == RUNNING
+    assert any_kit.client.hgetall(queue.key("cancels")) == {result.id: "1"}
+    assert 80_000 < any_kit.client.ttl(queue.key("cancels")) <= 86_400
+    assert queue.counts() == Counts(0, 0, 1, 0)
+
+
+def test_marks_of_calls_that_ended_before_their_worker_knew_do_not_gather(queue, kit):
+    for number in range(30):
+        result = calls.echo.enqueue(number)
+        (job,) = queue.claim(worker="w")
+        assert result.cancel()
+        queue.ack(job)
+    assert kit.client.hlen(queue.key("cancels")) <= 10
+
+
+def test_call_that_waits_again_is_cancelled_without_its_worker(queue, kit):
+    result = calls.echo.enqueue(1)
     (job,) = queue.claim(worker="w")
-    assert twin(result.cancel) is False
-    assert result.status == RUNNING
+    result.cancel()
     queue.nack(job)
+    assert result.cancel()
+    assert result.errors[0].exception_class is Cancelled
+    assert not kit.client.exists(queue.key("cancels"))
+
+
+def test_call_that_has_ended_can_not_be_cancelled(queue, twin):
+    good, bad = twin(calls.echo.enqueue, 1), twin(task(max_attempts=1)(fail_once).enqueue)
     drain()
-    assert twin(result.cancel) is False
-    assert result.return_value == 1
+    assert twin(good.cancel) is twin(bad.cancel) is False
+    assert good.return_value == 1
+    assert bad.errors[0].exception_class is ValueError
+
+
+def test_dead_call_that_is_put_back_is_not_cancelled_by_an_earlier_mark(queue, kit):
+    calls.echo.enqueue(1).cancel()
+    result = calls.echo.enqueue(2)
+    (job,) = queue.claim(worker="w")
+    result.cancel()
+    queue.nack(job, max_attempts=1)
+    queue.requeue_dead()
+    assert not kit.client.exists(queue.key("cancels"))
+
+
+@pytest.mark.parametrize("part", ["cancels", "result", "finished", "dead", "unique"])
+def test_key_of_another_type_lets_cancel_change_nothing(queue, kit, part):
+    calls.echo.enqueue(1)
+    queue.claim(worker="w")
+    waits = task(unique=True)(tasks.remember.func).enqueue(1)
+    key = queue.key(f"{part}:{waits.id}" if part in ("result", "finished") else part)
+    kit.client.delete(key)
+    kit.client.set(key, "not ours")
+    before = {name: kit.client.dump(name) for name in kit.keys()}
+    with pytest.raises(KeyConflict):
+        waits.cancel()
+    assert {name: kit.client.dump(name) for name in kit.keys()} == before
+    registry.register(tasks.remember)
 
 
 def test_value_that_is_too_large_fails_the_call(kit, queue):

@@ -14,8 +14,9 @@ from redis_kit.queues import Counts, LeaseLost, Queue, workers
 from redis_kit.queues.job import Job
 from tests.fixtures.kit import Kit
 from tests.fixtures.process import wait_for
-from tests.queues.jobs.tasks import die, note, wait_for_file
+from tests.queues.jobs.tasks import die, note, tell_progress, wait_for_file
 from tests.queues.journal import QUICK
+from tests.queues.processes import children, stopped
 
 pytestmark = pytest.mark.alone
 
@@ -33,19 +34,6 @@ def held(kit, queue):
     (member,) = kit.client.zrange(queue.key("running"), 0, -1)
     token, _, id = member.rpartition("/")
     return Job(id, b"", token)
-
-
-def children(process):
-    """The processes below a worker's first one."""
-    return [worker.pid for worker in workers() if worker.supervisor_pid == process.pid]
-
-
-def stopped(process, number=signal.SIGTERM, *, within):
-    """Send a signal; return the seconds until the process ended by itself, with 0."""
-    began = time.monotonic()
-    process.send_signal(number)
-    assert process.wait(within) == 0
-    return time.monotonic() - began
 
 
 def test_killed_worker_loses_no_job_and_can_not_end_it_any_more(queue, kit, journal, start_worker, tmp_path):
@@ -216,8 +204,9 @@ def test_second_signal_gives_back_at_once(queue, journal, start_worker, tmp_path
     worker.send_signal(signal.SIGINT)
     with pytest.raises(subprocess.TimeoutExpired):
         worker.wait(0.3)
-    assert stopped(worker, within=10) <= 1
-    assert queue.counts() == Counts(0, 1, 0, 0)
+    worker.send_signal(signal.SIGTERM)
+    wait_for(lambda: queue.counts() == Counts(0, 1, 0, 0), timeout=1)
+    assert worker.wait(2) == 0
 
 
 def test_frozen_worker_is_robbed_and_its_late_end_changes_nothing(queue, journal, start_worker, tmp_path):
@@ -252,3 +241,13 @@ def test_connection_that_went_dead_unseen_is_noticed(kit, proxy, journal, start_
     wait_for(lambda: journal.names() == ["one"])
     print(f"picked up after {time.monotonic() - began:.1f} s")
     assert time.monotonic() - began <= 12  # a silent read, a connection that fails, and the pause between
+
+
+def test_progress_of_a_worker_is_read_by_others_while_it_runs(queue, start_worker, tmp_path):
+    start_worker("--threads", 1)
+    result = tell_progress.enqueue(str(tmp_path / "go"))
+    wait_for(lambda: (result.refresh(), result.progress)[1], timeout=30)
+    assert (str(result.status), result.progress[:3]) == ("RUNNING", (1, 2, "waits"))
+    (tmp_path / "go").touch()
+    assert result.wait(30)
+    assert (str(result.status), result.progress.done) == ("SUCCESSFUL", 2)

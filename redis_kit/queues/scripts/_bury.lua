@@ -1,4 +1,4 @@
--- Puts a job among the dead ones, of which the oldest make room.
+-- Puts a job among the dead ones, of which the oldest make room. Needs _free.
 local MONTH = 30 * 24 * 3600 * 1000
 local function bury(id, reason)
     redis.call("ZADD", dead, string.format("%.0f", now), id)
@@ -11,6 +11,7 @@ local function bury(id, reason)
         redis.call("ZREM", dead, oldest[at])
         redis.call("HDEL", reasons, oldest[at])
         redis.call("HDEL", jobs, oldest[at])
+        free(oldest[at])
         count = count - 1
     end
 end

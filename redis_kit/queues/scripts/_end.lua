@@ -44,6 +44,9 @@ local function end_jobs(worker, start, results)
     redis.call("ZREM", running, unpack(members))
     redis.call("HDEL", jobs, unpack(done))
     redis.call("HSET", settled, worker, string.sub(table.concat(marks, " "), -4096))
+    for _, id in ipairs(some_unique and done or {}) do
+        free(id)
+    end
     count(#done, 0)
     for _, one in ipairs(kept) do
         if held[one[1]] then

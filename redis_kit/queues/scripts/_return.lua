@@ -4,7 +4,7 @@ local function give_back(from, limit, keep)
     local members = redis.call("ZRANGEBYLEX", running, "[" .. from .. "/", "(" .. from .. "0", "LIMIT", 0, limit)
     for _, member in ipairs(members) do
         local score, id = string.match(member, "^[^/]+/[^/]+/([^/]+)/(.*)$")
-        local record = redis.call("HGET", jobs, id)
+        local record = tonumber(score) and redis.call("HGET", jobs, id)
         redis.call("ZREM", running, member)
         if record and keep(id, read(record)) then
             redis.call("ZADD", ready, score, id)

@@ -14,6 +14,8 @@
 -- KEYS[11]  paused     the queue is paused while it exists: since when, ms
 -- KEYS[12]  orders     hash: worker -> what it is to do; taken with this call
 -- KEYS[13]  cancels    hash: id -> 1 for jobs that are to be cancelled though they run
+-- KEYS[14]  unique     hash: unique key -> id
+-- KEYS[15]  owners     hash: id -> until when it has a unique key, and that key
 -- ARGV[1]   worker
 -- ARGV[2]   lease        ms
 -- ARGV[3]   information  what a new worker says of itself
@@ -26,7 +28,7 @@
 -- only gives notice: one more lease, marked by a half in its end, after which anyone may act.
 
 local workers, info, running, jobs, ready, scheduled, signal, dead, reasons, settled, paused = unpack(KEYS)
-local orders, cancels = KEYS[12], KEYS[13]
+local orders, cancels, unique, owners = KEYS[12], KEYS[13], KEYS[14], KEYS[15]
 local worker, lease, information, most, dead_limit = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
@@ -34,6 +36,7 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _record
 -- @include _alive
 -- @include _wake
+-- @include _free
 -- @include _bury
 -- @include _return
 for _, key in ipairs({running, ready, scheduled, dead}) do redis.call("ZCARD", key) end
@@ -43,7 +46,7 @@ local order, cancelled = redis.call("HGET", orders, worker) or "", {}
 if redis.call("HLEN", cancels) > 0 then
     for _, member in ipairs(redis.call("ZRANGEBYLEX", running, "[" .. worker .. "/", "(" .. worker .. "0")) do
         local id = string.match(member, "^[^/]+/[^/]+/[^/]+/(.*)$")
-        if redis.call("HEXISTS", cancels, id) == 1 then
+        if id and redis.call("HEXISTS", cancels, id) == 1 then
             table.insert(cancelled, id)
         end
     end

@@ -6,21 +6,24 @@
 -- KEYS[3]     settled  hash: worker -> its last answers
 -- KEYS[4]     workers  zset: worker -> when its lease ends, ms on the server's clock
 -- KEYS[5]     minutes  hash: minute -> minute, jobs done, attempts failed
--- KEYS[6...]  results  the hash of the result, and the list of those who wait for it, of each job that has one
+-- KEYS[6]     unique   hash: unique key -> id
+-- KEYS[7]     owners   hash: id -> until when it has a unique key, and that key
+-- KEYS[8...]  results  the hash of the result, and the list of those who wait for it, of each job that has one
 -- ARGV[1]     worker
 -- ARGV[2]     lease    ms
 -- ARGV[3...]  ended    token of the claim, id, value or "", and the ms for which the value is kept, of each job
 -- returns     the numbers of those whose claim had been lost, from 1
 
-local running, jobs, settled, workers, minutes = unpack(KEYS)
+local running, jobs, settled, workers, minutes, unique, owners = unpack(KEYS)
 local worker, lease = ARGV[1], tonumber(ARGV[2])
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
 -- @include _count
+-- @include _free
 -- @include _end
 local ends = tonumber(redis.call("ZSCORE", workers, worker) or 0)
-local lost = end_jobs(worker, 3, 6)
+local lost = end_jobs(worker, 3, 8)
 if ends - now < lease * 0.95 then
     redis.call("ZADD", workers, "XX", string.format("%.0f", now + lease), worker)
 end

@@ -12,7 +12,9 @@
 -- KEYS[9]      paused     the queue is paused while it exists: since when, ms
 -- KEYS[10]     settled    hash: worker -> its last answers
 -- KEYS[11]     minutes    hash: minute -> minute, jobs done, attempts failed
--- KEYS[12...]  results    the hash of the result, and the list of those who wait for it, of each ended job that has one
+-- KEYS[12]     unique     hash: unique key -> id
+-- KEYS[13]     owners     hash: id -> until when it has a unique key, and that key
+-- KEYS[14...]  results    the hash of the result, and the list of those who wait for it, of each ended job that has one
 -- ARGV[1]      worker
 -- ARGV[2]      claim        unique to this call; repeated, it gives the same jobs
 -- ARGV[3]      limit        how many jobs, at most
@@ -23,7 +25,7 @@
 --              never), the time in ms, and the numbers of ended jobs whose claim had been lost; then of each job a line
 --              with its number in the claim, its place, and the lengths of id and record, and those two
 
-local workers, info, running, jobs, ready, scheduled, sequence, signal, paused, settled, minutes = unpack(KEYS)
+local workers, info, running, jobs, ready, scheduled, sequence, signal, paused, settled, minutes, unique, owners = unpack(KEYS)
 local worker, claim, limit, lease, information = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
@@ -33,6 +35,7 @@ local mine, attempt = worker .. "/" .. claim, string.format("%.0f/", now) .. wor
 -- @include _alive
 -- @include _wake
 -- @include _count
+-- @include _free
 -- @include _end
 -- @include _promote
 local again = redis.call("ZRANGEBYLEX", running, "[" .. mine .. ".", "(" .. mine .. "/")
@@ -42,7 +45,7 @@ local marked = redis.call("LLEN", signal)
 redis.call("ZCARD", ready)
 local coming = next_due()
 
-local lost = end_jobs(worker, 6, 12)
+local lost = end_jobs(worker, 6, 14)
 limit = #lost > 0 and 0 or limit  -- first the caller learns of them
 if coming and coming <= now and not is_paused then
     promote()

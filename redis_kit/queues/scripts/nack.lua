@@ -15,6 +15,8 @@
 -- KEYS[12]  paused     the queue is paused while it exists: since when, ms
 -- KEYS[13]  result     hash: what is known of the call
 -- KEYS[14]  finished   list: an element for each who waits for the result
+-- KEYS[15]  unique     hash: unique key -> id
+-- KEYS[16]  owners     hash: id -> until when it has a unique key, and that key
 -- ARGV[1]   token      of the claim
 -- ARGV[2]   id         of the job
 -- ARGV[3]   lease      ms
@@ -27,7 +29,7 @@
 -- returns   1 ready, 2 scheduled, 3 dead, also when repeated; 0 when the claim had been lost
 
 local running, jobs, settled, workers, minutes, ready, scheduled, sequence, signal, dead, reasons, paused = unpack(KEYS)
-local result, finished, error, ttl = KEYS[13], KEYS[14], ARGV[8], ARGV[9]
+local result, finished, unique, owners, error, ttl = KEYS[13], KEYS[14], KEYS[15], KEYS[16], ARGV[8], ARGV[9]
 local token, id, lease, delay, most = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local reason, dead_limit = ARGV[6], tonumber(ARGV[7])
 local READY, SCHEDULED, DEAD, DONE = 1, 2, 3, 4
@@ -38,6 +40,7 @@ local now = clock[1] * 1000 + math.ceil(clock[2] / 1000)
 -- @include _settle
 -- @include _count
 -- @include _wake
+-- @include _free
 -- @include _bury
 -- @include _keep
 local record = redis.call("HGET", jobs, id)

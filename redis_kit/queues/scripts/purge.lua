@@ -6,12 +6,16 @@
 -- KEYS[3]  scheduled  zset: id -> when it is due, ms on the server's clock
 -- KEYS[4]  dead       zset: id -> when it died, ms
 -- KEYS[5]  reasons    hash: id -> why it died
+-- KEYS[6]  unique     hash: unique key -> id
+-- KEYS[7]  owners     hash: id -> until when it has a unique key, and that key
 -- ARGV[1]  state      ready, scheduled or dead
 -- ARGV[2]  limit      how many, at most
 -- returns  how many were removed
 
-local jobs, ready, scheduled, dead, reasons = unpack(KEYS)
+local jobs, ready, scheduled, dead, reasons, unique, owners = unpack(KEYS)
 local key = ({ready = ready, scheduled = scheduled, dead = dead})[ARGV[1]]
+
+-- @include _free
 local ids = redis.call("ZRANGE", key, 0, ARGV[2] - 1)
 for _, hash in ipairs({jobs, reasons}) do redis.call("HLEN", hash) end
 
@@ -19,5 +23,6 @@ if #ids > 0 then
     redis.call("ZREM", key, unpack(ids))
     redis.call("HDEL", jobs, unpack(ids))
     redis.call("HDEL", reasons, unpack(ids))
+    for _, id in ipairs(ids) do free(id) end
 end
 return #ids

@@ -9,6 +9,8 @@
 -- KEYS[6]     sequence   counter of jobs that got ready
 -- KEYS[7]     signal     list: one element while a worker should look
 -- KEYS[8]     paused     the queue is paused while it exists: since when, ms
+-- KEYS[9]     unique     hash: unique key -> id
+-- KEYS[10]    owners     hash: id -> until when it has a unique key, and that key
 -- ARGV[1]     delay      ms from now
 -- ARGV[2]     due        ms on the server's clock; 0 to go by the delay
 -- ARGV[3]     priority   -100 to 100
@@ -17,7 +19,7 @@
 --
 -- Times are rounded up, or a job could start a fraction of a millisecond early.
 
-local jobs, ready, scheduled, dead, reasons, sequence, signal, paused = unpack(KEYS)
+local jobs, ready, scheduled, dead, reasons, sequence, signal, paused, unique, owners = unpack(KEYS)
 local delay, due, priority = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.ceil(clock[2] / 1000)
@@ -25,6 +27,7 @@ due = due > 0 and due or now + delay
 
 -- @include _record
 -- @include _wake
+-- @include _free
 local later, known, last = due > now, {}, 0
 local first = later and redis.call("ZRANGE", scheduled, 0, 0, "WITHSCORES")[2]
 for at = 4, #ARGV, 2 do
@@ -48,6 +51,7 @@ for at = 4, #ARGV, 2 do
     if not known[id] or redis.call("ZREM", dead, id) == 1 then
         if known[id] then
             redis.call("HDEL", reasons, id)
+            free(id)
         end
         known[id] = true
         redis.call("HSET", jobs, id, head .. ARGV[at + 1])

@@ -11,6 +11,8 @@
 -- KEYS[8]     paused   the queue is paused while it exists: since when, ms
 -- KEYS[9]     dead     zset: id -> when it died, ms
 -- KEYS[10]    reasons  hash: id -> why it died
+-- KEYS[11]    unique   hash: unique key -> id
+-- KEYS[12]    owners   hash: id -> until when it has a unique key, and that key
 -- ARGV[1]     worker
 -- ARGV[2]     take     how many jobs to take in one call
 -- ARGV[3]     crashes  workers that may die with one job
@@ -18,13 +20,14 @@
 -- ARGV[5...]  started  ids of the jobs that it ran
 -- returns     how many were taken, as many as the limit when there may be more; then the ids of dead ones
 
-local workers, info, running, jobs, ready, signal, settled, paused, dead, reasons = unpack(KEYS)
+local workers, info, running, jobs, ready, signal, settled, paused, dead, reasons, unique, owners = unpack(KEYS)
 local worker, take, most, dead_limit = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
 -- @include _record
 -- @include _wake
+-- @include _free
 -- @include _bury
 -- @include _return
 for _, key in ipairs({workers, running, ready, dead}) do redis.call("ZCARD", key) end

@@ -6,11 +6,15 @@
 -- KEYS[3]  scheduled  zset: id -> when it is due, ms on the server's clock
 -- KEYS[4]  dead       zset: id -> when it died, ms
 -- KEYS[5]  reasons    hash: id -> why it died
+-- KEYS[6]  unique     hash: unique key -> id
+-- KEYS[7]  owners     hash: id -> until when it has a unique key, and that key
 -- ARGV[1]  id
 -- returns  1 when it was removed; 0 where there is none, or it is running
 
-local jobs, ready, scheduled, dead, reasons = unpack(KEYS)
+local jobs, ready, scheduled, dead, reasons, unique, owners = unpack(KEYS)
 local id = ARGV[1]
+
+-- @include _free
 for _, key in ipairs({ready, scheduled, dead}) do redis.call("ZCARD", key) end
 for _, key in ipairs({jobs, reasons}) do redis.call("HLEN", key) end
 
@@ -21,6 +25,7 @@ end
 if removed > 0 then
     redis.call("HDEL", jobs, id)
     redis.call("HDEL", reasons, id)
+    free(id)
     return 1
 end
 return 0

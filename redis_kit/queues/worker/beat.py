@@ -10,6 +10,7 @@ from redis_kit.core.steps import Batch
 from redis_kit.queues import moves, signals
 from redis_kit.queues.claiming import Beaten
 from redis_kit.queues.component import QueueSettings
+from redis_kit.queues.worker import failpoints
 from redis_kit.queues.worker.child import Child
 from redis_kit.queues.worker.source import Source, beat
 
@@ -49,6 +50,7 @@ class Beat:
         """Beat, pass on what concerns a child, and return the orders that somebody left."""
         wait = conf.section(QueueSettings).BEAT
         orders: list[str] = []
+        failpoints.reach("before_beat")
         try:
             for child, source, answer in self._answers(children):
                 self._take_in(child, source, answer)

@@ -14,7 +14,9 @@ from django.db import connections
 
 from redis_kit.queues import identity
 from redis_kit.queues import signals as told
+from redis_kit.queues.worker import failpoints
 from redis_kit.queues.worker.board import Board, Running
+from redis_kit.queues.worker.launcher import Launcher
 from redis_kit.queues.worker.line import Line, pair
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.signalling import held_back
@@ -106,6 +108,7 @@ def fork(options: Options, *, supervisor: str, in_child: Callable[[], None]) -> 
         pid = os.fork()
         if not pid:
             try:
+                failpoints.reach("forked")
                 ours.close()
                 in_child()
             except BaseException:
@@ -121,8 +124,6 @@ def _live(options: Options, worker: str, about: str, line: Line, board: Board) -
     # Never returns: what called the supervisor is the parent's business, its exit handlers too.
     code = FAILED
     try:
-        from redis_kit.queues.worker.launcher import Launcher
-
         said = {"worker": worker, "queues": options.queues}
         told.worker_started.send_robust(Launcher, **said)
         code = Launcher(options, worker=worker, about=about, line=line, board=board).run()

@@ -13,6 +13,7 @@ from redis_kit.queues.claiming import Claimed
 from redis_kit.queues.ended import Ended
 from redis_kit.queues.flows import MOST_ENDED, lost
 from redis_kit.queues.job import Job
+from redis_kit.queues.worker import failpoints
 from redis_kit.queues.worker.board import Board
 from redis_kit.queues.worker.order import Order
 from redis_kit.queues.worker.pace import Pace
@@ -72,6 +73,7 @@ class Fetcher:
         with self._work:
             self._done[done.ended.source].append(done)
             noted = self._board.note(done.ended.pack())
+            failpoints.reach("noted")
         if not noted:
             self.flush()
 
@@ -153,7 +155,11 @@ class Fetcher:
             room = self._pace.room(self._waiting + 1, monotonic()) if claim else 0
         told: list[Done] = []
         try:
+            if any(taken):
+                failpoints.reach("before_exchange")
             told = self._exchange(taken, room)
+            if told:
+                failpoints.reach("exchanged")
             if not +self._failures:
                 self._board.forget()
         finally:
@@ -226,11 +232,13 @@ class Fetcher:
             except RedisFailure as error:
                 self._put_off(source, error, done[start:])
                 break
+            if found.jobs:
+                failpoints.reach("claimed")
             self._failures[source.name] = 0
             self._take_in(number, found, asked=room > 0)
             recorded += [one for at, one in enumerate(batch) if at not in found.lost]
             for at in found.lost:
-                logger.warning("%s", lost(source, [batch[at].job]))
+                logger.warning("An outcome could not be recorded: %s", lost(source, [batch[at].job]))
             came, room = came + len(found.jobs), 0
         return came, recorded
 

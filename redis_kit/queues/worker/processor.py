@@ -14,12 +14,13 @@ from django.db import close_old_connections, reset_queries
 from redis_kit.core import conf
 from redis_kit.core.doing import doing
 from redis_kit.core.errors import RedisFailure
-from redis_kit.queues import message, registry, retry, signals
+from redis_kit.queues import expiry, message, registry, retry, running, signals
 from redis_kit.queues.component import QueueSettings
 from redis_kit.queues.ended import ended
 from redis_kit.queues.job import Job, LeaseLost
 from redis_kit.queues.serializers import CorruptMessage
 from redis_kit.queues.tasks import Cancelled, Task, TaskTimeout, extended
+from redis_kit.queues.worker import failpoints
 from redis_kit.queues.worker.board import Board
 from redis_kit.queues.worker.coroutines import Coroutines, synchronous
 from redis_kit.queues.worker.deadlines import Deadlines
@@ -83,20 +84,26 @@ class Processor:
             task = extended(registry.find(call.task))
         except (CorruptMessage, registry.UnknownTask) as error:
             return Outcome(error=error)
+        if late := expiry.expired(job, call):
+            return Outcome(task, late)
         hard = None if task.timeout is None else monotonic() + task.timeout + AFTER
         self._board.begin(slot, number, job.token, job.id, hard)
+        failpoints.reach("begun")
         signals.job_started.send_robust(Processor, queue=source.name, job=job, task=task)
         if kept:
             kept.begin(call)
         most = conf.section(QueueSettings).MAX_ATTEMPTS if task.max_attempts is None else task.max_attempts
         before = doing.set(f"job {task.module_path} {job.id}")
+        here = running.begin(source, job, kept.keeps if kept else None)
         try:
             returned = self._call(job, task, call, kept.context() if kept and task.takes_context else None)
+            failpoints.reach("called")
             return Outcome(task, value=kept.value(returned) if kept else b"")
         except BaseException as error:
             logger.warning("Job %a of queue %a (%s) failed.", job.id, source.name, task.module_path, exc_info=error)
             return Outcome(task, error, most)
         finally:
+            running.end(here)
             doing.reset(before)
 
     def _call(self, job: Job, task: Task[..., Any], call: message.Message, context: Any) -> Any:
@@ -128,12 +135,14 @@ class Processor:
         return Done(job, ended(job, outcome.value, keep, source=number), told if heard else None)
 
     def _failed(self, source: Source, job: Job, outcome: Outcome, error: BaseException, kept: Keeper | None) -> None:
-        reason, delay = _described(error), retry.backoff(job.attempt)
-        most = 1 if isinstance(error, Cancelled) else outcome.max_attempts
+        reason = _described(error)
         told = kept.error(error) if kept else (b"", 0)
+        delay, most = self._next(job, outcome, error, kept)
+        failpoints.reach("before_nack")
         state = until_answered(
             lambda: source.fail(job, delay=delay, error=reason, max_attempts=most, kept=told), self._given_up
         )
+        failpoints.reach("nacked")
         if state == "dead":
             logger.error("Job %a of queue %a is dead: %a", job.id, source.name, reason)
             signals.job_dead.send_robust(Processor, queue=source.name, id=job.id, reason=reason)
@@ -143,10 +152,19 @@ class Processor:
             said = {"queue": source.name, "job": job, "task": outcome.task}
             signals.job_retried.send_robust(Processor, **said, error=error)
 
+    def _next(self, job: Job, outcome: Outcome, error: BaseException, kept: Keeper | None) -> tuple[float, int]:
+        """Return the seconds to the next attempt, and how many attempts the job has."""
+        if job.attempt >= outcome.max_attempts:
+            return 0.0, outcome.max_attempts
+        delay = None if isinstance(error, Cancelled) else retry.delay(outcome.task, job, error, kept and kept._result)
+        return (0.0, 1) if delay is None else (delay, outcome.max_attempts)
+
 
 def _described(error: BaseException) -> str:
     if isinstance(error, CorruptMessage):
         return f"corrupt: {error}"
+    if isinstance(error, expiry.Expired):
+        return f"expired: {error}"
     if isinstance(error, registry.UnknownTask):
         return str(error)
     return f"{type(error).__qualname__}: {error}"

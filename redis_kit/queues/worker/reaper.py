@@ -10,7 +10,7 @@ from redis_kit.core.errors import RedisFailure, RedisUnavailable
 from redis_kit.core.flow import Flow
 from redis_kit.queues import flows, moves
 from redis_kit.queues.ended import Ended
-from redis_kit.queues.worker import overdue
+from redis_kit.queues.worker import failpoints, overdue
 from redis_kit.queues.worker.beat import Outage, buried
 from redis_kit.queues.worker.board import Running
 from redis_kit.queues.worker.child import Child
@@ -78,6 +78,7 @@ class Reaper:
             except RedisFailure as error:
                 logger.error("Queue %a: a dead child's jobs stay till its lease ends: %s", source.name, error)  # noqa: TRY400
             estate.left.pop(0)
+        failpoints.reach("reaped")
         self._outage.say(None)
         self._estates.remove(estate)
         if estate.again:
@@ -98,6 +99,7 @@ def _done(child: Child) -> list[Ended]:
 def _reap(estate: Estate, index: int, source: Source) -> None:
     done = [one for one in estate.done if one.source == index]
     _tried(source, lambda: source._run(_told(source, estate.worker, done)))
+    failpoints.reach("outcomes_sent")
     for one in estate.overdue:
         if one.source == index:
             _tried(source, lambda one=one: overdue.fail(source, one))  # type: ignore[misc]

@@ -9,6 +9,8 @@ from typing import NoReturn
 
 from django.utils.autoreload import StatReloader, get_child_arguments
 
+from redis_kit.core import embedded
+
 logger = logging.getLogger("redis_kit.worker")
 EVERY = 1.0  # seconds between two looks
 
@@ -34,6 +36,7 @@ class Files:
 
 def restart() -> NoReturn:
     """Become a new process under the same number, with the same arguments."""
+    embedded.outlive_exec()
     sys.stdout.flush()
     sys.stderr.flush()
     os.execv(sys.executable, get_child_arguments())  # noqa: S606 -- runs itself

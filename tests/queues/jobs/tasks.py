@@ -1,5 +1,6 @@
 """Tasks that leave a trace: a line per step in the file that ``JOURNAL`` names."""
 
+import ctypes
 import os
 import signal
 import time
@@ -9,7 +10,7 @@ from typing import Any
 from asgiref.sync import sync_to_async
 
 from redis_kit.core.doing import doing
-from redis_kit.queues import task
+from redis_kit.queues import progress, signals, task
 
 done: list[Any] = []
 
@@ -34,6 +35,15 @@ def wait_for_file(name: str, path: str) -> None:
     while not Path(path).exists() and time.monotonic() < deadline:
         time.sleep(0.01)
     journal(name, "end")
+
+
+@task
+def tell_progress(path: str) -> None:
+    progress(1, 2, "waits")
+    deadline = time.monotonic() + 60
+    while not Path(path).exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    progress(2, 2)
 
 
 @task
@@ -97,3 +107,54 @@ def recurse() -> None:
 @task(queue_name="elsewhere")
 def remember_elsewhere(value: Any) -> None:
     done.append(value)
+
+
+@task
+def die_of(name: str, cause: str) -> None:
+    journal(name, "begin")
+    if cause == "exit":
+        os._exit(3)
+    ctypes.string_at(0)
+
+
+@task(timeout=0.3, max_attempts=1)
+def never_end(name: str) -> None:
+    journal(name, "begin")
+    while True:
+        try:
+            time.sleep(0.01)
+        except BaseException:  # noqa: S112 -- as bad tasks do
+            continue
+
+
+@task(timeout=0.3, max_attempts=2)
+def never_leave_c(name: str) -> None:
+    journal(name, "begin")
+    sum(range(10**12))  # no other thread of the process runs meanwhile
+
+
+@task(timeout=None)
+def hold_c(name: str) -> None:
+    journal(name, "begin")
+    sum(range(10**12))
+
+
+hoard: list[bytes] = []
+
+
+@task
+def grow(name: str, mebibytes: int) -> None:
+    hoard.append(b"x" * (mebibytes * 2**20))
+    journal(name, "end")
+
+
+def _worker_started(**_: Any) -> None:
+    journal("worker", "started")
+
+
+def _worker_stopping(**_: Any) -> None:
+    journal("worker", "stopping")
+
+
+signals.worker_started.connect(_worker_started)
+signals.worker_stopping.connect(_worker_stopping)

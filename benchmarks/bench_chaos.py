@@ -1,0 +1,38 @@
+"""No job is lost: many jobs run while children, supervisors, whole machines and the server are killed.
+
+    python -m benchmarks chaos 100000
+
+It ends with 1 where the oracle of ``tests/queues/chaos`` finds anything. Ten minutes at most for 100,000 jobs; the seed
+that it prints brings the same jobs and the same order of kills again: ``python -m benchmarks chaos 100000 7``.
+"""
+
+import os
+import secrets
+import sys
+
+import django
+from django.conf import settings
+
+JOBS = 100_000
+LONG = 60.0  # seconds: a job that takes six leases
+SHOWN = 20
+
+
+def run(jobs: int = JOBS, seed: int | None = None) -> None:
+    """Run them, then one job that takes six leases; print the figures and what was found."""
+    if not settings.configured:
+        os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
+        django.setup()
+    from tests.queues.chaos import chaos
+    from tests.queues.chaos.chaos import Plan
+
+    seed = secrets.randbelow(1_000_000) if seed is None else seed
+    kept = Plan(jobs=1, mix={"lasting": 1}, lasting=LONG, threads=1, most=0, seed=seed, patience=2 * LONG)
+    found = []
+    for name, plan in (("kills at random", Plan(jobs=jobs, seed=seed, patience=300)), ("one long job", kept)):
+        outcome = chaos.run(plan)
+        print(f"{name}: {outcome}\n", *outcome.violations[:SHOWN], sep="\n  ")
+        found += outcome.violations
+    if found:
+        print(f"{len(found)} things must not be as they were.", file=sys.stderr)
+        raise SystemExit(1)

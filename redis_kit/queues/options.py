@@ -1,0 +1,32 @@
+"""The options of a task, checked where it is defined and where ``using()`` changes them."""
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from redis_kit.core.errors import InvalidValue
+from redis_kit.core.keys import encode
+from redis_kit.queues import arguments, expiry, retry, unique
+
+if TYPE_CHECKING:
+    from redis_kit.queues.tasks import Task
+
+TIMEOUT = (0.001, 604_800.0)  # seconds
+
+
+def check(task: "Task[..., Any]") -> None:
+    """Raise InvalidName or InvalidValue where an option of a task is wrong."""
+    encode(task.queue_name)
+    arguments.whole("priority", task.priority, arguments.PRIORITY)
+    if task.max_attempts is not None:
+        arguments.whole("max_attempts", task.max_attempts, arguments.LIMIT)
+    if task.timeout is not None:
+        arguments.seconds("timeout", task.timeout, TIMEOUT)
+    if task.delay is not None:
+        arguments.milliseconds(task.delay)
+    if isinstance(task.run_after, datetime):
+        arguments.moment(task.run_after)
+    elif task.run_after is not None:
+        raise InvalidValue(f"run_after must be a datetime or a timedelta, not {task.run_after!r}.")
+    expiry.milliseconds(task)
+    retry.check(task.backoff)
+    unique.check(task)

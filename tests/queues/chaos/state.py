@@ -1,0 +1,55 @@
+"""What Redis holds when all is over."""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from redis_kit.queues import Counts, Queue
+
+# What may be there in the end. Those that expire by themselves are not looked at.
+LASTING = ("jobs", "dead", "reasons", "sequence", "minutes")
+CHUNK = 1000
+
+
+class State(NamedTuple):
+    """The queue, the outcomes it recorded, and what is left of workers."""
+
+    counts: Counts
+    jobs: frozenset[str]
+    dead: dict[str, str]  # id -> reason
+    status: dict[str, str]  # id -> SUCCESSFUL or FAILED, of jobs with a stored result
+    done: int  # jobs that were counted as done
+    workers: int
+    left: tuple[str, ...] = ()  # keys without an expiry that nobody needs any more
+
+
+def read(queue: Queue, client: Any, ids: Iterable[str]) -> State:
+    """Read it with a client that decodes."""
+    reasons = client.hgetall(queue.key("reasons"))
+    dead = client.zrange(queue.key("dead"), 0, -1)
+    minutes = [int(line.split()[1]) for line in client.hvals(queue.key("minutes"))]
+    return State(
+        counts=queue.counts(),
+        jobs=frozenset(client.hkeys(queue.key("jobs"))),
+        dead={id: reasons.get(id, "") for id in dead},
+        status=_status(queue, client, list(ids)),
+        done=sum(minutes),
+        workers=client.zcard(queue.key("workers")),
+        left=tuple(_left(queue, client)),
+    )
+
+
+def _status(queue: Queue, client: Any, ids: list[str]) -> dict[str, str]:
+    found = {}
+    for at in range(0, len(ids), CHUNK):
+        part = ids[at : at + CHUNK]
+        pipeline = client.pipeline(transaction=False)
+        for id in part:
+            pipeline.hget(queue.key(f"result:{id}"), "status")
+        found |= {id: status for id, status in zip(part, pipeline.execute(), strict=True) if status}
+    return found
+
+
+def _left(queue: Queue, client: Any) -> list[str]:
+    base = queue.key("")
+    keys = [key for key in client.scan_iter(f"{base}*", count=1000) if not key.startswith(f"{base}result:")]
+    return sorted(key for key in keys if key.removeprefix(base) not in LASTING and client.ttl(key) == -1)

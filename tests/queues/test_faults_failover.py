@@ -1,0 +1,77 @@
+"""A worker whose primary changes: it finds the new one by itself, and what the old one had passed on is done."""
+
+import contextlib
+import threading
+
+import pytest
+
+from redis_kit.queues import Counts, Queue
+from tests.fixtures.groups import Cluster
+from tests.fixtures.kit import Kit
+from tests.fixtures.process import wait_for
+from tests.queues.journal import LASTING
+from tests.queues.traffic import Traffic
+
+pytestmark = [pytest.mark.alone, pytest.mark.once]
+
+EMPTY = Counts(0, 0, 0, 0)
+NOTICED = 1.0  # seconds after which Sentinels and nodes take a primary for dead
+WITHIN = 6.0  # seconds from then until all goes on: votes, and the pause of whoever asks again
+UNTOLD = 0.5  # seconds: what a primary had not passed on when it died is no older
+
+
+def test_sentinels_choose_another_primary(sentinel, settings, journal, start_worker):
+    with contextlib.closing(Kit(sentinel, settings, patient=False)) as kit:
+        kit.options(QUEUES=LASTING)
+        worker = start_worker("--threads", 2)
+        with Traffic(journal) as traffic:
+            traffic.back()
+            failing = threading.Thread(target=sentinel.fail_over, kwargs={"crash": True})
+            failing.start()
+            wait_for(lambda: traffic.errors)
+            traffic.forget(UNTOLD)
+            assert traffic.stands()
+            took = traffic.back(within=15)
+            print(f"back {took + 0.7:.2f} s after the primary was killed; {len(traffic.errors)} calls failed")
+            assert took <= NOTICED + WITHIN
+            failing.join(60)
+            traffic.back()
+            traffic.settle()
+        assert worker.poll() is None
+
+
+@pytest.fixture
+def own_cluster():
+    """A Cluster which a test may take apart."""
+    nodes = Cluster()
+    yield nodes
+    nodes.stop()
+
+
+def test_cluster_that_moves_a_slot_is_down_and_chooses_another_primary(own_cluster, settings, journal, start_worker):
+    with contextlib.closing(Kit(own_cluster, settings, patient=False)) as kit:
+        kit.options(QUEUES=LASTING)
+        worker = start_worker("--threads", 2)
+        key = Queue("default").key("ready")
+        with Traffic(journal) as traffic:
+            traffic.back()
+            for _ in range(3):
+                target = next(node for node in own_cluster.nodes if node is not own_cluster.owner(key))
+                own_cluster.migrate(key, target)
+                traffic.back()
+            assert not traffic.errors
+            others = next(node for node in own_cluster.nodes if node is not own_cluster.owner(key))
+            others.freeze()
+            wait_for(lambda: any("cluster is down" in str(error).lower() for error in traffic.errors))
+            assert traffic.stands()
+            others.thaw()
+            print(f"whole again: {traffic.back():.2f} s")
+            owner = own_cluster.owner(key)
+            own_cluster.add_replica(owner)
+            owner.stop()
+            traffic.forget(UNTOLD)
+            assert traffic.stands()
+            print(f"another primary: {traffic.back():.2f} s")
+            traffic.settle()
+        wait_for(lambda: Queue("default").counts() == EMPTY)
+        assert worker.poll() is None

@@ -1,0 +1,199 @@
+"""A worker on a server that does not serve for a while: it comes back by itself, and no job is lost or done twice."""
+
+import contextlib
+import shutil
+import threading
+import time
+
+import pytest
+import redis
+
+from redis_kit.core.errors import KeyConflict
+from redis_kit.queues import Counts, Queue
+from tests.fixtures.kit import Kit
+from tests.fixtures.process import wait_for
+from tests.queues.jobs.tasks import note
+from tests.queues.journal import LASTING
+from tests.queues.traffic import Traffic
+
+pytestmark = [pytest.mark.alone, pytest.mark.once]
+
+EMPTY = Counts(0, 0, 0, 0)
+NO_ZSETS = ("jobs", "info", "settled", "minutes", "reasons", "signal", "sequence", "paused")
+PARTS = (*NO_ZSETS, "ready", "scheduled", "running", "dead", "workers")
+WITHIN = 4.0  # seconds: a breaker asks each second, a worker at least each 2 s
+
+
+@pytest.fixture
+def server(make_server, tmp_path):
+    """A server whose data folder a test may remove."""
+    return make_server(tcp=True, data_dir=tmp_path / "data", extra_args=("--busy-reply-threshold", "100"))
+
+
+@contextlib.contextmanager
+def frozen(server, admin):
+    server.freeze()
+    time.sleep(2)  # longer than a worker waits for an answer
+    yield
+    server.thaw()
+
+
+@contextlib.contextmanager
+def asleep(server, admin):
+    with server.client(socket_timeout=10) as other, in_thread(other.execute_command, "DEBUG", "SLEEP", "1.5"):
+        yield
+
+
+@contextlib.contextmanager
+def busy(server, admin):
+    """A script of somebody else, which nobody but he may kill."""
+    with server.client(socket_timeout=10) as other, in_thread(other.eval, "while true do end", 0) as failed:
+        yield
+        assert not failed
+        admin.script_kill()
+
+
+@contextlib.contextmanager
+def paused(server, admin):
+    admin.client_pause(1000, all=True)
+    yield
+    admin.ping()  # is paused too
+
+
+@contextlib.contextmanager
+def paused_for_writes(server, admin):
+    admin.client_pause(60_000, all=False)
+    yield
+    admin.client_unpause()
+
+
+@contextlib.contextmanager
+def crowded(server, admin):
+    admin.config_set("maxclients", 1)
+    admin.execute_command("CLIENT KILL TYPE normal SKIPME yes")
+    yield
+    admin.config_set("maxclients", 1000)
+
+
+@contextlib.contextmanager
+def unable_to_save(server, admin):
+    shutil.rmtree(server.options["data_dir"])
+    admin.config_set("save", "3600 1")
+    admin.bgsave()
+    yield
+    admin.config_set("save", "")
+
+
+@contextlib.contextmanager
+def demoted(server, admin):
+    """A primary no more, which also wakes those who wait on it, with an error."""
+    admin.replicaof("127.0.0.1", 1)
+    yield
+    admin.replicaof("NO", "ONE")
+
+
+@contextlib.contextmanager
+def in_thread(call, *arguments):
+    """Make a call that takes long; the list has its errors so far."""
+    failed = []
+
+    def run():
+        try:
+            call(*arguments)
+        except redis.RedisError as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    yield failed
+    thread.join(10)
+
+
+# And what callers are told, where the server says it.
+TROUBLES = {
+    frozen: "",
+    asleep: "",
+    busy: "BUSY",
+    paused: "",
+    paused_for_writes: "",
+    crowded: "max number of clients",
+    unable_to_save: "MISCONF",
+    demoted: "read only replica",
+}
+
+
+def test_every_trouble_of_the_server_is_outlasted(server, settings, journal, start_worker):
+    with contextlib.closing(Kit(server, settings, patient=False)) as kit, server.client(socket_timeout=10) as admin:
+        kit.options(QUEUES=LASTING)
+        worker = start_worker("--threads", 2)
+        with Traffic(journal) as traffic:
+            traffic.back()
+            for trouble, said in TROUBLES.items():
+                del traffic.errors[:]
+                with trouble(server, admin):
+                    assert traffic.stands(), trouble.__name__
+                took = traffic.back()
+                print(f"{trouble.__name__}: {took:.2f} s, {len(traffic.errors)} calls failed")
+                assert took <= WITHIN, trouble.__name__
+                assert any(said in str(error) for error in traffic.errors), trouble.__name__
+            traffic.settle()
+        assert admin.info("clients")["connected_clients"] < 20
+        wait_for(lambda: Queue("default").counts() == EMPTY)
+        assert worker.poll() is None
+
+
+def test_what_the_server_only_drops_reaches_no_caller(own_server, settings, journal, start_worker):
+    with contextlib.closing(Kit(own_server, settings)) as kit, own_server.client() as admin:
+        kit.options(QUEUES=LASTING)
+        worker = start_worker("--threads", 2)
+        with Traffic(journal) as traffic:
+            traffic.back()
+            for _ in range(30):
+                admin.script_flush()
+                time.sleep(0.02)
+            assert not traffic.errors
+            for _ in range(15):
+                admin.execute_command("CLIENT KILL TYPE normal SKIPME yes")
+                time.sleep(0.1)
+            print(f"{len(traffic.errors)} of {len(traffic.sure)} calls failed, with all connections cut each 0.1 s")
+            traffic.back()
+            traffic.settle()
+        assert len(traffic.errors) <= 15
+        wait_for(lambda: Queue("default").counts() == EMPTY)
+        assert worker.poll() is None
+
+
+def wrong(client, part, key):
+    if part == "sequence":
+        client.set(key, "no number")
+    elif part in NO_ZSETS:
+        client.zadd(key, {"x": 0})
+    else:
+        client.rpush(key, "x")
+
+
+def test_what_somebody_does_to_the_keys_does_not_stop_the_worker(own_server, settings, journal, start_worker):
+    with contextlib.closing(Kit(own_server, settings)) as kit, own_server.client() as admin:
+        kit.options(QUEUES=LASTING)
+        worker = start_worker("--queue-name", "mail,default", "--threads", 2)
+        with Traffic(journal) as traffic:
+            traffic.back()
+            for part in PARTS:
+                key = Queue("mail").key(part)
+                with admin.pipeline() as both:
+                    both.delete(key)
+                    wrong(both, part, key)
+                    both.execute()
+                with contextlib.suppress(KeyConflict):
+                    note.using(queue_name="mail").enqueue(f"lost-{part}")
+                traffic.back(within=5)  # the other queue does not mind
+                admin.delete(key)
+                note.using(queue_name="mail").enqueue(f"mail-{part}")
+                wait_for(lambda part=part: f"mail-{part}" in traffic.ended())
+            for _ in range(3):
+                admin.flushall()
+                traffic.forget()
+                traffic.back()
+            traffic.settle(beside={f"{kind}-{part}" for kind in ("mail", "lost") for part in PARTS})
+        wait_for(lambda: Queue("default").counts() == EMPTY)
+        assert worker.poll() is None

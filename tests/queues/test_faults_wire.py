@@ -1,0 +1,45 @@
+"""A worker whose way to the server breaks: it comes back by itself, and no job is lost or done twice."""
+
+import pytest
+
+from redis_kit.queues import Counts, Queue
+from tests.fixtures.process import wait_for
+from tests.queues.journal import LASTING
+from tests.queues.traffic import Traffic
+
+pytestmark = [pytest.mark.alone, pytest.mark.once]
+
+# What stands still meanwhile, and how soon all goes on: at once, or when a read of 2 s (4 s where it waits for work)
+# has ended in vain, and the pause after that, which is 2 s at most.
+SILENT, ABRUPT, SLOW = (True, 7.0), (True, 3.5), (False, 3.0)
+FAULTS = {
+    "refuse": ABRUPT,
+    "rst": ABRUPT,
+    "drop_replies": SILENT,
+    "cut_reply": SILENT,
+    "blackhole": SILENT,
+    "drip": SLOW,
+    "delay": SLOW,
+}
+SECONDS = {"drip": 0.0005, "delay": 0.2}
+
+
+def test_every_fault_of_the_way_is_outlasted(kit, proxy, journal, start_worker):
+    kit.connect(proxy.connection, QUEUES=LASTING)
+    worker = start_worker("--threads", 2)
+    queue = Queue("default")
+    with Traffic(journal) as traffic:
+        traffic.back()
+        for mode, (stands, within) in FAULTS.items():
+            with proxy.fault(mode, seconds=SECONDS.get(mode, 0)):
+                if mode == "refuse":
+                    proxy.kill_all()
+                stood = traffic.stands()
+            took = traffic.back()
+            print(f"{mode}: {took:.2f} s")
+            assert stood is stands, mode
+            assert took <= within, mode
+        traffic.settle()
+    wait_for(lambda: queue.counts() == Counts(0, 0, 0, 0))
+    assert worker.poll() is None
+    assert traffic.errors

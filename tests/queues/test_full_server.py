@@ -1,0 +1,93 @@
+"""A server at ``maxmemory`` with ``noeviction``: it takes no new jobs, and workers end those that it has."""
+
+import contextlib
+from datetime import timedelta
+
+import pytest
+
+from redis_kit.core.errors import OutOfMemory
+from redis_kit.queues import Counts, Queue, workers
+from tests.fixtures.process import wait_for
+from tests.queues.jobs.tasks import fail, note, remember
+from tests.queues.putting import put
+
+pytestmark = pytest.mark.once
+
+ROOM = 2_000_000  # bytes
+LARGE = "x" * 20_000
+
+
+@pytest.fixture
+def queue(own_kit):
+    own_kit.options(QUEUES={"DEAD_LIMIT": 5, "BEAT": 0.2, "DEAD_AFTER": 4})
+    return Queue("default")
+
+
+@pytest.fixture
+def full(own_kit):
+    """A function that leaves no room on the server."""
+
+    def fill():
+        used = own_kit.client.info("memory")["used_memory"]
+        own_kit.client.config_set("maxmemory", used + ROOM)
+
+    return fill
+
+
+def until_full(add):
+    """Add jobs until the server refuses; return what add() returned for each."""
+    added = []
+    with contextlib.suppress(OutOfMemory):
+        for number in range(1000):
+            added.append(add(number))
+    assert 20 < len(added) < 1000
+    return added
+
+
+def test_new_jobs_are_refused(queue, own_kit, twin):
+    own_kit.client.config_set("maxmemory", 1)
+    for add in (queue.put, remember.enqueue, remember.using(run_after=timedelta(hours=1)).enqueue):
+        with pytest.raises(OutOfMemory, match="maxmemory"):
+            twin(add, 1)
+    with pytest.raises(OutOfMemory):
+        twin(queue.put_many, [1, 2])
+    assert queue.counts() == Counts(0, 0, 0, 0)
+
+
+def test_worker_drains_what_is_queued(queue, own_kit, full, journal, start_worker):
+    for number in range(10):
+        note.using(run_after=timedelta(seconds=1)).enqueue(f"later{number}")
+        fail.enqueue(f"failing{number}")
+    full()
+    names = "tests.queues.jobs.tasks.note", "tests.queues.jobs.tasks.remember"
+    results = until_full(lambda number: remember.enqueue(LARGE))
+    put_too = until_full(lambda number: put(queue, f"bare{number}", names[number % 2], [f"bare{number}"]))
+    limit = own_kit.client.config_get("maxmemory")["maxmemory"]
+    worker = start_worker("--queue-name", "default", "--threads", 4)
+    wait_for(lambda: queue.counts() == Counts(0, 0, 0, 5), timeout=30)
+    assert len(workers(["default"])) == 1
+    assert len(own_kit.client.keys("*result*")) == len(results) + 20
+    for result in results[::10]:
+        result.refresh()
+        assert result.return_value == LARGE
+    used = own_kit.client.info("memory")["used_memory"]
+    over = (used - int(limit)) / len(results)
+    print(f"{len(results)} + {len(put_too)} jobs; {over:.0f} bytes over the limit per result")
+    assert over < 2 * len(LARGE)
+    with pytest.raises(OutOfMemory):
+        note.enqueue("more")
+    own_kit.client.config_set("maxmemory", 0)
+    note.enqueue("more")
+    wait_for(lambda: "more" in journal.names())
+    assert worker.poll() is None
+
+
+def test_what_results_would_take_is_free_for_new_jobs_where_none_are_stored(
+    queue, own_kit, full, journal, start_worker
+):
+    full()
+    until_full(lambda number: put(queue, f"job{number}", "tests.queues.jobs.tasks.remember", [LARGE]))
+    start_worker("--queue-name", "default", "--threads", 4)
+    wait_for(lambda: queue.counts() == Counts(0, 0, 0, 0), timeout=30)
+    note.enqueue("more")
+    wait_for(lambda: "more" in journal.names())

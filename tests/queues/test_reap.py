@@ -1,0 +1,156 @@
+"""What becomes of the jobs of a worker that is known to be dead, and of orders for one that lives."""
+
+import pytest
+
+from redis_kit.core import connections, flow
+from redis_kit.core.errors import InvalidValue, KeyConflict
+from redis_kit.queues import Counts, LeaseLost, Queue, aorder, flows, moves, order, workers
+from redis_kit.queues import overview as over
+
+
+@pytest.fixture
+def queue(any_kit):
+    return Queue("mail")
+
+
+def reap(queue, worker, *ran):
+    """Reap once; return how many jobs were taken, and the ids of dead ones."""
+    taken, *dead = connections.client().call(*moves.reap(queue.key(""), worker, ran).with_source())
+    return taken, [id.decode() for id in dead]
+
+
+def test_jobs_that_ran_count_a_crash_and_the_others_are_as_if_never_claimed(queue, any_kit):
+    queue.put_many(["a", "b", "c", "d"])
+    a, b, c = queue.claim(3, worker="dead")
+    assert reap(queue, "dead", b.id) == (3, [])
+    assert queue.counts() == Counts(0, 4, 0, 0)
+    again = queue.claim(4, worker="other")
+    assert [(job.payload, job.attempt, job.crashes) for job in again] == [
+        ("a", 1, 0),
+        ("b", 2, 1),
+        ("c", 1, 0),
+        ("d", 1, 0),
+    ]
+    for late in (a, b, c):
+        with pytest.raises(LeaseLost):
+            queue.ack(late)
+    assert [worker.id for worker in workers(["mail"])] == ["other"]
+
+
+def test_job_with_which_too_many_died_is_dead_and_the_next_one_is_not(queue, any_kit):
+    any_kit.options(QUEUES={"MAX_CRASHES": 2})
+    queue.put("bad", id="bad")
+    queue.put("good", id="good")
+    queue.claim(2, worker="w1")
+    assert reap(queue, "w1", "bad") == (2, [])
+    queue.claim(2, worker="w2")
+    assert reap(queue, "w2", "bad") == (2, ["bad"])
+    (dead,) = queue.dead()
+    assert (dead.reason, dead.crashes, dead.attempts) == ("poison: 2 workers died with it", 2, 2)
+    assert queue.counts() == Counts(0, 1, 0, 1)
+
+
+def test_repeat_and_unknown_worker_change_nothing(queue, any_kit):
+    queue.put("a", id="a")
+    queue.claim(worker="dead")
+    assert reap(queue, "dead", "a") == (1, [])
+    assert reap(queue, "dead", "a") == (0, [])
+    assert reap(queue, "nobody", "a") == (0, [])
+    assert queue.claim(worker="other")[0].crashes == 1
+
+
+def test_many_jobs_are_taken_in_several_calls(queue, any_kit):
+    queue.put_many(range(500))
+    queue.claim(450, worker="dead")
+    taken = []
+    while not taken or taken[-1] == moves.TAKEN:
+        taken.append(reap(queue, "dead")[0])
+    assert taken == [200, 200, 50]
+    assert [job.payload for job in queue.claim(500, worker="other")] == list(range(500))
+
+
+@pytest.mark.parametrize(
+    "part", ["workers", "info", "running", "jobs", "ready", "signal", "settled", "dead", "reasons"]
+)
+def test_key_of_another_type_changes_nothing(queue, any_kit, part):
+    queue.put("a", id="a")
+    queue.claim(worker="dead")
+    any_kit.client.delete(queue.key(part))
+    any_kit.client.set(queue.key(part), "not ours")
+    before = {key: any_kit.client.dump(key) for key in any_kit.keys()}
+    with pytest.raises(KeyConflict):
+        queue._run(_reaped(queue))
+    assert {key: any_kit.client.dump(key) for key in any_kit.keys()} == before
+
+
+def _reaped(queue):
+    return (yield moves.reap(queue.key(""), "dead", ["a"]))
+
+
+@pytest.fixture
+def ordered(twin):
+    """Leave an order, by either twin."""
+
+    class Held:
+        def order(self, *args):
+            return order(*args)
+
+        async def aorder(self, *args):
+            return await aorder(*args)
+
+    held = Held()
+    return lambda *args: twin(held.order, *args)
+
+
+def beaten(queue, worker):
+    return flow.run(flows.beat(queue, worker), connections.client())
+
+
+def test_order_is_taken_once_by_its_worker_on_each_of_its_queues(any_kit, ordered):
+    mail, news, other = Queue("mail"), Queue("news"), Queue("other")
+    for queue in (mail, news, other):
+        queue.put("x")
+        queue.beat(worker="another")
+    for queue in (mail, news):
+        queue.beat(worker="w")
+    assert ordered("w", "quiet") is True
+    assert [beaten(queue, "another").order for queue in (mail, news, other)] == ["", "", ""]
+    assert [beaten(queue, "w").order for queue in (mail, news, other)] == ["quiet", "quiet", ""]
+    assert [beaten(queue, "w").order for queue in (mail, news)] == ["", ""]
+    ordered("w", "quiet")
+    ordered("w", "stop")
+    assert beaten(mail, "w").order == "stop"
+    assert 0 < any_kit.client.pttl(news.key("orders")) <= 60_000
+
+
+def test_order_for_nobody_is_told_and_a_wrong_one_refused(any_kit, ordered):
+    Queue("mail").put("x")
+    assert ordered("nobody", "stop") is False
+    for arguments in (("w", "dance"), ("w", None), ("", "stop"), ("a b", "stop")):
+        with pytest.raises(InvalidValue):
+            ordered(*arguments)
+
+
+def test_beat_tells_which_running_jobs_are_to_be_cancelled(any_kit):
+    queue = Queue("mail")
+    for id in ("a", "b", "c"):
+        queue.put(id, id=id)
+    queue.claim(2, worker="w")
+    assert beaten(queue, "w").cancelled == []
+    any_kit.client.hset(queue.key("cancels"), mapping={"b": 1, "c": 1, "gone": 1})
+    assert beaten(queue, "w").cancelled == ["b"]
+    assert beaten(queue, "w").cancelled == ["b"]
+    assert beaten(queue, "other").cancelled == []
+
+
+def test_worker_tells_of_its_supervisor_and_threads(any_kit):
+    from redis_kit.queues import identity
+
+    about = identity.information(pid=7, threads=3, supervisor="above", supervisor_pid=6)
+    queue = Queue("mail")
+    queue.put("x")
+    queue._run(flows.beat(queue, "w", about))
+    queue._run(flows.beat(queue, "torn", '["list"]'))
+    torn, w = sorted(over.workers(["mail"]), key=lambda worker: worker.id)
+    assert (w.pid, w.supervisor, w.supervisor_pid, w.threads) == (7, "above", 6, 3)
+    assert (torn.host, torn.pid, torn.supervisor, torn.threads) == ("?", 0, "", 0)

@@ -1,0 +1,165 @@
+"""When a failed task is tried again, and when not."""
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+
+from redis_kit.core.errors import InvalidValue
+from redis_kit.queues import GiveUp, Queue, Retry, retry, task
+from redis_kit.queues.job import Job
+from redis_kit.testing.jobs import drain
+from tests.queues.jobs import tasks
+
+errors: list[BaseException] = []
+
+
+@pytest.fixture
+def queue(kit):
+    errors.clear()
+    return Queue("default")
+
+
+def fail() -> None:
+    """A function that tests make a task of: it raises the next one of the errors."""
+    raise errors.pop(0) if errors else ValueError("no")
+
+
+async def fail_async() -> None:
+    """Another one."""
+    await asyncio.sleep(0)
+    fail()
+
+
+def made(**options):
+    return task(**options)(fail)
+
+
+def waits(queue, kit, count):
+    """Run a job so many times and return the seconds after each, rounded."""
+    found = []
+    for _ in range(count):
+        drain()
+        (waiting,) = queue.peek(state="scheduled")
+        seconds, micros = kit.client.time()
+        found.append(round(waiting.due - seconds - micros / 1e6, -1))
+        queue.run_now(waiting.id)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("chosen", "expected"),
+    [
+        (100, [100, 100, 100]),
+        (timedelta(minutes=5), [300, 300, 300]),
+        ([100, 200.5], [100, 200, 200]),
+        ((timedelta(seconds=100), 200, 300), [100, 200, 300]),
+        (lambda error, result: 100 * len(str(error)), [200, 200, 200]),
+        (lambda error, result: timedelta(seconds=100 * result.attempts), [100, 200, 300]),
+        (lambda error, result: 100 * len(result.errors), [100, 200, 300]),
+    ],
+    ids=["seconds", "timedelta", "list", "tuple", "function", "function of the result", "function of its errors"],
+)
+def test_task_waits_as_long_as_its_backoff_says(queue, kit, chosen, expected):
+    made(backoff=chosen, max_attempts=5).enqueue()
+    assert waits(queue, kit, 3) == expected
+
+
+def test_zero_is_at_once(queue):
+    made(backoff=0, max_attempts=3).enqueue()
+    assert drain() == 3
+    assert queue.dead()[0].attempts == 3
+
+
+def test_function_that_returns_none_gives_up(queue):
+    errors[:] = [ValueError("again"), KeyError("enough")]
+    made(backoff=lambda error, result: None if isinstance(error, KeyError) else 0, max_attempts=9).enqueue()
+    assert drain() == 2
+    (dead,) = queue.dead()
+    assert (dead.reason, dead.attempts) == ("KeyError: 'enough'", 2)
+
+
+def test_function_is_asked_before_each_further_attempt_and_not_after_the_last(queue):
+    asked = []
+    made(backoff=lambda error, result: asked.append(type(error)) or 0, max_attempts=3, store_result=False).enqueue()
+    assert drain() == 3  # what it returns is 0
+    assert asked == [ValueError] * 2
+
+
+def test_function_gets_no_result_where_none_is_stored(queue):
+    got = []
+    made(backoff=lambda error, result: got.append(result) or 0, max_attempts=2, store_result=False).enqueue()
+    drain()
+    assert got == [None]
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [lambda *_: 1 / 0, lambda *_: "5", lambda *_: -1, lambda *_: float("nan"), lambda *_: True, lambda *_: 1e12],
+    ids=["raises", "text", "negative", "nan", "bool", "much"],
+)
+def test_function_that_fails_is_logged_and_the_default_used(queue, caplog, chosen):
+    made(backoff=chosen, max_attempts=2).enqueue()
+    drain()
+    assert "test_retry.fail for job" in caplog.text
+    (waiting,) = queue.peek(state="scheduled")
+    queue.run_now(waiting.id)
+    drain()
+    assert queue.counts().dead == 1
+
+
+@pytest.mark.parametrize("function", [fail, fail_async], ids=["function", "coroutine"])
+def test_task_says_when_it_is_to_be_tried_again(queue, kit, function):
+    errors[:] = [Retry(delay=500), Retry("later", delay=timedelta(seconds=200)), Retry()]
+    task(backoff=100, max_attempts=4)(function).enqueue()
+    assert waits(queue, kit, 3) == [500, 200, 100]
+    drain()
+    assert queue.counts().dead == 1
+
+
+def test_asking_for_another_attempt_gives_none_beyond_the_last(queue):
+    errors[:] = [Retry("no luck", delay=0), Retry("no luck", delay=0)]
+    made(max_attempts=2).enqueue()
+    assert drain() == 2
+    assert queue.dead()[0].reason == "Retry: no luck"
+
+
+@pytest.mark.parametrize("function", [fail, fail_async], ids=["function", "coroutine"])
+def test_task_that_gives_up_is_dead_at_once(queue, function):
+    errors[:] = [GiveUp("no such user")]
+    result = task(max_attempts=9)(function).enqueue()
+    drain()
+    (dead,) = queue.dead()
+    assert (dead.reason, dead.attempts) == ("GiveUp: no such user", 1)
+    result.refresh()
+    assert [error.exception_class for error in result.errors] == [GiveUp]
+
+
+def test_default_grows_and_is_random():
+    for attempt in range(1, 40):
+        found = [retry.delay(tasks.fail, Job("x", b"", "", attempt), ValueError(), None) for _ in range(50)]
+        assert 0 <= min(found) < max(found) <= min(900, 2 ** (attempt - 1))
+
+
+def test_job_without_a_task_is_given_up():
+    assert retry.delay(None, Job("x", b"", ""), ValueError(), None) is None
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [-1, True, "5", float("nan"), 1e12, [], (), [5, -1], [5, "x"], {5}, lambda: 5, lambda error: 5, fail_async, b"5"],
+    ids=lambda wrong: getattr(wrong, "__name__", repr(wrong)),
+)
+def test_wrong_backoffs_are_refused_where_the_task_is_defined(wrong):
+    with pytest.raises(InvalidValue, match="backoff must be"):
+        made(backoff=wrong)
+
+
+@pytest.mark.parametrize("wrong", [-1, "5", float("nan"), True], ids=repr)
+def test_wrong_delay_of_a_retry_is_refused(wrong):
+    with pytest.raises(InvalidValue, match="delay must be"):
+        Retry(delay=wrong)
+
+
+def test_task_with_a_list_can_be_hashed():
+    assert hash(made(backoff=[1, 2])) == hash(made(backoff=(1, 2)))

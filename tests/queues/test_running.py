@@ -1,0 +1,245 @@
+"""Progress: what a task tells of how far it is, and what others read."""
+
+from threading import Event
+from typing import Any
+
+import pytest
+
+from redis_kit.core.errors import KeyConflict, RedisUnavailable
+from redis_kit.queues import LeaseLost, NoProgress, Progress, Queue, aprogress, progress, running, task
+from redis_kit.queues.djangotasks import TaskResultStatus
+from redis_kit.queues.worker.deadlines import Deadlines
+from redis_kit.queues.worker.processor import Processor
+from redis_kit.queues.worker.source import Source
+from redis_kit.testing.jobs import drain
+from tests.fixtures.process import wait_for
+from tests.queues.jobs import tasks
+
+steps: list[Any] = []
+
+
+@pytest.fixture
+def queue(kit):
+    tasks.done.clear()
+    return Queue("default")
+
+
+def work() -> None:
+    """A function that tests make a task of: it takes its steps, and remembers what they return."""
+    for step in steps:
+        tasks.done.append(step())
+
+
+async def work_async() -> None:
+    """The same, of coroutine functions."""
+    for step in steps:
+        tasks.done.append(await step())
+
+
+@pytest.fixture(params=["sync", "async"])
+def run(request, queue):
+    """Run a task that tells of its progress by some calls, and return its result when it has ended."""
+    called = request.param == "async"
+
+    def call(*told, **options):
+        tell = aprogress if called else progress
+        steps[:] = [lambda args=args: tell(*args) for args in told]
+        result = task(**options)(work_async if called else work).enqueue()
+        drain()
+        return result
+
+    return call
+
+
+@pytest.mark.parametrize("called", ["sync", "async"])
+def test_progress_is_read_while_the_task_runs_and_afterwards(any_kit, called):
+    tasks.done.clear()
+    seen = []
+    function = work_async if called == "async" else work
+    steps[:] = [lambda: progress(17, 400, "row 17"), lambda: look(function, seen)]
+    if called == "async":
+        steps[:] = [lambda: aprogress(17, 400, "row 17"), lambda: alook(function, seen)]
+    result = task(function).enqueue()
+    assert result.progress is None
+    drain()
+    (there,) = seen
+    assert (there.status, there.progress[:3]) == (TaskResultStatus.RUNNING, (17, 400, "row 17"))
+    result.refresh()
+    assert result.status == TaskResultStatus.SUCCESSFUL
+    assert result.progress == there.progress
+    assert result.started_at <= result.progress.at <= result.finished_at
+
+
+def look(function, seen):
+    id = running._current.get().job.id
+    seen.append(task(function).get_result(id))
+
+
+async def alook(function, seen):
+    id = running._current.get().job.id
+    seen.append(await task(function).aget_result(id))
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        ((1,), (1, None, "")),
+        ((0.5, 1.5), (0.5, 1.5, "")),
+        ((3, None, "größe \n\x00"), (3, None, "größe \n\x00")),
+        ((3, 2, "x" * 600), (3, 2, "x" * 500)),
+        ((3, 2, "\ud800"), (3, 2, "\\ud800")),
+    ],
+    ids=ascii,
+)
+def test_progress_arrives_as_it_was_told(run, told, expected):
+    result = run(told)
+    result.refresh()
+    assert isinstance(result.progress, Progress)
+    assert result.progress[:3] == expected
+
+
+def test_task_that_tells_nothing_has_no_progress(run):
+    result = run()
+    result.refresh()
+    assert result.progress is None
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """The time by which progress is sent: a list, of which a test changes the only number."""
+    now = [1000.0]
+    monkeypatch.setattr(running, "monotonic", lambda: now[0])
+    return now
+
+
+def test_telling_is_one_command_and_ten_a_second_are_sent(queue, kit, commands, run, clock, monkeypatch):
+    run((1,))
+    monkeypatch.setattr(running, "monotonic", lambda: clock.append(0) or 1000 + len(clock) / 1000)
+    with commands(kit) as sent:
+        run(*[(number, 1000) for number in range(1000)])
+    assert sent == ["EVALSHA"] * (10 + 5)  # enqueue, claim, record, claim, leave
+
+
+def test_one_that_says_that_all_is_done_is_sent_at_once(run, clock):
+    result = run((1, 5), (2, 5), (5, 5), (6, 6), (7, 6))
+    result.refresh()
+    assert result.progress[:2] == (5, 5)
+
+
+def test_first_one_is_sent_and_the_next_after_a_while(queue, clock):
+    steps[:] = [lambda: progress(1), lambda: progress(2), lambda: clock.append(clock.pop() + 0.11), lambda: progress(3)]
+    result = task(work).enqueue()
+    drain()
+    result.refresh()
+    assert result.progress.done == 3
+
+
+def test_progress_stays_told_when_the_task_fails_and_is_told_anew_by_the_next_attempt(queue, kit):
+    steps[:] = [lambda: progress(1, 2), lambda: 1 / 0]
+    result = task(max_attempts=2, backoff=0)(work).enqueue()
+    drain()
+    result.refresh()
+    assert (result.status, result.attempts, result.progress.done) == (TaskResultStatus.FAILED, 2, 1)
+    assert [error.exception_class for error in result.errors] == [ZeroDivisionError] * 2
+
+
+def test_outside_of_a_task_there_is_no_progress(kit):
+    with pytest.raises(NoProgress, match="outside"):
+        progress(1)
+    assert issubclass(NoProgress, RuntimeError)
+
+
+def test_outside_of_a_task_there_is_no_progress_for_coroutines(kit, twin):
+    class Told:
+        def told(self):
+            progress(1)
+
+        async def atold(self):
+            await aprogress(1)
+
+    with pytest.raises(NoProgress, match="outside"):
+        twin(Told().told)
+
+
+def test_job_that_stores_no_result_has_no_progress(run, queue):
+    run((1,), store_result=False, max_attempts=1)
+    assert "NoProgress: The job" in queue.dead()[0].reason
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (("5",), "done"),
+        ((-1,), "done"),
+        ((True,), "done"),
+        ((None,), "done"),
+        ((float("nan"),), "done"),
+        ((float("inf"),), "done"),
+        ((2**63,), "done"),
+        ((1, "2"), "total"),
+        ((1, -2), "total"),
+        ((1, 2, 3), "note"),
+    ],
+    ids=repr,
+)
+def test_wrong_progress_is_refused(run, queue, wrong, said):
+    run(wrong, max_attempts=1)
+    assert queue.dead()[0].reason.startswith(f"InvalidValue: {said} must be")
+
+
+def test_job_that_another_worker_has_by_now_is_told_so(queue, kit):
+    kit.options(QUEUES={"BEAT": 0.05, "DEAD_AFTER": 0.2})
+
+    def lose():
+        wait_for(lambda: queue.beat(worker="other"))
+        try:
+            progress(1)
+        except LeaseLost as error:
+            return str(error)
+
+    steps[:] = [lose]
+    result = task(work).enqueue()
+    source = Source("default", worker="w1", about="{}")
+    (job,) = source.claim(1, worker="w1")
+    Processor(Deadlines(), given_up=Event()).run(source, job)
+    assert "is over" in tasks.done[0]
+    result.refresh()
+    assert result.progress is None
+
+
+def test_outage_does_not_fail_the_task(own_kit, twin):
+    tasks.done.clear()
+    queue = Queue("default")
+    job = queue.put(1)
+    (job,) = queue.claim()
+    token = running.begin(queue, job, lambda **_: 1000)
+    try:
+        own_kit.server.stop()
+        with pytest.raises(RedisUnavailable):
+            queue.counts()
+        progress(1)
+    finally:
+        running.end(token)
+        own_kit.server.restart()
+
+
+def test_progress_expires_and_a_key_of_another_type_is_a_conflict(queue, kit):
+    id = queue.put(1)
+    (job,) = queue.claim()
+    token = running.begin(queue, job, lambda **_: 50_000)
+    try:
+        progress(1)
+        assert 40_000 < kit.client.pttl(queue.key(f"result:{id}")) <= 50_000
+        kit.client.delete(queue.key(f"result:{id}"))
+        kit.client.set(queue.key(f"result:{id}"), "x")
+        with pytest.raises(KeyConflict):
+            progress(1, 1)
+    finally:
+        running.end(token)
+
+
+@pytest.mark.parametrize(
+    "kept", [None, b"", b"x", b"5 ", b"5 [1]", b"5 [1,2,3,4]", b"x [1,2,3]", b"5 5", b"9" * 30 + b" [1,2,3]"]
+)
+def test_what_makes_no_sense_is_no_progress(kept):
+    assert running.read(kept) is None

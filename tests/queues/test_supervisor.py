@@ -1,0 +1,430 @@
+"""The supervisor and its children: what each death costs, who is told to do what, and what is replaced when."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from redis_kit.queues import Counts, Queue, order, workers
+from redis_kit.queues.worker.restraint import Restraint
+from tests.fixtures.kit import Kit
+from tests.fixtures.process import free_port, wait_for
+from tests.queues import putting
+from tests.queues.conftest import COMMAND, ROOT, environment
+from tests.queues.jobs.tasks import die_of, grow, hold_c, never_end, never_leave_c, note, wait_for_file
+from tests.queues.journal import QUICK
+from tests.queues.processes import children, gone, stopped
+
+pytestmark = [pytest.mark.alone, pytest.mark.once]
+
+EMPTY = Counts(0, 0, 0, 0)
+
+
+@pytest.fixture
+def queue(kit):
+    return Queue("default")
+
+
+@pytest.fixture
+def long_job(journal, tmp_path):
+    """Start a job that ends when its file is there; return the file once it runs."""
+
+    def start(name="long"):
+        go = tmp_path / name
+        wait_for_file.enqueue(name, str(go))
+        wait_for(lambda: journal.lines(name=name, step="begin"))
+        return go
+
+    return start
+
+
+def second_begin(journal, name="long"):
+    return wait_for(lambda: journal.lines(name=name, step="begin")[1:])[0]
+
+
+def test_children_are_workers_of_their_own_under_one_supervisor(queue, journal, start_worker, long_job):
+    worker = start_worker("--processes", 2, "--threads", 1)
+    wait_for(lambda: len(children(worker)) == 2)
+    files = [long_job("one"), long_job("two")]
+    assert sorted(line.pid for line in journal.lines(step="begin")) == children(worker)
+    found = workers()
+    assert len({one.supervisor for one in found}) == 1
+    told = {(one.supervisor_pid, one.threads, one.queues) for one in found}
+    assert told == {(worker.pid, 1, ("default", "elsewhere"))}
+    for file in files:
+        file.touch()
+    wait_for(lambda: queue.counts() == EMPTY)
+    assert stopped(worker, within=10) < 2.5
+    assert workers() == []
+    assert [line.step for line in journal.lines(name="worker")] == ["started", "started", "stopping", "stopping"]
+
+
+def test_job_of_a_killed_child_runs_again_at_once_and_another_takes_its_place(queue, journal, start_worker, long_job):
+    worker = start_worker("--processes", 2, "--threads", 2)
+    wait_for(lambda: len(children(worker)) == 2)
+    file = long_job()
+    (victim,) = {line.pid for line in journal.lines(name="long")}
+    os.kill(victim, signal.SIGKILL)
+    killed = time.time()
+    again = second_begin(journal)
+    print(f"back after {again.at - killed:.3f} s, with a lease of 10 s")
+    assert again.at - killed < 1
+    assert again.pid != victim
+    wait_for(lambda: len(children(worker)) == 2 and victim not in children(worker))
+    assert b"ended by SIGKILL" in worker.log.read_bytes()
+    (job,) = queue.peek(5, state="running")
+    assert (job.attempts, job.crashes) == (2, 1)
+    file.touch()
+    wait_for(lambda: queue.counts() == EMPTY)
+    stopped(worker, within=10)
+    assert journal.names("begin").count("long") == 2
+
+
+def test_child_without_a_supervisor_gives_back_its_jobs_and_ends(queue, journal, start_worker, long_job):
+    victim = start_worker("--threads", 1)
+    file = long_job()
+    (orphan,) = children(victim)
+    other = start_worker("--threads", 1)
+    victim.kill()
+    killed = time.time()
+    again = second_begin(journal)
+    print(f"back after {again.at - killed:.3f} s, with a lease of 10 s")
+    assert again.at - killed < 2
+    assert [again.pid] == children(other)
+    wait_for(lambda: gone(orphan))
+    (job,) = queue.peek(5, state="running")
+    assert (job.attempts, job.crashes) == (1, 0)
+    file.touch()
+    wait_for(lambda: queue.counts() == EMPTY)
+
+
+def test_where_all_processes_are_killed_at_once_the_lease_gives_back(queue, kit, journal, start_worker, long_job):
+    kit.options(QUEUES=QUICK)
+    victim = start_worker("--threads", 1)
+    long_job()
+    other = start_worker("--threads", 1)
+    wait_for(lambda: children(other))
+    victim.send_signal(signal.SIGSTOP)
+    os.kill(children(victim)[0], signal.SIGKILL)
+    victim.kill()
+    killed = time.time()
+    again = second_begin(journal)
+    print(f"back after {again.at - killed:.3f} s, with a lease of {QUICK['DEAD_AFTER']} s")
+    assert again.at - killed < QUICK["DEAD_AFTER"] + 1
+    assert [again.pid] == children(other)
+
+
+def test_poison_of_every_kind_is_dead_after_the_limit_and_the_others_are_done(queue, kit, journal, start_worker):
+    kit.options(QUEUES={"MAX_CRASHES": 2})
+    for cause in ("exit", "fault"):
+        die_of.using(priority=1).enqueue(cause, cause)
+    for number in range(10):
+        note.enqueue(f"good{number}")
+    worker = start_worker("--threads", 1, "--burst")
+    assert worker.wait(30) == 0
+    assert [(job.reason, job.crashes) for job in queue.dead()] == [("poison: 2 workers died with it", 2)] * 2
+    said = worker.log.read_bytes()
+    assert said.count(b"ended by exit code 3") == said.count(b"ended by SIGSEGV") == 2
+    assert sorted(journal.names()) == sorted(f"good{number}" for number in range(10))
+    assert workers() == []
+
+
+def test_children_that_die_at_birth_are_forked_more_and_more_slowly():
+    restraint, waits = Restraint(), []
+    restraint.note(0.5)
+    assert restraint.over()
+    for _ in range(12):
+        before = time.monotonic()
+        restraint.note(0.5)
+        waits.append(restraint.until - before)
+    assert waits == pytest.approx([0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 5, 5, 5, 5, 5, 5], abs=0.05)
+    assert not restraint.over()
+    restraint = Restraint()
+    for _ in range(5):
+        restraint.note(1.5)
+    assert restraint.over()
+
+
+@pytest.mark.parametrize(("task", "state"), [(never_end, "dead"), (never_leave_c, "scheduled")])
+def test_task_that_can_not_be_interrupted_costs_its_process(queue, journal, start_worker, long_job, task, state):
+    start_worker("--threads", 2)
+    file = long_job()
+    handle = task.enqueue("hangs")
+    (began,) = wait_for(lambda: journal.lines(name="hangs"))
+    wait_for(lambda: getattr(queue.counts(), state) == 1)
+    late = time.time() - began.at - 0.3
+    print(f"ended {late:.2f} s after its timeout")
+    assert 1 <= late < 3
+    (job,) = queue.peek(5, state=state)
+    assert (job.attempts, job.crashes) == (1, 0)
+    assert state == "scheduled" or job.reason == f"TaskTimeout: {task.module_path} ran for more than 0.3 s"
+    handle.refresh()
+    assert [error.exception_class_path for error in handle.errors] == ["redis_kit.queues.tasks.TaskTimeout"]
+    assert handle.is_finished == (state == "dead")
+    # The other job of that child is no worse off than if it had never begun.
+    second_begin(journal)
+    (other,) = queue.peek(5, state="running")
+    assert (other.attempts, other.crashes) == (1, 0)
+    file.touch()
+    wait_for(lambda: queue.counts().running == 0)
+
+
+def test_child_is_replaced_after_so_many_jobs_and_none_is_lost(queue, journal, start_worker):
+    names = [f"job{number}" for number in range(40)]
+    for name in names:
+        note.enqueue(name)
+    worker = start_worker("--threads", 2, "--max-tasks", 10)
+    wait_for(lambda: queue.counts() == EMPTY)
+    assert stopped(worker, within=10) < 3
+    assert sorted(journal.names()) == sorted(names)
+    pids = [line.pid for line in journal.lines(step="end")]
+    assert len(set(pids)) >= 3
+    assert max(pids.count(pid) for pid in pids) <= 12
+    assert b"ended by" not in worker.log.read_bytes()
+
+
+def test_child_that_grows_is_replaced_between_jobs(queue, journal, start_worker):
+    for number in range(8):
+        grow.enqueue(f"job{number}", 100)
+    worker = start_worker("--threads", 1, "--max-rss", 200)
+    wait_for(lambda: queue.counts() == EMPTY)
+    stopped(worker, within=10)
+    pids = [line.pid for line in journal.lines(step="end")]
+    assert len(pids) == 8
+    assert len(set(pids)) >= 4  # two jobs are more than any may have
+    assert b"ended by" not in worker.log.read_bytes()
+
+
+def test_quiet_worker_ends_what_runs_claims_no_more_and_stays(queue, journal, start_worker, long_job):
+    worker = start_worker("--threads", 2)
+    file = long_job()
+    worker.send_signal(signal.SIGTSTP)
+    wait_for(lambda: b"claims no more" in worker.log.read_bytes())
+    time.sleep(0.5)  # the promise: no claim after half a second
+    note.enqueue("later")
+    file.touch()
+    wait_for(lambda: queue.counts() == Counts(0, 1, 0, 0))
+    time.sleep(0.3)
+    assert queue.counts() == Counts(0, 1, 0, 0)
+    assert worker.poll() is None
+    assert stopped(worker, within=10) < 2.5
+    assert journal.names() == ["long"]
+
+
+def test_stacks_of_all_processes_are_told(queue, start_worker, long_job):
+    worker = start_worker("--threads", 1)
+    long_job()
+    worker.send_signal(signal.SIGTTIN)
+    wait_for(lambda: b"in wait_for_file" in worker.log.read_bytes() and b"supervisor.py" in worker.log.read_bytes())
+    assert worker.poll() is None
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGQUIT], ids=["hangup", "quit"])
+def test_other_signals_that_end_a_process_stop_the_worker(queue, start_worker, long_job, number):
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # a background job may ignore it
+    try:
+        worker = start_worker("--threads", 1, "--grace", 0.2)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    long_job()
+    assert stopped(worker, number, within=10) < 2.5
+    assert queue.counts() == Counts(0, 1, 0, 0)
+    assert queue.claim()[0].attempt == 1
+
+
+def test_signals_for_the_whole_group_reach_children_by_their_supervisor_only(queue, journal, start_worker, long_job):
+    worker = start_worker("--threads", 1)
+    file = long_job()
+    for pid in [*children(worker), worker.pid]:
+        os.kill(pid, signal.SIGTERM)
+    time.sleep(0.2)
+    assert worker.poll() is None
+    file.touch()
+    assert worker.wait(5) == 0
+    assert journal.names() == ["long"]
+
+
+def test_child_that_does_not_end_in_time_is_killed_and_its_job_is_given_back(queue, journal, start_worker):
+    worker = start_worker("--threads", 1, "--grace", 0)
+    handle = hold_c.enqueue("hangs")
+    wait_for(lambda: journal.lines(name="hangs"))
+    assert stopped(worker, within=10) < 3
+    (job,) = queue.claim()
+    assert (job.id, job.attempt, job.crashes) == (handle.id, 1, 0)
+
+
+def test_signals_during_the_start_leave_no_worker_behind(queue, kit, journal):
+    kit.options(QUEUES=QUICK)
+    its = environment(kit.settings, journal)
+    for number in range(8):
+        process = subprocess.Popen(COMMAND, cwd=ROOT, env=its, stderr=subprocess.PIPE)
+        time.sleep(0.1 + 0.12 * number)
+        process.send_signal(signal.SIGTERM)
+        process.send_signal(signal.SIGINT)
+        began = time.monotonic()
+        process.communicate(timeout=20)
+        assert time.monotonic() - began < 3
+        assert process.returncode in (0, -signal.SIGTERM, -signal.SIGINT, 1)
+    wait_for(lambda: queue.beat(worker="looks") >= 0 and [worker.id for worker in workers()] == ["looks"])
+
+
+def test_child_that_dies_while_the_server_is_away_is_reaped_when_it_answers(
+    make_server, settings, journal, start_worker, long_job, tmp_path
+):
+    server = make_server(tcp=True, persistence=True, data_dir=tmp_path / "data")
+    kit = Kit(server, settings)
+    queue = Queue("default")
+    worker = start_worker("--threads", 1)
+    long_job()
+    kit.client.bgrewriteaof()
+    wait_for(lambda: kit.client.info("persistence")["aof_rewrite_in_progress"] == 0)
+    assert kit.client.waitaof(1, 0, 5000)[0] == 1
+    (victim,) = children(worker)
+    server.stop()
+    wait_for(lambda: b"Redis is away" in worker.log.read_bytes())
+    os.kill(victim, signal.SIGKILL)
+    wait_for(lambda: b"ended by SIGKILL" in worker.log.read_bytes())
+    wait_for(lambda: len(journal.lines(name="worker", step="started")) == 2)
+    server.start()
+    began = time.time()
+    again = second_begin(journal)
+    print(f"back {again.at - began:.2f} s after the server was")
+    assert again.at - began < 6  # less than a lease
+    assert queue.peek(1, state="running")[0].crashes == 1
+    said = worker.log.read_bytes()
+    assert said.count(b"Redis is away") == said.count(b"Redis is back") == 1
+    kit.close()
+
+
+def test_claim_that_comes_in_after_the_death_of_its_child_is_undone(queue, start_worker):
+    worker = start_worker()
+    (victim,) = wait_for(workers)
+    worker.send_signal(signal.SIGTSTP)  # so that nobody takes the place, nor the job
+    wait_for(lambda: b"claims no more" in worker.log.read_bytes())
+    os.kill(victim.pid, signal.SIGKILL)
+    wait_for(lambda: workers() == [])
+    queue.put("late")
+    assert queue.claim(worker=victim.id)
+    began = time.monotonic()
+    wait_for(lambda: queue.counts().ready == 1)
+    assert time.monotonic() - began < 4  # the lease is 10 s
+    assert workers() == []
+
+
+def test_orders_from_afar_are_carried_out(queue, kit, start_worker):
+    kit.options(QUEUES=QUICK)
+    worker = start_worker("--processes", 2)
+    wait_for(lambda: len(children(worker)) == 2)
+    one = workers()[0].id
+    assert order(one, "quiet")
+    wait_for(lambda: b"claims no more" in worker.log.read_bytes())
+    assert worker.poll() is None
+    assert order(one, "stop")
+    assert worker.wait(10) == 0
+
+
+def test_idle_worker_sends_at_most_two_commands_a_second(queue, kit, start_worker, commands):
+    worker = start_worker("--queue-name", "default")
+    wait_for(lambda: kit.client.exists(f"{kit.prefix}:{{queues}}:names"))
+    with commands(kit) as sent:
+        time.sleep(2.5)
+    print(f"{len(sent) / 2.5:.1f} commands a second: {sent}")
+    assert 2 <= len(sent) <= 5
+    assert worker.poll() is None
+
+
+def test_worker_starts_again_when_its_code_has_changed(queue, journal, start_worker, tmp_path, monkeypatch):
+    app = tmp_path / "changing"
+    app.mkdir()
+    (app / "__init__.py").touch()
+    write(app, "first")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("MORE_APPS", "changing")
+    worker = start_worker("--reload", "--threads", 1)
+    putting.put(queue, "one", "changing.tasks.tell")
+    wait_for(lambda: journal.names("told") == ["first"])
+    (app / "tasks.py").write_text("def broken(:\n")
+    wait_for(lambda: b"can't be used yet" in worker.log.read_bytes())
+    assert worker.log.read_bytes().count(b"works on") == 1
+    write(app, "second")
+    wait_for(lambda: worker.log.read_bytes().count(b"works on") == 2, timeout=30)
+    assert worker.poll() is None
+    putting.put(queue, "two", "changing.tasks.tell")
+    wait_for(lambda: journal.names("told") == ["first", "second"])
+    assert stopped(worker, within=10) < 3
+
+
+def test_embedded_server_is_shared_by_the_processes_and_outlives_a_reload(
+    settings, kit, journal, start_worker, tmp_path, monkeypatch
+):
+    kit.connect({"EMBEDDED": True})
+    app = tmp_path / "changing"
+    app.mkdir()
+    (app / "__init__.py").touch()
+    write(app, "first", "Queue('default').pause(); tell.enqueue()")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("MORE_APPS", "changing")
+    monkeypatch.setenv("REDIS_KIT_EMBEDDED", "force")
+    monkeypatch.delenv("REDIS_KIT_EMBEDDED_URL", raising=False)
+    worker = start_worker("--reload", "--processes", 2, "--threads", 1)
+    wait_for(lambda: len(journal.lines(name="worker", step="started")) == 2)
+    write(app, "second", "Queue('default').resume()")
+    wait_for(lambda: journal.names("told") == ["second"] * 2, timeout=30)
+    assert b"Redis is away" not in worker.log.read_bytes()
+    assert stopped(worker, within=10) < 3
+
+
+def write(app, text, at_start="pass"):
+    path = app / "tasks.py"
+    path.write_text(
+        "from redis_kit.queues import Queue, signals, task\nfrom tests.queues.jobs.tasks import journal\n"
+        f"@task\ndef tell():\n    journal({text!r}, 'told')\n"
+        f"def start(**_):\n    {at_start}\n"
+        "signals.worker_started.connect(start)\n"
+    )
+    os.utime(path, (time.time() + len(text), time.time() + len(text)))  # clocks of files may be coarse
+
+
+def test_health_is_told_by_http(make_server, settings, journal, start_worker, long_job, tmp_path):
+    server, port = make_server(tcp=True), free_port()
+    kit = Kit(server, settings)
+    kit.options(QUEUES=QUICK)
+    worker = start_worker("--threads", 1, "--health-port", port, "--max-wait", 1)
+    wait_for(lambda: asked(port)[0] == 200)
+    said = asked(port)[1]
+    assert (said["status"], said["children"], said["reasons"]) == ("ok", 1, [])
+    file = long_job()
+    note.enqueue("waits")
+    wait_for(lambda: asked(port)[0] == 503)
+    assert asked(port)[1]["reasons"] == ["a job of default waits for more than 1 s"]
+    Queue("default").pause()
+    wait_for(lambda: asked(port)[0] == 200)
+    Queue("default").resume()
+    file.touch()
+    wait_for(lambda: journal.names() == ["long", "waits"])
+    wait_for(lambda: asked(port)[0] == 200)
+    assert asked(port, "/")[0] == 404
+    assert asked(port, data=b"x")[0] == 405
+    server.stop()
+    wait_for(lambda: asked(port)[0] == 503)
+    assert "the server does not answer" in asked(port)[1]["reasons"]
+    other = start_worker("--health-port", port)
+    assert other.wait(20) == 1
+    assert b"can't be listened on" in Path(other.log).read_bytes()
+    worker.send_signal(signal.SIGTERM)
+    assert worker.wait(30) == 0
+    kit.close()
+
+
+def asked(port, path="/healthz", data=None):
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", data, timeout=10) as answer:
+            return answer.status, json.load(answer)
+    except urllib.error.HTTPError as error:
+        return error.code, json.load(error)
