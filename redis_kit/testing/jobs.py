@@ -1,6 +1,6 @@
 """Runs jobs in a test's own thread, as a worker would."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from threading import Event
 from typing import Any
 
@@ -33,18 +33,23 @@ def drain(*names: str) -> int:
     A job that a job enqueues is run too. One that fails is retried or buried as by a worker; one that is delayed, a
     retry with its backoff among them, stays. Timeouts of tasks are not enforced.
     """
-    worker, count, board = identity.new_worker(), 0, Board(1)
+    worker, count = identity.new_worker(), 0
     sources = [Source(name, worker=worker, about=identity.information()) for name in names or ("default",)]
-    processor = Processor(sources, board=board, deadlines=Deadlines(), coroutines=_Here(), given_up=Event())
+    runs = processor(sources)
     while jobs := [(number, job) for number, source in enumerate(sources) for job in source.claim(1, worker=worker)]:
         for number, job in jobs:
-            if done := processor.run(0, number, job):
+            if done := runs.run(0, number, job):
                 _end(sources[number], done)
         count += len(jobs)
     for source in sources:
         source.leave(worker=worker)
-    board.close()
     return count
+
+
+def processor(sources: Sequence[Source]) -> Processor:
+    """Return what runs a job of these queues in the thread that asks for it."""
+    alone: dict[str, Any] = {"board": Board(1), "deadlines": Deadlines(), "coroutines": _Here(), "given_up": Event()}
+    return Processor(sources, **alone, later=lambda call: None)
 
 
 def _end(source: Source, done: Done) -> None:

@@ -64,7 +64,7 @@ def test_killed_server_comes_back_with_all_that_it_promised(make_server, kit_on,
     kit_on(server).options(QUEUES={"BEAT": 0.3, "DEAD_AFTER": AWAY / 2})
     worker, other = start_worker("--threads", 2), start_worker("--processes", 2, "--threads", 2)
     with Traffic(journal) as traffic:
-        for _ in range(3):
+        for _ in range(2):
             traffic.back()
             time.sleep(0.2)
             server.restart()

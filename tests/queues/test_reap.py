@@ -4,8 +4,15 @@ import pytest
 
 from redis_kit.core import connections, flow
 from redis_kit.core.errors import InvalidValue, KeyConflict
-from redis_kit.queues import Counts, LeaseLost, Queue, aorder, flows, moves, order, workers
+from redis_kit.queues import Counts, LeaseLost, Queue, aorder, flows, identity, moves, order, workers
 from redis_kit.queues import overview as over
+from redis_kit.queues.worker.beat import Outage
+from redis_kit.queues.worker.board import Board
+from redis_kit.queues.worker.child import Child
+from redis_kit.queues.worker.ended import Ended
+from redis_kit.queues.worker.line import pair
+from redis_kit.queues.worker.reaper import Reaper
+from redis_kit.queues.worker.source import Source
 
 
 @pytest.fixture
@@ -88,6 +95,79 @@ def _reaped(queue):
 
 
 @pytest.fixture
+def child(any_kit):
+    """A dead child, as its supervisor knows it: of two queues, with a board and nobody at the other end."""
+    ours, theirs = pair()
+    theirs.close()
+    sources = [Source(name, worker="dead", about=identity.information()) for name in ("mail", "news")]
+    one = Child(0, "dead", ours, Board(4), sources)
+    yield one
+    one.let_go()
+
+
+def begun(child, index, limit=10):
+    """Claim jobs for a child, and note that it runs them; return them by payload."""
+    jobs = child.sources[index].fetch(limit).jobs
+    for slot, job in enumerate(jobs, 2 * index):
+        child.board.begin(slot, index, job.token, job.id, None)
+    return {job.payload: job for job in jobs}
+
+
+def note(child, slot, index, job, value=b"", keep=0):
+    """Let a child have done a job whose end the server does not know."""
+    child.board.note(Ended(index, job.token.encode(), job.id.encode(), value, keep).pack())
+    child.board.end(slot)
+
+
+def test_what_a_dead_child_had_done_is_not_done_again(child, any_kit):
+    mail, news = Queue("mail"), Queue("news")
+    mail.put_many(["done", "ran"])
+    news.put("told", id="told")
+    jobs = begun(child, 0)
+    told = begun(child, 1)["told"]
+    note(child, 0, 0, jobs["done"])
+    note(child, 2, 1, told, b"[42]", 60_000)
+    reaper = Reaper(Outage())
+    reaper.add(child, crashed=True)
+    reaper.run()
+    assert (mail.counts(), news.counts()) == (Counts(0, 1, 0, 0), Counts(0, 0, 0, 0))
+    (ran,) = mail.claim(5)
+    assert (ran.payload, ran.attempt, ran.crashes) == ("ran", 2, 1)
+    assert any_kit.client.hget(news.key("result:told"), "value") == "[42]"
+    assert [report.done[-1] for report in over.reports_of(["mail", "news"], minutes=1).values()] == [1, 1]
+    assert [worker.id for worker in workers(["mail", "news"])] == [identity.this_process()]
+
+
+def test_outcome_that_makes_no_sense_does_not_keep_the_others(child, any_kit):
+    mail = Queue("mail")
+    mail.put_many(["done", "torn"])
+    jobs = begun(child, 0)
+    child.board.note(b"not an outcome")
+    note(child, 0, 0, jobs["done"])
+    reaper = Reaper(Outage())
+    reaper.add(child, crashed=True)
+    reaper.run()
+    assert mail.counts() == Counts(0, 1, 0, 0)
+    assert mail.claim()[0].payload == "torn"
+
+
+def test_child_that_ended_in_order_or_for_another_job_leaves_no_crash(child):
+    mail = Queue("mail")
+    mail.put_many(["a", "b"])
+    begun(child, 0)
+    reaper = Reaper(Outage())
+    reaper.add(child, crashed=False)
+    reaper.run()
+    assert reaper.next() is None
+    begun(child, 0)
+    child.overdue = child.board.running()[:1]
+    child.board.end(0)  # the one that was too late ended while the signal was on its way
+    reaper.add(child, crashed=True)
+    reaper.run()
+    assert [(job.attempt, job.crashes) for job in mail.claim(5, worker="other")] == [(1, 0), (1, 0)]
+
+
+@pytest.fixture
 def ordered(twin):
     """Leave an order, by either twin."""
 
@@ -144,8 +224,6 @@ def test_beat_tells_which_running_jobs_are_to_be_cancelled(any_kit):
 
 
 def test_worker_tells_of_its_supervisor_and_threads(any_kit):
-    from redis_kit.queues import identity
-
     about = identity.information(pid=7, threads=3, supervisor="above", supervisor_pid=6)
     queue = Queue("mail")
     queue.put("x")

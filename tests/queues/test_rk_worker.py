@@ -7,6 +7,7 @@ from redis_kit.queues.commands import rk_worker
 from redis_kit.queues.commands.rk_worker import Command
 from redis_kit.queues.worker import supervisor
 from redis_kit.queues.worker.options import Options
+from tests.queues.jobs.tasks import remember_elsewhere
 
 WRONG = {
     "--processes": ("whole number from 1 to 64", ["0", "65", "-1", "x", "1.5", "\u0661", ""]),
@@ -86,7 +87,7 @@ def test_command_without_names_takes_the_configured_queues_then_those_that_tasks
     (options,) = chosen
     assert options == Options(options.queues)
     assert options.queues[:2] == ("mail", "default")
-    assert "elsewhere" in options.queues
+    assert remember_elsewhere.queue_name in options.queues[2:]
 
 
 def test_every_option_reaches_the_worker(chosen):
@@ -111,3 +112,11 @@ def test_every_option_reaches_the_worker(chosen):
 )
 def test_queues_have_a_strict_order_or_weights(text, names, weights):
     assert rk_worker._names(text) == (names, weights)
+
+
+def test_wrong_settings_end_with_78(kit):
+    for wrong in ({"CONNECTIONS": {"default": {"URL": "http://x"}}}, {"QUEUES": {"BEET": 1}}):
+        kit.settings.REDIS_KIT = {"PREFIX": "x", "CONNECTIONS": {"default": {"URL": "redis://127.0.0.1:1"}}, **wrong}
+        with pytest.raises(CommandError) as stop:
+            call_command("rk_worker", "--burst")
+        assert stop.value.returncode == 78

@@ -1,6 +1,5 @@
 """Progress: what a task tells of how far it is, and what others read."""
 
-from threading import Event
 from typing import Any
 
 import pytest
@@ -8,10 +7,8 @@ import pytest
 from redis_kit.core.errors import KeyConflict, RedisUnavailable
 from redis_kit.queues import LeaseLost, NoProgress, Progress, Queue, aprogress, progress, running, task
 from redis_kit.queues.djangotasks import TaskResultStatus
-from redis_kit.queues.worker.deadlines import Deadlines
-from redis_kit.queues.worker.processor import Processor
 from redis_kit.queues.worker.source import Source
-from redis_kit.testing.jobs import drain
+from redis_kit.testing.jobs import drain, processor
 from tests.fixtures.process import wait_for
 from tests.queues.jobs import tasks
 
@@ -201,7 +198,7 @@ def test_job_that_another_worker_has_by_now_is_told_so(queue, kit):
     result = task(work).enqueue()
     source = Source("default", worker="w1", about="{}")
     (job,) = source.claim(1, worker="w1")
-    Processor(Deadlines(), given_up=Event()).run(source, job)
+    processor([source]).run(0, 0, job)
     assert "is over" in tasks.done[0]
     result.refresh()
     assert result.progress is None

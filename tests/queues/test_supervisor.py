@@ -175,6 +175,23 @@ def test_task_that_can_not_be_interrupted_costs_its_process(queue, journal, star
     wait_for(lambda: queue.counts().running == 0)
 
 
+def test_hard_timeout_does_not_wait_for_a_server_that_is_frozen(make_server, settings, journal, start_worker):
+    server = make_server(tcp=True)
+    kit = Kit(server, settings)
+    kit.options(QUEUES=QUICK)
+    start_worker("--threads", 1)
+    never_end.enqueue("hangs")
+    (began,) = wait_for(lambda: journal.lines(name="hangs"))
+    server.freeze()
+    try:
+        wait_for(lambda: "Z" in Path(f"/proc/{began.pid}/stat").read_text().rpartition(")")[2])
+        assert time.time() - began.at < 0.3 + 1 + 1
+    finally:
+        server.thaw()
+    wait_for(lambda: [job.reason[:12] for job in Queue("default").dead()] == ["TaskTimeout:"])
+    kit.close()
+
+
 def test_child_is_replaced_after_so_many_jobs_and_none_is_lost(queue, journal, start_worker):
     names = [f"job{number}" for number in range(40)]
     for name in names:

@@ -251,3 +251,15 @@ def test_progress_of_a_worker_is_read_by_others_while_it_runs(queue, start_worke
     (tmp_path / "go").touch()
     assert result.wait(30)
     assert (str(result.status), result.progress.done) == ("SUCCESSFUL", 2)
+
+
+def test_failed_attempt_is_recorded_when_the_key_that_was_in_the_way_is_gone(queue, kit, journal, start_worker):
+    worker = start_worker("--threads", 1)
+    kit.client.set(queue.key("reasons"), "not ours")
+    fail.enqueue("x")
+    wait_for(lambda: b"could not be recorded" in worker.log.read_bytes())
+    assert queue.counts() == Counts(0, 0, 1, 0)
+    kit.client.delete(queue.key("reasons"))
+    wait_for(lambda: queue.counts() == Counts(0, 0, 0, 1))
+    note.enqueue("next")
+    wait_for(lambda: journal.names() == ["next"])

@@ -10,7 +10,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from redis_kit.core import conf
+from redis_kit.core import conf, connections, terminal
 from redis_kit.core.errors import InvalidName
 from redis_kit.core.keys import encode
 from redis_kit.queues.component import QueueSettings
@@ -23,7 +23,7 @@ logger = logging.getLogger("redis_kit.worker")
 class Command(BaseCommand):
     """Run tasks until TERM or INT."""
 
-    help = "Run the tasks of some queues, until TERM or INT. Exit code 0 then, and with --burst; 2 for wrong arguments."
+    help = "Run the tasks of some queues, until TERM or INT. Exit code 0 then; 2: wrong arguments, 78: wrong settings."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the options."""
@@ -58,14 +58,16 @@ class Command(BaseCommand):
 
         if options["burst"] and options["reload"]:
             raise CommandError("--burst and --reload exclude each other.", returncode=2)
-        registry.discover()
-        known = dict.fromkeys([*conf.section(QueueSettings).NAMES, *registry.queue_names()])
-        names, weights = options["queue_name"] or (tuple(known), None)
-        chosen = Options(names, weights, **{name: options[name] for name in Options._fields[2:]})
-        try:
-            supervisor = Supervisor(chosen)
-        except OSError as error:
-            raise CommandError(f"Port {chosen.health_port} can't be listened on: {error}") from error
+        with terminal.failing():
+            registry.discover()
+            known = dict.fromkeys([*conf.section(QueueSettings).NAMES, *registry.queue_names()])
+            names, weights = options["queue_name"] or (tuple(known), None)
+            chosen = Options(names, weights, **{name: options[name] for name in Options._fields[2:]})
+            connections.client(profile="worker")  # what is wrong with its address is told here, not by each child
+            try:
+                supervisor = Supervisor(chosen)
+            except OSError as error:
+                raise CommandError(f"Port {chosen.health_port} can't be listened on: {error}") from error
         if settings.DEBUG:
             logger.warning("DEBUG is on: a worker is slower with it.")
         told = f"{chosen.processes} x {chosen.threads} threads"

@@ -38,7 +38,7 @@ local mine, attempt = worker .. "/" .. claim, string.format("%.0f/", now) .. wor
 -- @include _free
 -- @include _end
 -- @include _promote
-local again = redis.call("ZRANGEBYLEX", running, "[" .. mine .. ".", "(" .. mine .. "/")
+redis.call("ZCARD", running)
 local left = redis.call("PTTL", paused)  -- -2 when it is not there, -1 without an end
 local is_paused = left ~= -2
 local marked = redis.call("LLEN", signal)
@@ -52,47 +52,19 @@ if coming and coming <= now and not is_paused then
     coming = next_due()
 end
 
--- One more than asked for, to know whether any is left.
-local first = (#again > 0 or is_paused) and {} or redis.call("ZRANGE", ready, 0, limit, "WITHSCORES")
-local ids, members, written, reply = {}, {}, {}, {""}
+local reply = {""}
 local function give(number, place, id, record)
     reply[#reply + 1] = number .. " " .. place .. " " .. #id .. " " .. #record .. "\n"
     reply[#reply + 1], reply[#reply + 2] = id, record
 end
-for at = 1, math.min(#first, 2 * limit), 2 do
-    ids[#ids + 1] = first[at]
-end
-renew(0.95)
-if #ids > 0 then
-    for at, record in ipairs(redis.call("HMGET", jobs, unpack(ids))) do
-        if record then
-            record = attempted(record, attempt)
-            members[#members + 1], members[#members + 2] = 0, mine .. "." .. at .. "/" .. first[2 * at] .. "/" .. ids[at]
-            written[#written + 1], written[#written + 2] = ids[at], record
-            give(at, first[2 * at], ids[at], record)
-        end
-    end
-    if #members > 0 then
-        redis.call("ZADD", running, unpack(members))
-        redis.call("HSET", jobs, unpack(written))
-    end
-    redis.call("ZREM", ready, unpack(ids))
-end
-for _, member in ipairs(again) do
-    local number, place, id = string.match(member, "^[^/]+/[^/]+%.(%d+)/([^/]+)/(.*)$")
-    local record = redis.call("HGET", jobs, id)
-    if record then
-        give(number, place, id, record)
-    end
-end
-
-local more = #first > 2 * limit or #again > 0 and not is_paused and redis.call("ZCARD", ready) > 0
+-- @include _claim
+local count, more = claim_jobs()
 local wait = more and 0 or coming and math.max(0, coming - now) or -1
 if is_paused then
     wait = left < 0 and -1 or math.max(1, left)
 end
 -- Who takes all it can hold looks away; another one has to watch what is left.
-if #ids < limit and not more then
+if count < limit and not more then
     if marked > 0 then redis.call("DEL", signal) end
 elseif marked == 0 and wait >= 0 and wait <= 2000 then
     wake()

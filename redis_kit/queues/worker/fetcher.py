@@ -22,6 +22,7 @@ from redis_kit.queues.worker.source import Source
 
 logger = logging.getLogger("redis_kit.worker")
 COMPLAIN = 60.0  # seconds between two log lines about the same queue
+LATER = 1.0  # seconds
 STALE = 0.03  # seconds for which a claimed job waits for a thread before it is given back
 
 
@@ -52,6 +53,7 @@ class Fetcher:
         self._fetching = self._quiet = self._stopped = False
         self._failures: Counter[str] = Counter()
         self._complained: dict[str, float] = {}
+        self._later: list[Callable[[], None]] = []
 
     def next(self) -> tuple[int, Job] | None:
         """Return a job and the number of its source, waiting for one; None when the worker stops."""
@@ -76,6 +78,12 @@ class Fetcher:
             failpoints.reach("noted")
         if not noted:
             self.flush()
+
+    def later(self, call: Callable[[], None]) -> None:
+        """Make a call that did not succeed again, in a second or with the next fetch."""
+        with self._work:
+            self._later.append(call)
+            self._ring(monotonic() + LATER)
 
     def flush(self) -> None:
         """Tell the server what is done. One round trip for each queue."""
@@ -149,6 +157,7 @@ class Fetcher:
         with self._work:
             claim = claim and not (self._quiet or self._stopped)
             taken, self._done = self._done, [[] for _ in self._sources]
+            later, self._later = self._later, []
             self._board.turn()
             if claim:
                 self._alarm = inf
@@ -173,6 +182,8 @@ class Fetcher:
         for done in told:
             if done.told:
                 done.told()
+        for call in later:
+            call()
 
     def _may_fetch(self) -> bool:
         if self._fetching:
@@ -229,7 +240,7 @@ class Fetcher:
             batch = done[start : start + MOST_ENDED]
             try:
                 found = source.exchange(room, [one.ended for one in batch])
-            except RedisFailure as error:
+            except Exception as error:
                 self._put_off(source, error, done[start:])
                 break
             if found.jobs:
@@ -252,11 +263,12 @@ class Fetcher:
             if found.next is not None and asked:
                 self._ring(monotonic() + found.next)
 
-    def _put_off(self, source: Source, error: RedisFailure, done: list[Done]) -> None:
+    def _put_off(self, source: Source, error: Exception, done: list[Done]) -> None:
         with self._work:
             self._done[self._sources.index(source)][:0] = done
             self._ring(monotonic() + pause(self._failures[source.name]))
         self._failures[source.name] += 1
         if not isinstance(error, RedisUnavailable) and monotonic() > self._complained.get(source.name, 0):
             self._complained[source.name] = monotonic() + COMPLAIN
-            logger.error("Queue %a can't be read: %s", source.name, error)
+            unforeseen = None if isinstance(error, RedisFailure) else error
+            logger.error("Queue %a can't be read: %s", source.name, error, exc_info=unforeseen)

@@ -58,6 +58,7 @@ class Launcher:
             deadlines=self._deadlines,
             coroutines=self._coroutines,
             given_up=self._given_up,
+            later=self._fetcher.later,
         )
         self._manager = Manager(options.threads, self._fetcher, process=self._process, on_end=self._ended)
 

@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from threading import Event
 from time import monotonic
@@ -13,11 +13,11 @@ from django.db import close_old_connections, reset_queries
 
 from redis_kit.core import conf
 from redis_kit.core.doing import doing
-from redis_kit.core.errors import RedisFailure
+from redis_kit.core.errors import RedisFailure, RedisUnavailable
 from redis_kit.queues import expiry, message, registry, retry, running, signals
 from redis_kit.queues.component import QueueSettings
 from redis_kit.queues.ended import ended
-from redis_kit.queues.job import Job, LeaseLost
+from redis_kit.queues.job import Job, LeaseLost, State
 from redis_kit.queues.serializers import CorruptMessage
 from redis_kit.queues.tasks import Cancelled, Task, TaskTimeout, extended
 from redis_kit.queues.worker import failpoints
@@ -42,13 +42,40 @@ class Outcome(NamedTuple):
     value: bytes = b""
 
 
+class Failure(NamedTuple):
+    """A failed attempt, and what is to be recorded of it: why, what its result tells, when the next one may begin."""
+
+    source: Source
+    job: Job
+    task: Task[..., Any] | None
+    error: BaseException
+    kept: Keeper | None
+    reason: str
+    told: tuple[bytes, int]
+    delay: float
+    max_attempts: int
+
+    def record(self) -> State:
+        """Record it, and return what the job is now. One round trip; a repeat is safe."""
+        return self.source.fail(
+            self.job, delay=self.delay, error=self.reason, max_attempts=self.max_attempts, kept=self.told
+        )
+
+
 class Processor:
     """What every thread of the worker does with a job."""
 
     def __init__(
-        self, sources: Sequence[Source], *, board: Board, deadlines: Deadlines, coroutines: Coroutines, given_up: Event
+        self,
+        sources: Sequence[Source],
+        *,
+        board: Board,
+        deadlines: Deadlines,
+        coroutines: Coroutines,
+        given_up: Event,
+        later: Callable[[Callable[[], None]], None],
     ) -> None:
-        self._sources, self._board, self._given_up = sources, board, given_up
+        self._sources, self._board, self._given_up, self._later = sources, board, given_up, later
         self._deadlines, self._coroutines = deadlines, coroutines
         self._own = threading.local()
 
@@ -67,14 +94,16 @@ class Processor:
     def run(self, slot: int, number: int, job: Job) -> Done | None:
         """Do the same, and leave the thread's database connections alone."""
         source = self._sources[number]
-        kept = keeper(source, job)
-        outcome = self._attempt(slot, number, job, kept)
+        kept = None
         try:
-            if outcome.error is None:
-                return self._succeeded(number, job, outcome, kept)
-            self._failed(source, job, outcome, outcome.error, kept)
-        except (LeaseLost, RedisFailure) as error:
-            logger.warning("Job %a of queue %a: its outcome could not be recorded: %s", job.id, source.name, error)
+            kept = keeper(source, job)
+            outcome = self._attempt(slot, number, job, kept)
+        except Exception as error:
+            logger.exception("Job %a of queue %a: the worker itself failed.", job.id, source.name)
+            outcome = Outcome(error=error)
+        if outcome.error is None:
+            return self._succeeded(number, job, outcome, kept)
+        self._record(self._failed(source, job, outcome, outcome.error, kept))
         return None
 
     def _attempt(self, slot: int, number: int, job: Job, kept: Keeper | None) -> Outcome:
@@ -134,23 +163,31 @@ class Processor:
         heard = kept or signals.job_succeeded.receivers
         return Done(job, ended(job, outcome.value, keep, source=number), told if heard else None)
 
-    def _failed(self, source: Source, job: Job, outcome: Outcome, error: BaseException, kept: Keeper | None) -> None:
-        reason = _described(error)
+    def _failed(self, source: Source, job: Job, outcome: Outcome, error: BaseException, kept: Keeper | None) -> Failure:
         told = kept.error(error) if kept else (b"", 0)
         delay, most = self._next(job, outcome, error, kept)
+        return Failure(source, job, outcome.task, error, kept, _described(error), told, delay, most)
+
+    def _record(self, failure: Failure, *, again: bool = False) -> None:
+        source, job = failure.source, failure.job
         failpoints.reach("before_nack")
-        state = until_answered(
-            lambda: source.fail(job, delay=delay, error=reason, max_attempts=most, kept=told), self._given_up
-        )
+        try:
+            state = until_answered(failure.record, self._given_up)
+        except (LeaseLost, RedisFailure) as error:
+            if not again:
+                logger.warning("Job %a of queue %a: its outcome could not be recorded: %s", job.id, source.name, error)
+            if not isinstance(error, (LeaseLost, RedisUnavailable)):
+                self._later(partial(self._record, failure, again=True))
+            return
         failpoints.reach("nacked")
         if state == "dead":
-            logger.error("Job %a of queue %a is dead: %a", job.id, source.name, reason)
-            signals.job_dead.send_robust(Processor, queue=source.name, id=job.id, reason=reason)
-            if kept:
-                kept.failed(error)
+            logger.error("Job %a of queue %a is dead: %a", job.id, source.name, failure.reason)
+            signals.job_dead.send_robust(Processor, queue=source.name, id=job.id, reason=failure.reason)
+            if failure.kept:
+                failure.kept.failed(failure.error)
         else:
-            said = {"queue": source.name, "job": job, "task": outcome.task}
-            signals.job_retried.send_robust(Processor, **said, error=error)
+            said = {"queue": source.name, "job": job, "task": failure.task}
+            signals.job_retried.send_robust(Processor, **said, error=failure.error)
 
     def _next(self, job: Job, outcome: Outcome, error: BaseException, kept: Keeper | None) -> tuple[float, int]:
         """Return the seconds to the next attempt, and how many attempts the job has."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Any
 
-from redis_kit.core.errors import RedisFailure, RedisUnavailable
+from redis_kit.core.errors import RedisUnavailable
 from redis_kit.core.flow import Flow
 from redis_kit.queues import flows, moves
 from redis_kit.queues.ended import Ended
@@ -75,8 +75,8 @@ class Reaper:
                 _reap(estate, index, source)
             except RedisUnavailable:
                 raise
-            except RedisFailure as error:
-                logger.error("Queue %a: a dead child's jobs stay till its lease ends: %s", source.name, error)  # noqa: TRY400
+            except Exception:
+                logger.exception("Queue %a: the jobs of a dead child stay until its lease ends.", source.name)
             estate.left.pop(0)
         failpoints.reach("reaped")
         self._outage.say(None)

@@ -8,7 +8,7 @@ import gc
 import logging
 import select
 import signal
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any
 
 from redis_kit.core import conf, connections
@@ -25,6 +25,7 @@ from redis_kit.queues.worker.signalling import Signals
 
 logger = logging.getLogger("redis_kit.worker")
 LONGEST = 1.0  # seconds of one wait
+AGAIN = 0.5  # seconds after a turn that failed
 
 
 class Supervisor:
@@ -50,20 +51,27 @@ class Supervisor:
         logger.info("Supervisor %s runs %d processes.", self.id, self._wanted)
         with self._signals:
             while self.children or self._wanted:
-                self._fill()
-                self._wait()
-                self._obey()
-                self._listen()
-                self._bury()
-                self._reaper.run()
-                self._keep_alive()
-                self._look_at_files()
+                try:
+                    self._turn()
+                except Exception:  # no memory for a fork, no descriptors: all that may pass
+                    logger.exception("The supervisor failed; it goes on.")
+                    sleep(AGAIN)
             if self._health:
                 self._health.close()
         logger.info("Supervisor %s has stopped.", self.id)
         if self._restart:
             reloading.restart()
         return 0
+
+    def _turn(self) -> None:
+        self._fill()
+        self._wait()
+        self._obey()
+        self._listen()
+        self._bury()
+        self._reaper.run()
+        self._keep_alive()
+        self._look_at_files()
 
     def _fill(self) -> None:
         working = sum(not child.recycling for child in self.children)

@@ -19,7 +19,7 @@ from django.test.utils import override_settings
 
 from redis_kit.core import connections
 from redis_kit.core.errors import RedisFailure
-from redis_kit.queues import Counts, Queue
+from redis_kit.queues import Counts, Queue, workers
 from redis_kit.queues.worker import failpoints
 from tests.fixtures.process import Server
 from tests.queues.chaos import figures, journal, state, verdict
@@ -118,11 +118,15 @@ class Stage:
         except RedisFailure:
             return True
 
-    def is_done(self, *, alive: int) -> bool:
-        """Say whether no job waits or runs, and the workers in the registry are those that live."""
+    def is_done(self, crew: Crew) -> bool:
+        """Say whether no job waits or runs, and the workers in the registry are those that live, all of them."""
         try:
             counts = self.queue.counts()
-            return counts == Counts(0, 0, 0, counts.dead) and self.client.zcard(self.queue.key("workers")) == alive
+            if counts != Counts(0, 0, 0, counts.dead):
+                return False
+            pids = sorted(worker.pid for worker in workers(["default"]))
+            wanted = self.plan.workers * (self.plan.processes if self.plan.supervised else 1)
+            return len(pids) == wanted and pids == sorted(crew.working())
         except RedisFailure:
             return False
 
@@ -132,7 +136,12 @@ def run(plan: Plan, *, meanwhile: Callable[[Killer], None] | None = None) -> Out
     began = time.monotonic()
     with contextlib.ExitStack() as stack:
         stage = Stage(plan, stack)
-        options = {"size": plan.workers, "options": plan.options(), "command": plan.command}
+        options = {
+            "size": plan.workers,
+            "options": plan.options(),
+            "command": plan.command,
+            "supervised": plan.supervised,
+        }
         crew = Crew(stage.folder, environment=stage.environment(), **options)
         stack.callback(crew.close)
         load = Load(plan.jobs, seed=plan.seed, rate=plan.rate, mix=plan.mix, lasting=plan.lasting)
@@ -170,11 +179,10 @@ def _within(plan: Plan) -> dict[str, float]:
 
 def _end(stage: Stage, crew: Crew) -> list[str]:
     """Wait until all is done and stop the workers; return what was wrong with their ends."""
-    alive = stage.plan.workers * (stage.plan.processes if stage.plan.supervised else 1)
     found = []
     if failpoints.POINT in stage.plan.environment:
         wait_until(stage.once.exists, REACHED)
-    if not wait_until(lambda: stage.is_done(alive=alive), stage.plan.patience):
+    if not wait_until(lambda: stage.is_done(crew), stage.plan.patience):
         found.append(f"after {stage.plan.patience} s the queue holds {stage.queue.counts()}")
     if codes := [code for code in crew.stop() if code]:
         found.append(f"workers ended with {codes}")

@@ -38,8 +38,16 @@ class Crew:
     """So many supervisors. One that ends is replaced by another one within moments, until stop()."""
 
     def __init__(
-        self, folder: Path, *, size: int, options: Sequence[object], environment: Mapping[str, str], command=COMMAND
+        self,
+        folder: Path,
+        *,
+        size: int,
+        options: Sequence[object],
+        environment: Mapping[str, str],
+        command: Sequence[str] = COMMAND,
+        supervised: bool = True,
     ) -> None:
+        self.supervised = supervised
         self.folder, self.environment = folder, {**os.environ, **environment}
         self.command = [sys.executable, *command, *map(str, options)]
         self.lock = threading.RLock()
@@ -66,6 +74,12 @@ class Crew:
         """Return the supervisor of this pid, which may have ended; None where it is no supervisor's."""
         with self.lock:
             return next((member for member in self.members + self.gone if member.pid == pid), None)
+
+    def working(self) -> set[int]:
+        """Return the pids of those that work: the children, or a worker that has none by its nature."""
+        with self.lock:
+            alive = [member for member in self.members if member.process.poll() is None]
+            return {pid for member in alive for pid in (member.children() if self.supervised else {member.pid})}
 
     def stop(self) -> list[int]:
         """Stop all with TERM and return how they ended."""

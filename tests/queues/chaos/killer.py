@@ -97,6 +97,7 @@ class Killer:
         children = self._stopped(member)
         self._note("supervisor", children, self.threads * len(children), member)
         os.kill(member.pid, signal.SIGKILL)
+        member.process.wait()
 
     def _kill_machine(self, member: Member, _: int) -> None:
         children = self._stopped(member)
@@ -109,6 +110,7 @@ class Killer:
         for pid in (member.pid, *children):
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
+        member.process.wait()
 
     def _stopped(self, member: Member) -> set[int]:
         # Or it could have another child before it dies.
@@ -117,8 +119,7 @@ class Killer:
 
     def _kill_server(self) -> None:
         began = time.monotonic_ns()
-        (pid,) = self.server.pids
-        os.kill(pid, signal.SIGKILL)
+        self.server.stop()  # by SIGKILL
         time.sleep(self.chance.uniform(0, 0.3))
         self.server.start()
         self.kills.append(Kill("server", began, time.monotonic_ns()))

@@ -1,0 +1,35 @@
+-- Gives ready jobs to the worker, and those that it claimed before with the same call. Returns how many are new, and
+-- whether any are left.
+local function claim_jobs()
+    local again = redis.call("ZRANGEBYLEX", running, "[" .. mine .. ".", "(" .. mine .. "/")
+    -- One more than asked for, to know whether any is left.
+    local first = (#again > 0 or is_paused) and {} or redis.call("ZRANGE", ready, 0, limit, "WITHSCORES")
+    local ids, members, written = {}, {}, {}
+    for at = 1, math.min(#first, 2 * limit), 2 do
+        ids[#ids + 1] = first[at]
+    end
+    renew(0.95)
+    for at, record in ipairs(#ids > 0 and redis.call("HMGET", jobs, unpack(ids)) or {}) do
+        if record then
+            record = attempted(record, attempt)
+            members[#members + 1], members[#members + 2] = 0, mine .. "." .. at .. "/" .. first[2 * at] .. "/" .. ids[at]
+            written[#written + 1], written[#written + 2] = ids[at], record
+            give(at, first[2 * at], ids[at], record)
+        end
+    end
+    if #members > 0 then
+        redis.call("ZADD", running, unpack(members))
+        redis.call("HSET", jobs, unpack(written))
+    end
+    if #ids > 0 then
+        redis.call("ZREM", ready, unpack(ids))
+    end
+    for _, member in ipairs(again) do
+        local number, place, id = string.match(member, "^[^/]+/[^/]+%.(%d+)/([^/]+)/(.*)$")
+        local record = id and redis.call("HGET", jobs, id)
+        if record then
+            give(number, place, id, record)
+        end
+    end
+    return #ids, #first > 2 * limit or #again > 0 and not is_paused and redis.call("ZCARD", ready) > 0
+end
