@@ -61,7 +61,7 @@ def run(cases: str = "") -> None:
         rows = []
         for (pit, _), result in zip(pits, drained, strict=True):
             with telling():
-                rows.append(row(pit, result))
+                rows += [row(pit, result)] if result.rounds else []
         show(rows)
 
 
