@@ -84,7 +84,7 @@ def test_poison_takes_as_many_kills_as_the_setting_says():
     status = {"a": "FAILED", "c": "FAILED"}
     assert not found(verdict.lost, *its, *REST, kills=kills, dead=poison, status=status)
     assert not found(verdict.late, *its, *REST, kills=kills, dead=poison, status=status)
-    assert found(verdict.lost, *its[:2], *REST, kills=kills, dead=poison, status=status)
+    assert found(verdict.lost, *its[:2], *REST, kills=kills[:2], dead=poison, status=status)
 
 
 def test_second_outcome_is_found():

@@ -6,10 +6,10 @@ from redis_kit.core import connections, flow
 from redis_kit.core.errors import InvalidValue, KeyConflict
 from redis_kit.queues import Counts, LeaseLost, Queue, aorder, flows, identity, moves, order, workers
 from redis_kit.queues import overview as over
+from redis_kit.queues.ended import Ended
 from redis_kit.queues.worker.beat import Outage
 from redis_kit.queues.worker.board import Board
 from redis_kit.queues.worker.child import Child
-from redis_kit.queues.worker.ended import Ended
 from redis_kit.queues.worker.line import pair
 from redis_kit.queues.worker.reaper import Reaper
 from redis_kit.queues.worker.source import Source

@@ -109,19 +109,22 @@ def unexplained(case: Case) -> Iterator[str]:
         if before.ended and not _is_fresh(case, before.ended, before.kill):
             yield f"job {after.number} ran again, though it was done long before: {_told([before, after])}"
     for kill, its in again.items():
-        remembered = not _dies_with_its_supervisor(case, kill)
+        remembered = _is_remembered(case, kill)
         count = sum(run.ended is None or remembered for run in its)
         if count > kill.slots:
             yield f"{count} jobs ran again after a {kill.kind} with {kill.slots} slots was killed"
 
 
-def _dies_with_its_supervisor(case: Case, kill: Kill) -> bool:
-    """Say whether nobody was left who knew what the process had done."""
-    return any(
-        kill.at <= other.at < kill.at + SECOND and other.kind in ("supervisor", "machine")
-        for other in case.kills
-        if other.supervisor == kill.supervisor and (other is not kill or kill.kind == "machine")
-    )
+def _is_remembered(case: Case, kill: Kill) -> bool:
+    """Say whether anybody was left who knew what the process had done, and could tell the server."""
+    if kill.kind == "supervisor":  # its orphans tell, unless the server is away
+        outages = [one for one in case.kills if one.kind == "server"]
+        return not any(one.at - RECONNECT * SECOND < kill.at < one.until + RECONNECT * SECOND for one in outages)
+    if kill.kind == "child":  # its supervisor tells, unless it dies at once
+        supervisors = [one for one in case.kills if one.kind in ("supervisor", "machine")]
+        its = [one.at - kill.at for one in supervisors if one.supervisor == kill.supervisor]
+        return not any(0 <= after < SECOND for after in its)
+    return False
 
 
 def _is_fresh(case: Case, ended: int, kill: Kill) -> bool:
