@@ -103,7 +103,7 @@ def backlog(server: Server, place: Path) -> list[Goal]:
 
 def weights(server: Server, place: Path) -> list[Goal]:
     """What a job weighs while it waits."""
-    weights = crowd.weight(server, _pit(server, FORGOTTEN, place))
+    weights = crowd.weight(server, [_pit(server, one, place) for one in (FORGOTTEN, KEPT)])
     server.flush()
     return [Goal(f"bytes of {name}", size, "<=", 300) for name, size in weights.items()]
 
