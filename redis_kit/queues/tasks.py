@@ -174,13 +174,16 @@ def extended(task: Any) -> Task[..., Any]:
 
 def remade(task: Any, kind: type[Any] | None = None, **changes: Any) -> Any:
     """Return a copy of a task that nobody looks at again: it may come from settings that were others."""
-    found = object.__new__(kind or type(task))
-    if type(found) is type(task):
-        found.__dict__.update(task.__dict__, **changes)
-        return found
-    for field in fields(found):
-        object.__setattr__(found, field.name, changes.get(field.name, getattr(task, field.name, field.default)))
+    made: Any = kind or type(task)
+    found = object.__new__(made)
+    for name, default in _fields(made):
+        object.__setattr__(found, name, changes[name] if name in changes else getattr(task, name, default))
     return found
+
+
+@cache
+def _fields(kind: type[Any]) -> list[tuple[str, Any]]:
+    return [(field.name, field.default) for field in fields(kind)]
 
 
 @cache

@@ -107,7 +107,7 @@ def child(any_kit):
 
 def begun(child, index, limit=10):
     """Claim jobs for a child, and note that it runs them; return them by payload."""
-    jobs = child.sources[index].fetch(limit).jobs
+    jobs = child.sources[index].exchange(limit).jobs
     for slot, job in enumerate(jobs, 2 * index):
         child.board.begin(slot, index, job.token, job.id, None)
     return {job.payload: job for job in jobs}
