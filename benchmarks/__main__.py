@@ -4,6 +4,7 @@ What comes after a name is given to that one: numbers, as in ``python -m benchma
 colon, as in ``python -m benchmarks workers:drains,starts``.
 """
 
+import signal
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -23,6 +24,7 @@ def main(names: list[str]) -> int:
     if unknown:
         print(f"There is no benchmark {', '.join(unknown)}. Those there are: {', '.join(known)}.", file=sys.stderr)
         return 2
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # servers and workers end with it, in an orderly way
     for name, arguments in chosen or [(name, []) for name in known]:
         print(f"== {name}")
         import_module(f"benchmarks.bench_{name}").run(*arguments)
