@@ -175,9 +175,14 @@ def extended(task: Any) -> Task[..., Any]:
 def remade(task: Any, kind: type[Any] | None = None, **changes: Any) -> Any:
     """Return a copy of a task that nobody looks at again: it may come from settings that were others."""
     found = object.__new__(kind or type(task))
-    for field in fields(found):
-        object.__setattr__(found, field.name, changes.get(field.name, getattr(task, field.name, field.default)))
+    for name, default in _fields(kind or type(task)):
+        object.__setattr__(found, name, changes[name] if name in changes else getattr(task, name, default))
     return found
+
+
+@cache
+def _fields(kind: type[Any]) -> list[tuple[str, Any]]:
+    return [(field.name, field.default) for field in fields(kind)]
 
 
 @cache

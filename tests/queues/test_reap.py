@@ -6,10 +6,10 @@ from redis_kit.core import connections, flow
 from redis_kit.core.errors import InvalidValue, KeyConflict
 from redis_kit.queues import Counts, LeaseLost, Queue, aorder, flows, identity, moves, order, workers
 from redis_kit.queues import overview as over
+from redis_kit.queues.ended import Ended
 from redis_kit.queues.worker.beat import Outage
 from redis_kit.queues.worker.board import Board
 from redis_kit.queues.worker.child import Child
-from redis_kit.queues.worker.ended import Ended
 from redis_kit.queues.worker.line import pair
 from redis_kit.queues.worker.reaper import Reaper
 from redis_kit.queues.worker.source import Source
@@ -107,7 +107,7 @@ def child(any_kit):
 
 def begun(child, index, limit=10):
     """Claim jobs for a child, and note that it runs them; return them by payload."""
-    jobs = child.sources[index].fetch(limit).jobs
+    jobs = child.sources[index].exchange(limit).jobs
     for slot, job in enumerate(jobs, 2 * index):
         child.board.begin(slot, index, job.token, job.id, None)
     return {job.payload: job for job in jobs}

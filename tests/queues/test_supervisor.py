@@ -346,13 +346,12 @@ def test_orders_from_afar_are_carried_out(queue, kit, start_worker):
     assert worker.wait(10) == 0
 
 
-def test_idle_worker_sends_at_most_two_commands_a_second(queue, kit, start_worker, commands):
+def test_idle_worker_sends_at_most_one_command_a_second(queue, kit, start_worker, commands):
     worker = start_worker("--queue-name", "default")
     wait_for(lambda: kit.client.exists(f"{kit.prefix}:{{queues}}:names"))
     with commands(kit) as sent:
-        time.sleep(2.5)
-    print(f"{len(sent) / 2.5:.1f} commands a second: {sent}")
-    assert 2 <= len(sent) <= 5
+        time.sleep(4)
+    assert 1 <= len(sent) <= 5, sent  # one at either end of the time
     assert worker.poll() is None
 
 

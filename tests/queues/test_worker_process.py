@@ -14,7 +14,7 @@ from redis_kit.queues import Counts, LeaseLost, Queue, workers
 from redis_kit.queues.job import Job
 from tests.fixtures.kit import Kit
 from tests.fixtures.process import wait_for
-from tests.queues.jobs.tasks import die, note, tell_progress, wait_for_file
+from tests.queues.jobs.tasks import die, fail, note, tell_progress, wait_for_file
 from tests.queues.journal import QUICK
 from tests.queues.processes import children, stopped
 

@@ -51,7 +51,8 @@ class Fetcher:
         self._pace, self._filled, self._rings, self._untold = Pace(), 0.0, inf, inf
         self._alarm, self._waiting, self.threads = 0.0, 0, 0
         self._fetching = self._quiet = self._stopped = False
-        self._failures: Counter[str] = Counter()
+        self._failures: Counter[int] = Counter()
+        self._shut = [0.0] * len(sources)  # until when a queue that failed is left alone
         self._complained: dict[str, float] = {}
         self._later: list[Callable[[], None]] = []
 
@@ -194,13 +195,14 @@ class Fetcher:
     def _may_fetch(self) -> bool:
         if self._fetching:
             return False
-        if any(self._done) and not +self._failures:
+        now = monotonic()
+        if any(done and shut <= now for done, shut in zip(self._done, self._shut, strict=True)):
             return True
-        return self._alarm <= monotonic() and (any(self._done) or not (self._quiet or self._stopped))
+        return self._alarm <= now and not (self._quiet or self._stopped)
 
     def _wait(self) -> None:
         self._waiting += 1
-        self._free.notify()
+        self._free.notify_all()
         self._work.wait()
         self._waiting -= 1
 
@@ -220,7 +222,7 @@ class Fetcher:
         """Return for how long nothing has to be watched; None: until somebody says so."""
         now = monotonic()
         ends = [self._filled + STALE] if self._inbox else []
-        if self._waiting and not self._quiet and now < self._alarm < inf:
+        if self._waiting and now < self._alarm < inf:
             ends.append(self._alarm)
         self._rings = min([*ends, self._untold])
         return None if self._rings == inf else max(0.0, self._rings - now) + 0.0002
@@ -228,7 +230,9 @@ class Fetcher:
     def _exchange(self, taken: list[list[Done]], room: int) -> list[Done]:
         told, claimed, asked = [], 0, room > 0
         for number in self._order.numbers():
-            if room or taken[number]:
+            if self._shut[number] > monotonic():
+                self._keep(number, taken[number])
+            elif room or taken[number]:
                 count, recorded = self._exchange_one(number, room, taken[number])
                 told += recorded
                 room -= count
@@ -252,11 +256,12 @@ class Fetcher:
             try:
                 found = source.exchange(room, [one.ended for one in batch])
             except Exception as error:
-                self._put_off(source, error, done[start:])
+                self._put_off(number, error)
+                self._keep(number, done[start:])
                 break
             if found.jobs:
                 failpoints.reach("claimed")
-            self._failures[source.name] = 0
+            self._failures[number] = 0
             self._take_in(number, found, asked=room > 0)
             recorded += [one for at, one in enumerate(batch) if at not in found.lost]
             for at in found.lost:
@@ -274,15 +279,19 @@ class Fetcher:
             if found.next is not None and asked:
                 self._ring(monotonic() + found.next)
 
-    def _put_off(self, source: Source, error: Exception, done: list[Done]) -> None:
+    def _keep(self, number: int, done: list[Done]) -> None:
         with self._work:
-            self._done[self._sources.index(source)][:0] = done
-            wait = pause(self._failures[source.name])
-            self._ring(monotonic() + wait)
+            self._done[number][:0] = done
+            self._ring(self._shut[number])
             if done:
-                self._remind(wait + STALE)
-        self._failures[source.name] += 1
-        if not isinstance(error, RedisUnavailable) and monotonic() > self._complained.get(source.name, 0):
-            self._complained[source.name] = monotonic() + COMPLAIN
+                self._remind(self._shut[number] - monotonic() + STALE)
+
+    def _put_off(self, number: int, error: Exception) -> None:
+        name = self._sources[number].name
+        with self._work:
+            self._shut[number] = monotonic() + pause(self._failures[number])
+        self._failures[number] += 1
+        if not isinstance(error, RedisUnavailable) and monotonic() > self._complained.get(name, 0):
+            self._complained[name] = monotonic() + COMPLAIN
             unforeseen = None if isinstance(error, RedisFailure) else error
-            logger.error("Queue %a can't be read: %s", source.name, error, exc_info=unforeseen)
+            logger.error("Queue %a can't be read: %s", name, error, exc_info=unforeseen)
