@@ -109,6 +109,12 @@ def end(queue: Primitive, jobs: Iterable[Job]) -> Flow[list[Job]]:
     return lost
 
 
+def extend(queue: Primitive, job: Job) -> Flow[None]:
+    """Keep the worker alive that has a job."""
+    if not (yield moves.extend(queue.key(""), job)):
+        raise lost(queue, [job])
+
+
 def nack(
     queue: Primitive, job: Job, delay: Delay, error: str, max_attempts: int | None, kept: tuple[bytes, int] = (b"", 0)
 ) -> Flow[State]:

@@ -33,7 +33,7 @@ class Move:
 
 
 PUT, EXCHANGE, END, NACK, RELEASE = map(Move, ("put", "exchange", "end", "nack", "release"))
-BEAT, LEAVE = map(Move, ("beat", "leave"))
+BEAT, LEAVE, EXTEND = map(Move, ("beat", "leave", "extend"))
 PUT_UNIQUE, PROGRESS = map(Move, ("put_unique", "progress"))
 COUNT, REPORT, LIST_DEAD, LIST_WORKERS = map(Move, ("count", "report", "list_dead", "list_workers"))
 REQUEUE, RUN_NOW, REMOVE, PURGE = map(Move, ("requeue", "run_now", "remove", "purge"))
@@ -76,6 +76,12 @@ def end(base: str, worker: str, ended: Sequence[Ended]) -> ScriptCall:
 def release(base: str, jobs: Sequence[Job]) -> ScriptCall:
     """Return the step that gives back claimed jobs that were not begun."""
     return RELEASE(base, *(b"/".join(_claimed(job)) for job in jobs))
+
+
+def extend(base: str, job: Job) -> ScriptCall:
+    """Return the step that extends the lease of the worker that has a job."""
+    token, id = _claimed(job)
+    return EXTEND(base, token + b"/" + id, token.partition(b"/")[0], lease())
 
 
 def nack(

@@ -116,6 +116,17 @@ class Queue(Primitive):
         """See nack()."""
         return await self._arun(flows.nack(self, job, delay, error, max_attempts))
 
+    def extend(self, job: Job) -> None:
+        """Say that the worker of a job is alive: all its jobs stay its for another ``DEAD_AFTER`` seconds.
+
+        One round trip. Raises LeaseLost when the job had been given to another worker.
+        """
+        self._run(flows.extend(self, job))
+
+    async def aextend(self, job: Job) -> None:
+        """See extend()."""
+        await self._arun(flows.extend(self, job))
+
     def beat(self, *, worker: str | None = None) -> int:
         """Say that the worker is alive, and return how many jobs of dead ones were given back (at most 100).
 

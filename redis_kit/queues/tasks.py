@@ -174,8 +174,9 @@ def extended(task: Any) -> Task[..., Any]:
 
 def remade(task: Any, kind: type[Any] | None = None, **changes: Any) -> Any:
     """Return a copy of a task that nobody looks at again: it may come from settings that were others."""
-    found = object.__new__(kind or type(task))
-    for name, default in _fields(kind or type(task)):
+    made: Any = kind or type(task)
+    found = object.__new__(made)
+    for name, default in _fields(made):
         object.__setattr__(found, name, changes[name] if name in changes else getattr(task, name, default))
     return found
 

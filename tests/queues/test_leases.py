@@ -73,6 +73,19 @@ def test_late_ack_is_refused_after_another_worker_did_the_job(queue, steady):
     assert queue.counts() == Counts(0, 0, 0, 0)
 
 
+def test_extended_job_stays_for_longer_than_a_lease_and_a_lost_one_is_refused(queue, steady, twin):
+    queue.put("long")
+    (job,) = twin(queue.claim, worker="slow")
+    ends = time.monotonic() + 3 * LEASE
+    while time.monotonic() < ends:
+        twin(queue.extend, job)
+        time.sleep(LEASE / 10)
+    assert queue.counts() == Counts(0, 0, 1, 0)
+    wait_for(lambda: queue.counts().ready == 1)
+    with pytest.raises(LeaseLost, match="claim on job"):
+        twin(queue.extend, job)
+
+
 def test_worker_that_beats_keeps_its_job_for_longer_than_a_lease(queue, steady):
     queue.put("long")
     (job,) = queue.claim(worker="slow")

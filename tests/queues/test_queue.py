@@ -297,6 +297,7 @@ def test_key_of_another_type_is_a_conflict_and_changes_nothing(queue, kit, part)
         lambda: queue.claim(2),
         lambda: queue.nack(job),
         lambda: queue.ack(job),
+        lambda: queue.extend(job),
         queue.beat,
         queue.leave,
         queue.requeue_dead,
