@@ -164,7 +164,8 @@ PROCESS = """
     import os, sys
     import django
     from django.conf import settings
-    settings.configure(INSTALLED_APPS=["redis_kit"], SECRET_KEY="x" * 50, USE_TZ=True, TIME_ZONE={zone!r}, REDIS_KIT={kit!r})
+    apps = ["redis_kit"]
+    settings.configure(INSTALLED_APPS=apps, SECRET_KEY="x" * 50, USE_TZ=True, TIME_ZONE={zone!r}, REDIS_KIT={kit!r})
     django.setup()
     from redis_kit.pageviews.buffer import buffer
     from redis_kit.pageviews.counting import Event
