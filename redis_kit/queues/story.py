@@ -1,8 +1,8 @@
 """What a job whose result is stored tells of itself, in a line before its message.
 
-``~<enqueued>/<run_after>/<backend>``, the backend "" for ``default``, then `` <begun>/<worker>`` for each attempt, which
-claims add. The first two are in microseconds since 1970, as the caller saw them; the others in milliseconds on the
-server's clock.
+``~<enqueued>/<run_after>/<backend>``, the backend "" for ``default``, then `` <begun>/<worker>`` for each attempt,
+which claims add. The first two are in microseconds since 1970, as the caller saw them; the others in milliseconds on
+the server's clock.
 """
 
 import re
