@@ -8,6 +8,8 @@ import pytest
 from redis_kit.queues import Counts, LeaseLost, Queue
 from tests.fixtures.process import wait_for
 
+pytestmark = pytest.mark.once
+
 LEASE = 0.3
 
 
