@@ -47,6 +47,15 @@ class Lines:
 
 
 @dataclass(frozen=True)
+class Link:
+    """A cell that leads to the page of a panel, by its slug, and to what is searched for there, by field."""
+
+    value: Any
+    slug: str
+    asked: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Table:
     """Rows under column names; ``empty`` is said when there are none. At most 100 rows.
 
@@ -70,16 +79,25 @@ class Bars:
     bars: Sequence[tuple[Text, float]]
 
 
-Content = Figure | Table | Bars
+@dataclass(frozen=True)
+class Listing:
+    """A long text of several lines, such as a traceback: closed until opened. 20,000 characters are shown."""
+
+    title: Text
+    text: str
+
+
+Content = Figure | Table | Bars | Listing
 
 
 @dataclass(frozen=True)
 class Field:
-    """A field of a search form: text, or one of ``choices`` where there are any."""
+    """A field of a search form: text, or one of ``choices`` where there are any; ``any`` names the choice of none."""
 
     name: str
     label: Text
     choices: Sequence[str] = ()
+    any: Text = ""
 
 
 @dataclass(frozen=True)

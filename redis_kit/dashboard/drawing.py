@@ -8,11 +8,12 @@ from urllib.parse import quote
 
 from django.utils.translation import gettext as _
 
-from redis_kit.core.panels import MOST_ROWS, Action, Bars, Content, Figure, Panel, Table
-from redis_kit.dashboard.text import Cell, cell
+from redis_kit.core.panels import MOST_ROWS, Action, Bars, Content, Field, Figure, Listing, Panel, Table
+from redis_kit.dashboard.text import Cell, cell, lines
 
 MOST_BARS = 400
 MOST_LABELS = 7
+MOST_TEXT = 20_000  # characters of a listing
 STEP, WIDTH, HEIGHT = 10, 8, 100  # of a bar and its drawing, in the units of its viewBox
 
 
@@ -136,6 +137,7 @@ class FieldDrawn(NamedTuple):
     name: str
     label: Cell
     choices: Sequence[str]
+    any: Cell | None
     value: str
 
 
@@ -151,7 +153,20 @@ class SearchDrawn(NamedTuple):
         return {field.name: field.value for field in self.fields if field.value}
 
 
-Drawn = FigureDrawn | TableDrawn | BarsDrawn
+@dataclass(frozen=True)
+class ListingDrawn:
+    """A long text."""
+
+    template: ClassVar[str] = "redis_kit/dashboard/_listing.html"
+    title: Cell
+    text: str
+
+    def first(self, count: int) -> "ListingDrawn":
+        """Return all of it: it is closed."""
+        return self
+
+
+Drawn = FigureDrawn | TableDrawn | BarsDrawn | ListingDrawn
 
 
 def draw(content: Content, offers: Mapping[str, Offer]) -> Drawn:
@@ -162,7 +177,9 @@ def draw(content: Content, offers: Mapping[str, Offer]) -> Drawn:
         return _table(content, [offers[name] for name in content.actions if name in offers])
     if isinstance(content, Bars):
         return _bars(content)
-    raise TypeError(f"A panel yields Figure, Table or Bars, not {type(content).__name__}.")
+    if isinstance(content, Listing):
+        return ListingDrawn(cell(content.title), lines(content.text, MOST_TEXT))
+    raise TypeError(f"A panel yields Figure, Table, Bars or Listing, not {type(content).__name__}.")
 
 
 def search_of(panel: Panel) -> SearchDrawn | None:
@@ -170,8 +187,12 @@ def search_of(panel: Panel) -> SearchDrawn | None:
     if (search := panel.search()) is None:
         return None
     asked = panel.viewer.asked
-    fields = [FieldDrawn(one.name, cell(one.label), one.choices, asked.get(one.name, "")) for one in search.fields]
+    fields = [_field(one, asked.get(one.name, "")) for one in search.fields]
     return SearchDrawn(cell(search.label), fields)
+
+
+def _field(field: Field, asked: str) -> FieldDrawn:
+    return FieldDrawn(field.name, cell(field.label), field.choices, cell(field.any) if field.any else None, asked)
 
 
 def offers_for(actions: Mapping[str, Action], *, may: Callable[[str], bool], url: Callable[[str], str]) -> list[Offer]:

@@ -10,9 +10,10 @@ from django.utils.translation import gettext as _
 from redis_kit.core.component import components
 from redis_kit.core.errors import RedisKitError, RedisUnavailable
 from redis_kit.core.panels import Panel
-from redis_kit.dashboard.drawing import BarsDrawn, Drawn, FigureDrawn, Offer, TableDrawn, draw
+from redis_kit.dashboard.drawing import BarsDrawn, Drawn, FigureDrawn, ListingDrawn, Offer, TableDrawn, draw
 from redis_kit.dashboard.text import Cell, cell
 
+Item = TableDrawn | BarsDrawn | ListingDrawn
 logger = logging.getLogger("redis_kit.dashboard")
 
 # A call to a server that is away takes up to half a second, and a page no more than one.
@@ -25,7 +26,7 @@ class Reading:
 
     panel: Panel
     figures: list[FigureDrawn] = field(default_factory=list)
-    items: list[TableDrawn | BarsDrawn] = field(default_factory=list)
+    items: list[Item] = field(default_factory=list)
     error: Cell | None = None
 
     @property
@@ -41,7 +42,7 @@ class Reading:
             self.items.append(drawn)
 
     @property
-    def summary(self) -> list[TableDrawn | BarsDrawn]:
+    def summary(self) -> list[Item]:
         """Return the first of the tables and charts, in short."""
         return [item.first(5) for item in self.items[:1]]
 

@@ -137,12 +137,13 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
         found = reading.read(self._panels(Viewer(request.user.has_perm)))
         readings = [(one, self._url("change", one.panel.slug)) for one in found]
         alarms = [(one, url, figure) for one, url in readings for figure in one.figures if figure.alarm]
-        context = {"readings": readings, "alarms": alarms}
+        context = {"readings": readings, "alarms": alarms, "base": self._url("changelist")}
         return render_to_string("redis_kit/dashboard/_overview.html", context)
 
     def _content(self, panel: Panel, offers: Sequence[Offer]) -> str:
         (found,) = reading.read([panel], lambda panel: {offer.name: offer for offer in offers})
-        return render_to_string("redis_kit/dashboard/_panel.html", {"reading": found})
+        context = {"reading": found, "base": self._url("changelist")}
+        return render_to_string("redis_kit/dashboard/_panel.html", context)
 
     def _offers(self, request: HttpRequest, panel: Panel) -> list[Offer]:
         return offers_for(

@@ -5,11 +5,12 @@ import unicodedata
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, NamedTuple
+from urllib.parse import quote, urlencode
 
 from django.utils import formats, timezone
 from django.utils.translation import gettext as _
 
-from redis_kit.core.panels import Lines, Meter, Ring
+from redis_kit.core.panels import Lines, Link, Meter, Ring
 
 CUT = 200  # characters shown
 SHORT = 16  # characters that stay on one line
@@ -35,13 +36,17 @@ class MeterDrawn(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """A text to draw, what is drawn beside it, and lines below; ``full`` is the uncut text where it was cut."""
+    """A text to draw, what is drawn beside it, and lines below; ``full`` is the uncut text where it was cut.
+
+    ``link`` is where it leads, from the address of the overview on.
+    """
 
     text: str
     full: str = ""
     number: bool = False
     drawing: RingDrawn | MeterDrawn | None = None
     below: tuple["Cell", ...] = ()
+    link: str = ""
 
     @property
     def short(self) -> bool:
@@ -57,6 +62,8 @@ def cell(value: Any, cut: int = CUT) -> Cell:
     if isinstance(value, Meter):
         meter = MeterDrawn(_part(value.number, value.most), value.number >= value.most) if value.most > 0 else None
         return Cell(_of(value), drawing=meter)
+    if isinstance(value, Link):
+        return cell(value.value, cut)._replace(link=_address(value))
     if isinstance(value, Lines):
         first, *rest = [cell(one, cut) for one in value.lines if one not in ("", None)] or [Cell("")]
         return first._replace(number=False, below=tuple(rest))
@@ -67,6 +74,12 @@ def cell(value: Any, cut: int = CUT) -> Cell:
         return Cell(text, number=number)
     full = text if len(plain) <= MOST else text[:MOST] + "…"
     return Cell(text[: cut - 1] + "…", full, number)
+
+
+def lines(text: str, most: int) -> str:
+    """Return a text of several lines as it can be looked at: cut, and with control characters escaped."""
+    shown = "\n".join(visible(line.expandtabs(8)) for line in text[: most + 1].splitlines())
+    return shown if len(text) <= most else f"{shown[:most]}…"
 
 
 def readable(value: Any) -> str:
@@ -98,6 +111,11 @@ def _escape(character: str) -> str:
     if character in JOINERS or unicodedata.category(character) not in HIDDEN:
         return character
     return character.encode("unicode_escape", "surrogatepass").decode()
+
+
+def _address(link: Link) -> str:
+    asked = urlencode(link.asked, errors="replace")
+    return f"{quote(link.slug, safe='', errors='replace')}/" + (f"?{asked}" if asked else "")
 
 
 def _of(meter: Meter) -> str:

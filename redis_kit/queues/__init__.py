@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from redis_kit.queues.expiry import Expired
     from redis_kit.queues.job import Counts, DeadJob, Job, LeaseLost, Pause, StoredJob
     from redis_kit.queues.overview import (
+        Held,
         Report,
         Worker,
         acounts_of,
@@ -46,6 +47,7 @@ __all__ = [
     "Expired",
     "GiveUp",
     "Handle",
+    "Held",
     "InvalidTask",
     "Job",
     "LeaseLost",
@@ -84,7 +86,7 @@ __getattr__ = lazily(
         "expiry": ("Expired",),
         "job": ("Counts", "DeadJob", "Job", "LeaseLost", "Pause", "StoredJob"),
         "overview": (
-            *("Report", "Worker", "counts_of", "known_queues", "order", "reports_of", "workers"),
+            *("Held", "Report", "Worker", "counts_of", "known_queues", "order", "reports_of", "workers"),
             *("acounts_of", "aknown_queues", "aorder", "areports_of", "aworkers"),
         ),
         "queue": ("Queue",),

@@ -11,6 +11,7 @@ from redis_kit.queues import arguments, moves
 AGAIN = 5.0  # seconds: for how long a lost wake-up goes unnoticed
 WAIT = (0, 86_400.0)  # seconds
 WAITING = (b"READY", b"RUNNING")
+TOLD = 2
 
 
 def find(queue: Primitive, id: str) -> Flow[list[Any]]:
@@ -30,7 +31,10 @@ def wait(queue: Primitive, id: str, timeout: float) -> Flow[list[Any]]:
         yield Pop(queue.key(f"finished:{id}"), timeout=min(left, AGAIN))
 
 
-def cancel(queue: Primitive, id: str, error: bytes, keep: int) -> Flow[bool]:
-    """Cancel a call, now or by its worker; of one that waits keep the error as its result for so many ms."""
-    answer = yield moves.cancel(queue.key(""), id, error=error, keep=keep)
-    return bool(answer)
+def cancel(queue: Primitive, id: str, error: bytes, keep: int) -> Flow[int]:
+    """Cancel a call, now or by its worker; of one that waits keep the error as its result for so many ms.
+
+    Return 0 where it neither waited nor ran, and TOLD where its worker has yet to stop it.
+    """
+    answer: int = yield moves.cancel(queue.key(""), id, error=error, keep=keep)
+    return answer

@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 from redis_kit.core.flow import Flow
 from redis_kit.core.steps import Batch
-from redis_kit.queues import deaths, job, managing
+from redis_kit.queues import deaths, examining, job
 from redis_kit.queues.deaths import Group
-from redis_kit.queues.job import StoredJob
+from redis_kit.queues.examining import Known
 from redis_kit.queues.queue import Queue
 
 MOST = 1000  # dead jobs looked at
@@ -16,7 +16,7 @@ MOST = 1000  # dead jobs looked at
 class Findings(NamedTuple):
     """The job that was looked for, the groups with their queues, and of how many dead jobs they are."""
 
-    job: StoredJob | None
+    job: Known | None
     groups: list[tuple[str, Group]]
     looked_at: int
 
@@ -34,11 +34,11 @@ def _inspect(names: Sequence[str], wanted: tuple[str, str] | None) -> Flow[Findi
     share = len(names)
     steps: list[Any] = [deaths.heads_step(Queue(name), max(1, MOST // share), share=share) for name in names]
     if wanted:
-        steps.append(managing.find_step(Queue(wanted[0]), wanted[1]))
+        steps += examining.steps(Queue(wanted[0]), wanted[1])
     replies = yield Batch(steps)
-    one = managing.found(replies.pop()) if wanted else None
+    one = examining.known(*replies[share:]) if wanted else None
     groups, looked_at = [], 0
-    for name, reply in zip(names, replies, strict=True):
+    for name, reply in zip(names, replies[:share], strict=True):
         jobs = job.stored("dead", reply)
         looked_at += len(jobs)
         groups += [(name, group) for group in deaths.groups(jobs)]

@@ -38,7 +38,7 @@ PUT_UNIQUE, PROGRESS = map(Move, ("put_unique", "progress"))
 COUNT, REPORT, LIST_DEAD, LIST_WORKERS = map(Move, ("count", "report", "list_dead", "list_workers"))
 REQUEUE, RUN_NOW, REMOVE, PURGE = map(Move, ("requeue", "run_now", "remove", "purge"))
 FIND, PEEK, PAUSE, RESUME, PAUSED = map(Move, ("find", "peek", "pause", "resume", "paused"))
-CANCEL, FIND_RESULT = map(Move, ("cancel", "find_result"))
+CANCEL, FIND_RESULT, EXAMINE = map(Move, ("cancel", "find_result", "examine"))
 REAP, ORDER = map(Move, ("reap", "order"))
 TAKEN = 200  # jobs in one call
 ORDER_KEPT = 60_000  # ms
@@ -107,6 +107,11 @@ def cancel(base: str, id: str, *, error: bytes, keep: int) -> ScriptCall:
 def find_result(base: str, id: str, *, waits: bool = False) -> ScriptCall:
     """Return the step that finds out what became of a call."""
     return FIND_RESULT(base, id, int(waits), job=id)
+
+
+def examine(base: str, id: str, errors: int, longest: int) -> ScriptCall:
+    """Return the step that tells what is known of a job, its latest errors among it; texts of so many bytes at most."""
+    return EXAMINE(base, id, errors, longest, job=id)
 
 
 def beat(base: str, worker: str, about: str = "") -> ScriptCall:

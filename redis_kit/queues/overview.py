@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from redis_kit.core import conf
 from redis_kit.core.errors import InvalidName
@@ -10,13 +10,15 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.keys import encode
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.steps import Batch, Call
-from redis_kit.queues import arguments, moves, names
+from redis_kit.queues import arguments, deaths, moves, names
 from redis_kit.queues.component import QueueSettings
 from redis_kit.queues.job import Counts, Pause, pause
 from redis_kit.queues.queue import Queue
 
 MINUTES = (1, 4320)
 MOST_WORKERS = 100
+MOST_BYTES = 4 * 1024 * 1024  # of jobs' records, read for one queue
+NUMBERS = ("pid", "supervisor_pid", "threads", "memory")
 Order = Literal["quiet", "stop"]
 
 
@@ -24,8 +26,9 @@ class Report(NamedTuple):
     """How a queue is doing.
 
     ``wait`` is for how many seconds the next job has been ready, None without one. ``done`` and ``failed`` are numbers
-    of jobs and of attempts in each minute up to ``minute``, the present one, counted since 1970. ``paused`` is None
-    where the queue gives out jobs.
+    of jobs and of attempts in each minute up to ``minute``, the present one, counted since 1970; ``begun`` is how many
+    attempts began in it, ``lateness`` by how many seconds these were late on average, and ``latest`` at most: the time
+    of the claim less that for which the attempt was due. ``paused`` is None where the queue gives out jobs.
     """
 
     counts: Counts
@@ -33,13 +36,30 @@ class Report(NamedTuple):
     minute: int
     done: list[int]
     failed: list[int]
+    begun: list[int]
+    lateness: list[float]
+    latest: list[float]
     paused: Pause | None = None
+
+
+class Held(NamedTuple):
+    """A job in a worker's hands. ``task`` is "" where it names none; ``age`` is for how many seconds it runs, if known.
+
+    The age is known of jobs whose result is stored.
+    """
+
+    queue: str
+    id: str
+    task: str = ""
+    age: float | None = None
 
 
 class Worker(NamedTuple):
     """Who works on which queues, the ids of the jobs in its hands, and for how many seconds it has been silent.
 
-    ``supervisor`` and ``supervisor_pid`` tell of the process above it, where it is one of ``rk_worker``.
+    ``supervisor`` and ``supervisor_pid`` tell of the process above it, where it is one of ``rk_worker``; such a one
+    says besides whether it is "working", "quiet" or "stopping", and its resident memory in MiB, with its beats.
+    ``held`` tells more of the jobs.
     """
 
     id: str
@@ -51,6 +71,9 @@ class Worker(NamedTuple):
     supervisor: str = ""
     supervisor_pid: int = 0
     threads: int = 0
+    state: str = ""
+    memory: int | None = None
+    held: tuple[Held, ...] = ()
 
 
 class _Overview(Primitive):
@@ -103,7 +126,8 @@ async def aworkers(queues: Iterable[str] | None = None, *, using: str = "default
 def order(worker: str, word: Order, *, using: str = "default") -> bool:
     """Order a worker to be quiet, to claim no more, or to stop; say whether it is there. Its ``rk_worker`` obeys.
 
-    It does so with its next beat; an order that nobody took within a minute is void. Three round trips.
+    It does so with its next beat; an order that nobody took within a minute is void. The id of a supervisor does as
+    well as that of any of its workers. Three round trips.
     """
     return _over(using)._run(_order(worker, word, using))
 
@@ -148,12 +172,23 @@ def _reports(queues: list[str], minutes: int, using: str) -> Flow[dict[str, Repo
 
 def _report(reply: list[int]) -> Report:
     wait = None if reply[4] < 0 else reply[4] / 1000
-    return Report(Counts(*reply[:4]), wait, reply[5], reply[8::2], reply[9::2], pause(reply[6], reply[7]))
+    done, failed, begun, late, latest = (reply[at::5] for at in range(8, 13))
+    return Report(
+        Counts(*reply[:4]),
+        wait,
+        reply[5],
+        done,
+        failed,
+        begun,
+        [total / 1000 / max(1, count) for total, count in zip(late, begun, strict=True)],
+        [most / 1000 for most in latest],
+        pause(reply[6], reply[7]),
+    )
 
 
 def _workers(queues: Iterable[str] | None, using: str) -> Flow[list[Worker]]:
     looked_at = (yield from _names()) if queues is None else list(queues)
-    replies = yield Batch([moves.LIST_WORKERS(base, MOST_WORKERS) for base in _bases(looked_at, using)])
+    replies = yield Batch([moves.LIST_WORKERS(base, MOST_WORKERS, MOST_BYTES) for base in _bases(looked_at, using)])
     found: dict[str, Worker] = {}
     for name, reply in zip(looked_at, replies, strict=True):
         for at in range(0, len(reply), 4):
@@ -165,26 +200,51 @@ def _workers(queues: Iterable[str] | None, using: str) -> Flow[list[Worker]]:
 def _order(worker: str, word: str, using: str) -> Flow[bool]:
     arguments.identifier("worker", worker)
     arguments.one_of("word", word, get_args(Order))
-    found = [one for one in (yield from _workers(None, using)) if one.id == worker]
-    bases = _bases([name for one in found for name in one.queues], using)
-    replies = (yield Batch([moves.order(base, worker, word) for base in bases])) if bases else []
+    found = [one for one in (yield from _workers(None, using)) if worker in (one.id, one.supervisor)]
+    places = [(base, one.id) for one in found for base in _bases(one.queues, using)]
+    replies = (yield Batch([moves.order(base, id, word) for base, id in places])) if places else []
     return any(replies)
 
 
-def _worker(queue: str, id: bytes, left: int, information: bytes, members: list[bytes]) -> Worker:
+def _worker(queue: str, id: bytes, left: int, information: bytes, jobs: list[Any]) -> Worker:
+    about = _about(information)
+    held = tuple(_held(queue, *jobs[at : at + 3]) for at in range(0, len(jobs), 3))
+    memory = about.get("memory")
+    return Worker(
+        id.decode("utf-8", "replace"),
+        str(about["host"]),
+        about["pid"],
+        (queue,),
+        tuple(one.id for one in held),
+        max(0.0, (moves.lease() - left) / 1000),
+        str(about.get("supervisor", "")),
+        about.get("supervisor_pid", 0),
+        about.get("threads", 0),
+        str(about.get("state", "")),
+        memory,
+        held,
+    )
+
+
+def _about(information: bytes) -> dict[str, Any]:
+    """Return what a worker says of itself, with host and pid, and whole numbers where there are to be such."""
     try:
         about = json.loads(information.partition(b" ")[2])
-        host, pid, supervisor = str(about["host"]), int(about["pid"]), str(about.get("supervisor", ""))
-        above, threads = int(about.get("supervisor_pid", 0)), int(about.get("threads", 0))
-    except (ValueError, KeyError, TypeError, AttributeError):
-        host, pid, supervisor, above, threads = "?", 0, "", 0, 0
-    jobs = tuple(member.split(b"/", 3)[-1].decode("utf-8", "replace") for member in members)
-    silent = max(0.0, (moves.lease() - left) / 1000)
-    known = id.decode("utf-8", "replace")
-    return Worker(known, host, pid, (queue,), jobs, silent, supervisor, above, threads)
+        numbers = {name: int(about[name]) for name in NUMBERS if name in about}
+        return {"host": about["host"], "pid": numbers["pid"], **about, **numbers}
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
+        return {"host": "?", "pid": 0}
+
+
+def _held(queue: str, member: bytes, age: int, body: bytes) -> Held:
+    id = member.split(b"/", 3)[-1].decode("utf-8", "replace")
+    return Held(queue, id, deaths.task_of(body), None if age < 0 else age / 1000)
 
 
 def _merged(one: Worker, other: Worker) -> Worker:
     return one._replace(
-        queues=one.queues + other.queues, jobs=one.jobs + other.jobs, silent=min(one.silent, other.silent)
+        queues=one.queues + other.queues,
+        jobs=one.jobs + other.jobs,
+        silent=min(one.silent, other.silent),
+        held=one.held + other.held,
     )

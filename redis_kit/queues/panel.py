@@ -1,14 +1,14 @@
 """The dashboard's pages about queues and workers."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
 
 from django.utils.translation import gettext_lazy as _
 
 from redis_kit.core.errors import InvalidName, InvalidValue, RedisKitError
-from redis_kit.core.panels import MOST_ROWS, Content, Field, Figure, Panel, Search, Table, action
-from redis_kit.queues import tables, target
-from redis_kit.queues.target import GroupTarget, JobTarget
+from redis_kit.core.panels import MOST_ROWS, Content, Field, Panel, Search, Table, action
+from redis_kit.queues import crews, identity, jobpage, tables, target
+from redis_kit.queues.target import GroupTarget, JobTarget, SupervisorTarget
 
 SAMPLE = 10  # jobs
 CHOICE = 100  # characters of a name that can be chosen
@@ -18,6 +18,10 @@ TIME = _("For how long, such as 15m or 2h (empty: until it is resumed)")
 
 def _job(value: str) -> str:
     return JobTarget.parse(value).shown
+
+
+def _supervisor(value: str) -> str:
+    return SupervisorTarget.parse(value).shown
 
 
 def _group(value: str) -> str:
@@ -35,7 +39,8 @@ class QueuesPanel(Panel):
         if not self.viewer.may(MANAGE) or isinstance(self._names, RedisKitError):
             return None
         choices = [name for name in self._names if name.isprintable() and len(name) <= CHOICE]
-        return Search(_("Look up"), (Field("queue", _("Queue"), choices), Field("id", _("Id of a job"))))
+        queue = Field("queue", _("Queue"), choices, any=_("of the task's result"))
+        return Search(_("Look up"), (queue, Field("id", _("Id of a job"))))
 
     def content(self) -> Iterator[Content]:
         """Return figures, tables and the jobs done per minute. Three round trips, two where nothing is dead."""
@@ -54,11 +59,11 @@ class QueuesPanel(Panel):
             yield Table(_("Looked up"), (), [], empty=str(error))
             found, wanted = inspect(dead), None
         if wanted:
-            yield tables.looked_up(wanted, found.job)
+            yield from jobpage.content(wanted, found.job)
         yield from tables.queues(reports)
         yield from tables.bars(reports)
         if found.groups:
-            yield tables.groups(found, sum(dead.values()))
+            yield tables.groups(found, sum(dead.values()), linked=self.viewer.may(MANAGE))
 
     @action(_("Pause"), permission=MANAGE, asks=None, wants=TIME)
     def pause(self, queue: str, time: str) -> str:
@@ -79,6 +84,11 @@ class QueuesPanel(Panel):
     def run_now(self, value: str) -> str:
         """Make a scheduled job ready."""
         return JobTarget.parse(value).run_now()
+
+    @action(_("Cancel"), permission=MANAGE, asks=None, named=_job, confirm=True)
+    def cancel(self, value: str) -> str:
+        """Cancel a job that waits or runs; its result says so."""
+        return JobTarget.parse(value).cancel()
 
     @action(_("Delete"), permission=MANAGE, asks=None, named=_job, confirm=True)
     def delete(self, value: str) -> str:
@@ -116,27 +126,33 @@ class QueuesPanel(Panel):
 
     def _wanted(self) -> tuple[str, str] | None:
         queue, id = (self.viewer.asked.get(field, "").strip() for field in ("queue", "id"))
-        return (queue, id) if queue and id and self.viewer.may(MANAGE) else None
+        return (queue or identity.queue_of(id), id) if id and self.viewer.may(MANAGE) else None
 
 
 class WorkersPanel(Panel):
-    """Who works, on what, and since when nothing was heard of them."""
+    """Who works, on what and how long, how large they are, and since when nothing was heard of them."""
 
     slug = "workers"
     title = _("Workers")
 
-    def content(self) -> Iterable[Content]:
-        """Return a figure and a table of the workers. Two round trips."""
+    def content(self) -> Iterator[Content]:
+        """Return figures and the workers by their supervisors. Two round trips."""
         from redis_kit.queues.overview import workers
 
         found = workers()
-        yield Figure(_("Workers"), len(found))
-        yield Table(
-            _("Workers"),
-            (_("Worker"), _("Host"), _("Process"), _("Queues"), _("Jobs"), _("Last beat (s ago)")),
-            [
-                (one.id, one.host, str(one.pid), ", ".join(one.queues), ", ".join(one.jobs), round(one.silent, 1))
-                for one in found[:MOST_ROWS]
-            ],
-            empty=_("No worker is running. Start one with: manage.py rk_worker"),
-        )
+        mine, linked = crews.crews(found), self.viewer.may(MANAGE)
+        yield from crews.figures(found, mine)
+        yield crews.supervisors(mine[:MOST_ROWS])
+        yield from crews.children(mine, linked=linked)
+        if alone := [one for one in found if not one.supervisor]:
+            yield crews.others(alone[:MOST_ROWS], linked=linked)
+
+    @action(_("Quiet"), permission=MANAGE, asks=None, named=_supervisor)
+    def quiet(self, value: str) -> str:
+        """Let a supervisor's workers claim no more and finish what they run."""
+        return SupervisorTarget.parse(value).order("quiet")
+
+    @action(_("Stop"), permission=MANAGE, asks=None, named=_supervisor, confirm=True)
+    def stop(self, value: str) -> str:
+        """Let a supervisor's workers finish what they run, within its grace, and end."""
+        return SupervisorTarget.parse(value).order("stop")

@@ -45,6 +45,14 @@ def payload(body: bytes) -> str:
     return ", ".join(_arguments(call))[:MOST]
 
 
+def value(stored: bytes) -> str:
+    """Return a return value, given as it is stored, as text."""
+    try:
+        return repr(_redacted(serializers.loads(stored)))[:MOST]
+    except CorruptMessage:
+        return _("It can't be read.")
+
+
 def _arguments(call: message.Message) -> list[str]:
     try:
         names = [*registry.find(call.task).signature.bind_partial(*call.args).arguments]

@@ -1,23 +1,23 @@
 """What the dashboard's page about queues is made of."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from operator import mul
 from typing import TYPE_CHECKING, Any
 
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from redis_kit.core.panels import MOST_ROWS, Bars, Figure, Lines, Table
-from redis_kit.queues.target import GroupTarget, JobTarget
+from redis_kit.core.panels import MOST_ROWS, Bars, Figure, Lines, Link, Table
+from redis_kit.queues.jobpage import moment
+from redis_kit.queues.target import GroupTarget
 
 if TYPE_CHECKING:
     from redis_kit.queues.inspection import Findings
-    from redis_kit.queues.job import Pause, StoredJob
+    from redis_kit.queues.job import Pause
     from redis_kit.queues.overview import Report
 
 MINUTES = 30
-STATES = {"ready": _("ready"), "scheduled": _("scheduled"), "running": _("running"), "dead": _("dead")}
-OF_STATES = {"ready": ("delete",), "scheduled": ("run_now", "delete"), "dead": ("retry", "delete")}
 
 
 def figures(reports: Mapping[str, "Report"]) -> Iterator[Figure]:
@@ -51,43 +51,25 @@ def queues(reports: Mapping[str, "Report"]) -> Iterator[Table]:
         yield Table(
             _("Paused queues"),
             (_("Queue"), _("Paused since"), _("Ends in")),
-            [(name, _moment(one.since), _end(one)) for name, one in paused],
+            [(name, moment(one.since), _end(one)) for name, one in paused],
             actions=("resume",),
         )
 
 
 def bars(reports: Mapping[str, "Report"]) -> Iterator[Bars]:
-    """Yield the jobs done per minute, where there is any queue."""
+    """Yield what was done in each minute, and how late attempts began in it, where there is any queue."""
     if reports:
-        minute = next(iter(reports.values())).minute
-        done = [sum(column) for column in zip(*(report.done for report in reports.values()), strict=True)]
-        bars = [(_clock(minute - MINUTES + 1 + place), float(count)) for place, count in enumerate(done)]
-        yield Bars(_("Jobs done per minute"), bars)
+        several = list(reports.values())
+        minutes = [_clock(several[0].minute - MINUTES + 1 + place) for place in range(MINUTES)]
+        done = [float(sum(same)) for same in zip(*(one.done for one in several), strict=True)]
+        latest = [max(same) for same in zip(*(one.latest for one in several), strict=True)]
+        yield Bars(_("Jobs done per minute"), list(zip(minutes, done, strict=True)))
+        yield Bars(_("How late attempts began, on average (s)"), list(zip(minutes, _lateness(several), strict=True)))
+        yield Bars(_("How late attempts began, at most (s)"), list(zip(minutes, latest, strict=True)))
 
 
-def looked_up(wanted: tuple[str, str], job: "StoredJob | None") -> Table:
-    """Return what is known of a job that was looked for, by its queue and id."""
-    from redis_kit.queues import deaths, redaction
-
-    title = _("Looked up in %s") % wanted[0]
-    if job is None:
-        return Table(title, (), [], empty=_("There is no such job: it is done, or was never there."))
-    cells = (
-        Lines((job.id, deaths.task_of(job.body))),
-        Lines((STATES[job.state], _when(job))),
-        job.priority,
-        job.attempts,
-        job.crashes,
-        redaction.text(job.reason),
-        redaction.payload(job.body),
-    )
-    columns = (_("Job"), _("State"), _("Priority"), _("Attempts"), _("Crashes"), _("Reason"), _("Arguments"))
-    buttons = OF_STATES.get(job.state, ())
-    return Table(title, columns, [cells], actions=buttons, values=[JobTarget(*wanted).value])
-
-
-def groups(found: "Findings", dead: int) -> Table:
-    """Return what dead jobs died of; ``dead`` is how many there are."""
+def groups(found: "Findings", dead: int, *, linked: bool) -> Table:
+    """Return what dead jobs died of, ``dead`` in all. Where ``linked``, the latest of a group leads to its page."""
     from redis_kit.queues import redaction
 
     latest = _("Dead jobs by task and error, the latest %d") % found.looked_at
@@ -100,7 +82,7 @@ def groups(found: "Findings", dead: int) -> Table:
                 Lines((group.cause.task or _("no task"), name)),
                 Lines((group.cause.error, redaction.text(group.latest.reason))),
                 group.jobs,
-                _moment(group.latest.died or 0),
+                Lines((moment(group.latest.died or 0), link(name, group.latest.id) if linked else "")),
             )
             for name, group in shown
         ],
@@ -109,21 +91,19 @@ def groups(found: "Findings", dead: int) -> Table:
     )
 
 
-def _when(job: "StoredJob") -> Any:
-    if job.state == "running":
-        return job.worker
-    return _moment(job.due if job.died is None else job.died)
+def link(queue: str, id: str, text: Any = "") -> Link:
+    """Return the link to the page of a job."""
+    return Link(text or id, "queues", {"queue": queue, "id": id})
+
+
+def _lateness(reports: Sequence["Report"]) -> list[float]:
+    begun = [sum(same) for same in zip(*(one.begun for one in reports), strict=True)]
+    late = [map(mul, one.begun, one.lateness) for one in reports]
+    return [sum(same) / max(1, count) for same, count in zip(zip(*late, strict=True), begun, strict=True)]
 
 
 def _end(pause: "Pause") -> Any:
     return _("until it is resumed") if pause.ends_in is None else timedelta(seconds=pause.ends_in)
-
-
-def _moment(seconds: float) -> datetime | str:
-    try:
-        return datetime.fromtimestamp(seconds, UTC)
-    except (OverflowError, ValueError, OSError):
-        return "?"  # a number that the kit never writes
 
 
 def _rounded(wait: float | None) -> float | str:

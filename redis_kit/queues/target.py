@@ -10,10 +10,12 @@ from django.utils.translation import ngettext
 from redis_kit.core.errors import InvalidValue
 
 if TYPE_CHECKING:
+    from redis_kit.queues.overview import Order
     from redis_kit.queues.queue import Queue
 
 JOB = re.compile(r"([^/]+)/([A-Za-z0-9_.-]{1,128})")
 GROUP = re.compile(r"([^/]+)/([^/]*)/([^/]*)")
+SUPERVISOR = re.compile(r"([^/]*)/([0-9]{1,10})/([A-Za-z0-9_.-]{1,128})")
 TIME = re.compile(r"(\d{1,9}(?:\.\d{1,3})?) ?([smhd]?)", re.ASCII)
 UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
 
@@ -52,6 +54,22 @@ class JobTarget(NamedTuple):
         if not existing(self.queue).run_now(self.id):
             raise InvalidValue(_("Nothing was done: %(job)s is not scheduled.") % {"job": self.shown})
         return _("%(job)s is ready.") % {"job": self.shown}
+
+    def cancel(self) -> str:
+        """Cancel it, now or by its worker. Raises InvalidValue where it neither waits nor runs."""
+        from redis_kit.core import conf
+        from redis_kit.queues import asking, djangotasks, results
+        from redis_kit.queues.component import QueueSettings
+
+        error = results.cancelled() if djangotasks.FOUND else b""
+        keep = int(conf.section(QueueSettings).FAILED_RESULT_TTL * 1000)
+        queue = existing(self.queue)
+        answer = queue._run(asking.cancel(queue, self.id, error, keep))
+        if not answer:
+            raise InvalidValue(_("Nothing was cancelled: %(job)s neither waits nor runs.") % {"job": self.shown})
+        if answer == asking.TOLD:
+            return _("%(job)s runs; its worker will stop it.") % {"job": self.shown}
+        return _("%(job)s was cancelled.") % {"job": self.shown}
 
     def delete(self) -> str:
         """Delete it. Raises InvalidValue where it is running or gone."""
@@ -93,6 +111,44 @@ class GroupTarget(NamedTuple):
         if not moved:
             raise InvalidValue(_("Nothing was put back: the group has no dead job any more."))
         return put_back(moved, self.queue)
+
+
+class SupervisorTarget(NamedTuple):
+    """A process of ``rk_worker``, and the id of it that its workers tell."""
+
+    host: str
+    pid: int
+    id: str
+
+    @classmethod
+    def parse(cls, value: str) -> "SupervisorTarget":
+        """Return the target in the value of a row's button. Raises InvalidValue for any other text."""
+        if (found := SUPERVISOR.fullmatch(value)) is None:
+            raise InvalidValue(_("Nothing was done: that is no supervisor."))
+        return cls(unquote(found[1]), int(found[2]), found[3])
+
+    @property
+    def value(self) -> str:
+        """Return the value of a button."""
+        return f"{quote(self.host, safe='', errors='replace')}/{self.pid}/{self.id}"
+
+    @property
+    def shown(self) -> str:
+        """Return how it is named where somebody is asked, and in the log."""
+        return _("%(host)s, process %(pid)d") % {"host": self.host, "pid": self.pid}
+
+    def order(self, word: "Order") -> str:
+        """Leave an order for it. Raises InvalidValue where it is gone. Five round trips."""
+        from redis_kit.queues import overview
+
+        # The log is to name the process that gets the order, so what the button says of it is looked at.
+        its = [one for one in overview.workers() if one.supervisor == self.id]
+        there = any((one.host, one.supervisor_pid) == (self.host, self.pid) for one in its)
+        if not there or not overview.order(self.id, word):
+            raise InvalidValue(_("Nothing was ordered: %(process)s is gone.") % {"process": self.shown})
+        if word == "quiet":
+            return _("%(process)s will claim no more jobs, and finish those that it has.") % {"process": self.shown}
+        return _("%(process)s will finish its jobs and end.") % {"process": self.shown}
 
 
 def pause(name: str, time: str) -> str:

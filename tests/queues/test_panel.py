@@ -32,12 +32,27 @@ def test_queues_show_their_states_and_the_last_half_hour(busy):
     assert 0 <= wait < 10
     assert figures == {"Ready": 1, "Scheduled": 1, "Running": 1, "Dead": 1}
     assert [row[:5] for row in rows] == [("default", 0, 0, 0, 0), ("mail", 1, 1, 1, 1)]
-    (bars,) = [one for one in content if isinstance(one, Bars)]
-    assert len(bars.bars) == 30
-    assert sum(value for _, value in bars.bars) == 1
-    assert bars.bars[-1][0].count(":") == 1
+    done, mean, most = [one for one in content if isinstance(one, Bars)]
+    assert {len(bars.bars) for bars in (done, mean, most)} == {30}
+    assert sum(value for _, value in done.bars) == 1
+    assert done.bars[-1][0].count(":") == 1
     (dead,) = [one for one in content if isinstance(one, Figure) and one.alarm]
     assert str(dead.label) == "Dead"
+
+
+def test_queues_show_how_late_attempts_began(kit):
+    kit.options(QUEUES={"NAMES": ["default", "mail"]})
+    for name, late in (("default", (10,)), ("mail", (20, 60))):
+        queue = Queue(name)
+        for number, seconds in enumerate(late):
+            queue.put(1, id=f"x{number}")
+            head, due = kit.client.hget(queue.key("jobs"), f"x{number}").split("\n")[0].rsplit(" ", 1)
+            kit.client.hset(queue.key("jobs"), f"x{number}", f"{head} {int(due) - seconds * 1000}\n1")
+        queue.claim(2)
+    content, _, _ = shown(QueuesPanel())
+    _, mean, most = [[value for _, value in one.bars if value] for one in content if isinstance(one, Bars)]
+    assert max(most) == pytest.approx(60, abs=5)
+    assert mean == [pytest.approx(30, abs=5)] or len(mean) == 2  # a minute may have begun meanwhile
 
 
 def test_queues_take_two_round_trips_and_dead_jobs_and_a_look_up_one_more(busy, kit, commands):
@@ -52,7 +67,7 @@ def test_queues_take_two_round_trips_and_dead_jobs_and_a_look_up_one_more(busy, 
     boss = Viewer(lambda permission: True, {"queue": "mail", "id": "x"})
     sent(boss)
     assert sent() == ["SMEMBERS", *["EVALSHA"] * 3]  # two of them in one batch
-    assert sent(boss) == ["SMEMBERS", *["EVALSHA"] * 4]  # and twice two
+    assert sent(boss) == ["SMEMBERS", *["EVALSHA"] * 5]  # and two and three
     busy.purge("dead")
     assert sent() == ["SMEMBERS", *["EVALSHA"] * 2]
 
@@ -64,21 +79,34 @@ def test_dead_jobs_are_put_back_by_a_button_that_asks_first(busy):
     assert busy.counts().dead == 0
 
 
-def test_workers_show_what_they_do(busy, kit):
+def tables(panel):
+    return {str(one.title): [tuple(row) for row in one.rows] for one in panel.content() if isinstance(one, Table)}
+
+
+def test_other_programs_that_claim_jobs_are_shown_with_them(busy, kit):
     _, figures, rows = shown(WorkersPanel())
-    assert figures == {"Workers": 1}
-    ((id, host, pid, queues, jobs, silent),) = rows
-    assert (id, queues) == ("w1", "mail")
+    assert figures == {"Workers": 1, "Supervisors": 0, "Jobs in their hands": 1}
+    assert rows == []
+    ((worker, host, queues, jobs, silent),) = tables(WorkersPanel())["Other programs that claim jobs"]
+    assert worker.lines[0] == "w1"
+    assert int(str(worker.lines[1]).removeprefix("process ")) > 0
+    assert (queues, len(jobs.lines)) == ("mail", 2)
     assert host
-    assert int(pid) > 0
-    assert len(jobs.split(", ")) == 1
     assert 0 <= silent < 10
 
 
 def test_worker_whose_information_is_garbage_is_shown_all_the_same(busy, kit):
-    kit.client.hset(busy.key("info"), "w1", "\x00 {not json")
-    _, _, rows = shown(WorkersPanel())
-    assert rows[0][:3] == ("w1", "?", "0")
+    for garbage in (
+        "\x00 {not json",
+        "5 []",
+        "5 {}",
+        '5 {"host": "x", "pid": 1e999}',
+        '5 "host pid"',
+        "5 " + "[" * 9999,
+    ):
+        kit.client.hset(busy.key("info"), "w1", garbage)
+        ((worker, host, *_),) = tables(WorkersPanel())["Other programs that claim jobs"]
+        assert (worker.lines[0], str(worker.lines[1]), host) == ("w1", "process 0", "?")
 
 
 def test_empty_pages_say_what_to_do(kit):

@@ -57,6 +57,11 @@ def test_children_are_workers_of_their_own_under_one_supervisor(queue, journal, 
     assert len({one.supervisor for one in found}) == 1
     told = {(one.supervisor_pid, one.threads, one.queues) for one in found}
     assert told == {(worker.pid, 1, ("default", "elsewhere"))}
+    assert {one.state for one in found} == {"working"}
+    assert all(one.memory is None or 5 < one.memory < 1000 for one in found)
+    held = [job for one in found for job in one.held]
+    assert [job.task.rpartition(".")[2] for job in held] == ["wait_for_file"] * 2
+    assert all(job.age is None or 0 <= job.age < 60 for job in held)
     for file in files:
         file.touch()
     wait_for(lambda: queue.counts() == EMPTY)
@@ -341,8 +346,9 @@ def test_orders_from_afar_are_carried_out(queue, kit, start_worker):
     one = workers()[0].id
     assert order(one, "quiet")
     wait_for(lambda: b"claims no more" in worker.log.read_bytes())
+    wait_for(lambda: {found.state for found in workers()} == {"quiet"})
     assert worker.poll() is None
-    assert order(one, "stop")
+    assert order(workers()[0].supervisor, "stop")
     assert worker.wait(10) == 0
 
 

@@ -10,7 +10,7 @@ from django.core.management.base import CommandParser
 from redis_kit.core.errors import RedisUnavailable
 from redis_kit.core.terminal import clean
 from redis_kit.queues.commands.base import QueueCommand
-from redis_kit.queues.commands.tables import per_minute, table
+from redis_kit.queues.commands.tables import lateness, per_minute, table
 from redis_kit.queues.overview import Report, known_queues, reports_of
 
 MINUTES = 6  # five that are over, and the present one
@@ -57,7 +57,7 @@ class Command(QueueCommand):
 
 def _text(reports: dict[str, Report]) -> Iterable[str]:
     yield from table(reports)
-    yield "Done and failed: on average of the last 5 minutes."
+    yield "Done and failed: on average of the last 5 minutes. Late: how late attempts began in these, on average."
 
 
 def _plain(reports: dict[str, Report]) -> list[dict[str, Any]]:
@@ -68,6 +68,8 @@ def _plain(reports: dict[str, Report]) -> list[dict[str, Any]]:
             "wait": report.wait,
             "done_per_minute": per_minute(report.done),
             "failed_per_minute": per_minute(report.failed),
+            "lateness": lateness(report),
+            "lateness_at_most": max(report.latest),
             "paused": report.paused and report.paused._asdict(),
         }
         for name, report in reports.items()

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from redis_kit.core.terminal import aligned, clean, cut, duration
 from redis_kit.queues.overview import Report
 
-COLUMNS = ("QUEUE", "READY", "SCHEDULED", "RUNNING", "DEAD", "WAITS", "DONE/MIN", "FAILED/MIN", "PAUSED")
+COLUMNS = ("QUEUE", "READY", "SCHEDULED", "RUNNING", "DEAD", "WAITS", "DONE/MIN", "FAILED/MIN", "LATE", "PAUSED")
 
 
 def table(reports: Mapping[str, Report]) -> Iterator[str]:
@@ -20,6 +20,12 @@ def per_minute(counts: Sequence[int]) -> float:
     return sum(whole) / max(len(whole), 1)
 
 
+def lateness(report: Report) -> float:
+    """Return by how many seconds attempts began too late on average, those of this minute among them; 0 without any."""
+    late = sum(begun * mean for begun, mean in zip(report.begun, report.lateness, strict=True))
+    return late / max(1, sum(report.begun))
+
+
 def _row(name: str, report: Report) -> tuple[str, ...]:
     counts = report.counts
     return (
@@ -28,6 +34,7 @@ def _row(name: str, report: Report) -> tuple[str, ...]:
         "" if report.wait is None else duration(report.wait),
         f"{per_minute(report.done):,.1f}",
         f"{per_minute(report.failed):,.1f}",
+        duration(lateness(report)) if any(report.begun) else "",
         _paused(report),
     )
 

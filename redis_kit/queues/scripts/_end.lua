@@ -1,6 +1,6 @@
 -- Ends the jobs of a worker that ARGV names from `start` on, four arguments each, where their claims still hold, keeps
 -- the results of those that have one, and returns the numbers of the others. Of those that it ended before, 250 at
--- least, it says the same again.
+-- least, it says the same again. Returns besides how many ended.
 local function store(result, finished, waiting, value, record, ttl)
     redis.call("HSET", result, "status", "SUCCESSFUL", "at", string.format("%.0f", now), "record", record, "value", value)
     redis.call("PEXPIRE", result, ttl)
@@ -25,7 +25,7 @@ local function end_jobs(worker, start, results)
         end
     end
     if #ids == 0 then
-        return lost
+        return lost, 0
     end
     local answers, held = redis.call("HGET", settled, worker) or "", redis.call("ZMSCORE", running, unpack(members))
     local records, marks, done = #kept > 0 and redis.call("HMGET", jobs, unpack(ids)), {answers}, {}
@@ -39,7 +39,7 @@ local function end_jobs(worker, start, results)
         end
     end
     if #done == 0 then
-        return lost
+        return lost, 0
     end
     redis.call("ZREM", running, unpack(members))
     redis.call("HDEL", jobs, unpack(done))
@@ -47,11 +47,10 @@ local function end_jobs(worker, start, results)
     for _, id in ipairs(some_unique and done or {}) do
         free(id)
     end
-    count(#done, 0)
     for _, one in ipairs(kept) do
         if held[one[1]] then
             store(one[2], one[3], one[4], ARGV[one[5]], records[one[1]] or "", ARGV[one[5] + 1])
         end
     end
-    return lost
+    return lost, #done
 end

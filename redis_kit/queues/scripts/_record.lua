@@ -25,15 +25,15 @@ local function untold(payload)
     return (string.gsub(payload, "^(~[^\n]*) [^ \n]+\n", "%1\n"))
 end
 
--- Counts an attempt. The usual head is not taken apart, as claims are to be quick.
+-- Counts an attempt; returns the record and when it was due. The usual head is not taken apart, as claims are to be quick.
 local function attempted(record, attempt)
-    local before, attempts, after, payload = string.match(record, "^(%-?%d%d?%d? )(%d%d?)( %d+ %d+\n)(.*)$")
+    local before, attempts, after, due, payload = string.match(record, "^(%-?%d%d?%d? )(%d%d?)( %d+ )(%d+)\n(.*)$")
     if before then
-        return before .. attempts + 1 .. after .. told(payload, attempt)
+        return before .. attempts + 1 .. after .. due .. "\n" .. told(payload, attempt), due
     end
-    local priority, counted, crashes, due, other = read(record)
-    local head = string.format("%.0f %.0f %.0f %.0f\n", priority, counted + 1, crashes, due)
-    return head .. told(other, attempt)
+    local priority, counted, crashes, at, other = read(record)
+    local head = string.format("%.0f %.0f %.0f %.0f\n", priority, counted + 1, crashes, at)
+    return head .. told(other, attempt), at
 end
 
 -- Lower is earlier: first by priority, then by the order in which jobs got ready. Exact, as it stays below 2^53.

@@ -18,7 +18,7 @@
 -- KEYS[15]  owners     hash: id -> until when it has a unique key, and that key
 -- ARGV[1]   worker
 -- ARGV[2]   lease        ms
--- ARGV[3]   information  what a new worker says of itself
+-- ARGV[3]   information  what the worker says of itself
 -- ARGV[4]   crashes      workers that may die with one job
 -- ARGV[5]   limit        how many dead jobs are kept
 -- returns   ms to the next job, ms to the end of another's lease (-1: never), jobs given back, the worker's order ("": none),
@@ -60,6 +60,11 @@ if not redis.call("HGET", info, worker) then
     ends = 0
 end
 renew(1)
+local since, said = string.match(redis.call("HGET", info, worker), "^(%d+) (.*)$")
+since = tonumber(since) or now
+if said ~= information then
+    redis.call("HSET", info, worker, string.format("%.0f ", since) .. information)
+end
 local reply, room = {0, 0, 0, order, cancelled}, 100
 local silent = redis.call("ZRANGEBYSCORE", workers, "-inf", string.format("(%.0f", now), "WITHSCORES", "LIMIT", 0, 10)
 local notice = #silent > 0 and there_since() + lease
@@ -68,8 +73,8 @@ for at = 1, #silent, 2 do
     if now < notice and not noticed then
         redis.call("ZADD", workers, string.format("%.0f.5", notice), other)
     elseif room > 0 then
-        room = room - give_back(other, room, function(id, priority, attempts, crashes, due, payload)
-            write(id, priority, attempts, crashes + 1, due, payload)
+        room = room - give_back(other, room, function(id, priority, attempts, crashes, _, payload)
+            write(id, priority, attempts, crashes + 1, now, payload)
             if crashes + 1 < most then
                 reply[3] = reply[3] + 1
                 return true

@@ -5,7 +5,7 @@
 -- KEYS[2]     jobs     hash: id -> record
 -- KEYS[3]     settled  hash: worker -> its last answers
 -- KEYS[4]     workers  zset: worker -> when its lease ends, ms on the server's clock
--- KEYS[5]     minutes  hash: minute -> minute, jobs done, attempts failed
+-- KEYS[5]     minutes  hash: minute -> minute, jobs done, attempts failed, how late jobs began
 -- KEYS[6]     unique   hash: unique key -> id
 -- KEYS[7]     owners   hash: id -> until when it has a unique key, and that key
 -- KEYS[8...]  results  the hash of the result, and the list of those who wait for it, of each job that has one
@@ -23,7 +23,10 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _free
 -- @include _end
 local ends = tonumber(redis.call("ZSCORE", workers, worker) or 0)
-local lost = end_jobs(worker, 3, 8)
+local lost, done_now = end_jobs(worker, 3, 8)
+if done_now > 0 then
+    count(done_now, 0, 0, 0, 0)
+end
 if ends - now < lease * 0.95 then
     redis.call("ZADD", workers, "XX", string.format("%.0f", now + lease), worker)
 end

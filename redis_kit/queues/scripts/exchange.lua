@@ -11,7 +11,7 @@
 -- KEYS[8]      signal     list: one element while a worker should look
 -- KEYS[9]      paused     the queue is paused while it exists: since when, ms
 -- KEYS[10]     settled    hash: worker -> its last answers
--- KEYS[11]     minutes    hash: minute -> minute, jobs done, attempts failed
+-- KEYS[11]     minutes    hash: minute -> minute, jobs done, attempts failed, how late jobs began
 -- KEYS[12]     unique     hash: unique key -> id
 -- KEYS[13]     owners     hash: id -> until when it has a unique key, and that key
 -- KEYS[14...]  results    the hash of the result, and the list of those who wait for it, of each ended job that has one
@@ -45,7 +45,7 @@ local marked = redis.call("LLEN", signal)
 redis.call("ZCARD", ready)
 local coming = next_due()
 
-local lost = end_jobs(worker, 6, 14)
+local lost, done_now = end_jobs(worker, 6, 14)
 limit = #lost > 0 and 0 or limit  -- first the caller learns of them
 if coming and coming <= now and not is_paused then
     promote()
@@ -58,13 +58,16 @@ local function give(number, place, id, record)
     reply[#reply + 1], reply[#reply + 2] = id, record
 end
 -- @include _claim
-local count, more = claim_jobs()
+local taken, more, begun_now, late_now, most_late = claim_jobs()
+if done_now + begun_now > 0 then
+    count(done_now, 0, begun_now, late_now, most_late)
+end
 local wait = more and 0 or coming and math.max(0, coming - now) or -1
 if is_paused then
     wait = left < 0 and -1 or math.max(1, left)
 end
 -- Who takes all it can hold looks away; another one has to watch what is left.
-if count < limit and not more then
+if taken < limit and not more then
     if marked > 0 then redis.call("DEL", signal) end
 elseif marked == 0 and wait >= 0 and wait <= 2000 then
     wake()

@@ -5,7 +5,7 @@
 -- KEYS[2]   jobs       hash: id -> record
 -- KEYS[3]   settled    hash: worker -> its last answers
 -- KEYS[4]   workers    zset: worker -> when its lease ends, ms on the server's clock
--- KEYS[5]   minutes    hash: minute -> minute, jobs done, attempts failed
+-- KEYS[5]   minutes    hash: minute -> minute, jobs done, attempts failed, how late jobs began
 -- KEYS[6]   ready      zset: id -> place
 -- KEYS[7]   scheduled  zset: id -> when it is due, ms
 -- KEYS[8]   sequence   counter of jobs that got ready
@@ -60,7 +60,7 @@ if redis.call("ZREM", running, token .. "/" .. id) == 0 then
 elseif not record then
     return 0
 end
-count(0, 1)
+count(0, 1, 0, 0, 0)
 if error ~= "" then
     note(record, error)
 end

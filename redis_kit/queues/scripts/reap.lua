@@ -42,7 +42,7 @@ reply[1] = give_back(worker, take, function(id, priority, attempts, crashes, due
     if not started[id] then
         return write(id, priority, math.max(0, attempts - 1), crashes, due, untold(payload))
     end
-    write(id, priority, attempts, crashes + 1, due, payload)
+    write(id, priority, attempts, crashes + 1, now, payload)
     if crashes + 1 < most then
         return true
     end

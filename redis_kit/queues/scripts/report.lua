@@ -6,12 +6,12 @@
 -- KEYS[3]  running    zset of scores 0: worker/claim.number/place/id
 -- KEYS[4]  dead       zset: id -> when it died, ms
 -- KEYS[5]  jobs       hash: id -> record
--- KEYS[6]  minutes    hash: minute -> minute, jobs done, attempts failed
+-- KEYS[6]  minutes    hash: minute -> minute, jobs done, attempts failed, how late jobs began
 -- KEYS[7]  paused     the queue is paused while it exists: since when, ms
 -- ARGV[1]  minutes    how many, this one among them
 -- returns  how many are scheduled, ready, running, dead; ms that the next job has waited (-1: none); the present minute
---          since 1970; since when it is paused (-1: it is not), ms to the end of that (-1: none); jobs done and attempts
---          failed in each minute, the earliest first
+--          since 1970; since when it is paused (-1: it is not), ms to the end of that (-1: none); jobs done, attempts
+--          failed, jobs begun, ms by which these were late, together and at most, in each minute, the earliest first
 
 local jobs, minutes, paused = KEYS[5], KEYS[6], KEYS[7]
 local clock = redis.call("TIME")
@@ -29,9 +29,11 @@ reply[5], reply[6] = record and math.max(0, now - due) or -1, minute
 local since = redis.call("GET", paused)
 reply[7], reply[8] = since and (tonumber(since) or 0) or -1, math.max(-1, redis.call("PTTL", paused))
 for one = minute - ARGV[1] + 1, minute do
-    local at, done, failed = string.match(redis.call("HGET", minutes, one % 4320) or "", "^(%d+) (%d+) (%d+)$")
-    local current = tonumber(at) == one
-    table.insert(reply, current and tonumber(done) or 0)
-    table.insert(reply, current and tonumber(failed) or 0)
+    local field = redis.call("HGET", minutes, one % 4320) or ""
+    local found = {string.match(field, "^(%d+) (%d+) (%d+) ?(%d*) ?(%d*) ?(%d*)$")}
+    for at = 2, 6 do
+        local number = tonumber(found[1]) == one and tonumber(found[at]) or 0
+        table.insert(reply, math.min(2 ^ 53, number))
+    end
 end
 return reply

@@ -7,6 +7,7 @@ import signal
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from time import monotonic
 from typing import NoReturn
 
@@ -17,6 +18,7 @@ from redis_kit.queues import signals as told
 from redis_kit.queues.worker import failpoints
 from redis_kit.queues.worker.board import Board, Running
 from redis_kit.queues.worker.launcher import Launcher
+from redis_kit.queues.worker.limits import resident_of
 from redis_kit.queues.worker.line import Line, pair
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.signalling import held_back
@@ -43,6 +45,18 @@ class Child:
     given_up: bool = False  # it was killed because it did not end in time
     overdue: list[Running] = field(default_factory=list)  # why it was killed, if for that
     cancelled: dict[int, set[str]] = field(default_factory=dict)
+    about: Callable[..., str] = identity.information
+    _said: tuple[str, float] = ("", 0.0)
+
+    def say_how(self, *, quiet: bool) -> None:
+        """Let the next beat tell what it does, and how much memory it has where that changed by more than 5 %."""
+        state = "stopping" if self.stopping else "quiet" if quiet or self.recycling else "working"
+        size, (before, known) = resident_of(self.pid) or 0.0, self._said
+        if state != before or abs(size - known) > known * 0.05:
+            self._said = state, size
+            about = self.about(state=state, **({"memory": round(size)} if size else {}))
+            for source in self.sources:
+                source.about = about
 
     def stop(self, grace: float) -> None:
         """Tell it to finish its jobs within so many seconds."""
@@ -100,9 +114,9 @@ def fork(options: Options, *, supervisor: str, in_child: Callable[[], None]) -> 
     sys.stdout.flush()
     sys.stderr.flush()
 
-    def about(pid: int) -> str:
+    def about(pid: int, **more: object) -> str:
         own = {"pid": pid, "queues": options.queues, "threads": options.threads}
-        return identity.information(**own, supervisor=supervisor, supervisor_pid=parent)
+        return identity.information(**own, supervisor=supervisor, supervisor_pid=parent, **more)
 
     with held_back():
         pid = os.fork()
@@ -117,7 +131,7 @@ def fork(options: Options, *, supervisor: str, in_child: Callable[[], None]) -> 
         _live(options, worker, about(os.getpid()), theirs, board)
     theirs.close()
     sources = [Source(name, worker=worker, about=about(pid)) for name in options.queues]
-    return Child(pid, worker, ours, board, sources)
+    return Child(pid, worker, ours, board, sources, about=partial(about, pid))
 
 
 def _live(options: Options, worker: str, about: str, line: Line, board: Board) -> NoReturn:

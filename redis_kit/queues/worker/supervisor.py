@@ -120,6 +120,7 @@ class Supervisor:
 
     def _be_quiet(self) -> None:
         self._quiet = True
+        self._beat.at = 0.0  # who ordered it is to see it soon
         logger.info("Supervisor %s claims no more.", self.id)
         for child in self.children:
             child.line.say("quiet")
@@ -157,10 +158,12 @@ class Supervisor:
     def _keep_alive(self) -> None:
         if monotonic() < self._beat.at:
             return
+        for child in self.children:
+            child.say_how(quiet=self._quiet)
         for order in self._beat.beat(list(self.children)):
             if order == "stop" and not self._stopping:
                 self._stop()
-            elif order == "quiet":
+            elif order == "quiet" and not self._quiet:
                 self._be_quiet()
 
     def _look_at_files(self) -> None:

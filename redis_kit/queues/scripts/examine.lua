@@ -1,0 +1,40 @@
+#!lua flags=no-writes
+-- Tell what is known of a job beyond its state: what became of its call, and what keeps others away from it.
+--
+-- KEYS[1]  result   hash: what is known of the call
+-- KEYS[2]  jobs     hash: id -> record
+-- KEYS[3]  unique   hash: unique key -> id
+-- KEYS[4]  owners   hash: id -> until when it has a unique key, and that key
+-- KEYS[5]  cancels  hash: id -> 1 for jobs that are to be cancelled though they run
+-- ARGV[1]  id
+-- ARGV[2]  errors   how many, at most: those of the latest attempts
+-- ARGV[3]  bytes    longest text of a result that is returned; "" takes the place of a longer one
+-- returns  its record, or that which it had at its end, "" without one; the result's status, when it ended in ms, value,
+--          progress and what cancelled it, each "" without one; until when it has a unique key, and that key, or "";
+--          1 when it is to be cancelled; then the number of each attempt that failed and its error, the latest first
+
+local result, jobs, unique, owners, cancels = unpack(KEYS)
+local id, most, bytes = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+
+local function short(text)
+    return text and #text <= bytes and text or ""
+end
+local found = redis.call("HMGET", result, "record", "status", "at", "value", "progress", "cancelled")
+local record = redis.call("HGET", jobs, id) or short(found[1])
+local owned = redis.call("HGET", owners, id) or ""
+if redis.call("HGET", unique, string.match(owned, "^%l+ (.*)$") or "") ~= id then
+    owned = ""
+end
+local reply = {record, "", "", "", "", "", owned, redis.call("HEXISTS", cancels, id)}
+for at = 2, 6 do
+    reply[at] = short(found[at])
+end
+local _, attempts = string.gsub(string.match(record, "^[^\n]*\n(~[^\n]*)\n") or "", " ", "")
+for number = attempts, math.max(1, attempts - most + 1), -1 do
+    local error = short(redis.call("HGET", result, "error" .. number))
+    if error ~= "" then
+        table.insert(reply, number)
+        table.insert(reply, error)
+    end
+end
+return reply

@@ -1,0 +1,302 @@
+"""The page of one job: its attempts and their tracebacks, what it was given and returned, and the buttons for it."""
+
+from datetime import timedelta
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.messages import get_messages
+from django.utils import translation
+
+from redis_kit.core import component, connections
+from redis_kit.queues import Queue, flows, moves, serializers, task
+from redis_kit.queues.djangotasks import FOUND
+from redis_kit.queues.ended import Ended
+from tests.dashboard.conftest import ADMIN, MEASURE
+from tests.dashboard.parsed import page, whole_page
+from tests.dashboard.test_escaping import ATTACKS, harmless_links, without_titles
+from tests.queues.putting import put
+
+pytestmark = pytest.mark.skipif(not FOUND, reason="there is no django.tasks, so there are no results")
+PAGE = f"{ADMIN}queues/"
+CANCEL = f"{PAGE}do/cancel/"
+EVER = 10**9  # ms
+
+
+@task(queue_name="mail", unique=True, expires=3600, enqueue_on_commit=False)
+def send(user, password="", note=""):
+    """A task that nobody runs here."""
+
+
+def enqueued(**options):
+    return send.using(**options).enqueue(7, password="hunter2", note="hi " * 100)
+
+
+def attempt(queue, error="", *, text="ValueError: token=hunter2", most=9, worker="w1"):
+    """Begin a job, and let it fail where there is an error."""
+    (job,) = queue.claim(worker=worker)
+    if error:
+        kept = serializers.encoded([error, f'Traceback (most recent call last):\n  File "x.py"\n{text}\n'], "x")
+        queue._run(flows.nack(queue, job, 0, text, most, (kept, EVER)))
+    return job
+
+
+@pytest.fixture
+def mail(kit):
+    return Queue("mail")
+
+
+def look(client, id, queue=""):
+    return page(client.get(PAGE, {"queue": queue, "id": id}))
+
+
+def cells(found, title):
+    """Return the cells of the first row below a heading, by their columns."""
+    return rows(found, title)[0]
+
+
+def rows(found, title):
+    (number,) = [
+        one.attributes["id"].rpartition("-")[2] for one in found.find("h2") if one.words == title and one.attributes
+    ]
+    place = next(at for at, one in enumerate(found.elements) if one.attributes.get("id") == f"rk-item-{number}")
+    found_rows = []
+    for one in found.elements[place + 1 :]:
+        if one.tag == "section":
+            break
+        if one.tag == "tr" and one.attributes.get("role") == "row":
+            found_rows.append({})
+        elif one.tag == "th" and one.attributes.get("role") == "rowheader":
+            found_rows[-1][""] = one.words
+        elif "data-label" in one.attributes:
+            found_rows[-1][one.attributes["data-label"]] = one.words
+    return found_rows[1:]
+
+
+def listings(found):
+    texts = ["".join(one.text) for one in found.find("pre")]
+    titles = [one.words for one in found.find("summary") if "rk-item" in one.attributes.get("id", "")]
+    return dict(zip(titles, texts, strict=True))
+
+
+def said(response):
+    return [*map(str, get_messages(response.wsgi_request))]
+
+
+def test_job_that_waits_shows_its_time_its_unique_key_and_its_arguments(mail, boss):
+    result = enqueued(run_after=timedelta(seconds=60))
+    found = look(boss, result.id)
+    its = cells(found, "Looked up in mail")
+    assert its[""] == f"{result.id} {__name__}.send"
+    assert its["State"].startswith("scheduled 20")
+    assert its["Must begin by"].startswith("20")
+    assert its["Unique key"].endswith("until the job is done")
+    assert its["Arguments"].startswith("7, password='***', note='hi hi")
+    assert listings(found)["Arguments"].endswith("'")
+    assert cells(found, "Result")[""] == "scheduled"
+    assert "hunter2" not in str(found.elements)
+
+
+def test_attempts_have_times_workers_and_tracebacks(mail, boss):
+    result = enqueued()
+    attempt(mail, "builtins.ValueError")
+    attempt(mail, "shop.errors.Sold", worker="w2", text="shop.errors.Sold: it <b>is</b> gone", most=2)
+    found = look(boss, result.id)
+    assert cells(found, "Looked up in mail")["Attempts"] == "2"
+    latest, first = rows(found, "Attempts, the latest first")
+    assert (first[""], first["Worker"], first["Error"]) == ("1", "w1", "builtins.ValueError ValueError: token=***")
+    assert (latest[""], latest["Worker"]) == ("2", "w2")
+    assert latest["Error"] == "shop.errors.Sold shop.errors.Sold: it <b>is</b> gone"
+    texts = listings(found)
+    assert texts["Traceback of attempt 1"].splitlines()[-1] == "ValueError: token=***"
+    assert texts["Traceback of attempt 2"].splitlines()[1:] == ['  File "x.py"', "shop.errors.Sold: it <b>is</b> gone"]
+    assert cells(found, "Result")[""] == "dead"
+
+
+def test_attempts_are_counted_on_after_a_dead_job_was_retried(mail, boss):
+    result = enqueued()
+    attempt(mail, "builtins.ValueError", most=1)
+    mail.requeue([result.id])
+    attempt(mail, "builtins.KeyError", most=2)
+    assert [row["Error"].split(" ")[0] for row in rows(look(boss, result.id), "Attempts, the latest first")] == [
+        "builtins.KeyError",
+        "builtins.ValueError",
+    ]
+
+
+def test_tracebacks_of_the_last_ten_attempts_are_shown_each_cut_at_20_000_characters(mail, boss):
+    result = enqueued()
+    for number in range(12):
+        attempt(mail, "builtins.ValueError", text="x" * 40_000 + f" {number}", most=99)
+    found = look(boss, result.id)
+    texts = listings(found)
+    assert [name for name in texts if "attempt" in name] == [f"Traceback of attempt {n}" for n in range(12, 2, -1)]
+    assert all(len(text) <= 20_001 for text in texts.values())
+    assert texts["Traceback of attempt 12"].rstrip().endswith("x 11")
+    assert len(rows(found, "Attempts, the latest first")) == 12
+
+
+def test_call_that_has_ended_is_found_by_its_id_alone(mail, boss):
+    result = enqueued()
+    job = attempt(mail)
+    value = serializers.dumps({"sum": 12, "api_key": "hunter2", "text": "y" * 300}, "x")
+    ended = Ended(0, job.token.encode(), job.id.encode(), value, EVER)
+    moves.end(mail.key(""), "w1", [ended]).run(connections.client())
+    found = look(boss, result.id)
+    assert cells(found, "Looked up in mail")["State"].startswith("successful 20")
+    its = cells(found, "Result")
+    assert its[""] == "successful"
+    assert its["Return value"].startswith("{'sum': 12, 'api_key': '***', 'text': 'yy")
+    assert listings(found)["Return value"].startswith("{'sum': 12, 'api_key': '***'")
+    assert "hunter2" not in str(found.elements)
+    assert not found.find("button", formaction=CANCEL)
+
+
+def test_progress_is_shown(mail, boss):
+    result = enqueued()
+    job = attempt(mail)
+    told = serializers.dumps([3, 10, "half, token=hunter2"], "x")
+    moves.progress(mail.key(""), job, told=told, keep=EVER).run(connections.client())
+    progress = cells(look(boss, result.id), "Result")["Progress"]
+    assert progress.startswith("3 of 10 half, token=*** 20")
+
+
+def test_job_that_waits_is_cancelled_after_a_question_and_its_result_says_so(mail, boss):
+    result = enqueued()
+    value = look(boss, result.id).find("button", formaction=CANCEL)[0].attributes["value"]
+    assert boss.post(CANCEL, {"row": value}).status_code == 200
+    assert mail.counts().ready == 1
+    response = boss.post(CANCEL, {"row": value, "confirmed": "1"})
+    assert said(response) == [f"mail, {result.id} was cancelled."]
+    assert LogEntry.objects.get().get_change_message().startswith(f"Cancel: mail, {result.id} – ")
+    result.refresh()
+    assert result.status.name == "FAILED"
+    found = look(boss, result.id)
+    assert cells(found, "Looked up in mail")["State"].startswith("cancelled 20")
+    assert "Cancelled" in listings(found)["How it was cancelled"]
+    again = boss.post(CANCEL, {"row": value, "confirmed": "1"})
+    assert said(again)[-1] == f"Nothing was cancelled: mail, {result.id} neither waits nor runs."
+    assert LogEntry.objects.count() == 1
+
+
+def test_running_job_is_cancelled_by_its_worker(mail, boss):
+    result = enqueued()
+    attempt(mail)
+    value = look(boss, result.id).find("button", formaction=CANCEL)[0].attributes["value"]
+    assert said(boss.post(CANCEL, {"row": value, "confirmed": "1"})) == [
+        f"mail, {result.id} runs; its worker will stop it."
+    ]
+    assert cells(look(boss, result.id), "Looked up in mail")["State"] == "running w1 to be cancelled"
+
+
+def test_dead_job_and_one_of_no_task_are_not_cancelled(mail, boss):
+    put(mail, "dead", "shop.tasks.send")
+    mail.nack(*mail.claim(), max_attempts=1)
+    mail.put({"no": "task"}, id="plain")
+    for id in ("dead", "plain"):
+        assert not look(boss, id, "mail").find("button", formaction=CANCEL)
+    assert said(boss.post(CANCEL, {"row": "mail/dead", "confirmed": "1"}))[0].startswith("Nothing was cancelled")
+
+
+def test_permission_is_needed(mail, signed_in):
+    result = enqueued()
+    client = signed_in("view_dashboard")
+    found = look(client, result.id)
+    assert "Looked up" not in str(found.elements)
+    assert client.post(CANCEL, {"row": f"mail/{result.id}", "confirmed": "1"}).status_code == 403
+    assert mail.counts().ready == 1
+
+
+def test_groups_of_dead_jobs_lead_to_their_latest_for_those_who_may_see_it(mail, signed_in):
+    result = enqueued()
+    attempt(mail, "builtins.ValueError", most=1)
+
+    def links(client):
+        return [one.attributes["href"] for one in page(client.get(PAGE)).find("a") if one.words == result.id]
+
+    (href,) = links(signed_in("view_dashboard", "manage_queues"))
+    assert href == f"{PAGE}?queue=mail&id={result.id}"
+    assert cells(page(signed_in("superuser").get(href)), "Looked up in mail")[""].startswith(result.id)
+    assert links(signed_in("view_dashboard")) == []
+
+
+def test_garbage_in_the_result_is_shown_as_far_as_it_goes(mail, boss, kit):
+    result = enqueued()
+    attempt(mail, "builtins.ValueError")
+    key = mail.key(f"result:{result.id}")
+    for field, value in [
+        ("error1", "\x00 no json"),
+        ("progress", "x y"),
+        ("status", "SOMETHING"),
+        ("at", "never"),
+        ("value", "}"),
+        ("record", "x"),
+    ]:
+        kit.client.hset(key, field, value)
+    kit.client.hset(mail.key("owners"), result.id, "nonsense")
+    assert cells(look(boss, result.id), "Result")[""] == "ready"
+    kit.client.hset(mail.key("jobs"), result.id, "0 0 0 999999999999999999\n~1/1/x " + "9" * 13 + "/w\n{}")
+    assert cells(look(boss, result.id), "Looked up in mail")
+    mail.purge("ready")
+    found = look(boss, result.id)
+    assert cells(found, "Looked up in mail")["State"] == "SOMETHING"
+    kit.client.hset(key, "record", "0 1 0 5\n~1/1/x 5/w\n" + "x" * 400_000)
+    assert cells(look(boss, result.id), "Looked up in mail")["State"] == "SOMETHING"
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_jobs_and_their_errors_can_put_nothing_into_the_page(mail, signed_in, kit, attack):
+    result = send.enqueue(attack, note=attack * 3)
+    job = attempt(mail)
+    told = serializers.dumps([3, 10, attack[:500]], "x")
+    moves.progress(mail.key(""), job, told=told, keep=EVER).run(connections.client())
+    kept = serializers.encoded([attack, attack * 9], "x")
+    mail._run(flows.nack(mail, job, 0, attack, 1, (kept, EVER)))
+    mail.requeue([result.id])
+    mail.claim(worker="w1")
+    kit.client.hset(mail.key(f"result:{result.id}"), "cancelled", kept)
+    found = whole_page(signed_in("superuser").get(PAGE, {"id": result.id}))
+    assert harmless_links(found)
+    shape = str(without_titles(found.shape))
+    assert "onerror" not in shape
+    assert "'b'" not in shape
+    assert len(found.find("pre")) >= 2
+
+
+@pytest.mark.parametrize("id", ["a.b", "x.%2F", "x.", "x.." * 9, ".", "x." + "2F" * 50, "a\0b"])
+def test_id_of_any_kind_is_looked_up_without_an_error(mail, boss, id):
+    found = look(boss, id)
+    assert not found.find("p", class_="rk-error")
+    assert found.find("h2")[0].words.startswith("Looked up")
+
+
+def test_job_page_is_in_the_language_of_its_viewer(mail, boss):
+    result = enqueued()
+    attempt(mail, "builtins.ValueError")
+    with translation.override("zh-hans"):
+        text = boss.get(PAGE, {"id": result.id}).content.decode()
+    words = text.partition("<main")[2]
+    for one in ("Traceback of", "Attempts", "Result", "Unique", "Progress", "Return", "Must begin", "Cancel<"):
+        assert one not in words
+
+
+@pytest.mark.once
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
+def test_page_of_a_job_can_be_read(visit, monkeypatch, mail, scheme, width):
+    own = ("redis_kit.queues.component.Queues", "redis_kit.dashboard.component.Dashboard")
+    monkeypatch.setattr(component, "BUILTIN", own)
+    result = enqueued()
+    attempt(mail, "builtins.ValueError", text="a line that is long " * 50, most=1)
+
+    def see(page):
+        page.goto(PAGE)
+        page.get_by_role("link", name=result.id).click()
+        page.wait_for_selector("text=Looked up in mail")
+        for one in page.locator("summary:visible").all():
+            one.click()
+        assert page.locator("pre:visible").count() == 2
+        assert page.evaluate(MEASURE) == []
+        page.get_by_role("button", name=f"Retry: {result.id}").press("Enter")
+        page.wait_for_selector(".messagelist")
+
+    visit(see, width=width, color_scheme=scheme)
+    assert mail.find(result.id).state == "ready"

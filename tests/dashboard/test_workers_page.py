@@ -1,0 +1,234 @@
+"""The page about workers in the admin: supervisors, their children, what these do, and the orders to a supervisor."""
+
+import json
+from time import monotonic
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.utils import translation
+
+from redis_kit.core import component, connections
+from redis_kit.queues import Queue, moves, task, workers
+from redis_kit.queues.djangotasks import FOUND
+from tests.dashboard.conftest import ADMIN, MEASURE
+from tests.dashboard.parsed import page, whole_page
+from tests.dashboard.test_escaping import ATTACKS, harmless_links, without_titles
+from tests.dashboard.test_job_page import rows, said
+
+PAGE = f"{ADMIN}workers/"
+URLS = {name: f"{PAGE}do/{name}/" for name in ("quiet", "stop")}
+
+
+@task(queue_name="mail", enqueue_on_commit=False)
+def send(user):
+    """A task that nobody runs here."""
+
+
+def beat(worker, queue="mail", **about):
+    """Beat for a worker that says this of itself; return its orders."""
+    said = {"host": "web1", "pid": 7, "supervisor": "s1", "supervisor_pid": 5, "threads": 4, **about}
+    call = moves.beat(Queue(queue).key(""), worker, json.dumps(said))
+    return call.run(connections.client())[3].decode()
+
+
+@pytest.fixture
+def crew(kit):
+    """Two children of one supervisor, one of another, and a program that claims jobs by itself."""
+    kit.options(QUEUES={"NAMES": ["mail", "news"]})
+    mail = Queue("mail")
+    for queue in ("mail", "news"):
+        beat("w1", queue, state="working", memory=100)
+        beat("w2", queue, pid=8, state="working", memory=51)
+    beat("w3", pid=9, host="web2", supervisor="s2", supervisor_pid=6, state="quiet", memory=49)
+    mail.put("x", id="plain")
+    mail.claim(worker="w1")
+    mail.put("x", id="mine")
+    mail.claim(worker="alone")
+    return mail
+
+
+def press(client, name, value, **given):
+    return client.post(URLS[name], {"row": value, "confirmed": "1", **given})
+
+
+def values(client):
+    found = page(client.get(PAGE)).find("button", formaction=URLS["stop"])
+    return {one.attributes["aria-label"]: one.attributes["value"] for one in found}
+
+
+def test_supervisors_are_shown_with_their_children(crew, boss):
+    found = page(boss.get(PAGE))
+    one, two = rows(found, "Supervisors")
+    assert (one[""], one["State"], one["Children"], one["Threads"]) == ("web1 process 5", "working", "2", "8")
+    assert (one["Queues"], one["Jobs"], one["Memory (MiB)"]) == ("mail, news", "1", "151")
+    assert (two[""], two["State"], two["Memory (MiB)"]) == ("web2 process 6", "quiet", "49")
+    first, second = rows(found, "Children of web1, process 5")
+    assert (first[""], first["Jobs"], first["Memory (MiB)"]) == ("w1 process 7", "plain", "100")
+    assert (second[""], second["Jobs"], second["State"]) == ("w2 process 8", "", "working")
+    (alone,) = rows(found, "Other programs that claim jobs")
+    assert (alone[""].split(" ")[0], alone["Jobs"]) == ("alone", "mine")
+    figures = dict(zip([x.words for x in found.find("dt")], [x.words for x in found.find("dd")], strict=False))
+    assert figures["Workers"] == "4"
+
+
+@pytest.mark.skipif(not FOUND, reason="there is no django.tasks, so nobody notes when a job begins")
+def test_jobs_are_shown_with_task_and_age_and_lead_to_their_pages(crew, signed_in):
+    result = send.enqueue(7)
+    crew.claim(worker="w2")
+    found = page(signed_in("view_dashboard", "manage_queues").get(PAGE))
+    (link,) = [one for one in found.find("a") if result.id in one.words]
+    id, name, age = link.words.split(", ")
+    assert (id, name) == (result.id, f"{__name__}.send")
+    assert 0 <= float(age.removesuffix(" s")) < 30
+    assert link.attributes["href"] == f"{ADMIN}queues/?queue=mail&id={result.id}"
+    found = page(signed_in("view_dashboard").get(PAGE))
+    assert not [one for one in found.find("a") if result.id in one.words]
+    assert result.id in str(found.elements)
+
+
+def test_many_jobs_of_one_worker_are_summed_up(crew, boss):
+    crew.put_many(range(30))
+    crew.claim(25, worker="w2")
+    (row,) = [one for one in rows(page(boss.get(PAGE)), "Children of web1, process 5") if one[""].startswith("w2")]
+    assert row["Jobs"].endswith("and 15 more")
+
+
+def test_supervisor_is_ordered_to_be_quiet_at_once_and_to_stop_after_a_question(crew, boss):
+    value = values(boss)["Stop: web1"]
+    response = boss.post(URLS["quiet"], {"row": value})
+    assert said(response) == ["web1, process 5 will claim no more jobs, and finish those that it has."]
+    assert {beat(worker, queue) for worker in ("w1", "w2") for queue in ("mail", "news")} == {"quiet"}
+    assert beat("w3", supervisor="s2") == ""
+    assert boss.post(URLS["stop"], {"row": value}).status_code == 200
+    assert beat("w1") == ""
+    response = press(boss, "stop", value, reason="upgrade")
+    assert said(response)[-1] == "web1, process 5 will finish its jobs and end."
+    assert beat("w1") == "stop"
+    texts = {entry.get_change_message() for entry in LogEntry.objects.all()}
+    assert len(texts) == 2
+    assert "Stop: web1, process 5 – web1, process 5 will finish its jobs and end. Reason: upgrade" in texts
+
+
+def test_new_information_of_a_worker_is_stored_with_its_beat_alone_and_its_age_stays(crew, kit):
+    def stored():
+        return kit.client.hget(crew.key("info"), "w1")
+
+    before = stored().split(" ")[0]
+    for queue in ("mail", "news"):
+        beat("w1", queue, state="quiet", memory=120)
+    assert json.loads(stored().partition(" ")[2])["memory"] == 120
+    assert stored().split(" ")[0] == before
+    (found,) = [one for one in workers() if one.id == "w1"]
+    assert (found.state, found.memory, found.supervisor) == ("quiet", 120, "s1")
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["", "junk", "web1/5/s9", "web2/5/s1", "web1/6/s1", "web1//s1", "web1/5/", "a/b/c", "%ff/5/s1", "web1/5/s1/x"],
+)
+@pytest.mark.parametrize("name", URLS)
+def test_value_of_no_supervisor_does_no_harm(crew, boss, name, value):
+    assert press(boss, name, value).status_code == 302
+    assert {beat("w1"), beat("w2"), beat("w3", supervisor="s2")} == {""}
+    assert not LogEntry.objects.exists()
+
+
+@pytest.mark.parametrize("codenames", [("view_dashboard",), ("manage_queues",)])
+@pytest.mark.parametrize("name", URLS)
+def test_permission_is_needed(crew, signed_in, name, codenames):
+    client = signed_in(*codenames)
+    assert press(client, name, "web1/5/s1").status_code == 403
+    assert beat("w1") == ""
+    assert not LogEntry.objects.exists()
+    if "view_dashboard" in codenames:
+        assert values(client) == {}
+
+
+@pytest.mark.parametrize("name", URLS)
+def test_token_and_post_are_required(crew, boss, signed_in, name):
+    strict = signed_in("superuser", enforce_csrf_checks=True)
+    assert press(strict, name, "web1/5/s1").status_code == 403
+    assert boss.get(URLS[name], {"row": "web1/5/s1"}).status_code == 405
+    assert beat("w1") == ""
+
+
+def test_page_takes_two_round_trips(crew, trips):
+    from redis_kit.queues.panel import WorkersPanel
+
+    list(WorkersPanel().content())
+    assert len(trips) == 2
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_workers_can_put_nothing_into_the_page(kit, signed_in, attack):
+    kit.options(QUEUES={"NAMES": ["mail"]})
+    mail, client = Queue("mail"), signed_in("superuser")
+    beat("w1", host=attack, supervisor=attack, state=attack, queues=attack)
+    beat("w2", host=attack, supervisor="s2")
+    kit.client.hset(mail.key("jobs"), attack, f'0 1 0 5\n~1/1/x 5/w\n{{"task":{json.dumps(attack)}}}')
+    kit.client.zadd(mail.key("running"), {f"w1/c.1/0/{attack}": 0})
+    beat(attack.replace("/", "").replace("\0", "") or "x")
+    found = [whole_page(client.get(PAGE)), whole_page(client.get(ADMIN))]
+    assert values(client)
+    for value in values(client).values():
+        found.append(whole_page(client.post(URLS["stop"], {"row": value}, follow=True)))
+        found.append(whole_page(client.post(URLS["quiet"], {"row": value}, follow=True)))
+    for one in found:
+        assert harmless_links(one)
+        shape = str(without_titles(one.shape))
+        assert "onerror" not in shape
+        assert "'b'" not in shape
+
+
+@pytest.mark.parametrize("how", ["stop", "freeze"])
+def test_page_comes_within_a_second_while_the_server_is_away(own_kit, boss, how):
+    boss.get(PAGE)
+    getattr(own_kit.server, how)()
+    try:
+        connections.close()  # so that no breaker is open yet
+        started = monotonic()
+        found = page(boss.get(PAGE))
+        assert monotonic() - started < 1
+        assert found.find("p", class_="rk-error")
+    finally:
+        own_kit.server.thaw() if how == "freeze" else None
+
+
+def test_hundred_workers_make_one_page(kit, boss):
+    kit.options(QUEUES={"NAMES": ["mail"]})
+    for number in range(110):
+        beat(f"w{number}", supervisor=f"s{number // 2}", supervisor_pid=number // 2, host="web")
+    found = page(boss.get(PAGE))
+    assert not found.find("p", class_="rk-error")
+    assert len(rows(found, "Supervisors")) >= 50
+
+
+def test_page_is_in_the_language_of_its_viewer(crew, boss):
+    with translation.override("zh-hans"):
+        words = boss.get(PAGE).content.decode().partition("<main")[2]
+    for one in ("Supervisor", "Children", "Memory", "Quiet", "Stop", "Threads", "quiet<", "Other programs"):
+        assert one not in words
+    assert "主管进程" in words
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_supervisor_is_stopped_with_the_keyboard(visit, monkeypatch, crew, scheme, width):
+    own = ("redis_kit.queues.component.Queues", "redis_kit.dashboard.component.Dashboard")
+    monkeypatch.setattr(component, "BUILTIN", own)
+    crew.put_many(range(30))
+    crew.claim(25, worker="w2")
+
+    def see(page):
+        page.goto(PAGE)
+        page.wait_for_selector("#rk-refresh:visible")
+        assert page.evaluate(MEASURE) == []
+        page.get_by_role("button", name="Stop: web1").press("Enter")
+        page.wait_for_selector(".rk-confirm")
+        assert page.evaluate(MEASURE) == []
+        page.get_by_role("button", name="Stop", exact=True).press("Enter")
+        page.wait_for_selector(".messagelist")
+
+    visit(see, width=width, color_scheme=scheme)
+    assert beat("w1") == "stop"

@@ -1,0 +1,153 @@
+"""How late attempts begin: counted with the claims, by the minute."""
+
+import pytest
+
+from redis_kit.core import connections
+from redis_kit.queues import Queue, moves, reports_of
+from tests.fixtures.process import wait_for
+
+
+@pytest.fixture
+def queue(any_kit):
+    return Queue("mail")
+
+
+def hasten(kit, queue, id, seconds):
+    """Let a job have been due so many seconds earlier."""
+    priority, attempts, crashes, rest = kit.client.hget(queue.key("jobs"), id).split(" ", 3)
+    due, body = rest.split("\n", 1)
+    record = f"{priority} {attempts} {crashes} {int(due) - int(seconds * 1000)}\n{body}"
+    kit.client.hset(queue.key("jobs"), id, record)
+
+
+def late(queue, minutes=3):
+    """Return how many attempts began, by how much they were late together, and at most."""
+    report = reports_of([queue.name], minutes=minutes)[queue.name]
+    total = sum(begun * mean for begun, mean in zip(report.begun, report.lateness, strict=True))
+    return sum(report.begun), total, max(report.latest)
+
+
+def test_lateness_is_the_time_of_the_claim_less_that_for_which_a_job_was_due(queue, any_kit, twin):
+    for id, seconds in (("a", 2), ("b", 4), ("c", 0)):
+        queue.put(id, id=id)
+        hasten(any_kit, queue, id, seconds)
+    jobs = twin(queue.claim, 2)
+    jobs += twin(queue.claim, 2, done=jobs)
+    begun, total, most = late(queue)
+    assert begun == 3
+    assert 5.99 <= total < 12  # the time of a put is rounded up, that of a claim down
+    assert 3.99 <= most < 8
+    assert sum(reports_of(["mail"], minutes=3)["mail"].done) == 2
+
+
+def test_job_in_time_is_hardly_late_and_one_that_waits_does_not_count(queue):
+    queue.put("later", delay=60)
+    queue.put("soon", delay=0.05)
+    wait_for(lambda: queue.claim(5))
+    begun, total, most = late(queue)
+    assert begun == 1
+    assert total == pytest.approx(most)
+    assert 0 <= most < 5
+
+
+def test_retry_is_due_when_its_pause_ends(queue, any_kit):
+    queue.put(1, id="a")
+    hasten(any_kit, queue, "a", 100)
+    queue.nack(*queue.claim(), max_attempts=2)
+    queue.claim()
+    begun, total, most = late(queue)
+    assert begun == 2
+    assert 99.9 <= total < 110
+    assert 99.9 <= most < 110
+
+
+def test_job_whose_worker_died_is_due_again_at_that_moment(queue, any_kit):
+    queue.put(1, id="a")
+    hasten(any_kit, queue, "a", 100)
+    queue.claim(worker="dead")
+    moves.reap(queue.key(""), "dead", ["a"]).run(connections.client())
+    assert reports_of(["mail"])["mail"].wait < 10
+    queue.claim()
+    begun, total, _ = late(queue)
+    assert begun == 2
+    assert 99.9 <= total < 110
+
+
+def test_claim_that_is_repeated_counts_once(queue):
+    queue.put_many(range(3))
+    call = moves.exchange(queue.key(""), "me", "token", 2)
+    for _ in range(3):
+        call.run(connections.client())
+    assert late(queue)[0] == 2
+
+
+def test_claim_without_jobs_counts_nothing(queue, any_kit):
+    queue.claim()
+    assert late(queue) == (0, 0, 0)
+    assert not any_kit.client.exists(queue.key("minutes"))
+
+
+def test_claim_writes_its_numbers_once_however_many_jobs(queue, any_kit):
+    def writes():
+        # Calls by scripts count here, those that MONITOR shows are of one node alone.
+        return any_kit.client.info("commandstats").get("cmdstat_hset", {}).get("calls", 0)
+
+    if "CLUSTER" in any_kit.server.connection:
+        pytest.skip("the statistics of a Cluster are those of several servers")
+    queue.claim()
+    queue.put_many(range(50))
+    before = writes()
+    jobs = queue.claim(20)
+    one = writes() - before
+    queue.claim(20, done=jobs)
+    assert one == 2  # records, and numbers
+    assert writes() - before - one == 3  # and what it answered
+
+
+@pytest.mark.parametrize("old", ["{minute} 5 2", "{minute} 5 2 ", "{minute} 5 2 0 0 0"])
+def test_numbers_of_an_older_release_are_read_and_go_on(queue, any_kit, old):
+    queue.put(1)
+    minute = reports_of(["mail"])["mail"].minute
+    for one in (minute, minute + 1):  # whichever it is by then
+        any_kit.client.hset(queue.key("minutes"), one % 4320, old.format(minute=one))
+    report = reports_of(["mail"], minutes=1)["mail"]
+    assert (report.done, report.failed, report.begun, report.lateness, report.latest) == ([5], [2], [0], [0], [0])
+    queue.ack(*queue.claim())
+    report = reports_of(["mail"], minutes=1)["mail"]
+    assert (report.done, report.failed, report.begun) == ([6], [2], [1])
+
+
+@pytest.mark.parametrize("field", ["", "x", "1 2 3", "{minute} 1 1 1 1", "{minute} " + "9" * 400 + " 1 1 1 1"])
+def test_numbers_that_make_no_sense_stop_no_claim_and_no_report(queue, any_kit, field):
+    queue.put(1)
+    minute = reports_of(["mail"])["mail"].minute
+    for one in (minute, minute + 1):
+        any_kit.client.hset(queue.key("minutes"), one % 4320, field.format(minute=one))
+    assert len(reports_of(["mail"], minutes=5)["mail"].done) == 5
+    queue.ack(*queue.claim())
+    assert len(reports_of(["mail"], minutes=5)["mail"].done) == 5
+
+
+@pytest.mark.parametrize(
+    "record", ["junk", "0 0 0 0\n1", "0 0 0 99999999999999999999\n1", "0 0 0 " + "9" * 400 + "\n1", "-100 99 0 5\n1"]
+)
+def test_record_whose_time_makes_no_sense_is_claimed_and_harms_no_number(queue, any_kit, record):
+    queue.put(1, id="a")
+    any_kit.client.hset(queue.key("jobs"), "a", record)
+    assert len(queue.claim()) == 1
+    begun, total, _ = late(queue)
+    assert begun <= 1
+    assert total >= 0
+    queue.put(1, id="b")
+    assert len(queue.claim()) == 1
+    assert late(queue)[0] == begun + 1
+
+
+def test_sum_of_a_backlog_is_exact_beyond_what_fifteen_digits_hold(queue, any_kit):
+    queue.put_many(range(2))
+    minute = reports_of(["mail"])["mail"].minute
+    for one in (minute, minute + 1):
+        any_kit.client.hset(queue.key("minutes"), one % 4320, f"{one} 0 0 9 {10**15} 10")
+    queue.claim(2)
+    (number,) = [n for n in any_kit.client.hvals(queue.key("minutes")) if " 11 " in n]
+    assert int(number.split(" ")[4]) >= 10**15
