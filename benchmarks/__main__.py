@@ -1,8 +1,10 @@
-"""Run all benchmarks, or those named: ``python -m benchmarks locks workers:drains,starts``.
+"""Run all benchmarks, or those named: ``python -m benchmarks locks throttling``.
 
-Numbers after a name are given to that one, as in ``python -m benchmarks chaos 5000``.
+What comes after a name is given to that one: numbers, as in ``python -m benchmarks chaos 5000``, and words after a
+colon, as in ``python -m benchmarks workers:drains,starts``.
 """
 
+import signal
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -12,16 +14,17 @@ def main(names: list[str]) -> int:
     """Run them one after the other."""
     known = sorted(path.stem.removeprefix("bench_") for path in Path(__file__).parent.glob("bench_*.py"))
     chosen: list[tuple[str, list[int | str]]] = []
-    for name in names:
+    for text in names:
+        name, _, words = text.partition(":")
         if name.isdecimal() and chosen:
             chosen[-1][1].append(int(name))
         else:
-            benchmark, _, cases = name.partition(":")
-            chosen.append((benchmark, [cases] if cases else []))
+            chosen.append((name, [words] if words else []))
     unknown = [name for name, _ in chosen if name not in known]
     if unknown:
         print(f"There is no benchmark {', '.join(unknown)}. Those there are: {', '.join(known)}.", file=sys.stderr)
         return 2
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # servers and workers end with it, in an orderly way
     for name, arguments in chosen or [(name, []) for name in known]:
         print(f"== {name}")
         import_module(f"benchmarks.bench_{name}").run(*arguments)

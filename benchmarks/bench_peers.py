@@ -1,8 +1,10 @@
 """Workers of others beside the kit's, in one run: drain, idle start, memory and commands per job."""
 
+import contextlib
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,6 +36,7 @@ KIT = (
     Contestant("kit, tasks with results", "kit", "kept-8"),
 )
 ROUNDS = 3
+STARTS = 300  # jobs, for the start of one by an idle worker
 COUNTED = 500  # jobs, for commands
 
 
@@ -53,8 +56,22 @@ def run(cases: str = "") -> None:
         drained = [drain.Result(pit.contestant, 1, filled, []) for pit, filled in pits]
         for _ in range(ROUNDS):
             for (pit, filled), result in zip(pits, drained, strict=True):
-                result.rounds.append(drain.drain(pit, filled))
-        show([row(pit, result) for (pit, _), result in zip(pits, drained, strict=True)])
+                with telling():
+                    result.rounds.append(drain.drain(pit, filled))
+        rows = []
+        for (pit, _), result in zip(pits, drained, strict=True):
+            with telling():
+                rows += [row(pit, result)] if result.rounds else []
+        show(rows)
+
+
+@contextlib.contextmanager
+def telling() -> Iterator[None]:
+    """Let the others go on where one does not work."""
+    try:
+        yield
+    except Failed as error:
+        print(error, file=sys.stderr)
 
 
 def installed() -> list[Contestant]:
@@ -82,20 +99,17 @@ def tried(server: Server, contestants: list[Contestant], place: Path) -> list[tu
         own = place / f"{contestant.peer}-{contestant.variant}"
         own.mkdir()
         pit = Pit(server, contestant, own)
-        try:
+        with telling():
             with pit.driver() as driver:
                 print(f"{contestant.title}: {driver.ask('versions')}", flush=True)
             found.append((pit, pit.fill(drain.trial(pit))))
-        except Failed as error:
-            print(f"{contestant.title} did not work and is left out. {error}", file=sys.stderr)
     print()
     return found
 
 
 def row(pit: Pit, drained: drain.Result) -> Row:
     """Measure the rest."""
-    starts = [starting.idle_start(pit)[1] for _ in range(ROUNDS)]
-    start = Delays(*(median([getattr(one, name) for one in starts]) for name in Delays._fields))
+    start = starting.idle_start(pit, STARTS)[1]
     return Row(drained, start, counting.commands(pit, pit.fill(COUNTED), idle=5.0))
 
 
@@ -103,12 +117,13 @@ def show(rows: list[Row]) -> None:
     """Print the table."""
     pings = median([one.pings.rate for row in rows for one in row.drained.rounds])
     print(f"PING by redis-py: {pings:,.0f} round trips/s; one process of workers each; medians of {ROUNDS} rounds")
+    print("by work: processor time of a round trip as a multiple of a job's, client or worker and server")
     print("idle start is from the beginning of the call; commands: sent by clients / run, with those inside scripts\n")
-    print(f"{'':32}{'put/s':>8}{'jobs':>8}{'jobs/s':>8}{'x PING':>8}{'p50 ms':>8}{'p99 ms':>8}", end="")
+    print(f"{'':32}{'put/s':>8}{'jobs':>8}{'jobs/s':>8}{'x PING':>8}{'by work':>8}{'p50 ms':>8}{'p99 ms':>8}", end="")
     print(f"{'bytes/job':>10}{'commands/job':>15}{'idle/s':>7}")
-    for drained, start, commands in sorted(rows, key=lambda row: -row.drained.ratio):
+    for drained, start, commands in sorted(rows, key=lambda row: -row.drained.thrift):
         print(f"{drained.contestant.title:32}{drained.filled.rate:8,.0f}{drained.filled.count:8,}", end="")
-        print(f"{drained.rate:8,.0f}{drained.ratio:8.3f}{start.p50:8.2f}{start.p99:8.2f}", end="")
+        print(f"{drained.rate:8,.0f}{drained.ratio:8.3f}{drained.thrift:8.3f}{start.p50:8.2f}{start.p99:8.2f}", end="")
         print(f"{drained.filled.size:10,.0f}{commands.sent:8.2f} /{commands.run:5.1f}{commands.idle:7.1f}")
         if broken := [one for one in drained.rounds if one.lost or one.repeated]:
             print(f"{'':4}LOST {max(one.lost for one in broken)} jobs, did {max(one.repeated for one in broken)} twice")

@@ -1,48 +1,92 @@
-"""A job's way through a queue beside bare commands: one round trip for put, two for claim and ack."""
+"""A queue's calls beside a bare round trip and beside bare commands that do the least of the same kind."""
 
+from collections.abc import Callable
 from itertools import count
+from typing import Any
 
 import redis
 
-from benchmarks.measure import compare, site
-from redis_kit.queues import Queue, task
+from benchmarks.measure import compare
+from benchmarks.workers.report import Goal
+from benchmarks.workers.server import on_tcp
+from redis_kit.queues import Job, Queue, task
+
+PING = "bare: PING"
+SHORT: dict[str, Any] = {"rounds": 40, "seconds": 0.03}
+BATCH = 100
+WAITING = 100_000  # jobs
 
 
 def run() -> None:
-    """Print the rates of putting, and of whole lives of jobs."""
-    with site() as client:
-        queue, numbers = Queue("bench"), count()
-        print("put")
-        compare(
-            {
-                "bare: LPUSH": lambda: client.lpush("bench:list", f'{{"n":{next(numbers)}}}'),
-                "kit: Queue.put": lambda: queue.put({"n": next(numbers)}),
-                "kit: Queue.put, delayed": lambda: queue.put({"n": next(numbers)}, delay=3600),
-                "kit: task.enqueue, without result": lambda: nothing.enqueue(next(numbers)),
-                "kit: task.enqueue": lambda: kept.enqueue(next(numbers)),
-            },
-            base="bare: LPUSH",
-        )
-        lives = Queue("lives")
-        print("put, claim, ack")
-        compare(
-            {
-                "bare: LPUSH, LMOVE, LREM": lambda: bare(client),
-                "kit: put, claim, ack": lambda: live(lives),
-            },
-            base="bare: LPUSH, LMOVE, LREM",
-        )
-        many = Queue("many")
-        many.put_many(range(100_000))
-        print("claim, ack, with 100,000 jobs waiting")
-        client.lpush("bench:many", *range(100_000))
-        compare(
-            {
-                "bare: LMOVE, LREM": lambda: taken(client, "bench:many"),
-                "kit: claim, ack": lambda: end(many),
-            },
-            base="bare: LMOVE, LREM",
-        )
+    """Print the rates of putting, of taking, and of whole lives of jobs, then the goals."""
+    with on_tcp(one_core=True) as server:
+        goals = putting(server.client) + taking(server.client)
+        lives(server.client)
+    for goal in goals:
+        print(goal)
+    print()
+
+
+def putting(client: redis.Redis) -> list[Goal]:
+    """Compare ways to put a job, and of putting many in one call."""
+    queue, numbers = Queue("bench"), count()
+    one, waiting, many = "kit: put", "kit: task.enqueue, without result", f"kit: put_many of {BATCH}"
+    things: dict[str, Callable[[], object]] = {
+        PING: client.ping,
+        "bare: LPUSH": lambda: client.lpush("bench:list", f'{{"n":{next(numbers)}}}'),
+        one: lambda: queue.put({"n": next(numbers)}),
+        "kit: put, delayed": lambda: queue.put({"n": next(numbers)}, delay=3600),
+        waiting: lambda: nothing.enqueue(next(numbers)),
+        "kit: task.enqueue": lambda: kept.enqueue(next(numbers)),
+        many: lambda: queue.put_many({"n": number} for number in range(BATCH)),
+    }
+    print("put")
+    ratios = compare(things, base=PING, worth={many: BATCH}, **SHORT)
+    client.flushall()
+    return [
+        Goal("put one by one, to a PING", ratios[one], ">=", 0.7),
+        Goal("enqueue one by one, to a PING", ratios[waiting], ">=", 0.7),
+        Goal("enqueue one by one with a result, to a PING", ratios["kit: task.enqueue"], ">=", 0.7),
+        Goal(f"put_many of {BATCH}, to a PING", ratios[many], ">=", 5),
+    ]
+
+
+def taking(client: redis.Redis) -> list[Goal]:
+    """Compare ways to take jobs and end them, with many waiting."""
+    single, batches, fused = Queue("single"), Queue("batches"), Queue("fused")
+    for queue in (single, batches, fused):
+        queue.put_many({"n": number} for number in range(WAITING))
+    client.lpush("bench:many", *range(WAITING))
+    apart, together = f"kit: claim({BATCH}), ack", f"kit: claim({BATCH}, done=those before)"
+    hand: list[Job] = []
+    things: dict[str, Callable[[], object]] = {
+        PING: client.ping,
+        "bare: LMOVE, LREM": lambda: taken(client, "bench:many"),
+        "kit: claim, ack": lambda: single.ack(*single.claim()),
+        apart: lambda: batches.ack(*batches.claim(BATCH)),
+        together: lambda: exchange(fused, hand),
+    }
+    print(f"take and end, with {WAITING:,} jobs waiting")
+    ratios = compare(things, base=PING, worth={apart: BATCH, together: BATCH}, **SHORT)
+    assert batches.counts().ready
+    assert fused.counts().ready
+    client.flushall()
+    return [
+        Goal(f"claim and ack of {BATCH} in two calls, to a PING", ratios[apart], ">=", 4),
+        Goal(f"claim and ack of {BATCH} in one call, to a PING", ratios[together], ">=", 4),
+    ]
+
+
+def lives(client: redis.Redis) -> None:
+    """Compare whole lives."""
+    queue = Queue("lives")
+    things: dict[str, Callable[[], object]] = {
+        PING: client.ping,
+        "bare: LPUSH, LMOVE, LREM": lambda: bare(client),
+        "kit: put, claim, ack": lambda: live(queue),
+    }
+    print("put, take, end, one by one")
+    compare(things, base=PING, **SHORT)
 
 
 @task(store_result=False)
@@ -67,12 +111,12 @@ def taken(client: redis.Redis, name: str) -> None:
     client.lrem("bench:hand", 1, job)
 
 
+def exchange(queue: Queue, hand: list[Job]) -> None:
+    """End the jobs in hand and take others, in one call."""
+    hand[:] = queue.claim(BATCH, done=hand)
+
+
 def live(queue: Queue) -> None:
     """Put a job, take it, end it."""
     queue.put({"n": 1})
-    end(queue)
-
-
-def end(queue: Queue) -> None:
-    """Take a job and end it."""
-    queue.ack(queue.claim()[0])
+    queue.ack(*queue.claim())

@@ -68,17 +68,23 @@ def describe(client: redis.Redis, where: str) -> None:
 
 
 def compare(
-    things: dict[str, Callable[[], object]], *, base: str, rounds: int = ROUNDS, seconds: float = SLICE
+    things: dict[str, Callable[[], object]],
+    *,
+    base: str,
+    rounds: int = ROUNDS,
+    seconds: float = SLICE,
+    worth: dict[str, int] | None = None,
 ) -> dict[str, float]:
     """Print operations a second and p50/p99 of each, with the ratio of its rate to the base's; return the ratios.
 
-    Short slices in many rounds put each thing nearer to the base, where other work comes and goes.
+    Short slices in many rounds put each thing nearer to the base, where other work comes and goes. A call may be
+    ``worth`` several operations; its times are those of the whole call.
     """
     rates: dict[str, list[float]] = {name: [] for name in things}
     times: dict[str, list[float]] = {name: [] for name in things}
     for _ in range(rounds):
         for name, thing in things.items():
-            rates[name].append(_slice(thing, times[name], seconds))
+            rates[name].append(_slice(thing, times[name], seconds) * (worth or {}).get(name, 1))
     ratios = {}
     print(f"{'':44}{'ops/s':>9}{'ratio':>8}{'p50 us':>9}{'p99 us':>9}")
     for name in things:

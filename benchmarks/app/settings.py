@@ -2,7 +2,7 @@
 
 import os
 
-SECRET_KEY = "only for benchmarks"  # noqa: S105 -- of no site
+SECRET_KEY = "only for benchmarks"
 USE_TZ = True
 INSTALLED_APPS = ["django.contrib.auth", "django.contrib.contenttypes", "redis_kit", "benchmarks.app"]
 DATABASES = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}}

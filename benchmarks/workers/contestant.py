@@ -46,12 +46,9 @@ class Pit:
 
     def environment(self) -> dict[str, str]:
         """Return what its processes find in their environment."""
-        more = {
-            "BENCH_URL": self.server.url,
-            "BENCH_VARIANT": self.contestant.variant,
-            "BENCH_FOLDER": str(self.folder),
-        }
-        return environment(self.contestant.python, **more, **{FOLDER: str(self.folder / "marks")})
+        more = {"BENCH_URL": self.server.url, "BENCH_VARIANT": self.contestant.variant}
+        more |= {"BENCH_FOLDER": str(self.folder), FOLDER: str(self.marks.folder)}
+        return environment(self.contestant.python, **more)
 
     @contextlib.contextmanager
     def driver(self) -> Iterator["Driver"]:

@@ -77,7 +77,7 @@ def _promoted(server: Server, queue: Queue) -> tuple[float, float]:
     return rate, percentile(trips or [0.0], 0.99)
 
 
-def weight(server: Server, pit: Pit) -> dict[str, float]:
+def weight(server: Server, pits: list[Pit]) -> dict[str, float]:
     """Return the bytes of the server's memory that a job takes while it waits."""
     server.flush()
     queue = Queue("weighed")
@@ -85,4 +85,4 @@ def weight(server: Server, pit: Pit) -> dict[str, float]:
     before = server.used()
     queue.put_many({"number": number} for number in range(WEIGHED))
     found = {"a job of Queue.put_many": (server.used() - before) / WEIGHED}
-    return found | {"a call of a task": pit.fill(WEIGHED).size}
+    return found | {f"a call, {pit.contestant.title}": pit.fill(WEIGHED).size for pit in pits}

@@ -1,6 +1,7 @@
-"""Processes of a benchmark: each is ended by its own id, and by an alarm of its own where nobody is left to do it."""
+"""Processes of a benchmark: each is ended by its own id, and by itself where nobody is left to do it."""
 
 import contextlib
+import ctypes
 import os
 import signal
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 LIFE = 300  # seconds after which a process ends in any case
 GRACE = 5.0
+END_WITH_PARENT = 1  # PR_SET_PDEATHSIG of <linux/prctl.h>
 
 
 def environment(python: str, **more: str) -> dict[str, str]:
@@ -46,8 +48,15 @@ def _started(command: Sequence[str], env: Mapping[str, str], log: Path) -> subpr
             stdout=output,
             stderr=output,
             start_new_session=True,  # a group of its own, so that what it started ends with it
-            preexec_fn=lambda: signal.alarm(LIFE),
+            preexec_fn=_bound,
         )
+
+
+def _bound() -> None:
+    """Have the process end with the benchmark, even with one that was killed; where the system can't do that, later."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(END_WITH_PARENT, signal.SIGTERM)
+    signal.alarm(LIFE)  # a worker that has an alarm of its own stops this one
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

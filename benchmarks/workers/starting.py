@@ -53,19 +53,21 @@ def lateness(pit: Pit) -> Delays:
     return delays([(begin + zero) / 1e6 - at[number] * 1e3 for number, begin in pit.marks.by_number().items()])
 
 
-def behind_a_long_one(pit: Pit) -> float:
+def behind_a_long_one(pit: Pit, processes: int) -> float:
     """Return the longest time, in ms, for which a short job waited while one that came after it had begun.
 
-    One job takes long, the others a millisecond; who is put behind the long one by a batch is overtaken by the others.
+    Short jobs make the worker take many at once; then comes a long one among them. Who is kept behind it by a batch is
+    overtaken by those that others take.
     """
+    lengths = [SHORT] * (SHORTS // 2) + [LONG] + [SHORT] * (SHORTS // 2)
     pit.empty()
-    with pit.workers(), pit.driver() as driver:
+    with pit.workers(processes), pit.driver() as driver:
         pit.warm(driver)
-        driver.ask("sleepers", [LONG] + [SHORT] * SHORTS)
-        pit.wait(SHORTS + 1, seconds=LONG + 10)
+        driver.ask("sleepers", lengths)
+        pit.wait(len(lengths), seconds=LONG + 10)
     began = pit.marks.by_number()
     longest, earliest = 0.0, float("inf")
-    for number in range(SHORTS, 0, -1):
+    for number in reversed(range(len(lengths))):
         begin = began.get(number, time.monotonic_ns())
         longest = max(longest, begin - earliest)
         earliest = min(earliest, begin)

@@ -77,8 +77,9 @@ def loads(body: bytes) -> Any:
     """Return what dumps() was given. Raises CorruptMessage for anything else."""
     if len(body) > LARGEST:
         raise CorruptMessage(f"a message of {len(body):,} bytes is longer than any that is sent")
+    decoder = _decoder if b"$" in body or b"\\u" in body else _plain_decoder
     try:
-        return _decoder.decode(body.decode())
+        return decoder.decode(body.decode())
     except (ValueError, ArithmeticError, RecursionError, TypeError) as error:
         raise CorruptMessage(f"not a message: {type(error).__name__}: {error}"[:300]) from error
 
@@ -133,9 +134,7 @@ def _place(path: tuple[Any, ...]) -> str:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> Any:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("an object has the same key twice")
+    found = _plain_object(pairs)
     if not any(key.startswith("$") for key in found):
         return found
     if len(pairs) == 1 and pairs[0][0] in _READ:
@@ -146,9 +145,17 @@ def _object(pairs: list[tuple[str, Any]]) -> Any:
     return {key.removeprefix("$"): value for key, value in found.items()}
 
 
+def _plain_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("an object has the same key twice")
+    return found
+
+
 def _refuse(constant: str) -> Any:
     raise ValueError(f"{constant} is not JSON")
 
 
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":")).encode
 _decoder = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_refuse)
+_plain_decoder = json.JSONDecoder(object_pairs_hook=_plain_object, parse_constant=_refuse)  # where no key has a "$"

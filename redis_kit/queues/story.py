@@ -1,7 +1,8 @@
 """What a job whose result is stored tells of itself, in a line before its message.
 
-``~<enqueued>/<run_after>/<backend>``, then `` <begun>/<worker>`` for each attempt, which claims add. The first two are
-in microseconds since 1970, as the caller saw them; the others in milliseconds on the server's clock.
+``~<enqueued>/<run_after>/<backend>``, the backend "" for ``default``, then `` <begun>/<worker>`` for each attempt,
+which claims add. The first two are in microseconds since 1970, as the caller saw them; the others in milliseconds on
+the server's clock.
 """
 
 import re
@@ -12,6 +13,7 @@ from urllib.parse import quote, unquote
 from django.conf import settings
 from django.utils.timezone import is_naive, make_aware, make_naive
 
+DEFAULT = "default"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # No number is so large that there is no such time.
 _LINE = re.compile(rb"~(\d{1,16})/(\d{0,16})/([^/ ]*)((?: \d{1,13}/[^/ ]+)*)")
@@ -30,7 +32,7 @@ class Story(NamedTuple):
 def line(enqueued_at: datetime, run_after: datetime | None, backend: str) -> bytes:
     """Return the line of a new job."""
     after = "" if run_after is None else _microseconds(run_after)
-    alias = backend if backend.isalnum() and backend.isascii() else quote(backend, safe="")
+    alias = "" if backend == DEFAULT else quote(backend, safe="")  # most are, and a queue may hold millions
     return f"~{_microseconds(enqueued_at)}/{after}/{alias}\n".encode()
 
 
@@ -44,7 +46,7 @@ def read(text: bytes) -> Story | None:
     return Story(
         enqueued_at,
         _moment(int(after)) if after else None,
-        unquote(backend),
+        unquote(backend) if backend else DEFAULT,
         [max(enqueued_at, milliseconds(int(begun))) for begun, _ in tries],
         [worker for _, worker in tries],
     )

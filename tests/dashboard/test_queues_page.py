@@ -15,6 +15,8 @@ from tests.dashboard.parsed import page, whole_page
 from tests.dashboard.test_escaping import ATTACKS, harmless_links, without_titles
 from tests.queues.putting import put
 
+pytestmark = pytest.mark.once
+
 PAGE = f"{ADMIN}queues/"
 OF_GROUPS = ("requeue_one", "requeue_sample", "requeue_group")
 NAMES = ("pause", "resume", "retry", "run_now", "delete", *OF_GROUPS, "requeue_dead")

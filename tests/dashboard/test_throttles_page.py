@@ -14,6 +14,8 @@ from tests.dashboard.conftest import ADMIN, MEASURE
 from tests.dashboard.parsed import page, whole_page
 from tests.dashboard.test_escaping import ATTACKS, harmless_links, without_titles
 
+pytestmark = pytest.mark.once
+
 PAGE = f"{ADMIN}throttles/"
 NAMES = ("reset", "ban", "exempt", "override", "override_all", "lift")
 URLS = {name: f"{PAGE}do/{name}/" for name in NAMES}

@@ -9,6 +9,8 @@ from redis_kit.core.errors import InvalidValue
 from redis_kit.locks import LockLost, LockNotAcquired, Semaphore
 from tests.fixtures.servers import wait_for
 
+pytestmark = pytest.mark.once
+
 WORK = """
 import random
 turns = random.Random(int(sys.argv[3]))

@@ -164,7 +164,8 @@ PROCESS = """
     import os, sys
     import django
     from django.conf import settings
-    settings.configure(INSTALLED_APPS=["redis_kit"], SECRET_KEY="x" * 50, USE_TZ=True, REDIS_KIT={kit!r})
+    apps = ["redis_kit"]
+    settings.configure(INSTALLED_APPS=apps, SECRET_KEY="x" * 50, USE_TZ=True, TIME_ZONE={zone!r}, REDIS_KIT={kit!r})
     django.setup()
     from redis_kit.pageviews.buffer import buffer
     from redis_kit.pageviews.counting import Event
@@ -177,7 +178,8 @@ PROCESS = """
 
 
 def run(kit, code, **options):
-    source = textwrap.dedent(PROCESS).format(kit=dict(kit.settings.REDIS_KIT)) + textwrap.dedent(code)
+    its = {"kit": dict(kit.settings.REDIS_KIT), "zone": kit.settings.TIME_ZONE}
+    source = textwrap.dedent(PROCESS).format(**its) + textwrap.dedent(code)
     return subprocess.Popen([sys.executable, "-c", source], **options)
 
 

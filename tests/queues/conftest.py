@@ -12,6 +12,7 @@ import pytest
 
 from tests.fixtures.process import wait_for
 from tests.queues.journal import Journal
+from tests.queues.processes import end
 
 ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-m", "django", "rk_worker", "--settings", "tests.queues.worker_settings"]
@@ -46,5 +47,4 @@ def start_worker(settings: Any, journal: Journal, tmp_path: Path) -> Iterator[Ca
 
     yield start
     for process in started:
-        process.kill()
-        process.wait()
+        end(process)

@@ -1,10 +1,13 @@
 """Processes of a worker, as a test sees them."""
 
+import contextlib
 import os
 import signal
 import time
+from pathlib import Path
 
 from redis_kit.queues import workers
+from tests.fixtures.process import wait_for
 
 
 def children(process):
@@ -27,3 +30,16 @@ def gone(pid):
     except ProcessLookupError:
         return True
     return False
+
+
+def end(process):
+    """Kill a worker. Its children end by themselves, unless one is in C code that never returns."""
+    file = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    below = list(map(int, file.read_text().split())) if file.exists() else []
+    process.kill()
+    process.wait()
+    for pid in below:
+        with contextlib.suppress(AssertionError):
+            wait_for(lambda pid=pid: gone(pid), timeout=5)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)

@@ -8,6 +8,8 @@ import pytest
 from redis_kit.queues import Counts, LeaseLost, Queue
 from tests.fixtures.process import wait_for
 
+pytestmark = pytest.mark.once
+
 LEASE = 0.3
 
 
@@ -157,6 +159,51 @@ def test_after_an_outage_nobody_is_robbed_by_who_comes_back_first(queue, kit):
     assert queue.claim(worker="w1") == []
     queue.ack(a)
     queue.ack(b)
+
+
+def test_newcomer_gives_jobs_back_at_once_where_another_worker_was_there_all_the_time(queue, steady, kit):
+    queue.put("a")
+    queue.claim(worker="dead")
+    kit.client.zadd(queue.key("workers"), {"dead": 1})
+    assert queue.beat(worker="new") == 1 or queue.counts().running == 0  # the other one may have been quicker
+
+
+def test_successor_of_all_workers_gives_their_jobs_back_a_lease_after_it_came(queue, kit):
+    kit.options(QUEUES={"BEAT": 0.1, "DEAD_AFTER": 1.0})
+    queue.put("a")
+    queue.claim(worker="dead")
+    pause = threading.Event()
+    pause.wait(0.3)
+    came = time.monotonic()
+    while not queue.beat(worker="new"):
+        pause.wait(0.02)
+    took = time.monotonic() - came
+    print(f"{took:.2f} s after it came")
+    assert 0.9 <= took < 1.4
+
+
+def test_worker_that_comes_back_after_a_short_outage_robs_nobody(queue, kit):
+    kit.options(QUEUES={"BEAT": 0.1, "DEAD_AFTER": 1.0})
+    queue.put("a")
+    pause = threading.Event()
+    for _ in range(12):
+        queue.beat(worker="first")
+        queue.beat(worker="second")
+        pause.wait(0.1)
+    queue.claim(worker="first")
+    pause.wait(0.1)
+    queue.beat(worker="second")
+    pause.wait(0.92)  # the lease of the first is over, that of the second is not
+    assert kit.client.zcount(queue.key("workers"), "-inf", server_ms(kit)) == 1
+    assert queue.beat(worker="second") == 0
+    assert queue.beat(worker="first") == 0
+    assert queue.counts().running == 1
+
+
+def server_ms(kit):
+    """The server's clock."""
+    seconds, micros = kit.client.time()
+    return seconds * 1000 + micros // 1000
 
 
 def test_who_did_not_come_back_after_the_outage_loses_its_jobs_one_lease_later(queue, kit):

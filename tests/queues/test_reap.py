@@ -14,6 +14,8 @@ from redis_kit.queues.worker.line import pair
 from redis_kit.queues.worker.reaper import Reaper
 from redis_kit.queues.worker.source import Source
 
+pytestmark = pytest.mark.once
+
 
 @pytest.fixture
 def queue(any_kit):

@@ -173,6 +173,19 @@ def test_idle_worker_ends_at_once_and_leaves_the_registry(queue, start_worker):
     assert workers(["default"]) == []
 
 
+def test_server_is_told_of_what_is_done_though_all_threads_are_busy(queue, journal, start_worker, tmp_path):
+    for number in range(300):  # so many that they are claimed in batches
+        note.enqueue(f"short{number}")
+    wait_for_file.enqueue("long", str(tmp_path / "go"))
+    start_worker("--threads", 1, "--processes", 1)
+    wait_for(lambda: journal.lines(name="long", step="begin"), timeout=30)
+    began = time.monotonic()
+    wait_for(lambda: queue.counts() == Counts(0, 0, 1, 0), timeout=5)
+    print(f"told {time.monotonic() - began:.2f} s after the last thread was taken")
+    (tmp_path / "go").touch()
+    wait_for(lambda: queue.counts() == EMPTY)
+
+
 def test_worker_finishes_its_jobs_within_the_grace_and_claims_no_more(queue, journal, start_worker, tmp_path):
     worker = start_worker("--threads", 1, "--grace", 20)
     wait_for_file.enqueue("first", str(tmp_path / "go"))

@@ -15,7 +15,7 @@ APP, BACKEND = BACKENDS[VARIANT]
 
 logging.disable(logging.INFO)  # threadmill writes two lines for each job
 
-SECRET_KEY = "only for benchmarks"  # noqa: S105 -- of no site
+SECRET_KEY = "only for benchmarks"
 USE_TZ = True
 INSTALLED_APPS = ["django.contrib.auth", "django.contrib.contenttypes", APP, "benchmarks.peers.djangoapp"]
 DATABASES = {
@@ -27,7 +27,6 @@ DATABASES = {
     }
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
-TASKS = {
-    "default": {**BACKEND, "REDIS_URL": ADDRESS, "OPTIONS": {"REDIS_URL": ADDRESS} if VARIANT == "streams" else {}}
-}
+OPTIONS = {"REDIS_URL": ADDRESS} if VARIANT == "streams" else {}
+TASKS = {"default": {**BACKEND, "REDIS_URL": ADDRESS, "OPTIONS": OPTIONS}}
 LOGGING = {"version": 1, "root": {"level": "WARNING"}, "loggers": {APP: {"level": "WARNING"}}}

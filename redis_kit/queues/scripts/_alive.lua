@@ -1,8 +1,8 @@
--- Renews the worker's lease, and says when another one's ends. A worker that is new, or was silent for too long, counts
--- as alive from now on only.
+-- Renews the worker's lease, and says when another one's ends. A worker that is new, or was silent for half a lease,
+-- counts as alive from now on only: the server may have been away, and no lease ends in a shorter outage.
 local ends = tonumber(redis.call("ZSCORE", workers, worker) or 0)
 local function renew(share)
-    if ends < now or ends % 1 > 0 then
+    if ends - now < lease / 2 or ends % 1 > 0 then
         redis.call("HSET", info, worker, string.format("%.0f ", now) .. information)
     end
     if ends - now <= lease * share or ends % 1 > 0 then

@@ -1,10 +1,10 @@
--- Makes scheduled jobs ready whose time has come, 200 at most.
+-- Makes scheduled jobs ready whose time has come, 100 at most.
 local function next_due()
     return tonumber(redis.call("ZRANGE", scheduled, 0, 0, "WITHSCORES")[2])
 end
 
 local function promote()
-    local due = redis.call("ZRANGEBYSCORE", scheduled, "-inf", now, "LIMIT", 0, 200)
+    local due = redis.call("ZRANGEBYSCORE", scheduled, "-inf", now, "LIMIT", 0, 100)
     local records, last, places = redis.call("HMGET", jobs, unpack(due)), redis.call("INCRBY", sequence, #due), {}
     for at, id in ipairs(due) do
         places[2 * at - 1], places[2 * at] = place(read(records[at] or ""), last - #due + at), id

@@ -24,8 +24,8 @@
 -- returns   ms to the next job, ms to the end of another's lease (-1: never), jobs given back, the worker's order ("": none),
 --           {ids of its jobs that are to be cancelled}, then the ids of dead ones
 --
--- After an outage all leases are over, though nobody died. So a worker that was not alive for a whole lease itself
--- only gives notice: one more lease, marked by a half in its end, after which anyone may act.
+-- After an outage all leases are over, though nobody died. So where no worker was alive for a whole lease there is only
+-- notice: a lease from when the first of them was, marked by a half in its end, after which anyone may act.
 
 local workers, info, running, jobs, ready, scheduled, signal, dead, reasons, settled, paused = unpack(KEYS)
 local orders, cancels, unique, owners = KEYS[12], KEYS[13], KEYS[14], KEYS[15]
@@ -39,6 +39,7 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _free
 -- @include _bury
 -- @include _return
+-- @include _witness
 for _, key in ipairs({running, ready, scheduled, dead}) do redis.call("ZCARD", key) end
 for _, key in ipairs({jobs, reasons, settled}) do redis.call("HLEN", key) end
 redis.call("LLEN", signal)
@@ -66,10 +67,11 @@ if said ~= information then
 end
 local reply, room = {0, 0, 0, order, cancelled}, 100
 local silent = redis.call("ZRANGEBYSCORE", workers, "-inf", string.format("(%.0f", now), "WITHSCORES", "LIMIT", 0, 10)
+local notice = #silent > 0 and there_since() + lease
 for at = 1, #silent, 2 do
     local other, noticed = silent[at], silent[at + 1] % 1 > 0
-    if now - since < lease and not noticed then
-        redis.call("ZADD", workers, string.format("%.0f.5", now + lease), other)
+    if now < notice and not noticed then
+        redis.call("ZADD", workers, string.format("%.0f.5", notice), other)
     elseif room > 0 then
         room = room - give_back(other, room, function(id, priority, attempts, crashes, _, payload)
             write(id, priority, attempts, crashes + 1, now, payload)

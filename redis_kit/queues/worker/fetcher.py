@@ -23,7 +23,7 @@ from redis_kit.queues.worker.source import Source
 logger = logging.getLogger("redis_kit.worker")
 COMPLAIN = 60.0  # seconds between two log lines about the same queue
 LATER = 1.0  # seconds
-STALE = 0.03  # seconds for which a claimed job waits for a thread before it is given back
+STALE = 0.03  # seconds for which a claimed job waits for a thread before it is given back, and a done one to be told
 
 
 class Done(NamedTuple):
@@ -48,7 +48,7 @@ class Fetcher:
         self._work, self._free, self._tick, self._fetched = (Condition(lock) for _ in range(4))
         self._inbox: deque[tuple[int, Job]] = deque()
         self._done: list[list[Done]] = [[] for _ in sources]
-        self._pace, self._filled, self._rings = Pace(), 0.0, inf
+        self._pace, self._filled, self._rings, self._untold = Pace(), 0.0, inf, inf
         self._alarm, self._waiting, self.threads = 0.0, 0, 0
         self._fetching = self._quiet = self._stopped = False
         self._failures: Counter[int] = Counter()
@@ -68,7 +68,10 @@ class Fetcher:
                         return None
                     self._wait()
                 else:
-                    return self._inbox.popleft()
+                    found = self._inbox.popleft()
+                    if not self._inbox and any(self._done):
+                        self._remind(STALE)  # it may be long until a thread asks again
+                    return found
             self._fetch(claim=True)
 
     def over(self, done: Done) -> None:
@@ -132,10 +135,12 @@ class Fetcher:
                 if self._alarm <= now and self._waiting:
                     self._work.notify()
                 stale = bool(self._inbox) and now - self._filled > STALE
+                late = self._untold <= now
             if stale:
                 self._pace.slow_down()
                 self.wake()
                 self.give_back()
+            if stale or late:
                 self.flush()
 
     def give_back(self) -> None:
@@ -159,6 +164,7 @@ class Fetcher:
             claim = claim and not (self._quiet or self._stopped)
             taken, self._done = self._done, [[] for _ in self._sources]
             later, self._later = self._later, []
+            self._untold = inf
             self._board.turn()
             if claim:
                 self._alarm = inf
@@ -207,13 +213,18 @@ class Fetcher:
         elif at < self._rings:
             self._tick.notify()
 
+    def _remind(self, seconds: float) -> None:
+        self._untold = min(self._untold, monotonic() + seconds)
+        if self._untold < self._rings:
+            self._tick.notify()
+
     def _until(self) -> float | None:
         """Return for how long nothing has to be watched; None: until somebody says so."""
         now = monotonic()
         ends = [self._filled + STALE] if self._inbox else []
         if self._waiting and now < self._alarm < inf:
             ends.append(self._alarm)
-        self._rings = min(ends, default=inf)
+        self._rings = min([*ends, self._untold])
         return None if self._rings == inf else max(0.0, self._rings - now) + 0.0002
 
     def _exchange(self, taken: list[list[Done]], room: int) -> list[Done]:
@@ -272,6 +283,8 @@ class Fetcher:
         with self._work:
             self._done[number][:0] = done
             self._ring(self._shut[number])
+            if done:
+                self._remind(self._shut[number] - monotonic() + STALE)
 
     def _put_off(self, number: int, error: Exception) -> None:
         name = self._sources[number].name

@@ -1,7 +1,7 @@
 """How many jobs a worker claims at once: so few that none waits long for a thread, so many that calls are few."""
 
 AHEAD = 0.01  # seconds of work that is claimed beyond the free threads
-MOST = 180  # jobs
+MOST = 100  # jobs: the server must not be held for long
 GROWTH = 4
 
 

@@ -30,6 +30,7 @@ from redis_kit.queues.worker.patience import until_answered
 from redis_kit.queues.worker.source import Source
 
 logger = logging.getLogger("redis_kit.worker")
+IDLE = 0.1  # seconds after which a thread's connections are looked at before a job too, and not only after it
 AFTER = 1.0  # seconds that a task has to end after its timeout was raised inside it, before its process is killed
 
 
@@ -81,11 +82,13 @@ class Processor:
 
     def process(self, slot: int, source: int, job: Job) -> Done | None:
         """Run a job and return it where it is done; record a failed attempt, after an outage when that is over."""
-        close_old_connections()
+        if monotonic() - getattr(self._own, "closed", 0.0) > IDLE:
+            close_old_connections()
         try:
             return self.run(slot, source, job)
         finally:
             close_old_connections()
+            self._own.closed = monotonic()
             self._board.end(slot)
             self._board.tally(1)
             if settings.DEBUG:
