@@ -14,9 +14,9 @@ MOST = 1000  # dead jobs looked at
 
 
 class Findings(NamedTuple):
-    """The job that was looked for, the groups with their queues, and of how many dead jobs they are."""
+    """What is known of the job that was looked for, the groups with their queues, and of how many dead jobs they are."""
 
-    job: Known | None
+    known: Known | None
     groups: list[tuple[str, Group]]
     looked_at: int
 

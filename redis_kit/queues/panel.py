@@ -59,7 +59,7 @@ class QueuesPanel(Panel):
             yield Table(_("Looked up"), (), [], empty=str(error))
             found, wanted = inspect(dead), None
         if wanted:
-            yield from jobpage.content(wanted, found.job)
+            yield from jobpage.content(wanted, found.known)
         yield from tables.queues(reports)
         yield from tables.bars(reports)
         if found.groups:

@@ -55,8 +55,8 @@ def pop(queue: Queue, job: Job) -> None:
 def ack_twice(queue: Queue, job: Job) -> None:
     """Count an outcome again when it is repeated."""
     none(queue, job)
-    minute, done, failed = queue._run(ask("HVALS", queue.key("minutes")))[-1].split()
-    counted = b"%b %d %b" % (minute, int(done) + 1, failed)
+    minute, done, *others = queue._run(ask("HVALS", queue.key("minutes")))[-1].split()
+    counted = b" ".join((minute, b"%d" % (int(done) + 1), *others))
     queue._run(ask("HSET", queue.key("minutes"), int(minute) % 4320, counted))
 
 
