@@ -14,7 +14,7 @@ from tests.example.started import ROOT
 pytestmark = pytest.mark.alone
 
 REAL = ROOT.parent / "shared" / "data" / "access.log.gz"
-LINES = 1000  # of the real log
+LINES = 2000  # of the real log
 FIREFOX, SAFARI, BOT = (
     "Mozilla/5.0 (X11) Firefox/140.0",
     "Mozilla/5.0 (Mac) Safari/605.1",
