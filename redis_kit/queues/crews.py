@@ -43,7 +43,7 @@ def figures(workers: Sequence["Worker"], found: Sequence[Crew]) -> Iterator[Figu
     """Yield how many there are, what they do and how large they are."""
     quiet = sum(crew.state == QUIET for crew in found)
     yield Figure(_("Workers"), len(workers))
-    yield Figure(_("Supervisors"), len(found), hint=_("%d of them are quiet.") % quiet if quiet else "")
+    yield Figure(_("Supervisors"), len(found), hint=_("Of these quiet: %d") % quiet if quiet else "")
     yield Figure(_("Jobs in their hands"), sum(len(one.jobs) for one in workers))
     if memory := sum(one.memory or 0 for one in workers):
         yield Figure(_("Memory (MiB)"), memory)
@@ -52,7 +52,7 @@ def figures(workers: Sequence["Worker"], found: Sequence[Crew]) -> Iterator[Figu
 def supervisors(found: Sequence[Crew]) -> Table:
     """Return the supervisors, with their buttons."""
     columns = (
-        *(_("Host"), _("State"), _("Children"), _("Queues"), _("Threads")),
+        *(_("Supervisor"), _("State"), _("Children"), _("Queues"), _("Threads")),
         *(_("Jobs"), _("Memory (MiB)"), _("Last beat (s ago)")),
     )
     return Table(
@@ -101,7 +101,7 @@ def others(workers: Sequence["Worker"], *, linked: bool) -> Table:
 def _supervisor(crew: Crew) -> tuple[Any, ...]:
     queues = dict.fromkeys(name for one in crew.workers for name in one.queues)
     return (
-        Lines((crew.target.host, _("process %d") % crew.target.pid)),
+        crew.target.shown,  # the name that tells its buttons from those of others on its host
         STATES.get(crew.state, ""),
         len(crew.workers),
         ", ".join(queues),

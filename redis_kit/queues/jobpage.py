@@ -39,6 +39,7 @@ def content(wanted: tuple[str, str], known: "Known | None") -> Iterator[Content]
         yield Table(title, (), [], empty=_("There is no such job: it is done, or was never there."))
         return
     yield _job(title, JobTarget(*wanted), known)
+    yield from _conditions(known)
     if known.story:
         yield _result(known, known.story)
     yield from _texts(known)
@@ -67,18 +68,24 @@ def _job(title: Any, target: JobTarget, known: "Known") -> Table:
         (_("Priority"), record and record.priority),
         (_("Attempts"), record and record.attempts),
         (_("Crashes"), record and record.crashes),
-        (_("Reason"), redaction.text(job.reason) if job else ""),
         (_("Arguments"), redaction.payload(body)),
     ]
-    if expires := _expires(known):
-        cells.append((_("Must begin by"), expires))
-    if known.key:
-        cells.append((_("Unique key"), Lines((known.key, UNTIL.get(known.until, known.until)))))
+    if job and job.reason:
+        cells.insert(-1, (_("Reason"), redaction.text(job.reason)))
     names = OF_STATES.get(job.state, ()) if job else ()
     if not deaths.task_of(body):
         names = tuple(name for name in names if name != "cancel")  # nobody stops what no task runs
     columns, row = zip(*cells, strict=True)
     return Table(title, columns, [row], actions=names, values=[target.value])
+
+
+def _conditions(known: "Known") -> Iterator[Table]:
+    expires = _expires(known)
+    if known.key or expires:
+        columns = (_("Unique key"), _("In use"), _("Must begin by"))
+        yield Table(
+            _("Conditions"), columns, [(known.key or None, UNTIL.get(known.until, known.until) or None, expires)]
+        )
 
 
 def _state(known: "Known") -> tuple[Any, ...]:

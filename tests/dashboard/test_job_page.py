@@ -88,8 +88,10 @@ def test_job_that_waits_shows_its_time_its_unique_key_and_its_arguments(mail, bo
     its = cells(found, "Looked up in mail")
     assert its[""] == f"{result.id} {__name__}.send"
     assert its["State"].startswith("scheduled 20")
-    assert its["Must begin by"].startswith("20")
-    assert its["Unique key"].endswith("until the job is done")
+    conditions = cells(found, "Conditions")
+    assert len(conditions[""]) == 22
+    assert conditions["In use"] == "until the job is done"
+    assert conditions["Must begin by"].startswith("20")
     assert its["Arguments"].startswith("7, password='***', note='hi hi")
     assert listings(found)["Arguments"].endswith("'")
     assert cells(found, "Result")[""] == "scheduled"

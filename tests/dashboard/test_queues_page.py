@@ -136,7 +136,7 @@ def test_job_is_looked_up(mail, signed_in, id, state, actions):
 def test_job_that_is_looked_up_shows_arguments_without_secrets(mail, boss):
     found = cells(boss, queue="mail", id="d0")
     assert found[4:6] == ["ValueError: no", "7, password='***'"]
-    assert cells(boss, queue="mail", id="ready")[5] == "{'note': 'hello'}"
+    assert cells(boss, queue="mail", id="ready")[4] == "{'note': 'hello'}"
 
 
 @pytest.mark.parametrize("id", ["nobody", "a b", "../x", "x" * 200, "<b>"])

@@ -59,9 +59,9 @@ def values(client):
 def test_supervisors_are_shown_with_their_children(crew, boss):
     found = page(boss.get(PAGE))
     one, two = rows(found, "Supervisors")
-    assert (one[""], one["State"], one["Children"], one["Threads"]) == ("web1 process 5", "working", "2", "8")
+    assert (one[""], one["State"], one["Children"], one["Threads"]) == ("web1, process 5", "working", "2", "8")
     assert (one["Queues"], one["Jobs"], one["Memory (MiB)"]) == ("mail, news", "1", "151")
-    assert (two[""], two["State"], two["Memory (MiB)"]) == ("web2 process 6", "quiet", "49")
+    assert (two[""], two["State"], two["Memory (MiB)"]) == ("web2, process 6", "quiet", "49")
     first, second = rows(found, "Children of web1, process 5")
     assert (first[""], first["Jobs"], first["Memory (MiB)"]) == ("w1 process 7", "plain", "100")
     assert (second[""], second["Jobs"], second["State"]) == ("w2 process 8", "", "working")
@@ -94,7 +94,7 @@ def test_many_jobs_of_one_worker_are_summed_up(crew, boss):
 
 
 def test_supervisor_is_ordered_to_be_quiet_at_once_and_to_stop_after_a_question(crew, boss):
-    value = values(boss)["Stop: web1"]
+    value = values(boss)["Stop: web1, process 5"]
     response = boss.post(URLS["quiet"], {"row": value})
     assert said(response) == ["web1, process 5 will claim no more jobs, and finish those that it has."]
     assert {beat(worker, queue) for worker in ("w1", "w2") for queue in ("mail", "news")} == {"quiet"}
@@ -224,7 +224,7 @@ def test_supervisor_is_stopped_with_the_keyboard(visit, monkeypatch, crew, schem
         page.goto(PAGE)
         page.wait_for_selector("#rk-refresh:visible")
         assert page.evaluate(MEASURE) == []
-        page.get_by_role("button", name="Stop: web1").press("Enter")
+        page.get_by_role("button", name="Stop: web1, process 5").press("Enter")
         page.wait_for_selector(".rk-confirm")
         assert page.evaluate(MEASURE) == []
         page.get_by_role("button", name="Stop", exact=True).press("Enter")
