@@ -127,7 +127,7 @@ def test_dead_jobs_of_many_queues(any_kit):
         queue.put(1, id="a")
         queue.nack(*queue.claim(), max_attempts=1, error=f"{name}: no")
     found = inspect({"mail": 1, "news": 1, "none": 0}, ("news", "a"))
-    assert found.job.reason == "news: no"
+    assert found.job.job.reason == "news: no"
     assert {(name, group.cause.error) for name, group in found.groups} == {("mail", "mail"), ("news", "news")}
     assert found.looked_at == 2
 
