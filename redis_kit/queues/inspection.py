@@ -14,7 +14,7 @@ MOST = 1000  # dead jobs looked at
 
 
 class Findings(NamedTuple):
-    """What is known of the job that was looked for, the groups with their queues, and of how many dead jobs they are."""
+    """What is known of the job looked for, the groups with their queues, and of how many dead jobs they are."""
 
     known: Known | None
     groups: list[tuple[str, Group]]

@@ -11,7 +11,7 @@ from redis_kit.queues.worker.board import Board
 from redis_kit.queues.worker.coroutines import Coroutines
 from redis_kit.queues.worker.deadlines import Deadlines
 from redis_kit.queues.worker.fetcher import Done
-from redis_kit.queues.worker.processor import Processor
+from redis_kit.queues.worker.processor import Failure, Processor
 from redis_kit.queues.worker.source import Source
 
 
@@ -25,6 +25,15 @@ class _Here(Coroutines):
             return await work()
 
         return async_to_sync(awaited)()
+
+
+class _Processor(Processor):
+    """Lets who runs the tests stop them, also while a job runs."""
+
+    def _record(self, failure: Failure, *, again: bool = False) -> None:
+        super()._record(failure, again=again)
+        if isinstance(failure.error, KeyboardInterrupt):
+            raise failure.error
 
 
 def drain(*names: str) -> int:
@@ -49,7 +58,7 @@ def drain(*names: str) -> int:
 def processor(sources: Sequence[Source]) -> Processor:
     """Return what runs a job of these queues in the thread that asks for it."""
     alone: dict[str, Any] = {"board": Board(1), "deadlines": Deadlines(), "coroutines": _Here(), "given_up": Event()}
-    return Processor(sources, **alone, later=lambda call: None)
+    return _Processor(sources, **alone, later=lambda call: None)
 
 
 def _end(source: Source, done: Done) -> None:

@@ -460,6 +460,14 @@ def test_long_traceback_keeps_its_end(kit, queue):
     assert error.traceback.endswith("xxx\n")
 
 
+def test_interrupt_stops_who_runs_jobs_in_a_test(queue):
+    result = calls.interrupt.enqueue()
+    with pytest.raises(KeyboardInterrupt):
+        drain()
+    result.refresh()
+    assert [error.exception_class for error in result.errors] == [KeyboardInterrupt]
+
+
 def test_recording_a_success_twice_gives_the_same_answer(queue, kit):
     result = calls.echo.enqueue(1)
     (job,) = queue.claim(worker="w")

@@ -64,3 +64,8 @@ def fail_at_first(context: Any) -> Any:
 def sleep(seconds: float) -> str:
     time.sleep(seconds)
     return "rested"
+
+
+@task
+def interrupt() -> None:
+    raise KeyboardInterrupt
