@@ -125,3 +125,13 @@ def test_wrong_times_are_refused_where_the_task_is_defined(wrong):
         made(expires=wrong)
     with pytest.raises(InvalidValue, match="expires must be"):
         made().using(expires=wrong)
+
+
+def test_job_that_had_begun_in_time_and_was_given_back_does_not_expire(queue, twin):
+    queue.put(1)
+    (first,) = twin(queue.claim, worker="w")
+    time.sleep(0.05)
+    twin(queue.leave, worker="w")
+    (again,) = twin(queue.claim, worker="x")
+    assert again.due >= first.due + 0.05
+    assert again.attempt == 1

@@ -1,5 +1,6 @@
 #!lua flags=allow-oom
 -- Take leave of a worker: its jobs are ready again, in their old place, and the attempt does not count.
+-- They are due now: for as long as they ran nobody was late.
 --
 -- KEYS[1]  workers  zset: worker -> when its lease ends, ms on the server's clock
 -- KEYS[2]  info     hash: worker -> since when it is alive, ms, and what it says of itself
@@ -15,6 +16,8 @@
 
 local workers, info, running, jobs, ready, signal, settled, paused = unpack(KEYS)
 local worker, limit = ARGV[1], tonumber(ARGV[2])
+local clock = redis.call("TIME")
+local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
 -- @include _record
 -- @include _wake
@@ -23,6 +26,6 @@ for _, key in ipairs({workers, running, ready}) do redis.call("ZCARD", key) end
 for _, key in ipairs({info, jobs, settled}) do redis.call("HLEN", key) end
 redis.call("LLEN", signal)
 
-return give_back(worker, limit, function(id, priority, attempts, crashes, due, payload)
-    return write(id, priority, math.max(0, attempts - 1), crashes, due, untold(payload))
+return give_back(worker, limit, function(id, priority, attempts, crashes, _, payload)
+    return write(id, priority, math.max(0, attempts - 1), crashes, now, untold(payload))
 end)
