@@ -235,7 +235,7 @@ def test_frozen_worker_is_robbed_and_its_late_end_changes_nothing(queue, journal
     wait_for(lambda: b"could not be recorded" in victim.log.read_bytes())
     note.enqueue("next")
     wait_for(lambda: "next" in journal.names())
-    assert queue.counts() == EMPTY
+    wait_for(lambda: queue.counts() == EMPTY)
     for worker in (victim, other):
         assert stopped(worker, within=10) <= 2.5
 
