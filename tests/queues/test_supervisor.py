@@ -352,6 +352,16 @@ def test_orders_from_afar_are_carried_out(queue, kit, start_worker):
     assert worker.wait(10) == 0
 
 
+def test_burst_ends_with_however_many_threads(queue, journal, start_worker):
+    for processes, threads in ((1, 64), (4, 8), (1, 1)):
+        worker = start_worker("--burst", "--processes", processes, "--threads", threads)
+        assert worker.wait(20) == 0
+    for number in range(40):
+        note.enqueue(f"job{number}")
+    assert start_worker("--burst", "--processes", 2).wait(20) == 0
+    assert len(journal.names()) == 40
+
+
 def test_idle_worker_sends_at_most_one_command_a_second(queue, kit, start_worker, commands):
     worker = start_worker("--queue-name", "default")
     wait_for(lambda: kit.client.exists(f"{kit.prefix}:{{queues}}:names"))

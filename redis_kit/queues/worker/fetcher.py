@@ -50,7 +50,7 @@ class Fetcher:
         self._done: list[list[Done]] = [[] for _ in sources]
         self._pace, self._filled, self._rings, self._untold = Pace(), 0.0, inf, inf
         self._alarm, self._waiting, self.threads = 0.0, 0, 0
-        self._fetching = self._quiet = self._stopped = False
+        self._fetching = self._quiet = self._stopped = self._empty = False
         self._failures: Counter[int] = Counter()
         self._shut = [0.0] * len(sources)  # until when a queue that failed is left alone
         self._complained: dict[str, float] = {}
@@ -202,6 +202,8 @@ class Fetcher:
 
     def _wait(self) -> None:
         self._waiting += 1
+        if self._empty and self._waiting == self.threads and self._alarm > monotonic():
+            self._on_empty()
         self._free.notify_all()
         self._work.wait()
         self._waiting -= 1
@@ -222,7 +224,7 @@ class Fetcher:
         """Return for how long nothing has to be watched; None: until somebody says so."""
         now = monotonic()
         ends = [self._filled + STALE] if self._inbox else []
-        if self._waiting and now < self._alarm < inf:
+        if now < self._alarm < inf:
             ends.append(self._alarm)
         self._rings = min([*ends, self._untold])
         return None if self._rings == inf else max(0.0, self._rings - now) + 0.0002
@@ -241,12 +243,9 @@ class Fetcher:
                 self.wake()  # its turn comes when there is room again
         if claimed:
             self._pace.claimed(claimed, monotonic())
-        elif asked and self._idle():
-            self._on_empty()
+        if asked:
+            self._empty = not claimed and not +self._failures
         return told
-
-    def _idle(self) -> bool:
-        return self._alarm > monotonic() and self._waiting == self.threads - 1 and not +self._failures
 
     def _exchange_one(self, number: int, room: int, done: list[Done]) -> tuple[int, list[Done]]:
         """Return how many jobs came from a queue, and which of the done ones it has recorded."""
