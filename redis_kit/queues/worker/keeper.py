@@ -1,7 +1,9 @@
 """What becomes of a job whose result is stored: told to the framework's signals, and in which form it is stored."""
 
 import contextlib
+import logging
 from typing import Any
+from weakref import ReferenceType
 
 from django.utils import timezone
 
@@ -12,6 +14,8 @@ from redis_kit.queues.message import Message
 from redis_kit.queues.tasks import backend_of
 from redis_kit.queues.worker.source import Source
 
+_NOTHING = object()
+
 
 def keeper(source: Source, job: Job) -> "Keeper | None":
     """Return what keeps the result of a job; None where none is stored."""
@@ -20,7 +24,7 @@ def keeper(source: Source, job: Job) -> "Keeper | None":
 
 
 class Keeper:
-    """The result of one attempt, from its beginning to its end."""
+    """The result of one attempt, from its beginning to its end. It is made where somebody wants to see it."""
 
     def __init__(self, source: Source, job: Job, about: story.Story) -> None:
         from redis_kit.queues import backend, results
@@ -28,32 +32,41 @@ class Keeper:
         self._results, self._kind = results, backend.RedisTaskBackend
         self._source, self._job, self._about = source, job, about
         self._backend = _backend(about.backend, self._kind)
-        self._result: Any = None
+        self._call: Message | None = None
+        self._made: Any = None
+        self._returned: Any = _NOTHING
 
     def begin(self, call: Message) -> None:
-        """Note that the attempt begins. No round trip; one where there were attempts before, for their errors."""
-        self._result = self._results.begun(self._source.name, self._job, call, self._about)
-        if self._result.attempts > 1:
-            with contextlib.suppress(RedisFailure):
-                found = self._results.found(self._source.name, self._job.id, self._source.find_result(self._job.id))
-                self._result.errors.extend(found.errors if found else [])
-        self._tell(djangotasks.task_started)
+        """Note that the attempt begins. No round trip; see result()."""
+        self._call = call
+        if _heard(djangotasks.task_started, logging.INFO):
+            self._tell(djangotasks.task_started)
+
+    def result(self) -> Any:
+        """Return the result; None before begin(). One round trip where there were attempts before, for their errors."""
+        if self._made is None and self._call is not None:
+            self._made = self._results.begun(self._source.name, self._job, self._call, self._about)
+            if self._made.attempts > 1:
+                with contextlib.suppress(RedisFailure):
+                    reply = self._source.find_result(self._job.id)
+                    found = self._results.found(self._source.name, self._job.id, reply)
+                    self._made.errors.extend(found.errors if found else [])
+        return self._made
 
     def context(self) -> Any:
         """Return what a task gets that asked for its context."""
-        return djangotasks.TaskContext(task_result=self._result)
+        return djangotasks.TaskContext(task_result=self.result())
 
     def value(self, returned: Any) -> bytes:
         """Return what the task returned, as it is stored. Raises TypeError and ValueError where JSON can't hold it."""
-        plain, stored = self._results.value(returned)
-        object.__setattr__(self._result, "_return_value", plain)
+        self._returned, stored = self._results.value(returned)
         return bytes(stored)
 
     def error(self, raised: BaseException) -> tuple[bytes, int]:
         """Return what is stored of an error, and for how many ms."""
         told = self._results.error(raised)
-        if self._result:
-            self._result.errors.append(told)
+        if result := self.result():
+            result.errors.append(told)
         return self._results.stored_error(told), self.keeps(failed=True)
 
     def keeps(self, *, failed: bool) -> int:
@@ -62,7 +75,8 @@ class Keeper:
 
     def succeeded(self) -> None:
         """Tell that the task has ended well."""
-        self._end(djangotasks.TaskResultStatus.SUCCESSFUL)
+        if _heard(djangotasks.task_finished, logging.INFO):
+            self._end(djangotasks.TaskResultStatus.SUCCESSFUL)
 
     def failed(self, raised: BaseException) -> None:
         """Tell that the task has failed and will not be tried again."""
@@ -72,13 +86,25 @@ class Keeper:
             self._end(djangotasks.TaskResultStatus.FAILED)
 
     def _end(self, status: Any) -> None:
-        if self._result:
-            self._results.ended(self._result, status, timezone.now())
+        if result := self.result():
+            if self._returned is not _NOTHING:
+                object.__setattr__(result, "_return_value", self._returned)
+            self._results.ended(result, status, timezone.now())
             self._tell(djangotasks.task_finished)
 
     def _tell(self, signal: Any) -> None:
-        if self._result:
-            signal.send_robust(self._kind, task_result=self._result)
+        if result := self.result():
+            signal.send_robust(self._kind, task_result=result)
+
+
+def _heard(signal: Any, level: int) -> bool:
+    """Say whether anybody hears a signal: the framework's own receiver only logs, which mostly nobody reads."""
+    if len(signal.receivers) != 1:
+        return bool(signal.receivers)
+    one = signal.receivers[0][1]
+    receiver: Any = one() if isinstance(one, ReferenceType) else one
+    only_logs = getattr(receiver, "__name__", "").startswith("log_task_")
+    return not only_logs or bool(receiver.__globals__["logger"].isEnabledFor(level))
 
 
 def _backend(alias: str, kind: type[Any]) -> Any:

@@ -196,7 +196,7 @@ class Processor:
         """Return the seconds to the next attempt, and how many attempts the job has."""
         if job.attempt >= outcome.max_attempts:
             return 0.0, outcome.max_attempts
-        delay = None if isinstance(error, Cancelled) else retry.delay(outcome.task, job, error, kept and kept._result)
+        delay = None if isinstance(error, Cancelled) else retry.delay(outcome.task, job, error, kept and kept.result())
         return (0.0, 1) if delay is None else (delay, outcome.max_attempts)
 
 
