@@ -57,7 +57,7 @@ class Command(QueueCommand):
 
 def _text(reports: dict[str, Report]) -> Iterable[str]:
     yield from table(reports)
-    yield "Done and failed: on average of the last 5 minutes. Late: how late attempts began in these, on average."
+    yield "Means of the last 5 minutes and the present one. Late: how late attempts began."
 
 
 def _plain(reports: dict[str, Report]) -> list[dict[str, Any]]:
@@ -66,8 +66,8 @@ def _plain(reports: dict[str, Report]) -> list[dict[str, Any]]:
             "queue": name,
             **report.counts._asdict(),
             "wait": report.wait,
-            "done_per_minute": per_minute(report.done),
-            "failed_per_minute": per_minute(report.failed),
+            "done_per_minute": per_minute(report.done, report.minute),
+            "failed_per_minute": per_minute(report.failed, report.minute),
             "lateness": lateness(report),
             "lateness_at_most": max(report.latest),
             "paused": report.paused and report.paused._asdict(),
