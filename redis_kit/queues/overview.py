@@ -25,10 +25,11 @@ Order = Literal["quiet", "stop"]
 class Report(NamedTuple):
     """How a queue is doing.
 
-    ``wait`` is for how many seconds the next job has been ready, None without one. ``done`` and ``failed`` are numbers
-    of jobs and of attempts in each minute up to ``minute``, the present one, counted since 1970; ``begun`` is how many
-    attempts began in it, ``lateness`` by how many seconds these were late on average, and ``latest`` at most: the time
-    of the claim less that for which the attempt was due. ``paused`` is None where the queue gives out jobs.
+    ``wait`` is for how many seconds the next job has been ready or, where that is longer, a scheduled one has been due
+    that no worker came for; None where there is neither. ``done`` and ``failed`` are numbers of jobs and of attempts in
+    each minute up to ``minute``, the present one, counted since 1970; ``begun`` is how many attempts began in it,
+    ``lateness`` by how many seconds these were late on average, and ``latest`` at most: the time of the claim less
+    that for which the attempt was due. ``paused`` is None where the queue gives out jobs.
     """
 
     counts: Counts
