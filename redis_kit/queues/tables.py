@@ -30,6 +30,9 @@ def figures(reports: Mapping[str, "Report"]) -> Iterator[Figure]:
     yield Figure(_("Running"), sum(count.running for count in counts))
     yield Figure(_("Dead"), dead, hint=_("Jobs that used up their attempts."), alarm=dead > 0)
     yield Figure(_("Oldest wait (s)"), round(max(waits, default=0.0), 1))
+    if deserted := [name for name, report in reports.items() if report.deserted]:
+        hint = _("Jobs are due there: %s") % ", ".join(deserted)
+        yield Figure(_("Without a worker"), len(deserted), hint=hint, alarm=True)
     if paused := sum(report.paused is not None for report in reports.values()):
         yield Figure(_("Paused queues"), paused, hint=_("They take jobs in and give none out."))
 
@@ -38,9 +41,9 @@ def queues(reports: Mapping[str, "Report"]) -> Iterator[Table]:
     """Yield the queues, and those that are paused."""
     yield Table(
         _("Queues"),
-        (_("Queue"), _("Scheduled"), _("Ready"), _("Running"), _("Dead"), _("Waits (s)"), _("Paused")),
+        (_("Queue"), _("Scheduled"), _("Ready"), _("Running"), _("Dead"), _("Waits (s)"), _("Workers"), _("Paused")),
         [
-            (name, *report.counts, _rounded(report.wait), _("paused") if report.paused else "")
+            (name, *report.counts, _rounded(report.wait), report.workers, _("paused") if report.paused else "")
             for name, report in reports.items()
         ],
         empty=_("No queue has been used."),

@@ -86,6 +86,17 @@ def test_work_of_the_present_minute_counts(mail, command):
     assert re.search(r" 0\.[34] +0\.[34] ", command("rk_queues", "mail")[1])
 
 
+def test_queue_with_jobs_and_without_a_worker_is_told(mail, command):
+    Queue("quiet").put("later", delay=60)
+    Queue("forgotten").put(1)
+    code, output, _ = command("rk_queues")
+    *_, note, told = output.splitlines()
+    assert (code, told, "Means" in note) == (0, "No worker works on: forgotten", True)
+    assert {row.split()[0] for row in output.splitlines() if "none!" in row} == {"forgotten"}
+    found = {one["queue"]: one["workers"] for one in json.loads(command("rk_queues", "--json")[1])}
+    assert found == {"default": 0, "mail": 2, "quiet": 0, "forgotten": 0}  # this process and w1
+
+
 def test_json_has_all_numbers(mail, command):
     mail.pause(600)
     code, output, _ = command("rk_queues", "--json")

@@ -58,6 +58,8 @@ class Command(QueueCommand):
 def _text(reports: dict[str, Report]) -> Iterable[str]:
     yield from table(reports)
     yield "Means of the last 5 minutes and the present one. Late: how late attempts began."
+    if deserted := [name for name, report in reports.items() if report.deserted]:
+        yield f"No worker works on: {clean(', '.join(deserted))}"
 
 
 def _plain(reports: dict[str, Report]) -> list[dict[str, Any]]:
@@ -70,6 +72,7 @@ def _plain(reports: dict[str, Report]) -> list[dict[str, Any]]:
             "failed_per_minute": per_minute(report.failed, report.minute),
             "lateness": lateness(report),
             "lateness_at_most": max(report.latest),
+            "workers": report.workers,
             "paused": report.paused and report.paused._asdict(),
         }
         for name, report in reports.items()

@@ -6,7 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from redis_kit.core.terminal import aligned, clean, cut, duration
 from redis_kit.queues.overview import Report
 
-COLUMNS = ("QUEUE", "READY", "SCHEDULED", "RUNNING", "DEAD", "WAITS", "DONE/MIN", "FAILED/MIN", "LATE", "PAUSED")
+COLUMNS = (
+    *("QUEUE", "READY", "SCHEDULED", "RUNNING", "DEAD", "WAITS"),
+    *("DONE/MIN", "FAILED/MIN", "LATE", "WORKERS", "PAUSED"),
+)
 
 
 def table(reports: Mapping[str, Report]) -> Iterator[str]:
@@ -37,6 +40,7 @@ def _row(name: str, report: Report) -> tuple[str, ...]:
         f"{per_minute(report.done, report.minute):,.1f}",
         f"{per_minute(report.failed, report.minute):,.1f}",
         duration(lateness(report)) if any(report.begun) else "",
+        "none!" if report.deserted else f"{report.workers:,}",
         _paused(report),
     )
 
