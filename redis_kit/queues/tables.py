@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from redis_kit.queues.overview import Report
 
 MINUTES = 30
+OF_QUEUE = ("pause", "requeue_dead")
+OF_GROUP = ("requeue_one", "requeue_sample", "requeue_group")
+OF_GROUP_OF_ONE = ("requeue_one", "requeue_group")  # which may have got more meanwhile
 
 
 def figures(reports: Mapping[str, "Report"]) -> Iterator[Figure]:
@@ -47,7 +50,8 @@ def queues(reports: Mapping[str, "Report"]) -> Iterator[Table]:
             for name, report in reports.items()
         ],
         empty=_("No queue has been used."),
-        actions=("pause", "requeue_dead"),
+        actions=OF_QUEUE,
+        offered=[OF_QUEUE if report.counts.dead else OF_QUEUE[:1] for report in reports.values()],
     )
     paused = [(name, report.paused) for name, report in reports.items() if report.paused]
     if paused:
@@ -89,7 +93,8 @@ def groups(found: "Findings", dead: int, *, linked: bool) -> Table:
             )
             for name, group in shown
         ],
-        actions=("requeue_one", "requeue_sample", "requeue_group"),
+        actions=OF_GROUP,
+        offered=[OF_GROUP if group.jobs > 1 else OF_GROUP_OF_ONE for name, group in shown],
         values=[GroupTarget(name, *group.cause).value for name, group in shown],
     )
 

@@ -275,6 +275,13 @@ def test_queue_that_nobody_knows_is_not_taken_for_an_empty_one(mail, command, na
     assert "There is no queue mial. Did you mean mail?" in errors
 
 
+def test_names_that_are_known_are_told_once(mail, command):
+    errors = command("rk_pause", "zzz")[2]
+    known = errors.partition("Known are: ")[2].strip().rstrip(".").split(", ")
+    assert {"default", "mail"} <= set(known)
+    assert len(known) == len(set(known))
+
+
 def test_queue_of_a_task_is_known_before_its_first_job(kit, command):
     from redis_kit.queues import registry
 
