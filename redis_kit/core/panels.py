@@ -60,7 +60,8 @@ class Table:
     """Rows under column names; ``empty`` is said when there are none. At most 100 rows.
 
     ``actions`` names methods of the panel that become buttons of each row, for its first cell as their value, or for
-    its place in ``values``: where that is "", the row has no buttons.
+    its place in ``values``: where that is "", the row has no buttons. ``offered``, where given, names for each row
+    those of ``actions`` that make sense there.
     """
 
     title: Text
@@ -69,6 +70,7 @@ class Table:
     empty: Text = ""
     actions: Sequence[str] = ()
     values: Sequence[str] = ()
+    offered: Sequence[Sequence[str]] = ()
 
 
 @dataclass(frozen=True)

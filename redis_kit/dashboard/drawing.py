@@ -208,8 +208,12 @@ def quoted(value: Any) -> str:
 def _table(table: Table, offers: Sequence[Offer]) -> TableDrawn:
     columns = [cell(column) for column in table.columns]
     values = table.values or [str(row[0]) if row else "" for row in table.rows]
-    pairs = list(zip(table.rows, values, strict=True))[:MOST_ROWS]
-    rows = [_row(row, columns, value, offers) for row, value in pairs if row]
+    offered = table.offered or [table.actions] * len(table.rows)
+    rows = [
+        _row(row, columns, value, [offer for offer in offers if offer.name in chosen])
+        for row, value, chosen in list(zip(table.rows, values, offered, strict=True))[:MOST_ROWS]
+        if row
+    ]
     # Numbers stand on the right, and so does what is written above a column of them.
     for place in range(1, len(columns)):
         below = [row.cells[place - 1][1] for row in rows]

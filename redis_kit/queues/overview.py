@@ -25,10 +25,12 @@ Order = Literal["quiet", "stop"]
 class Report(NamedTuple):
     """How a queue is doing.
 
-    ``wait`` is for how many seconds the next job has been ready, None without one. ``done`` and ``failed`` are numbers
-    of jobs and of attempts in each minute up to ``minute``, the present one, counted since 1970; ``begun`` is how many
-    attempts began in it, ``lateness`` by how many seconds these were late on average, and ``latest`` at most: the time
-    of the claim less that for which the attempt was due. ``paused`` is None where the queue gives out jobs.
+    ``wait`` is for how many seconds the next job has been ready or, where that is longer, a scheduled one has been due
+    that no worker came for; None where there is neither. ``done`` and ``failed`` are numbers of jobs and of attempts in
+    each minute up to ``minute``, the present one, counted since 1970; ``begun`` is how many attempts began in it,
+    ``lateness`` by how many seconds these were late on average, and ``latest`` at most: the time of the claim less
+    that for which the attempt was due. ``paused`` is None where the queue gives out jobs, ``workers`` how many
+    living ones work on it, the quiet among them.
     """
 
     counts: Counts
@@ -40,6 +42,12 @@ class Report(NamedTuple):
     lateness: list[float]
     latest: list[float]
     paused: Pause | None = None
+    workers: int = 0
+
+    @property
+    def deserted(self) -> bool:
+        """Tell whether jobs are due and no worker lives that works on the queue."""
+        return self.wait is not None and not self.workers
 
 
 class Held(NamedTuple):
@@ -172,7 +180,7 @@ def _reports(queues: list[str], minutes: int, using: str) -> Flow[dict[str, Repo
 
 def _report(reply: list[int]) -> Report:
     wait = None if reply[4] < 0 else reply[4] / 1000
-    done, failed, begun, late, latest = (reply[at::5] for at in range(8, 13))
+    done, failed, begun, late, latest = (reply[at::5] for at in range(9, 14))
     return Report(
         Counts(*reply[:4]),
         wait,
@@ -183,6 +191,7 @@ def _report(reply: list[int]) -> Report:
         [total / 1000 / max(1, count) for total, count in zip(late, begun, strict=True)],
         [most / 1000 for most in latest],
         pause(reply[6], reply[7]),
+        reply[8],
     )
 
 

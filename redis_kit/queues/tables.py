@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from redis_kit.queues.overview import Report
 
 MINUTES = 30
+OF_QUEUE = ("pause", "requeue_dead")
+OF_GROUP = ("requeue_one", "requeue_sample", "requeue_group")
+OF_GROUP_OF_ONE = ("requeue_one", "requeue_group")  # which may have got more meanwhile
 
 
 def figures(reports: Mapping[str, "Report"]) -> Iterator[Figure]:
@@ -30,6 +33,9 @@ def figures(reports: Mapping[str, "Report"]) -> Iterator[Figure]:
     yield Figure(_("Running"), sum(count.running for count in counts))
     yield Figure(_("Dead"), dead, hint=_("Jobs that used up their attempts."), alarm=dead > 0)
     yield Figure(_("Oldest wait (s)"), round(max(waits, default=0.0), 1))
+    if deserted := [name for name, report in reports.items() if report.deserted]:
+        hint = _("Jobs are due there: %s") % ", ".join(deserted)
+        yield Figure(_("Without a worker"), len(deserted), hint=hint, alarm=True)
     if paused := sum(report.paused is not None for report in reports.values()):
         yield Figure(_("Paused queues"), paused, hint=_("They take jobs in and give none out."))
 
@@ -38,13 +44,14 @@ def queues(reports: Mapping[str, "Report"]) -> Iterator[Table]:
     """Yield the queues, and those that are paused."""
     yield Table(
         _("Queues"),
-        (_("Queue"), _("Scheduled"), _("Ready"), _("Running"), _("Dead"), _("Waits (s)"), _("Paused")),
+        (_("Queue"), _("Scheduled"), _("Ready"), _("Running"), _("Dead"), _("Waits (s)"), _("Workers"), _("Paused")),
         [
-            (name, *report.counts, _rounded(report.wait), _("paused") if report.paused else "")
+            (name, *report.counts, _rounded(report.wait), report.workers, _("paused") if report.paused else "")
             for name, report in reports.items()
         ],
         empty=_("No queue has been used."),
-        actions=("pause", "requeue_dead"),
+        actions=OF_QUEUE,
+        offered=[OF_QUEUE if report.counts.dead else OF_QUEUE[:1] for report in reports.values()],
     )
     paused = [(name, report.paused) for name, report in reports.items() if report.paused]
     if paused:
@@ -86,7 +93,8 @@ def groups(found: "Findings", dead: int, *, linked: bool) -> Table:
             )
             for name, group in shown
         ],
-        actions=("requeue_one", "requeue_sample", "requeue_group"),
+        actions=OF_GROUP,
+        offered=[OF_GROUP if group.jobs > 1 else OF_GROUP_OF_ONE for name, group in shown],
         values=[GroupTarget(name, *group.cause).value for name, group in shown],
     )
 

@@ -47,13 +47,13 @@ class JobTarget(NamedTuple):
         """Make it ready as if it were new. Raises InvalidValue where it is not dead."""
         if not existing(self.queue).requeue([self.id]):
             raise InvalidValue(_("Nothing was put back: %(job)s is not dead.") % {"job": self.shown})
-        return _("%(job)s is ready again.") % {"job": self.shown}
+        return _("Ready again: %(job)s.") % {"job": self.shown}
 
     def run_now(self) -> str:
         """Make it ready before its time. Raises InvalidValue where it is not scheduled."""
         if not existing(self.queue).run_now(self.id):
             raise InvalidValue(_("Nothing was done: %(job)s is not scheduled.") % {"job": self.shown})
-        return _("%(job)s is ready.") % {"job": self.shown}
+        return _("Ready: %(job)s.") % {"job": self.shown}
 
     def cancel(self) -> str:
         """Cancel it, now or by its worker. Raises InvalidValue where it neither waits nor runs."""
@@ -68,14 +68,14 @@ class JobTarget(NamedTuple):
         if not answer:
             raise InvalidValue(_("Nothing was cancelled: %(job)s neither waits nor runs.") % {"job": self.shown})
         if answer == asking.TOLD:
-            return _("%(job)s runs; its worker will stop it.") % {"job": self.shown}
-        return _("%(job)s was cancelled.") % {"job": self.shown}
+            return _("Its worker will stop this job, which runs: %(job)s.") % {"job": self.shown}
+        return _("Cancelled: %(job)s.") % {"job": self.shown}
 
     def delete(self) -> str:
         """Delete it. Raises InvalidValue where it is running or gone."""
         if not existing(self.queue).remove(self.id):
             raise InvalidValue(_("Nothing was deleted: %(job)s is running, or gone.") % {"job": self.shown})
-        return _("%(job)s was deleted.") % {"job": self.shown}
+        return _("Deleted: %(job)s.") % {"job": self.shown}
 
 
 class GroupTarget(NamedTuple):
@@ -147,23 +147,23 @@ class SupervisorTarget(NamedTuple):
         if not there or not overview.order(self.id, word):
             raise InvalidValue(_("Nothing was ordered: %(process)s is gone.") % {"process": self.shown})
         if word == "quiet":
-            return _("%(process)s will claim no more jobs, and finish those that it has.") % {"process": self.shown}
-        return _("%(process)s will finish its jobs and end.") % {"process": self.shown}
+            return _("Told to claim no more jobs and finish those that it has: %(process)s.") % {"process": self.shown}
+        return _("Told to finish its jobs and end: %(process)s.") % {"process": self.shown}
 
 
 def pause(name: str, time: str) -> str:
     """Pause a queue for a time such as 15m, or with no text until it is resumed."""
     existing(name).pause(duration(time) if time else None)
     if time:
-        return _("%(queue)s is paused for %(time)s.") % {"queue": name, "time": time}
-    return _("%(queue)s is paused until it is resumed.") % {"queue": name}
+        return _("Paused for %(time)s: %(queue)s.") % {"queue": name, "time": time}
+    return _("Paused until it is resumed: %(queue)s.") % {"queue": name}
 
 
 def resume(name: str) -> str:
     """End the pause of a queue. Raises InvalidValue where there was none."""
     if not existing(name).resume():
         raise InvalidValue(_("Nothing was resumed: %(queue)s was not paused.") % {"queue": name})
-    return _("%(queue)s gives out jobs again.") % {"queue": name}
+    return _("Gives out jobs again: %(queue)s.") % {"queue": name}
 
 
 def put_back(moved: int, queue: str) -> str:

@@ -50,12 +50,12 @@ class Target(NamedTuple):
     def ban(self, text: str) -> str:
         """Shut the caller out for a time."""
         self._rules.ban(who=self.who, seconds=duration(text))
-        return _("%(target)s: banned for %(time)s.") % {"target": self.shown, "time": text}
+        return _("Banned for %(time)s: %(target)s.") % {"target": self.shown, "time": text}
 
     def exempt(self, text: str) -> str:
         """Let the caller pass for a time."""
         self._rules.exempt(who=self.who, seconds=duration(text))
-        return _("%(target)s: exempt for %(time)s.") % {"target": self.shown, "time": text}
+        return _("Exempt for %(time)s: %(target)s.") % {"target": self.shown, "time": text}
 
     def override(self, text: str) -> str:
         """Give the caller, or everybody, other rates for a time."""
@@ -63,7 +63,7 @@ class Target(NamedTuple):
             raise InvalidValue(_("Write rates and a time, such as 100/m for 2h."))
         rates, time = found.groups()
         self._rules.override(rates, duration(time), who=self.who)
-        return _("%(target)s: %(rates)s for %(time)s.") % {"target": self.shown, "rates": rates, "time": time}
+        return _("Now %(rates)s for %(time)s: %(target)s.") % {"target": self.shown, "rates": rates, "time": time}
 
     def reset(self) -> str:
         """Forget the caller's calls, and a ban that they led to. Raises InvalidValue where there was nothing."""
@@ -71,13 +71,13 @@ class Target(NamedTuple):
 
         if not forget(self.throttle, self.who):
             raise InvalidValue(_("Nothing was reset: no call of %(target)s is remembered.") % {"target": self.shown})
-        return _("%(target)s: all calls are forgotten.") % {"target": self.shown}
+        return _("All calls are forgotten: %(target)s.") % {"target": self.shown}
 
     def lift(self) -> str:
         """End the rule. Raises InvalidValue where it has ended before."""
         if not self._rules.lift(who=self.who):
             raise InvalidValue(_("Nothing was lifted: no rule holds for %(target)s.") % {"target": self.shown})
-        return _("%(target)s: the rule was lifted.") % {"target": self.shown}
+        return _("The rule was lifted: %(target)s.") % {"target": self.shown}
 
 
 def known(name: str) -> "Throttle":

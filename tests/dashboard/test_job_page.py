@@ -168,7 +168,7 @@ def test_job_that_waits_is_cancelled_after_a_question_and_its_result_says_so(mai
     assert boss.post(CANCEL, {"row": value}).status_code == 200
     assert mail.counts().ready == 1
     response = boss.post(CANCEL, {"row": value, "confirmed": "1"})
-    assert said(response) == [f"mail, {result.id} was cancelled."]
+    assert said(response) == [f"Cancelled: mail, {result.id}."]
     assert LogEntry.objects.get().get_change_message().startswith(f"Cancel: mail, {result.id} – ")
     result.refresh()
     assert result.status.name == "FAILED"
@@ -185,7 +185,7 @@ def test_running_job_is_cancelled_by_its_worker(mail, boss):
     attempt(mail)
     value = look(boss, result.id).find("button", formaction=CANCEL)[0].attributes["value"]
     assert said(boss.post(CANCEL, {"row": value, "confirmed": "1"})) == [
-        f"mail, {result.id} runs; its worker will stop it."
+        f"Its worker will stop this job, which runs: mail, {result.id}."
     ]
     assert cells(look(boss, result.id), "Looked up in mail")["State"] == "running w1 to be cancelled"
 

@@ -92,15 +92,15 @@ def test_queue_is_paused_and_resumed(mail, boss):
     assert ("resume", "mail") not in buttons(boss)
     assert "For how long" in boss.post(URLS["pause"], {"row": "mail"}).content.decode()
     assert mail.paused() is None
-    assert said(press(boss, "pause", "mail", wants="15m")) == ["mail is paused for 15m."]
+    assert said(press(boss, "pause", "mail", wants="15m")) == ["Paused for 15m: mail."]
     assert 800 < mail.paused().ends_in <= 900
-    assert entry() == "Pause: mail – mail is paused for 15m."
+    assert entry() == "Pause: mail – Paused for 15m: mail."
     assert "Paused queues" in [one.words for one in page(boss.get(PAGE)).find("h2")]
-    assert said(press(boss, "pause", "mail"))[-1] == "mail is paused until it is resumed."
+    assert said(press(boss, "pause", "mail"))[-1] == "Paused until it is resumed: mail."
     assert mail.paused().ends_in is None
     assert "until it is resumed" in cells(boss)
     value = buttons(boss)["resume", "mail"]
-    assert said(press(boss, "resume", value))[-1] == "mail gives out jobs again."
+    assert said(press(boss, "resume", value))[-1] == "Gives out jobs again: mail."
     assert mail.paused() is None
     assert said(press(boss, "resume", value))[-1] == "Nothing was resumed: mail was not paused."
     assert LogEntry.objects.count() == 3
@@ -160,15 +160,15 @@ def test_look_up_is_for_those_who_may_change_jobs(mail, signed_in):
 def test_dead_job_is_retried(mail, boss):
     value = buttons(boss, queue="mail", id="d3")["retry", "d3"]
     response = boss.post(URLS["retry"], {"row": value})
-    assert said(response) == ["mail, d3 is ready again."]
+    assert said(response) == ["Ready again: mail, d3."]
     assert mail.find("d3").state == "ready"
-    assert entry() == "Retry: mail, d3 – mail, d3 is ready again."
+    assert entry() == "Retry: mail, d3 – Ready again: mail, d3."
     assert said(press(boss, "retry", value))[-1] == "Nothing was put back: mail, d3 is not dead."
 
 
 def test_scheduled_job_is_run_now(mail, boss):
     response = boss.post(URLS["run_now"], {"row": buttons(boss, queue="mail", id="later")["run_now", "later"]})
-    assert said(response) == ["mail, later is ready."]
+    assert said(response) == ["Ready: mail, later."]
     assert mail.find("later").state == "ready"
 
 
@@ -177,9 +177,9 @@ def test_job_is_deleted_after_a_question(mail, boss, id):
     value = buttons(boss, queue="mail", id=id)["delete", id]
     assert boss.post(URLS["delete"], {"row": value}).status_code == 200
     assert mail.find(id)
-    assert said(press(boss, "delete", value, reason="asked for it")) == [f"mail, {id} was deleted."]
+    assert said(press(boss, "delete", value, reason="asked for it")) == [f"Deleted: mail, {id}."]
     assert mail.find(id) is None
-    assert entry() == f"Delete: mail, {id} – mail, {id} was deleted. Reason: asked for it"
+    assert entry() == f"Delete: mail, {id} – Deleted: mail, {id}. Reason: asked for it"
 
 
 def test_running_job_is_not_deleted(mail, boss):
@@ -197,6 +197,28 @@ def test_dead_jobs_of_a_group_are_put_back(mail, boss, name, moved):
     assert f"mail, {TASK}, ValueError – {moved} {noun}" in entry()
     assert mail.find("d0").state == "ready"
     assert mail.find("d12").state == "dead"
+
+
+def test_buttons_are_there_where_they_have_something_to_do(mail, boss):
+    offered = buttons(boss)
+    assert {head for name, head in offered if name == "pause"} == {"default", "mail"}
+    assert {head for name, head in offered if name == "requeue_dead"} == {"mail"}
+    groups = {name: set() for name in OF_GROUPS}
+    for one in page(boss.get(PAGE)).find("button", name="row"):
+        for name in OF_GROUPS:
+            if one.attributes["formaction"] == URLS[name]:
+                groups[name].add(unquote(one.attributes["value"]).rpartition("/")[2])
+    both = {"ValueError", "KeyError"}
+    assert groups == {"requeue_one": both, "requeue_sample": {"ValueError"}, "requeue_group": both}
+    mail.purge("dead")
+    assert {name for name, head in buttons(boss)} == {"pause"}
+
+
+@pytest.mark.parametrize("name", ["resume", "retry", "run_now", "delete"])
+def test_messages_begin_with_no_name_as_the_admin_would_capitalize_it(mail, boss, name):
+    mail.pause()
+    found = boss.post(URLS[name], {"row": VALUES[name], "confirmed": "1"}, follow=True)
+    assert VALUES[name].replace("/", ", ") in page(found).find("ul", class_="messagelist")[0].words
 
 
 def test_all_of_a_group_are_put_back_after_a_question_alone(mail, boss):

@@ -91,10 +91,10 @@ def test_identities_are_masked_without_the_permission(login, signed_in):
 def test_caller_is_reset(login, signed_in):
     client = signed_in("view_dashboard", "reset_throttles")
     response = press(client, "reset", "ip:198.51.100.***", reason="asked for it")
-    assert said(response) == [f"login, {WHO}: all calls are forgotten."]
+    assert said(response) == [f"All calls are forgotten: login, {WHO}."]
     assert login.peek(ADDRESS)
     text = LogEntry.objects.get().get_change_message()
-    assert text == f"Reset: login, {WHO} – login, {WHO}: all calls are forgotten. Reason: asked for it"
+    assert text == f"Reset: login, {WHO} – All calls are forgotten: login, {WHO}. Reason: asked for it"
 
 
 def test_caller_is_banned_exempted_and_given_rates(login, boss):
@@ -119,13 +119,13 @@ def test_rates_for_everybody_need_the_name_typed(login, boss):
     boss.post(URLS["override_all"], {**given, "typed": "login"})
     assert login.rules.of().rates == "100/m"
     text = LogEntry.objects.get().get_change_message()
-    assert text == "Override: login – login: 100/m for 2h."
+    assert text == "Override: login – Now 100/m for 2h: login."
     (row,) = [one for one in page(boss.get(PAGE)).find("th", scope="row") if one.words == "everybody"]
     assert row.attributes["role"] == "rowheader"
 
 
 def test_rule_is_lifted(login, boss):
-    assert said(press(boss, "lift", "user:7")) == [f"login, {hashed('user:7')}: the rule was lifted."]
+    assert said(press(boss, "lift", "user:7")) == [f"The rule was lifted: login, {hashed('user:7')}."]
     assert login.rules.list() == []
     assert ("lift", "user:7") not in buttons(boss)
 

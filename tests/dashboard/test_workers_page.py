@@ -96,17 +96,17 @@ def test_many_jobs_of_one_worker_are_summed_up(crew, boss):
 def test_supervisor_is_ordered_to_be_quiet_at_once_and_to_stop_after_a_question(crew, boss):
     value = values(boss)["Stop: web1, process 5"]
     response = boss.post(URLS["quiet"], {"row": value})
-    assert said(response) == ["web1, process 5 will claim no more jobs, and finish those that it has."]
+    assert said(response) == ["Told to claim no more jobs and finish those that it has: web1, process 5."]
     assert {beat(worker, queue) for worker in ("w1", "w2") for queue in ("mail", "news")} == {"quiet"}
     assert beat("w3", supervisor="s2") == ""
     assert boss.post(URLS["stop"], {"row": value}).status_code == 200
     assert beat("w1") == ""
     response = press(boss, "stop", value, reason="upgrade")
-    assert said(response)[-1] == "web1, process 5 will finish its jobs and end."
+    assert said(response)[-1] == "Told to finish its jobs and end: web1, process 5."
     assert beat("w1") == "stop"
     texts = {entry.get_change_message() for entry in LogEntry.objects.all()}
     assert len(texts) == 2
-    assert "Stop: web1, process 5 – web1, process 5 will finish its jobs and end. Reason: upgrade" in texts
+    assert "Stop: web1, process 5 – Told to finish its jobs and end: web1, process 5. Reason: upgrade" in texts
 
 
 def test_new_information_of_a_worker_is_stored_with_its_beat_alone_and_its_age_stays(crew, kit):

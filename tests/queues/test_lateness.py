@@ -73,6 +73,23 @@ def test_job_whose_worker_died_is_due_again_at_that_moment(queue, any_kit):
     assert 99.9 <= total < 110
 
 
+def test_overdue_scheduled_job_waits_as_a_ready_one_does(queue, any_kit):
+    def wait():
+        return reports_of(["mail"])["mail"].wait
+
+    queue.put("later", id="later", delay=60)
+    assert wait() is None
+    now = any_kit.client.time()[0] * 1000
+    any_kit.client.zadd(queue.key("scheduled"), {"later": now - 100_000})
+    assert 99 <= wait() < 120
+    queue.put("ready", id="ready")
+    assert 99 <= wait() < 120
+    hasten(any_kit, queue, "ready", 500)
+    assert 499 <= wait() < 520
+    queue.claim(2)
+    assert wait() is None
+
+
 def test_claim_that_is_repeated_counts_once(queue):
     queue.put_many(range(3))
     call = moves.exchange(queue.key(""), "me", "token", 2)

@@ -72,6 +72,20 @@ def test_queues_take_two_round_trips_and_dead_jobs_and_a_look_up_one_more(busy, 
     assert sent() == ["SMEMBERS", *["EVALSHA"] * 2]
 
 
+def test_queue_without_a_living_worker_needs_attention_where_jobs_are_due(busy, kit):
+    def deserted():
+        found = [one for one in QueuesPanel().content() if isinstance(one, Figure) and "worker" in str(one.label)]
+        return [(one.value, str(one.hint), one.alarm) for one in found]
+
+    assert deserted() == []
+    kit.client.zadd(busy.key("workers"), {"w1": 1})
+    assert deserted() == [(1, "Jobs are due there: mail", True)]
+    busy.purge("ready")
+    assert deserted() == []
+    kit.client.zadd(busy.key("scheduled"), {"later": 1})
+    assert deserted() == [(1, "Jobs are due there: mail", True)]
+
+
 def test_dead_jobs_are_put_back_by_a_button_that_asks_first(busy):
     found = QueuesPanel().actions()["requeue_dead"]
     assert (found.permission, found.confirm) == ("redis_kit.manage_queues", True)

@@ -40,20 +40,20 @@ def test_other_times_are_refused(text):
 
 def test_rules_are_set_and_lifted_in_words_without_an_identity(kit):
     login, joe = Throttle("login", "1/h"), Target("login", WHO)
-    assert joe.ban("15m") == f"login, {WHO}: banned for 15m."
+    assert joe.ban("15m") == f"Banned for 15m: login, {WHO}."
     assert login.rules.of("joe").kind == "ban"
-    assert joe.exempt("2h") == f"login, {WHO}: exempt for 2h."
+    assert joe.exempt("2h") == f"Exempt for 2h: login, {WHO}."
     assert login.rules.of("joe").kind == "exempt"
-    assert joe.override("5/m burst 2 FOR 1h") == f"login, {WHO}: 5/m burst 2 for 1h."
+    assert joe.override("5/m burst 2 FOR 1h") == f"Now 5/m burst 2 for 1h: login, {WHO}."
     assert login.rules.of("joe").rates == "5/m burst 2"
-    assert Target("login").override("9/m for 90") == "login: 9/m for 90."
+    assert Target("login").override("9/m for 90") == "Now 9/m for 90: login."
     assert login.rules.of().rates == "9/m"
-    assert joe.lift() == f"login, {WHO}: the rule was lifted."
+    assert joe.lift() == f"The rule was lifted: login, {WHO}."
     assert login.rules.of("joe") is None
     with pytest.raises(InvalidValue, match="Nothing was lifted"):
         joe.lift()
     assert login.rules.of().rates == "9/m"
-    assert Target("login").lift() == "login: the rule was lifted."
+    assert Target("login").lift() == "The rule was lifted: login."
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_caller_is_forgotten_by_its_hash(kit):
         joe.reset()
     login.hit("joe")
     assert not login.hit("joe")
-    assert joe.reset() == f"login, {WHO}: all calls are forgotten."
+    assert joe.reset() == f"All calls are forgotten: login, {WHO}."
     assert login.hit("joe")
 
 

@@ -40,7 +40,7 @@ class QueueCommand(BaseCommand):
         names = known_queues(using=using)
         if name not in names:
             registry.discover()
-            names += registry.queue_names()
+            names = [*dict.fromkeys([*names, *registry.queue_names()])]
         if name not in names:
             near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
             more = "" if len(names) <= SHOWN else f" and {len(names) - SHOWN:,} more"

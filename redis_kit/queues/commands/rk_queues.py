@@ -57,7 +57,9 @@ class Command(QueueCommand):
 
 def _text(reports: dict[str, Report]) -> Iterable[str]:
     yield from table(reports)
-    yield "Done and failed: on average of the last 5 minutes. Late: how late attempts began in these, on average."
+    yield "Means of the last 5 minutes and the present one. Late: how late attempts began."
+    if deserted := [name for name, report in reports.items() if report.deserted]:
+        yield f"No worker works on: {clean(', '.join(deserted))}"
 
 
 def _plain(reports: dict[str, Report]) -> list[dict[str, Any]]:
@@ -66,10 +68,11 @@ def _plain(reports: dict[str, Report]) -> list[dict[str, Any]]:
             "queue": name,
             **report.counts._asdict(),
             "wait": report.wait,
-            "done_per_minute": per_minute(report.done),
-            "failed_per_minute": per_minute(report.failed),
+            "done_per_minute": per_minute(report.done, report.minute),
+            "failed_per_minute": per_minute(report.failed, report.minute),
             "lateness": lateness(report),
             "lateness_at_most": max(report.latest),
+            "workers": report.workers,
             "paused": report.paused and report.paused._asdict(),
         }
         for name, report in reports.items()

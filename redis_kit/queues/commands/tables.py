@@ -1,11 +1,15 @@
 """Queues as text for a terminal."""
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 
 from redis_kit.core.terminal import aligned, clean, cut, duration
 from redis_kit.queues.overview import Report
 
-COLUMNS = ("QUEUE", "READY", "SCHEDULED", "RUNNING", "DEAD", "WAITS", "DONE/MIN", "FAILED/MIN", "LATE", "PAUSED")
+COLUMNS = (
+    *("QUEUE", "READY", "SCHEDULED", "RUNNING", "DEAD", "WAITS"),
+    *("DONE/MIN", "FAILED/MIN", "LATE", "WORKERS", "PAUSED"),
+)
 
 
 def table(reports: Mapping[str, Report]) -> Iterator[str]:
@@ -14,14 +18,15 @@ def table(reports: Mapping[str, Report]) -> Iterator[str]:
     return aligned(rows, right=range(1, len(COLUMNS) - 1))
 
 
-def per_minute(counts: Sequence[int]) -> float:
-    """Return the mean of all but the last minute, which is not over."""
-    whole = counts[:-1]
-    return sum(whole) / max(len(whole), 1)
+def per_minute(counts: Sequence[int], minute: int) -> float:
+    """Return the mean of these minutes, of which ``minute``, the last and present one, counts as far as it is over."""
+    # The clock of this machine may differ from the server's: that is worth a part of a minute, and no more.
+    over = min(1.0, max(0.0, time.time() / 60 - minute))
+    return sum(counts) / max(1.0, len(counts) - 1 + over)
 
 
 def lateness(report: Report) -> float:
-    """Return by how many seconds attempts began too late on average, those of this minute among them; 0 without any."""
+    """Return by how many seconds attempts began too late on average; 0 without any."""
     late = sum(begun * mean for begun, mean in zip(report.begun, report.lateness, strict=True))
     return late / max(1, sum(report.begun))
 
@@ -32,9 +37,10 @@ def _row(name: str, report: Report) -> tuple[str, ...]:
         cut(clean(name)),
         *(f"{count:,}" for count in (counts.ready, counts.scheduled, counts.running, counts.dead)),
         "" if report.wait is None else duration(report.wait),
-        f"{per_minute(report.done):,.1f}",
-        f"{per_minute(report.failed):,.1f}",
+        f"{per_minute(report.done, report.minute):,.1f}",
+        f"{per_minute(report.failed, report.minute):,.1f}",
         duration(lateness(report)) if any(report.begun) else "",
+        "none!" if report.deserted else f"{report.workers:,}",
         _paused(report),
     )
 

@@ -8,10 +8,12 @@
 -- KEYS[5]  jobs       hash: id -> record
 -- KEYS[6]  minutes    hash: minute -> minute, jobs done, attempts failed, how late jobs began
 -- KEYS[7]  paused     the queue is paused while it exists: since when, ms
+-- KEYS[8]  workers    zset: worker -> when its lease ends, ms
 -- ARGV[1]  minutes    how many, this one among them
--- returns  how many are scheduled, ready, running, dead; ms that the next job has waited (-1: none); the present minute
---          since 1970; since when it is paused (-1: it is not), ms to the end of that (-1: none); jobs done, attempts
---          failed, jobs begun, ms by which these were late, together and at most, in each minute, the earliest first
+-- returns  how many are scheduled, ready, running, dead; for how many ms the next ready job or the next scheduled one
+--          has been due, the longer of both (-1: neither is); the present minute since 1970; since when it is paused
+--          (-1: it is not), ms to the end of that (-1: none); how many workers are alive; jobs done, attempts failed,
+--          jobs begun, ms by which these were late, together and at most, in each minute, the earliest first
 
 local jobs, minutes, paused = KEYS[5], KEYS[6], KEYS[7]
 local clock = redis.call("TIME")
@@ -25,9 +27,13 @@ for at = 1, 4 do
 end
 local record = redis.call("HGET", jobs, redis.call("ZRANGE", KEYS[2], 0, 0)[1] or "")
 local _, _, _, due = read(record or "")
-reply[5], reply[6] = record and math.max(0, now - due) or -1, minute
+-- A scheduled job gets ready with the next claim. Where no worker claims, it waits as much as a ready one.
+local time = tonumber(redis.call("ZRANGE", KEYS[1], 0, 0, "WITHSCORES")[2]) or now + 1
+local ready, overdue = record and math.max(0, now - due) or -1, now - time
+reply[5], reply[6] = math.min(2 ^ 53, math.max(-1, ready, overdue)), minute
 local since = redis.call("GET", paused)
 reply[7], reply[8] = since and (tonumber(since) or 0) or -1, math.max(-1, redis.call("PTTL", paused))
+reply[9] = redis.call("ZCOUNT", KEYS[8], now, "+inf")
 for one = minute - ARGV[1] + 1, minute do
     local field = redis.call("HGET", minutes, one % 4320) or ""
     local found = {string.match(field, "^(%d+) (%d+) (%d+) ?(%d*) ?(%d*) ?(%d*)$")}
