@@ -6,6 +6,7 @@ from redis_kit.core.lazy import lazily
 
 if TYPE_CHECKING:
     from redis_kit.queues.expiry import Expired
+    from redis_kit.queues.handle import Handle, NoResult
     from redis_kit.queues.job import Counts, DeadJob, Job, LeaseLost, Pause, StoredJob
     from redis_kit.queues.overview import (
         Held,
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from redis_kit.queues.tasks import (
         BadArguments,
         Cancelled,
-        Handle,
         InvalidTask,
         Task,
         TaskTimeout,
@@ -52,6 +52,7 @@ __all__ = [
     "Job",
     "LeaseLost",
     "NoProgress",
+    "NoResult",
     "NotSerializable",
     "Pause",
     "PayloadTooLarge",
@@ -84,6 +85,7 @@ __getattr__ = lazily(
     __name__,
     {
         "expiry": ("Expired",),
+        "handle": ("Handle", "NoResult"),
         "job": ("Counts", "DeadJob", "Job", "LeaseLost", "Pause", "StoredJob"),
         "overview": (
             *("Held", "Report", "Worker", "counts_of", "known_queues", "order", "reports_of", "workers"),
@@ -95,7 +97,7 @@ __getattr__ = lazily(
         "running": ("NoProgress", "Progress", "aprogress", "progress"),
         "serializers": ("CorruptMessage", "NotSerializable", "PayloadTooLarge"),
         "tasks": (
-            *("BadArguments", "Cancelled", "Handle", "InvalidTask", "Task", "TaskTimeout", "WorkersDied"),
+            *("BadArguments", "Cancelled", "InvalidTask", "Task", "TaskTimeout", "WorkersDied"),
             "task",
         ),
     },

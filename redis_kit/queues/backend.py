@@ -186,7 +186,7 @@ class RedisTaskBackend(BaseTaskBackend):
     def _found(self, queue: "Queue", result_id: str, reply: list[Any]) -> RedisTaskResult:
         result = results.found(queue.name, result_id, reply)
         if result is None:
-            raise TaskResultDoesNotExist(result_id)
+            raise TaskResultDoesNotExist(f"{result_id} is not known: not committed yet, or its time is over.")
         return result
 
 

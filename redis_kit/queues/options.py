@@ -21,8 +21,8 @@ def check(task: "Task[..., Any]") -> None:
         arguments.whole("max_attempts", task.max_attempts, arguments.LIMIT)
     if task.timeout is not None:
         arguments.seconds("timeout", task.timeout, TIMEOUT)
-    if task.delay is not None:
-        arguments.milliseconds(task.delay)
+    if task._delay is not None:
+        arguments.milliseconds(task._delay)
     if isinstance(task.run_after, datetime):
         arguments.moment(task.run_after)
     elif task.run_after is not None:

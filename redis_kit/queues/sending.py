@@ -7,8 +7,9 @@ from django.db import transaction
 
 from redis_kit.core.flow import Flow
 from redis_kit.queues import arguments, expiry, flows, identity, message, unique
+from redis_kit.queues.handle import Handle
 from redis_kit.queues.queue import Queue
-from redis_kit.queues.tasks import BadArguments, Handle, Task
+from redis_kit.queues.tasks import BadArguments, Task
 from redis_kit.queues.unique import Placed, Wish
 
 
@@ -76,4 +77,4 @@ async def asend(task: Task[..., Any], id: str, call: Packed) -> Placed:
 def _put(queue: Queue, task: Task[..., Any], job: tuple[str, bytes], wish: Wish | None) -> Flow[Placed]:
     if task.run_after is not None:
         return flows.put_one(queue, job, wish, due=arguments.moment(task.run_after), priority=task.priority)
-    return flows.put_one(queue, job, wish, delay=task.delay or 0, priority=task.priority)
+    return flows.put_one(queue, job, wish, delay=task._delay or 0, priority=task.priority)

@@ -3,11 +3,10 @@
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from dataclasses import field as declared
 from dataclasses import replace as changed
 from datetime import datetime, timedelta
 from functools import cache
-from typing import Any, Generic, ParamSpec, TypeVar, overload
+from typing import Any, Generic, NoReturn, ParamSpec, TypeVar, overload
 
 from django.conf import settings
 from django.core.signals import setting_changed
@@ -43,18 +42,6 @@ class WorkersDied(RedisKitError):
     """Too many workers died with a job: the error of its result."""
 
 
-@dataclass(frozen=True)
-class Handle:
-    """What enqueue() returns where no result is stored: which job it made, or makes after the commit.
-
-    ``created`` is False where the unique key of the call was in use, by the job of this id; None until the commit.
-    """
-
-    id: str
-    queue_name: str
-    created: bool | None = declared(default=None, compare=False)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Task(djangotasks.Task, Generic[Parameters, Result]):  # type: ignore[type-arg]
     """A function that can be enqueued: a task of ``django.tasks`` with some fields more. Calling it runs it here."""
@@ -63,7 +50,7 @@ class Task(djangotasks.Task, Generic[Parameters, Result]):  # type: ignore[type-
     timeout: float | None = 300.0
     enqueue_on_commit: bool = True
     store_result: bool = True
-    delay: timedelta | None = None
+    _delay: timedelta | None = None
     unique: bool | Until = False
     unique_by: By = None
     replace: bool = False
@@ -84,6 +71,11 @@ class Task(djangotasks.Task, Generic[Parameters, Result]):  # type: ignore[type-
         """Run the function itself, in this process."""
         found: Result = self.func(*args, **kwargs)
         return found
+
+    @property
+    def delay(self) -> NoReturn:
+        """Raise AttributeError, with a hint for those who know delay() from Celery."""
+        raise AttributeError("A task has no delay(): call enqueue(), or using(run_after=...).enqueue() for later.")
 
     @property
     def is_async(self) -> bool:
@@ -111,9 +103,9 @@ class Task(djangotasks.Task, Generic[Parameters, Result]):  # type: ignore[type-
         given = {"priority": priority, "queue_name": queue_name, "backend": backend, "expires": expires}
         changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
         if isinstance(run_after, timedelta):
-            changes |= {"delay": run_after, "run_after": None}
+            changes |= {"_delay": run_after, "run_after": None}
         elif run_after is not None:
-            changes |= {"delay": None, "run_after": run_after}
+            changes |= {"_delay": None, "run_after": run_after}
         return changed(self, **changes)
 
     def enqueue(self, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Any:
@@ -144,9 +136,9 @@ class Task(djangotasks.Task, Generic[Parameters, Result]):  # type: ignore[type-
 
     def _for(self, backend: Any) -> "Task[Parameters, Result]":
         """Return the task as a backend understands it: other ones know of times, but not of delays."""
-        if self.delay is None or hasattr(backend, "keeps"):
+        if self._delay is None or hasattr(backend, "keeps"):
             return self
-        return changed(self, delay=None, run_after=timezone.now() + self.delay)
+        return changed(self, _delay=None, run_after=timezone.now() + self._delay)
 
 
 def backend_of(alias: str) -> Any:

@@ -19,6 +19,7 @@ from redis_kit.queues import (
     Cancelled,
     Counts,
     Handle,
+    NoResult,
     Queue,
     UnknownTask,
     WorkersDied,
@@ -263,6 +264,22 @@ def test_task_that_stores_no_result_leaves_nothing(queue, kit, twin):
     assert not [key for key in kit.keys() if ":result:" in key]
     with pytest.raises(TaskResultDoesNotExist):
         twin(silent.get_result, handle.id)
+    for ask in (handle.refresh, handle.cancel):
+        with pytest.raises(NoResult, match="store_result=False"):
+            twin(ask)
+    with pytest.raises(NoResult, match=r"no wait\(\)"):
+        handle.wait(1)
+    with pytest.raises(NoResult, match=r"no await_\(\)"):
+        asyncio.run(handle.await_(1))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_result_that_is_asked_for_before_the_commit_says_so(queue):
+    with transaction.atomic():
+        result = calls.echo.enqueue([1])
+        for ask in (result.refresh, lambda: result.wait(1)):
+            with pytest.raises(TaskResultDoesNotExist, match=f"{result.id} is not known: not committed yet"):
+                ask()
 
 
 def test_tasks_of_the_kit_take_more_types_than_json_has(queue, twin):

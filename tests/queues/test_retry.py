@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from redis_kit.core.errors import InvalidValue
-from redis_kit.queues import GiveUp, Queue, Retry, retry, task
+from redis_kit.queues import Cancelled, GiveUp, Queue, Retry, retry, task
 from redis_kit.queues.job import Job
 from redis_kit.testing.jobs import drain
 from tests.queues.jobs import tasks
@@ -133,6 +133,35 @@ def test_task_that_gives_up_is_dead_at_once(queue, function):
     assert (dead.reason, dead.attempts) == ("GiveUp: no such user", 1)
     result.refresh()
     assert [error.exception_class for error in result.errors] == [GiveUp]
+
+
+def said(caplog):
+    """Return what the worker itself logged: the framework logs failures, too."""
+    return [record for record in caplog.records if record.name == "redis_kit.worker"]
+
+
+def test_log_of_a_failure_tells_the_attempt_and_the_next_one_and_shows_one_traceback(queue, caplog):
+    errors[:] = [ValueError("first"), ValueError("second")]
+    made(max_attempts=2, backoff=0).enqueue()
+    assert drain() == 2
+    first, last, dead = found = said(caplog)
+    assert first.getMessage().endswith("queues.test_retry.fail) failed, attempt 1 of 2, the next one in 0.0 s.")
+    assert last.getMessage().endswith("failed, attempt 2 of 2, the last one.")
+    assert dead.getMessage().endswith("is dead after attempt 2 of 2: 'ValueError: second'")
+    assert [bool(record.exc_info) for record in found] == [True, True, False]
+    assert [record.levelname for record in found] == ["WARNING", "WARNING", "ERROR"]
+
+
+def test_log_of_what_a_task_asked_for_is_one_line_without_a_traceback(queue, caplog):
+    errors[:] = [Retry("busy", delay=500), GiveUp("no such user"), Cancelled("stop")]
+    for _ in range(3):
+        made(max_attempts=3).enqueue()
+        drain()
+    retried, given_up, cancelled = found = said(caplog)
+    assert retried.getMessage().endswith("failed, attempt 1 of 3, the next one in 500.0 s: 'Retry: busy'")
+    assert given_up.getMessage().endswith("is dead after attempt 1 of 3: 'GiveUp: no such user'")
+    assert "is dead after attempt 1 of 3: 'Cancelled: " in cancelled.getMessage()
+    assert not any(record.exc_info for record in found)
 
 
 def test_default_grows_and_is_random():

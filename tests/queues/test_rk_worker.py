@@ -1,5 +1,7 @@
 """The command: its arguments."""
 
+import os
+
 import pytest
 from django.core.management import CommandError, call_command
 
@@ -98,6 +100,13 @@ def test_every_option_reaches_the_worker(chosen):
     call_command("rk_worker", "--queue-name", "a", "--burst")
     full = Options(("a", "b"), None, 2, 3, 1.5, False, 7, 99, True, 8001, 60.0)
     assert chosen == [full, Options(("a",), burst=True)]
+
+
+def test_first_line_tells_the_process_and_the_server_without_its_password(kit, chosen, capsys):
+    kit.settings.REDIS_KIT = {"CONNECTIONS": {"default": {"URL": "redis://ann:hush@127.0.0.1:1/3"}}}
+    call_command("rk_worker", "--queue-name", "mail")
+    said = capsys.readouterr().out
+    assert f"supervisor: pid {os.getpid()}; Redis: redis://ann:***@127.0.0.1:1/3" in said
 
 
 @pytest.mark.parametrize(

@@ -208,6 +208,7 @@ def test_child_is_replaced_after_so_many_jobs_and_none_is_lost(queue, journal, s
     pids = [line.pid for line in journal.lines(step="end")]
     assert len(set(pids)) >= 3
     assert max(pids.count(pid) for pid in pids) <= 12
+    assert b"claims no more and is replaced" in worker.log.read_bytes()
     assert b"ended by" not in worker.log.read_bytes()
 
 
@@ -237,6 +238,8 @@ def test_quiet_worker_ends_what_runs_claims_no_more_and_stays(queue, journal, st
     assert worker.poll() is None
     assert stopped(worker, within=10) < 2.5
     assert journal.names() == ["long"]
+    assert b"Stopping: 0 jobs are running, for 25 s at most" in worker.log.read_bytes()
+    assert worker.log.read_bytes().endswith(b"Stopped.\n")
 
 
 def test_stacks_of_all_processes_are_told(queue, start_worker, long_job):

@@ -42,6 +42,12 @@ def test_enqueued_call_names_the_task_and_holds_its_arguments(queue, twin):
     )
 
 
+def test_delay_is_absent_with_a_hint_for_those_who_know_celery():
+    assert not hasattr(tasks.remember.using(run_after=timedelta(seconds=5)), "delay")
+    with pytest.raises(AttributeError, match=r"enqueue\(\)"):
+        tasks.remember.delay(1, 2)
+
+
 def test_enqueue_is_one_command(queue, twin, kit, commands):
     twin(tasks.remember.enqueue, 0)
     with commands(kit) as sent:

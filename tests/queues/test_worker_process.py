@@ -219,6 +219,8 @@ def test_second_signal_gives_back_at_once(queue, journal, start_worker, tmp_path
     worker.send_signal(signal.SIGTERM)
     wait_for(lambda: queue.counts() == Counts(0, 1, 0, 0), timeout=1)
     assert worker.wait(2) == 0
+    said = worker.log.read_text()
+    assert said.index("Stopping: 1 job is running") < said.index("Giving back now: 1 job is") < said.index("Stopped.")
 
 
 def test_frozen_worker_is_robbed_and_its_late_end_changes_nothing(queue, journal, start_worker, tmp_path):

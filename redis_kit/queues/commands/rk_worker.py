@@ -2,6 +2,7 @@
 
 import logging
 import math
+import os
 import re
 from argparse import ArgumentTypeError
 from collections.abc import Callable
@@ -10,7 +11,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from redis_kit.core import conf, connections, terminal
+from redis_kit.core import addresses, conf, connections, terminal
 from redis_kit.core.errors import InvalidName
 from redis_kit.core.keys import encode
 from redis_kit.queues.component import QueueSettings
@@ -71,7 +72,8 @@ class Command(BaseCommand):
         if settings.DEBUG:
             logger.warning("DEBUG is on: a worker is slower with it.")
         told = f"{chosen.processes} x {chosen.threads} threads"
-        self.stdout.write(f"Working on {', '.join(names)} with {told}. Stop with Ctrl-C.")
+        where = f"supervisor: pid {os.getpid()}; Redis: {addresses.address('default')}"
+        self.stdout.write(f"Working on {', '.join(names)} with {told} ({where}). Stop with Ctrl-C.")
         self.stdout.flush()
         supervisor.run()
 

@@ -31,6 +31,7 @@ from redis_kit.queues.worker.source import Source
 
 logger = logging.getLogger("redis_kit.worker")
 IDLE = 0.1  # seconds after which a thread's connections are looked at before a job too, and not only after it
+PLAIN = (retry.Retry, retry.GiveUp, Cancelled, expiry.Expired)  # say all by themselves: no traceback
 AFTER = 1.0  # seconds that a task has to end after its timeout was raised inside it, before its process is killed
 
 
@@ -55,12 +56,34 @@ class Failure(NamedTuple):
     told: tuple[bytes, int]
     delay: float
     max_attempts: int
+    of: int  # attempts that the task has, also where it gives up before the last
 
     def record(self) -> State:
         """Record it, and return what the job is now. One round trip; a repeat is safe."""
         return self.source.fail(
             self.job, delay=self.delay, error=self.reason, max_attempts=self.max_attempts, kept=self.told
         )
+
+    def named(self) -> str:
+        """Return how the log names the job."""
+        of = f" ({self.task.module_path})" if self.task else ""
+        return f"Job {self.job.id!a} of queue {self.source.name!a}{of}"
+
+    def unforeseen(self) -> BaseException | None:
+        """Return the error where its traceback is of use; None where the task asked for it, or none ran."""
+        return self.error if self.task and not isinstance(self.error, PLAIN) else None
+
+    def log(self, state: State) -> None:
+        """Tell which attempt failed and what comes next: in one line, after a traceback where that is of use."""
+        name, attempt, error = self.named(), f"attempt {self.job.attempt} of {self.of}", self.unforeseen()
+        if state != "dead":
+            why = "." if error else f": {self.reason!a}"
+            logger.warning("%s failed, %s, the next one in %.1f s%s", name, attempt, self.delay, why, exc_info=error)
+            return
+        if error:
+            logger.warning("%s failed, %s, the last one.", name, attempt, exc_info=error)
+        ran = self.task and not isinstance(self.error, expiry.Expired)
+        logger.error("%s is dead%s: %a", name, f" after {attempt}" if ran else "", self.reason)
 
 
 class Processor:
@@ -132,7 +155,6 @@ class Processor:
             failpoints.reach("called")
             return Outcome(task, value=kept.value(returned) if kept else b"")
         except BaseException as error:
-            logger.warning("Job %a of queue %a (%s) failed.", job.id, source.name, task.module_path, exc_info=error)
             return Outcome(task, error, most)
         finally:
             running.end(here)
@@ -169,7 +191,9 @@ class Processor:
     def _failed(self, source: Source, job: Job, outcome: Outcome, error: BaseException, kept: Keeper | None) -> Failure:
         told = kept.error(error) if kept else (b"", 0)
         delay, most = self._next(job, outcome, error, kept)
-        return Failure(source, job, outcome.task, error, kept, _described(error), told, delay, most)
+        return Failure(
+            source, job, outcome.task, error, kept, _described(error), told, delay, most, outcome.max_attempts
+        )
 
     def _record(self, failure: Failure, *, again: bool = False) -> None:
         source, job = failure.source, failure.job
@@ -178,13 +202,14 @@ class Processor:
             state = until_answered(failure.record, self._given_up)
         except (LeaseLost, RedisFailure) as error:
             if not again:
-                logger.warning("Job %a of queue %a: its outcome could not be recorded: %s", job.id, source.name, error)
+                what, raised = (failure.named(), error, failure.reason), failure.unforeseen()
+                logger.warning("%s: its outcome could not be recorded: %s; it failed: %a", *what, exc_info=raised)
             if not isinstance(error, (LeaseLost, RedisUnavailable)):
                 self._later(partial(self._record, failure, again=True))
             return
         failpoints.reach("nacked")
+        failure.log(state)
         if state == "dead":
-            logger.error("Job %a of queue %a is dead: %a", job.id, source.name, failure.reason)
             signals.job_dead.send_robust(Processor, queue=source.name, id=job.id, reason=failure.reason)
             if failure.kept:
                 failure.kept.failed(failure.error)

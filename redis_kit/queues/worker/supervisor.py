@@ -58,7 +58,8 @@ class Supervisor:
                     sleep(AGAIN)
             if self._health:
                 self._health.close()
-        logger.info("Supervisor %s has stopped.", self.id)
+        # Who stopped it waits for this; the end of a burst is no news.
+        logger.log(logging.WARNING if self._stopping and not self._restart else logging.INFO, "Stopped.")
         if self._restart:
             reloading.restart()
         return 0
@@ -115,6 +116,14 @@ class Supervisor:
 
     def _stop(self, *, now: bool = False) -> None:
         self._stopping, self._wanted = True, 0
+        count = sum(len(child.board.running()) for child in self.children)
+        jobs = "1 job is" if count == 1 else f"{count} jobs are"
+        if now:
+            logger.warning("Giving back now: %s running.", jobs)
+        else:
+            logger.warning(
+                "Stopping: %s running, for %g s at most; a second signal gives back.", jobs, self.options.grace
+            )
         for child in self.children:
             child.stop_now() if now else child.stop(self.options.grace)
 
@@ -130,6 +139,7 @@ class Supervisor:
             child.line.flush()
             for word, *_ in child.line.heard():
                 if word == "recycle" and not child.recycling:
+                    logger.info("Child %d, worker %s, claims no more and is replaced.", child.pid, child.worker)
                     child.recycle()
             if child.recycling and not child.board.running():
                 child.stop(self.options.grace)
