@@ -10,11 +10,11 @@ from datetime import timedelta
 import pytest
 
 from redis_kit.core.errors import RedisUnavailable
-from redis_kit.queues import Counts, LeaseLost, Queue, workers
+from redis_kit.queues import Cancelled, Counts, LeaseLost, Queue, workers
 from redis_kit.queues.job import Job
 from tests.fixtures.kit import Kit
 from tests.fixtures.process import wait_for
-from tests.queues.jobs.tasks import die, fail, note, tell_progress, wait_for_file
+from tests.queues.jobs.tasks import die, fail, note, tell_progress, wait_for_file, wait_long
 from tests.queues.journal import QUICK
 from tests.queues.processes import children, stopped
 
@@ -277,3 +277,15 @@ def test_failed_attempt_is_recorded_when_the_key_that_was_in_the_way_is_gone(que
     wait_for(lambda: queue.counts() == Counts(0, 0, 0, 1))
     note.enqueue("next")
     wait_for(lambda: journal.names() == ["next"])
+
+
+def test_calls_that_run_are_cancelled_and_leave_nothing_dead(queue, journal, start_worker, tmp_path):
+    start_worker("--threads", 2)
+    results = [wait_for_file.enqueue("sync", str(tmp_path / "never")), wait_long.enqueue("async")]
+    wait_for(lambda: len(journal.names("begin")) == 2)
+    for result in results:
+        assert result.cancel()
+        assert result.wait(20)
+        assert [error.exception_class for error in result.errors] == [Cancelled]
+    wait_for(lambda: queue.counts() == EMPTY)
+    assert journal.names() == []

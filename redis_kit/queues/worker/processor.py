@@ -3,6 +3,7 @@
 import logging
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from threading import Event
 from time import monotonic
@@ -213,6 +214,9 @@ class Processor:
             signals.job_dead.send_robust(Processor, queue=source.name, id=job.id, reason=failure.reason)
             if failure.kept:
                 failure.kept.failed(failure.error)
+            if isinstance(failure.error, Cancelled):
+                with suppress(RedisFailure):
+                    source.remove(job.id)  # somebody wanted it gone: it is nothing to put back
         else:
             said = {"queue": source.name, "job": job, "task": failure.task}
             signals.job_retried.send_robust(Processor, **said, error=failure.error)

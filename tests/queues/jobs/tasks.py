@@ -38,6 +38,14 @@ def wait_for_file(name: str, path: str) -> None:
 
 
 @task
+async def wait_long(name: str) -> None:
+    import asyncio
+
+    journal(name, "begin")
+    await asyncio.sleep(60)
+
+
+@task
 def tell_progress(path: str) -> None:
     progress(1, 2, "waits")
     deadline = time.monotonic() + 60
