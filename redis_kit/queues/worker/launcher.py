@@ -142,6 +142,8 @@ class Launcher:
             try:
                 if count := source.leave(worker=self.worker):
                     logger.warning("Queue %a: gave back %d jobs.", source.name, count)
+                if not self.options.burst:
+                    source.pass_on()  # the last sign may have gone to the listener here, which ends with the process
             except RedisFailure as error:
                 logger.warning("Queue %a: could not take leave: %s", source.name, error)
         logger.info("Worker %s has stopped.", self.worker)
