@@ -53,14 +53,14 @@ def program(kit: Any) -> Iterator[Callable[..., subprocess.Popen[str]]]:
 def waiting(kit: Any) -> Callable[[Callable[[], object]], threading.Thread]:
     """A function that runs another one in a thread, and returns when the server has it blocked."""
 
-    def blocked() -> int:
-        return int(kit.client.info("clients")["blocked_clients"])
+    def blocked() -> set[str]:
+        return {client["id"] for client in kit.client.client_list() if "b" in client["flags"]}
 
     def start(function: Callable[[], object]) -> threading.Thread:
-        before = blocked()
+        before = blocked()  # another test's client may be among them, and go meanwhile
         thread = threading.Thread(target=function)
         thread.start()
-        wait_for(lambda: blocked() > before)
+        wait_for(lambda: blocked() - before)
         return thread
 
     return start

@@ -24,6 +24,9 @@ def working(launcher: Launcher):
         threads[1].join(10)
         launcher.stop()
         threads[0].join(10)
+    threads += [thread for thread in threading.enumerate() if thread.name.startswith("redis-kit-listener")]
+    for thread in threads:
+        thread.join(10)  # a client that is still blocked would be there for the next test
     assert not any(thread.is_alive() for thread in threads)
 
 
