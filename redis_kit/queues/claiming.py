@@ -57,12 +57,10 @@ def exchange(
     base: str, worker: str, limit: int, about: str = "", ended: Sequence[Ended] = ()
 ) -> Flow[tuple[Claimed, float]]:
     """End jobs and take others; tell besides in how many ms another worker's lease ends."""
+    again = bool(_unanswered[base, worker])
+    token = _unanswered[base, worker].pop() if again else token_urlsafe(6)
     try:
-        token = _unanswered[base, worker].pop()
-    except IndexError:
-        token = token_urlsafe(6)
-    try:
-        reply: bytes = yield moves.exchange(base, worker, token, limit, about, ended=ended)
+        reply: bytes = yield moves.exchange(base, worker, token, limit, about, again=again, ended=ended)
     except BaseException as error:
         if not isinstance(error, RedisFailure) or getattr(error, "indeterminate", False):
             _unanswered[base, worker].append(token)

@@ -55,10 +55,10 @@ def put(base: str, jobs: Sequence[tuple[str, bytes]], *, delay: int, due: int, p
 
 
 def exchange(
-    base: str, worker: str, claim: str, limit: int, about: str = "", *, ended: Sequence[Ended] = ()
+    base: str, worker: str, claim: str, limit: int, about: str = "", *, again: bool = False, ended: Sequence[Ended] = ()
 ) -> ScriptCall:
     """Return the step that ends jobs and takes others."""
-    args = (worker, claim, limit, lease(), about or identity.information())
+    args = (worker, claim, limit, lease(), about or identity.information(), int(again))
     return EXCHANGE(base, *args, *_flat(ended), results=_with_results(ended))
 
 

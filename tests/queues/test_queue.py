@@ -194,6 +194,30 @@ def test_answers_are_remembered_for_as_many_jobs_as_a_worker_has_threads(queue):
             queue.ack(job)
 
 
+@pytest.mark.parametrize("jobs", [0, 2])
+def test_claim_that_comes_in_late_after_it_was_repeated_takes_nothing(queue, jobs):
+    from redis_kit.core import connections, flow
+    from redis_kit.queues import moves
+
+    queue.put_many(range(jobs))
+    repeated = moves.exchange(queue.key(""), "me", "token", 3, again=True)
+    flow.run(answer(repeated), connections.client())
+    queue.ack(*held(queue))
+    queue.put("later")
+    late = moves.exchange(queue.key(""), "me", "token", 3)
+    assert flow.run(answer(late), connections.client()).partition(b"\n")[2] == b""
+    assert queue.counts() == Counts(0, 1, 0, 0)
+    assert len(queue.claim(worker="me")) == 1
+
+
+def held(queue):
+    from redis_kit.core import connections
+    from redis_kit.queues.job import Job
+
+    members = connections.client().call("ZRANGE", queue.key("running"), 0, -1)
+    return [Job(member.decode().rpartition("/")[2], b"", member.decode().rpartition("/")[0]) for member in members]
+
+
 def test_repeated_claim_gets_the_same_jobs(queue):
     from redis_kit.core import connections, flow
     from redis_kit.queues import moves

@@ -20,7 +20,8 @@
 -- ARGV[3]      limit        how many jobs, at most
 -- ARGV[4]      lease        ms
 -- ARGV[5]      information  what a new worker says of itself
--- ARGV[6...]   ended        token of the claim, id, value or "", and the ms for which the value is kept, of each job
+-- ARGV[6]      repeated     1 when the answer to the same call was lost, else 0
+-- ARGV[7...]   ended        token of the claim, id, value or "", and the ms for which the value is kept, of each job
 -- returns      one text: a line with ms to the next job or to the end of a pause, ms to the end of another's lease (-1:
 --              never), the time in ms, and the numbers of ended jobs whose claim had been lost; then of each job a line
 --              with its number in the claim, its place, and the lengths of id and record, and those two
@@ -39,13 +40,14 @@ local mine, attempt = worker .. "/" .. claim, string.format("%.0f/", now) .. wor
 -- @include _end
 -- @include _promote
 redis.call("ZCARD", running)
+redis.call("HLEN", settled)
 local left = redis.call("PTTL", paused)  -- -2 when it is not there, -1 without an end
 local is_paused = left ~= -2
 local marked = redis.call("LLEN", signal)
 redis.call("ZCARD", ready)
 local coming = next_due()
 
-local lost, done_now = end_jobs(worker, 6, 14)
+local lost, done_now = end_jobs(worker, 7, 14)
 limit = #lost > 0 and 0 or limit  -- first the caller learns of them
 if coming and coming <= now and not is_paused then
     promote()
