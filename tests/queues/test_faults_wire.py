@@ -1,5 +1,7 @@
 """A worker whose way to the server breaks: it comes back by itself, and no job is lost or done twice."""
 
+import time
+
 import pytest
 
 from redis_kit.queues import Counts, Queue
@@ -37,11 +39,11 @@ def test_every_fault_of_the_way_is_outlasted(kit, proxy, journal, start_worker):
                 if stands:
                     assert traffic.stands(), mode
                 else:
-                    traffic.back()
+                    time.sleep(0.7)  # whether anything gets through meanwhile, the machine's load decides
             took = traffic.back()
             print(f"{mode}: {took:.2f} s")
             assert took <= within, mode
-        traffic.settle()
+        traffic.settle(within=30)
     wait_for(lambda: queue.counts() == Counts(0, 0, 0, 0))
     assert worker.poll() is None
     assert traffic.errors
