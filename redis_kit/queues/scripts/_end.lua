@@ -1,18 +1,6 @@
 -- Ends the jobs of a worker that ARGV names from `start` on, four arguments each, where their claims still hold, keeps
 -- the results of those that have one, and returns the numbers of the others. Of those that it ended before, 250 at
--- least, it says the same again. Returns besides how many ended.
-local function store(result, finished, waiting, value, record, ttl)
-    redis.call("HSET", result, "status", "SUCCESSFUL", "at", string.format("%.0f", now), "record", record, "value", value)
-    redis.call("PEXPIRE", result, ttl)
-    if waiting then
-        redis.call("HDEL", result, "waiting")
-        for _ = 1, math.min(100, tonumber(waiting) or 1) do
-            redis.call("RPUSH", finished, 1)
-        end
-        redis.call("PEXPIRE", finished, 10000)
-    end
-end
-
+-- least, it says the same again. Returns besides how many ended. Needs _keep.
 local function end_jobs(worker, start, results)
     local members, ids, lost, kept = {}, {}, {}, {}
     for at = start, #ARGV, 4 do
@@ -49,7 +37,8 @@ local function end_jobs(worker, start, results)
     end
     for _, one in ipairs(kept) do
         if held[one[1]] then
-            store(one[2], one[3], one[4], ARGV[one[5]], records[one[1]] or "", ARGV[one[5] + 1])
+            local record, value, ttl = records[one[1]] or "", ARGV[one[5]], ARGV[one[5] + 1]
+            keep(one[2], one[3], ttl, one[4], "SUCCESSFUL", record, "value", value)
         end
     end
     return lost, #done

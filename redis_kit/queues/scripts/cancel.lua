@@ -43,6 +43,5 @@ redis.call("ZREM", scheduled, id)
 redis.call("HDEL", cancels, id)
 redis.call("HDEL", jobs, id)
 free(id)
-redis.call("HSET", result, "cancelled", error)
-keep("FAILED", record)
+keep(result, finished, ttl, redis.call("HGET", result, "waiting"), "FAILED", record, "cancelled", error)
 return 1

@@ -21,6 +21,7 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
 -- @include _count
 -- @include _free
+-- @include _keep
 -- @include _end
 local ends = tonumber(redis.call("ZSCORE", workers, worker) or 0)
 local lost, done_now = end_jobs(worker, 3, 8)

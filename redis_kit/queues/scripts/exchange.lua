@@ -37,6 +37,7 @@ local mine, attempt = worker .. "/" .. claim, string.format("%.0f/", now) .. wor
 -- @include _wake
 -- @include _count
 -- @include _free
+-- @include _keep
 -- @include _end
 -- @include _promote
 redis.call("ZCARD", running)

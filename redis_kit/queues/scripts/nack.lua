@@ -61,16 +61,18 @@ elseif not record then
     return 0
 end
 count(0, 1, 0, 0, 0)
-if error ~= "" then
-    note(record, error)
-end
+local _, begun = string.gsub(string.match(record, "\n(~[^\n]*)\n") or "", " ", "")
 local priority, attempts, crashes, _, payload = read(record)
 if attempts >= most then
     bury(id, reason)
     if error ~= "" then
-        keep("FAILED", record)
+        keep(result, finished, ttl, redis.call("HGET", result, "waiting"), "FAILED", record, "error" .. begun, error)
     end
     return settle(DEAD)
+end
+if error ~= "" then
+    redis.call("HSET", result, "error" .. begun, error)
+    redis.call("PEXPIRE", result, ttl)
 end
 write(id, priority, attempts, crashes, now + delay, payload)
 if delay == 0 then

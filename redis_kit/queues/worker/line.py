@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from threading import Lock
 
 MOST = 1 << 16  # bytes that wait for one who does not read
-DOWN = ("look", "cancel", "quiet", "stop", "now")
-UP = ("up", "recycle")
 
 
 class Line:
