@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from redis_kit.queues import retry
 from tests.fixtures.process import wait_for
 from tests.queues.journal import Journal
 from tests.queues.processes import end
@@ -21,6 +22,13 @@ COMMAND = [sys.executable, "-m", "django", "rk_worker", "--settings", "tests.que
 def environment(settings: Any, journal: Journal) -> dict[str, str]:
     """Return the environment of a worker with the settings of the moment."""
     return {**os.environ, "REDIS_KIT": json.dumps(settings.REDIS_KIT), "JOURNAL": str(journal.path)}
+
+
+@pytest.fixture(autouse=True)
+def no_haste(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make jobs that failed in this process wait at least half as long as they may, not now and then no time at all."""
+    uniform = retry.random.uniform
+    monkeypatch.setattr(retry.random, "uniform", lambda _least, most: uniform(most / 2, most))
 
 
 @pytest.fixture
