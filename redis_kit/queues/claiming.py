@@ -62,7 +62,7 @@ def exchange(
     try:
         reply: bytes = yield moves.exchange(base, worker, token, limit, about, again=again, ended=ended)
     except BaseException as error:
-        if not isinstance(error, RedisFailure) or getattr(error, "indeterminate", False):
+        if again or not isinstance(error, RedisFailure) or getattr(error, "indeterminate", False):
             _unanswered[base, worker].append(token)
         raise
     start = reply.index(b"\n")

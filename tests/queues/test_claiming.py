@@ -33,13 +33,26 @@ def test_claim_whose_answer_is_lost_is_sent_again_with_the_same_token():
     assert sent(claiming.claim("rk:{q}:", "w", 1).send(None))[1][1] != token
 
 
+def test_claim_whose_repeat_did_not_arrive_is_still_to_be_repeated():
+    lost = claiming.claim("rk:{q}:", "w5", 1)
+    _, (_, token, *_) = sent(lost.send(None))
+    with pytest.raises(RedisUnavailable):
+        lost.throw(RedisUnavailable("lost", indeterminate=True))
+    for _ in range(2):
+        again = claiming.claim("rk:{q}:", "w5", 1)
+        assert sent(again.send(None))[1][1] == token
+        with pytest.raises(RedisUnavailable):
+            again.throw(RedisUnavailable("not sent"))
+
+
 @pytest.mark.parametrize("error", [RedisUnavailable("not sent"), KeyConflict("wrong type")])
 def test_claim_that_certainly_did_not_happen_is_not_repeated(error):
-    flow = claiming.claim("rk:{q}:", "w2", 1)
+    worker = type(error).__name__
+    flow = claiming.claim("rk:{q}:", worker, 1)
     _, (_, token, *_) = sent(flow.send(None))
     with pytest.raises(type(error)):
         flow.throw(error)
-    assert sent(claiming.claim("rk:{q}:", "w2", 1).send(None))[1][1] != token
+    assert sent(claiming.claim("rk:{q}:", worker, 1).send(None))[1][1] != token
 
 
 def test_cancelled_claim_is_repeated():

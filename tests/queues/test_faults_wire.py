@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.alone, pytest.mark.once]
 
 # What stands still meanwhile, and how soon all goes on: at once, or when a read of 2 s (4 s where it waits for work)
 # has ended in vain, and the pause after that, which is 2 s at most.
-SILENT, ABRUPT, SLOW = (True, 7.0), (True, 3.5), (False, 3.0)
+SILENT, ABRUPT, SLOW = (True, 7.0), (True, 3.5), (False, 4.5)
 FAULTS = {
     "refuse": ABRUPT,
     "rst": ABRUPT,
@@ -44,11 +44,7 @@ def test_every_fault_of_the_way_is_outlasted(kit, proxy, journal, start_worker):
             print(f"{mode}: {took:.2f} s")
             assert took <= within, mode
         assert worker.poll() is None
-        # A worker may hold a job without knowing it, where a request came in late: at its end it gives that back.
-        worker.terminate()
-        assert worker.wait(60) == 0
-        worker = start_worker("--threads", 2)
-        traffic.settle(within=30)
+        traffic.settle()
     wait_for(lambda: queue.counts() == Counts(0, 0, 0, 0))
     assert worker.poll() is None
     assert traffic.errors

@@ -3,6 +3,7 @@
 import logging
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import inf
 from threading import Condition, Lock
 from time import monotonic
@@ -148,16 +149,23 @@ class Fetcher:
         with self._work:
             waiting = list(self._inbox)
             self._inbox.clear()
-        for number, source in enumerate(self._sources):
-            jobs = [job for index, job in waiting if index == number]
-            try:
-                if jobs:
-                    source.release(jobs)
-            except RedisFailure as error:
-                logger.debug("Queue %a: %d jobs could not be given back: %s", source.name, len(jobs), error)
+        for number in range(len(self._sources)):
+            if jobs := [job for index, job in waiting if index == number]:
+                self._return(number, jobs)
+
+    def _return(self, number: int, jobs: list[Job], *, sure: bool = True) -> None:
+        """Give jobs back. Where an answer was lost they may be another's by now: only the same call can follow."""
+        source = self._sources[number]
+        try:
+            source.release(jobs)
+        except RedisFailure as error:
+            logger.debug("Queue %a: %d jobs could not be given back: %s", source.name, len(jobs), error)
+            if sure and not getattr(error, "indeterminate", False):
                 with self._work:
                     if not self._stopped:
                         self._inbox.extend((number, job) for job in jobs)
+            elif not self._stopped:
+                self.later(partial(self._return, number, jobs, sure=False))
 
     def _fetch(self, *, claim: bool) -> None:
         with self._work:
