@@ -10,7 +10,7 @@ from redis_kit.queues import identity
 from redis_kit.queues.worker.board import Board
 from redis_kit.queues.worker.coroutines import Coroutines
 from redis_kit.queues.worker.deadlines import Deadlines
-from redis_kit.queues.worker.fetcher import Done
+from redis_kit.queues.worker.exchanger import Done
 from redis_kit.queues.worker.processor import Failure, Processor
 from redis_kit.queues.worker.source import Source
 

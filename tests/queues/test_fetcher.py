@@ -18,7 +18,7 @@ def holding(kit, proxy):
     source = Source("mail", worker="w", about="")
     source.release([])  # the server learns the script
     fetcher = Fetcher([source], board=Board(1), order=Order(1), on_empty=lambda: None)
-    fetcher._exchange_one(0, 2, [])
+    fetcher._exchange([[]], 2)
     fetcher.next()
     return fetcher, queue
 

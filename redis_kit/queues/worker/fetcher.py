@@ -1,38 +1,27 @@
 """Gets work: whoever needs a job and finds none claims for all, and tells in the same call what was done."""
 
 import logging
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 from math import inf
 from threading import Condition, Lock
 from time import monotonic
-from typing import NamedTuple
 
-from redis_kit.core.errors import RedisFailure, RedisUnavailable
+from redis_kit.core.errors import RedisFailure
 from redis_kit.queues.claiming import Claimed
-from redis_kit.queues.ended import Ended
-from redis_kit.queues.flows import MOST_ENDED, lost
 from redis_kit.queues.job import Job
 from redis_kit.queues.worker import failpoints
 from redis_kit.queues.worker.board import Board
+from redis_kit.queues.worker.exchanger import Done, Exchanger
 from redis_kit.queues.worker.order import Order
 from redis_kit.queues.worker.pace import Pace
-from redis_kit.queues.worker.patience import pause
 from redis_kit.queues.worker.source import Source
 
 logger = logging.getLogger("redis_kit.worker")
-COMPLAIN = 60.0  # seconds between two log lines about the same queue
 LATER = 1.0  # seconds
+RECENT = 0.1  # seconds after a claim for which the watch looks every STALE seconds
 STALE = 0.03  # seconds for which a claimed job waits for a thread before it is given back, and a done one to be told
-
-
-class Done(NamedTuple):
-    """A job that is done: what the server is told, and who is told when that is recorded."""
-
-    job: Job
-    ended: Ended
-    told: Callable[[], None] | None = None
 
 
 class Fetcher:
@@ -43,18 +32,15 @@ class Fetcher:
     """
 
     def __init__(self, sources: Sequence[Source], *, board: Board, order: Order, on_empty: Callable[[], None]) -> None:
-        self._sources, self._board, self._order = sources, board, order
-        self._on_empty = on_empty
+        self._sources, self._board, self._on_empty = sources, board, on_empty
+        self._exchanger = Exchanger(sources, order, take_in=self._take_in, keep=self._keep, wake=self.wake)
         lock = Lock()
         self._work, self._free, self._tick, self._fetched = (Condition(lock) for _ in range(4))
         self._inbox: deque[tuple[int, Job]] = deque()
         self._done: list[list[Done]] = [[] for _ in sources]
         self._pace, self._filled, self._rings, self._untold = Pace(), 0.0, inf, inf
         self._alarm, self._waiting, self.threads = 0.0, 0, 0
-        self._fetching = self._quiet = self._stopped = self._empty = False
-        self._failures: Counter[int] = Counter()
-        self._shut = [0.0] * len(sources)  # until when a queue that failed is left alone
-        self._complained: dict[str, float] = {}
+        self._fetching = self._roused = self._quiet = self._stopped = self._empty = False
         self._later: list[Callable[[], None]] = []
 
     def next(self) -> tuple[int, Job] | None:
@@ -70,6 +56,8 @@ class Fetcher:
                     self._wait()
                 else:
                     found = self._inbox.popleft()
+                    if self._inbox or not self._alarm:
+                        self._rouse()
                     if not self._inbox and any(self._done):
                         self._remind(STALE)  # it may be long until a thread asks again
                     return found
@@ -104,9 +92,9 @@ class Fetcher:
             self._ring(monotonic() + seconds)
 
     def wait_free(self) -> bool:
-        """Return when a thread has nothing to do; False when the worker stops."""
+        """Return when a thread has nothing to do and knows of nothing; False when the worker stops."""
         with self._free:
-            self._free.wait_for(lambda: self._stopped or self.free)
+            self._free.wait_for(lambda: self._stopped or (self.free and self._alarm and not self._fetching))
             return not self._stopped
 
     @property
@@ -184,13 +172,15 @@ class Fetcher:
             told = self._exchange(taken, room)
             if told:
                 failpoints.reach("exchanged")
-            if not +self._failures:
+            if not self._exchanger.failing:
                 self._board.forget()
         finally:
             with self._work:
                 self._fetching = False
                 self._fetched.notify()
-                self._work.notify(max(1, len(self._inbox)))
+                self._rouse()
+                if self._alarm:
+                    self._free.notify_all()
                 unwanted = bool(self._inbox) and (self._quiet or self._stopped)
         if unwanted:
             self.give_back()
@@ -204,7 +194,7 @@ class Fetcher:
         if self._fetching:
             return False
         now = monotonic()
-        if any(done and shut <= now for done, shut in zip(self._done, self._shut, strict=True)):
+        if any(done and shut <= now for done, shut in zip(self._done, self._exchanger.shut, strict=True)):
             return True
         return self._alarm <= now and not (self._quiet or self._stopped)
 
@@ -215,12 +205,21 @@ class Fetcher:
         self._free.notify_all()
         self._work.wait()
         self._waiting -= 1
+        self._roused = False
+
+    def _rouse(self) -> None:
+        """Wake a thread, unless one is about to wake: that one wakes the next. Threads that can't run yet only cost."""
+        if self._waiting and not self._roused:
+            self._roused = True
+            self._work.notify()
 
     def _ring(self, at: float) -> None:
-        self._alarm = min(self._alarm, at)
         if at <= monotonic():
-            self._work.notify()
-        elif at < self._rings:
+            self._alarm = 0.0
+            self._rouse()
+            return
+        self._alarm = min(self._alarm, at)
+        if at < self._rings:
             self._tick.notify()
 
     def _remind(self, seconds: float) -> None:
@@ -232,73 +231,35 @@ class Fetcher:
         """Return for how long nothing has to be watched; None: until somebody says so."""
         now = monotonic()
         ends = [self._filled + STALE] if self._inbox else []
+        if now - self._filled < RECENT:
+            ends.append(now + STALE)  # saves a wake-up of this thread with each batch
         if now < self._alarm < inf:
             ends.append(self._alarm)
         self._rings = min([*ends, self._untold])
         return None if self._rings == inf else max(0.0, self._rings - now) + 0.0002
 
     def _exchange(self, taken: list[list[Done]], room: int) -> list[Done]:
-        told, claimed, asked = [], 0, room > 0
-        for number in self._order.numbers():
-            if self._shut[number] > monotonic():
-                self._keep(number, taken[number])
-            elif room or taken[number]:
-                count, recorded = self._exchange_one(number, room, taken[number])
-                told += recorded
-                room -= count
-                claimed += count
-            elif asked:
-                self.wake()  # its turn comes when there is room again
+        told, claimed = self._exchanger.exchange(taken, room)
         if claimed:
             self._pace.claimed(claimed, monotonic())
-        if asked:
-            self._empty = not claimed and not +self._failures
+        if room:
+            self._empty = not claimed and not self._exchanger.failing
         return told
 
-    def _exchange_one(self, number: int, room: int, done: list[Done]) -> tuple[int, list[Done]]:
-        """Return how many jobs came from a queue, and which of the done ones it has recorded."""
-        source, recorded, came = self._sources[number], [], 0
-        for start in range(0, max(1, len(done)), MOST_ENDED):
-            batch = done[start : start + MOST_ENDED]
-            try:
-                found = source.exchange(room, [one.ended for one in batch])
-            except Exception as error:
-                self._put_off(number, error)
-                self._keep(number, done[start:])
-                break
-            if found.jobs:
-                failpoints.reach("claimed")
-            self._failures[number] = 0
-            self._take_in(number, found, asked=room > 0)
-            recorded += [one for at, one in enumerate(batch) if at not in found.lost]
-            for at in found.lost:
-                logger.warning("An outcome could not be recorded: %s", lost(source, [batch[at].job]))
-            came, room = came + len(found.jobs), 0
-        return came, recorded
-
-    def _take_in(self, number: int, found: Claimed, *, asked: bool) -> None:
+    def _take_in(self, number: int, found: Claimed, asked: bool) -> None:
         with self._work:
             if found.jobs:
                 self._inbox.extend((number, job) for job in found.jobs)
                 self._filled = monotonic()
                 if len(self._inbox) > self._waiting + 1 and self._rings > self._filled + STALE:
                     self._tick.notify()
+                self._rouse()
             if found.next is not None and asked:
                 self._ring(monotonic() + found.next)
 
-    def _keep(self, number: int, done: list[Done]) -> None:
+    def _keep(self, number: int, done: list[Done], until: float) -> None:
         with self._work:
             self._done[number][:0] = done
-            self._ring(self._shut[number])
+            self._ring(until)
             if done:
-                self._remind(self._shut[number] - monotonic() + STALE)
-
-    def _put_off(self, number: int, error: Exception) -> None:
-        name = self._sources[number].name
-        with self._work:
-            self._shut[number] = monotonic() + pause(self._failures[number])
-        self._failures[number] += 1
-        if not isinstance(error, RedisUnavailable) and monotonic() > self._complained.get(name, 0):
-            self._complained[name] = monotonic() + COMPLAIN
-            unforeseen = None if isinstance(error, RedisFailure) else error
-            logger.error("Queue %a can't be read: %s", name, error, exc_info=unforeseen)
+                self._remind(until - monotonic() + STALE)

@@ -13,7 +13,8 @@ from redis_kit.queues.job import Job
 from redis_kit.queues.worker.board import Board
 from redis_kit.queues.worker.coroutines import Coroutines
 from redis_kit.queues.worker.deadlines import Deadlines
-from redis_kit.queues.worker.fetcher import Done, Fetcher
+from redis_kit.queues.worker.exchanger import Done
+from redis_kit.queues.worker.fetcher import Fetcher
 from redis_kit.queues.worker.limits import Limits
 from redis_kit.queues.worker.line import Line
 from redis_kit.queues.worker.listener import Listener

@@ -5,7 +5,8 @@ from collections.abc import Callable
 from threading import Lock, Thread
 
 from redis_kit.queues.job import Job
-from redis_kit.queues.worker.fetcher import Done, Fetcher
+from redis_kit.queues.worker.exchanger import Done
+from redis_kit.queues.worker.fetcher import Fetcher
 
 logger = logging.getLogger("redis_kit.worker")
 

@@ -25,7 +25,7 @@ from redis_kit.queues.worker import failpoints
 from redis_kit.queues.worker.board import Board
 from redis_kit.queues.worker.coroutines import Coroutines, synchronous
 from redis_kit.queues.worker.deadlines import Deadlines
-from redis_kit.queues.worker.fetcher import Done
+from redis_kit.queues.worker.exchanger import Done
 from redis_kit.queues.worker.keeper import Keeper, keeper
 from redis_kit.queues.worker.patience import until_answered
 from redis_kit.queues.worker.source import Source
