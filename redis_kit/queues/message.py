@@ -16,6 +16,9 @@ class Message(NamedTuple):
     expires: int = 0
 
 
+_KINDS = (str, list, dict, int)
+
+
 def dumps(task: str, args: Sequence[Any], kwargs: dict[str, Any], *, expires: int = 0) -> bytes:
     """Return a call as JSON. Raises NotSerializable naming the place, such as ``args[1]['x']``, and PayloadTooLarge."""
     call: dict[str, Any] = {"task": task}
@@ -35,11 +38,9 @@ def loads(body: bytes) -> Message:
         raise CorruptMessage(f"not a task's message: {type(found).__name__} in place of an object")
     if found.get("v", 1) != 1:
         raise CorruptMessage(f"a message of version {found['v']!a}, from a newer release than this worker's")
-    fields = {"task": found.get("task"), "args": found.get("args", []), "kwargs": found.get("kwargs", {})}
-    fields["expires"] = found.get("expires", 0)
-    for name, kind in (("task", str), ("args", list), ("kwargs", dict), ("expires", int)):
-        if not isinstance(fields[name], kind):
-            raise CorruptMessage(
-                f"not a task's message: {name!r} is {type(fields[name]).__name__}, not {kind.__name__}"
-            )
-    return Message(**fields)
+    task: Any = found.get("task")
+    call = Message(task, found.get("args", []), found.get("kwargs", {}), found.get("expires", 0))
+    for value, kind, name in zip(call, _KINDS, Message._fields, strict=True):
+        if not isinstance(value, kind):
+            raise CorruptMessage(f"not a task's message: {name!r} is {type(value).__name__}, not {kind.__name__}")
+    return call

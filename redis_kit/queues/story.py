@@ -40,16 +40,26 @@ def read(text: bytes) -> Story | None:
     """Return what a job tells of itself; None where that makes no sense."""
     if not (found := _LINE.fullmatch(text)):
         return None
-    enqueued, after, backend, attempts = (part.decode("utf-8", "replace") for part in found.groups())
+    enqueued, after, alias, attempts = (part.decode("utf-8", "replace") for part in found.groups())
     tries = [attempt.split("/") for attempt in attempts.split(" ")[1:]]
     enqueued_at = _moment(int(enqueued))
     return Story(
         enqueued_at,
         _moment(int(after)) if after else None,
-        unquote(backend) if backend else DEFAULT,
+        _alias(alias),
         [max(enqueued_at, milliseconds(int(begun))) for begun, _ in tries],
         [worker for _, worker in tries],
     )
+
+
+def backend(text: bytes) -> str | None:
+    """Return only for which backend a job is, which takes a tenth of the time; None where the line makes no sense."""
+    found = _LINE.fullmatch(text)
+    return _alias(found[3].decode("utf-8", "replace")) if found else None
+
+
+def _alias(written: str) -> str:
+    return unquote(written) if written else DEFAULT
 
 
 def milliseconds(number: int) -> datetime:

@@ -17,21 +17,24 @@ from redis_kit.queues.worker.source import Source
 _NOTHING = object()
 
 
-def keeper(source: Source, job: Job) -> "Keeper | None":
-    """Return what keeps the result of a job; None where none is stored."""
-    about = story.read(job.story) if job.story and djangotasks.FOUND else None
-    return None if about is None else Keeper(source, job, about)
+def keeper(source: Source, job: Job, backends: dict[str, Any]) -> "Keeper | None":
+    """Return what keeps the result of a job; None where none is stored. Its backend is one of those, and added."""
+    alias = story.backend(job.story) if job.story and djangotasks.FOUND else None
+    if alias is None:
+        return None
+    if alias not in backends:
+        backends[alias] = _backend(alias)
+    return Keeper(source, job, backends[alias])
 
 
 class Keeper:
     """The result of one attempt, from its beginning to its end. It is made where somebody wants to see it."""
 
-    def __init__(self, source: Source, job: Job, about: story.Story) -> None:
-        from redis_kit.queues import backend, results
+    def __init__(self, source: Source, job: Job, backend: Any) -> None:
+        from redis_kit.queues import results
 
-        self._results, self._kind = results, backend.RedisTaskBackend
-        self._source, self._job, self._about = source, job, about
-        self._backend = _backend(about.backend, self._kind)
+        self._results, self._backend = results, backend
+        self._source, self._job = source, job
         self._call: Message | None = None
         self._made: Any = None
         self._returned: Any = _NOTHING
@@ -44,8 +47,8 @@ class Keeper:
 
     def result(self) -> Any:
         """Return the result; None before begin(). One round trip where there were attempts before, for their errors."""
-        if self._made is None and self._call is not None:
-            self._made = self._results.begun(self._source.name, self._job, self._call, self._about)
+        if self._made is None and self._call is not None and (about := story.read(self._job.story)):
+            self._made = self._results.begun(self._source.name, self._job, self._call, about)
             if self._made.attempts > 1:
                 with contextlib.suppress(RedisFailure):
                     reply = self._source.find_result(self._job.id)
@@ -94,7 +97,7 @@ class Keeper:
 
     def _tell(self, signal: Any) -> None:
         if result := self.result():
-            signal.send_robust(self._kind, task_result=result)
+            signal.send_robust(type(self._backend), task_result=result)
 
 
 def _heard(signal: Any, level: int) -> bool:
@@ -107,8 +110,10 @@ def _heard(signal: Any, level: int) -> bool:
     return not only_logs or bool(receiver.__globals__["logger"].isEnabledFor(level))
 
 
-def _backend(alias: str, kind: type[Any]) -> Any:
+def _backend(alias: str) -> Any:
     # A worker may have other settings than the process that enqueued the job.
+    from redis_kit.queues.backend import RedisTaskBackend as kind
+
     with contextlib.suppress(djangotasks.InvalidTaskBackend, ConfigurationError):
         if isinstance(found := backend_of(alias), kind) and found.chosen:
             return found

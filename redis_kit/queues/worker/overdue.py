@@ -26,7 +26,7 @@ def fail(source: Source, running: Running) -> None:
     job = Job(running.id, found.body, running.token, found.attempts, found.crashes, found.priority, found.due, about)
     task = extended(registry.find(message.loads(job.body).task))
     error = TaskTimeout(f"{task.module_path} ran for more than {task.timeout} s")
-    reason, kept = f"{type(error).__qualname__}: {error}", keeper(source, job)
+    reason, kept = f"{type(error).__qualname__}: {error}", keeper(source, job, {})
     most = conf.section(QueueSettings).MAX_ATTEMPTS if task.max_attempts is None else task.max_attempts
     told = kept.error(error) if kept else (b"", 0)
     try:

@@ -103,6 +103,7 @@ class Processor:
         self._sources, self._board, self._given_up, self._later = sources, board, given_up, later
         self._deadlines, self._coroutines = deadlines, coroutines
         self._own = threading.local()
+        self._backends: dict[str, Any] = {}
 
     def process(self, slot: int, source: int, job: Job) -> Done | None:
         """Run a job and return it where it is done; record a failed attempt, after an outage when that is over."""
@@ -123,7 +124,7 @@ class Processor:
         source = self._sources[number]
         kept = None
         try:
-            kept = keeper(source, job)
+            kept = keeper(source, job, self._backends)
             outcome = self._attempt(slot, number, job, kept)
         except Exception as error:
             logger.exception("Job %a of queue %a: the worker itself failed.", job.id, source.name)
