@@ -1,6 +1,7 @@
 -- Keeps what became of a call, with the name and the value of what is to be told of it, and wakes those who wait for it.
+local ended_at = string.format("%.0f", now)
 local function keep(result, finished, ttl, waiting, status, record, name, value)
-    redis.call("HSET", result, "status", status, "at", string.format("%.0f", now), "record", record, name, value)
+    redis.call("HSET", result, "status", status, "at", ended_at, "record", record, name, value)
     redis.call("PEXPIRE", result, ttl)
     if waiting then
         redis.call("HDEL", result, "waiting")
