@@ -8,9 +8,8 @@ local function end_jobs(worker, start, results)
         ids[#ids + 1] = ARGV[at + 1]
         if ARGV[at + 2] ~= "" then
             local keys = results + 2 * #kept
-            local waiting = redis.call("HGET", KEYS[keys], "waiting")
-            kept[#kept + 1] = {#ids, KEYS[keys], KEYS[keys + 1], waiting, at + 2}
-            if waiting then redis.call("LLEN", KEYS[keys + 1]) end
+            kept[#kept + 1] = {#ids, KEYS[keys], KEYS[keys + 1], redis.call("HGET", KEYS[keys], "waiting"), at + 2}
+            redis.call("LLEN", KEYS[keys + 1])
         end
     end
     if #ids == 0 then
