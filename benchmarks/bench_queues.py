@@ -19,12 +19,13 @@ WAITING = 100_000  # jobs
 
 def run() -> None:
     """Print the rates of putting, of taking, and of whole lives of jobs, then the goals."""
-    with on_tcp(one_core=True) as server:
-        goals = putting(server.client) + taking(server.client)
-        lives(server.client)
-    for goal in goals:
-        print(goal)
-    print()
+    for cores, one_core in (("one core", True), ("all cores", False)):
+        with on_tcp(one_core=one_core) as server:
+            goals = putting(server.client) + taking(server.client)
+            lives(server.client)
+        for goal in goals:
+            print(goal._replace(name=f"{goal.name}, {cores}"))
+        print()
 
 
 def putting(client: redis.Redis) -> list[Goal]:

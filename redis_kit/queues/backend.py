@@ -1,5 +1,6 @@
 """The backend of ``django.tasks``: tasks become jobs of the kit's queues, and ``rk_worker`` runs them."""
 
+import logging
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from redis_kit.core.conf import Section
 from redis_kit.core.errors import ConfigurationError, InvalidName, InvalidValue, RedisFailure
 from redis_kit.queues import arguments, identity, options, registry, results, story
 from redis_kit.queues.component import QueueSettings
-from redis_kit.queues.djangotasks import BaseTaskBackend, TaskResultDoesNotExist, task_backends, task_enqueued
+from redis_kit.queues.djangotasks import BaseTaskBackend, TaskResultDoesNotExist, heard, task_backends, task_enqueued
 from redis_kit.queues.results import RedisTaskResult
 from redis_kit.queues.tasks import Task, check_function, extended
 
@@ -38,7 +39,7 @@ class BackendOptions(Section):
 
 
 class RedisTaskBackend(BaseTaskBackend):
-    """Holds no connection: there is one backend per thread. Its class is the sender of the framework's signals."""
+    """Holds no connection: all threads may share it. Its class is the sender of the framework's signals."""
 
     task_class = Task
     supports_defer = True
@@ -80,7 +81,8 @@ class RedisTaskBackend(BaseTaskBackend):
         packed = sending.packed(call, result.args, result.kwargs)
         sending.settle(result, placed := await sending.asend(call, result.id, self._told(result, packed)))
         if placed.created:
-            await task_enqueued.asend_robust(type(self), task_result=result)
+            if heard(task_enqueued, logging.DEBUG):
+                await task_enqueued.asend_robust(type(self), task_result=result)
         elif not placed.replaced:
             with suppress(RedisFailure, TaskResultDoesNotExist):
                 await result.arefresh()
@@ -165,7 +167,8 @@ class RedisTaskBackend(BaseTaskBackend):
         placed = sending.send(extended(result.task), result.id, self._told(result, packed))
         sending.settle(result, placed)
         if placed.created:
-            task_enqueued.send_robust(type(self), task_result=result)
+            if heard(task_enqueued, logging.DEBUG):
+                task_enqueued.send_robust(type(self), task_result=result)
         elif not placed.replaced:
             with suppress(RedisFailure, TaskResultDoesNotExist):
                 result.refresh()

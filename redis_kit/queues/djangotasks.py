@@ -3,7 +3,8 @@
 Without either, ``FOUND`` is False and there are only ``Task`` and ``InvalidTask``, in a form of the kit's own.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from weakref import ReferenceType
 
 if TYPE_CHECKING:
     from django.tasks import TaskContext, TaskResult, TaskResultStatus, task_backends
@@ -50,9 +51,20 @@ __all__ = [
     "TaskResultDoesNotExist",
     "TaskResultMismatch",
     "TaskResultStatus",
+    "heard",
     "normalize_json",
     "task_backends",
     "task_enqueued",
     "task_finished",
     "task_started",
 ]
+
+
+def heard(signal: Any, level: int) -> bool:
+    """Say whether anybody hears a signal: the framework's own receiver only logs, which mostly nobody reads."""
+    if len(signal.receivers) != 1:
+        return bool(signal.receivers)
+    one = signal.receivers[0][1]
+    receiver: Any = one() if isinstance(one, ReferenceType) else one
+    only_logs = getattr(receiver, "__name__", "").startswith("log_task_")
+    return not only_logs or bool(receiver.__globals__["logger"].isEnabledFor(level))

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from redis_kit.core import conf, scripts
@@ -24,12 +25,16 @@ class Move:
     def __init__(self, name: str) -> None:
         self._script = scripts.load(__package__, name)
         self._parts = _KEY.findall(self._script.source)
+        self._keys = lru_cache(maxsize=256)(self._made)
 
     def __call__(self, base: str, *args: Any, job: str = "", results: Sequence[str] = ()) -> ScriptCall:
         """Return the step for the queue whose keys begin with ``base``, and for the own keys of one job or of more."""
-        keys = [base + part + (f":{job}" if part in OWN else "") for part in self._parts]
-        keys += [f"{base}{part}:{id}" for id in results for part in OF_JOB]
-        return self._script(keys, args)
+        keys = self._made(base, job) if job else self._keys(base)
+        more = [f"{base}{part}:{id}" for id in results for part in OF_JOB]
+        return self._script([*keys, *more] if more else keys, args)
+
+    def _made(self, base: str, job: str = "") -> list[str]:
+        return [base + part + (f":{job}" if part in OWN else "") for part in self._parts]
 
 
 PUT, EXCHANGE, END, NACK, RELEASE = map(Move, ("put", "exchange", "end", "nack", "release"))

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from django.db import transaction
 
 from redis_kit.core.flow import Flow
-from redis_kit.queues import arguments, expiry, flows, identity, message, unique
+from redis_kit.queues import arguments, expiry, flows, identity, message, signatures, unique
 from redis_kit.queues.handle import Handle
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.tasks import BadArguments, Task
@@ -36,10 +36,9 @@ async def aenqueue(task: Task[..., Any], args: Any, kwargs: Any) -> Handle:
 
 def packed(task: Task[..., Any], args: Any, kwargs: Any) -> Packed:
     """Return a call as it is sent. Raises BadArguments, NotSerializable, PayloadTooLarge, InvalidValue."""
-    try:
-        task.signature.bind(*((None, *args) if task.takes_context else args), **kwargs)
-    except TypeError as error:
-        raise BadArguments(f"{task.module_path}{task.signature}: {error}.") from None
+    given = (None, *args) if task.takes_context else args
+    if wrong := signatures.mismatch(task.func, given, kwargs):
+        raise BadArguments(f"{task.module_path}{task.signature}: {wrong}.")
     body = message.dumps(task.module_path, args, kwargs, expires=expiry.milliseconds(task))
     return Packed(body, unique.asked_by(task, args, kwargs))
 

@@ -73,5 +73,5 @@ def _moment(microseconds: int) -> datetime:
 
 
 def _microseconds(moment: datetime) -> int:
-    aware = make_aware(moment) if is_naive(moment) else moment
-    return max(0, (aware - EPOCH) // timedelta(microseconds=1))
+    since = (make_aware(moment) if is_naive(moment) else moment) - EPOCH
+    return max(0, (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds)

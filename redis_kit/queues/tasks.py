@@ -13,13 +13,13 @@ from django.core.signals import setting_changed
 from django.utils import timezone
 
 from redis_kit.core.errors import RedisKitError
-from redis_kit.queues import djangotasks, options, registry
+from redis_kit.queues import djangotasks, options, registry, signatures
 from redis_kit.queues.retry import Backoff
 from redis_kit.queues.unique import By, Until
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
-_own: dict[str, Any] = {}  # the kit's backends, by alias, while there is no setting TASKS
+_own: dict[str, Any] = {}  # the kit's backends, by alias: all threads may share them
 
 
 class InvalidTask(RedisKitError, djangotasks.InvalidTask, TypeError):
@@ -85,7 +85,7 @@ class Task(djangotasks.Task, Generic[Parameters, Result]):  # type: ignore[type-
     @property
     def signature(self) -> inspect.Signature:
         """Return the signature of the function."""
-        return _signature(self.func)
+        return signatures.of(self.func)
 
     def using(
         self,
@@ -146,12 +146,13 @@ def backend_of(alias: str) -> Any:
     found = _own.get(alias)
     if found is not None:
         return found
-    if settings.configured and settings.is_overridden("TASKS"):  # type: ignore[misc]
-        return djangotasks.task_backends[alias]
     from redis_kit.queues.backend import RedisTaskBackend
 
-    found = RedisTaskBackend(alias, {"QUEUES": []})
-    if settings.configured:
+    if settings.configured and settings.is_overridden("TASKS"):  # type: ignore[misc]
+        found = djangotasks.task_backends[alias]
+    else:
+        found = RedisTaskBackend(alias, {"QUEUES": []})
+    if settings.configured and type(found) is RedisTaskBackend:
         _own[alias] = found
     return found
 
@@ -176,11 +177,6 @@ def remade(task: Any, kind: type[Any] | None = None, **changes: Any) -> Any:
 @cache
 def _fields(kind: type[Any]) -> list[tuple[str, Any]]:
     return [(field.name, field.default) for field in fields(kind)]
-
-
-@cache
-def _signature(function: Callable[..., Any]) -> inspect.Signature:
-    return inspect.signature(function)
 
 
 @overload

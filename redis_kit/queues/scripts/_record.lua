@@ -35,8 +35,3 @@ local function attempted(record, attempt)
     local head = string.format("%.0f %.0f %.0f %.0f\n", priority, counted + 1, crashes, at)
     return head .. told(other, attempt), at
 end
-
--- Lower is earlier: first by priority, then by the order in which jobs got ready. Exact, as it stays below 2^53.
-local function place(priority, sequence)
-    return string.format("%.0f", -priority * 2 ^ 44 + sequence)
-end

@@ -39,6 +39,7 @@ local mine, attempt = worker .. "/" .. claim, string.format("%.0f/", now) .. wor
 -- @include _free
 -- @include _keep
 -- @include _end
+-- @include _place
 -- @include _promote
 redis.call("ZCARD", running)
 redis.call("HLEN", settled)

@@ -37,6 +37,7 @@ local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.ceil(clock[2] / 1000)
 
 -- @include _record
+-- @include _place
 -- @include _settle
 -- @include _count
 -- @include _wake

@@ -25,45 +25,45 @@ local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.ceil(clock[2] / 1000)
 due = due > 0 and due or now + delay
 
--- @include _record
+-- @include _place
 -- @include _wake
--- @include _free
-local later, known, last = due > now, {}, 0
-local first = later and redis.call("ZRANGE", scheduled, 0, 0, "WITHSCORES")[2]
-for at = 4, #ARGV, 2 do
-    if redis.call("HEXISTS", jobs, ARGV[at]) == 1 then
-        known[ARGV[at]] = true
+-- A job that is dead may be put anew.
+local function revived(id, record)
+    if not redis.call("ZSCORE", dead, id) then
+        return false
     end
-end
-if next(known) then
-    redis.call("ZCARD", dead)
     redis.call("HLEN", reasons)
-end
-redis.call("LLEN", signal)
-if not later then
-    redis.call("ZCARD", ready)
-    last = redis.call("INCRBY", sequence, (#ARGV - 3) / 2)
+-- @include _free
+    free(id)
+    redis.call("ZREM", dead, id)
+    redis.call("HDEL", reasons, id)
+    redis.call("HSET", jobs, id, record)
+    return true
 end
 
-local added, head = 0, string.format("%.0f 0 0 %.0f\n", priority, math.max(now, due))
+local later = due > now
+local first = later and redis.call("ZRANGE", scheduled, 0, 0, "WITHSCORES")[2]
+local marked = redis.call("LLEN", signal) > 0
+redis.call("ZCARD", ready)
+redis.call("INCRBY", sequence, 0)
+
+local head = string.format("%.0f 0 0 %.0f\n", priority, math.max(now, due))
+local when, added, entries = later and string.format("%.0f", due), {}, {}
 for at = 4, #ARGV, 2 do
-    local id = ARGV[at]
-    if not known[id] or redis.call("ZREM", dead, id) == 1 then
-        if known[id] then
-            redis.call("HDEL", reasons, id)
-            free(id)
-        end
-        known[id] = true
-        redis.call("HSET", jobs, id, head .. ARGV[at + 1])
-        if later then
-            redis.call("ZADD", scheduled, string.format("%.0f", due), id)
-        else
-            redis.call("ZADD", ready, place(priority, last - (#ARGV - at - 1) / 2), id)
-        end
-        added = added + 1
+    local id, record = ARGV[at], head .. ARGV[at + 1]
+    if redis.call("HSETNX", jobs, id, record) == 1 or revived(id, record) then
+        added[#added + 1] = id
     end
 end
-if added > 0 and (not later or not first or due < tonumber(first)) then
+if #added == 0 then
+    return 0
+end
+local last = later and 0 or redis.call("INCRBY", sequence, #added)
+for at, id in ipairs(added) do
+    entries[2 * at - 1], entries[2 * at] = when or place(priority, last - #added + at), id
+end
+redis.call("ZADD", later and scheduled or ready, unpack(entries))
+if not marked and (not later or not first or due < tonumber(first)) then
     wake()
 end
-return added
+return #added

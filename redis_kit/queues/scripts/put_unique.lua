@@ -32,6 +32,7 @@ local now = clock[1] * 1000 + math.ceil(clock[2] / 1000)
 due = due > 0 and due or now + delay
 
 -- @include _record
+-- @include _place
 -- @include _free
 -- @include _held
 -- @include _wake

@@ -21,6 +21,7 @@ local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
 -- @include _record
+-- @include _place
 -- @include _wake
 -- @include _held
 redis.call("ZCARD", dead)

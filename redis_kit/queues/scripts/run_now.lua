@@ -16,6 +16,7 @@ local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
 -- @include _record
+-- @include _place
 -- @include _wake
 local record = redis.call("HGET", jobs, id)
 redis.call("ZCARD", ready)

@@ -3,7 +3,6 @@
 import contextlib
 import logging
 from typing import Any
-from weakref import ReferenceType
 
 from django.utils import timezone
 
@@ -42,7 +41,7 @@ class Keeper:
     def begin(self, call: Message) -> None:
         """Note that the attempt begins. No round trip; see result()."""
         self._call = call
-        if _heard(djangotasks.task_started, logging.INFO):
+        if djangotasks.heard(djangotasks.task_started, logging.INFO):
             self._tell(djangotasks.task_started)
 
     def result(self) -> Any:
@@ -78,7 +77,7 @@ class Keeper:
 
     def succeeded(self) -> None:
         """Tell that the task has ended well."""
-        if _heard(djangotasks.task_finished, logging.INFO):
+        if djangotasks.heard(djangotasks.task_finished, logging.INFO):
             self._end(djangotasks.TaskResultStatus.SUCCESSFUL)
 
     def failed(self, raised: BaseException) -> None:
@@ -98,16 +97,6 @@ class Keeper:
     def _tell(self, signal: Any) -> None:
         if result := self.result():
             signal.send_robust(type(self._backend), task_result=result)
-
-
-def _heard(signal: Any, level: int) -> bool:
-    """Say whether anybody hears a signal: the framework's own receiver only logs, which mostly nobody reads."""
-    if len(signal.receivers) != 1:
-        return bool(signal.receivers)
-    one = signal.receivers[0][1]
-    receiver: Any = one() if isinstance(one, ReferenceType) else one
-    only_logs = getattr(receiver, "__name__", "").startswith("log_task_")
-    return not only_logs or bool(receiver.__globals__["logger"].isEnabledFor(level))
 
 
 def _backend(alias: str) -> Any:

@@ -1,0 +1,4 @@
+-- Lower is earlier: first by priority, then by the order in which jobs got ready. Exact, as it stays below 2^53.
+local function place(priority, sequence)
+    return string.format("%.0f", -priority * 2 ^ 44 + sequence)
+end
