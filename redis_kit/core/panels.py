@@ -94,12 +94,16 @@ Content = Figure | Table | Bars | Listing
 
 @dataclass(frozen=True)
 class Field:
-    """A field of a search form: text, or one of ``choices`` where there are any; ``any`` names the choice of none."""
+    """A field of a search form: text, or one of ``choices`` where there are any; ``any`` names the choice of none.
+
+    Text that is ``optional`` may be left out.
+    """
 
     name: str
     label: Text
     choices: Sequence[str] = ()
     any: Text = ""
+    optional: bool = False
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,12 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from redis_kit.core.errors import KeyConflict
 from redis_kit.core.steps import Argument, Command, is_missing_script
 
 _HEADER = re.compile(r"^-- (KEYS|ARGV)\[(\d+)(\.\.\.)?\]", re.MULTILINE)
+_KIND = re.compile(r"^-- KEYS\[\d+\] +\w+ +(zset|hash|list|set|string|counter|bitmap|)\b", re.MULTILINE)
+STRINGS = {"counter": "string", "bitmap": "string"}
 _INCLUDE = re.compile(r"^-- @include (_\w+)$", re.MULTILINE)
 
 
@@ -22,26 +25,45 @@ class ScriptCall:
         self.script, self.command = script, command
 
     def run(self, client: Any) -> Any:
-        """Run it: one round trip, two the first time after the server lost its scripts."""
+        """Run it: one round trip, two the first time after the server lost its scripts, and to name a wrong key."""
         try:
-            return client.call(*self.command)
-        except Exception as error:
-            if not is_missing_script(error):
-                raise
-        return client.call(*self.with_source())
+            try:
+                return client.call(*self.command)
+            except Exception as error:
+                if not is_missing_script(error):
+                    raise
+            return client.call(*self.with_source())
+        except KeyConflict as error:
+            raise self._named(error, client.batch(self._types())) from error
 
     async def arun(self, client: Any) -> Any:
         """See run()."""
         try:
-            return await client.call(*self.command)
-        except Exception as error:
-            if not is_missing_script(error):
-                raise
-        return await client.call(*self.with_source())
+            try:
+                return await client.call(*self.command)
+            except Exception as error:
+                if not is_missing_script(error):
+                    raise
+            return await client.call(*self.with_source())
+        except KeyConflict as error:
+            raise self._named(error, await client.batch(self._types())) from error
 
     def with_source(self) -> Command:
         """Return the same call as EVAL, which can't miss."""
         return ("EVAL", self.script.source, *self.command[2:])
+
+    def _types(self) -> list[Command]:
+        return [("TYPE", key) for key in self._keys()]
+
+    def _named(self, error: KeyConflict, types: list[Any]) -> KeyConflict:
+        for key, found, kind in zip(self._keys(), types, self.script.kinds, strict=False):
+            if kind and found not in (b"none", kind.encode()) and not isinstance(found, Exception):
+                what = f"The key {key!a} is a {found.decode()} in place of a {kind}: something else wrote to it"
+                return KeyConflict(f"{what}. Nothing was changed; rename or delete it.")
+        return error
+
+    def _keys(self) -> Command:
+        return self.command[3 : 3 + int(self.command[2])]
 
 
 class Script:
@@ -53,6 +75,7 @@ class Script:
         named = [(number, dots) for kind, number, dots in _HEADER.findall(source) if kind == "KEYS"]
         self.open_ended = any(dots for _, dots in named)
         self.keys = len(named) - self.open_ended
+        self.kinds = [STRINGS.get(kind, kind) for kind in _KIND.findall(source)]
 
     def __call__(self, keys: Sequence[str], args: Sequence[Argument] = ()) -> ScriptCall:
         """Return the step that runs it. Raises TypeError when the number of keys differs from the header's."""

@@ -139,6 +139,7 @@ class FieldDrawn(NamedTuple):
     choices: Sequence[str]
     any: Cell | None
     value: str
+    optional: bool
 
 
 class SearchDrawn(NamedTuple):
@@ -192,7 +193,8 @@ def search_of(panel: Panel) -> SearchDrawn | None:
 
 
 def _field(field: Field, asked: str) -> FieldDrawn:
-    return FieldDrawn(field.name, cell(field.label), field.choices, cell(field.any) if field.any else None, asked)
+    any = cell(field.any) if field.any else None
+    return FieldDrawn(field.name, cell(field.label), field.choices, any, asked, field.optional)
 
 
 def offers_for(actions: Mapping[str, Action], *, may: Callable[[str], bool], url: Callable[[str], str]) -> list[Offer]:

@@ -84,10 +84,7 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
             "fields": [offer for offer in offers if not offer.of_rows],
             "search": search,
         }
-        live = self._url("panel_fragment", panel.slug)
-        if search and search.asked:
-            live = f"{live}?{urlencode(search.asked)}"
-        return self._page(request, "panel", context, live)
+        return self._page(request, "panel", context, self._url("panel_fragment", panel.slug) + _asked(panel))
 
     def panel_fragment(self, request: HttpRequest, slug: str) -> HttpResponse:
         """Answer with what changes on a panel's page; 304 when nothing did."""
@@ -103,19 +100,18 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
         if not request.user.has_perm(action.permission):
             raise PermissionDenied
         try:
-            confirmation = Confirmation(Offer(name, action, request.path), request.POST)
+            confirmation = Confirmation(Offer(name, action, self._act_url(panel, name)), request.POST)
         except RedisKitError as error:
             self.message_user(request, visible(str(error))[:SENTENCE], messages.ERROR)
-            return redirect(self._url("change", panel.slug))
+            return redirect(self._back(panel))
         if not confirmation.given:
             return self._confirm(request, panel, confirmation)
         self._carry_out(request, panel, confirmation)
-        return redirect(self._url("change", panel.slug))
+        return redirect(self._back(panel))
 
     def _confirm(self, request: HttpRequest, panel: Panel, confirmation: Confirmation) -> HttpResponse:
         title = f"{cell(panel.title).text}: {confirmation.offer.label.text}"
-        back = self._url("change", panel.slug)
-        context = self._context(request, title=title, panel=panel, confirmation=confirmation, back=back)
+        context = self._context(request, title=title, panel=panel, confirmation=confirmation, back=self._back(panel))
         status = 400 if confirmation.wrong else 200
         return TemplateResponse(request, "redis_kit/dashboard/confirm.html", context, status=status)
 
@@ -146,9 +142,13 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
         return render_to_string("redis_kit/dashboard/_panel.html", context)
 
     def _offers(self, request: HttpRequest, panel: Panel) -> list[Offer]:
-        return offers_for(
-            panel.actions(), may=request.user.has_perm, url=lambda name: self._url("act", panel.slug, name)
-        )
+        return offers_for(panel.actions(), may=request.user.has_perm, url=lambda name: self._act_url(panel, name))
+
+    def _act_url(self, panel: Panel, name: str) -> str:
+        return self._url("act", panel.slug, name) + _asked(panel)
+
+    def _back(self, panel: Panel) -> str:
+        return self._url("change", panel.slug) + _asked(panel)
 
     def _panel(self, request: HttpRequest, slug: str) -> Panel:
         self._require(request)
@@ -192,3 +192,9 @@ def _etag(text: str) -> str:
 def _conditional(request: HttpRequest, text: str) -> HttpResponse:
     response = HttpResponse(text, headers={"ETag": _etag(text)})
     return get_conditional_response(request, etag=_etag(text), response=response) or response
+
+
+def _asked(panel: Panel) -> str:
+    """Return what its viewer searched for, as it stands in an address: an action leads back to where it was asked."""
+    search = search_of(panel)
+    return f"?{urlencode(search.asked)}" if search and search.asked else ""

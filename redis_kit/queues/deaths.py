@@ -60,6 +60,11 @@ def heads_step(queue: Primitive, limit: int, *, offset: int = 0, share: int = 1)
     return managing.peek_step(queue, limit, "dead", offset=offset, cut=HEAD, share=share)
 
 
+def latest(queue: Primitive) -> Flow[list[Group]]:
+    """Return the groups of the latest 1000 dead jobs. One round trip."""
+    return groups(job.stored("dead", (yield heads_step(queue, PAGE))))
+
+
 def requeue(
     queue: Primitive, *, task: str | None = None, error: str | None = None, limit: int | None = None
 ) -> Flow[int]:

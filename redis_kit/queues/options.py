@@ -27,6 +27,9 @@ def check(task: "Task[..., Any]") -> None:
         arguments.moment(task.run_after)
     elif task.run_after is not None:
         raise InvalidValue(f"run_after must be a datetime or a timedelta, not {task.run_after!r}.")
+    for name in ("store_result", "enqueue_on_commit"):
+        if not isinstance(value := getattr(task, name), bool):
+            raise InvalidValue(f"{name} must be True or False, not {arguments.shown(value)}.")
     expiry.milliseconds(task)
     retry.check(task.backoff)
     unique.check(task)

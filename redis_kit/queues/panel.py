@@ -40,10 +40,13 @@ class QueuesPanel(Panel):
             return None
         choices = [name for name in self._names if name.isprintable() and len(name) <= CHOICE]
         queue = Field("queue", _("Queue"), choices, any=_("of the task's result"))
-        return Search(_("Look up"), (queue, Field("id", _("Id of a job"))))
+        return Search(
+            _("Look up"), (queue, Field("id", _("Id of a job (empty: the queue's first jobs)"), optional=True))
+        )
 
     def content(self) -> Iterator[Content]:
-        """Return figures, tables and the jobs done per minute. Three round trips, two where nothing is dead."""
+        """Return figures, tables and the jobs done per minute. Four round trips at most."""
+        from redis_kit.queues import turns
         from redis_kit.queues.inspection import inspect
         from redis_kit.queues.overview import reports_of
 
@@ -60,6 +63,8 @@ class QueuesPanel(Panel):
             found, wanted = inspect(dead), None
         if wanted:
             yield from jobpage.content(wanted, found.known)
+        elif (queue := self._asked("queue")) in self._names and self.viewer.may(MANAGE):
+            yield turns.table(queue)
         yield from tables.queues(reports)
         yield from tables.bars(reports)
         if found.groups:
@@ -125,8 +130,11 @@ class QueuesPanel(Panel):
             return error  # the form above the page leaves it to the page to tell
 
     def _wanted(self) -> tuple[str, str] | None:
-        queue, id = (self.viewer.asked.get(field, "").strip() for field in ("queue", "id"))
+        queue, id = self._asked("queue"), self._asked("id")
         return (queue or identity.queue_of(id), id) if id and self.viewer.may(MANAGE) else None
+
+    def _asked(self, field: str) -> str:
+        return self.viewer.asked.get(field, "").strip()
 
 
 class WorkersPanel(Panel):

@@ -3,7 +3,9 @@
 import pytest
 
 from redis_kit.core import scripts
+from redis_kit.core.errors import KeyConflict
 from redis_kit.core.scripts import Script
+from redis_kit.queues import Queue
 
 
 def test_wrong_number_of_keys_is_refused_before_anything_is_sent():
@@ -29,3 +31,18 @@ def test_call_goes_by_digest_and_has_its_source_at_hand():
 
 def test_scripts_are_loaded_once():
     assert scripts.load("redis_kit.locks", "acquire") is scripts.load("redis_kit.locks", "acquire")
+
+
+@pytest.mark.parametrize("cold", [False, True])
+def test_key_of_another_type_is_named(kit, twin, cold):
+    queue = Queue("mail")
+    queue.put(1)
+    if cold:
+        kit.client.script_flush()
+        queue.counts()
+    kit.client.delete(queue.key("ready"))
+    kit.client.set(queue.key("ready"), "mine")
+    with pytest.raises(KeyConflict) as caught:
+        twin(queue.put, 2)
+    assert f"The key '{queue.key('ready')}' is a string in place of a zset" in str(caught.value)
+    assert "rename or delete it" in str(caught.value)

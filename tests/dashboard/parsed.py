@@ -3,6 +3,8 @@
 from html.parser import HTMLParser
 from typing import Any, NamedTuple
 
+from django.contrib.messages import get_messages
+
 
 class Element(NamedTuple):
     """A start tag, and the text between it and its end."""
@@ -66,6 +68,19 @@ def page(response: Any) -> Parsed:
     assert response.status_code == 200
     text = response.content.decode()
     return Parsed(text[max(text.find("<main"), 0) :].partition("</main>")[0])
+
+
+def said(response: Any) -> list[str]:
+    """Return the messages that a page brought."""
+    return [*map(str, get_messages(response.wsgi_request))]
+
+
+def row_buttons(found: Parsed) -> dict[tuple[str, str], str]:
+    """Return the values of the buttons of rows, by the name of the action and the row's head."""
+    buttons = [one.attributes for one in found.find("button", name="row")]
+    heads = [(one["formaction"] or "", (one["aria-label"] or "").partition(": ")[2]) for one in buttons]
+    names = [(url.partition("?")[0].rstrip("/").rpartition("/")[2], head) for url, head in heads]
+    return dict(zip(names, [one["value"] or "" for one in buttons], strict=True))
 
 
 def _has(element: Element, wanted: dict[str, str]) -> bool:

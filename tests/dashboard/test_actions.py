@@ -2,13 +2,12 @@ from urllib.parse import quote
 
 import pytest
 from django.contrib.admin.models import CHANGE, LogEntry
-from django.contrib.messages import get_messages
 
 from redis_kit.core.errors import InvalidName, OutOfMemory, RedisUnavailable
 from redis_kit.core.panels import Table
 from tests.dashboard import parts
 from tests.dashboard.conftest import ADMIN
-from tests.dashboard.parsed import page, whole_page
+from tests.dashboard.parsed import page, said, whole_page
 
 SELL, CLEAR, RESTOCK = (f"{ADMIN}stock/do/{name}/" for name in ("sell", "clear", "restock"))
 REFLECT = f"{ADMIN}mirror/do/reflect/"
@@ -16,10 +15,6 @@ REFLECT = f"{ADMIN}mirror/do/reflect/"
 
 def left(stock, part):
     return stock.client.hget(parts.key("stock"), part)
-
-
-def said(response):
-    return [str(message) for message in get_messages(response.wsgi_request)]
 
 
 def test_action_is_carried_out_told_and_logged(stock, boss):

@@ -2,11 +2,10 @@
 
 import pytest
 from django.contrib.admin.models import LogEntry
-from django.contrib.messages import get_messages
 
 from tests.dashboard import vault
 from tests.dashboard.conftest import ADMIN
-from tests.dashboard.parsed import Parsed, page
+from tests.dashboard.parsed import Parsed, page, said
 
 OPEN, RESIZE = f"{ADMIN}vault/do/open/", f"{ADMIN}vault/do/resize/"
 YES = {"row": "0%3Agold", "confirmed": "1"}
@@ -18,10 +17,6 @@ def boxes(kit, own_panels):
     vault.DONE.clear()
     vault.BOXES.clear()
     vault.BOXES["gold"] = "bars"
-
-
-def said(response):
-    return [str(message) for message in get_messages(response.wsgi_request)]
 
 
 def fields(found):

@@ -5,13 +5,12 @@ from urllib.parse import unquote
 
 import pytest
 from django.contrib.admin.models import LogEntry
-from django.contrib.messages import get_messages
 from django.utils import translation
 
 from redis_kit.core import component, connections
 from redis_kit.queues import Counts, Queue
 from tests.dashboard.conftest import ADMIN, MEASURE
-from tests.dashboard.parsed import page, whole_page
+from tests.dashboard.parsed import page, row_buttons, said, whole_page
 from tests.dashboard.test_escaping import ATTACKS, harmless_links, without_titles
 from tests.queues.putting import put
 
@@ -47,17 +46,7 @@ def mail(kit):
 
 
 def buttons(client, **asked):
-    """Return the values of the buttons of rows, by the name of the action and the row's head."""
-    found = page(client.get(PAGE, asked)).find("button", name="row")
-    names = {url: name for name, url in URLS.items()}
-    return {
-        (names[one.attributes["formaction"]], one.attributes["aria-label"].partition(": ")[2]): one.attributes["value"]
-        for one in found
-    }
-
-
-def said(response):
-    return [*map(str, get_messages(response.wsgi_request))]
+    return row_buttons(page(client.get(PAGE, asked)))
 
 
 def press(client, name, value, **given):
@@ -133,10 +122,41 @@ def test_job_is_looked_up(mail, signed_in, id, state, actions):
     assert {unquote(value) for (_, head), value in offered.items() if head == id} <= {f"mail/{id}"}
 
 
+def test_actions_and_their_questions_lead_back_to_the_job_that_was_looked_up(mail, boss):
+    asked = {"queue": "mail", "id": "later"}
+    back = f"{PAGE}?queue=mail&id=later"
+    found = page(boss.get(PAGE, asked))
+    delete = next(
+        one.attributes for one in found.find("button", name="row") if "/delete/" in one.attributes["formaction"]
+    )
+    question = page(boss.post(delete["formaction"], {"row": delete["value"]}))
+    assert question.find("a", class_="cancel-link")[0].attributes["href"] == back
+    (form,) = question.find("form", class_="rk-confirm")
+    response = boss.post(form.attributes["action"], {"row": delete["value"], "confirmed": "1"})
+    assert (response.status_code, response.url) == (302, back)
+    assert mail.find("later") is None
+    assert boss.post(form.attributes["action"], {"row": ""}).url == back
+
+
 def test_job_that_is_looked_up_shows_arguments_without_secrets(mail, boss):
     found = cells(boss, queue="mail", id="d0")
     assert found[4:6] == ["ValueError: no", "7, password='***'"]
     assert cells(boss, queue="mail", id="ready")[4] == "{'note': 'hello'}"
+
+
+def test_queue_alone_is_looked_up_for_its_first_jobs(mail, signed_in):
+    put(mail, "mine", TASK, (7,), {"password": "hunter2"}, priority=5)
+    client = signed_in("view_dashboard", "manage_queues")
+    found = page(client.get(PAGE, {"queue": "mail"}))
+    assert found.find("h2")[0].words == "First jobs of mail"
+    heads = [one.words for one in found.find("th", scope="row") if "role" in one.attributes]
+    assert heads[:4] == ["running", f"mine {TASK}", "ready", "later"]
+    assert [word for word in cells(client, queue="mail")[:4] if word in ("running", "w1")] == ["running", "w1"]
+    (link,) = [one for one in found.find("a") if one.words == "mine"]
+    assert cells(client, queue="mail", id="mine")[0].startswith("ready")
+    assert "queue=mail&id=mine" in link.attributes["href"].replace("&amp;", "&")
+    assert not page(client.get(PAGE, {"queue": "nobody"})).find("h2")[0].words.startswith("First")
+    assert page(signed_in("view_dashboard").get(PAGE, {"queue": "mail"})).find("h2")[0].words == "Queues"
 
 
 @pytest.mark.parametrize("id", ["nobody", "a b", "../x", "x" * 200, "<b>"])

@@ -4,14 +4,13 @@ from time import monotonic
 
 import pytest
 from django.contrib.admin.models import LogEntry
-from django.contrib.messages import get_messages
 from django.utils import translation
 
 from redis_kit.core import component, connections
 from redis_kit.core.keys import hashed
 from redis_kit.throttling import Throttle, registry
 from tests.dashboard.conftest import ADMIN, MEASURE
-from tests.dashboard.parsed import page, whole_page
+from tests.dashboard.parsed import page, row_buttons, said, whole_page
 from tests.dashboard.test_escaping import ATTACKS, harmless_links, without_titles
 
 pytestmark = pytest.mark.once
@@ -40,21 +39,11 @@ def login(kit):
 
 
 def buttons(client, **asked):
-    """Return the values of the buttons of rows, by the name of the action and the row's head."""
-    found = page(client.get(PAGE, asked)).find("button", name="row")
-    names = {url: name for name, url in URLS.items()}
-    return {
-        (names[one.attributes["formaction"]], one.attributes["aria-label"].partition(": ")[2]): one.attributes["value"]
-        for one in found
-    }
+    return row_buttons(page(client.get(PAGE, asked)))
 
 
 def hidden(response):
     return {one.attributes["name"]: one.attributes["value"] for one in page(response).find("input", type="hidden")}
-
-
-def said(response):
-    return [*map(str, get_messages(response.wsgi_request))]
 
 
 def press(client, name, head, **given):

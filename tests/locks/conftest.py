@@ -50,14 +50,11 @@ def program(kit: Any) -> Iterator[Callable[..., subprocess.Popen[str]]]:
 
 
 @pytest.fixture
-def waiting(kit: Any) -> Callable[[Callable[[], object]], threading.Thread]:
+def waiting(blocked: Callable[[], set[str]]) -> Callable[[Callable[[], object]], threading.Thread]:
     """A function that runs another one in a thread, and returns when the server has it blocked."""
 
-    def blocked() -> set[str]:
-        return {client["id"] for client in kit.client.client_list() if "b" in client["flags"]}
-
     def start(function: Callable[[], object]) -> threading.Thread:
-        before = blocked()  # another test's client may be among them, and go meanwhile
+        before = blocked()
         thread = threading.Thread(target=function)
         thread.start()
         wait_for(lambda: blocked() - before)

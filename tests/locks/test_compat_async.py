@@ -77,7 +77,7 @@ def test_waiting_task_is_woken_at_once(kit, key, connect):
     asyncio.run(main())
 
 
-def test_of_all_tasks_that_wait_one_blocks(kit, key, connect):
+def test_of_all_tasks_that_wait_one_blocks(blocked, key, connect):
     async def main():
         async with connect() as client:
             holder, order = AsyncLock(client, key, timeout=30), []
@@ -87,10 +87,9 @@ def test_of_all_tasks_that_wait_one_blocks(kit, key, connect):
                 async with AsyncLock(client, key, timeout=30) as lock:
                     order.append(lock.fence)
 
-            before = kit.client.info("clients")["blocked_clients"]
             tasks = [asyncio.create_task(work()) for _ in range(50)]
             await asyncio.sleep(0.3)
-            await _until(lambda: kit.client.info("clients")["blocked_clients"] == before + 1)
+            await _until(lambda: len(blocked()) == 1)
             await holder.release()
             await asyncio.gather(*tasks)
             assert order == sorted(set(order))

@@ -46,10 +46,6 @@ def key(kit, client):
     client.delete(name, *side_keys(name.encode()))
 
 
-def _blocked(client):
-    return int(client.info("clients")["blocked_clients"])
-
-
 def _wait_in_threads(make, count=1):
     """Let threads wait for a lock each, and note when they got it."""
     got = []
@@ -132,13 +128,12 @@ def test_stock_waiter_gets_what_ours_releases(key, client):
     thread.join()
 
 
-def test_of_all_who_wait_in_a_process_one_blocks(key, client):
+def test_of_all_who_wait_in_a_process_one_blocks(key, client, blocked):
     holder = Lock(client, key, timeout=30)
     holder.acquire()
-    before = _blocked(client)
     threads, got = _wait_in_threads(lambda: Lock(client, key, timeout=30), count=20)
     seen, until = set(), monotonic() + 0.3
-    wait_for(lambda: seen.add(_blocked(client) - before) or monotonic() > until)
+    wait_for(lambda: seen.add(len(blocked())) or monotonic() > until)
     assert max(seen) == 1
     began = monotonic()
     holder.release()
@@ -243,7 +238,7 @@ def test_waiter_that_the_server_sends_away_asks_again(make_server):
     with server.client(retry=Retry(NoBackoff(), 0)) as client:
         Lock(client, "a", timeout=30).acquire()
         threads, got = _wait_in_threads(lambda: Lock(client, "a", timeout=30, sleep=0.05))
-        wait_for(lambda: _blocked(client) == 1)
+        wait_for(lambda: client.info("clients")["blocked_clients"] == 1)
         client.client_unblock(_id_of_the_blocked(client), error=True)  # as a demoted server does
         client.delete("a")
         threads[0].join(10)

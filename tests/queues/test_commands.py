@@ -206,7 +206,12 @@ def test_chosen_dead_jobs_are_put_back(mail, command, arguments, ids):
 def test_ids_that_are_not_those_of_dead_jobs_are_told(mail, command):
     assert command("rk_retry", "mail", "j0", "running", "nobody")[1] == "Put back into mail: 1 job of 3.\n"
     assert command("rk_retry", "mail", "running")[0] == 1
-    assert command("rk_retry", "mail", "--task", "other")[0] == 1
+
+
+def test_who_names_no_cause_that_there_is_gets_to_know_them(mail, command):
+    code, _, errors = command("rk_retry", "mail", "--task", "other")
+    assert code == 1
+    assert "shop.tasks.send, KeyError: 1; shop.tasks.send, ValueError: 1." in errors.replace("\n", " ")
 
 
 @pytest.mark.parametrize(("state", "count"), [("ready", 2), ("scheduled", 1), ("dead", 2)])

@@ -147,6 +147,8 @@ def test_wrong_options_of_a_call_are_refused(wrong, error):
         {"timeout": "5"},
         {"timeout": float("inf")},
         {"priority": "high"},
+        {"store_result": "no"},
+        {"enqueue_on_commit": 0},
         {"queue_name": "x" * 513},
     ],
     ids=repr,

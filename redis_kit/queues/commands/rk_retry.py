@@ -8,7 +8,8 @@ from django.core.management.base import CommandError, CommandParser
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.terminal import clean
 from redis_kit.queues import arguments, deaths
-from redis_kit.queues.commands.base import QueueCommand, jobs
+from redis_kit.queues.commands.base import SHOWN, QueueCommand, jobs
+from redis_kit.queues.deaths import Group
 from redis_kit.queues.queue import Queue
 
 CHUNK = 1000  # jobs in one call
@@ -40,10 +41,17 @@ class Command(QueueCommand):
         else:
             moved = queue._run(deaths.requeue(queue, task=task, error=error, limit=limit))
         if not moved:
-            raise CommandError(f"Nothing was put back: {clean(name)} has no such dead job.")
+            known = "" if ids else _known(queue._run(deaths.latest(queue)))
+            raise CommandError(f"Nothing was put back: {clean(name)} has no such dead job.{clean(known)}")
         of = f" of {len(set(ids)):,}" if ids and moved < len(set(ids)) else ""
         data = {"queue": name, "put_back": moved}
         self.tell(f"Put back into {clean(name)}: {jobs(moved)}{of}.", data, as_json=options["json"])
+
+
+def _known(groups: list[Group]) -> str:
+    texts = [f"{group.cause.task or 'no task'}, {group.cause.error or 'no error'}: {group.jobs:,}" for group in groups]
+    more = f"; and {len(texts) - SHOWN:,} more" if len(texts) > SHOWN else ""
+    return f" Dead there by task and error: {'; '.join(texts[:SHOWN])}{more}." if texts else ""
 
 
 def _oldest(queue: Queue, limit: int | None) -> int:

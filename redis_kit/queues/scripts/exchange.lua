@@ -66,7 +66,7 @@ local taken, more, begun_now, late_now, most_late = claim_jobs()
 if done_now + begun_now > 0 then
     count(done_now, 0, begun_now, late_now, most_late)
 end
-local wait = more and 0 or coming and math.max(0, coming - now) or -1
+local wait = more and 0 or coming and math.max(0, coming - clock[1] * 1000 - clock[2] / 1000) or -1
 if is_paused then
     wait = left < 0 and -1 or math.max(1, left)
 end
@@ -76,5 +76,5 @@ if taken < limit and not more then
 elseif marked == 0 and wait >= 0 and wait <= 2000 then
     wake()
 end
-reply[1] = string.format("%.0f %.0f %.0f %s\n", wait, next_lease(), now, table.concat(lost, ","))
+reply[1] = string.format("%.3f %.0f %.0f %s\n", wait, next_lease(), now, table.concat(lost, ","))
 return table.concat(reply)

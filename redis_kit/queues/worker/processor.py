@@ -81,6 +81,9 @@ class Failure(NamedTuple):
             why = "." if error else f": {self.reason!a}"
             logger.warning("%s failed, %s, the next one in %.1f s%s", name, attempt, self.delay, why, exc_info=error)
             return
+        if isinstance(self.error, Cancelled):
+            logger.info("%s was cancelled.", name)
+            return
         if error:
             logger.warning("%s failed, %s, the last one.", name, attempt, exc_info=error)
         ran = self.task and not isinstance(self.error, expiry.Expired)
