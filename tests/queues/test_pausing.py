@@ -112,7 +112,7 @@ def test_claim_whose_answer_got_lost_is_repeated_in_a_pause(queue):
     queue.pause()
     again = call.run(connections.client())
     assert again.partition(b"\n")[2] == first.partition(b"\n")[2] != b""
-    assert again.startswith(b"-1 ")
+    assert again.startswith(b"-1.000 ")
 
 
 def test_claim_and_beat_tell_when_the_pause_ends(queue):
