@@ -176,7 +176,7 @@ class RedisTaskBackend(BaseTaskBackend):
     def _told(self, result: RedisTaskResult, packed: "Packed") -> "Packed":
         """Return a call with the story of the job before it."""
         object.__setattr__(result, "enqueued_at", now := timezone.now())
-        return packed._replace(body=story.line(now, result.task.run_after, self.alias) + packed.body)
+        return type(packed)(story.line(now, result.task.run_after, self.alias) + packed.body, packed.wish)
 
     def _queue(self, result_id: str) -> "Queue":
         from redis_kit.queues.queue import Queue
