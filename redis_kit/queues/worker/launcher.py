@@ -98,8 +98,9 @@ class Launcher:
         if self._line:
             threads["orders"] = partial(self._take_orders, self._line)
         if not self.options.burst:
-            for source in self.sources:
-                threads[f"listener-{source.name}"] = Listener(source, self._fetcher, stopping=self._stopping).run
+            for number, source in enumerate(self.sources):
+                listener = Listener(number, source, self._fetcher, stopping=self._stopping)
+                threads[f"listener-{source.name}"] = listener.run
         for name, target in threads.items():
             Thread(target=target, name=f"redis-kit-{name}", daemon=True).start()
         if self._line:
