@@ -1,6 +1,7 @@
 """The command: its arguments."""
 
 import os
+import subprocess
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -9,6 +10,7 @@ from redis_kit.queues.commands import rk_worker
 from redis_kit.queues.commands.rk_worker import Command
 from redis_kit.queues.worker import supervisor
 from redis_kit.queues.worker.options import Options
+from tests.queues.conftest import COMMAND, ROOT
 from tests.queues.jobs.tasks import remember_elsewhere
 
 WRONG = {
@@ -129,3 +131,12 @@ def test_wrong_settings_end_with_78(kit):
         with pytest.raises(CommandError) as stop:
             call_command("rk_worker", "--burst")
         assert stop.value.returncode == 78
+
+
+@pytest.mark.parametrize("more", [[], ["--skip-checks"]], ids=["checked", "unchecked"])
+def test_process_with_wrong_settings_ends_with_78_and_names_them(more):
+    its = {**os.environ, "REDIS_KIT": '{"CONECTIONS": {}}'}
+    done = subprocess.run([*COMMAND, *more], cwd=ROOT, env=its, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 78
+    assert ("no option 'CONECTIONS'" in done.stderr) is not bool(more)
+    assert "Traceback" not in done.stderr

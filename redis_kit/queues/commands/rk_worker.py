@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import BaseCommand, CommandError, CommandParser, SystemCheckError
 
 from redis_kit.core import addresses, conf, connections, terminal
 from redis_kit.core.errors import InvalidName
@@ -50,6 +50,14 @@ class Command(BaseCommand):
         add("--health-port", type=port, metavar="PORT", help="answer GET /healthz on 127.0.0.1, 1 to 65535")
         text = "time for which a ready job may wait before that answers 503, 1 to 86400 (300)"
         add("--max-wait", default=300.0, help=text, type=_seconds(1, DAY), metavar="SECONDS")
+
+    def check(self, *args: Any, **options: Any) -> None:
+        """Run Django's checks. Where they find errors the command ends with 78, as with all wrong settings."""
+        try:
+            super().check(*args, **options)
+        except SystemCheckError as error:
+            error.returncode = terminal.MISCONFIGURED
+            raise
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Run the worker. Returns after a signal, also where jobs had to be given back."""
