@@ -387,7 +387,14 @@ def test_worker_starts_again_when_its_code_has_changed(queue, journal, start_wor
     (app / "tasks.py").write_text("def broken(:\n")
     wait_for(lambda: b"can't be used yet" in worker.log.read_bytes())
     assert worker.log.read_bytes().count(b"works on") == 1
-    write(app, "second")
+    (app / "more.py").write_text("import nope_nope\n")
+    write(app, "second", first="import changing.more")
+    wait_for(lambda: b"can't be loaded; the worker waits" in worker.log.read_bytes(), timeout=30)
+    assert b"No module named 'nope_nope'" in worker.log.read_bytes()
+    assert worker.poll() is None
+    assert worker.log.read_bytes().count(b"works on") == 1
+    (app / "more.py").write_text("")
+    os.utime(app / "more.py", (time.time() + 50, time.time() + 50))
     wait_for(lambda: worker.log.read_bytes().count(b"works on") == 2, timeout=30)
     assert worker.poll() is None
     putting.put(queue, "two", "changing.tasks.tell")
@@ -415,10 +422,10 @@ def test_embedded_server_is_shared_by_the_processes_and_outlives_a_reload(
     assert stopped(worker, within=10) < 3
 
 
-def write(app, text, at_start="pass"):
+def write(app, text, at_start="pass", first=""):
     path = app / "tasks.py"
     path.write_text(
-        "from redis_kit.queues import Queue, signals, task\nfrom tests.queues.jobs.tasks import journal\n"
+        f"{first}\nfrom redis_kit.queues import Queue, signals, task\nfrom tests.queues.jobs.tasks import journal\n"
         f"@task\ndef tell():\n    journal({text!r}, 'told')\n"
         f"def start(**_):\n    {at_start}\n"
         "signals.worker_started.connect(start)\n"

@@ -62,6 +62,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Run the worker. Returns after a signal, also where jobs had to be given back."""
         from redis_kit.queues import registry
+        from redis_kit.queues.worker import reloading
         from redis_kit.queues.worker.options import Options
         from redis_kit.queues.worker.supervisor import Supervisor
 
@@ -69,6 +70,8 @@ class Command(BaseCommand):
             raise CommandError("--burst and --reload exclude each other.", returncode=2)
         with terminal.failing():
             registry.discover()
+            if os.environ.get(reloading.TRIAL):
+                return
             known = dict.fromkeys([*conf.section(QueueSettings).NAMES, *registry.queue_names()])
             names, weights = options["queue_name"] or (tuple(known), None)
             chosen = Options(names, weights, **{name: options[name] for name in Options._fields[2:]})

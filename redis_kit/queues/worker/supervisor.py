@@ -58,6 +58,8 @@ class Supervisor:
                     sleep(AGAIN)
             if self._health:
                 self._health.close()
+            if self._restart and self._files:
+                self._restart = reloading.usable(self._files, self._signals)
         # Who stopped it waits for this; the end of a burst is no news.
         logger.log(logging.WARNING if self._stopping and not self._restart else logging.INFO, "Stopped.")
         if self._restart:
