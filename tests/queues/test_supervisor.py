@@ -342,7 +342,7 @@ def test_claim_that_comes_in_after_the_death_of_its_child_is_undone(queue, start
     assert workers() == []
 
 
-def test_orders_from_afar_are_carried_out(queue, kit, start_worker):
+def test_orders_from_afar_are_carried_out(queue, kit, journal, start_worker):
     kit.options(QUEUES=QUICK)
     worker = start_worker("--processes", 2)
     wait_for(lambda: len(children(worker)) == 2)
@@ -350,7 +350,16 @@ def test_orders_from_afar_are_carried_out(queue, kit, start_worker):
     assert order(one, "quiet")
     wait_for(lambda: b"claims no more" in worker.log.read_bytes())
     wait_for(lambda: {found.state for found in workers()} == {"quiet"})
-    assert worker.poll() is None
+    note.enqueue("first")
+    assert order(one, "work")
+    wait_for(lambda: "first" in journal.names())
+    wait_for(lambda: {found.state for found in workers()} == {"working"})
+    worker.send_signal(signal.SIGTSTP)
+    wait_for(lambda: worker.log.read_bytes().count(b"claims no more") == 2)
+    note.enqueue("second")
+    worker.send_signal(signal.SIGCONT)
+    wait_for(lambda: "second" in journal.names())
+    assert worker.log.read_bytes().count(b"claims again") == 2
     assert order(workers()[0].supervisor, "stop")
     assert worker.wait(10) == 0
 

@@ -114,6 +114,9 @@ class Launcher:
                 self._cancel(arguments[1])
             elif word == "quiet":
                 self._fetcher.quiet()
+            elif word == "work":
+                if not (self._limits and self._limits.reached):
+                    self._fetcher.work()
             else:
                 self._events.put(word)
         self._events.put("gone")

@@ -10,8 +10,8 @@ from typing import Any
 
 TICK = 0.5  # seconds between two looks at the clock, also while a call to the server waits
 STOP = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-NOW, QUIET, STACKS = signal.SIGQUIT, signal.SIGTSTP, signal.SIGTTIN
-ALL = (*STOP, NOW, QUIET, STACKS, signal.SIGCHLD, signal.SIGALRM)
+NOW, QUIET, WORK, STACKS = signal.SIGQUIT, signal.SIGTSTP, signal.SIGCONT, signal.SIGTTIN
+ALL = (*STOP, NOW, QUIET, WORK, STACKS, signal.SIGCHLD, signal.SIGALRM)
 
 
 class Signals:

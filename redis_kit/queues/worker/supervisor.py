@@ -111,6 +111,8 @@ class Supervisor:
                 self._stop(now=True)
             elif number == signalling.QUIET:
                 self._be_quiet()
+            elif number == signalling.WORK:
+                self._work_again()
             elif number == signalling.STACKS:
                 signalling.dump_stacks()
                 for child in self.children:
@@ -135,6 +137,16 @@ class Supervisor:
         logger.info("Supervisor %s claims no more.", self.id)
         for child in self.children:
             child.line.say("quiet")
+
+    def _work_again(self) -> None:
+        if self._stopping or not self._quiet:  # systemd sends CONT with each TERM
+            return
+        self._quiet = False
+        self._beat.at = 0.0
+        logger.info("Supervisor %s claims again.", self.id)
+        for child in self.children:
+            if not child.recycling:
+                child.line.say("work")
 
     def _listen(self) -> None:
         for child in self.children:
@@ -177,6 +189,8 @@ class Supervisor:
                 self._stop()
             elif order == "quiet" and not self._quiet:
                 self._be_quiet()
+            elif order == "work":
+                self._work_again()
 
     def _look_at_files(self) -> None:
         if self._files and not self._stopping and (path := self._files.changed()):
