@@ -238,15 +238,20 @@ def test_quiet_worker_ends_what_runs_claims_no_more_and_stays(queue, journal, st
     assert worker.poll() is None
     assert stopped(worker, within=10) < 2.5
     assert journal.names() == ["long"]
-    assert b"Stopping: 0 jobs are running, for 25 s at most" in worker.log.read_bytes()
+    assert b"Stopping: no job is running.\n" in worker.log.read_bytes()
     assert worker.log.read_bytes().endswith(b"Stopped.\n")
 
 
 def test_stacks_of_all_processes_are_told(queue, start_worker, long_job):
-    worker = start_worker("--threads", 1)
+    worker = start_worker("--threads", 1, "--processes", 2)
     long_job()
+    wait_for(lambda: len(children(worker)) == 2)
     worker.send_signal(signal.SIGTTIN)
     wait_for(lambda: b"in wait_for_file" in worker.log.read_bytes() and b"supervisor.py" in worker.log.read_bytes())
+    told = wait_for(lambda: (found := worker.log.read_bytes()).count(b"Stacks of ") == 3 and found).decode()
+    assert f"Stacks of supervisor {worker.pid}:\n" in told
+    for one in workers():
+        assert f"Stacks of child {one.pid}, worker {one.id}:\n" in told
     assert worker.poll() is None
 
 

@@ -62,6 +62,7 @@ class Command(BaseCommand):
         from redis_kit.queues.worker import reloading
         from redis_kit.queues.worker.options import Options
         from redis_kit.queues.worker.supervisor import Supervisor
+        from redis_kit.queues.worker.wording import counted
 
         if options["burst"] and options["reload"]:
             raise CommandError("--burst and --reload exclude each other.", returncode=2)
@@ -81,7 +82,7 @@ class Command(BaseCommand):
                 raise CommandError(f"Port {its.health_port} can't be listened on: {error}") from error
         if settings.DEBUG:
             logger.warning("DEBUG is on: a worker is slower with it.")
-        told = f"{its.processes} x {its.threads} threads"
+        told = f"{its.processes} x {counted(its.threads, 'thread')}"
         where = f"supervisor: pid {os.getpid()}; Redis: {addresses.address('default')}"
         self.stdout.write(f"Working on {', '.join(names)} with {told} ({where}). Stop with Ctrl-C.")
         self.stdout.flush()

@@ -2,6 +2,7 @@
 
 import contextlib
 import faulthandler
+import os
 import signal
 import socket
 import sys
@@ -83,9 +84,16 @@ def held_back() -> Iterator[None]:
 
 
 def dump_stacks() -> None:
-    """Write the stacks of this process's threads to stderr."""
+    """Write the stacks of the supervisor's threads to stderr."""
+    announce_stacks(f"supervisor {os.getpid()}")
     with contextlib.suppress(Exception):
         faulthandler.dump_traceback(sys.stderr, all_threads=True)
+
+
+def announce_stacks(process: str) -> None:
+    """Write to stderr whose stacks follow."""
+    with contextlib.suppress(Exception):
+        print(f"Stacks of {process}:", file=sys.stderr, flush=True)
 
 
 def _only_noted(*_: object) -> None:
