@@ -126,6 +126,13 @@ class Fetcher:
             self._tick.notify()  # others are to do what it has heard of
         self.give_back()
 
+    def work(self) -> None:
+        """Claim again after quiet()."""
+        with self._work:
+            self._quiet = False
+            self._ring(monotonic())
+            self._free.notify_all()
+
     def stop(self) -> None:
         """Do the same, and end the threads when they are done."""
         with self._work:
