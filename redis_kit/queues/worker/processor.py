@@ -19,7 +19,7 @@ from redis_kit.queues import expiry, message, registry, retry, running, signals
 from redis_kit.queues.component import QueueSettings
 from redis_kit.queues.ended import ended
 from redis_kit.queues.job import Job, LeaseLost, State
-from redis_kit.queues.serializers import CorruptMessage
+from redis_kit.queues.serializers import CorruptMessage, NotSerializable, PayloadTooLarge
 from redis_kit.queues.tasks import Cancelled, Task, TaskTimeout, extended
 from redis_kit.queues.worker import failpoints
 from redis_kit.queues.worker.board import Board
@@ -33,6 +33,7 @@ from redis_kit.queues.worker.source import Source
 logger = logging.getLogger("redis_kit.worker")
 IDLE = 0.1  # seconds after which a thread's connections are looked at before a job too, and not only after it
 PLAIN = (retry.Retry, retry.GiveUp, Cancelled, expiry.Expired)  # say all by themselves: no traceback
+UNSTORED = (NotSerializable, PayloadTooLarge)  # of what a task returned
 AFTER = 1.0  # seconds that a task has to end after its timeout was raised inside it, before its process is killed
 
 
@@ -43,6 +44,7 @@ class Outcome(NamedTuple):
     error: BaseException | None = None
     max_attempts: int = 1
     value: bytes = b""
+    final: bool = False  # to repeat it can't help
 
 
 class Failure(NamedTuple):
@@ -154,13 +156,14 @@ class Processor:
             kept.begin(call)
         most = conf.section(QueueSettings).MAX_ATTEMPTS if task.max_attempts is None else task.max_attempts
         before = doing.set(f"job {task.module_path} {job.id}")
-        here = running.begin(source, job, kept.keeps if kept else None)
+        here, has_ended = running.begin(source, job, kept.keeps if kept else None), False
         try:
             returned = self._call(job, task, call, kept.context() if kept and task.takes_context else None)
+            has_ended = True
             failpoints.reach("called")
             return Outcome(task, value=kept.value(returned) if kept else b"")
         except BaseException as error:
-            return Outcome(task, error, most)
+            return Outcome(task, error, most, final=has_ended and isinstance(error, UNSTORED))
         finally:
             running.end(here)
             doing.reset(before)
@@ -227,8 +230,8 @@ class Processor:
 
     def _next(self, job: Job, outcome: Outcome, error: BaseException, kept: Keeper | None) -> tuple[float, int]:
         """Return the seconds to the next attempt, and how many attempts the job has."""
-        if job.attempt >= outcome.max_attempts:
-            return 0.0, outcome.max_attempts
+        if outcome.final or job.attempt >= outcome.max_attempts:
+            return 0.0, 1 if outcome.final else outcome.max_attempts
         delay = None if isinstance(error, Cancelled) else retry.delay(outcome.task, job, error, kept and kept.result())
         return (0.0, 1) if delay is None else (delay, outcome.max_attempts)
 
