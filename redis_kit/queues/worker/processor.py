@@ -60,6 +60,7 @@ class Failure(NamedTuple):
     delay: float
     max_attempts: int
     of: int  # attempts that the task has, also where it gives up before the last
+    final: bool  # its error says all by itself, as the kit raised it after the task had ended
 
     def record(self) -> State:
         """Record it, and return what the job is now. One round trip; a repeat is safe."""
@@ -74,7 +75,7 @@ class Failure(NamedTuple):
 
     def unforeseen(self) -> BaseException | None:
         """Return the error where its traceback is of use; None where the task asked for it, or none ran."""
-        return self.error if self.task and not isinstance(self.error, PLAIN) else None
+        return self.error if self.task and not self.final and not isinstance(self.error, PLAIN) else None
 
     def log(self, state: State) -> None:
         """Tell which attempt failed and what comes next: in one line, after a traceback where that is of use."""
@@ -199,9 +200,8 @@ class Processor:
     def _failed(self, source: Source, job: Job, outcome: Outcome, error: BaseException, kept: Keeper | None) -> Failure:
         told = kept.error(error) if kept else (b"", 0)
         delay, most = self._next(job, outcome, error, kept)
-        return Failure(
-            source, job, outcome.task, error, kept, _described(error), told, delay, most, outcome.max_attempts
-        )
+        of, reason = outcome.max_attempts, _described(error)
+        return Failure(source, job, outcome.task, error, kept, reason, told, delay, most, of, outcome.final)
 
     def _record(self, failure: Failure, *, again: bool = False) -> None:
         source, job = failure.source, failure.job
