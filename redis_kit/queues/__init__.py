@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from redis_kit.queues.queue import Queue
     from redis_kit.queues.registry import UnknownTask
     from redis_kit.queues.retry import GiveUp, Retry
-    from redis_kit.queues.running import NoProgress, Progress, aprogress, progress
+    from redis_kit.queues.running import Progress, aprogress, progress
     from redis_kit.queues.serializers import CorruptMessage, NotSerializable, PayloadTooLarge
     from redis_kit.queues.tasks import (
         BadArguments,
@@ -51,7 +51,6 @@ __all__ = [
     "InvalidTask",
     "Job",
     "LeaseLost",
-    "NoProgress",
     "NoResult",
     "NotSerializable",
     "Pause",
@@ -94,7 +93,7 @@ __getattr__ = lazily(
         "queue": ("Queue",),
         "registry": ("UnknownTask",),
         "retry": ("GiveUp", "Retry"),
-        "running": ("NoProgress", "Progress", "aprogress", "progress"),
+        "running": ("Progress", "aprogress", "progress"),
         "serializers": ("CorruptMessage", "NotSerializable", "PayloadTooLarge"),
         "tasks": (
             *("BadArguments", "Cancelled", "InvalidTask", "Task", "TaskTimeout", "WorkersDied"),

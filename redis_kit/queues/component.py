@@ -1,8 +1,13 @@
 """The component of the job queues: its options and panels."""
 
+import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
+
+from django.conf import settings
+from django.core.checks import CheckMessage
 
 from redis_kit.core.component import Component
 from redis_kit.core.conf import Problem, Section
@@ -70,3 +75,20 @@ class Queues(Component):
 
     settings = QueueSettings
     panels = ("redis_kit.queues.panel.QueuesPanel", "redis_kit.queues.panel.WorkersPanel")
+
+    def checks(self) -> Iterator[CheckMessage]:
+        """Yield what is wrong with ``TASKS``, unless the framework's own check is there, which looks at it too."""
+        # Django's is registered by the import of django.tasks, the package's where it is among INSTALLED_APPS.
+        theirs = {"django.tasks.checks", "django_tasks.checks"} & set(sys.modules)
+        if theirs or not settings.is_overridden("TASKS"):  # type: ignore[misc]
+            return
+        from redis_kit.queues import djangotasks
+
+        if not djangotasks.FOUND:
+            return
+        from redis_kit.queues.backend import RedisTaskBackend
+
+        with suppress(djangotasks.InvalidTaskBackend):
+            for backend in djangotasks.task_backends.all():
+                if isinstance(backend, RedisTaskBackend):
+                    yield from backend.check()

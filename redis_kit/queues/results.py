@@ -1,19 +1,22 @@
 """Results of calls, as ``django.tasks`` shows them. Imports no Redis client before somebody asks for one."""
 
 import dataclasses
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from traceback import format_exception
 from typing import Any
 
-from redis_kit.queues import djangotasks, message, registry, running, serializers, story
+from redis_kit.queues import arguments, djangotasks, message, registry, running, serializers, story
 from redis_kit.queues.djangotasks import TaskError, TaskResultStatus
 from redis_kit.queues.job import Job, read
 from redis_kit.queues.message import Message
 from redis_kit.queues.running import Progress
+from redis_kit.queues.serializers import NotSerializable, PayloadTooLarge
 from redis_kit.queues.story import Story
 from redis_kit.queues.tasks import Cancelled, Task, WorkersDied, remade
 
 LONGEST = 20_000  # characters of a traceback
+UNSTORED = "What the task returned can't be stored:"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -119,9 +122,18 @@ def ended(result: RedisTaskResult, status: TaskResultStatus, moment: datetime) -
 
 
 def value(returned: Any) -> tuple[Any, bytes]:
-    """Return what a task returned in JSON's types, and as JSON. Raises TypeError and ValueError."""
-    plain = djangotasks.normalize_json(returned)
-    return plain, serializers.dumps(plain, "The return value")
+    """Return what a task returned in JSON's types, and as JSON. Raises NotSerializable and PayloadTooLarge."""
+    try:
+        try:
+            plain = djangotasks.normalize_json(returned)
+        except (TypeError, ValueError, RecursionError):
+            _find(returned, ("returned",))
+            raise
+        return plain, serializers.encoded(serializers.plain(plain, "returned"), "it")
+    except PayloadTooLarge as error:
+        raise PayloadTooLarge(f"{UNSTORED} {error} Or set store_result=False.") from None
+    except (TypeError, ValueError, RecursionError) as error:
+        raise NotSerializable(f"{UNSTORED} {error} Return what it can, or set store_result=False.") from None
 
 
 def error(raised: BaseException) -> TaskError:
@@ -138,6 +150,27 @@ def stored_error(told: TaskError) -> bytes:
 def cancelled() -> bytes:
     """Return what the result of a cancelled call tells, as it is stored."""
     return stored_error(error(Cancelled("The job was cancelled while it waited.")))
+
+
+def _find(value: Any, path: tuple[Any, ...]) -> None:
+    # The framework does not say where in a value it met what it refuses, so the place is looked for afterwards.
+    if len(path) > serializers.DEEPEST + 1:
+        raise NotSerializable(f"returned is nested more than {serializers.DEEPEST} deep, or holds itself.")
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            if not isinstance(key, (str, bytes)):
+                where = serializers.place(path)
+                raise NotSerializable(f"{where} has the key {arguments.shown(key)}; JSON has only text as keys.")
+            _find(item, (*path, key))
+    elif isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
+        for place, item in enumerate(value):
+            _find(item, (*path, place))
+    else:
+        try:
+            djangotasks.normalize_json(value)
+        except (TypeError, ValueError):
+            where = serializers.place(path)
+            raise NotSerializable(f"{where} is {arguments.shown(value)}, which JSON can't hold.") from None
 
 
 def _errors(kept: dict[bytes, bytes]) -> list[TaskError]:

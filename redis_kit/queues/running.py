@@ -8,7 +8,7 @@ from datetime import datetime
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from redis_kit.core.errors import InvalidValue, RedisKitError, RedisUnavailable
+from redis_kit.core.errors import InvalidValue, RedisUnavailable
 from redis_kit.core.flow import Flow
 from redis_kit.queues import arguments, serializers, story
 from redis_kit.queues.job import Job, LeaseLost
@@ -19,10 +19,6 @@ if TYPE_CHECKING:
 
 PAUSE = 0.1  # seconds between two that are sent
 NOTE = 500  # characters
-
-
-class NoProgress(RedisKitError, RuntimeError):
-    """There is no job whose progress could be told: no worker runs this code, or it stores no result of it."""
 
 
 class Progress(NamedTuple):
@@ -67,8 +63,8 @@ def progress(done: float, total: float | None = None, note: str = "") -> None:
     """Tell how far the task that runs here is; others read it as ``result.progress``. One round trip, or none.
 
     Ten calls a second are sent, the others left out, but for the first that says that all is done. Nothing is told
-    while Redis is away. A note is cut to 500 characters. Raises NoProgress, InvalidValue, and LeaseLost where another
-    worker has the job by now: then stop.
+    while Redis is away, of a job whose result is not stored, and where no worker runs the task. A note is cut to 500
+    characters. Raises InvalidValue, and LeaseLost where another worker has the job by now: then stop.
     """
     if found := _asked(done, total, note):
         with contextlib.suppress(RedisUnavailable):
@@ -93,18 +89,14 @@ def read(kept: bytes | None) -> Progress | None:
 
 
 def _asked(done: Any, total: Any, note: Any) -> Running | None:
-    """Return the job of which this is to be told now; None where it came too soon after the last."""
-    found = _current.get()
-    if found is None:
-        raise NoProgress("progress() was called outside of a task that a worker runs.")
-    if found.keeps is None:
-        raise NoProgress(f"The job {found.job.id!a} stores no result that could hold its progress.")
+    """Return the job of which this is to be told now; None where nobody could read it, or it came too soon."""
     for name, value in (("done", done), ("total", total)):
         if not (value is None and name == "total"):
             _number(name, value)
     if not isinstance(note, str):
         raise InvalidValue(f"note must be text, not {arguments.shown(note)}.")
-    return found if found.let(done, total) else None
+    found = _current.get()
+    return found if found and found.keeps and found.let(done, total) else None
 
 
 def _number(name: str, value: Any) -> None:

@@ -84,6 +84,11 @@ def loads(body: bytes) -> Any:
         raise CorruptMessage(f"not a message: {type(error).__name__}: {error}"[:300]) from error
 
 
+def place(path: tuple[Any, ...]) -> str:
+    """Return how a message names a place in a value: ``args[1]['user']``."""
+    return str(path[0]) + "".join(f"[{part!a}]" for part in path[1:])
+
+
 def _plain(value: Any, path: tuple[Any, ...]) -> Any:
     if value is None or isinstance(value, bool):
         return value
@@ -94,14 +99,14 @@ def _plain(value: Any, path: tuple[Any, ...]) -> Any:
     if isinstance(value, (list, tuple, dict)) and len(path) > DEEPEST:
         raise NotSerializable(f"{path[0]} is nested more than {DEEPEST} deep, or holds itself.")
     if isinstance(value, (list, tuple)):
-        return [_plain(item, (*path, place)) for place, item in enumerate(value)]
+        return [_plain(item, (*path, number)) for number, item in enumerate(value)]
     if isinstance(value, dict):
         return {_key(key, path): _plain(item, (*path, key)) for key, item in value.items()}
     for kind, (tag, write) in _WRITE.items():
         if isinstance(value, kind):
             return {tag: write(value)}
     advice = " Pass its primary key." if hasattr(value, "pk") else ""
-    raise NotSerializable(f"{_place(path)} is {shown(value)}, which JSON can't hold.{advice}")
+    raise NotSerializable(f"{place(path)} is {shown(value)}, which JSON can't hold.{advice}")
 
 
 def _text(value: str, path: tuple[Any, ...]) -> str:
@@ -109,28 +114,24 @@ def _text(value: str, path: tuple[Any, ...]) -> str:
         try:
             value.encode()
         except UnicodeEncodeError:
-            raise NotSerializable(f"{_place(path)} is {shown(value)}, which is not valid Unicode.") from None
+            raise NotSerializable(f"{place(path)} is {shown(value)}, which is not valid Unicode.") from None
     return value
 
 
 def _number(value: float, path: tuple[Any, ...]) -> float:
     if isinstance(value, int):
         if not -_INT <= value < _INT:
-            raise NotSerializable(f"{_place(path)} is a whole number of over 64 bits. Pass it as text.")
+            raise NotSerializable(f"{place(path)} is a whole number of over 64 bits. Pass it as text.")
     elif not math.isfinite(value):
-        raise NotSerializable(f"{_place(path)} is {value}, which JSON can't hold.")
+        raise NotSerializable(f"{place(path)} is {value}, which JSON can't hold.")
     return value
 
 
 def _key(key: Any, path: tuple[Any, ...]) -> str:
     if not isinstance(key, str):
-        raise NotSerializable(f"{_place(path)} has the key {shown(key)}; JSON has only text as keys.")
+        raise NotSerializable(f"{place(path)} has the key {shown(key)}; JSON has only text as keys.")
     # A key of the caller never looks like a tag.
     return f"${key}" if _text(key, (*path, key)).startswith("$") else key
-
-
-def _place(path: tuple[Any, ...]) -> str:
-    return str(path[0]) + "".join(f"[{part!a}]" for part in path[1:])
 
 
 def _object(pairs: list[tuple[str, Any]]) -> Any:

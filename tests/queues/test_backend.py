@@ -76,7 +76,7 @@ def test_call_that_fails_tells_the_error(ended, task, args, kind, last):
 def test_value_that_is_no_json_fails_the_call(ended):
     result = ended(calls.return_function)
     assert result.status == TaskResultStatus.FAILED
-    assert result.errors[0].exception_class is TypeError
+    assert issubclass(result.errors[0].exception_class, TypeError)
 
 
 def test_value_arrives_in_types_of_json(ended):

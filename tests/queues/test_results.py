@@ -11,6 +11,7 @@ from pathlib import Path
 
 import django
 import pytest
+from django.core import checks
 from django.db import transaction
 from django.utils import timezone
 
@@ -20,6 +21,8 @@ from redis_kit.queues import (
     Counts,
     Handle,
     NoResult,
+    NotSerializable,
+    PayloadTooLarge,
     Queue,
     UnknownTask,
     WorkersDied,
@@ -52,6 +55,17 @@ def backend(kit, settings):
 @pytest.fixture
 def queue(kit):
     return Queue("default")
+
+
+given = []
+
+
+def give():
+    return given[0]
+
+
+def send_object():
+    calls.echo.enqueue(b"\xff")
 
 
 def due_now(kit, queue):
@@ -459,12 +473,58 @@ def test_key_of_another_type_lets_cancel_change_nothing(queue, kit, part):
     registry.register(tasks.remember)
 
 
-def test_value_that_is_too_large_fails_the_call(kit, queue):
-    kit.options(QUEUES={"MAX_ATTEMPTS": 1})
+def test_value_that_is_too_large_makes_the_job_dead_at_once(kit, queue):
     result = calls.return_much.enqueue()
     drain()
     result.refresh()
-    assert result.errors[0].exception_class_path == "redis_kit.queues.serializers.PayloadTooLarge"
+    assert result.errors[0].exception_class is PayloadTooLarge
+    reason = queue.dead()[0].reason
+    assert result.attempts == 1
+    assert reason.startswith("PayloadTooLarge: What the task returned can't be stored: it has 3")
+    assert reason.endswith("Or set store_result=False.")
+
+
+def nested(depth):
+    return [nested(depth - 1)] if depth else []
+
+
+def circle():
+    found = []
+    found.append(found)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("returned", "said"),
+    [
+        (object, "returned is <class 'object'>, which JSON can't hold. Return"),
+        ({"rows": [1, (2, {3})]}, "returned['rows'][1][1] is {3}, which JSON can't hold. Return"),
+        ({"x": [float("inf")]}, "returned['x'][0] is inf, which JSON can't hold. Return"),
+        ([b"\xff"], "returned[0] is b'\\xff', which JSON can't hold. Return"),
+        ({(1, 2): 3}, "returned has the key (1, 2); JSON has only text as keys. Return"),
+        (nested(150), "returned is nested more than 100 deep"),
+        (circle(), "returned is nested more than 100 deep"),
+    ],
+    ids=["class", "set", "infinity", "bytes", "key", "deep", "circle"],
+)
+def test_value_that_can_not_be_stored_makes_the_job_dead_at_once_and_is_named(queue, caplog, returned, said):
+    result = task(max_attempts=3)(give).enqueue()
+    given[:] = [returned]
+    drain()
+    result.refresh()
+    assert (result.status, result.attempts) == (TaskResultStatus.FAILED, 1)
+    assert result.errors[0].exception_class is NotSerializable
+    assert said in queue.dead()[0].reason
+    assert queue.dead()[0].reason.endswith("Return what it can, or set store_result=False.")
+    (line,) = [record for record in caplog.records if record.name == "redis_kit.worker"]
+    assert "is dead after attempt 1 of 3" in line.getMessage()
+
+
+def test_error_of_the_task_itself_that_looks_the_same_is_tried_again(queue):
+    result = task(max_attempts=2, backoff=0)(send_object).enqueue()
+    drain()
+    result.refresh()
+    assert (result.status, result.attempts) == (TaskResultStatus.FAILED, 2)
 
 
 def test_long_traceback_keeps_its_end(kit, queue):
@@ -643,7 +703,8 @@ def test_tasks_of_the_kit_go_to_redis_without_the_setting(queue, settings):
 def test_wrong_options_are_found_by_the_check_and_at_first_use_and_keep_no_worker_from_recording(queue, settings):
     result = calls.echo.enqueue(1)
     settings.TASKS = {"default": {"BACKEND": BACKEND, "OPTIONS": {"RESULT_TLL": 5, "FAILED_RESULT_TTL": 0}}}
-    messages = task_backends["default"].check()
+    messages = [message for message in checks.run_checks() if (message.id or "").startswith("redis_kit")]
+    assert len(messages) == 2  # each told once
     assert {message.id for message in messages} == {"redis_kit.E002", "redis_kit.E006"}
     assert any("RESULT_TTL" in (message.hint or "") for message in messages)
     with pytest.raises(ConfigurationError, match="RESULT_TTL"):

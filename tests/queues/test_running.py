@@ -1,17 +1,19 @@
 """Progress: what a task tells of how far it is, and what others read."""
 
+import asyncio
 from typing import Any
 
 import pytest
 
-from redis_kit.core.errors import KeyConflict, RedisUnavailable
-from redis_kit.queues import LeaseLost, NoProgress, Progress, Queue, aprogress, progress, running, task
-from redis_kit.queues.djangotasks import TaskResultStatus
+from redis_kit.core.errors import InvalidValue, KeyConflict, RedisUnavailable
+from redis_kit.queues import LeaseLost, Progress, Queue, aprogress, progress, running, task
+from redis_kit.queues.djangotasks import Task, TaskResultStatus
 from redis_kit.queues.worker.source import Source
 from redis_kit.testing.jobs import drain, processor
 from tests.fixtures.process import wait_for
 from tests.queues.jobs import tasks
 
+IMMEDIATE = f"{Task.__module__.partition('.base')[0]}.backends.immediate.ImmediateBackend"
 steps: list[Any] = []
 
 
@@ -140,27 +142,43 @@ def test_progress_stays_told_when_the_task_fails_and_is_told_anew_by_the_next_at
     assert [error.exception_class for error in result.errors] == [ZeroDivisionError] * 2
 
 
-def test_outside_of_a_task_there_is_no_progress(kit):
-    with pytest.raises(NoProgress, match="outside"):
-        progress(1)
-    assert issubclass(NoProgress, RuntimeError)
+class Told:
+    """Tells of its progress where no worker runs it."""
+
+    def told(self, done):
+        return progress(done, 2)
+
+    async def atold(self, done):
+        return await aprogress(done, 2)
 
 
-def test_outside_of_a_task_there_is_no_progress_for_coroutines(kit, twin):
-    class Told:
-        def told(self):
-            progress(1)
-
-        async def atold(self):
-            await aprogress(1)
-
-    with pytest.raises(NoProgress, match="outside"):
-        twin(Told().told)
+def test_outside_of_a_worker_nothing_is_told_and_what_is_wrong_is_refused(kit, commands, twin):
+    with commands(kit) as sent:
+        assert twin(Told().told, 1) is None
+        with pytest.raises(InvalidValue, match="done must be"):
+            twin(Told().told, -1)
+    assert sent == []
 
 
-def test_job_that_stores_no_result_has_no_progress(run, queue):
-    run((1,), store_result=False, max_attempts=1)
-    assert "NoProgress: The job" in queue.dead()[0].reason
+@pytest.mark.parametrize("function", [work, work_async])
+def test_task_that_tells_of_its_progress_runs_in_the_immediate_backend_and_when_called(kit, settings, function):
+    settings.TASKS = {"default": {"BACKEND": IMMEDIATE}}
+    tasks.done.clear()
+    steps[:] = [lambda: (aprogress if function is work_async else progress)(1, 2)]
+    made = task(function)
+    assert made.enqueue().status == TaskResultStatus.SUCCESSFUL
+    asyncio.run(made.acall()) if made.is_async else made.call()
+    assert tasks.done == [None, None]
+
+
+def test_job_that_stores_no_result_tells_nothing(run, queue, kit, commands):
+    run(store_result=False)  # the first job tells of its queue, too
+    with commands(kit) as silent:
+        run(store_result=False)
+    with commands(kit) as telling:
+        run((1, 2), (2, 2), store_result=False)
+    assert (queue.dead(), tasks.done) == ([], [None, None])
+    assert telling == silent
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ class Keeper:
         return djangotasks.TaskContext(task_result=self.result())
 
     def value(self, returned: Any) -> bytes:
-        """Return what the task returned, as it is stored. Raises TypeError and ValueError where JSON can't hold it."""
+        """Return what the task returned, as it is stored. Raises NotSerializable and PayloadTooLarge."""
         self._returned, stored = self._results.value(returned)
         return bytes(stored)
 

@@ -126,7 +126,7 @@ class Launcher:
 
     def _cancel(self, job: str) -> None:
         if self._deadlines.cancel(job) or self._coroutines.cancel(job):
-            logger.info("Job %a is cancelled.", job)
+            logger.debug("Job %a is told that it is cancelled.", job)  # the end of its attempt is in the log
 
     def _empty(self) -> None:
         if self.options.burst:

@@ -19,7 +19,7 @@ from redis_kit.queues import expiry, message, registry, retry, running, signals
 from redis_kit.queues.component import QueueSettings
 from redis_kit.queues.ended import ended
 from redis_kit.queues.job import Job, LeaseLost, State
-from redis_kit.queues.serializers import CorruptMessage
+from redis_kit.queues.serializers import CorruptMessage, NotSerializable, PayloadTooLarge
 from redis_kit.queues.tasks import Cancelled, Task, TaskTimeout, extended
 from redis_kit.queues.worker import failpoints
 from redis_kit.queues.worker.board import Board
@@ -33,6 +33,7 @@ from redis_kit.queues.worker.source import Source
 logger = logging.getLogger("redis_kit.worker")
 IDLE = 0.1  # seconds after which a thread's connections are looked at before a job too, and not only after it
 PLAIN = (retry.Retry, retry.GiveUp, Cancelled, expiry.Expired)  # say all by themselves: no traceback
+UNSTORED = (NotSerializable, PayloadTooLarge)  # of what a task returned
 AFTER = 1.0  # seconds that a task has to end after its timeout was raised inside it, before its process is killed
 
 
@@ -43,6 +44,7 @@ class Outcome(NamedTuple):
     error: BaseException | None = None
     max_attempts: int = 1
     value: bytes = b""
+    final: bool = False  # to repeat it can't help
 
 
 class Failure(NamedTuple):
@@ -58,6 +60,7 @@ class Failure(NamedTuple):
     delay: float
     max_attempts: int
     of: int  # attempts that the task has, also where it gives up before the last
+    final: bool  # its error says all by itself, as the kit raised it after the task had ended
 
     def record(self) -> State:
         """Record it, and return what the job is now. One round trip; a repeat is safe."""
@@ -72,7 +75,7 @@ class Failure(NamedTuple):
 
     def unforeseen(self) -> BaseException | None:
         """Return the error where its traceback is of use; None where the task asked for it, or none ran."""
-        return self.error if self.task and not isinstance(self.error, PLAIN) else None
+        return self.error if self.task and not self.final and not isinstance(self.error, PLAIN) else None
 
     def log(self, state: State) -> None:
         """Tell which attempt failed and what comes next: in one line, after a traceback where that is of use."""
@@ -154,13 +157,14 @@ class Processor:
             kept.begin(call)
         most = conf.section(QueueSettings).MAX_ATTEMPTS if task.max_attempts is None else task.max_attempts
         before = doing.set(f"job {task.module_path} {job.id}")
-        here = running.begin(source, job, kept.keeps if kept else None)
+        here, has_ended = running.begin(source, job, kept.keeps if kept else None), False
         try:
             returned = self._call(job, task, call, kept.context() if kept and task.takes_context else None)
+            has_ended = True
             failpoints.reach("called")
             return Outcome(task, value=kept.value(returned) if kept else b"")
         except BaseException as error:
-            return Outcome(task, error, most)
+            return Outcome(task, error, most, final=has_ended and isinstance(error, UNSTORED))
         finally:
             running.end(here)
             doing.reset(before)
@@ -196,9 +200,8 @@ class Processor:
     def _failed(self, source: Source, job: Job, outcome: Outcome, error: BaseException, kept: Keeper | None) -> Failure:
         told = kept.error(error) if kept else (b"", 0)
         delay, most = self._next(job, outcome, error, kept)
-        return Failure(
-            source, job, outcome.task, error, kept, _described(error), told, delay, most, outcome.max_attempts
-        )
+        of, reason = outcome.max_attempts, _described(error)
+        return Failure(source, job, outcome.task, error, kept, reason, told, delay, most, of, outcome.final)
 
     def _record(self, failure: Failure, *, again: bool = False) -> None:
         source, job = failure.source, failure.job
@@ -227,8 +230,8 @@ class Processor:
 
     def _next(self, job: Job, outcome: Outcome, error: BaseException, kept: Keeper | None) -> tuple[float, int]:
         """Return the seconds to the next attempt, and how many attempts the job has."""
-        if job.attempt >= outcome.max_attempts:
-            return 0.0, outcome.max_attempts
+        if outcome.final or job.attempt >= outcome.max_attempts:
+            return 0.0, 1 if outcome.final else outcome.max_attempts
         delay = None if isinstance(error, Cancelled) else retry.delay(outcome.task, job, error, kept and kept.result())
         return (0.0, 1) if delay is None else (delay, outcome.max_attempts)
 
