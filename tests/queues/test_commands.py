@@ -10,8 +10,9 @@ import sys
 
 import pytest
 
+from redis_kit.core.errors import KeyConflict
 from redis_kit.management.commands import rk_pause, rk_purge, rk_queues, rk_resume, rk_retry
-from redis_kit.queues import Counts, Queue
+from redis_kit.queues import Counts, Queue, counts_of, reports_of
 from tests.queues.conftest import ROOT
 from tests.queues.test_deaths import die
 
@@ -95,6 +96,22 @@ def test_queue_with_jobs_and_without_a_worker_is_told(mail, command):
     assert {row.split()[0] for row in output.splitlines() if "none!" in row} == {"forgotten"}
     found = {one["queue"]: one["workers"] for one in json.loads(command("rk_queues", "--json")[1])}
     assert found == {"default": 0, "mail": 2, "quiet": 0, "forgotten": 0}  # this process and w1
+
+
+def test_queue_that_cannot_be_read_is_told_beside_the_others(mail, command, kit):
+    kit.client.set(Queue("default").key("ready"), "x")
+    why = f"The key {Queue('default').key('ready')!a} is a string in place of a zset"
+    code, output, errors = command("rk_queues")
+    assert (code, errors) == (69, "CommandError: 1 of 2 queues can't be read.\n")
+    _, row, _, told = output.splitlines()
+    assert row.split()[:5] == ["mail", "2", "1", "1", "2"]
+    assert told.startswith(f"Queue default can't be read: {why}")
+    found, wrong = json.loads(command("rk_queues", "--json")[1])
+    assert (found["queue"], wrong["queue"], wrong["error"].startswith(why)) == ("mail", "default", True)
+    with pytest.raises(KeyConflict, match="string in place"):
+        reports_of(["mail", "default"])
+    with pytest.raises(KeyConflict, match="string in place"):
+        counts_of(["mail", "default"])
 
 
 def test_json_has_all_numbers(mail, command):
