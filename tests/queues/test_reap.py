@@ -7,7 +7,7 @@ from redis_kit.core.errors import InvalidValue, KeyConflict
 from redis_kit.queues import Counts, LeaseLost, Queue, aorder, flows, identity, moves, order, workers
 from redis_kit.queues import overview as over
 from redis_kit.queues.ended import Ended
-from redis_kit.queues.worker.beat import Outage
+from redis_kit.queues.worker.beat import Beat, Outage
 from redis_kit.queues.worker.board import Board
 from redis_kit.queues.worker.child import Child
 from redis_kit.queues.worker.line import pair
@@ -234,3 +234,22 @@ def test_worker_tells_of_its_supervisor_and_threads(any_kit):
     torn, w = sorted(over.workers(["mail"]), key=lambda worker: worker.id)
     assert (w.pid, w.supervisor, w.supervisor_pid, w.threads) == (7, "above", 6, 3)
     assert (torn.host, torn.pid, torn.supervisor, torn.threads) == ("?", 0, "", 0)
+
+
+def test_queue_that_can_not_be_beaten_for_is_told_once_and_the_others_are_beaten_for(child, any_kit, caplog):
+    beat = Beat(Outage(), reports=True)
+    beat.beat([child])
+    Queue("news").put(1)
+    order(child.worker, "quiet")
+    key = Queue("mail").key("ready")
+    any_kit.client.delete(Queue("mail").key("orders"))
+    any_kit.client.set(key, "x")
+    assert [beat.beat([child]), beat.beat([child])] == [["quiet"], []]  # an order is given once, and not lost
+    assert list(beat.waits) == ["news"]
+    assert list(beat.broken) == ["mail"]
+    (line,) = [record for record in caplog.records if record.levelname == "ERROR"]
+    assert f"Queue 'mail' gets no beat or can't be read: The key {key!a} is a string" in line.getMessage()
+    assert line.exc_info is None
+    any_kit.client.delete(key)
+    beat.beat([child])
+    assert beat.broken == {}

@@ -430,7 +430,7 @@ def test_health_is_told_by_http(make_server, settings, journal, start_worker, lo
     server, port = make_server(tcp=True), free_port()
     kit = Kit(server, settings)
     kit.options(QUEUES=QUICK)
-    worker = start_worker("--threads", 1, "--health-port", port, "--max-wait", 1)
+    worker = start_worker("--queue-name", "default,mail", "--threads", 1, "--health-port", port, "--max-wait", 1)
     wait_for(lambda: asked(port)[0] == 200)
     said = asked(port)[1]
     assert (said["status"], said["children"], said["reasons"]) == ("ok", 1, [])
@@ -438,6 +438,16 @@ def test_health_is_told_by_http(make_server, settings, journal, start_worker, lo
     note.enqueue("waits")
     wait_for(lambda: asked(port)[0] == 503)
     assert asked(port)[1]["reasons"] == ["a job of default waits for more than 1 s"]
+    key = Queue("mail").key("ready")
+    kit.client.set(key, "x")
+    wait_for(lambda: len(asked(port)[1]["reasons"]) == 2)
+    late, broken = asked(port)[1]["reasons"]
+    assert late == "a job of default waits for more than 1 s"
+    assert broken.startswith(f"queue mail can't be read: The key {key!a} is a string in place of a zset")
+    log = Path(worker.log).read_text()
+    assert f"Queue 'mail' gets no beat or can't be read: The key {key!a}" in log
+    assert "Traceback" not in log
+    kit.client.delete(key)
     Queue("default").pause()
     wait_for(lambda: asked(port)[0] == 200)
     Queue("default").resume()
