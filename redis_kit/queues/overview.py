@@ -31,7 +31,8 @@ class Report(NamedTuple):
     each minute up to ``minute``, the present one, counted since 1970; ``begun`` is how many attempts began in it,
     ``lateness`` by how many seconds these were late on average, and ``latest`` at most: the time of the claim less
     that for which the attempt was due. ``paused`` is None where the queue gives out jobs, ``workers`` how many
-    living ones work on it, the quiet among them.
+    living ones there are for it, and ``quiet`` how many of these claim no more, as they are quiet or stopping, among
+    the first 100.
     """
 
     counts: Counts
@@ -44,11 +45,12 @@ class Report(NamedTuple):
     latest: list[float]
     paused: Pause | None = None
     workers: int = 0
+    quiet: int = 0
 
     @property
     def deserted(self) -> bool:
-        """Tell whether jobs are due and no worker lives that works on the queue."""
-        return self.wait is not None and not self.workers
+        """Tell whether jobs are due and no worker lives that claims jobs of the queue."""
+        return self.wait is not None and self.workers <= self.quiet
 
 
 class Held(NamedTuple):
@@ -196,7 +198,7 @@ def _reports(queues: list[str], minutes: int, using: str, errors: Errors | None)
 
 def _report(reply: list[int]) -> Report:
     wait = None if reply[4] < 0 else reply[4] / 1000
-    done, failed, begun, late, latest = (reply[at::5] for at in range(9, 14))
+    done, failed, begun, late, latest = (reply[at::5] for at in range(10, 15))
     return Report(
         Counts(*reply[:4]),
         wait,
@@ -207,7 +209,7 @@ def _report(reply: list[int]) -> Report:
         [total / 1000 / max(1, count) for total, count in zip(late, begun, strict=True)],
         [most / 1000 for most in latest],
         pause(reply[6], reply[7]),
-        reply[8],
+        *reply[8:10],
     )
 
 

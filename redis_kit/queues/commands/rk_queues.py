@@ -81,6 +81,7 @@ def _plain(reports: dict[str, Report], errors: Errors) -> list[dict[str, Any]]:
             "lateness": lateness(report),
             "lateness_at_most": max(report.latest),
             "workers": report.workers,
+            "quiet_workers": report.quiet,
             "paused": report.paused and report.paused._asdict(),
         }
         for name, report in reports.items()
