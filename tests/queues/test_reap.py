@@ -6,6 +6,7 @@ from redis_kit.core import connections, flow
 from redis_kit.core.errors import InvalidValue, KeyConflict
 from redis_kit.queues import Counts, LeaseLost, Queue, aorder, flows, identity, moves, order, workers
 from redis_kit.queues import overview as over
+from redis_kit.queues.claiming import poison
 from redis_kit.queues.ended import Ended
 from redis_kit.queues.worker.beat import Beat, Outage
 from redis_kit.queues.worker.board import Board
@@ -13,6 +14,7 @@ from redis_kit.queues.worker.child import Child
 from redis_kit.queues.worker.line import pair
 from redis_kit.queues.worker.reaper import Reaper
 from redis_kit.queues.worker.source import Source
+from tests.queues.jobs import tasks
 
 pytestmark = pytest.mark.once
 
@@ -24,8 +26,8 @@ def queue(any_kit):
 
 def reap(queue, worker, *ran):
     """Reap once; return how many jobs were taken, and the ids of dead ones."""
-    taken, *dead = connections.client().call(*moves.reap(queue.key(""), worker, ran).with_source())
-    return taken, [id.decode() for id in dead]
+    taken, *told = connections.client().call(*moves.reap(queue.key(""), worker, ran).with_source())
+    return taken, [job.id for job in poison(told)]
 
 
 def test_jobs_that_ran_count_a_crash_and_the_others_are_as_if_never_claimed(queue, any_kit):
@@ -253,3 +255,22 @@ def test_queue_that_can_not_be_beaten_for_is_told_once_and_the_others_are_beaten
     any_kit.client.delete(key)
     beat.beat([child])
     assert beat.broken == {}
+
+
+def test_log_tells_what_died_with_a_child(child, any_kit, caplog):
+    any_kit.options(QUEUES={"MAX_CRASHES": 1})
+    Queue("mail").put_many(["a", "b"])
+    ran = [job.id for job in begun(child, 0).values()]
+    call = tasks.note.using(queue_name="news").enqueue("x")
+    (job,) = child.sources[1].exchange(1).jobs
+    child.board.begin(2, 1, job.token, job.id, None)
+    reaper = Reaper(Outage())
+    reaper.add(child, crashed=True)
+    reaper.run()
+    told = [record.getMessage() for record in caplog.records]
+    assert f"Queue 'mail': 2 jobs were taken from worker dead, which died; it ran {ran[0]!a}, {ran[1]!a}." in told
+    assert f"Job {ran[0]!a} of queue 'mail' is dead: 'poison: 1 workers died with it'" in told
+    assert (
+        f"Job {call.id!a} of queue 'news' (tests.queues.jobs.tasks.note) is dead: 'poison: 1 workers died with it'"
+        in told
+    )

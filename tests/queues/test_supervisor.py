@@ -158,7 +158,7 @@ def test_children_that_die_at_birth_are_forked_more_and_more_slowly():
 
 @pytest.mark.parametrize(("task", "state"), [(never_end, "dead"), (never_leave_c, "scheduled")])
 def test_task_that_can_not_be_interrupted_costs_its_process(queue, journal, start_worker, long_job, task, state):
-    start_worker("--threads", 2)
+    worker = start_worker("--threads", 2)
     file = long_job()
     handle = task.enqueue("hangs")
     (began,) = wait_for(lambda: journal.lines(name="hangs"))
@@ -169,6 +169,10 @@ def test_task_that_can_not_be_interrupted_costs_its_process(queue, journal, star
     (job,) = queue.peek(5, state=state)
     assert (job.attempts, job.crashes) == (1, 0)
     assert state == "scheduled" or job.reason == f"TaskTimeout: {task.module_path} ran for more than 0.3 s"
+    said = worker.log.read_text()
+    known = f"Job {handle.id!a} of queue 'default' ({task.module_path}): its process was killed, attempt 1 of "
+    assert known + ("1, it is dead: 'TaskTimeout" if state == "dead" else "") in said
+    assert "the next one in " in said or state == "dead"
     handle.refresh()
     assert [error.exception_class_path for error in handle.errors] == ["redis_kit.queues.tasks.TaskTimeout"]
     assert handle.is_finished == (state == "dead")

@@ -6,7 +6,7 @@ from time import monotonic
 from redis_kit.core import conf
 from redis_kit.core.errors import RedisFailure, RedisUnavailable
 from redis_kit.queues import signals
-from redis_kit.queues.claiming import Beaten
+from redis_kit.queues.claiming import Beaten, Poison
 from redis_kit.queues.component import QueueSettings
 from redis_kit.queues.worker import failpoints
 from redis_kit.queues.worker.child import Child
@@ -127,11 +127,12 @@ class Beat:
             child.line.say(f"cancel {index} {id}")
         if answer.given_back:
             logger.warning("Queue %a: %d jobs of dead workers are ready again.", source.name, answer.given_back)
-        for id in answer.dead:
-            buried(source.name, id)
+        for one in answer.dead:
+            buried(source.name, one)
 
 
-def buried(queue: str, id: str) -> None:
+def buried(queue: str, job: Poison) -> None:
     """Tell that a job is dead since too many workers died with it."""
-    logger.error("Queue %a: job %a is dead; too many workers died with it.", queue, id)
-    signals.job_dead.send_robust(Beat, queue=queue, id=id, reason="poison")
+    task = f" ({job.task})" if job.task else ""
+    logger.error("Job %a of queue %a%s is dead: %a", job.id, queue, task, job.reason)
+    signals.job_dead.send_robust(Beat, queue=queue, id=job.id, reason="poison")
