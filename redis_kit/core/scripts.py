@@ -34,7 +34,7 @@ class ScriptCall:
                     raise
             return client.call(*self.with_source())
         except KeyConflict as error:
-            raise self._named(error, client.batch(self._types())) from error
+            raise self.named(error, client.batch(self.types())) from error
 
     async def arun(self, client: Any) -> Any:
         """See run()."""
@@ -46,16 +46,18 @@ class ScriptCall:
                     raise
             return await client.call(*self.with_source())
         except KeyConflict as error:
-            raise self._named(error, await client.batch(self._types())) from error
+            raise self.named(error, await client.batch(self.types())) from error
 
     def with_source(self) -> Command:
         """Return the same call as EVAL, which can't miss."""
         return ("EVAL", self.script.source, *self.command[2:])
 
-    def _types(self) -> list[Command]:
+    def types(self) -> list[Command]:
+        """Return the commands whose replies named() wants."""
         return [("TYPE", key) for key in self._keys()]
 
-    def _named(self, error: KeyConflict, types: list[Any]) -> KeyConflict:
+    def named(self, error: KeyConflict, types: list[Any]) -> KeyConflict:
+        """Return the error with the name of the key that is of a wrong type, where there is such a one by now."""
         for key, found, kind in zip(self._keys(), types, self.script.kinds, strict=False):
             if kind and found not in (b"none", kind.encode()) and not isinstance(found, Exception):
                 what = f"The key {key!a} is a {found.decode()} in place of a {kind}: something else wrote to it"

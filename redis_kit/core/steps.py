@@ -5,6 +5,8 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from redis_kit.core.errors import KeyConflict, RedisFailure, RedisUnavailable
+
 Argument = str | bytes | int | float
 Command = Sequence[Argument]
 
@@ -27,21 +29,26 @@ class Call:
 
 
 class Batch:
-    """Several commands or script calls in one round trip; a list of replies. Not atomic: no one depends on another."""
+    """Several commands or script calls in one round trip; a list of replies. Not atomic: no one depends on another.
 
-    __slots__ = ("calls",)
+    With ``lenient`` an error that concerns one of them, a RedisFailure other than RedisUnavailable, is its reply.
+    """
 
-    def __init__(self, calls: Sequence[Any]) -> None:
-        self.calls = calls
+    __slots__ = ("calls", "lenient")
+
+    def __init__(self, calls: Sequence[Any], *, lenient: bool = False) -> None:
+        self.calls, self.lenient = calls, lenient
 
     def run(self, client: Any) -> list[Any]:
-        """Send them. The first error among the replies is raised, after all were carried out."""
+        """Send them. The first error is raised, after all were carried out; one more round trip names a wrong key."""
         replies = client.batch([call.command for call in self.calls])
         missing = [place for place, reply in enumerate(replies) if is_missing_script(reply)]
         if missing:
             again = client.batch([self.calls[place].with_source() for place in missing])
             replies = merged(replies, missing, again)
-        return checked(replies)
+        if wrong := self._wrong(replies):
+            replies = self._named(replies, wrong, client.batch(self._types(wrong)))
+        return checked(replies, lenient=self.lenient)
 
     async def arun(self, client: Any) -> list[Any]:
         """See run()."""
@@ -50,7 +57,25 @@ class Batch:
         if missing:
             again = await client.batch([self.calls[place].with_source() for place in missing])
             replies = merged(replies, missing, again)
-        return checked(replies)
+        if wrong := self._wrong(replies):
+            replies = self._named(replies, wrong, await client.batch(self._types(wrong)))
+        return checked(replies, lenient=self.lenient)
+
+    def _wrong(self, replies: list[Any]) -> list[int]:
+        """Return the places of scripts' calls that met a wrong key. A plain command's caller knows its one key."""
+        found = [place for place, reply in enumerate(replies) if isinstance(reply, KeyConflict)]
+        return [place for place in found if hasattr(self.calls[place], "types")]
+
+    def _types(self, places: list[int]) -> list[Command]:
+        return [command for place in places for command in self.calls[place].types()]
+
+    def _named(self, replies: list[Any], places: list[int], types: list[Any]) -> list[Any]:
+        named, at = [], 0
+        for place in places:
+            count = len(self.calls[place].types())
+            named.append(self.calls[place].named(replies[place], types[at : at + count]))
+            at += count
+        return merged(replies, places, named)
 
 
 class Pop:
@@ -100,9 +125,10 @@ def merged(replies: list[Any], places: list[int], later: list[Any]) -> list[Any]
     return [found.get(place, reply) for place, reply in enumerate(replies)]
 
 
-def checked(replies: list[Any]) -> list[Any]:
-    """Return the replies, or raise the first error among them."""
+def checked(replies: list[Any], *, lenient: bool = False) -> list[Any]:
+    """Return the replies, or raise the first error among them that is not to stay there."""
     for reply in replies:
-        if isinstance(reply, Exception):
+        stays = lenient and isinstance(reply, RedisFailure) and not isinstance(reply, RedisUnavailable)
+        if isinstance(reply, Exception) and not stays:
             raise reply
     return replies

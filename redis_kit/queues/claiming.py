@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
-from redis_kit.queues import moves
+from redis_kit.queues import deaths, moves
 from redis_kit.queues.ended import Ended
 from redis_kit.queues.job import Job, claimed
 
@@ -28,6 +28,14 @@ class Claimed(NamedTuple):
     lost: list[int]
 
 
+class Poison(NamedTuple):
+    """A job that is dead since too many workers died with it, and why; ``task`` is "" where it names none."""
+
+    id: str
+    reason: str
+    task: str
+
+
 class Beaten(NamedTuple):
     """What a beat tells: seconds to the next job, and to the end of another worker's lease; what was given back.
 
@@ -37,7 +45,7 @@ class Beaten(NamedTuple):
     next_job: float | None
     next_lease: float | None
     given_back: int
-    dead: list[str]
+    dead: list[Poison]
     order: str
     cancelled: list[str]
 
@@ -74,8 +82,17 @@ def exchange(
 
 def beaten(reply: list[Any]) -> Beaten:
     """Return the answer to a beat in words."""
-    cancelled, dead = ([id.decode("utf-8", "surrogateescape") for id in ids] for ids in (reply[4], reply[5:]))
-    return Beaten(seconds(reply[0]), seconds(reply[1]), reply[2], dead, reply[3].decode("utf-8", "replace"), cancelled)
+    cancelled = [id.decode("utf-8", "surrogateescape") for id in reply[4]]
+    order = reply[3].decode("utf-8", "replace")
+    return Beaten(seconds(reply[0]), seconds(reply[1]), reply[2], poison(reply[5:]), order, cancelled)
+
+
+def poison(reply: Sequence[bytes]) -> list[Poison]:
+    """Return the jobs that a script tells of as dead: id, reason and the beginning of the body of each."""
+    found = [reply[at : at + 3] for at in range(0, len(reply), 3)]
+    return [
+        Poison(id.decode("utf-8", "surrogateescape"), why.decode(), deaths.task_of(body)) for id, why, body in found
+    ]
 
 
 def seconds(milliseconds: float) -> float | None:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.steps import Batch
 from redis_kit.queues import deaths, examining, job
@@ -21,24 +22,37 @@ class Findings(NamedTuple):
     looked_at: int
 
 
-def inspect(dead: Mapping[str, int], wanted: tuple[str, str] | None = None) -> Findings:
-    """Look at dead jobs, given their number by queue, and at the job of a queue and an id. Raises InvalidValue."""
+def inspect(
+    dead: Mapping[str, int], wanted: tuple[str, str] | None = None, errors: dict[str, RedisFailure] | None = None
+) -> Findings:
+    """Look at dead jobs, given their number by queue, and at the job of a queue and an id. Raises InvalidValue.
+
+    ``errors``, where given, takes those of queues whose dead jobs can't be read.
+    """
     names = [name for name, count in dead.items() if count]
     if not names and not wanted:
         return Findings(None, [], 0)
-    found: Findings = Queue(names[0] if names else wanted[0])._run(_inspect(names, wanted))  # type: ignore[index]
+    found: Findings = Queue(names[0] if names else wanted[0])._run(_inspect(names, wanted, errors))  # type: ignore[index]
     return found
 
 
-def _inspect(names: Sequence[str], wanted: tuple[str, str] | None) -> Flow[Findings]:
+def _inspect(
+    names: Sequence[str], wanted: tuple[str, str] | None, errors: dict[str, RedisFailure] | None
+) -> Flow[Findings]:
     share = len(names)
     steps: list[Any] = [deaths.heads_step(Queue(name), max(1, MOST // share), share=share) for name in names]
     if wanted:
         steps += examining.steps(Queue(wanted[0]), wanted[1])
-    replies = yield Batch(steps)
+    replies = yield Batch(steps, lenient=True)
+    for wrong in replies[share if errors is not None else 0 :]:
+        if isinstance(wrong, RedisFailure):
+            raise wrong
     one = examining.known(*replies[share:]) if wanted else None
     groups, looked_at = [], 0
     for name, reply in zip(names, replies[:share], strict=True):
+        if errors is not None and isinstance(reply, RedisFailure):
+            errors[name] = reply
+            continue
         jobs = job.stored("dead", reply)
         looked_at += len(jobs)
         groups += [(name, group) for group in deaths.groups(jobs)]

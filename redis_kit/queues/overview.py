@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
 from redis_kit.core import conf
-from redis_kit.core.errors import InvalidName
+from redis_kit.core.errors import InvalidName, RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.keys import encode
 from redis_kit.core.primitive import Primitive
@@ -20,6 +20,7 @@ MOST_WORKERS = 100
 MOST_BYTES = 4 * 1024 * 1024  # of jobs' records, read for one queue
 NUMBERS = ("pid", "supervisor_pid", "threads", "memory")
 Order = Literal["quiet", "work", "stop"]
+Errors = dict[str, RedisFailure]
 
 
 class Report(NamedTuple):
@@ -30,7 +31,8 @@ class Report(NamedTuple):
     each minute up to ``minute``, the present one, counted since 1970; ``begun`` is how many attempts began in it,
     ``lateness`` by how many seconds these were late on average, and ``latest`` at most: the time of the claim less
     that for which the attempt was due. ``paused`` is None where the queue gives out jobs, ``workers`` how many
-    living ones work on it, the quiet among them.
+    living ones there are for it, and ``quiet`` how many of these claim no more, as they are quiet or stopping, among
+    the first 100.
     """
 
     counts: Counts
@@ -43,11 +45,12 @@ class Report(NamedTuple):
     latest: list[float]
     paused: Pause | None = None
     workers: int = 0
+    quiet: int = 0
 
     @property
     def deserted(self) -> bool:
-        """Tell whether jobs are due and no worker lives that works on the queue."""
-        return self.wait is not None and not self.workers
+        """Tell whether jobs are due and no worker lives that claims jobs of the queue."""
+        return self.wait is not None and self.workers <= self.quiet
 
 
 class Held(NamedTuple):
@@ -111,14 +114,22 @@ async def acounts_of(queues: Iterable[str], *, using: str = "default") -> dict[s
     return await _over(using)._arun(_counts(list(queues), using))
 
 
-def reports_of(queues: Iterable[str], *, minutes: int = 30, using: str = "default") -> dict[str, Report]:
-    """Return how queues are doing, with their numbers of the last minutes, at most 4320. One round trip."""
-    return _over(using)._run(_reports(list(queues), minutes, using))
+def reports_of(
+    queues: Iterable[str], *, minutes: int = 30, using: str = "default", errors: Errors | None = None
+) -> dict[str, Report]:
+    """Return how queues are doing, with their numbers of the last minutes, at most 4320. One round trip.
+
+    A queue that can't be read, as a key of it is of a wrong type, raises its error; where there is a dict for
+    ``errors``, that takes it by the queue's name, and the other queues are returned.
+    """
+    return _over(using)._run(_reports(list(queues), minutes, using, errors))
 
 
-async def areports_of(queues: Iterable[str], *, minutes: int = 30, using: str = "default") -> dict[str, Report]:
+async def areports_of(
+    queues: Iterable[str], *, minutes: int = 30, using: str = "default", errors: Errors | None = None
+) -> dict[str, Report]:
     """See reports_of()."""
-    return await _over(using)._arun(_reports(list(queues), minutes, using))
+    return await _over(using)._arun(_reports(list(queues), minutes, using, errors))
 
 
 def workers(queues: Iterable[str] | None = None, *, using: str = "default") -> list[Worker]:
@@ -172,15 +183,22 @@ def _counts(queues: list[str], using: str) -> Flow[dict[str, Counts]]:
     return {name: Counts(*reply) for name, reply in zip(queues, replies, strict=True)}
 
 
-def _reports(queues: list[str], minutes: int, using: str) -> Flow[dict[str, Report]]:
+def _reports(queues: list[str], minutes: int, using: str, errors: Errors | None) -> Flow[dict[str, Report]]:
     arguments.whole("minutes", minutes, MINUTES)
-    replies = yield Batch([moves.REPORT(base, minutes) for base in _bases(queues, using)])
-    return {name: _report(reply) for name, reply in zip(queues, replies, strict=True)}
+    steps = [moves.REPORT(base, minutes) for base in _bases(queues, using)]
+    replies = yield Batch(steps, lenient=errors is not None)
+    found = {}
+    for name, reply in zip(queues, replies, strict=True):
+        if errors is not None and isinstance(reply, RedisFailure):
+            errors[name] = reply
+        else:
+            found[name] = _report(reply)
+    return found
 
 
 def _report(reply: list[int]) -> Report:
     wait = None if reply[4] < 0 else reply[4] / 1000
-    done, failed, begun, late, latest = (reply[at::5] for at in range(9, 14))
+    done, failed, begun, late, latest = (reply[at::5] for at in range(10, 15))
     return Report(
         Counts(*reply[:4]),
         wait,
@@ -191,7 +209,7 @@ def _report(reply: list[int]) -> Report:
         [total / 1000 / max(1, count) for total, count in zip(late, begun, strict=True)],
         [most / 1000 for most in latest],
         pause(reply[6], reply[7]),
-        reply[8],
+        *reply[8:10],
     )
 
 

@@ -1,12 +1,12 @@
 """The dashboard's pages about queues and workers."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 from django.utils.translation import gettext_lazy as _
 
-from redis_kit.core.errors import InvalidName, InvalidValue, RedisKitError
-from redis_kit.core.panels import MOST_ROWS, Content, Field, Panel, Search, Table, action
+from redis_kit.core.errors import InvalidName, InvalidValue, KeyConflict, RedisKitError
+from redis_kit.core.panels import MOST_ROWS, Content, Field, Figure, Panel, Search, Table, action
 from redis_kit.queues import crews, identity, jobpage, tables, target
 from redis_kit.queues.target import GroupTarget, JobTarget, SupervisorTarget
 
@@ -26,6 +26,13 @@ def _supervisor(value: str) -> str:
 
 def _group(value: str) -> str:
     return GroupTarget.parse(value).shown
+
+
+def _unreadable(errors: Mapping[str, Exception]) -> Iterator[Content]:
+    if errors:
+        yield Figure(_("Queues that can't be read"), len(errors), hint=", ".join(errors), alarm=True)
+        rows = [(name, str(error)) for name, error in errors.items()]
+        yield Table(_("Queues that can't be read"), (_("Queue"), _("What is wrong")), rows)
 
 
 class QueuesPanel(Panel):
@@ -48,22 +55,24 @@ class QueuesPanel(Panel):
         """Return figures, tables and the jobs done per minute. Four round trips at most."""
         from redis_kit.queues import turns
         from redis_kit.queues.inspection import inspect
-        from redis_kit.queues.overview import reports_of
+        from redis_kit.queues.overview import Errors, reports_of
 
         if isinstance(self._names, RedisKitError):
             raise self._names
-        reports = reports_of(self._names, minutes=tables.MINUTES)
+        errors: Errors = {}
+        reports = reports_of(self._names, minutes=tables.MINUTES, errors=errors)
         yield from tables.figures(reports)
         dead = {name: report.counts.dead for name, report in reports.items()}
         wanted = self._wanted()
         try:
-            found = inspect(dead, wanted)
-        except (InvalidName, InvalidValue) as error:
+            found = inspect(dead, wanted, errors)
+        except (InvalidName, InvalidValue, KeyConflict) as error:
             yield Table(_("Looked up"), (), [], empty=str(error))
-            found, wanted = inspect(dead), None
+            found, wanted = inspect(dead, None, errors), None
+        yield from _unreadable(errors)
         if wanted:
             yield from jobpage.content(wanted, found.known)
-        elif (queue := self._asked("queue")) in self._names and self.viewer.may(MANAGE):
+        elif (queue := self._asked("queue")) in reports and queue not in errors and self.viewer.may(MANAGE):
             yield turns.table(queue)
         yield from tables.queues(reports)
         yield from tables.bars(reports)

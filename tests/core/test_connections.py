@@ -46,6 +46,20 @@ def test_command_script_batch_and_wait(any_kit, do):
     assert do(Pop(f"{any_kit.prefix}:{{list}}", timeout=1)) == b"\xff\x00"
 
 
+def test_batch_names_the_key_of_a_wrong_type_and_keeps_the_other_replies(any_kit, do):
+    good, bad = f"{any_kit.prefix}:{{a}}", f"{any_kit.prefix}:{{b}}"
+    count = Script("count", "-- KEYS[1] number counter\nreturn redis.call('INCR', KEYS[1])")
+    do(Call("HSET", bad, "x", 1))
+    with pytest.raises(KeyConflict, match=f"The key '{bad}' is a hash in place of a string"):
+        do(Batch([count([good]), count([bad])]))
+    first, wrong, plain, second = do(
+        Batch([count([good]), count([bad]), Call("GET", bad), count([good])], lenient=True)
+    )
+    assert (first, second) == (2, 3)
+    assert f"{bad!a}" in str(wrong)
+    assert isinstance(plain, KeyConflict)
+
+
 def test_batch_over_several_slots_keeps_the_order(any_kit, do):
     keys = [f"{any_kit.prefix}:{{{number}}}" for number in range(50)]
     do(Batch([Call("SET", key, number) for number, key in enumerate(keys)]))

@@ -10,8 +10,10 @@ import sys
 
 import pytest
 
+from redis_kit.core.errors import KeyConflict
 from redis_kit.management.commands import rk_pause, rk_purge, rk_queues, rk_resume, rk_retry
-from redis_kit.queues import Counts, Queue
+from redis_kit.queues import Counts, Queue, counts_of, identity, reports_of
+from redis_kit.queues.worker.source import Source, beat
 from tests.queues.conftest import ROOT
 from tests.queues.test_deaths import die
 
@@ -95,6 +97,45 @@ def test_queue_with_jobs_and_without_a_worker_is_told(mail, command):
     assert {row.split()[0] for row in output.splitlines() if "none!" in row} == {"forgotten"}
     found = {one["queue"]: one["workers"] for one in json.loads(command("rk_queues", "--json")[1])}
     assert found == {"default": 0, "mail": 2, "quiet": 0, "forgotten": 0}  # this process and w1
+
+
+def test_workers_that_claim_no_more_are_none_for_jobs_that_wait(command, kit):
+    queue = Queue("default")
+    (first, second) = [Source("default", worker=name, about="") for name in ("w1", "w2")]
+    for source, state, shown in (
+        (first, "working", "1"),
+        (first, "quiet", "1 (1 quiet)"),
+        (second, "working", "2 (1 quiet)"),
+    ):
+        source.about = identity.information(state=state)
+        beat([source])
+        assert shown in command("rk_queues")[1].splitlines()[1]
+    queue.put(1)
+    assert not reports_of(["default"])["default"].deserted
+    second.about = identity.information(state="stopping")
+    beat([second])
+    code, output, _ = command("rk_queues")
+    assert (code, "none! (2 quiet)" in output) == (0, True)
+    assert output.splitlines()[-1] == "No worker works on: default"
+    report = reports_of(["default"])["default"]
+    assert (report.workers, report.quiet, report.deserted) == (2, 2, True)
+    assert json.loads(command("rk_queues", "--json")[1])[0]["quiet_workers"] == 2
+
+
+def test_queue_that_cannot_be_read_is_told_beside_the_others(mail, command, kit):
+    kit.client.set(Queue("default").key("ready"), "x")
+    why = f"The key {Queue('default').key('ready')!a} is a string in place of a zset"
+    code, output, errors = command("rk_queues")
+    assert (code, errors) == (69, "CommandError: 1 of 2 queues can't be read.\n")
+    _, row, _, told = output.splitlines()
+    assert row.split()[:5] == ["mail", "2", "1", "1", "2"]
+    assert told.startswith(f"Queue default can't be read: {why}")
+    found, wrong = json.loads(command("rk_queues", "--json")[1])
+    assert (found["queue"], wrong["queue"], wrong["error"].startswith(why)) == ("mail", "default", True)
+    with pytest.raises(KeyConflict, match="string in place"):
+        reports_of(["mail", "default"])
+    with pytest.raises(KeyConflict, match="string in place"):
+        counts_of(["mail", "default"])
 
 
 def test_json_has_all_numbers(mail, command):

@@ -129,3 +129,22 @@ def test_empty_pages_say_what_to_do(kit):
     _, figures, rows = shown(QueuesPanel())
     assert figures["Oldest wait (s)"] == 0
     assert len(rows) == 1
+
+
+@pytest.mark.parametrize("part", ["ready", "reasons"])
+def test_queue_that_cannot_be_read_hides_no_other(busy, kit, part):
+    other = Queue("default")
+    other.put(1)
+    other.nack(*other.claim(), max_attempts=1)
+    kit.client.delete(other.key(part))
+    kit.client.set(other.key(part), "x")
+    panel = QueuesPanel()
+    for asked in ({}, {"queue": "default"}, {"queue": "default", "id": "x"}):
+        panel.viewer = Viewer(lambda permission: True, asked)
+        found = tables(panel)
+        ((name, why),) = found["Queues that can't be read"]
+        assert name == "default"
+        assert f"The key {other.key(part)!a} is a string in place of" in why
+        assert ("mail", 1, 1, 1, 1) in [row[:5] for row in found["Queues"]]
+    (figure,) = [one for one in panel.content() if isinstance(one, Figure) and "read" in str(one.label)]
+    assert (figure.value, figure.hint, figure.alarm) == (1, "default", True)

@@ -170,6 +170,14 @@ def test_key_of_another_type_is_a_conflict(queue, kit):
     assert queue.resume()
 
 
+def test_key_of_another_type_keeps_nobody_from_ending_a_pause(queue, kit):
+    kit.client.set(queue.key("ready"), "x")
+    queue.pause()
+    assert queue.resume()
+    assert not queue.resume()
+    assert kit.client.get(queue.key("ready")) == "x"
+
+
 @pytest.fixture
 def working(kit):
     """A worker in threads of this process; only signs can wake it."""

@@ -6,13 +6,15 @@ from redis_kit.core import connections, flow
 from redis_kit.core.errors import InvalidValue, KeyConflict
 from redis_kit.queues import Counts, LeaseLost, Queue, aorder, flows, identity, moves, order, workers
 from redis_kit.queues import overview as over
+from redis_kit.queues.claiming import poison
 from redis_kit.queues.ended import Ended
-from redis_kit.queues.worker.beat import Outage
+from redis_kit.queues.worker.beat import Beat, Outage
 from redis_kit.queues.worker.board import Board
 from redis_kit.queues.worker.child import Child
 from redis_kit.queues.worker.line import pair
 from redis_kit.queues.worker.reaper import Reaper
 from redis_kit.queues.worker.source import Source
+from tests.queues.jobs import tasks
 
 pytestmark = pytest.mark.once
 
@@ -24,8 +26,8 @@ def queue(any_kit):
 
 def reap(queue, worker, *ran):
     """Reap once; return how many jobs were taken, and the ids of dead ones."""
-    taken, *dead = connections.client().call(*moves.reap(queue.key(""), worker, ran).with_source())
-    return taken, [id.decode() for id in dead]
+    taken, *told = connections.client().call(*moves.reap(queue.key(""), worker, ran).with_source())
+    return taken, [job.id for job in poison(told)]
 
 
 def test_jobs_that_ran_count_a_crash_and_the_others_are_as_if_never_claimed(queue, any_kit):
@@ -234,3 +236,41 @@ def test_worker_tells_of_its_supervisor_and_threads(any_kit):
     torn, w = sorted(over.workers(["mail"]), key=lambda worker: worker.id)
     assert (w.pid, w.supervisor, w.supervisor_pid, w.threads) == (7, "above", 6, 3)
     assert (torn.host, torn.pid, torn.supervisor, torn.threads) == ("?", 0, "", 0)
+
+
+def test_queue_that_can_not_be_beaten_for_is_told_once_and_the_others_are_beaten_for(child, any_kit, caplog):
+    beat = Beat(Outage(), reports=True)
+    beat.beat([child])
+    Queue("news").put(1)
+    order(child.worker, "quiet")
+    key = Queue("mail").key("ready")
+    any_kit.client.delete(Queue("mail").key("orders"))
+    any_kit.client.set(key, "x")
+    assert [beat.beat([child]), beat.beat([child])] == [["quiet"], []]  # an order is given once, and not lost
+    assert list(beat.waits) == ["news"]
+    assert list(beat.broken) == ["mail"]
+    (line,) = [record for record in caplog.records if record.levelname == "ERROR"]
+    assert f"Queue 'mail' gets no beat or can't be read: The key {key!a} is a string" in line.getMessage()
+    assert line.exc_info is None
+    any_kit.client.delete(key)
+    beat.beat([child])
+    assert beat.broken == {}
+
+
+def test_log_tells_what_died_with_a_child(child, any_kit, caplog):
+    any_kit.options(QUEUES={"MAX_CRASHES": 1})
+    Queue("mail").put_many(["a", "b"])
+    ran = [job.id for job in begun(child, 0).values()]
+    call = tasks.note.using(queue_name="news").enqueue("x")
+    (job,) = child.sources[1].exchange(1).jobs
+    child.board.begin(2, 1, job.token, job.id, None)
+    reaper = Reaper(Outage())
+    reaper.add(child, crashed=True)
+    reaper.run()
+    told = [record.getMessage() for record in caplog.records]
+    assert f"Queue 'mail': 2 jobs were taken from worker dead, which died; it ran {ran[0]!a}, {ran[1]!a}." in told
+    assert f"Job {ran[0]!a} of queue 'mail' is dead: 'poison: 1 workers died with it'" in told
+    assert (
+        f"Job {call.id!a} of queue 'news' (tests.queues.jobs.tasks.note) is dead: 'poison: 1 workers died with it'"
+        in told
+    )

@@ -158,7 +158,7 @@ def test_children_that_die_at_birth_are_forked_more_and_more_slowly():
 
 @pytest.mark.parametrize(("task", "state"), [(never_end, "dead"), (never_leave_c, "scheduled")])
 def test_task_that_can_not_be_interrupted_costs_its_process(queue, journal, start_worker, long_job, task, state):
-    start_worker("--threads", 2)
+    worker = start_worker("--threads", 2)
     file = long_job()
     handle = task.enqueue("hangs")
     (began,) = wait_for(lambda: journal.lines(name="hangs"))
@@ -169,6 +169,10 @@ def test_task_that_can_not_be_interrupted_costs_its_process(queue, journal, star
     (job,) = queue.peek(5, state=state)
     assert (job.attempts, job.crashes) == (1, 0)
     assert state == "scheduled" or job.reason == f"TaskTimeout: {task.module_path} ran for more than 0.3 s"
+    said = worker.log.read_text()
+    known = f"Job {handle.id!a} of queue 'default' ({task.module_path}): its process was killed, attempt 1 of "
+    assert known + ("1, it is dead: 'TaskTimeout" if state == "dead" else "") in said
+    assert "the next one in " in said or state == "dead"
     handle.refresh()
     assert [error.exception_class_path for error in handle.errors] == ["redis_kit.queues.tasks.TaskTimeout"]
     assert handle.is_finished == (state == "dead")
@@ -451,7 +455,7 @@ def test_health_is_told_by_http(make_server, settings, journal, start_worker, lo
     server, port = make_server(tcp=True), free_port()
     kit = Kit(server, settings)
     kit.options(QUEUES=QUICK)
-    worker = start_worker("--threads", 1, "--health-port", port, "--max-wait", 1)
+    worker = start_worker("--queue-name", "default,mail", "--threads", 1, "--health-port", port, "--max-wait", 1)
     wait_for(lambda: asked(port)[0] == 200)
     said = asked(port)[1]
     assert (said["status"], said["children"], said["reasons"]) == ("ok", 1, [])
@@ -459,6 +463,16 @@ def test_health_is_told_by_http(make_server, settings, journal, start_worker, lo
     note.enqueue("waits")
     wait_for(lambda: asked(port)[0] == 503)
     assert asked(port)[1]["reasons"] == ["a job of default waits for more than 1 s"]
+    key = Queue("mail").key("ready")
+    kit.client.set(key, "x")
+    wait_for(lambda: len(asked(port)[1]["reasons"]) == 2)
+    late, broken = asked(port)[1]["reasons"]
+    assert late == "a job of default waits for more than 1 s"
+    assert broken.startswith(f"queue mail can't be read: The key {key!a} is a string in place of a zset")
+    log = Path(worker.log).read_text()
+    assert f"Queue 'mail' gets no beat or can't be read: The key {key!a}" in log
+    assert "Traceback" not in log
+    kit.client.delete(key)
     Queue("default").pause()
     wait_for(lambda: asked(port)[0] == 200)
     Queue("default").resume()

@@ -5,13 +5,14 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
-from django.core.management.base import CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from redis_kit.core import terminal
 from redis_kit.core.errors import RedisUnavailable
 from redis_kit.core.terminal import clean
 from redis_kit.queues.commands.base import QueueCommand
 from redis_kit.queues.commands.tables import lateness, per_minute, table
-from redis_kit.queues.overview import Report, known_queues, reports_of
+from redis_kit.queues.overview import Errors, Report, known_queues, reports_of
 
 MINUTES = 6  # five that are over, and the present one
 PACE = 2.0  # seconds between two looks
@@ -33,8 +34,12 @@ class Command(QueueCommand):
         """Show them. Of all queues there are those that had been used when the command began."""
         names = known_queues(using=using) if name is None else [self.queue(name, using).name]
         if not watch:
-            reports = reports_of(names, minutes=MINUTES, using=using)
-            self.write([json.dumps(_plain(reports), indent=2)] if options["json"] else _text(reports))
+            errors: Errors = {}
+            reports = reports_of(names, minutes=MINUTES, using=using, errors=errors)
+            self.write([json.dumps(_plain(reports, errors), indent=2)] if options["json"] else _text(reports, errors))
+            if errors:
+                many = f"{len(errors):,} of {len(names):,} queues"
+                raise CommandError(f"{many} can't be read.", returncode=terminal.UNAVAILABLE)
             return
         try:
             while True:
@@ -45,8 +50,9 @@ class Command(QueueCommand):
 
     def _look(self, names: list[str], using: str, *, as_json: bool) -> None:
         try:
-            reports = reports_of(names, minutes=MINUTES, using=using)
-            lines = [json.dumps(_plain(reports))] if as_json else list(_text(reports))
+            errors: Errors = {}
+            reports = reports_of(names, minutes=MINUTES, using=using, errors=errors)
+            lines = [json.dumps(_plain(reports, errors))] if as_json else list(_text(reports, errors))
         except RedisUnavailable as error:
             lines = [json.dumps({"error": str(error)})] if as_json else [f"Redis is away: {clean(str(error))}"]
         if self.stdout.isatty() and not as_json:
@@ -55,15 +61,17 @@ class Command(QueueCommand):
         self.stdout.flush()
 
 
-def _text(reports: dict[str, Report]) -> Iterable[str]:
+def _text(reports: dict[str, Report], errors: Errors) -> Iterable[str]:
     yield from table(reports)
     yield "Means of the last 5 minutes and the present one. Late: how late attempts began."
     if deserted := [name for name, report in reports.items() if report.deserted]:
         yield f"No worker works on: {clean(', '.join(deserted))}"
+    for name, error in errors.items():
+        yield f"Queue {clean(name)} can't be read: {clean(str(error))}"
 
 
-def _plain(reports: dict[str, Report]) -> list[dict[str, Any]]:
-    return [
+def _plain(reports: dict[str, Report], errors: Errors) -> list[dict[str, Any]]:
+    found = [
         {
             "queue": name,
             **report.counts._asdict(),
@@ -73,7 +81,9 @@ def _plain(reports: dict[str, Report]) -> list[dict[str, Any]]:
             "lateness": lateness(report),
             "lateness_at_most": max(report.latest),
             "workers": report.workers,
+            "quiet_workers": report.quiet,
             "paused": report.paused and report.paused._asdict(),
         }
         for name, report in reports.items()
     ]
+    return found + [{"queue": name, "error": str(error)} for name, error in errors.items()]

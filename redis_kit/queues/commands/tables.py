@@ -40,9 +40,16 @@ def _row(name: str, report: Report) -> tuple[str, ...]:
         f"{per_minute(report.done, report.minute):,.1f}",
         f"{per_minute(report.failed, report.minute):,.1f}",
         duration(lateness(report)) if any(report.begun) else "",
-        "none!" if report.deserted else f"{report.workers:,}",
+        _workers(report),
         _paused(report),
     )
+
+
+def _workers(report: Report) -> str:
+    quiet = f"{report.quiet:,} quiet" if report.quiet else ""
+    if report.deserted:
+        return f"none! ({quiet})" if quiet else "none!"
+    return f"{report.workers:,} ({quiet})" if quiet else f"{report.workers:,}"
 
 
 def _paused(report: Report) -> str:

@@ -22,7 +22,7 @@
 -- ARGV[4]   crashes      workers that may die with one job
 -- ARGV[5]   limit        how many dead jobs are kept
 -- returns   ms to the next job, ms to the end of another's lease (-1: never), jobs given back, the worker's order ("": none),
---           {ids of its jobs that are to be cancelled}, then the ids of dead ones
+--           {ids of its jobs that are to be cancelled}, then of each dead one its id, why, and the first bytes of its body
 --
 -- After an outage all leases are over, though nobody died. So where no worker was alive for a whole lease there is only
 -- notice: a lease from when the first of them was, marked by a half in its end, after which anyone may act.
@@ -38,6 +38,7 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _wake
 -- @include _free
 -- @include _bury
+-- @include _poison
 -- @include _return
 -- @include _witness
 for _, key in ipairs({running, ready, scheduled, dead}) do redis.call("ZCARD", key) end
@@ -79,8 +80,7 @@ for at = 1, #silent, 2 do
                 reply[3] = reply[3] + 1
                 return true
             end
-            bury(id, string.format("poison: %d workers died with it", crashes + 1))
-            table.insert(reply, id)
+            poison(reply, id, crashes + 1, payload)
         end)
     end
 end

@@ -18,7 +18,8 @@
 -- ARGV[3]     crashes  workers that may die with one job
 -- ARGV[4]     limit    how many dead jobs are kept
 -- ARGV[5...]  started  ids of the jobs that it ran
--- returns     how many were taken, as many as the limit when there may be more; then the ids of dead ones
+-- returns     how many were taken, as many as the limit when there may be more; then of each dead one its
+--             id, why, and the first bytes of its body
 
 local workers, info, running, jobs, ready, signal, settled, paused, dead, reasons, unique, owners = unpack(KEYS)
 local worker, take, most, dead_limit = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -29,6 +30,7 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _wake
 -- @include _free
 -- @include _bury
+-- @include _poison
 -- @include _return
 for _, key in ipairs({workers, running, ready, dead}) do redis.call("ZCARD", key) end
 for _, key in ipairs({info, jobs, settled, reasons}) do redis.call("HLEN", key) end
@@ -46,7 +48,6 @@ reply[1] = give_back(worker, take, function(id, priority, attempts, crashes, due
     if crashes + 1 < most then
         return true
     end
-    bury(id, string.format("poison: %d workers died with it", crashes + 1))
-    table.insert(reply, id)
+    poison(reply, id, crashes + 1, payload)
 end)
 return reply

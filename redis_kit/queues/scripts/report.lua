@@ -9,11 +9,13 @@
 -- KEYS[6]  minutes    hash: minute -> minute, jobs done, attempts failed, how late jobs began
 -- KEYS[7]  paused     the queue is paused while it exists: since when, ms
 -- KEYS[8]  workers    zset: worker -> when its lease ends, ms
+-- KEYS[9]  info       hash: worker -> since when it is alive, ms, and what it says of itself
 -- ARGV[1]  minutes    how many, this one among them
 -- returns  how many are scheduled, ready, running, dead; for how many ms the next ready job or the next scheduled one
 --          has been due, the longer of both (-1: neither is); the present minute since 1970; since when it is paused
---          (-1: it is not), ms to the end of that (-1: none); how many workers are alive; jobs done, attempts failed,
---          jobs begun, ms by which these were late, together and at most, in each minute, the earliest first
+--          (-1: it is not), ms to the end of that (-1: none); how many workers are alive, and how many of 100 of these
+--          say that they claim no more; jobs done, attempts failed, jobs begun, ms by which these were late, together
+--          and at most, in each minute, the earliest first
 
 local jobs, minutes, paused = KEYS[5], KEYS[6], KEYS[7]
 local clock = redis.call("TIME")
@@ -33,7 +35,11 @@ local ready, overdue = record and math.max(0, now - due) or -1, now - time
 reply[5], reply[6] = math.min(2 ^ 53, math.max(-1, ready, overdue)), minute
 local since = redis.call("GET", paused)
 reply[7], reply[8] = since and (tonumber(since) or 0) or -1, math.max(-1, redis.call("PTTL", paused))
-reply[9] = redis.call("ZCOUNT", KEYS[8], now, "+inf")
+reply[9], reply[10] = redis.call("ZCOUNT", KEYS[8], now, "+inf"), 0
+for _, worker in ipairs(redis.call("ZRANGEBYSCORE", KEYS[8], now, "+inf", "LIMIT", 0, 100)) do
+    local state = string.match(redis.call("HGET", KEYS[9], worker) or "", '"state": ?"(%l+)"')
+    reply[10] = reply[10] + ((state == "quiet" or state == "stopping") and 1 or 0)
+end
 for one = minute - ARGV[1] + 1, minute do
     local field = redis.call("HGET", minutes, one % 4320) or ""
     local found = {string.match(field, "^(%d+) (%d+) (%d+) ?(%d*) ?(%d*) ?(%d*)$")}

@@ -10,7 +10,12 @@
 local paused, ready, scheduled, signal = unpack(KEYS)
 
 -- @include _wake
-local waiting = redis.call("ZCARD", ready) + redis.call("ZCARD", scheduled)
+-- A key of a wrong type keeps nobody from ending a pause, as it kept nobody from beginning it.
+local function count(key)
+    local found = redis.pcall("ZCARD", key)
+    return tonumber(found) or 1
+end
+local waiting = count(ready) + count(scheduled)
 redis.call("LLEN", signal)
 if redis.call("DEL", paused) == 0 then
     return 0

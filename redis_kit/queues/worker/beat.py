@@ -5,14 +5,13 @@ from time import monotonic
 
 from redis_kit.core import conf
 from redis_kit.core.errors import RedisFailure, RedisUnavailable
-from redis_kit.core.flow import Flow
-from redis_kit.core.steps import Batch
-from redis_kit.queues import moves, signals
-from redis_kit.queues.claiming import Beaten
+from redis_kit.queues import signals
+from redis_kit.queues.claiming import Beaten, Poison
 from redis_kit.queues.component import QueueSettings
 from redis_kit.queues.worker import failpoints
 from redis_kit.queues.worker.child import Child
-from redis_kit.queues.worker.source import Source, beat
+from redis_kit.queues.worker.exchanger import COMPLAIN
+from redis_kit.queues.worker.source import Source, beat, waits
 
 logger = logging.getLogger("redis_kit.worker")
 AGAIN = 1.0  # seconds: the longest pause between two tries while the server is away
@@ -37,7 +36,8 @@ class Beat:
     """Beats for all children and queues in one round trip, and earlier where another worker's lease is about to end.
 
     ``at`` is when the next beat is due, ``answered`` when one was last answered, both on the monotonic clock; ``waits``
-    for how long the next job of each queue has waited, where ``reports`` asks for that, at one more round trip.
+    for how long the next job of each queue has waited, where ``reports`` asks for that, at one more round trip;
+    ``broken`` says what is wrong with queues that get no beat or can't be read.
     """
 
     def __init__(self, outage: Outage, *, reports: bool = False) -> None:
@@ -45,54 +45,78 @@ class Beat:
         self._noted = False
         self.at, self.answered = 0.0, monotonic()
         self.waits: dict[str, float] = {}
+        self.broken: dict[str, str] = {}
+        self._complained: dict[str, float] = {}
 
     def beat(self, children: list[Child]) -> list[str]:
         """Beat, pass on what concerns a child, and return the orders that somebody left."""
         wait = conf.section(QueueSettings).BEAT
         orders: list[str] = []
         failpoints.reach("before_beat")
+        wrong: dict[str, RedisFailure] = {}
         try:
-            for child, source, answer in self._answers(children):
+            for child, source, answer in self._answers(children, wrong):
                 self._take_in(child, source, answer)
                 orders += [answer.order] if answer.order else []
                 if answer.next_lease is not None:
                     wait = min(wait, answer.next_lease + 0.001)
-            self._look_around(children)
+            self._look_around(children, wrong)
+            self._take_note(wrong)
         except RedisUnavailable as error:
             self._outage.say(error)
             wait = min(wait, AGAIN)
+        except RedisFailure as error:
+            self._complain("", "A beat failed; the next one follows: %s", error)
         except Exception:
             logger.exception("A beat failed; the next one follows.")
         self.at = monotonic() + wait
         return orders
 
-    def _answers(self, children: list[Child]) -> list[tuple[Child, Source, Beaten]]:
+    def _answers(self, children: list[Child], wrong: dict[str, RedisFailure]) -> list[tuple[Child, Source, Beaten]]:
         pairs = [(child, source) for child in children for source in child.sources]
         if not pairs:
             return []
-        try:
-            answers = beat([source for _, source in pairs])
-            found = [(child, source, answer) for (child, source), answer in zip(pairs, answers, strict=True)]
-        except RedisUnavailable:
-            raise
-        except RedisFailure:
-            found = _one_by_one(pairs)
+        found = []
+        for (child, source), answer in zip(pairs, beat([source for _, source in pairs]), strict=True):
+            if isinstance(answer, RedisFailure):
+                wrong[source.name] = answer
+            else:
+                found.append((child, source, answer))
         self._outage.say(None)
         self.answered = monotonic()
         return found
 
-    def _look_around(self, children: list[Child]) -> None:
+    def _look_around(self, children: list[Child], wrong: dict[str, RedisFailure]) -> None:
         if not children:
             return
         sources = children[0].sources
-        if not self._noted:
+        self._noted = self._noted or self._note(sources)
+        if self._reports:
+            answers = dict(zip([source.name for source in sources], waits(sources), strict=True))
+            wrong.update({name: answer for name, answer in answers.items() if isinstance(answer, RedisFailure)})
+            self.waits = {name: answer for name, answer in answers.items() if isinstance(answer, float)}
+
+    def _note(self, sources: list[Source]) -> bool:
+        try:
             for source in sources:
                 source.note()
-            self._noted = True
-        if self._reports:
-            replies = sources[0]._run(_reported(sources))
-            pairs = zip(sources, replies, strict=True)
-            self.waits = {source.name: reply[4] / 1000 for source, reply in pairs if reply[4] >= 0 > reply[6]}
+        except RedisUnavailable:
+            raise
+        except RedisFailure as error:
+            self._complain("names", "The names of queues can't be kept: %s", error)
+            return False
+        return True
+
+    def _take_note(self, wrong: dict[str, RedisFailure]) -> None:
+        self.broken = {name: str(error) for name, error in wrong.items()}
+        for name, error in wrong.items():
+            self._complain(name, "Queue %a gets no beat or can't be read: %s", name, error)
+
+    def _complain(self, about: str, *what: object) -> None:
+        """Log an error, once a minute for one thing: it comes again with each beat."""
+        if monotonic() > self._complained.get(about, 0):
+            self._complained[about] = monotonic() + COMPLAIN
+            logger.error(*what)
 
     def _take_in(self, child: Child, source: Source, answer: Beaten) -> None:
         index = child.sources.index(source)
@@ -103,28 +127,12 @@ class Beat:
             child.line.say(f"cancel {index} {id}")
         if answer.given_back:
             logger.warning("Queue %a: %d jobs of dead workers are ready again.", source.name, answer.given_back)
-        for id in answer.dead:
-            buried(source.name, id)
+        for one in answer.dead:
+            buried(source.name, one)
 
 
-def buried(queue: str, id: str) -> None:
+def buried(queue: str, job: Poison) -> None:
     """Tell that a job is dead since too many workers died with it."""
-    logger.error("Queue %a: job %a is dead; too many workers died with it.", queue, id)
-    signals.job_dead.send_robust(Beat, queue=queue, id=id, reason="poison")
-
-
-def _one_by_one(pairs: list[tuple[Child, Source]]) -> list[tuple[Child, Source, Beaten]]:
-    found = []
-    for child, source in pairs:
-        try:
-            found += [(child, source, answer) for answer in beat([source])]
-        except RedisUnavailable:
-            raise
-        except RedisFailure as error:
-            logger.debug("Queue %a got no beat: %s", source.name, error)
-    return found
-
-
-def _reported(sources: list[Source]) -> Flow[list[list[int]]]:
-    replies: list[list[int]] = yield Batch([moves.REPORT(source.key(""), 1) for source in sources])
-    return replies
+    task = f" ({job.task})" if job.task else ""
+    logger.error("Job %a of queue %a%s is dead: %a", job.id, queue, task, job.reason)
+    signals.job_dead.send_robust(Beat, queue=queue, id=job.id, reason="poison")

@@ -28,12 +28,14 @@ def fail(source: Source, running: Running) -> None:
     error = TaskTimeout(f"{task.module_path} ran for more than {task.timeout} s")
     reason, kept = f"{type(error).__qualname__}: {error}", keeper(source, job, {})
     most = conf.section(QueueSettings).MAX_ATTEMPTS if task.max_attempts is None else task.max_attempts
-    told = kept.error(error) if kept else (b"", 0)
+    told, delay = kept.error(error) if kept else (b"", 0), retry.backoff(job.attempt)
     try:
-        state = source.fail(job, delay=retry.backoff(job.attempt), error=reason, max_attempts=most, kept=told)
+        state = source.fail(job, delay=delay, error=reason, max_attempts=most, kept=told)
     except LeaseLost:
         return
-    logger.error("Job %a of queue %a: its process was killed: %s", job.id, source.name, reason)
+    what = job.id, source.name, task.module_path, job.attempt, most
+    after = "it is dead" if state == "dead" else f"the next one in {delay:.1f} s"
+    logger.error("Job %a of queue %a (%s): its process was killed, attempt %d of %d, %s: %a", *what, after, reason)
     if state == "dead":
         signals.job_dead.send_robust(TaskTimeout, queue=source.name, id=job.id, reason=reason)
     else:

@@ -9,6 +9,7 @@ from typing import Any
 from redis_kit.core.errors import RedisUnavailable
 from redis_kit.core.flow import Flow
 from redis_kit.queues import flows, moves
+from redis_kit.queues.claiming import Poison, poison
 from redis_kit.queues.ended import Ended
 from redis_kit.queues.worker import failpoints, overdue
 from redis_kit.queues.worker.beat import Outage, buried
@@ -18,18 +19,23 @@ from redis_kit.queues.worker.patience import pause
 from redis_kit.queues.worker.source import Source
 
 logger = logging.getLogger("redis_kit.worker")
+NAMED = 5  # jobs in one line of the log
 LATE = 1.0  # seconds after which to look once more: a claim that was under way at the death may have come in after it
 
 
 @dataclass(eq=False)
 class Estate:
-    """What a dead child left: its queues, what it had done, ran, and ran for too long; when to see to it."""
+    """What a dead child left: its queues, what it had done, what it is blamed for, ran for too long, and ran in all.
+
+    ``at`` is when to see to it.
+    """
 
     worker: str
     left: list[tuple[int, Source]]
     done: list[Ended]
     ran: list[Running]
     overdue: list[Running]
+    running: list[Running]
     at: float = 0.0
     again: bool = False
     tries: int = 0
@@ -49,7 +55,7 @@ class Reaper:
         over = [one for one in ran if (one.source, one.token, one.id) in late]
         blamed = ran if crashed and not child.overdue and not child.given_up else []
         left = list(enumerate(child.sources))
-        self._estates.append(Estate(child.worker, left, _done(child), blamed, over, again=crashed))
+        self._estates.append(Estate(child.worker, left, _done(child), blamed, over, ran, again=crashed))
 
     def next(self) -> float | None:
         """Return when there is something to do, on the monotonic clock."""
@@ -83,7 +89,7 @@ class Reaper:
         self._estates.remove(estate)
         if estate.again:
             left = list(enumerate(sources))
-            self._estates.append(Estate(estate.worker, left, [], [], [], at=monotonic() + LATE))
+            self._estates.append(Estate(estate.worker, left, [], [], [], [], at=monotonic() + LATE))
 
 
 def _done(child: Child) -> list[Ended]:
@@ -106,9 +112,17 @@ def _reap(estate: Estate, index: int, source: Source) -> None:
     ran = [one.id for one in estate.ran if one.source == index]
     taken, dead = source._run(_taken(source, estate.worker, ran))
     if taken:
-        logger.warning("Queue %a: %d jobs of a dead child were taken from it.", source.name, taken)
-    for id in dead:
-        buried(source.name, id)
+        many = "1 job was" if taken == 1 else f"{taken} jobs were"
+        which = _which([one.id for one in estate.running if one.source == index])
+        what = f"{many} taken from worker {estate.worker}, which died{which}"
+        logger.warning("Queue %a: %s.", source.name, what)
+    for job in dead:
+        buried(source.name, job)
+
+
+def _which(ran: list[str]) -> str:
+    names, more = ", ".join(ascii(id) for id in ran[:NAMED] if id), len(ran) - NAMED
+    return f"; it ran {names}{f' and {more} more' if more > 0 else ''}" if names else ""
 
 
 def _tried(source: Source, step: Callable[[], Any]) -> None:
@@ -125,11 +139,11 @@ def _told(source: Source, worker: str, done: list[Ended]) -> Flow[None]:
         yield moves.end(source.key(""), worker, done[start : start + flows.MOST_ENDED])
 
 
-def _taken(source: Source, worker: str, ran: list[str]) -> Flow[tuple[int, list[str]]]:
+def _taken(source: Source, worker: str, ran: list[str]) -> Flow[tuple[int, list[Poison]]]:
     total, dead = 0, []
     while True:
-        taken, *ids = yield moves.reap(source.key(""), worker, ran)
+        taken, *told = yield moves.reap(source.key(""), worker, ran)
         total += taken
-        dead += [id.decode("utf-8", "surrogateescape") for id in ids]
+        dead += poison(told)
         if taken < moves.TAKEN:
             return total, dead

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.steps import Batch, Call, Pop
 from redis_kit.queues import asking, claiming, flows, moves
@@ -63,11 +64,27 @@ class Source(Queue):
         yield Batch([Call("RPUSH", key, 1), Call("PEXPIRE", key, 10_000)])
 
 
-def beat(sources: list[Source]) -> list[Beaten]:
-    """Keep the worker alive on all its queues. One round trip, on a Cluster one per node."""
+def beat(sources: list[Source]) -> list[Beaten | RedisFailure]:
+    """Keep the worker alive on all its queues, as far as they let it. One round trip, on a Cluster one per node."""
     return sources[0]._run(_beat(sources))
 
 
-def _beat(sources: list[Source]) -> Flow[list[Beaten]]:
-    replies = yield Batch([moves.beat(source.key(""), source.worker, source.about) for source in sources])
-    return [beaten(reply) for reply in replies]
+def waits(sources: list[Source]) -> list[float | RedisFailure | None]:
+    """Return for how many seconds the next job of each queue waits; None where none does. One round trip."""
+    return sources[0]._run(_waits(sources))
+
+
+def _beat(sources: list[Source]) -> Flow[list[Beaten | RedisFailure]]:
+    steps = [moves.beat(source.key(""), source.worker, source.about) for source in sources]
+    replies = yield Batch(steps, lenient=True)
+    return [reply if isinstance(reply, RedisFailure) else beaten(reply) for reply in replies]
+
+
+def _waits(sources: list[Source]) -> Flow[list[float | RedisFailure | None]]:
+    replies = yield Batch([moves.REPORT(source.key(""), 1) for source in sources], lenient=True)
+    return [reply if isinstance(reply, RedisFailure) else _wait(reply) for reply in replies]
+
+
+def _wait(reply: list[int]) -> float | None:
+    wait, paused_since = reply[4], reply[6]
+    return wait / 1000 if wait >= 0 > paused_since else None

@@ -219,6 +219,7 @@ class Supervisor:
             "no child is alive": not self.children,
             "the server does not answer": silent > conf.section(QueueSettings).DEAD_AFTER,
             f"a job of {', '.join(late)} waits for more than {self.options.max_wait:g} s": bool(late),
+            **{f"queue {name} can't be read: {what}": True for name, what in self._beat.broken.items()},
         }
         found = [reason for reason, holds in reasons.items() if holds]
         details = {"status": "failing" if found else "ok", "reasons": found, "children": len(self.children)}
