@@ -274,3 +274,12 @@ def test_log_tells_what_died_with_a_child(child, any_kit, caplog):
         f"Job {call.id!a} of queue 'news' (tests.queues.jobs.tasks.note) is dead: 'poison: 1 workers died with it'"
         in told
     )
+
+
+def test_child_whose_queue_can_not_be_read_is_told_of_in_one_line(child, any_kit, caplog):
+    any_kit.client.set(Queue("mail").key("ready"), "x")
+    reaper = Reaper(Outage())
+    reaper.add(child, crashed=True)
+    reaper.run()
+    (line,) = [record for record in caplog.records if "stay until its lease ends: The key" in record.getMessage()]
+    assert line.exc_info is None

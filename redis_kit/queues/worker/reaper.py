@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Any
 
-from redis_kit.core.errors import RedisUnavailable
+from redis_kit.core.errors import RedisFailure, RedisUnavailable
 from redis_kit.core.flow import Flow
 from redis_kit.queues import flows, moves
 from redis_kit.queues.claiming import Poison, poison
@@ -81,8 +81,8 @@ class Reaper:
                 _reap(estate, index, source)
             except RedisUnavailable:
                 raise
-            except Exception:
-                logger.exception("Queue %a: the jobs of a dead child stay until its lease ends.", source.name)
+            except Exception as error:
+                _complain("Queue %a: the jobs of a dead child stay until its lease ends: %s", source, error)
             estate.left.pop(0)
         failpoints.reach("reaped")
         self._outage.say(None)
@@ -130,8 +130,13 @@ def _tried(source: Source, step: Callable[[], Any]) -> None:
         step()
     except RedisUnavailable:
         raise
-    except Exception:
-        logger.exception("Queue %a: an outcome of a dead child is lost; that job runs again.", source.name)
+    except Exception as error:
+        _complain("Queue %a: an outcome of a dead child is lost, that job runs again: %s", source, error)
+
+
+def _complain(what: str, source: Source, error: Exception) -> None:
+    unforeseen = None if isinstance(error, RedisFailure) else error
+    logger.error(what, source.name, error, exc_info=unforeseen)
 
 
 def _told(source: Source, worker: str, done: list[Ended]) -> Flow[None]:
