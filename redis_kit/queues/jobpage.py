@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.utils.translation import gettext_lazy as _
 
-from redis_kit.core.panels import MOST_ROWS, Content, Lines, Listing, Meter, Table
+from redis_kit.core.panels import MOST_ROWS, Content, Lines, Link, Listing, Meter, Table
 from redis_kit.queues.target import JobTarget
 
 if TYPE_CHECKING:
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from redis_kit.queues.running import Progress
     from redis_kit.queues.story import Story
 
+FIRST = _("First jobs of %s")
 LONG = 200  # characters of a cell
 LONGEST = 20_000  # characters of a traceback, whose end tells most
 STATES = {"ready": _("ready"), "scheduled": _("scheduled"), "running": _("running"), "dead": _("dead")}
@@ -72,6 +73,7 @@ def _job(title: Any, target: JobTarget, known: "Known") -> Table:
     ]
     if job and job.reason:
         cells.insert(-1, (_("Reason"), redaction.text(job.reason)))
+    cells.append((_("Queue"), Link(FIRST % target.queue, "queues", {"queue": target.queue})))
     names = OF_STATES.get(job.state, ()) if job else ()
     if not deaths.task_of(body):
         names = tuple(name for name in names if name != "cancel")  # nobody stops what no task runs

@@ -38,33 +38,57 @@ class QueuesPanel(Panel):
         """Return the look-up of one job, for those who may change it: it shows what the job holds."""
         if not self.viewer.may(MANAGE) or isinstance(self._names, RedisKitError):
             return None
-        choices = [name for name in self._names if name.isprintable() and len(name) <= CHOICE]
-        queue = Field("queue", _("Queue"), choices, any=_("of the task's result"))
+        choices = [name for name in self._names[:MOST_ROWS] if name.isprintable() and len(name) <= CHOICE]
+        queue = Field("queue", _("Queue"), choices, any=_("(the id says it)"))
         return Search(
             _("Look up"), (queue, Field("id", _("Id of a job (empty: the queue's first jobs)"), optional=True))
         )
 
     def content(self) -> Iterator[Content]:
-        """Return figures, tables and the jobs done per minute. Four round trips at most."""
+        """Return what was looked up alone, else all queues: figures, tables and what was done in each minute.
+
+        Two round trips, and one more for all queues where there are dead jobs.
+        """
+        if isinstance(self._names, RedisKitError):
+            raise self._names
+        if self.viewer.may(MANAGE) and ("queue" in self.viewer.asked or "id" in self.viewer.asked):
+            yield from self._looked_up(self._names, self._asked("queue"), self._asked("id"))
+            if self._asked("queue") or self._asked("id"):
+                return
+        yield from self._all(self._names[:MOST_ROWS])
+
+    def _looked_up(self, names: list[str], queue: str, id: str) -> Iterator[Content]:
         from redis_kit.queues import turns
+        from redis_kit.queues.inspection import look_up
+
+        title, unknown = _("Looked up"), _("There is no queue %(queue)s.") % {"queue": queue}
+        if not id:
+            yield from (
+                turns.first(queue)
+                if queue in names
+                else [Table(title, (), [], empty=unknown if queue else _("Choose a queue, or write the id of a job."))]
+            )
+            return
+        own = identity.queue_of(id)
+        chosen = queue or own
+        try:
+            found, known = look_up([chosen, own] if own in names and own != chosen and "." in id else [chosen], id)
+        except (InvalidName, InvalidValue) as error:
+            yield Table(title, (), [], empty=str(error))
+            return
+        if known is None and queue and queue not in names:
+            yield Table(title, (), [], empty=unknown)
+            return
+        yield from jobpage.content((found, id), known)
+
+    def _all(self, names: list[str]) -> Iterator[Content]:
         from redis_kit.queues.inspection import inspect
         from redis_kit.queues.overview import reports_of
 
-        if isinstance(self._names, RedisKitError):
-            raise self._names
-        reports = reports_of(self._names, minutes=tables.MINUTES)
+        reports = reports_of(names, minutes=tables.MINUTES)
         yield from tables.figures(reports)
         dead = {name: report.counts.dead for name, report in reports.items()}
-        wanted = self._wanted()
-        try:
-            found = inspect(dead, wanted)
-        except (InvalidName, InvalidValue) as error:
-            yield Table(_("Looked up"), (), [], empty=str(error))
-            found, wanted = inspect(dead), None
-        if wanted:
-            yield from jobpage.content(wanted, found.known)
-        elif (queue := self._asked("queue")) in self._names and self.viewer.may(MANAGE):
-            yield turns.table(queue)
+        found = inspect(dead)
         yield from tables.queues(reports)
         yield from tables.bars(reports)
         if found.groups:
@@ -125,13 +149,9 @@ class QueuesPanel(Panel):
         from redis_kit.queues.overview import known_queues
 
         try:
-            return known_queues()[:MOST_ROWS]
+            return known_queues()
         except RedisKitError as error:
             return error  # the form above the page leaves it to the page to tell
-
-    def _wanted(self) -> tuple[str, str] | None:
-        queue, id = self._asked("queue"), self._asked("id")
-        return (queue or identity.queue_of(id), id) if id and self.viewer.may(MANAGE) else None
 
     def _asked(self, field: str) -> str:
         return self.viewer.asked.get(field, "").strip()

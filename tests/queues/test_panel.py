@@ -55,21 +55,27 @@ def test_queues_show_how_late_attempts_began(kit):
     assert mean == [pytest.approx(30, abs=5)] or len(mean) == 2  # a minute may have begun meanwhile
 
 
-def test_queues_take_two_round_trips_and_dead_jobs_and_a_look_up_one_more(busy, kit, commands):
+def test_queues_take_two_round_trips_and_dead_jobs_one_more_and_a_look_up_two(busy, kit, commands, trips):
     def sent(viewer=None):
         panel = QueuesPanel()
         panel.viewer = viewer or panel.viewer
+        trips.clear()
         with commands(kit) as found:
             panel.search()
             list(panel.content())
-        return found
+        return len(trips), found
 
-    boss = Viewer(lambda permission: True, {"queue": "mail", "id": "x"})
-    sent(boss)
-    assert sent() == ["SMEMBERS", *["EVALSHA"] * 3]  # two of them in one batch
-    assert sent(boss) == ["SMEMBERS", *["EVALSHA"] * 5]  # and two and three
+    def asking(**asked):
+        return Viewer(lambda permission: True, asked)
+
+    job, elsewhere, queue = asking(queue="mail", id="x"), asking(queue="default", id="x.mail"), asking(queue="mail")
+    for viewer in (None, job, queue):
+        sent(viewer)
+    assert sent() == (3, ["SMEMBERS", *["EVALSHA"] * 3])  # two of them in one batch
+    for viewer, scripts in ((job, 2), (elsewhere, 4), (queue, 5)):
+        assert sent(viewer) == (2, ["SMEMBERS", *["EVALSHA"] * scripts])
     busy.purge("dead")
-    assert sent() == ["SMEMBERS", *["EVALSHA"] * 2]
+    assert sent() == (2, ["SMEMBERS", *["EVALSHA"] * 2])
 
 
 def test_queue_without_a_living_worker_needs_attention_where_jobs_are_due(busy, kit):
