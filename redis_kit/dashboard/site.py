@@ -182,6 +182,7 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
             for one in reading.panels()
         ]
         here = {"tabs": tabs, "overview": self._url("changelist"), "opts": self.opts, "panel": panel}
+        here |= {"here": panel and cell(panel.title)}
         return {**self.admin_site.each_context(request), **here, **context}
 
 

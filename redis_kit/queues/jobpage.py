@@ -94,7 +94,7 @@ def _state(known: "Known") -> tuple[Any, ...]:
     job, outcome = known.job, known.outcome
     if job is None:
         status = _("cancelled") if outcome.cancelled else STATUSES.get(outcome.status, outcome.status)
-        return status, outcome.ended
+        return status, outcome.ended, _("the job itself is gone, its result is kept")
     if job.state == "running":
         return STATES[job.state], job.worker, _("to be cancelled") if known.cancelling else ""
     return STATES[job.state], moment(job.due if job.died is None else job.died)

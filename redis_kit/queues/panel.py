@@ -114,7 +114,7 @@ class QueuesPanel(Panel):
         """Make a scheduled job ready."""
         return JobTarget.parse(value).run_now()
 
-    @action(_("Cancel"), permission=MANAGE, asks=None, named=_job, confirm=True)
+    @action(_("Cancel the job"), permission=MANAGE, asks=None, named=_job, confirm=True)
     def cancel(self, value: str) -> str:
         """Cancel a job that waits or runs; its result says so."""
         return JobTarget.parse(value).cancel()
@@ -124,17 +124,17 @@ class QueuesPanel(Panel):
         """Delete a job that is not running."""
         return JobTarget.parse(value).delete()
 
-    @action(_("Put 1 back"), permission=MANAGE, asks=None, named=_group)
+    @action(_("Retry 1"), permission=MANAGE, asks=None, named=_group)
     def requeue_one(self, value: str) -> str:
         """Make the oldest dead job of a group ready."""
         return GroupTarget.parse(value).requeue(1)
 
-    @action(_("Put 10 back"), permission=MANAGE, asks=None, named=_group)
+    @action(_("Retry 10"), permission=MANAGE, asks=None, named=_group)
     def requeue_sample(self, value: str) -> str:
         """Make the ten oldest dead jobs of a group ready."""
         return GroupTarget.parse(value).requeue(SAMPLE)
 
-    @action(_("Put all back"), permission=MANAGE, asks=None, named=_group, confirm=True)
+    @action(_("Retry all"), permission=MANAGE, asks=None, named=_group, confirm=True)
     def requeue_group(self, value: str) -> str:
         """Make all dead jobs of a group ready."""
         return GroupTarget.parse(value).requeue()
