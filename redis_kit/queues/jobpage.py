@@ -63,8 +63,9 @@ def _job(title: Any, target: JobTarget, known: "Known") -> Table:
 
     record, job = known.record, known.job
     body = record.body if record else b""
+    first = Link(FIRST % target.queue, "queues", {"queue": target.queue})
     cells: list[tuple[Any, Any]] = [
-        (_("Job"), Lines((target.id, deaths.task_of(body)))),
+        (_("Job"), Lines((target.id, deaths.task_of(body), first))),
         (_("State"), Lines(_state(known))),
         (_("Priority"), record and record.priority),
         (_("Attempts"), record and record.attempts),
@@ -73,7 +74,6 @@ def _job(title: Any, target: JobTarget, known: "Known") -> Table:
     ]
     if job and job.reason:
         cells.insert(-1, (_("Reason"), redaction.text(job.reason)))
-    cells.append((_("Queue"), Link(FIRST % target.queue, "queues", {"queue": target.queue})))
     names = OF_STATES.get(job.state, ()) if job else ()
     if not deaths.task_of(body):
         names = tuple(name for name in names if name != "cancel")  # nobody stops what no task runs

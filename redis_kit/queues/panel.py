@@ -139,7 +139,7 @@ class QueuesPanel(Panel):
         """Make all dead jobs of a group ready."""
         return GroupTarget.parse(value).requeue()
 
-    @action(_("Put dead jobs back"), permission=MANAGE, confirm=True, asks=_("Queue"))
+    @action(_("Retry dead jobs"), permission=MANAGE, confirm=True, asks=_("Queue"))
     def requeue_dead(self, queue: str) -> str:
         """Make up to 1000 dead jobs of a queue ready again."""
         return target.put_back(target.existing(queue).requeue_dead(limit=1000), queue)

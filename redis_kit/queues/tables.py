@@ -115,11 +115,11 @@ def _paused(pause: "Pause | None") -> Any:
     if pause is None:
         return ""
     end = _("until it is resumed") if pause.ends_in is None else _("for %s more") % duration(pause.ends_in)
-    return Lines((end, _("since %s") % _exact(moment(pause.since))))
+    return Lines((end, _("since %s") % _day_and_minute(moment(pause.since))))
 
 
-def _exact(when: datetime | str) -> str:
-    return when if isinstance(when, str) else timezone.localtime(when).strftime("%Y-%m-%d %H:%M:%S")
+def _day_and_minute(when: datetime | str) -> str:
+    return when if isinstance(when, str) else timezone.localtime(when).strftime("%Y-%m-%d %H:%M")
 
 
 def _waits(wait: float | None) -> str:

@@ -55,6 +55,6 @@ def _table(name: str, state: State, jobs: list[StoredJob], count: int) -> Table:
 def _row(name: str, one: StoredJob) -> tuple[Any, ...]:
     what = Lines((tables.link(name, one.id), deaths.task_of(one.body)))
     if one.state == "dead":
-        return what, jobpage.moment(one.died or 0), one.attempts, redaction.text(one.reason)
+        return what, jobpage.moment(one.died or 0), one.attempts, redaction.text(deaths.cause(one).error)
     row = (what, jobpage.moment(one.due), one.attempts)
     return (*row, one.worker) if one.state == "running" else row

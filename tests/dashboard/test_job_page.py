@@ -82,7 +82,7 @@ def test_job_that_waits_shows_its_time_its_unique_key_and_its_arguments(mail, bo
     result = enqueued(run_after=timedelta(seconds=60))
     found = look(boss, result.id)
     its = cells(found, "Looked up in mail")
-    assert its[""] == f"{result.id} {__name__}.send"
+    assert its[""] == f"{result.id} {__name__}.send First jobs of mail"
     assert its["State"].startswith("scheduled 20")
     conditions = cells(found, "Conditions")
     assert len(conditions[""]) == 22

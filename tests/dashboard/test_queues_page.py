@@ -88,6 +88,19 @@ def test_page_shows_queues_and_what_jobs_died_of(mail, boss):
     assert not found.find("p", class_="rk-error")
 
 
+def test_trail_leads_to_the_dashboard_and_to_what_was_looked_up(mail, boss):
+    def trail(response):
+        (found,) = whole_page(response).find("div", class_="breadcrumbs")
+        return found.words
+
+    assert trail(boss.get(ADMIN)) == "Home › Dashboard"
+    assert trail(boss.get(PAGE)) == "Home › Dashboard › Queues"
+    question = boss.post(f"{URLS['pause']}?queue=mail&id=", {"row": "mail"})
+    assert trail(question) == "Home › Dashboard › Queues › Pause"
+    links = {one.attributes["href"] for one in whole_page(question).find("a") if one.words == "Queues"}
+    assert links == {PAGE, f"{PAGE}?queue=mail&id="}
+
+
 def test_queue_is_paused_and_resumed(mail, boss):
     assert ("resume", "mail") not in buttons(boss)
     assert "For how long" in boss.post(URLS["pause"], {"row": "mail"}).content.decode()
