@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 MOST_JOBS = 10  # shown of one worker
 WORKING, QUIET, STOPPING = "working", "quiet", "stopping"
+OFFERED = {QUIET: ("work", "stop"), STOPPING: ()}
 STATES = {WORKING: _("working"), QUIET: _("quiet"), STOPPING: _("stopping")}
 
 
@@ -60,8 +61,9 @@ def supervisors(found: Sequence[Crew]) -> Table:
         columns,
         [_supervisor(crew) for crew in found],
         empty=_("No worker is running. Start one with: manage.py rk_worker"),
-        actions=("quiet", "stop"),
+        actions=("quiet", "work", "stop"),
         values=[crew.target.value for crew in found],
+        offered=[OFFERED.get(crew.state, ("quiet", "stop")) for crew in found],
     )
 
 

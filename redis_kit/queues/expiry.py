@@ -19,9 +19,13 @@ def milliseconds(task: "Task[..., Any]") -> int:
     """Return for how long a call of a task may wait; 0 for ever. Raises InvalidValue."""
     if task.expires is None:
         return 0
-    time = arguments.milliseconds(task.expires, "expires")
+    try:
+        time = arguments.milliseconds(task.expires, "expires")
+    except InvalidValue:
+        time = 0
     if not time:
-        raise InvalidValue("expires must be more than 0 seconds; None is for ever.")
+        allowed = f"more than 0 and at most {arguments.LONGEST_DELAY:,} seconds, or a timedelta; None is for ever"
+        raise InvalidValue(f"expires must be {allowed}. It is {arguments.shown(task.expires)}.")
     return time
 
 

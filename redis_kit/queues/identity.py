@@ -10,7 +10,7 @@ from urllib.parse import quote, unquote
 
 def new_job() -> str:
     """Return the id of a new job: 14 random characters, 84 bits. One character more would cost Redis 32 bytes a job."""
-    return token_urlsafe(11)[:14]
+    return _random(11)[:14]
 
 
 def new_call(queue: str) -> str:
@@ -31,7 +31,7 @@ def _marked(quoted: str) -> str:
 
 def new_worker() -> str:
     """Return the id of a new worker: 22 random characters, 128 bits."""
-    return token_urlsafe(16)
+    return _random(16)
 
 
 def this_process() -> str:
@@ -42,6 +42,11 @@ def this_process() -> str:
 def information(**more: object) -> str:
     """Return what a worker says of itself, as JSON."""
     return _information(os.getpid()) if not more else json.dumps({**_own(), **more})
+
+
+def _random(size: int) -> str:
+    id = token_urlsafe(size)
+    return f"A{id[1:]}" if id[0] == "-" else id  # a shell's commands take what begins with - for an option
 
 
 @lru_cache(maxsize=1)

@@ -19,7 +19,7 @@ MINUTES = (1, 4320)
 MOST_WORKERS = 100
 MOST_BYTES = 4 * 1024 * 1024  # of jobs' records, read for one queue
 NUMBERS = ("pid", "supervisor_pid", "threads", "memory")
-Order = Literal["quiet", "stop"]
+Order = Literal["quiet", "work", "stop"]
 
 
 class Report(NamedTuple):
@@ -132,10 +132,10 @@ async def aworkers(queues: Iterable[str] | None = None, *, using: str = "default
 
 
 def order(worker: str, word: Order, *, using: str = "default") -> bool:
-    """Order a worker to be quiet, to claim no more, or to stop; say whether it is there. Its ``rk_worker`` obeys.
+    """Order a worker to be quiet, to claim no more, to work again, or to stop; say whether it is there.
 
-    It does so with its next beat; an order that nobody took within a minute is void. The id of a supervisor does as
-    well as that of any of its workers. Three round trips.
+    Its ``rk_worker`` obeys with its next beat; an order that nobody took within a minute is void. The id of a
+    supervisor does as well as that of any of its workers. Three round trips.
     """
     return _over(using)._run(_order(worker, word, using))
 

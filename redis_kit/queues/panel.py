@@ -180,6 +180,11 @@ class WorkersPanel(Panel):
         """Let a supervisor's workers claim no more and finish what they run."""
         return SupervisorTarget.parse(value).order("quiet")
 
+    @action(_("Claim again"), permission=MANAGE, asks=None, named=_supervisor)
+    def work(self, value: str) -> str:
+        """Let a quiet supervisor's workers claim again."""
+        return SupervisorTarget.parse(value).order("work")
+
     @action(_("Stop"), permission=MANAGE, asks=None, named=_supervisor, confirm=True)
     def stop(self, value: str) -> str:
         """Let a supervisor's workers finish what they run, within its grace, and end."""

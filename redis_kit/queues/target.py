@@ -148,6 +148,8 @@ class SupervisorTarget(NamedTuple):
             raise InvalidValue(_("Nothing was ordered: %(process)s is gone.") % {"process": self.shown})
         if word == "quiet":
             return _("Told to claim no more jobs and finish those that it has: %(process)s.") % {"process": self.shown}
+        if word == "work":
+            return _("Told to claim jobs again: %(process)s.") % {"process": self.shown}
         return _("Told to finish its jobs and end: %(process)s.") % {"process": self.shown}
 
 

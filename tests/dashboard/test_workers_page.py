@@ -16,7 +16,7 @@ from tests.dashboard.test_escaping import ATTACKS, harmless_links, without_title
 from tests.dashboard.test_job_page import rows, said
 
 PAGE = f"{ADMIN}workers/"
-URLS = {name: f"{PAGE}do/{name}/" for name in ("quiet", "stop")}
+URLS = {name: f"{PAGE}do/{name}/" for name in ("quiet", "work", "stop")}
 
 
 @task(queue_name="mail", enqueue_on_commit=False)
@@ -107,6 +107,16 @@ def test_supervisor_is_ordered_to_be_quiet_at_once_and_to_stop_after_a_question(
     texts = {entry.get_change_message() for entry in LogEntry.objects.all()}
     assert len(texts) == 2
     assert "Stop: web1, process 5 – Told to finish its jobs and end: web1, process 5. Reason: upgrade" in texts
+
+
+def test_buttons_are_those_that_make_sense_and_a_quiet_supervisor_may_claim_again(crew, boss):
+    beat("w4", supervisor="s4", supervisor_pid=4, state="stopping")
+    found = [one.attributes["aria-label"] for one in page(boss.get(PAGE)).find("button") if one.attributes.get("value")]
+    labels = {label.partition(": ")[::2] for label in found if ": " in label}
+    one, two = "web1, process 5", "web2, process 6"
+    assert labels == {("Quiet", one), ("Stop", one), ("Claim again", two), ("Stop", two)}
+    assert said(boss.post(URLS["work"], {"row": "web2/6/s2"})) == [f"Told to claim jobs again: {two}."]
+    assert beat("w3", supervisor="s2") == "work"
 
 
 def test_new_information_of_a_worker_is_stored_with_its_beat_alone_and_its_age_stays(crew, kit):
@@ -208,7 +218,17 @@ def test_hundred_workers_make_one_page(kit, boss):
 def test_page_is_in_the_language_of_its_viewer(crew, boss):
     with translation.override("zh-hans"):
         words = boss.get(PAGE).content.decode().partition("<main")[2]
-    for one in ("Supervisor", "Children", "Memory", "Quiet", "Stop", "Threads", "quiet<", "Other programs"):
+    for one in (
+        "Supervisor",
+        "Children",
+        "Memory",
+        "Quiet",
+        "Claim again",
+        "Stop",
+        "Threads",
+        "quiet<",
+        "Other programs",
+    ):
         assert one not in words
     assert "主管进程" in words
 

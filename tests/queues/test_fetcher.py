@@ -1,4 +1,7 @@
-"""What a worker holds and gives back, where answers get lost."""
+"""What a worker holds and gives back, where answers get lost, and what it leaves to others while it is busy."""
+
+import contextlib
+import threading
 
 import pytest
 
@@ -7,6 +10,7 @@ from redis_kit.queues.worker.board import Board
 from redis_kit.queues.worker.fetcher import Fetcher
 from redis_kit.queues.worker.order import Order
 from redis_kit.queues.worker.source import Source
+from tests.fixtures.process import wait_for
 
 
 @pytest.fixture
@@ -51,3 +55,87 @@ def test_job_that_certainly_was_not_returned_is_run(holding, proxy):
         fetcher.give_back()
     _, job = fetcher.next()
     assert (job.payload, queue.counts()) == (1, Counts(0, 0, 2, 0))
+
+
+def test_return_that_fails_is_not_tried_again_at_once(holding, proxy, monkeypatch):
+    fetcher, queue = holding
+    tries, release = [], Source.release
+    monkeypatch.setattr(Source, "release", lambda self, jobs: tries.append(1) or release(self, jobs))
+    with proxy.fault("refuse"):
+        proxy.kill_all()
+        with watching(fetcher):
+            wait_for(lambda: tries)
+            assert not threading.Event().wait(0.5)
+            assert len(tries) == 1
+            wait_for(lambda: len(tries) > 1)
+    assert queue.counts() == Counts(0, 0, 2, 0)
+
+
+@pytest.fixture
+def two(kit):
+    """A fetcher that asks mail before news, with one thread and its watch, and what another worker hears of news."""
+    sources = [Source(name, worker="w", about="") for name in ("mail", "news")]
+    fetcher = Fetcher(sources, board=Board(1), order=Order(2), on_empty=lambda: None)
+    with watching(fetcher):
+        yield fetcher, sources[1], Source("news", worker="other", about="")
+
+
+@contextlib.contextmanager
+def watching(fetcher):
+    watch = threading.Thread(target=fetcher.watch)
+    watch.start()
+    try:
+        yield
+    finally:
+        fetcher.stop()
+        watch.join(10)
+
+
+def test_job_that_gets_due_is_left_to_others_while_no_thread_is_free(two):
+    fetcher, here, other = two
+    Queue("news").put(1, delay=0.2)
+    assert here.listen()
+    fetcher._exchange([[], []], 1)
+    Queue("mail").put(1)
+    assert fetcher.next()[0] == 0
+    assert other.listen()
+
+
+def test_job_that_gets_due_is_left_to_others_by_who_claims_no_more(two):
+    fetcher, here, other = two
+    Queue("news").put(1, delay=0.2)
+    assert here.listen()
+    fetcher._exchange([[], []], 1)
+    fetcher.quiet()
+    assert other.listen()
+
+
+def test_sign_is_passed_on_where_the_free_thread_got_a_job_elsewhere(two):
+    fetcher, here, other = two
+    found = []
+    thread = threading.Thread(target=lambda: found.append(fetcher.next()))
+    thread.start()
+    wait_for(lambda: fetcher.free)
+    Queue("mail").put(1)
+    Queue("news").put(1)
+    assert here.listen()
+    assert fetcher.heard(1)
+    thread.join(10)
+    assert found[0][0] == 0
+    assert other.listen()
+
+
+def test_sign_is_passed_on_where_jobs_came_for_all_free_threads(two):
+    fetcher, here, other = two
+    threads = [threading.Thread(target=fetcher.next) for _ in range(2)]
+    Queue("news").put_many(range(3))
+    assert here.listen()
+    fetcher._exchange([[], []], 2)  # gives what two threads can do, and leaves a sign
+    assert here.listen()
+    fetcher._waiting += 1  # one of them has not woken up yet
+    assert fetcher.heard(1)
+    fetcher._waiting -= 1
+    for thread in threads:
+        thread.start()
+        thread.join(10)
+    assert other.listen()

@@ -1,14 +1,17 @@
 """The command: its arguments."""
 
 import os
+import subprocess
 
 import pytest
 from django.core.management import CommandError, call_command
 
-from redis_kit.queues.commands import rk_worker
+from redis_kit.queues import Queue
+from redis_kit.queues.commands.chosen import parse
 from redis_kit.queues.commands.rk_worker import Command
 from redis_kit.queues.worker import supervisor
 from redis_kit.queues.worker.options import Options
+from tests.queues.conftest import COMMAND, ROOT
 from tests.queues.jobs.tasks import remember_elsewhere
 
 WRONG = {
@@ -120,7 +123,36 @@ def test_first_line_tells_the_process_and_the_server_without_its_password(kit, c
     ],
 )
 def test_queues_have_a_strict_order_or_weights(text, names, weights):
-    assert rk_worker._names(text) == (names, weights)
+    assert parse(text) == (names, weights)
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        ("mial", ["No task names the queue 'mial', and it holds nothing: did you mean 'mail'?"]),
+        ("qqqq,default", ["No task names the queue 'qqqq', and it holds nothing: is the name right?"]),
+        ("tenant:a", ["No task names the queue 'tenant:a', and it holds nothing: is the name right?"]),
+        ("mail:1,a:b:2", ["No task names the queue 'a:b', and it holds nothing: is the name right?"]),
+        ("used,used:x,mail,elsewhere", []),
+    ],
+)
+def test_queue_that_nothing_knows_is_told_of_once(kit, chosen, caplog, names, told):
+    kit.options(QUEUES={"NAMES": ["mail", "default"]})
+    Queue("used").put(1)
+    Queue("used:x").put(1)
+    call_command("rk_worker", "--queue-name", names)
+    assert [one.getMessage() for one in caplog.records if "No task" in one.getMessage()] == told
+    assert len(chosen) == 1
+
+
+def test_wrong_weight_of_one_of_several_is_told_as_such(kit, chosen):
+    with pytest.raises(CommandError, match="a weight is a whole number from 1 to 1000") as stop:
+        call_command("rk_worker", "--queue-name", "default,hi:nope")
+    assert stop.value.returncode == 2
+    assert not chosen
+    kit.settings.REDIS_KIT = {"PREFIX": "x", "CONNECTIONS": {"default": {"URL": "redis://127.0.0.1:1"}}}
+    call_command("rk_worker", "--queue-name", "default,hi:there")
+    assert chosen[0].queues == ("default", "hi:there")
 
 
 def test_wrong_settings_end_with_78(kit):
@@ -129,3 +161,12 @@ def test_wrong_settings_end_with_78(kit):
         with pytest.raises(CommandError) as stop:
             call_command("rk_worker", "--burst")
         assert stop.value.returncode == 78
+
+
+@pytest.mark.parametrize("more", [[], ["--skip-checks"]], ids=["checked", "unchecked"])
+def test_process_with_wrong_settings_ends_with_78_and_names_them(more):
+    its = {**os.environ, "REDIS_KIT": '{"CONECTIONS": {}}'}
+    done = subprocess.run([*COMMAND, *more], cwd=ROOT, env=its, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 78
+    assert ("no option 'CONECTIONS'" in done.stderr) is not bool(more)
+    assert "Traceback" not in done.stderr

@@ -238,15 +238,20 @@ def test_quiet_worker_ends_what_runs_claims_no_more_and_stays(queue, journal, st
     assert worker.poll() is None
     assert stopped(worker, within=10) < 2.5
     assert journal.names() == ["long"]
-    assert b"Stopping: 0 jobs are running, for 25 s at most" in worker.log.read_bytes()
+    assert b"Stopping: no job is running.\n" in worker.log.read_bytes()
     assert worker.log.read_bytes().endswith(b"Stopped.\n")
 
 
 def test_stacks_of_all_processes_are_told(queue, start_worker, long_job):
-    worker = start_worker("--threads", 1)
+    worker = start_worker("--threads", 1, "--processes", 2)
     long_job()
+    wait_for(lambda: len(children(worker)) == 2)
     worker.send_signal(signal.SIGTTIN)
     wait_for(lambda: b"in wait_for_file" in worker.log.read_bytes() and b"supervisor.py" in worker.log.read_bytes())
+    told = wait_for(lambda: (found := worker.log.read_bytes()).count(b"Stacks of ") == 3 and found).decode()
+    assert f"Stacks of supervisor {worker.pid}:\n" in told
+    for one in workers():
+        assert f"Stacks of child {one.pid}, worker {one.id}:\n" in told
     assert worker.poll() is None
 
 
@@ -342,7 +347,7 @@ def test_claim_that_comes_in_after_the_death_of_its_child_is_undone(queue, start
     assert workers() == []
 
 
-def test_orders_from_afar_are_carried_out(queue, kit, start_worker):
+def test_orders_from_afar_are_carried_out(queue, kit, journal, start_worker):
     kit.options(QUEUES=QUICK)
     worker = start_worker("--processes", 2)
     wait_for(lambda: len(children(worker)) == 2)
@@ -350,7 +355,16 @@ def test_orders_from_afar_are_carried_out(queue, kit, start_worker):
     assert order(one, "quiet")
     wait_for(lambda: b"claims no more" in worker.log.read_bytes())
     wait_for(lambda: {found.state for found in workers()} == {"quiet"})
-    assert worker.poll() is None
+    note.enqueue("first")
+    assert order(one, "work")
+    wait_for(lambda: "first" in journal.names())
+    wait_for(lambda: {found.state for found in workers()} == {"working"})
+    worker.send_signal(signal.SIGTSTP)
+    wait_for(lambda: worker.log.read_bytes().count(b"claims no more") == 2)
+    note.enqueue("second")
+    worker.send_signal(signal.SIGCONT)
+    wait_for(lambda: "second" in journal.names())
+    assert worker.log.read_bytes().count(b"claims again") == 2
     assert order(workers()[0].supervisor, "stop")
     assert worker.wait(10) == 0
 
@@ -387,7 +401,14 @@ def test_worker_starts_again_when_its_code_has_changed(queue, journal, start_wor
     (app / "tasks.py").write_text("def broken(:\n")
     wait_for(lambda: b"can't be used yet" in worker.log.read_bytes())
     assert worker.log.read_bytes().count(b"works on") == 1
-    write(app, "second")
+    (app / "more.py").write_text("import nope_nope\n")
+    write(app, "second", first="import changing.more")
+    wait_for(lambda: b"can't be loaded; the worker waits" in worker.log.read_bytes(), timeout=30)
+    assert b"No module named 'nope_nope'" in worker.log.read_bytes()
+    assert worker.poll() is None
+    assert worker.log.read_bytes().count(b"works on") == 1
+    (app / "more.py").write_text("")
+    os.utime(app / "more.py", (time.time() + 50, time.time() + 50))
     wait_for(lambda: worker.log.read_bytes().count(b"works on") == 2, timeout=30)
     assert worker.poll() is None
     putting.put(queue, "two", "changing.tasks.tell")
@@ -415,10 +436,10 @@ def test_embedded_server_is_shared_by_the_processes_and_outlives_a_reload(
     assert stopped(worker, within=10) < 3
 
 
-def write(app, text, at_start="pass"):
+def write(app, text, at_start="pass", first=""):
     path = app / "tasks.py"
     path.write_text(
-        "from redis_kit.queues import Queue, signals, task\nfrom tests.queues.jobs.tasks import journal\n"
+        f"{first}\nfrom redis_kit.queues import Queue, signals, task\nfrom tests.queues.jobs.tasks import journal\n"
         f"@task\ndef tell():\n    journal({text!r}, 'told')\n"
         f"def start(**_):\n    {at_start}\n"
         "signals.worker_started.connect(start)\n"

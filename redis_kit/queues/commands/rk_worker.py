@@ -3,21 +3,18 @@
 import logging
 import math
 import os
-import re
 from argparse import ArgumentTypeError
 from collections.abc import Callable
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import BaseCommand, CommandError, CommandParser, SystemCheckError
 
 from redis_kit.core import addresses, conf, connections, terminal
-from redis_kit.core.errors import InvalidName
-from redis_kit.core.keys import encode
+from redis_kit.queues.commands import chosen
 from redis_kit.queues.component import QueueSettings
 
 DAY = 86_400.0
-WEIGHT = (1, 1000)
 logger = logging.getLogger("redis_kit.worker")
 
 
@@ -31,7 +28,7 @@ class Command(BaseCommand):
         add = parser.add_argument
         add(
             "--queue-name",
-            type=_names,
+            type=chosen.parse,
             metavar="NAMES",
             help="queues in strict order, as mail,default, or by weight, as mail:3,default:1 (those in NAMES, then "
             "those of all tasks)",
@@ -51,50 +48,45 @@ class Command(BaseCommand):
         text = "time for which a ready job may wait before that answers 503, 1 to 86400 (300)"
         add("--max-wait", default=300.0, help=text, type=_seconds(1, DAY), metavar="SECONDS")
 
+    def check(self, *args: Any, **options: Any) -> None:
+        """Run Django's checks. Where they find errors the command ends with 78, as with all wrong settings."""
+        try:
+            super().check(*args, **options)
+        except SystemCheckError as error:
+            error.returncode = terminal.MISCONFIGURED
+            raise
+
     def handle(self, *args: Any, **options: Any) -> None:
         """Run the worker. Returns after a signal, also where jobs had to be given back."""
         from redis_kit.queues import registry
+        from redis_kit.queues.worker import reloading
         from redis_kit.queues.worker.options import Options
         from redis_kit.queues.worker.supervisor import Supervisor
+        from redis_kit.queues.worker.wording import counted
 
         if options["burst"] and options["reload"]:
             raise CommandError("--burst and --reload exclude each other.", returncode=2)
         with terminal.failing():
             registry.discover()
+            if os.environ.get(reloading.TRIAL):
+                return
             known = dict.fromkeys([*conf.section(QueueSettings).NAMES, *registry.queue_names()])
             names, weights = options["queue_name"] or (tuple(known), None)
-            chosen = Options(names, weights, **{name: options[name] for name in Options._fields[2:]})
+            its = Options(names, weights, **{name: options[name] for name in Options._fields[2:]})
             connections.client(profile="worker")  # what is wrong with its address is told here, not by each child
+            if options["queue_name"]:
+                chosen.check(names, known, weighed=weights is not None)
             try:
-                supervisor = Supervisor(chosen)
+                supervisor = Supervisor(its)
             except OSError as error:
-                raise CommandError(f"Port {chosen.health_port} can't be listened on: {error}") from error
+                raise CommandError(f"Port {its.health_port} can't be listened on: {error}") from error
         if settings.DEBUG:
             logger.warning("DEBUG is on: a worker is slower with it.")
-        told = f"{chosen.processes} x {chosen.threads} threads"
+        told = f"{its.processes} x {counted(its.threads, 'thread')}"
         where = f"supervisor: pid {os.getpid()}; Redis: {addresses.address('default')}"
         self.stdout.write(f"Working on {', '.join(names)} with {told} ({where}). Stop with Ctrl-C.")
         self.stdout.flush()
         supervisor.run()
-
-
-def _names(text: str) -> tuple[tuple[str, ...], tuple[int, ...] | None]:
-    parts = list(dict.fromkeys(part.strip() for part in text.split(",")))
-    found = [re.fullmatch(r"(.+):(\d+)", part, re.DOTALL) for part in parts]
-    names = tuple(one[1] if one else part for one, part in zip(found, parts, strict=True))
-    weights = tuple(int(one[2][:9]) for one in found if one)
-    try:
-        for name in names:
-            encode(name)
-    except InvalidName as error:
-        raise ArgumentTypeError(str(error)) from error
-    if not weights:
-        return names, None
-    if len(weights) < len(names) or len(set(names)) < len(names):
-        raise ArgumentTypeError(f"{text!a}: each queue has a weight, once, or none has one")
-    if not all(WEIGHT[0] <= weight <= WEIGHT[1] for weight in weights):
-        raise ArgumentTypeError(f"{text!a}: a weight is no whole number from {WEIGHT[0]} to {WEIGHT[1]}")
-    return names, weights
 
 
 def _whole(least: int, most: int) -> Callable[[str], int]:

@@ -4,7 +4,7 @@
 -- KEYS[1]  workers  zset: worker -> when its lease ends, ms on the server's clock
 -- KEYS[2]  orders   hash: worker -> what it is to do
 -- ARGV[1]  worker
--- ARGV[2]  order    quiet or stop
+-- ARGV[2]  order    quiet, work or stop
 -- ARGV[3]  keep     ms after which an order that nobody took is void
 -- returns  1 when it was left, 0 when there is no such worker
 

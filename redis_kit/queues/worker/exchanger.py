@@ -12,6 +12,7 @@ from redis_kit.queues.ended import Ended
 from redis_kit.queues.flows import MOST_ENDED, lost
 from redis_kit.queues.job import Job
 from redis_kit.queues.worker import failpoints
+from redis_kit.queues.worker.duties import Duties
 from redis_kit.queues.worker.order import Order
 from redis_kit.queues.worker.patience import pause
 from redis_kit.queues.worker.source import Source
@@ -31,8 +32,8 @@ class Done(NamedTuple):
 class Exchanger:
     """Leaves a queue that failed alone for a while, ``shut`` until a moment on the monotonic clock.
 
-    ``take_in`` gets what each queue gave at once, ``keep`` what could not be told, and until when; ``wake`` is called
-    where a queue was not asked since there is no room.
+    ``take_in`` gets what each queue gave at once, and how many jobs it was asked for, ``keep`` what could not be told,
+    and until when; ``wake`` is called where a queue was not asked since there is no room.
     """
 
     def __init__(
@@ -40,11 +41,12 @@ class Exchanger:
         sources: Sequence[Source],
         order: Order,
         *,
-        take_in: Callable[[int, Claimed, bool], None],
+        duties: Duties,
+        take_in: Callable[[int, Claimed, int], None],
         keep: Callable[[int, list[Done], float], None],
         wake: Callable[[], None],
     ) -> None:
-        self._sources, self._order = sources, order
+        self._sources, self._order, self._duties = sources, order, duties
         self._take_in, self._keep, self._wake = take_in, keep, wake
         self._failures: Counter[int] = Counter()
         self._complained: dict[str, float] = {}
@@ -75,6 +77,8 @@ class Exchanger:
         source, recorded, came = self._sources[number], [], 0
         for start in range(0, max(1, len(done)), MOST_ENDED):
             batch = done[start : start + MOST_ENDED]
+            if room:
+                self._duties.do(number)
             try:
                 found = source.exchange(room, [one.ended for one in batch])
             except Exception as error:
@@ -84,7 +88,7 @@ class Exchanger:
             if found.jobs:
                 failpoints.reach("claimed")
             self._failures[number] = 0
-            self._take_in(number, found, room > 0)
+            self._take_in(number, found, room)
             recorded += [one for at, one in enumerate(batch) if at not in found.lost]
             for at in found.lost:
                 logger.warning("An outcome could not be recorded: %s", lost(source, [batch[at].job]))

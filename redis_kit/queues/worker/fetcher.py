@@ -3,6 +3,7 @@
 import logging
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from math import inf
 from threading import Condition, Lock
@@ -13,6 +14,7 @@ from redis_kit.queues.claiming import Claimed
 from redis_kit.queues.job import Job
 from redis_kit.queues.worker import failpoints
 from redis_kit.queues.worker.board import Board
+from redis_kit.queues.worker.duties import Duties
 from redis_kit.queues.worker.exchanger import Done, Exchanger
 from redis_kit.queues.worker.order import Order
 from redis_kit.queues.worker.pace import Pace
@@ -21,7 +23,8 @@ from redis_kit.queues.worker.source import Source
 logger = logging.getLogger("redis_kit.worker")
 LATER = 1.0  # seconds
 RECENT = 0.1  # seconds after a claim for which the watch looks every STALE seconds
-STALE = 0.03  # seconds for which a claimed job waits for a thread before it is given back, and a done one to be told
+STALE = 0.03  # seconds for which a claimed job waits for a thread before it is given back, a done one to be told, and
+# a queue to be asked before other workers are woken for it
 
 
 class Fetcher:
@@ -33,7 +36,10 @@ class Fetcher:
 
     def __init__(self, sources: Sequence[Source], *, board: Board, order: Order, on_empty: Callable[[], None]) -> None:
         self._sources, self._board, self._on_empty = sources, board, on_empty
-        self._exchanger = Exchanger(sources, order, take_in=self._take_in, keep=self._keep, wake=self.wake)
+        self._duties = duties = Duties(len(sources))
+        self._exchanger = Exchanger(
+            sources, order, duties=duties, take_in=self._take_in, keep=self._keep, wake=self.wake
+        )
         lock = Lock()
         self._work, self._free, self._tick, self._fetched = (Condition(lock) for _ in range(4))
         self._inbox: deque[tuple[int, Job]] = deque()
@@ -91,6 +97,17 @@ class Fetcher:
         with self._work:
             self._ring(monotonic() + seconds)
 
+    def heard(self, number: int) -> bool:
+        """Take in a sign that a queue has work; False where no thread is free, and the sign another worker's."""
+        with self._work:
+            if not self.free:
+                return False
+            self._duties.take(number, monotonic())
+            self._ring(0.0)
+            if self._inbox:
+                self._tick.notify()  # who is free may be for these
+            return True
+
     def wait_free(self) -> bool:
         """Return when a thread has nothing to do and knows of nothing; False when the worker stops."""
         with self._free:
@@ -104,8 +121,17 @@ class Fetcher:
 
     def quiet(self) -> None:
         """Claim no more, and give back what was not begun."""
-        self._quiet = True
+        with self._work:
+            self._quiet = True
+            self._tick.notify()  # others are to do what it has heard of
         self.give_back()
+
+    def work(self) -> None:
+        """Claim again after quiet()."""
+        with self._work:
+            self._quiet = False
+            self._ring(monotonic())
+            self._free.notify_all()
 
     def stop(self) -> None:
         """Do the same, and end the threads when they are done."""
@@ -116,7 +142,7 @@ class Fetcher:
         self.give_back()
 
     def watch(self) -> None:
-        """Ring when a scheduled job is due, and give back what waits for too long, until the worker stops."""
+        """Ring when a job is due, and give back or leave to others what waits for too long, until the worker stops."""
         while not self._stopped:
             with self._tick:
                 self._tick.wait(self._until())
@@ -125,6 +151,10 @@ class Fetcher:
                     self._work.notify()
                 stale = bool(self._inbox) and now - self._filled > STALE
                 late = self._untold <= now
+                neglected = self._duties.neglected(now - STALE)
+            for number in neglected:
+                with suppress(RedisFailure):
+                    self._sources[number].pass_on()
             if stale:
                 self._pace.slow_down()
                 self.wake()
@@ -152,6 +182,8 @@ class Fetcher:
                 with self._work:
                     if not self._stopped:
                         self._inbox.extend((number, job) for job in jobs)
+                        self._filled = monotonic() + LATER  # else the next try would follow at once
+                        self._rouse()
             elif not self._stopped:
                 self.later(partial(self._return, number, jobs, sure=False))
 
@@ -181,6 +213,8 @@ class Fetcher:
                 self._rouse()
                 if self._alarm:
                     self._free.notify_all()
+                if self._duties.first() + STALE < self._rings:
+                    self._tick.notify()
                 unwanted = bool(self._inbox) and (self._quiet or self._stopped)
         if unwanted:
             self.give_back()
@@ -235,7 +269,7 @@ class Fetcher:
             ends.append(now + STALE)  # saves a wake-up of this thread with each batch
         if now < self._alarm < inf:
             ends.append(self._alarm)
-        self._rings = min([*ends, self._untold])
+        self._rings = min([*ends, self._untold, self._duties.first() + STALE])
         return None if self._rings == inf else max(0.0, self._rings - now) + 0.0002
 
     def _exchange(self, taken: list[list[Done]], room: int) -> list[Done]:
@@ -246,7 +280,7 @@ class Fetcher:
             self._empty = not claimed and not self._exchanger.failing
         return told
 
-    def _take_in(self, number: int, found: Claimed, asked: bool) -> None:
+    def _take_in(self, number: int, found: Claimed, room: int) -> None:
         with self._work:
             if found.jobs:
                 self._inbox.extend((number, job) for job in found.jobs)
@@ -254,8 +288,11 @@ class Fetcher:
                 if len(self._inbox) > self._waiting + 1 and self._rings > self._filled + STALE:
                     self._tick.notify()
                 self._rouse()
-            if found.next is not None and asked:
-                self._ring(monotonic() + found.next)
+            if found.next is not None and room:
+                at = monotonic() + found.next
+                if found.next and len(found.jobs) < room:
+                    self._duties.take(number, at)  # else the server has left a sign for others
+                self._ring(at)
 
     def _keep(self, number: int, done: list[Done], until: float) -> None:
         with self._work:

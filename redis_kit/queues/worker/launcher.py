@@ -23,6 +23,7 @@ from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.order import Order
 from redis_kit.queues.worker.processor import Processor
 from redis_kit.queues.worker.source import Source
+from redis_kit.queues.worker.wording import counted
 
 logger = logging.getLogger("redis_kit.worker")
 
@@ -98,13 +99,15 @@ class Launcher:
         if self._line:
             threads["orders"] = partial(self._take_orders, self._line)
         if not self.options.burst:
-            for source in self.sources:
-                threads[f"listener-{source.name}"] = Listener(source, self._fetcher, stopping=self._stopping).run
+            for number, source in enumerate(self.sources):
+                listener = Listener(number, source, self._fetcher, stopping=self._stopping)
+                threads[f"listener-{source.name}"] = listener.run
         for name, target in threads.items():
             Thread(target=target, name=f"redis-kit-{name}", daemon=True).start()
         if self._line:
             self._line.say("up")
-        logger.info("Worker %s works on %s with %d threads.", self.worker, self.options.queues, self.options.threads)
+        queues, count = ", ".join(self.options.queues), counted(self.options.threads, "thread")
+        logger.info("Worker %s works on %s with %s.", self.worker, queues, count)
 
     def _take_orders(self, line: Line) -> None:
         for word, *arguments in line.read():
@@ -114,6 +117,9 @@ class Launcher:
                 self._cancel(arguments[1])
             elif word == "quiet":
                 self._fetcher.quiet()
+            elif word == "work":
+                if not (self._limits and self._limits.reached):
+                    self._fetcher.work()
             else:
                 self._events.put(word)
         self._events.put("gone")
@@ -142,7 +148,7 @@ class Launcher:
         for source in self.sources:
             try:
                 if count := source.leave(worker=self.worker):
-                    logger.warning("Queue %a: gave back %d jobs.", source.name, count)
+                    logger.warning("Queue %a: gave back %s.", source.name, counted(count, "job"))
                 if not self.options.burst:
                     source.pass_on()  # the last sign may have gone to the listener here, which ends with the process
             except RedisFailure as error:

@@ -12,8 +12,8 @@ from redis_kit.queues.worker.source import Source
 class Listener:
     """Listens to one queue while a thread is free: who could not act on a sign must not take it from those who can."""
 
-    def __init__(self, source: Source, fetcher: Fetcher, *, stopping: Event) -> None:
-        self._source, self._fetcher, self._stopping = source, fetcher, stopping
+    def __init__(self, number: int, source: Source, fetcher: Fetcher, *, stopping: Event) -> None:
+        self._number, self._source, self._fetcher, self._stopping = number, source, fetcher, stopping
 
     def run(self) -> None:
         """Listen until the worker stops."""
@@ -26,8 +26,5 @@ class Listener:
                 self._stopping.wait(pause(next(failures)))
 
     def _listen(self) -> None:
-        if self._source.listen():
-            if self._fetcher.free:
-                self._fetcher.wake()
-            else:
-                self._source.pass_on()
+        if self._source.listen() and not self._fetcher.heard(self._number):
+            self._source.pass_on()

@@ -2,6 +2,7 @@
 
 import contextlib
 import faulthandler
+import os
 import signal
 import socket
 import sys
@@ -10,8 +11,8 @@ from typing import Any
 
 TICK = 0.5  # seconds between two looks at the clock, also while a call to the server waits
 STOP = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-NOW, QUIET, STACKS = signal.SIGQUIT, signal.SIGTSTP, signal.SIGTTIN
-ALL = (*STOP, NOW, QUIET, STACKS, signal.SIGCHLD, signal.SIGALRM)
+NOW, QUIET, WORK, STACKS = signal.SIGQUIT, signal.SIGTSTP, signal.SIGCONT, signal.SIGTTIN
+ALL = (*STOP, NOW, QUIET, WORK, STACKS, signal.SIGCHLD, signal.SIGALRM)
 
 
 class Signals:
@@ -83,9 +84,16 @@ def held_back() -> Iterator[None]:
 
 
 def dump_stacks() -> None:
-    """Write the stacks of this process's threads to stderr."""
+    """Write the stacks of the supervisor's threads to stderr."""
+    announce_stacks(f"supervisor {os.getpid()}")
     with contextlib.suppress(Exception):
         faulthandler.dump_traceback(sys.stderr, all_threads=True)
+
+
+def announce_stacks(process: str) -> None:
+    """Write to stderr whose stacks follow."""
+    with contextlib.suppress(Exception):
+        print(f"Stacks of {process}:", file=sys.stderr, flush=True)
 
 
 def _only_noted(*_: object) -> None:

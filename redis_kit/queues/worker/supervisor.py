@@ -8,6 +8,7 @@ import gc
 import logging
 import select
 import signal
+from math import inf
 from time import monotonic, sleep
 from typing import Any
 
@@ -22,10 +23,12 @@ from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.reaper import Reaper
 from redis_kit.queues.worker.restraint import Restraint
 from redis_kit.queues.worker.signalling import Signals
+from redis_kit.queues.worker.wording import counted, running
 
 logger = logging.getLogger("redis_kit.worker")
 LONGEST = 1.0  # seconds of one wait
 AGAIN = 0.5  # seconds after a turn that failed
+MOMENT = 0.05  # seconds in which a child writes its stacks
 
 
 class Supervisor:
@@ -43,12 +46,14 @@ class Supervisor:
         self._health = None if options.health_port is None else Health(options.health_port, self._report)
         self._files = reloading.Files() if options.reload else None
         self._restart = False
+        self._silent_yet: list[Child] = []  # children that have yet to tell their stacks
+        self._dump_at = 0.0
 
     def run(self) -> int:
         """Supervise; return the exit code. With ``reload`` it may not return at all, but begin anew."""
         connections.client(profile="worker")  # an embedded server is to be this process's own, not a child's
         gc.freeze()  # children share more of this memory, and this process's own end takes 0.03 s and not 0.3
-        logger.info("Supervisor %s runs %d processes.", self.id, self._wanted)
+        logger.info("Supervisor %s runs %s.", self.id, counted(self._wanted, "process", "processes"))
         with self._signals:
             while self.children or self._wanted:
                 try:
@@ -58,6 +63,8 @@ class Supervisor:
                     sleep(AGAIN)
             if self._health:
                 self._health.close()
+            if self._restart and self._files:
+                self._restart = reloading.usable(self._files, self._signals)
         # Who stopped it waits for this; the end of a burst is no news.
         logger.log(logging.WARNING if self._stopping and not self._restart else logging.INFO, "Stopped.")
         if self._restart:
@@ -68,6 +75,7 @@ class Supervisor:
         self._fill()
         self._wait()
         self._obey()
+        self._ask_for_stacks()
         self._listen()
         self._bury()
         self._reaper.run()
@@ -89,10 +97,11 @@ class Supervisor:
             child.let_go()
 
     def _wait(self) -> None:
-        moments = [self._beat.at, self._restraint.until, self._reaper.next()]
+        dump = self._dump_at if self._silent_yet else inf
+        moments = [dump, self._beat.at, self._restraint.until, self._reaper.next()]
         now = monotonic()
         wait = min([LONGEST, *(at - now for at in moments if at is not None and at > now)])
-        if self._beat.at <= now:
+        if min(self._beat.at, dump) <= now:
             wait = 0
         lines = [child.line for child in self.children if not child.line.ended]
         asked = self._health.sockets() if self._health else []
@@ -109,21 +118,30 @@ class Supervisor:
                 self._stop(now=True)
             elif number == signalling.QUIET:
                 self._be_quiet()
+            elif number == signalling.WORK:
+                self._work_again()
             elif number == signalling.STACKS:
                 signalling.dump_stacks()
-                for child in self.children:
-                    child.signal(number)
+                self._silent_yet, self._dump_at = list(self.children), monotonic()
+
+    def _ask_for_stacks(self) -> None:
+        # One after the other, with a moment for each, or lines of several would mix.
+        while self._silent_yet and self._dump_at <= monotonic():
+            if (child := self._silent_yet.pop(0)) in self.children:
+                signalling.announce_stacks(f"child {child.pid}, worker {child.worker}")
+                child.signal(signalling.STACKS)
+                self._dump_at = monotonic() + MOMENT
 
     def _stop(self, *, now: bool = False) -> None:
         self._stopping, self._wanted = True, 0
         count = sum(len(child.board.running()) for child in self.children)
-        jobs = "1 job is" if count == 1 else f"{count} jobs are"
         if now:
-            logger.warning("Giving back now: %s running.", jobs)
+            logger.warning("Giving back now: %s.", running(count))
+        elif count:
+            text = "Stopping: %s, for %g s at most; a second signal gives %s back."
+            logger.warning(text, running(count), self.options.grace, "it" if count == 1 else "them")
         else:
-            logger.warning(
-                "Stopping: %s running, for %g s at most; a second signal gives back.", jobs, self.options.grace
-            )
+            logger.warning("Stopping: %s.", running(0))
         for child in self.children:
             child.stop_now() if now else child.stop(self.options.grace)
 
@@ -133,6 +151,16 @@ class Supervisor:
         logger.info("Supervisor %s claims no more.", self.id)
         for child in self.children:
             child.line.say("quiet")
+
+    def _work_again(self) -> None:
+        if self._stopping or not self._quiet:  # systemd sends CONT with each TERM
+            return
+        self._quiet = False
+        self._beat.at = 0.0
+        logger.info("Supervisor %s claims again.", self.id)
+        for child in self.children:
+            if not child.recycling:
+                child.line.say("work")
 
     def _listen(self) -> None:
         for child in self.children:
@@ -175,6 +203,8 @@ class Supervisor:
                 self._stop()
             elif order == "quiet" and not self._quiet:
                 self._be_quiet()
+            elif order == "work":
+                self._work_again()
 
     def _look_at_files(self) -> None:
         if self._files and not self._stopping and (path := self._files.changed()):
