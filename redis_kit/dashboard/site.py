@@ -182,6 +182,7 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
             for one in reading.panels()
         ]
         here = {"tabs": tabs, "overview": self._url("changelist"), "opts": self.opts, "panel": panel}
+        here |= {"here": panel and cell(panel.title)}
         return {**self.admin_site.each_context(request), **here, **context}
 
 
@@ -196,5 +197,6 @@ def _conditional(request: HttpRequest, text: str) -> HttpResponse:
 
 def _asked(panel: Panel) -> str:
     """Return what its viewer searched for, as it stands in an address: an action leads back to where it was asked."""
-    search = search_of(panel)
-    return f"?{urlencode(search.asked)}" if search and search.asked else ""
+    search, given = search_of(panel), panel.viewer.asked
+    asked = {field.name: field.value for field in search.fields if field.name in given} if search else {}
+    return f"?{urlencode(asked)}" if asked else ""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.utils.translation import gettext_lazy as _
 
-from redis_kit.core.panels import MOST_ROWS, Content, Lines, Listing, Meter, Table
+from redis_kit.core.panels import MOST_ROWS, Content, Lines, Link, Listing, Meter, Table
 from redis_kit.queues.target import JobTarget
 
 if TYPE_CHECKING:
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from redis_kit.queues.running import Progress
     from redis_kit.queues.story import Story
 
+FIRST = _("First jobs of %s")
 LONG = 200  # characters of a cell
 LONGEST = 20_000  # characters of a traceback, whose end tells most
 STATES = {"ready": _("ready"), "scheduled": _("scheduled"), "running": _("running"), "dead": _("dead")}
@@ -62,8 +63,9 @@ def _job(title: Any, target: JobTarget, known: "Known") -> Table:
 
     record, job = known.record, known.job
     body = record.body if record else b""
+    first = Link(FIRST % target.queue, "queues", {"queue": target.queue})
     cells: list[tuple[Any, Any]] = [
-        (_("Job"), Lines((target.id, deaths.task_of(body)))),
+        (_("Job"), Lines((target.id, deaths.task_of(body), first))),
         (_("State"), Lines(_state(known))),
         (_("Priority"), record and record.priority),
         (_("Attempts"), record and record.attempts),
@@ -92,7 +94,7 @@ def _state(known: "Known") -> tuple[Any, ...]:
     job, outcome = known.job, known.outcome
     if job is None:
         status = _("cancelled") if outcome.cancelled else STATUSES.get(outcome.status, outcome.status)
-        return status, outcome.ended
+        return status, outcome.ended, _("the job itself is gone, its result is kept")
     if job.state == "running":
         return STATES[job.state], job.worker, _("to be cancelled") if known.cancelling else ""
     return STATES[job.state], moment(job.due if job.died is None else job.died)

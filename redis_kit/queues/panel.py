@@ -45,35 +45,58 @@ class QueuesPanel(Panel):
         """Return the look-up of one job, for those who may change it: it shows what the job holds."""
         if not self.viewer.may(MANAGE) or isinstance(self._names, RedisKitError):
             return None
-        choices = [name for name in self._names if name.isprintable() and len(name) <= CHOICE]
-        queue = Field("queue", _("Queue"), choices, any=_("of the task's result"))
+        choices = [name for name in self._names[:MOST_ROWS] if name.isprintable() and len(name) <= CHOICE]
+        queue = Field("queue", _("Queue"), choices, any=_("(the id says it)"))
         return Search(
             _("Look up"), (queue, Field("id", _("Id of a job (empty: the queue's first jobs)"), optional=True))
         )
 
     def content(self) -> Iterator[Content]:
-        """Return figures, tables and the jobs done per minute. Four round trips at most."""
+        """Return what was looked up alone, else all queues: figures, tables and what was done in each minute.
+
+        Two round trips, and one more for all queues where there are dead jobs.
+        """
+        if isinstance(self._names, RedisKitError):
+            raise self._names
+        if self.viewer.may(MANAGE) and ("queue" in self.viewer.asked or "id" in self.viewer.asked):
+            try:
+                yield from self._looked_up(self._names, self._asked("queue"), self._asked("id"))
+            except (InvalidName, InvalidValue, KeyConflict) as error:
+                yield Table(_("Looked up"), (), [], empty=str(error))
+            if self._asked("queue") or self._asked("id"):
+                return
+        yield from self._all(self._names[:MOST_ROWS])
+
+    def _looked_up(self, names: list[str], queue: str, id: str) -> Iterator[Content]:
         from redis_kit.queues import turns
+        from redis_kit.queues.inspection import look_up
+
+        unknown = _("There is no queue %(queue)s.") % {"queue": queue}
+        if not id and queue in names:
+            yield from turns.first(queue)
+            return
+        if not id:
+            hint = unknown if queue else _("Choose a queue, or write the id of a job.")
+            yield Table(_("Looked up"), (), [], empty=hint)
+            return
+        own = identity.queue_of(id)
+        chosen = queue or own
+        found, known = look_up([chosen, own] if own in names and own != chosen and "." in id else [chosen], id)
+        if known is None and queue and queue not in names:
+            yield Table(_("Looked up"), (), [], empty=unknown)
+            return
+        yield from jobpage.content((found, id), known)
+
+    def _all(self, names: list[str]) -> Iterator[Content]:
         from redis_kit.queues.inspection import inspect
         from redis_kit.queues.overview import Errors, reports_of
 
-        if isinstance(self._names, RedisKitError):
-            raise self._names
         errors: Errors = {}
-        reports = reports_of(self._names, minutes=tables.MINUTES, errors=errors)
+        reports = reports_of(names, minutes=tables.MINUTES, errors=errors)
         yield from tables.figures(reports)
         dead = {name: report.counts.dead for name, report in reports.items()}
-        wanted = self._wanted()
-        try:
-            found = inspect(dead, wanted, errors)
-        except (InvalidName, InvalidValue, KeyConflict) as error:
-            yield Table(_("Looked up"), (), [], empty=str(error))
-            found, wanted = inspect(dead, None, errors), None
+        found = inspect(dead, errors)
         yield from _unreadable(errors)
-        if wanted:
-            yield from jobpage.content(wanted, found.known)
-        elif (queue := self._asked("queue")) in reports and queue not in errors and self.viewer.may(MANAGE):
-            yield turns.table(queue)
         yield from tables.queues(reports)
         yield from tables.bars(reports)
         if found.groups:
@@ -99,7 +122,7 @@ class QueuesPanel(Panel):
         """Make a scheduled job ready."""
         return JobTarget.parse(value).run_now()
 
-    @action(_("Cancel"), permission=MANAGE, asks=None, named=_job, confirm=True)
+    @action(_("Cancel the job"), permission=MANAGE, asks=None, named=_job, confirm=True)
     def cancel(self, value: str) -> str:
         """Cancel a job that waits or runs; its result says so."""
         return JobTarget.parse(value).cancel()
@@ -109,22 +132,22 @@ class QueuesPanel(Panel):
         """Delete a job that is not running."""
         return JobTarget.parse(value).delete()
 
-    @action(_("Put 1 back"), permission=MANAGE, asks=None, named=_group)
+    @action(_("Retry 1"), permission=MANAGE, asks=None, named=_group)
     def requeue_one(self, value: str) -> str:
         """Make the oldest dead job of a group ready."""
         return GroupTarget.parse(value).requeue(1)
 
-    @action(_("Put 10 back"), permission=MANAGE, asks=None, named=_group)
+    @action(_("Retry 10"), permission=MANAGE, asks=None, named=_group)
     def requeue_sample(self, value: str) -> str:
         """Make the ten oldest dead jobs of a group ready."""
         return GroupTarget.parse(value).requeue(SAMPLE)
 
-    @action(_("Put all back"), permission=MANAGE, asks=None, named=_group, confirm=True)
+    @action(_("Retry all"), permission=MANAGE, asks=None, named=_group, confirm=True)
     def requeue_group(self, value: str) -> str:
         """Make all dead jobs of a group ready."""
         return GroupTarget.parse(value).requeue()
 
-    @action(_("Put dead jobs back"), permission=MANAGE, confirm=True, asks=_("Queue"))
+    @action(_("Retry dead jobs"), permission=MANAGE, confirm=True, asks=_("Queue"))
     def requeue_dead(self, queue: str) -> str:
         """Make up to 1000 dead jobs of a queue ready again."""
         return target.put_back(target.existing(queue).requeue_dead(limit=1000), queue)
@@ -134,13 +157,9 @@ class QueuesPanel(Panel):
         from redis_kit.queues.overview import known_queues
 
         try:
-            return known_queues()[:MOST_ROWS]
+            return known_queues()
         except RedisKitError as error:
             return error  # the form above the page leaves it to the page to tell
-
-    def _wanted(self) -> tuple[str, str] | None:
-        queue, id = self._asked("queue"), self._asked("id")
-        return (queue or identity.queue_of(id), id) if id and self.viewer.may(MANAGE) else None
 
     def _asked(self, field: str) -> str:
         return self.viewer.asked.get(field, "").strip()

@@ -1,7 +1,7 @@
 """What the dashboard's page about queues is made of."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from operator import mul
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +9,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from redis_kit.core.panels import MOST_ROWS, Bars, Figure, Lines, Link, Table
+from redis_kit.core.terminal import duration
 from redis_kit.queues.jobpage import moment
 from redis_kit.queues.target import GroupTarget
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from redis_kit.queues.overview import Report
 
 MINUTES = 30
-OF_QUEUE = ("pause", "requeue_dead")
+OF_QUEUE = ("resume", "pause", "requeue_dead")
 OF_GROUP = ("requeue_one", "requeue_sample", "requeue_group")
 OF_GROUP_OF_ONE = ("requeue_one", "requeue_group")  # which may have got more meanwhile
 
@@ -32,7 +33,7 @@ def figures(reports: Mapping[str, "Report"]) -> Iterator[Figure]:
     yield Figure(_("Scheduled"), sum(count.scheduled for count in counts))
     yield Figure(_("Running"), sum(count.running for count in counts))
     yield Figure(_("Dead"), dead, hint=_("Jobs that used up their attempts."), alarm=dead > 0)
-    yield Figure(_("Oldest wait (s)"), round(max(waits, default=0.0), 1))
+    yield Figure(_("Oldest wait"), duration(max(waits, default=0.0)))
     if deserted := [name for name, report in reports.items() if report.deserted]:
         hint = _("Jobs are due there: %s") % ", ".join(deserted)
         yield Figure(_("Without a worker"), len(deserted), hint=hint, alarm=True)
@@ -41,36 +42,30 @@ def figures(reports: Mapping[str, "Report"]) -> Iterator[Figure]:
 
 
 def queues(reports: Mapping[str, "Report"]) -> Iterator[Table]:
-    """Yield the queues, and those that are paused."""
+    """Yield the queues."""
     yield Table(
         _("Queues"),
-        (_("Queue"), _("Scheduled"), _("Ready"), _("Running"), _("Dead"), _("Waits (s)"), _("Workers"), _("Paused")),
+        (_("Queue"), _("Scheduled"), _("Ready"), _("Running"), _("Dead"), _("Wait"), _("Workers"), _("Paused")),
         [
-            (name, *report.counts, _rounded(report.wait), report.workers, _("paused") if report.paused else "")
+            (name, *report.counts, _waits(report.wait), report.workers, _paused(report.paused))
             for name, report in reports.items()
         ],
         empty=_("No queue has been used."),
         actions=OF_QUEUE,
-        offered=[OF_QUEUE if report.counts.dead else OF_QUEUE[:1] for report in reports.values()],
+        offered=[_offered(report) for report in reports.values()],
     )
-    paused = [(name, report.paused) for name, report in reports.items() if report.paused]
-    if paused:
-        yield Table(
-            _("Paused queues"),
-            (_("Queue"), _("Paused since"), _("Ends in")),
-            [(name, moment(one.since), _end(one)) for name, one in paused],
-            actions=("resume",),
-        )
 
 
 def bars(reports: Mapping[str, "Report"]) -> Iterator[Bars]:
-    """Yield what was done in each minute, and how late attempts began in it, where there is any queue."""
+    """Yield what was done and what failed in each minute, and how late attempts began in it, where there are queues."""
     if reports:
         several = list(reports.values())
         minutes = [_clock(several[0].minute - MINUTES + 1 + place) for place in range(MINUTES)]
         done = [float(sum(same)) for same in zip(*(one.done for one in several), strict=True)]
         latest = [max(same) for same in zip(*(one.latest for one in several), strict=True)]
         yield Bars(_("Jobs done per minute"), list(zip(minutes, done, strict=True)))
+        failed = [float(sum(same)) for same in zip(*(one.failed for one in several), strict=True)]
+        yield Bars(_("Attempts failed per minute"), list(zip(minutes, failed, strict=True)))
         yield Bars(_("How late attempts began, on average (s)"), list(zip(minutes, _lateness(several), strict=True)))
         yield Bars(_("How late attempts began, at most (s)"), list(zip(minutes, latest, strict=True)))
 
@@ -110,12 +105,25 @@ def _lateness(reports: Sequence["Report"]) -> list[float]:
     return [sum(same) / max(1, count) for same, count in zip(zip(*late, strict=True), begun, strict=True)]
 
 
-def _end(pause: "Pause") -> Any:
-    return _("until it is resumed") if pause.ends_in is None else timedelta(seconds=pause.ends_in)
+def _offered(report: "Report") -> tuple[str, ...]:
+    """Return the buttons of a queue. That of a paused one which pauses gives the pause another end."""
+    fitting = {"resume": report.paused, "pause": True, "requeue_dead": report.counts.dead}
+    return tuple(name for name in OF_QUEUE if fitting[name])
 
 
-def _rounded(wait: float | None) -> float | str:
-    return "" if wait is None else round(wait, 1)
+def _paused(pause: "Pause | None") -> Any:
+    if pause is None:
+        return ""
+    end = _("until it is resumed") if pause.ends_in is None else _("for %s more") % duration(pause.ends_in)
+    return Lines((end, _("since %s") % _day_and_minute(moment(pause.since))))
+
+
+def _day_and_minute(when: datetime | str) -> str:
+    return when if isinstance(when, str) else timezone.localtime(when).strftime("%Y-%m-%d %H:%M")
+
+
+def _waits(wait: float | None) -> str:
+    return "" if wait is None else duration(wait)
 
 
 def _clock(minute: int) -> str:

@@ -157,7 +157,8 @@ def pause(name: str, time: str) -> str:
     """Pause a queue for a time such as 15m, or with no text until it is resumed."""
     existing(name).pause(duration(time) if time else None)
     if time:
-        return _("Paused for %(time)s: %(queue)s.") % {"queue": name, "time": time}
+        shown = time if time[-1].isalpha() else f"{time} s"
+        return _("Paused for %(time)s: %(queue)s.") % {"queue": name, "time": shown}
     return _("Paused until it is resumed: %(queue)s.") % {"queue": name}
 
 

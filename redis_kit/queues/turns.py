@@ -1,7 +1,6 @@
-"""Whose turn it is in a queue: a table of its first jobs in each state."""
+"""Whose turn it is in a queue: its first jobs in each state, and those that died last."""
 
 from collections.abc import Iterator
-from itertools import chain
 from typing import Any
 
 from django.utils.translation import gettext_lazy as _
@@ -9,29 +8,53 @@ from django.utils.translation import gettext_lazy as _
 from redis_kit.core.flow import Flow
 from redis_kit.core.panels import Lines, Table
 from redis_kit.core.steps import Batch
-from redis_kit.queues import deaths, job, jobpage, managing, tables
-from redis_kit.queues.job import State, StoredJob
+from redis_kit.queues import deaths, job, jobpage, managing, moves, redaction, tables
+from redis_kit.queues.job import Counts, State, StoredJob
 from redis_kit.queues.queue import Queue
 
-STATES: tuple[State, ...] = ("running", "ready", "scheduled")
 EACH = 20  # jobs of a state
+TITLES: dict[State, Any] = {
+    "running": _("Running in %s"),
+    "ready": _("Ready in %s"),
+    "scheduled": _("Scheduled in %s"),
+    "dead": _("Dead in %s, the latest first"),
+}
+COLUMNS: dict[State, tuple[Any, ...]] = {
+    "running": (_("Job"), _("Due"), _("Attempts"), _("Worker")),
+    "ready": (_("Job"), _("Due"), _("Attempts")),
+    "scheduled": (_("Job"), _("Due"), _("Attempts")),
+    "dead": (_("Job"), _("Died"), _("Attempts"), _("Error")),
+}
 
 
-def table(name: str) -> Table:
-    """Return the first jobs of a queue, those that run before those that wait. One round trip. Raises InvalidName."""
+def first(name: str) -> Iterator[Table]:
+    """Yield the first jobs of a queue, those that run before those that wait. One round trip. Raises InvalidName."""
     queue = Queue(name)
-    columns = (_("Job"), _("State"), _("Due"), _("Attempts"), _("Worker"))
-    rows = list(queue._run(_rows(queue)))
-    return Table(_("First jobs of %s") % name, columns, rows, empty=_("Nothing runs or waits there."))
+    counts, found = queue._run(_look(queue))
+    for state, jobs in found.items():
+        if jobs:
+            yield _table(name, state, jobs, getattr(counts, state))
+    if not any(found.values()):
+        yield Table(jobpage.FIRST % name, (), [], empty=_("Nothing runs or waits there, and nothing is dead."))
 
 
-def _rows(queue: Queue) -> Flow[Iterator[tuple[Any, ...]]]:
-    steps = [managing.peek_step(queue, EACH, state, cut=deaths.HEAD, share=len(STATES)) for state in STATES]
-    replies = yield Batch(steps)
-    found = chain.from_iterable(map(job.stored, STATES, replies))
-    return (_row(queue.name, one) for one in found)
+def _look(queue: Queue) -> Flow[tuple[Counts, dict[State, list[StoredJob]]]]:
+    share = len(TITLES)
+    peeks = [managing.peek_step(queue, EACH, state, cut=deaths.HEAD, share=share) for state in TITLES]
+    count, *replies = yield Batch([moves.COUNT(queue.key("")), *peeks])
+    return Counts(*count), dict(zip(TITLES, map(job.stored, TITLES, replies), strict=True))
+
+
+def _table(name: str, state: State, jobs: list[StoredJob], count: int) -> Table:
+    # Both are looked at one after the other, and a job may have come between.
+    of = {"number": len(jobs), "most": f"{max(count, len(jobs)):,}"}
+    title = f"{TITLES[state] % name}: {_('%(number)s of %(most)s') % of}"
+    return Table(title, COLUMNS[state], [_row(name, one) for one in jobs])
 
 
 def _row(name: str, one: StoredJob) -> tuple[Any, ...]:
     what = Lines((tables.link(name, one.id), deaths.task_of(one.body)))
-    return what, jobpage.STATES[one.state], jobpage.moment(one.due), one.attempts, one.worker or ""
+    if one.state == "dead":
+        return what, jobpage.moment(one.died or 0), one.attempts, redaction.text(deaths.cause(one).error)
+    row = (what, jobpage.moment(one.due), one.attempts)
+    return (*row, one.worker) if one.state == "running" else row

@@ -19,6 +19,7 @@ pytestmark = pytest.mark.skipif(not FOUND, reason="there is no django.tasks, so 
 PAGE = f"{ADMIN}queues/"
 CANCEL = f"{PAGE}do/cancel/"
 EVER = 10**9  # ms
+GONE = "the job itself is gone, its result is kept"
 
 
 @task(queue_name="mail", unique=True, expires=3600, enqueue_on_commit=False)
@@ -81,7 +82,7 @@ def test_job_that_waits_shows_its_time_its_unique_key_and_its_arguments(mail, bo
     result = enqueued(run_after=timedelta(seconds=60))
     found = look(boss, result.id)
     its = cells(found, "Looked up in mail")
-    assert its[""] == f"{result.id} {__name__}.send"
+    assert its[""] == f"{result.id} {__name__}.send First jobs of mail"
     assert its["State"].startswith("scheduled 20")
     conditions = cells(found, "Conditions")
     assert len(conditions[""]) == 22
@@ -164,7 +165,7 @@ def test_job_that_waits_is_cancelled_after_a_question_and_its_result_says_so(mai
     assert mail.counts().ready == 1
     response = boss.post(CANCEL, {"row": value, "confirmed": "1"})
     assert said(response) == [f"Cancelled: mail, {result.id}."]
-    assert LogEntry.objects.get().get_change_message().startswith(f"Cancel: mail, {result.id} – ")
+    assert LogEntry.objects.get().get_change_message().startswith(f"Cancel the job: mail, {result.id} – ")
     result.refresh()
     assert result.status.name == "FAILED"
     found = look(boss, result.id)
@@ -216,6 +217,14 @@ def test_groups_of_dead_jobs_lead_to_their_latest_for_those_who_may_see_it(mail,
     assert links(signed_in("view_dashboard")) == []
 
 
+def test_page_of_a_deleted_job_says_that_its_result_alone_is_left(mail, boss):
+    result = enqueued()
+    attempt(mail, "builtins.ValueError", most=1)
+    assert GONE not in cells(look(boss, result.id), "Looked up in mail")["State"]
+    boss.post(f"{PAGE}do/delete/", {"row": f"mail/{result.id}", "confirmed": "1"})
+    assert cells(look(boss, result.id), "Looked up in mail")["State"].endswith(GONE)
+
+
 def test_garbage_in_the_result_is_shown_as_far_as_it_goes(mail, boss, kit):
     result = enqueued()
     attempt(mail, "builtins.ValueError")
@@ -235,9 +244,9 @@ def test_garbage_in_the_result_is_shown_as_far_as_it_goes(mail, boss, kit):
     assert cells(look(boss, result.id), "Looked up in mail")
     mail.purge("ready")
     found = look(boss, result.id)
-    assert cells(found, "Looked up in mail")["State"] == "SOMETHING"
+    assert cells(found, "Looked up in mail")["State"] == f"SOMETHING {GONE}"
     kit.client.hset(key, "record", "0 1 0 5\n~1/1/x 5/w\n" + "x" * 400_000)
-    assert cells(look(boss, result.id), "Looked up in mail")["State"] == "SOMETHING"
+    assert cells(look(boss, result.id), "Looked up in mail")["State"] == f"SOMETHING {GONE}"
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
@@ -272,7 +281,7 @@ def test_job_page_is_in_the_language_of_its_viewer(mail, boss):
     with translation.override("zh-hans"):
         text = boss.get(PAGE, {"id": result.id}).content.decode()
     words = text.partition("<main")[2]
-    for one in ("Traceback of", "Attempts", "Result", "Unique", "Progress", "Return", "Must begin", "Cancel<"):
+    for one in ("Traceback of", "Attempts", "Result", "Unique", "Progress", "Return", "Must begin", "Cancel", "itself"):
         assert one not in words
 
 

@@ -62,11 +62,22 @@ def cells(client, **asked):
     return [one.words for one in page(client.get(PAGE, asked)).find("td", role="cell")]
 
 
+def hints(client, **asked):
+    return [one.words for one in page(client.get(PAGE, asked)).find("p", class_="rk-hint")]
+
+
 def test_page_shows_queues_and_what_jobs_died_of(mail, boss):
     found = page(boss.get(PAGE))
     titles = [one.words for one in found.find("h2")]
     late = ["How late attempts began, on average (s)", "How late attempts began, at most (s)"]
-    assert titles == ["Queues", "Jobs done per minute", *late, "Dead jobs by task and error", "Actions"]
+    assert titles == [
+        "Queues",
+        "Jobs done per minute",
+        "Attempts failed per minute",
+        *late,
+        "Dead jobs by task and error",
+        "Actions",
+    ]
     assert [one.words for one in found.find("th", scope="row") if "role" in one.attributes] == [
         "default",
         "mail",
@@ -77,6 +88,19 @@ def test_page_shows_queues_and_what_jobs_died_of(mail, boss):
     assert not found.find("p", class_="rk-error")
 
 
+def test_trail_leads_to_the_dashboard_and_to_what_was_looked_up(mail, boss):
+    def trail(response):
+        (found,) = whole_page(response).find("div", class_="breadcrumbs")
+        return found.words
+
+    assert trail(boss.get(ADMIN)) == "Home › Dashboard"
+    assert trail(boss.get(PAGE)) == "Home › Dashboard › Queues"
+    question = boss.post(f"{URLS['pause']}?queue=mail&id=", {"row": "mail"})
+    assert trail(question) == "Home › Dashboard › Queues › Pause"
+    links = {one.attributes["href"] for one in whole_page(question).find("a") if one.words == "Queues"}
+    assert links == {PAGE, f"{PAGE}?queue=mail&id="}
+
+
 def test_queue_is_paused_and_resumed(mail, boss):
     assert ("resume", "mail") not in buttons(boss)
     assert "For how long" in boss.post(URLS["pause"], {"row": "mail"}).content.decode()
@@ -84,15 +108,23 @@ def test_queue_is_paused_and_resumed(mail, boss):
     assert said(press(boss, "pause", "mail", wants="15m")) == ["Paused for 15m: mail."]
     assert 800 < mail.paused().ends_in <= 900
     assert entry() == "Pause: mail – Paused for 15m: mail."
-    assert "Paused queues" in [one.words for one in page(boss.get(PAGE)).find("h2")]
+    assert any(one.startswith(("for 14 min 5", "for 15 min 0")) and " more since 20" in one for one in cells(boss))
     assert said(press(boss, "pause", "mail"))[-1] == "Paused until it is resumed: mail."
     assert mail.paused().ends_in is None
-    assert "until it is resumed" in cells(boss)
+    assert any(one.startswith("until it is resumed since 20") for one in cells(boss))
     value = buttons(boss)["resume", "mail"]
     assert said(press(boss, "resume", value))[-1] == "Gives out jobs again: mail."
     assert mail.paused() is None
     assert said(press(boss, "resume", value))[-1] == "Nothing was resumed: mail was not paused."
     assert LogEntry.objects.count() == 3
+
+
+def test_buttons_of_a_paused_queue_stand_in_its_row(mail, boss):
+    mail.pause()
+    offered = {name for name, head in buttons(boss) if head == "mail"}
+    assert offered == {"resume", "pause", "requeue_dead"}
+    assert ("resume", "default") not in buttons(boss)
+    assert said(press(boss, "pause", "mail", wants="5")) == ["Paused for 5 s: mail."]
 
 
 @pytest.mark.parametrize("time", ["ever", "0", "-1", "1w", "99999999d"])
@@ -115,7 +147,7 @@ def test_job_is_looked_up(mail, signed_in, id, state, actions):
     client = signed_in("view_dashboard", "manage_queues")
     asked = {"queue": "mail", "id": id}
     found = page(client.get(PAGE, asked))
-    assert found.find("h2")[0].words == "Looked up in mail"
+    assert [one.words for one in found.find("h2")] == ["Looked up in mail", "Actions"]
     assert cells(client, **asked)[0].startswith(state)
     offered = buttons(client, **asked)
     assert {name for name, head in offered if head == id} == actions
@@ -148,23 +180,56 @@ def test_queue_alone_is_looked_up_for_its_first_jobs(mail, signed_in):
     put(mail, "mine", TASK, (7,), {"password": "hunter2"}, priority=5)
     client = signed_in("view_dashboard", "manage_queues")
     found = page(client.get(PAGE, {"queue": "mail"}))
-    assert found.find("h2")[0].words == "First jobs of mail"
+    titles = ["Running in mail: 1 of 1", "Ready in mail: 2 of 2", "Scheduled in mail: 1 of 1"]
+    dead = "Dead in mail, the latest first: 13 of 13"
+    assert [one.words for one in found.find("h2")] == [*titles, dead, "Actions"]
     heads = [one.words for one in found.find("th", scope="row") if "role" in one.attributes]
     assert heads[:4] == ["running", f"mine {TASK}", "ready", "later"]
-    assert [word for word in cells(client, queue="mail")[:4] if word in ("running", "w1")] == ["running", "w1"]
+    assert heads[4] in [f"d{number} {TASK}" for number in range(13)]
+    assert cells(client, queue="mail")[2] == "w1"
+    assert "hunter2" not in str(found.elements)
     (link,) = [one for one in found.find("a") if one.words == "mine"]
     assert cells(client, queue="mail", id="mine")[0].startswith("ready")
     assert "queue=mail&id=mine" in link.attributes["href"].replace("&amp;", "&")
-    assert not page(client.get(PAGE, {"queue": "nobody"})).find("h2")[0].words.startswith("First")
+    (back,) = page(client.get(PAGE, {"queue": "mail", "id": "mine"})).find("a", href=f"{PAGE}?queue=mail")
+    assert back.words == "First jobs of mail"
+    assert hints(client, queue="default") == ["Nothing runs or waits there, and nothing is dead."]
     assert page(signed_in("view_dashboard").get(PAGE, {"queue": "mail"})).find("h2")[0].words == "Queues"
 
 
+def test_queue_alone_says_how_many_jobs_of_a_state_it_leaves_out(mail, boss, monkeypatch):
+    monkeypatch.setattr("redis_kit.queues.turns.EACH", 5)
+    assert "Dead in mail, the latest first: 5 of 13" in [
+        one.words for one in page(boss.get(PAGE, {"queue": "mail"})).find("h2")
+    ]
+
+
+def test_job_is_found_in_the_queue_that_its_id_names(mail, boss):
+    for id in ("x.mail", "x.default"):
+        mail.put("both", id=id)
+        assert page(boss.get(PAGE, {"queue": "mail", "id": id})).find("h2")[0].words == "Looked up in mail"
+    found = page(boss.get(PAGE, {"queue": "default", "id": "x.mail"}))
+    assert found.find("h2")[0].words == "Looked up in mail"
+    assert {name for name, head in row_buttons(found) if head == "x.mail"} == {"delete"}
+
+
+def test_look_up_that_can_find_nothing_says_why(mail, boss):
+    for asked in ({"queue": "nope"}, {"queue": "nope", "id": ""}, {"queue": "nope", "id": "x"}):
+        assert hints(boss, **asked) == ["There is no queue nope."]
+    response = boss.get(PAGE, {"queue": "", "id": " "})
+    (live,) = page(response).find("div", id="rk-live")
+    for found in (page(response), page(boss.get(live.attributes["data-url"]))):
+        titles = [one.words for one in found.find("h2")]
+        assert titles[:2] == ["Looked up", "Queues"]
+        assert found.find("p", class_="rk-hint")[0].words == "Choose a queue, or write the id of a job."
+
+
 @pytest.mark.parametrize("id", ["nobody", "a b", "../x", "x" * 200, "<b>"])
-def test_job_that_is_not_there_is_told_beside_the_rest(mail, boss, id):
+def test_job_that_is_not_there_is_told(mail, boss, id):
     found = page(boss.get(PAGE, {"queue": "mail", "id": id}))
     assert found.find("h2")[0].words.startswith("Looked up")
     assert found.find("p", class_="rk-hint")[0].words
-    assert "Queues" in [one.words for one in found.find("h2")]
+    assert [one.words for one in found.find("a", class_="rk-back")] == ["Show all"]
     assert not found.find("p", class_="rk-error")
 
 
@@ -355,11 +420,12 @@ def test_hundred_queues_make_one_page(kit, boss):
 def test_page_is_in_the_language_of_its_viewer(mail, boss):
     mail.pause()
     with translation.override("zh-hans"):
-        text = boss.get(PAGE, {"queue": "mail", "id": "d0"}).content.decode()
+        asked = ({}, {"queue": "mail"}, {"queue": "mail", "id": "d0"})
+        text = "".join(boss.get(PAGE, one).content.decode().partition("<main")[2] for one in asked)
     for words in ("查询", "暂停", "恢复", "重试", "删除", "死信", "按任务和错误分组", "直到恢复为止"):
         assert words in text
-    for words in ("Look up", "Pause", "Resume", "Retry", "Delete", "Put ", "Dead jobs", "resumed", "Arguments"):
-        assert words not in text.partition("<main")[2]
+    for words in ("Look up", "Pause", "Resume", "Retry", "Delete", "Put ", "Dead ", "resumed", "Arguments", " in "):
+        assert words not in text
 
 
 @pytest.mark.once
@@ -383,6 +449,10 @@ def test_job_is_looked_up_and_retried_with_the_keyboard(visit, monkeypatch, mail
         page.get_by_role("button", name="Retry: d3").press("Enter")
         page.wait_for_selector(".messagelist")
         assert page.evaluate(MEASURE) == []
+        page.get_by_role("link", name="First jobs of mail").click()
+        page.wait_for_selector("text=Dead in mail")
+        assert page.evaluate(MEASURE) == []
+        page.get_by_role("link", name="Show all").click()
         page.get_by_role("button", name="Pause: mail").press("Enter")
         page.get_by_label("For how long").fill("15m")
         assert page.evaluate(MEASURE) == []

@@ -18,7 +18,7 @@ from redis_kit.queues import (
     reports_of,
     workers,
 )
-from redis_kit.queues.inspection import inspect
+from redis_kit.queues.inspection import inspect, look_up
 from redis_kit.queues.worker.launcher import Launcher
 from redis_kit.queues.worker.options import Options
 from tests.fixtures.process import wait_for
@@ -126,8 +126,10 @@ def test_dead_jobs_of_many_queues(any_kit):
         queue = Queue(name)
         queue.put(1, id="a")
         queue.nack(*queue.claim(), max_attempts=1, error=f"{name}: no")
-    found = inspect({"mail": 1, "news": 1, "none": 0}, ("news", "a"))
-    assert found.known.job.reason == "news: no"
+    queue, known = look_up(["none", "news", "mail"], "a")
+    assert (queue, known.job.reason) == ("news", "news: no")
+    assert look_up(["none", "news"], "b") == ("none", None)
+    found = inspect({"mail": 1, "news": 1, "none": 0}, {})
     assert {(name, group.cause.error) for name, group in found.groups} == {("mail", "mail"), ("news", "news")}
     assert found.looked_at == 2
 
@@ -139,7 +141,7 @@ def test_large_dead_jobs_of_many_queues_are_read_in_part(kit, monkeypatch):
         queue.put_many(["x" * 900] * 5)
         for job in queue.claim(5):
             queue.nack(job, max_attempts=1)
-    assert inspect({"mail": 5, "news": 5}).looked_at == 6
+    assert inspect({"mail": 5, "news": 5}, {}).looked_at == 6
 
 
 def test_many_queues_at_a_look(any_kit, twin):

@@ -23,8 +23,7 @@ from redis_kit.queues.worker.source import Source
 logger = logging.getLogger("redis_kit.worker")
 LATER = 1.0  # seconds
 RECENT = 0.1  # seconds after a claim for which the watch looks every STALE seconds
-STALE = 0.03  # seconds for which a claimed job waits for a thread before it is given back, a done one to be told, and
-# a queue to be asked before other workers are woken for it
+STALE = 0.03  # seconds that a claimed job waits for a thread, a done one to be told, and a queue to be asked, at most
 
 
 class Fetcher:
@@ -36,9 +35,9 @@ class Fetcher:
 
     def __init__(self, sources: Sequence[Source], *, board: Board, order: Order, on_empty: Callable[[], None]) -> None:
         self._sources, self._board, self._on_empty = sources, board, on_empty
-        self._duties = duties = Duties(len(sources))
+        self._duties = Duties(len(sources))
         self._exchanger = Exchanger(
-            sources, order, duties=duties, take_in=self._take_in, keep=self._keep, wake=self.wake
+            sources, order, self._duties, take_in=self._take_in, keep=self._keep, wake=self.wake
         )
         lock = Lock()
         self._work, self._free, self._tick, self._fetched = (Condition(lock) for _ in range(4))
@@ -134,7 +133,7 @@ class Fetcher:
             self._free.notify_all()
 
     def stop(self) -> None:
-        """Do the same, and end the threads when they are done."""
+        """Claim no more, give back what was not begun, and end the threads when they are done."""
         with self._work:
             self._stopped = True
             for condition in (self._work, self._free, self._tick):
