@@ -41,7 +41,6 @@ class Exchanger:
         sources: Sequence[Source],
         order: Order,
         duties: Duties,
-        *,
         take_in: Callable[[int, Claimed, int], None],
         keep: Callable[[int, list[Done], float], None],
         wake: Callable[[], None],

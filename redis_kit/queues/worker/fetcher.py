@@ -36,9 +36,7 @@ class Fetcher:
     def __init__(self, sources: Sequence[Source], *, board: Board, order: Order, on_empty: Callable[[], None]) -> None:
         self._sources, self._board, self._on_empty = sources, board, on_empty
         self._duties = Duties(len(sources))
-        self._exchanger = Exchanger(
-            sources, order, self._duties, take_in=self._take_in, keep=self._keep, wake=self.wake
-        )
+        self._exchanger = Exchanger(sources, order, self._duties, self._take_in, self._keep, self.wake)
         lock = Lock()
         self._work, self._free, self._tick, self._fetched = (Condition(lock) for _ in range(4))
         self._inbox: deque[tuple[int, Job]] = deque()
