@@ -156,12 +156,17 @@ def test_queue_that_cannot_be_read_hides_no_other(busy, kit, part):
     kit.client.delete(other.key(part))
     kit.client.set(other.key(part), "x")
     panel = QueuesPanel()
-    for asked in ({}, {"queue": "default"}, {"queue": "default", "id": "x"}):
-        panel.viewer = Viewer(lambda permission: True, asked)
-        found = tables(panel)
-        ((name, why),) = found["Queues that can't be read"]
-        assert name == "default"
-        assert f"The key {other.key(part)!a} is a string in place of" in why
-        assert ("mail", 1, 1, 1, 1) in [row[:5] for row in found["Queues"]]
+    wrong = f"The key {other.key(part)!a} is a string in place of"
+    found = tables(panel)
+    ((name, why),) = found["Queues that can't be read"]
+    assert name == "default"
+    assert wrong in why
+    assert ("mail", 1, 1, 1, 1) in [row[:5] for row in found["Queues"]]
+    panel.viewer = Viewer(lambda permission: True, {"queue": "default"})
+    (told,) = panel.content()
+    assert wrong in str(told.empty)
+    panel.viewer = Viewer(lambda permission: True, {"queue": "mail"})
+    assert len(list(panel.content())) == 4
+    panel.viewer = Viewer()
     (figure,) = [one for one in panel.content() if isinstance(one, Figure) and "read" in str(one.label)]
     assert (figure.value, figure.hint, figure.alarm) == (1, "default", True)
