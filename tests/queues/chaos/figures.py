@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 from tests.queues.chaos import verdict
-from tests.queues.chaos.runs import SECOND
+from tests.queues.chaos.runs import SECOND, Run
 from tests.queues.chaos.verdict import Case
 
 
@@ -13,16 +13,24 @@ def told(case: Case, seconds: float) -> str:
     acknowledged = sum(sent.id is not None for sent in case.sent)
     kills = Counter(kill.kind for kill in case.kills)
     declared = sum(before.failed for before, _ in case.repeats)
+    untold = sum(_is_untold(case, before) for before, _ in case.repeats)
+    killed = len(case.repeats) - declared - untold
     lines = [
         f"{acknowledged:,} jobs acknowledged, {len(case.sent) - acknowledged} whose answer got lost; {seconds:.1f} s",
         f"killed: {', '.join(f'{kind} {count}' for kind, count in sorted(kills.items())) or 'nobody'}",
         f"lost {len(list(verdict.lost(case)))}, with two outcomes {len(list(verdict.double(case)))}, "
         f"dead {len(case.state.dead)}, done {case.state.done:,}",
-        f"executions again {len(case.repeats):,}: {declared:,} after a failure, {len(case.repeats) - declared} after a "
-        f"kill, of {sum(kill.slots for kill in case.kills)} allowed",
+        f"executions again {len(case.repeats):,}: {declared:,} after a failure, {killed} after a kill, "
+        f"of {sum(kill.slots for kill in case.kills)} allowed, {untold} done and not yet told with a whole machine",
         *(f"begun again after a {kind} was killed: {spread(times)}" for kind, times in sorted(times_of(case).items())),
     ]
     return "\n".join(lines)
+
+
+def _is_untold(case: Case, run: Run) -> bool:
+    if run.failed or run.kill is None:
+        return False
+    return run.ended is not None and not verdict.is_remembered(case, run.kill)
 
 
 def times_of(case: Case) -> dict[str, list[float]]:

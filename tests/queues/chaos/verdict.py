@@ -109,13 +109,13 @@ def unexplained(case: Case) -> Iterator[str]:
         if before.ended and not _is_fresh(case, before.ended, before.kill):
             yield f"job {after.number} ran again, though it was done long before: {_told([before, after])}"
     for kill, its in again.items():
-        remembered = _is_remembered(case, kill)
+        remembered = is_remembered(case, kill)
         count = sum(run.ended is None or remembered for run in its)
         if count > kill.slots:
             yield f"{count} jobs ran again after a {kill.kind} with {kill.slots} slots was killed"
 
 
-def _is_remembered(case: Case, kill: Kill) -> bool:
+def is_remembered(case: Case, kill: Kill) -> bool:
     """Say whether anybody was left who knew what the process had done, and could tell the server."""
     if kill.kind == "supervisor":  # its orphans tell, unless the server is away
         outages = [one for one in case.kills if one.kind == "server"]
