@@ -100,7 +100,8 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
         if not request.user.has_perm(action.permission):
             raise PermissionDenied
         try:
-            confirmation = Confirmation(Offer(name, action, self._act_url(panel, name)), request.POST)
+            url = self._url("act", panel.slug, name) + _asked(panel)
+            confirmation = Confirmation(Offer(name, action, url), request.POST)
         except RedisKitError as error:
             self.message_user(request, visible(str(error))[:SENTENCE], messages.ERROR)
             return redirect(self._back(panel))
@@ -142,10 +143,10 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
         return render_to_string("redis_kit/dashboard/_panel.html", context)
 
     def _offers(self, request: HttpRequest, panel: Panel) -> list[Offer]:
-        return offers_for(panel.actions(), may=request.user.has_perm, url=lambda name: self._act_url(panel, name))
-
-    def _act_url(self, panel: Panel, name: str) -> str:
-        return self._url("act", panel.slug, name) + _asked(panel)
+        asked = _asked(panel)
+        return offers_for(
+            panel.actions(), may=request.user.has_perm, url=lambda name: self._url("act", panel.slug, name) + asked
+        )
 
     def _back(self, panel: Panel) -> str:
         return self._url("change", panel.slug) + _asked(panel)

@@ -10,7 +10,7 @@ from redis_kit.queues.claiming import Beaten, Poison
 from redis_kit.queues.component import QueueSettings
 from redis_kit.queues.worker import failpoints
 from redis_kit.queues.worker.child import Child
-from redis_kit.queues.worker.exchanger import COMPLAIN
+from redis_kit.queues.worker.complaints import Complaints
 from redis_kit.queues.worker.source import Source, beat, waits
 
 logger = logging.getLogger("redis_kit.worker")
@@ -46,7 +46,7 @@ class Beat:
         self.at, self.answered = 0.0, monotonic()
         self.waits: dict[str, float] = {}
         self.broken: dict[str, str] = {}
-        self._complained: dict[str, float] = {}
+        self._complaints = Complaints()
 
     def beat(self, children: list[Child]) -> list[str]:
         """Beat, pass on what concerns a child, and return the orders that somebody left."""
@@ -114,8 +114,7 @@ class Beat:
 
     def _complain(self, about: str, *what: object) -> None:
         """Log an error, once a minute for one thing: it comes again with each beat."""
-        if monotonic() > self._complained.get(about, 0):
-            self._complained[about] = monotonic() + COMPLAIN
+        if self._complaints.due(about):
             logger.error(*what)
 
     def _take_in(self, child: Child, source: Source, answer: Beaten) -> None:

@@ -12,13 +12,13 @@ from redis_kit.queues.ended import Ended
 from redis_kit.queues.flows import MOST_ENDED, lost
 from redis_kit.queues.job import Job
 from redis_kit.queues.worker import failpoints
+from redis_kit.queues.worker.complaints import Complaints
 from redis_kit.queues.worker.duties import Duties
 from redis_kit.queues.worker.order import Order
 from redis_kit.queues.worker.patience import pause
 from redis_kit.queues.worker.source import Source
 
 logger = logging.getLogger("redis_kit.worker")
-COMPLAIN = 60.0  # seconds between two log lines about the same queue
 
 
 class Done(NamedTuple):
@@ -48,7 +48,7 @@ class Exchanger:
         self._sources, self._order, self._duties = sources, order, duties
         self._take_in, self._keep, self._wake = take_in, keep, wake
         self._failures: Counter[int] = Counter()
-        self._complained: dict[str, float] = {}
+        self._complaints = Complaints()
         self.shut = [0.0] * len(sources)
 
     @property
@@ -98,7 +98,6 @@ class Exchanger:
         name = self._sources[number].name
         self.shut[number] = monotonic() + pause(self._failures[number])
         self._failures[number] += 1
-        if not isinstance(error, RedisUnavailable) and monotonic() > self._complained.get(name, 0):
-            self._complained[name] = monotonic() + COMPLAIN
+        if not isinstance(error, RedisUnavailable) and self._complaints.due(name):
             unforeseen = None if isinstance(error, RedisFailure) else error
             logger.error("Queue %a can't be read: %s", name, error, exc_info=unforeseen)
