@@ -33,8 +33,14 @@ $(STAMP): pyproject.toml $(CONSTRAINTS)
 demo: $(STAMP)
 	@exec $(BIN)/python manage.py rk_demo $(ARGS)
 
+# Without ARGS in two steps: what waits for time limits runs with less beside it.
 test: $(STAMP)
+ifdef ARGS
 	@exec $(BIN)/python -m pytest $(ARGS)
+else
+	@$(BIN)/python -m pytest -m "not alone"
+	@$(BIN)/python -m pytest -n 3 -m alone
+endif
 
 lint: $(STAMP)
 	$(BIN)/ruff check

@@ -1,10 +1,15 @@
 """One round trip: the kit's client and flows beside redis-py's own client."""
 
 import asyncio
+import contextlib
 import time
+
+from django.conf import settings
+from django.test.utils import override_settings
 
 from benchmarks.measure import compare, site
 from redis_kit.core import connections, flow
+from redis_kit.core.errors import RedisUnavailable
 from redis_kit.core.scripts import Script
 
 COUNT = Script("count", "-- KEYS[1] counter\nreturn redis.call('INCR', KEYS[1])")
@@ -31,6 +36,15 @@ def run() -> None:
             base="redis-py EVALSHA",
         )
         print(f"kit: async flow, one after the other: {asyncio.run(rate()):,.0f} ops/s\n")
+        gone = {**settings.REDIS_KIT["CONNECTIONS"], "gone": {"URL": "redis://127.0.0.1:1/0"}}
+        with override_settings(REDIS_KIT={**settings.REDIS_KIT, "CONNECTIONS": gone}):
+            compare({"redis-py PING": client.ping, "kit: refusal by an open breaker": refused}, base="redis-py PING")
+
+
+def refused() -> None:
+    """Call a server that can't be reached; the breaker opens at the third call."""
+    with contextlib.suppress(RedisUnavailable):
+        connections.client("gone").call("PING")
 
 
 async def rate() -> float:

@@ -5,6 +5,8 @@ import os
 from django.contrib.staticfiles.handlers import ASGIStaticFilesHandler
 from django.core.asgi import get_asgi_application
 
+from redis_kit.pageviews.asgi import FlushAtShutdown
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "example_project.settings")
 
-application = ASGIStaticFilesHandler(get_asgi_application())
+application = FlushAtShutdown(ASGIStaticFilesHandler(get_asgi_application()))

@@ -13,11 +13,13 @@ class RedisKitConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Register the system checks and call each component's ready()."""
+        """Register the system checks, make logs safe, and call each component's ready()."""
         from redis_kit.core.checks import check_deployment, check_settings
         from redis_kit.core.component import components
         from redis_kit.core.errors import ConfigurationError
+        from redis_kit.core.logs import protect
 
+        protect()
         checks.register(check_settings, "redis_kit")
         checks.register(check_deployment, "redis_kit", deploy=True)
         try:

@@ -1,6 +1,5 @@
 """Run the site under uvicorn: ``python serve.py PORT``. Ends on SIGTERM, after the requests that it is answering."""
 
-import signal
 import sys
 from pathlib import Path
 
@@ -16,14 +15,12 @@ def main(port: int) -> None:
         port=port,
         log_level="warning",
         access_log=False,
-        lifespan="off",
+        lifespan="on",  # at the end of which asgi.py counts the last page views
         # The kit reads X-Forwarded-For itself, and only what REDIS_KIT["TRUSTED_PROXIES"] allows.
         proxy_headers=False,
         timeout_keep_alive=30,
         timeout_graceful_shutdown=1,
     )
-    # uvicorn sends itself the signal again when it has ended, and by default that would skip what runs at exit.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     uvicorn.Server(config).run()
 
 

@@ -8,7 +8,7 @@ from redis_kit.queues import task
 QUEUE = "letters"
 
 
-@task(queue_name=QUEUE, max_attempts=5, timeout=30)
+@task(queue_name=QUEUE, timeout=30)
 def deliver(kind: str, reader_id: int, article_id: int, due_at: datetime) -> None:
     """Write a letter of a kind to a reader. ``due_at`` is when it should arrive."""
     Letter.objects.get_or_create(kind=kind, reader_id=reader_id, article_id=article_id, due_at=due_at)

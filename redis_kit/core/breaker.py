@@ -8,7 +8,7 @@ from collections.abc import Callable
 from time import monotonic
 
 from redis_kit.core.errors import RedisUnavailable
-from redis_kit.core.signals import redis_recovered, redis_unavailable
+from redis_kit.core.signals import redis_recovered, redis_unavailable, tell
 
 logger = logging.getLogger("redis_kit.connections")
 
@@ -48,7 +48,7 @@ class Breaker:
                 return
             self.is_open = True
         logger.error("The Redis connection %r is down, callers get their failure policy: %s", self.alias, error)
-        redis_unavailable.send_robust(Breaker, using=self.alias, error=error)
+        tell(redis_unavailable, Breaker, using=self.alias, error=error)
         threading.Thread(target=self._recover, name=f"redis-kit-breaker-{self.alias}", daemon=True).start()
 
     def retire(self) -> None:
@@ -65,5 +65,5 @@ class Breaker:
                 self.failures.clear()
                 self.is_open = False
             logger.warning("The Redis connection %r is back.", self.alias)
-            redis_recovered.send_robust(Breaker, using=self.alias)
+            tell(redis_recovered, Breaker, using=self.alias)
             return

@@ -5,24 +5,21 @@ closed so that a late reply can't be taken for the next one.
 """
 
 import asyncio
-import contextlib
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from time import monotonic
-from typing import Any
-from weakref import WeakKeyDictionary
+from typing import Any, NoReturn
 
 from redis.exceptions import NoScriptError, ResponseError
 
 from redis_kit.core import failures, replies
 from redis_kit.core.breaker import Breaker
-from redis_kit.core.errors import RedisFailure, RedisUnavailable
-from redis_kit.core.pools import AsyncPool, Exhausted, Pool
+from redis_kit.core.deadlines import Deadline
+from redis_kit.core.errors import RedisUnavailable
+from redis_kit.core.pools import AsyncPool, Limits, Pool
 from redis_kit.core.protocol import packed
 from redis_kit.core.sources import Source
 from redis_kit.core.steps import Argument, Command
-
-LONG = 10**8  # seconds: the time of a read is limited by what is around it
 
 
 @dataclass(frozen=True)
@@ -31,7 +28,7 @@ class Server:
 
     where: str
     source: Source
-    most: int
+    limits: Limits
     read: float
     breaker: Breaker | None
 
@@ -39,15 +36,37 @@ class Server:
 class _Guard:
     """What both clients do with a failure: translate it and tell the breaker."""
 
+    _pool: Pool | AsyncPool
+
     def __init__(self, server: Server) -> None:
         self.where, self.breaker, self._read = server.where, server.breaker, server.read
+
+    def check(self) -> None:
+        """Raise where the server is known to be away."""
+        if self.breaker and self.breaker.is_open:
+            self.breaker.refuse()
 
     def translated(self, error: Exception, *, sent: bool) -> Exception:
         """Return the kit's error for one of the client library."""
         found = failures.translate(error, sent=sent, where=self.where)
-        if self.breaker and isinstance(found, RedisUnavailable) and not isinstance(error, Exhausted):
+        if self.breaker and isinstance(found, RedisUnavailable) and found is not error:
             self.breaker.failed(found)
         return found
+
+    def _fail(self, connection: Any, error: BaseException) -> NoReturn:
+        """Raise what a caller gets for an error that came while it had a connection."""
+        if failures.must_drop(error):
+            self._pool.drop(connection)
+        else:
+            self._pool.give(connection)
+        self._raise(error)
+
+    def _raise(self, error: BaseException, *, sent: bool = True) -> NoReturn:
+        """Raise the kit's error for an exception, and what ends a task as it is: it tells nothing about the server."""
+        found = self.translated(error, sent=sent) if isinstance(error, Exception) else error
+        if found is error:
+            raise error  # from itself, and who follows the causes would walk in a circle
+        raise found from error
 
 
 class Client(_Guard):
@@ -55,7 +74,7 @@ class Client(_Guard):
 
     def __init__(self, server: Server) -> None:
         super().__init__(server)
-        self._pool = Pool(server.source, server.most)
+        self._pool = Pool(server.source, server.limits, server.where, self.check)
 
     def call(self, *command: Argument) -> Any:
         """Send one command and return its reply."""
@@ -64,7 +83,7 @@ class Client(_Guard):
             connection._sock.sendall(packed(command))
             reply = replies.read(connection)
         except BaseException as error:
-            raise self._failed(connection, error) from error
+            self._fail(connection, error)
         self._pool.give(connection)
         if self.breaker and self.breaker.failures:
             self.breaker.succeeded()
@@ -72,14 +91,14 @@ class Client(_Guard):
 
     def block(self, timeout: float, *command: Argument) -> Any:
         """Send a command that may wait on the server for ``timeout`` seconds, and return its reply."""
-        connection = self._take(to_wait=True)
+        connection = self._take(to_block=True)
         try:
             connection.send_packed_command([packed(command)])
             connection._sock.settimeout(timeout + self._read)
-            reply = connection.read_response(disconnect_on_error=True)
+            reply = replies.parsed(connection)
             connection._sock.settimeout(self._read)
         except BaseException as error:
-            raise self._failed(connection, error) from error
+            self._fail(connection, error)
         self._pool.give(connection)
         return reply
 
@@ -91,7 +110,7 @@ class Client(_Guard):
         After each pause without a reply, ``look`` is called: it returns the seconds until the next look, or None to
         end the wait. Returns the second command's reply, an error as it is; None where ``look`` ended the wait.
         """
-        connection = self._take(to_wait=True)
+        connection = self._take(to_block=True)
         try:
             connection.send_packed_command([packed(waiting) + packed(next_one)])
             end = monotonic() + timeout + self._read
@@ -99,57 +118,48 @@ class Client(_Guard):
                 if monotonic() >= end:
                     raise TimeoutError("no answer in time")
                 if (again := look()) is None:
-                    connection.disconnect()
-                    self._pool.give(connection)
+                    self._pool.drop(connection)
                     return None
                 pause = again
-            connection.read_response(disconnect_on_error=True)
+            replies.parsed(connection)
             try:
-                reply = connection.read_response(disconnect_on_error=True)
+                reply = replies.parsed(connection)
             except NoScriptError as error:
                 reply = error
-        except RedisFailure:
-            connection.disconnect()
-            self._pool.give(connection)
-            raise
         except BaseException as error:
-            connection.disconnect()  # the other reply is still to come
-            raise self._failed(connection, error) from error
+            self._pool.drop(connection)  # the other reply is still to come
+            self._raise(error)
         self._pool.give(connection)
         return reply
 
     def batch(self, commands: Sequence[Command]) -> list[Any]:
         """Send several commands at once and return their replies, errors among them."""
-        connection, replies = self._take(), []
+        connection, found = self._take(), []
         try:
             connection.send_packed_command([b"".join(map(packed, commands))])
             for _ in commands:
                 try:
-                    replies.append(connection.read_response(disconnect_on_error=False))
+                    found.append(replies.parsed(connection))
                 except ResponseError as error:
-                    replies.append(self.translated(error, sent=True))
+                    if failures.closes(error):
+                        raise
+                    found.append(self.translated(error, sent=True))
         except BaseException as error:
-            raise self._failed(connection, error) from error
+            self._fail(connection, error)
         self._pool.give(connection)
-        return replies
+        return found
 
     def close(self) -> None:
         """Close its connections."""
         self._pool.close()
 
-    def _take(self, *, to_wait: bool = False) -> Any:
+    def _take(self, *, to_block: bool = False) -> Any:
         if self.breaker and self.breaker.is_open:
             self.breaker.refuse()
         try:
-            return self._pool.take(to_wait=to_wait)
+            return self._pool.take(to_block=to_block)
         except Exception as error:
-            raise self.translated(error, sent=False) from error
-
-    def _failed(self, connection: Any, error: BaseException) -> BaseException:
-        if not isinstance(error, ResponseError) or failures.must_drop(error):
-            connection.disconnect()
-        self._pool.give(connection)
-        return self.translated(error, sent=True) if isinstance(error, Exception) else error
+            self._raise(error, sent=False)
 
 
 class AsyncClient(_Guard):
@@ -157,17 +167,17 @@ class AsyncClient(_Guard):
 
     def __init__(self, server: Server) -> None:
         super().__init__(server)
-        self._pool = AsyncPool(server.source, server.most)
-        self._opened = False
+        self._pool = AsyncPool(server.source, server.limits, server.where, self.check)
 
     async def call(self, *command: Argument) -> Any:
         """See Client.call()."""
         connection = await self._take()
         try:
-            await self._send(connection, packed(command))
-            reply = await connection.read_response(disconnect_on_error=True)
+            async with Deadline(self._read):
+                await _send(connection, packed(command))
+                reply = await connection.read_response(disconnect_on_error=False)
         except BaseException as error:
-            raise await self._failed(connection, error) from error
+            self._fail(connection, error)
         self._pool.give(connection)
         if self.breaker and self.breaker.failures:
             self.breaker.succeeded()
@@ -175,13 +185,13 @@ class AsyncClient(_Guard):
 
     async def block(self, timeout: float, *command: Argument) -> Any:
         """See Client.block()."""
-        connection = await self._take(to_wait=True)
+        connection = await self._take(to_block=True)
         try:
-            await self._send(connection, packed(command))
-            async with asyncio.timeout(timeout + self._read):
-                reply = await connection.read_response(timeout=LONG, disconnect_on_error=True)
+            async with Deadline(timeout + self._read):
+                await _send(connection, packed(command))
+                reply = await connection.read_response(disconnect_on_error=False)
         except BaseException as error:
-            raise await self._failed(connection, error) from error
+            self._fail(connection, error)
         self._pool.give(connection)
         return reply
 
@@ -194,94 +204,75 @@ class AsyncClient(_Guard):
         next_one: Command,
     ) -> Any:
         """See Client.watch()."""
-        connection, reading = await self._take(to_wait=True), None
+        connection, reading = await self._take(to_block=True), None
         try:
-            await self._send(connection, packed(waiting) + packed(next_one))
-            reading = asyncio.ensure_future(connection.read_response(timeout=LONG, disconnect_on_error=True))
-            async with asyncio.timeout(timeout + self._read):
+            async with Deadline(timeout + self._read):
+                await _send(connection, packed(waiting) + packed(next_one))
+                reading = asyncio.ensure_future(connection.read_response(disconnect_on_error=False))
                 while not (await asyncio.wait({reading}, timeout=pause))[0]:
                     if (again := await look()) is None:
-                        await _ended(connection, reading)
-                        self._pool.give(connection)
+                        self._end(connection, reading)
                         return None
                     pause = again
-            reading.result()
+                reading.result()
             try:
-                reply = await connection.read_response(disconnect_on_error=True)
+                async with Deadline(self._read):
+                    reply = await connection.read_response(disconnect_on_error=False)
             except NoScriptError as error:
                 reply = error
         except BaseException as error:
-            if reading:
-                await _ended(connection, reading)
-            if isinstance(error, RedisFailure):
-                self._pool.give(connection)
-                raise
-            raise await self._failed(connection, error) from error
+            self._end(connection, reading)
+            self._raise(error)
         self._pool.give(connection)
         return reply
 
     async def batch(self, commands: Sequence[Command]) -> list[Any]:
         """See Client.batch()."""
-        connection, replies = await self._take(), []
+        connection, found = await self._take(), []
         try:
-            await self._send(connection, b"".join(map(packed, commands)))
+            async with Deadline(self._read):
+                await _send(connection, b"".join(map(packed, commands)))
             for _ in commands:
                 try:
-                    replies.append(await connection.read_response(disconnect_on_error=False))
+                    async with Deadline(self._read):
+                        found.append(await connection.read_response(disconnect_on_error=False))
                 except ResponseError as error:
-                    replies.append(self.translated(error, sent=True))
+                    if failures.closes(error):
+                        raise
+                    found.append(self.translated(error, sent=True))
         except BaseException as error:
-            raise await self._failed(connection, error) from error
+            self._fail(connection, error)
         self._pool.give(connection)
-        return replies
+        return found
 
-    async def _send(self, connection: Any, command: bytes) -> None:
-        # On Python 3.11 the client library's own way, wait_for(), swallows a cancellation that comes at that moment.
-        connection._writer.write(command)
-        if connection._writer.transport.get_write_buffer_size():
-            async with asyncio.timeout(self._read):
-                await connection._writer.drain()
+    def close(self) -> None:
+        """Close its connections, those in use when they are given back. To be called in its loop."""
+        self._pool.close()
 
-    async def _take(self, *, to_wait: bool = False) -> Any:
+    def end(self) -> None:
+        """Close all its connections; the loop has ended, or ends."""
+        self._pool.end()
+
+    async def _take(self, *, to_block: bool = False) -> Any:
         if self.breaker and self.breaker.is_open:
             self.breaker.refuse()
-        if not self._opened:
-            self._opened = True
-            await _close_with_loop(self._pool)
         try:
-            return await self._pool.take(to_wait=to_wait)
+            return await self._pool.take(to_block=to_block)
         except Exception as error:
-            raise self.translated(error, sent=False) from error
+            self._raise(error, sent=False)
 
-    async def _failed(self, connection: Any, error: BaseException) -> BaseException:
-        if not isinstance(error, ResponseError) or failures.must_drop(error):
-            await connection.disconnect(nowait=True)
-        self._pool.give(connection)
-        return self.translated(error, sent=True) if isinstance(error, Exception) else error
-
-
-async def _ended(connection: Any, reading: "asyncio.Future[Any]") -> None:
-    reading.cancel()
-    with contextlib.suppress(BaseException):
-        await reading
-    await connection.disconnect(nowait=True)
+    def _end(self, connection: Any, reading: "asyncio.Future[Any] | None") -> None:
+        self._pool.drop(connection)
+        if reading:
+            reading.add_done_callback(lambda one: one.cancelled() or one.exception())  # or asyncio logs it
+            reading.cancel()
 
 
-_held: WeakKeyDictionary[asyncio.AbstractEventLoop, list[AsyncGenerator[None, None]]] = WeakKeyDictionary()
-
-
-async def _close_with_loop(pool: AsyncPool) -> None:
-    # A loop that ends closes its asynchronous generators: the one moment at which its sockets can still be closed.
-    generator = _closing(pool)
-    await anext(generator)
-    _held.setdefault(asyncio.get_running_loop(), []).append(generator)
-
-
-async def _closing(pool: AsyncPool) -> AsyncGenerator[None, None]:
-    try:
-        yield
-    finally:
-        await pool.close()
+async def _send(connection: Any, command: bytes) -> None:
+    # On Python 3.11 the client library's own way, wait_for(), swallows a cancellation that comes at that moment.
+    connection._writer.write(command)
+    if connection._writer.transport.get_write_buffer_size():
+        await connection._writer.drain()
 
 
 def probe(make: Callable[[], Any]) -> None:

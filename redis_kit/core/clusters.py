@@ -202,6 +202,16 @@ class AsyncClusterClient(_Routing):
         """See Client.batch(). One round trip per node."""
         return await flow.arun(self._many(commands), self._node)
 
+    def close(self) -> None:
+        """See AsyncClient.close()."""
+        for node in self._nodes.values():
+            node.close()
+
+    def end(self) -> None:
+        """See AsyncClient.end()."""
+        for node in self._nodes.values():
+            node.end()
+
 
 def slot_of(command: Command) -> int:
     """Return the slot of a command's first key."""

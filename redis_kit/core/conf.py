@@ -38,7 +38,12 @@ class Section:
 class KitSettings(Section):
     """The options at the top of ``REDIS_KIT``, beside the components' sections."""
 
-    ranges = {"CONNECT_TIMEOUT": (0.01, 10), "READ_TIMEOUT": (0.01, 10), "MAX_CONNECTIONS": (1, 10_000)}
+    ranges = {
+        "CONNECT_TIMEOUT": (0.01, 10),
+        "READ_TIMEOUT": (0.01, 10),
+        "POOL_TIMEOUT": (0.01, 60),
+        "MAX_CONNECTIONS": (1, 10_000),
+    }
 
     #: What every key begins with: a short word for this project, where several share a server.
     PREFIX: str = "rk"
@@ -49,8 +54,10 @@ class KitSettings(Section):
     CONNECT_TIMEOUT: float = 0.25
     #: Seconds within which the server must answer a request.
     READ_TIMEOUT: float = 0.25
-    #: Connections of one process, or event loop, to one server; more are refused at once.
+    #: Connections of one process, or event loop, to one server. Where all are in use, calls wait for one.
     MAX_CONNECTIONS: int = 50
+    #: Seconds for which a call of a request waits for a connection where all are in use.
+    POOL_TIMEOUT: float = 2.0
     #: Dotted paths of your own components.
     EXTRA_COMPONENTS: list[str] | tuple[str, ...] = ()
     #: The proxies whose forwarded header is believed: how many stand in front, or their networks.

@@ -4,29 +4,29 @@ The *request* profile gives up after 0.25 s, never repeats a command (one that t
 has a circuit breaker. The *worker* profile waits for 2 s and has none: the loops that use it come back by themselves.
 """
 
-import asyncio
 import os
 import threading
 from collections.abc import Callable
 from typing import Any, Literal
 from urllib.parse import urlsplit
-from weakref import WeakKeyDictionary
 
 from django.core.signals import setting_changed
 
-from redis_kit.core import conf, sources
+from redis_kit.core import conf, loops, sources
 from redis_kit.core.addresses import Address, address
 from redis_kit.core.breaker import Breaker
 from redis_kit.core.clients import AsyncClient, Client, Server, probe
 from redis_kit.core.clusters import AsyncClusterClient, ClusterClient
+from redis_kit.core.pools import Limits
 
 Profile = Literal["request", "worker"]
 WORKER = 2.0  # seconds to connect, and to read beyond the time that a blocking command may take
+WORKER_WAIT = 30.0  # seconds for a free connection: a worker's thread has time, and would only ask again
 
 _lock = threading.RLock()
 _clients: dict[tuple[str, Profile], Any] = {}
-_async_clients: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[tuple[str, Profile], Any]] = WeakKeyDictionary()
 _breakers: dict[tuple[str, str], Breaker] = {}
+_least = 1  # connections that each pool may have, where MAX_CONNECTIONS is lower
 
 
 def client(using: str = "default", profile: Profile = "request") -> Any:
@@ -42,24 +42,29 @@ def client(using: str = "default", profile: Profile = "request") -> Any:
 
 def aclient(using: str = "default", profile: Profile = "request") -> Any:
     """Return the running event loop's client of a connection. Opens nothing until its first call."""
-    loop = asyncio.get_running_loop()
-    found = _async_clients.get(loop, {}).get((using, profile))
+    clients = loops.clients()
+    found = clients.get((using, profile))
     if found is None:
-        built = _build(using, profile, AsyncClient, AsyncClusterClient, sources.async_source)
-        with _lock:
-            found = _async_clients.setdefault(loop, {}).setdefault((using, profile), built)
+        found = clients[using, profile] = _build(using, profile, AsyncClient, AsyncClusterClient, sources.async_source)
     return found
 
 
+def provide(connections: int) -> None:
+    """Let each pool of this process have so many connections, whatever ``MAX_CONNECTIONS`` says."""
+    global _least
+    _least = connections
+
+
 def close() -> None:
-    """Drop every client of this process; the next call connects anew. Clients of event loops close with their loop."""
+    """Drop every client of this process; the next call connects anew. Event loops close theirs when they run next."""
     with _lock:
         for breaker in _breakers.values():
             breaker.retire()
         for one in _clients.values():
             one.close()
-        for kept in (_clients, _async_clients, _breakers):
+        for kept in (_clients, _breakers):
             kept.clear()
+    loops.close()
 
 
 def _build(using: str, profile: Profile, plain: Any, cluster: Any, source: Callable[..., sources.Source]) -> Any:
@@ -79,7 +84,9 @@ def _server(using: str, profile: Profile, found: Address, source: Callable[..., 
     connect, read = (options.CONNECT_TIMEOUT, options.READ_TIMEOUT) if profile == "request" else (WORKER, WORKER)
     timeouts = {"socket_connect_timeout": connect, "socket_timeout": read}
     breaker = _breaker(using, found, timeouts) if profile == "request" else None
-    return Server(str(found), source(found, timeouts), options.MAX_CONNECTIONS, read, breaker)
+    wait = options.POOL_TIMEOUT if breaker else WORKER_WAIT
+    limits = Limits(max(options.MAX_CONNECTIONS, _least), wait, connect, read)
+    return Server(str(found), source(found, timeouts), limits, read, breaker)
 
 
 def _breaker(using: str, found: Address, timeouts: dict[str, float]) -> Breaker:
@@ -94,8 +101,9 @@ def _forget_after_fork() -> None:
     # The parent's sockets are only let go of: to shut them down would end the parent's own sessions.
     global _lock
     _lock = threading.RLock()
-    for kept in (_clients, _async_clients, _breakers):
+    for kept in (_clients, _breakers):
         kept.clear()
+    loops.forget()
 
 
 def _forget(*, setting: str, **kwargs: Any) -> None:

@@ -1,37 +1,77 @@
 """One map from a client's errors to the kit's own."""
 
+import re
+
 from redis import exceptions as client
 
-from redis_kit.core.errors import KeyConflict, OutOfMemory, PermissionDenied, RedisFailure, RedisUnavailable
+from redis_kit.core.errors import (
+    NO_NUMBER,
+    AuthenticationFailed,
+    CommandFailed,
+    KeyConflict,
+    OutOfMemory,
+    PermissionDenied,
+    RedisKitError,
+    RedisUnavailable,
+)
 
 # Replies of a server that can't serve now: the connection is dropped, so that the next call asks anew who is primary.
 DROP = ("READONLY", "UNBLOCKED", "MASTERDOWN", "LOADING", "CLUSTERDOWN", "TRYAGAIN", "NOREPLICAS", "MISCONF", "BUSY")
-NO_NUMBER = "value is not an integer"  # a counter that holds something else
-REFUSED = (client.AuthenticationError, client.AuthorizationError, client.NoPermissionError)
+_DENIED = re.compile("AuthenticationError|AuthorizationError|NoPermissionError|NOAUTH|WRONGPASS|NOPERM")
+# What an ACL refuses inside a script has no code of its own: Valkey and Redis from 7.2 on, and Redis before that.
+IN_SCRIPT = ("ACL failure in script", "The user executing the script can't")
+REFUSED = (client.AuthorizationError, client.NoPermissionError)
+# A server that wants a password reads no large command before it: it answers with this, and closes the connection.
+UNAUTHENTICATED = "Protocol error: unauthenticated"
+# No reply came, or what came is not in Redis's protocol.
+LOST = (client.ConnectionError, client.TimeoutError, OSError, client.ClusterError, client.InvalidResponse)
+# Answers that whoever sent the command acts on.
+REDIRECTED = (client.NoScriptError, client.AskError, client.TryAgainError)
 
 
 def translate(error: Exception, *, sent: bool, where: str = "the server") -> Exception:
     """Return the kit's error for a client's; ``sent`` says whether the command had left this process.
 
-    Errors that mean a defect in the caller's command come back as they are.
+    Redirections, a missing script, and errors that are not the client's come back as they are.
     """
-    if isinstance(error, RedisFailure):
+    if isinstance(error, (RedisKitError, *REDIRECTED)):
         return error
     text = str(error) or type(error).__name__
-    if isinstance(error, REFUSED) or text.startswith(("NOAUTH", "NOPERM", "WRONGPASS")):
+    if type(error).__name__ == "MasterNotFoundError" and _DENIED.search(text):
+        return AuthenticationFailed(
+            f"The Sentinels refused access ({where}), so the primary's address is not known. Give the connection the "
+            f"user name and password of the Sentinels as 'SENTINEL_KWARGS': {text}"
+        )
+    if isinstance(error, client.AuthenticationError) or text.startswith(("NOAUTH", "WRONGPASS")):
+        return AuthenticationFailed(f"Redis refused access ({where}): {text}")
+    if text.startswith(UNAUTHENTICATED):
+        return AuthenticationFailed(
+            f"Redis refused access ({where}): it wants a password, and this connection has none: {text}"
+        )
+    if isinstance(error, REFUSED) or text.startswith(("NOPERM", *IN_SCRIPT)):
         return PermissionDenied(f"Redis refused access ({where}): {text}")
     if isinstance(error, client.OutOfMemoryError) or text.startswith("OOM"):
         return OutOfMemory(f"Redis is full ({where}) and refuses new data; raise its maxmemory or remove keys: {text}")
-    if text.startswith("WRONGTYPE") or NO_NUMBER in text:
+    if text.startswith("WRONGTYPE") or any(said in text for said in NO_NUMBER):
         return KeyConflict(f"A key is not of the kit's type ({where}), something else wrote to it: {text}")
-    if must_drop(error):
+    if _cannot_serve(error):
         return RedisUnavailable(f"Redis can't serve now ({where}): {text}", indeterminate=False)
-    if isinstance(error, (client.ConnectionError, client.TimeoutError, OSError, client.ClusterError)):
+    if isinstance(error, LOST):
         return RedisUnavailable(f"Redis can't be reached ({where}): {text}", indeterminate=sent)
-    return error
+    return CommandFailed(f"Redis failed ({where}): {text}") if isinstance(error, client.RedisError) else error
 
 
-def must_drop(error: Exception) -> bool:
+def must_drop(error: BaseException) -> bool:
+    """Say whether the connection is of no use after this error: not where it was a plain reply."""
+    return not isinstance(error, client.ResponseError) or closes(error) or _cannot_serve(error)
+
+
+def closes(error: client.ResponseError) -> bool:
+    """Say whether the server closes the connection after this reply, so that no other one follows."""
+    return str(error).startswith("Protocol error")
+
+
+def _cannot_serve(error: Exception) -> bool:
     """Say whether the reply means that this connection leads to the wrong server, or to one not ready."""
     if isinstance(error, (client.ReadOnlyError, client.BusyLoadingError, client.ClusterDownError)):
         return True

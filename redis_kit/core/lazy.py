@@ -9,8 +9,11 @@ from importlib import import_module
 from typing import Any
 
 
-def lazily(package: str, modules: Mapping[str, Iterable[str]]) -> Callable[[str], Any]:
-    """Return the ``__getattr__`` of a package, given which of its modules has which public names (PEP 562)."""
+def lazily(package: str, modules: Mapping[str, Iterable[str]]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return ``__getattr__`` and ``__dir__`` of a package, given which of its modules has which public names (PEP 562).
+
+    ``dir()`` imports none of them.
+    """
     homes = {name: module for module, names in modules.items() for name in names}
 
     def find(name: str) -> Any:
@@ -20,4 +23,7 @@ def lazily(package: str, modules: Mapping[str, Iterable[str]]) -> Callable[[str]
         setattr(sys.modules[package], name, found)
         return found
 
-    return find
+    def listed() -> list[str]:
+        return sorted({*vars(sys.modules[package]), *homes})
+
+    return find, listed

@@ -96,12 +96,13 @@ Content = Figure | Table | Bars | Listing
 class Field:
     """A field of a search form: text, or one of ``choices`` where there are any; ``any`` names the choice of none.
 
-    Text that is ``optional`` may be left out.
+    Text that is ``optional`` may be left out. ``choices`` may be a function, which may ask a server: it is called where
+    the form is drawn, after ``content()``, and a RedisKitError of it makes the field one for text.
     """
 
     name: str
     label: Text
-    choices: Sequence[str] = ()
+    choices: Sequence[str] | Callable[[], Sequence[str]] = ()
     any: Text = ""
     optional: bool = False
 
@@ -133,7 +134,10 @@ class Panel:
     viewer = Viewer()
 
     def search(self) -> Search | None:
-        """Return the search form for this viewer, or None. What was searched for is in ``self.viewer.asked``."""
+        """Return the search form for this viewer, or None. What was searched for is in ``self.viewer.asked``.
+
+        It is called for each button too, so it must not ask a server; choices that need one are a function.
+        """
         return None
 
     def content(self) -> Iterable[Content]:

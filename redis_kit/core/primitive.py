@@ -4,13 +4,15 @@ import logging
 from typing import Any, ClassVar, TypeVar
 
 from redis_kit.core import conf, connections, flow
+from redis_kit.core.complaints import Complaints
 from redis_kit.core.errors import OutOfMemory, RedisFailure, RedisUnavailable
 from redis_kit.core.keys import encode
-from redis_kit.core.signals import failure_policy_applied
+from redis_kit.core.signals import failure_policy_applied, tell
 
 logger = logging.getLogger("redis_kit")
 Result = TypeVar("Result")
-_down: set[str] = set()  # components whose policy is answering for the server now
+_down: set[tuple[str, str]] = set()  # components and connections for which a policy is answering now
+_complaints = Complaints()
 
 
 class Primitive:
@@ -19,6 +21,8 @@ class Primitive:
     component: ClassVar[str]
     settings: ClassVar[type[conf.Section]]
     profile: connections.Profile = "request"
+    # What the policy answers besides an outage: failures that concern some calls while others go through.
+    answered: ClassVar[tuple[type[RedisFailure], ...]] = ()
 
     def __init__(self, name: str, *, using: str = "default") -> None:
         self.encoded = encode(name)
@@ -61,16 +65,24 @@ class Primitive:
         return result
 
     def _answer(self, error: RedisFailure, answers: dict[str, Any]) -> Any:
-        policy = self.policy()
-        if f"if_{policy}" not in answers or not isinstance(error, (RedisUnavailable, OutOfMemory)):
+        policy, place = self.policy(), (self.component, self.using)
+        is_outage = isinstance(error, (RedisUnavailable, OutOfMemory))
+        if f"if_{policy}" not in answers or not (is_outage or isinstance(error, self.answered)):
             raise error
-        if self.component not in _down:
-            _down.add(self.component)
+        if not is_outage:
+            self._note(error, policy)
+        elif place not in _down:
+            _down.add(place)
             logger.warning("%s: Redis failed, policy %r answers: %s", self.component, policy, error)
-            failure_policy_applied.send_robust(type(self), component=self.component, policy=policy, error=error)
+            tell(failure_policy_applied, type(self), component=self.component, policy=policy, error=error)
         return answers[f"if_{policy}"]
 
+    def _note(self, error: RedisFailure, policy: str) -> None:
+        if _complaints.due(f"{self.component} {self.using} {type(error).__name__}"):
+            logger.error("%s: a call failed, policy %r answers: %s", self.component, policy, error)
+            tell(failure_policy_applied, type(self), component=self.component, policy=policy, error=error)
+
     def _recovered(self) -> None:
-        if self.component in _down:
-            _down.discard(self.component)
+        if (self.component, self.using) in _down:
+            _down.discard((self.component, self.using))
             logger.warning("%s: Redis answers again.", self.component)

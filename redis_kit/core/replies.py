@@ -2,7 +2,12 @@
 
 from typing import Any
 
+from redis.exceptions import TimeoutError as ClientTimeoutError
+
+from redis_kit.core.sockets import has_news
+
 SIZE = 65536  # bytes taken from the socket at once
+MOMENT = 0.01  # seconds for another look after a timeout: it may be this process that was stopped, not the server
 
 
 def read(connection: Any) -> Any:
@@ -12,8 +17,13 @@ def read(connection: Any) -> Any:
     """
     feed = _feeds.get(type(connection._parser).__name__)
     if feed is None:
-        return connection.read_response(disconnect_on_error=True)
-    data = connection._sock.recv(SIZE)
+        return parsed(connection)
+    try:
+        data = connection._sock.recv(SIZE)
+    except TimeoutError:
+        if not has_news(connection._sock, MOMENT):
+            raise
+        data = connection._sock.recv(SIZE)
     kind, end = data[:1], data[-2:] == b"\r\n"
     if kind == b"$" and end:
         length, _, text = data.partition(b"\r\n")
@@ -22,7 +32,17 @@ def read(connection: Any) -> Any:
     elif kind == b":" and end and data.count(b"\r\n") == 1:
         return int(data[1:-2])
     feed(connection._parser, data)
-    return connection.read_response(disconnect_on_error=True)
+    return parsed(connection)
+
+
+def parsed(connection: Any) -> Any:
+    """Return the next reply, read by the client library. The caller drops the connection where that fails."""
+    try:
+        return connection.read_response(disconnect_on_error=False)
+    except ClientTimeoutError:
+        if not has_news(connection._sock, MOMENT):
+            raise
+        return connection.read_response(disconnect_on_error=False)
 
 
 def _to_python(parser: Any, data: bytes) -> None:

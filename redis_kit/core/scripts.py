@@ -7,11 +7,11 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from redis_kit.core.errors import KeyConflict
+from redis_kit.core.errors import NO_NUMBER, KeyConflict
 from redis_kit.core.steps import Argument, Command, is_missing_script
 
 _HEADER = re.compile(r"^-- (KEYS|ARGV)\[(\d+)(\.\.\.)?\]", re.MULTILINE)
-_KIND = re.compile(r"^-- KEYS\[\d+\] +\w+ +(zset|hash|list|set|string|counter|bitmap|)\b", re.MULTILINE)
+_KIND = re.compile(r"^-- KEYS\[\d+(?:\.\.\.)?\] +\w+ +(zset|hash|list|set|string|counter|bitmap|)\b", re.MULTILINE)
 STRINGS = {"counter": "string", "bitmap": "string"}
 _INCLUDE = re.compile(r"^-- @include (_\w+)$", re.MULTILINE)
 
@@ -62,7 +62,11 @@ class ScriptCall:
             if kind and found not in (b"none", kind.encode()) and not isinstance(found, Exception):
                 what = f"The key {key!a} is a {found.decode()} in place of a {kind}: something else wrote to it"
                 return KeyConflict(f"{what}. Nothing was changed; rename or delete it.")
-        return error
+        if self.script.counters and any(said in str(error) for said in NO_NUMBER):
+            names = " or ".join(ascii(self._keys()[place]) for place in self.script.counters)
+            what = f"The counter {names} holds no whole number, or one that is too large: something else wrote to it"
+            return KeyConflict(f"{what}. Nothing was changed; rename or delete it.")
+        return KeyConflict(*error.args)  # not the same one, which is its cause
 
     def _keys(self) -> Command:
         return self.command[3 : 3 + int(self.command[2])]
@@ -77,7 +81,9 @@ class Script:
         named = [(number, dots) for kind, number, dots in _HEADER.findall(source) if kind == "KEYS"]
         self.open_ended = any(dots for _, dots in named)
         self.keys = len(named) - self.open_ended
-        self.kinds = [STRINGS.get(kind, kind) for kind in _KIND.findall(source)]
+        kinds = _KIND.findall(source)
+        self.kinds = [STRINGS.get(kind, kind) for kind in kinds]
+        self.counters = [place for place, kind in enumerate(kinds) if kind == "counter"]
 
     def __call__(self, keys: Sequence[str], args: Sequence[Argument] = ()) -> ScriptCall:
         """Return the step that runs it. Raises TypeError when the number of keys differs from the header's."""

@@ -13,9 +13,9 @@ from redis.retry import Retry
 from redis.sentinel import Sentinel
 
 from redis_kit.core.addresses import Address
+from redis_kit.core.errortext import described
 
-# Of a project's options only those of the connection itself count: the policy is the kit's own.
-KEPT = ("db", "username", "password", "credential_provider", "client_name", "socket_keepalive", "health_check_interval")
+_driver: dict[str, Any] = {}  # what all connections tell the server of their library
 
 
 class Source(NamedTuple):
@@ -25,22 +25,64 @@ class Source(NamedTuple):
     sentinels: Sequence[Any] = ()
 
 
+class _NoAnswer(redis.ConnectionError):
+    """A Sentinel did not answer. The library shows its errors' ``repr()``, which has no text otherwise."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+class _Watcher(redis.Redis):
+    """A client of one Sentinel, which errors name by its address."""
+
+    def __repr__(self) -> str:
+        return _named(self)
+
+    def sentinel_masters(self) -> Any:
+        """Return what the Sentinel watches."""
+        try:
+            return super().sentinel_masters()
+        except (redis.ConnectionError, redis.TimeoutError) as error:
+            raise _NoAnswer(described(error)) from error
+
+
+class _AsyncWatcher(redis.asyncio.Redis):
+    """See _Watcher."""
+
+    def __repr__(self) -> str:
+        return _named(self)
+
+    async def sentinel_masters(self) -> Any:
+        """Return what the Sentinel watches."""
+        try:
+            return await super().sentinel_masters()
+        except (redis.ConnectionError, redis.TimeoutError) as error:
+            raise _NoAnswer(described(error)) from error
+
+
 def source(address: Address, timeouts: Mapping[str, float]) -> Source:
     """Return what makes a connection of redis-py. Nothing is connected yet."""
     options = _options(address, timeouts) | {"retry": Retry(NoBackoff(), 0)}
     if address.sentinels:
-        sentinel = Sentinel(address.sentinels, sentinel_kwargs=_sentinel_options(options), **options)
-        return Source(sentinel.master_for(address.service).connection_pool.make_connection, sentinel.sentinels)
-    return Source(redis.ConnectionPool.from_url(address.url, **options).make_connection)
+        sentinel = Sentinel((), sentinel_kwargs=_sentinel_options(address, options), **options)
+        sentinel.sentinels = [
+            _Watcher(host=host, port=port, **sentinel.sentinel_kwargs) for host, port in address.sentinels
+        ]
+        return Source(_maker(sentinel.master_for(address.service).connection_pool), sentinel.sentinels)
+    return Source(_maker(redis.ConnectionPool.from_url(address.url, **options)))
 
 
 def async_source(address: Address, timeouts: Mapping[str, float]) -> Source:
     """See source(); for the running event loop."""
     options = _options(address, timeouts) | {"retry": AsyncRetry(NoBackoff(), 0)}
+    untimed = options | dict.fromkeys(timeouts)  # the kit's own limits are around every await
     if address.sentinels:
-        sentinel = AsyncSentinel(address.sentinels, sentinel_kwargs=_sentinel_options(options), **options)
-        return Source(sentinel.master_for(address.service).connection_pool.make_connection, sentinel.sentinels)
-    return Source(redis.asyncio.ConnectionPool.from_url(address.url, **options).make_connection)
+        sentinel = AsyncSentinel((), sentinel_kwargs=_sentinel_options(address, options), **untimed)
+        sentinel.sentinels = [
+            _AsyncWatcher(host=host, port=port, **sentinel.sentinel_kwargs) for host, port in address.sentinels
+        ]
+        return Source(_maker(sentinel.master_for(address.service).connection_pool), sentinel.sentinels)
+    return Source(_maker(redis.asyncio.ConnectionPool.from_url(address.url, **untimed)))
 
 
 def node(address: Address, host: str, port: int) -> Address:
@@ -52,13 +94,29 @@ def node(address: Address, host: str, port: int) -> Address:
     )
 
 
+def _maker(pool: Any) -> Callable[[], Any]:
+    # Not by the library's pool, which counts what it ever made and ends at its own limit.
+    def make() -> Any:
+        connection = pool.connection_class(**pool.connection_kwargs | _driver)
+        if hasattr(connection, "driver_info"):
+            _driver["driver_info"] = connection.driver_info  # found in the library's metadata, in a millisecond
+        return connection
+
+    return make
+
+
 def _options(address: Address, timeouts: Mapping[str, float]) -> dict[str, Any]:
-    kept = {name: value for name, value in address.options.items() if name in KEPT or name.startswith("ssl")}
-    return kept | dict(timeouts) | {"protocol": 2, "decode_responses": False}
+    return {**address.options, **timeouts, "protocol": 2, "decode_responses": False}
 
 
-def _sentinel_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in options.items() if name.startswith("socket") or name == "retry"}
+def _sentinel_options(address: Address, options: Mapping[str, Any]) -> dict[str, Any]:
+    shared = {name: value for name, value in options.items() if name.startswith("socket") or name == "retry"}
+    return {**shared, **address.sentinel_options}
+
+
+def _named(client: Any) -> str:
+    options = client.connection_pool.connection_kwargs
+    return f"{_bracketed(options['host'])}:{options['port']}"
 
 
 def _bracketed(host: str) -> str:

@@ -48,7 +48,7 @@ class Batch:
             replies = merged(replies, missing, again)
         if wrong := self._wrong(replies):
             replies = self._named(replies, wrong, client.batch(self._types(wrong)))
-        return checked(replies, lenient=self.lenient)
+        return self.result(replies)
 
     async def arun(self, client: Any) -> list[Any]:
         """See run()."""
@@ -59,6 +59,10 @@ class Batch:
             replies = merged(replies, missing, again)
         if wrong := self._wrong(replies):
             replies = self._named(replies, wrong, await client.batch(self._types(wrong)))
+        return self.result(replies)
+
+    def result(self, replies: list[Any]) -> list[Any]:
+        """Return the replies, or raise the first error among them that is not to stay there."""
         return checked(replies, lenient=self.lenient)
 
     def _wrong(self, replies: list[Any]) -> list[int]:

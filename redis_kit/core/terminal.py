@@ -10,6 +10,7 @@ from django.core.management.base import CommandError
 from redis_kit.core.addresses import aliases
 from redis_kit.core.errors import ConfigurationError, InvalidName, RedisFailure
 from redis_kit.core.keys import encode
+from redis_kit.core.text import clean as clean
 
 UNAVAILABLE, MISCONFIGURED = 69, 78  # EX_UNAVAILABLE and EX_CONFIG of sysexits.h
 EVERYWHERE = ("--settings", "--pythonpath")  # options of every command, understood behind an action too
@@ -45,16 +46,11 @@ def alias(text: str) -> str:
 
 def aligned(rows: Iterable[Sequence[str]], *, right: Collection[int] = ()) -> Iterator[str]:
     """Yield a line for each row, the first of which are titles; the columns named in ``right`` end at one place."""
-    found = list(rows)
+    found = [[clean(one) for one in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*found, strict=True)]
     for row in found:
         cells = enumerate(zip(row, widths, strict=True))
         yield "  ".join(one.rjust(width) if at in right else one.ljust(width) for at, (one, width) in cells).rstrip()
-
-
-def clean(text: str) -> str:
-    """Return text as it may be shown: it may come from anybody, and terminals obey some characters."""
-    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
 
 
 def cut(text: str) -> str:

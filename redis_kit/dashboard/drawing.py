@@ -3,11 +3,13 @@
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 from urllib.parse import quote
 
 from django.utils.translation import gettext as _
 
+from redis_kit.core.errors import RedisKitError
 from redis_kit.core.panels import MOST_ROWS, Action, Bars, Content, Field, Figure, Listing, Panel, Table
 from redis_kit.dashboard.text import Cell, cell, lines
 
@@ -131,15 +133,34 @@ class BarsDrawn:
         return self
 
 
-class FieldDrawn(NamedTuple):
+@dataclass(frozen=True)
+class FieldDrawn:
     """A field of a search form, with what was searched for before."""
 
-    name: str
+    field: Field
     label: Cell
-    choices: Sequence[str]
     any: Cell | None
     value: str
-    optional: bool
+
+    @property
+    def name(self) -> str:
+        """Return its name in the address."""
+        return self.field.name
+
+    @property
+    def optional(self) -> bool:
+        """Tell whether it may be left out."""
+        return self.field.optional
+
+    @cached_property
+    def choices(self) -> Sequence[str]:
+        """Return what can be chosen; nothing if that can't be found out now, which the panel's content tells."""
+        if not callable(self.field.choices):
+            return self.field.choices
+        try:
+            return self.field.choices()
+        except RedisKitError:
+            return ()
 
 
 class SearchDrawn(NamedTuple):
@@ -194,7 +215,7 @@ def search_of(panel: Panel) -> SearchDrawn | None:
 
 def _field(field: Field, asked: str) -> FieldDrawn:
     any = cell(field.any) if field.any else None
-    return FieldDrawn(field.name, cell(field.label), field.choices, any, asked, field.optional)
+    return FieldDrawn(field, cell(field.label), any, asked)
 
 
 def offers_for(actions: Mapping[str, Action], *, may: Callable[[str], bool], url: Callable[[str], str]) -> list[Offer]:

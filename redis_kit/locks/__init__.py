@@ -68,7 +68,7 @@ __all__ = [
     "single_instance",
 ]
 
-__getattr__ = lazily(
+__getattr__, __dir__ = lazily(
     __name__,
     {
         "lock": ("Lock",),

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from redis_kit.core.errors import RedisKitError
 from redis_kit.locks import commit
-from redis_kit.locks.errors import AlreadyHeld, NotHeld
+from redis_kit.locks.errors import AlreadyHeld, NotHeld, with_notes
 from redis_kit.locks.lease import Lease
 
 if TYPE_CHECKING:
@@ -61,4 +61,5 @@ def _end(source: "Leasing", lease: Lease) -> None:
     try:
         source._run(source._let_go(lease))
     except RedisKitError as error:
-        logger.error("%r, kept until the end of a transaction: %s", lease, error)  # noqa: TRY400
+        told = "%r was kept until the end of a transaction, and not released: %s"
+        logger.error(told, lease, with_notes(error))  # noqa: TRY400

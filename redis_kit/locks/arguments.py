@@ -2,7 +2,7 @@
 
 import math
 from datetime import timedelta
-from typing import Any
+from typing import Any, Protocol
 
 from redis_kit.core.errors import InvalidValue
 
@@ -44,10 +44,18 @@ def blocking_time(value: Any) -> float | None:
     return None if value is None else seconds("blocking_timeout", value, WAIT)
 
 
-def patience(blocking: bool, wait: float | None) -> float:
-    """Return for how many seconds a caller waits: 0 where it does not, infinity for ever."""
-    if not blocking:
+class Patient(Protocol):
+    """What says at creation how long its callers wait."""
+
+    blocking: bool
+    blocking_timeout: float | None
+
+
+def patience(source: Patient, blocking: Any = None, blocking_timeout: Any = None) -> float:
+    """Return for how many seconds a caller waits: 0 where it does not, infinity for ever. None is as at creation."""
+    if not (source.blocking if blocking is None else flag("blocking", blocking)):
         return 0.0
+    wait = source.blocking_timeout if blocking_timeout is None else blocking_time(blocking_timeout)
     return math.inf if wait is None else wait
 
 

@@ -1,38 +1,23 @@
 """How a lease is asked for: alone, in the turn of the process, or with a ticket of one's own."""
 
-import asyncio
-import contextlib
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from redis_kit.core.errors import RedisFailure, RedisUnavailable
 from redis_kit.core.flow import Flow
-from redis_kit.locks import renewal
 from redis_kit.locks.turn import Turn
 from redis_kit.locks.waiting import Attempt, Wait
 
 if TYPE_CHECKING:
     from redis_kit.locks.leasing import Leasing
 
-INTERRUPTED = (asyncio.CancelledError, KeyboardInterrupt, SystemExit)
-
 
 def asking(source: "Leasing", attempt: Attempt) -> Flow[Any]:
     """Ask until there is a lease or the attempt gives up; return the fence, a refusal, or () where its turn never came.
 
-    An attempt that is interrupted is taken back at once; one whose reply got lost as soon as the server answers again.
+    Where it raises, ``attempt.may_hold()`` tells whether there may be a lease all the same.
     """
     way = _ask if not attempt.patient else _in_queue if source.fair else _in_turn
-    try:
-        return (yield from way(source, attempt))
-    except INTERRUPTED:
-        with contextlib.suppress(RedisFailure):  # the lease ends by itself
-            yield source._give_back(attempt.token)
-        raise
-    except RedisUnavailable as error:
-        if error.indeterminate:
-            renewal.undo(source, attempt.token, attempt.lasting)
-        raise
+    return (yield from way(source, attempt))
 
 
 def _ask(source: "Leasing", attempt: Attempt) -> Flow[Any]:

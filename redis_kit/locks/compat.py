@@ -48,7 +48,8 @@ class Lock(Flows, redis.lock.Lock):
     def release(self) -> None:
         """Give it back and wake one who waits. Raises LockError, LockNotOwnedError where it ended before.
 
-        After any other error the lock is renewed no longer, and releasing it may be tried again. One round trip.
+        After any other error it is over all the same and given back as soon as the server answers; releasing it may be
+        tried again. One round trip.
         """
         with self._let_go() as token:
             self.do_release(token)

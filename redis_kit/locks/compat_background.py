@@ -15,6 +15,8 @@ from redis_kit.locks import renewals
 logger = logging.getLogger("redis_kit.locks")
 
 AGAIN = 1.0  # seconds until a beat that failed is tried again
+SOON = 0.5  # seconds until a release that failed is tried again
+ON_ITS_WAY = 1.0  # seconds in which a command whose reply was lost may still reach the server
 
 Beats = Flow[float | None]
 
@@ -91,15 +93,28 @@ def renewing(step: Run, name: Any, every: float) -> Beats:
     return None
 
 
-def undoing(step: Run, until: float) -> Beats:
-    """Undo an attempt of which nobody knows whether it reached the server, or reaches it yet."""
-    if monotonic() > until:
-        return None
-    try:
-        undone = yield step
-    except RedisError:
-        undone = False
-    return None if undone else AGAIN
+class GivingBack:
+    """Gives a lease back, again and again until the server has answered, or until it has ended by itself.
+
+    Of an attempt that the server may carry out yet, one answer that it holds nothing is not the last word.
+    """
+
+    def __init__(self, step: Run, until: float, *, taken: bool) -> None:
+        self.step, self.until = step, until
+        self._looked = taken
+
+    def __call__(self) -> Beats:
+        """Try once."""
+        if monotonic() > self.until:
+            return None
+        try:
+            given_back = yield self.step
+        except RedisError:
+            return SOON
+        if given_back or self._looked:
+            return None
+        self._looked = True
+        return ON_ITS_WAY
 
 
 def _lane(client: Any) -> str:

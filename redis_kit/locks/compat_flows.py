@@ -14,14 +14,14 @@ from redis.exceptions import LockError, LockNotOwnedError, ResponseError
 from redis_kit.core import scripts
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
-from redis_kit.locks.compat_background import AsyncBeat, Beat, Run, renewing, undoing
+from redis_kit.locks.compat_background import AsyncBeat, Beat, GivingBack, Run, renewing
 from redis_kit.locks.compat_waiting import WAITING, Ask, Wait
 from redis_kit.locks.errors import CannotRenew
 from redis_kit.locks.sidekeys import SideKeys, side_keys
 from redis_kit.locks.turn import Turn
 
 LEASE = 30.0  # seconds of a lock without a timeout, renewed at a third of it
-UNDO = 10.0  # seconds for which an attempt whose reply got lost is sought on the server
+AWAY = 3600.0  # seconds without an answer after which an attempt is forgotten
 STRANGER = (-1, 0)  # a refusal of which nothing is known
 
 
@@ -29,7 +29,9 @@ class State:
     """What a lock knows of its holder: one for each thread, or one for all."""
 
     token: bytes | None = None
+    released: bytes | None = None  # the token whose release did not get through
     taken: tuple[bytes, int] | None = None  # the last token that took it, with its fence
+    ends_by: float = 0.0  # when that lease has surely ended
     renewal: tuple[bytes, Any] | None = None
     waiting: int = 0
     refusal: tuple[int, int] = STRANGER
@@ -108,12 +110,12 @@ class Flows:
         except ResponseError:
             raise
         except BaseException:  # the server may have done it, or do it yet
-            self._undo(token, call, ttl / 1000)
+            self._give_back_later(self._give_back(token, taken=call), monotonic() + AWAY, taken=False)
             raise
         if not isinstance(reply, int):
             self.local.refusal = tuple(reply)
             return False
-        self.local.taken = token, reply
+        self.local.taken, self.local.ends_by = (token, reply), monotonic() + ttl / 1000
         if not self.timeout:
             try:
                 self._renew(token)
@@ -127,13 +129,22 @@ class Flows:
         if self.local.renewal and self.local.renewal[0] == token:
             self.local.renewal[1].stop()
             self.local.renewal = None
-        if not (yield self._give_back(token)):
+        try:
+            given_back = yield self._give_back(token)
+        except BaseException:
+            taken = self.local.taken
+            if taken and taken[0] == token:  # a token alone may be one that its caller uses again
+                step = self._give_back(token, given=str(taken[1]))
+                self._give_back_later(step, max(self.local.ends_by, monotonic() + self._ttl() / 1000), taken=True)
+            raise
+        if not (given_back or token == self.local.released):
             raise LockNotOwnedError("Cannot release a lock that's no longer owned", lock_name=self.name)
 
     def _extending(self, additional_time: float, replace_ttl: bool) -> Flow[None]:
         self._check_timeout("extend")
         name, side = self._keys()
         args = [self.local.token, int(additional_time * 1000), "1" if replace_ttl else "0", token_hex(8)]
+        self.local.ends_by = max(self.local.ends_by, monotonic()) + additional_time
         done = yield Run(self.lua_extend, [name, side.fence], args)
         if done == -1:
             raise LockError("Cannot extend a lock so that it ends at once; release it instead.", lock_name=self.name)
@@ -148,24 +159,25 @@ class Flows:
 
     @contextlib.contextmanager
     def _let_go(self) -> Iterator[bytes]:
-        """Give the token to release, and forget it once it is known that it holds nothing any more."""
-        token = self.local.token
+        """Give the token to release. It holds nothing from now on; one whose release failed may be released again."""
+        token = self.local.token or self.local.released
         if token is None:
             raise LockError("Cannot release a lock that's not owned or is already unlocked.", lock_name=self.name)
+        if self.local.token == token:
+            self.local.token = None
         try:
             yield token
         except LockNotOwnedError:
-            self._forget(token)
             raise
-        self._forget(token)
+        except BaseException:
+            self.local.released = token
+            raise
+        if self.local.released == token:  # another thread or task may have taken the lock meanwhile
+            self.local.released = None
 
-    def _forget(self, token: bytes) -> None:
-        if self.local.token == token:  # another thread or task may have taken the lock meanwhile
-            self.local.token = None
-
-    def _give_back(self, token: bytes, *, taken: str = "") -> Run:
+    def _give_back(self, token: bytes, *, taken: str = "", given: str = "") -> Run:
         name, side = self._keys()
-        return Run(self.lua_release, [name, *side], [token, token_hex(8), taken])
+        return Run(self.lua_release, [name, *side], [token, token_hex(8), taken, given])
 
     def _renew(self, token: bytes) -> None:
         name, side = self._keys()
@@ -173,10 +185,9 @@ class Flows:
         every = LEASE / 3
         self.local.renewal = token, self._beat(partial(renewing, step, self.name, every), self.redis, after=every)
 
-    def _undo(self, token: bytes, call: str, lasting: float) -> None:
-        step, until = self._give_back(token, taken=call), monotonic() + min(lasting, UNDO)
-        with contextlib.suppress(CannotRenew):  # the lease ends by itself
-            self._beat(partial(undoing, step, until), self.redis, after=0.0)
+    def _give_back_later(self, step: Run, until: float, *, taken: bool) -> None:
+        with contextlib.suppress(RuntimeError):  # neither thread nor event loop is left: the lease ends by itself
+            self._beat(GivingBack(step, until, taken=taken), self.redis, after=0.0)
 
     def _check_timeout(self, verb: str) -> None:
         if not self.timeout:

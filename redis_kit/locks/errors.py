@@ -5,6 +5,11 @@ from redis.exceptions import LockError, LockNotOwnedError
 from redis_kit.core.errors import RedisKitError
 
 
+def with_notes(error: Exception) -> str:
+    """Return what an error and its notes say, on one line."""
+    return " ".join([str(error), *getattr(error, "__notes__", ())])
+
+
 class LockNotAcquired(RedisKitError, LockError):
     """It stayed taken for as long as the caller wanted to wait. ``holder`` says by whom, where that is known."""
 

@@ -15,6 +15,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from redis_kit.core.doing import doing
 from redis_kit.core.errors import InvalidValue, RedisFailure
+from redis_kit.core.text import clean
 from redis_kit.locks.arguments import Seconds
 from redis_kit.locks.errors import LockNotAcquired, NotHeld
 from redis_kit.locks.lease import Lease
@@ -111,13 +112,13 @@ class _Instance:
         try:
             return lock.__enter__()
         except LockNotAcquired as busy:
-            message = f"{self.label} was not started: {busy}"
+            message = f"{self.label} was not started: {clean(str(busy))}"
             if on_busy == "fail":
                 raise CommandError(message, returncode=BUSY) from None
             self.command.stdout.write(message)
             return None
         except RedisFailure as error:
-            text = f"{self.label} was not started, as nobody knows whether it runs already: {error}"
+            text = f"{self.label} was not started, as nobody knows whether it runs already: {clean(str(error))}"
             raise CommandError(text, returncode=UNAVAILABLE) from error
 
     def run(self, lease: Lease, *args: Any, **options: Any) -> Any:
@@ -153,7 +154,7 @@ def _give_back(lease: Lease) -> None:
     except NotHeld:
         pass  # lost: that is said by run()
     except RedisFailure as error:
-        logger.warning("%r was not released and ends by itself: %s", lease, error)
+        logger.warning("%r could not be released, which is tried until the process ends: %s", lease, error)
 
 
 def _leave(number: int, frame: FrameType | None) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NoReturn
 from redis_kit.core.errors import RedisKitError
 from redis_kit.locks import loss
 from redis_kit.locks.arguments import LEASE, Seconds, seconds
-from redis_kit.locks.errors import LockLost, NotHeld
+from redis_kit.locks.errors import LockLost, NotHeld, with_notes
 
 if TYPE_CHECKING:
     from redis_kit.locks.leasing import Leasing
@@ -38,6 +38,7 @@ class Lease:
         "fence",
         "keeper",
         "kept",
+        "may_last_until",
         "source",
         "taken_at",
         "token",
@@ -47,6 +48,7 @@ class Lease:
         self.source, self.token, self.fence = source, token, fence
         self.deadline, self._pid = deadline, getpid()
         self.taken_at = monotonic()
+        self.may_last_until = 0.0  # as far as it was made longer, or may have been
         self.depth = 0  # how often its holder took it again
         self.kept = False  # until the end of a transaction
         self.keeper: Keeper | None = None  # which renews it or sees to its loss
@@ -82,6 +84,11 @@ class Lease:
         """Tell whether there is nothing left to release: released, known to be lost, or another process's."""
         return self._end is not None or getpid() != self._pid
 
+    @property
+    def ends_by(self) -> float:
+        """Return the moment of ``time.monotonic()`` at which it has surely ended, whether replies were lost or not."""
+        return max(self.may_last_until, latest_end(self.taken_at, self.source.lasting))
+
     def extend(self, additional_time: Seconds | None = None, *, replace_ttl: bool = False) -> bool:
         """Make the lease longer by some seconds, or let it end so many seconds from now with ``replace_ttl``.
 
@@ -95,7 +102,10 @@ class Lease:
         return await self.source._arun(self.source._extend(self, *self._change(additional_time, replace_ttl)))
 
     def release(self) -> None:
-        """Give it back. Raises LockLost when it ended before, NotHeld when it was released. One round trip."""
+        """Give it back. Raises LockLost when it ended before, NotHeld when it was released. One round trip.
+
+        After any other error it is over all the same, and given back as soon as the server answers.
+        """
         self.source.release(self)
 
     async def arelease(self) -> None:
@@ -137,6 +147,10 @@ class Lease:
         """Note that it is over."""
         self.deadline, self._end = float("-inf"), LockLost if lost else NotHeld
 
+    def may_last(self, since: float, seconds: float) -> None:
+        """Note that the server is asked to let it last for so long; the reply may get lost."""
+        self.may_last_until = max(self.may_last_until, latest_end(since, min(seconds, LEASE[1])))
+
     def _change(self, additional_time: Seconds | None, replace_ttl: bool) -> tuple[float, bool]:
         if additional_time is None:
             return self.source.lasting, True
@@ -146,9 +160,14 @@ class Lease:
         # What went wrong inside the block matters more than that its lease could not be given back.
         if error is None:
             raise failure
-        logger.warning("%r was not released: %s", self, failure)
+        logger.warning("%r could not be released: %s", self, with_notes(failure))
 
 
 def safe_deadline(asked: float, lasting: float) -> float:
     """Return until when a lease is surely live that was asked for at a moment of our clock."""
     return asked + lasting * (1 - DRIFT) - MARGIN
+
+
+def latest_end(since: float, lasting: float) -> float:
+    """Return until when the server may hold a lease that it was asked for before that moment of our clock."""
+    return since + lasting * (1 + DRIFT) + MARGIN

@@ -8,7 +8,7 @@ from redis_kit.core.errors import RedisKitError
 from redis_kit.core.flow import Flow
 from redis_kit.locks import loss
 from redis_kit.locks.arguments import Seconds
-from redis_kit.locks.errors import NotHeld
+from redis_kit.locks.errors import NotHeld, with_notes
 from redis_kit.locks.lease import Lease
 from redis_kit.locks.together import together
 
@@ -100,7 +100,7 @@ class Leases:
         # What went wrong inside the block matters more than that a lease could not be given back.
         if error is None:
             raise failure
-        logger.warning("%r were not all released: %s", self, failure)
+        logger.warning("%r were not all released: %s", self, with_notes(failure))
 
 
 def raise_first(results: Sequence[object]) -> None:

@@ -8,11 +8,11 @@ from typing import Any, ClassVar, Literal, NoReturn
 from zlib import crc32
 
 from redis_kit.core import conf
-from redis_kit.core.errors import RedisFailure, RedisKitError
+from redis_kit.core.errors import RedisKitError
 from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.scripts import ScriptCall
-from redis_kit.locks import loss, renewal
+from redis_kit.locks import loss, pending_releases, renewal
 from redis_kit.locks.again import still_needed, taken_again
 from redis_kit.locks.arguments import (
     LEASE,
@@ -25,9 +25,9 @@ from redis_kit.locks.arguments import (
     seconds,
     until_commit,
 )
-from redis_kit.locks.asking import INTERRUPTED, asking
+from redis_kit.locks.asking import asking
 from redis_kit.locks.component import LockSettings
-from redis_kit.locks.errors import LockLost, LockNotAcquired, NotHeld
+from redis_kit.locks.errors import CannotRenew, LockLost, LockNotAcquired, NotHeld
 from redis_kit.locks.lease import Lease, safe_deadline
 from redis_kit.locks.taken import Taken, shared
 from redis_kit.locks.waiting import Attempt, Refusal
@@ -93,22 +93,23 @@ class Leasing(Primitive):
     def acquire(self, blocking: bool | None = None, *, blocking_timeout: Seconds | None = None) -> Lease | None:
         """Take a lease, waiting as long as told here or at creation; None when it stays taken.
 
-        0 to 31,536,000 seconds; None waits for ever. One round trip when free; a waiter sends one command a second.
-        Raises AlreadyHeld where a caller would wait for itself, RedisUnavailable where the server is away:
-        ``indeterminate`` then means that the lease may be taken, until the server is back or its time ends.
+        0 to 31,536,000 seconds; None is what was told at creation, as in redis-py. One round trip when free; a waiter
+        sends one command a second. Raises AlreadyHeld where a caller would wait for itself, RedisUnavailable where the
+        server is away: ``indeterminate`` then means that the lease may be taken, until the server is back.
         """
-        found = self._asked(self._patience(blocking, blocking_timeout))
+        found = self._asked(patience(self, blocking, blocking_timeout))
         return found if isinstance(found, Lease) else None
 
     async def aacquire(self, blocking: bool | None = None, *, blocking_timeout: Seconds | None = None) -> Lease | None:
         """See acquire()."""
-        found = await self._aasked(self._patience(blocking, blocking_timeout))
+        found = await self._aasked(patience(self, blocking, blocking_timeout))
         return found if isinstance(found, Lease) else None
 
     def release(self, lease: Lease | None = None) -> None:
         """Give back a lease: the one given, else the one that this thread or task took.
 
-        Wakes one waiter. Raises NotHeld where there is none, LockLost where it ended before. One round trip.
+        Wakes one waiter. Raises NotHeld where there is none, LockLost where it ended before. After any other error the
+        lease is over all the same, and given back as soon as the server answers. One round trip.
         """
         self._run(self._release(lease))
 
@@ -133,13 +134,13 @@ class Leasing(Primitive):
         return await self._own().aextend()
 
     def __enter__(self) -> Lease:
-        return self._entered(self._asked(self._patience(None, None)))
+        return self._entered(self._asked(patience(self)))
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._own().__exit__(kind, error, at)
 
     async def __aenter__(self) -> Lease:
-        lease = self._entered(await self._aasked(self._patience(None, None)))
+        lease = self._entered(await self._aasked(patience(self)))
         loss.entered(lease)
         return lease
 
@@ -148,40 +149,43 @@ class Leasing(Primitive):
     ) -> None:
         await self._own().__aexit__(kind, error, at)
 
-    def _asked(self, patience: float) -> Lease | Refusal | None:
+    def _asked(self, wait: float) -> Lease | Refusal | None:
         began = monotonic()
         try:
-            return self._run(self._acquire(patience), if_closed=None)
-        except INTERRUPTED:
-            # It struck between the server's answer and here: a lease that nobody knows of must not be renewed.
-            with contextlib.suppress(RedisKitError):
-                self._run(self._abandon(began))
+            return self._run(pending_releases.first((self,), self._acquire(wait)), if_closed=None)
+        except BaseException:
+            self._abandon_since(began)
             raise
 
-    async def _aasked(self, patience: float) -> Lease | Refusal | None:
+    async def _aasked(self, wait: float) -> Lease | Refusal | None:
         began = monotonic()
         try:
-            return await self._arun(self._acquire(patience), if_closed=None)
-        except INTERRUPTED:
-            with contextlib.suppress(RedisKitError):
-                await self._arun(self._abandon(began))
+            return await self._arun(pending_releases.first((self,), self._acquire(wait)), if_closed=None)
+        except BaseException:
+            self._abandon_since(began)
             raise
 
-    def _abandon(self, began: float) -> Flow[None]:
+    def _abandon_since(self, began: float) -> None:
+        # It struck between the server's answer and the caller: a lease that nobody knows of must not be renewed.
         lease = self._taken.latest()
         if lease and lease.taken_at >= began and not lease.over:
-            yield from self._let_go(lease)
+            self._abandon(lease)
 
     def _acquire(self, patience: float) -> Flow[Lease | Refusal]:
         if (self.exclusive or self.on_commit) and (mine := taken_again(self, patience)):
             return mine
         attempt = Attempt(min(self.lasting, self.max_hold or self.lasting), patience=patience)
-        reply = yield from asking(self, attempt)
-        if not isinstance(reply, int):
-            refusal: Refusal = reply
-            return refusal
-        lease = Lease(self, token=attempt.token, fence=reply, deadline=safe_deadline(attempt.asked, attempt.lasting))
-        self._taken.add(lease)
+        try:
+            reply = yield from asking(self, attempt)
+            if not isinstance(reply, int):
+                refusal: Refusal = reply
+                return refusal
+            ends = safe_deadline(attempt.asked, attempt.lasting)
+            self._taken.add(lease := Lease(self, token=attempt.token, fence=reply, deadline=ends))
+        except BaseException as error:
+            if attempt.may_hold(error):
+                pending_releases.add(self, attempt.token)
+            raise
         if self._watched:
             yield from self._watch(lease)
         return lease
@@ -189,10 +193,9 @@ class Leasing(Primitive):
     def _watch(self, lease: Lease) -> Flow[None]:
         try:
             renewal.keep(lease)
-        except BaseException:
-            with contextlib.suppress(RedisFailure):
-                yield self._give_back(lease.token)
-            lease.end()
+        except CannotRenew:
+            with contextlib.suppress(RedisKitError):
+                yield from self._let_go(lease)
             raise
 
     def _release(self, lease: Lease | None) -> Flow[None]:
@@ -201,34 +204,44 @@ class Leasing(Primitive):
             yield from self._let_go(lease)
 
     def _let_go(self, lease: Lease) -> Flow[None]:
-        if lease.keeper:
-            renewal.let_go(lease)
         try:
+            self._end(lease)
             given_back = yield self._give_back(lease.token)
-        except INTERRUPTED:
-            with contextlib.suppress(RedisFailure):
-                yield self._give_back(lease.token)  # the first one may not have left this process
-                lease.end()
+        except BaseException as error:
+            self._abandon(lease)
+            pending_releases.note(error)
             raise
-        lease.end(lost=not given_back)
-        self._taken.drop(lease)
         if not given_back:
+            lease.end(lost=True)
             raise LockLost(f"{lease!r} ended before it was released; another may have held it since.", self.name)
+
+    def _end(self, lease: Lease) -> None:
+        renewal.let_go(lease)
+        lease.end()
+        self._taken.drop(lease)
+
+    def _abandon(self, lease: Lease) -> None:
+        """End a lease and let the background give it back. No round trip."""
+        self._end(lease)
+        pending_releases.add(self, lease.token, ends_by=lease.ends_by)
 
     def _extend(self, lease: Lease, more: float, replace_ttl: bool) -> Flow[bool]:
         self._checked(lease)
         asked = monotonic()
+        lease.may_last(asked if replace_ttl else lease.ends_by, more)
         if replace_ttl:  # a shorter lease may begin although its reply gets lost
             lease.deadline = min(lease.deadline, safe_deadline(asked, more))
-        lasting = yield self._prolong(lease.token, _ms(more), int(replace_ttl))
+        try:
+            lasting = yield self._prolong(lease.token, round(more * 1000), int(replace_ttl))
+        except BaseException as error:
+            renewal.changed(lease, began=asked if replace_ttl else None, error=error)
+            raise
         if not lasting:
-            lease.end(lost=True)
-            if lease.keeper:
-                renewal.changed(lease)
+            renewal.lose(lease, "the server did not know it any more when its holder made it longer.")
             raise LockLost(f"{lease!r} has ended; it can't be made longer, only taken anew.", self.name)
+        lease.check()  # it may have been lost, or released, while the reply was on its way
         lease.deadline = safe_deadline(asked, lasting / 1000)
-        if lease.keeper:
-            renewal.changed(lease)
+        renewal.changed(lease, began=asked)
         return True
 
     def _take(self, attempt: Attempt) -> ScriptCall:
@@ -285,13 +298,3 @@ class Leasing(Primitive):
             raise NotHeld(f"{lease!r} is no lease of {self!r}.", self.name)
         lease.check()
         return lease
-
-    def _patience(self, blocking: bool | None, blocking_timeout: Seconds | None) -> float:
-        return patience(
-            self.blocking if blocking is None else flag("blocking", blocking),
-            self.blocking_timeout if blocking_timeout is None else blocking_time(blocking_timeout),
-        )
-
-
-def _ms(number: float) -> int:
-    return round(number * 1000)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from asgiref.sync import iscoroutinefunction
 
+from redis_kit.core.errors import RedisFailure
 from redis_kit.locks import renewals
 from redis_kit.locks.errors import CannotRenew
 
@@ -27,6 +28,8 @@ class Keeper:
         self.lease, self.taker = lease, taker
         self.thread = threading.get_ident()
         self.items: tuple[renewals.Item, ...] = ()
+        self.began = lease.taken_at  # when its time last began anew
+        self.error: RedisFailure | None = None  # of the last try to make it longer
         self._decision = threading.Lock()  # taken by whoever comes first: the release, or the loss
         self._inside: asyncio.Task[Any] | None = None
         self._cancelling = 0

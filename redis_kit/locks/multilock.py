@@ -7,12 +7,11 @@ from time import monotonic
 from types import TracebackType
 from typing import Any
 
-from redis_kit.core.errors import InvalidName, InvalidValue, RedisFailure, RedisKitError
+from redis_kit.core.errors import InvalidName, InvalidValue
 from redis_kit.core.flow import Flow
-from redis_kit.locks import renewal, renewals
+from redis_kit.locks import pending_releases, renewal, renewals
 from redis_kit.locks.again import still_needed
 from redis_kit.locks.arguments import Seconds, blocking_time, flag, patience
-from redis_kit.locks.asking import INTERRUPTED
 from redis_kit.locks.errors import CannotRenew, LockNotAcquired, NotHeld
 from redis_kit.locks.lease import Lease, safe_deadline
 from redis_kit.locks.leases import Leases, raise_first
@@ -51,14 +50,15 @@ class MultiLock:
     def acquire(self, blocking: bool | None = None, *, blocking_timeout: Seconds | None = None) -> Leases | None:
         """Take all, waiting as long as told here or at creation; None when one stays taken, and then none is held.
 
-        One round trip when all are free, on a Cluster one per node. Raises what the acquire() of each does.
+        For ``blocking_timeout`` None is what was told at creation, as in redis-py. One round trip when all are free, on
+        a Cluster one per node. Raises what the acquire() of each does.
         """
-        found = self._asked(self._patience(blocking, blocking_timeout))
+        found = self._asked(patience(self, blocking, blocking_timeout))
         return found if isinstance(found, Leases) else None
 
     async def aacquire(self, blocking: bool | None = None, *, blocking_timeout: Seconds | None = None) -> Leases | None:
         """See acquire()."""
-        found = await self._aasked(self._patience(blocking, blocking_timeout))
+        found = await self._aasked(patience(self, blocking, blocking_timeout))
         return found if isinstance(found, Leases) else None
 
     def release(self) -> None:
@@ -70,53 +70,54 @@ class MultiLock:
         await self._own().arelease()
 
     def __enter__(self) -> Leases:
-        return self._entered(self._asked(self._patience(None, None)))
+        return self._entered(self._asked(patience(self)))
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._own().__exit__(kind, error, at)
 
     async def __aenter__(self) -> Leases:
-        return await self._entered(await self._aasked(self._patience(None, None))).__aenter__()
+        return await self._entered(await self._aasked(patience(self))).__aenter__()
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
     ) -> None:
         await self._own().__aexit__(kind, error, at)
 
-    def _asked(self, patience: float) -> Leases | LockNotAcquired | None:
+    def _asked(self, wait: float) -> Leases | LockNotAcquired | None:
         began = monotonic()
         try:
-            return self.locks[0]._run(self._acquire(patience), if_closed=None)
-        except INTERRUPTED:
-            # It struck between the server's answer and here.
-            with contextlib.suppress(RedisKitError):
-                self.locks[0]._run(self._abandon(began))
+            return self.locks[0]._run(pending_releases.first(self.locks, self._acquire(wait)), if_closed=None)
+        except BaseException:
+            self._abandon_since(began)
             raise
 
-    async def _aasked(self, patience: float) -> Leases | LockNotAcquired | None:
+    async def _aasked(self, wait: float) -> Leases | LockNotAcquired | None:
         began = monotonic()
         try:
-            return await self.locks[0]._arun(self._acquire(patience), if_closed=None)
-        except INTERRUPTED:
-            with contextlib.suppress(RedisKitError):
-                await self.locks[0]._arun(self._abandon(began))
+            return await self.locks[0]._arun(pending_releases.first(self.locks, self._acquire(wait)), if_closed=None)
+        except BaseException:
+            self._abandon_since(began)
             raise
 
     def _acquire(self, patience: float) -> Flow[Leases | LockNotAcquired]:
         taking = _Taking(self._in_order, monotonic() + patience)
         try:
             refused = yield from taking.all()
-        except (*INTERRUPTED, Exception):
+        except Exception:
             yield from taking.undo()
+            raise
+        except BaseException:
+            taking.abandon()
             raise
         if refused:
             yield from taking.undo()
             return refused
         return Leases([taking.leases[lock] for lock in self.locks])
 
-    def _abandon(self, began: float) -> Flow[None]:
+    def _abandon_since(self, began: float) -> None:
+        # It struck between the server's answer and the caller.
         for lock in self.locks:
-            yield from lock._abandon(began)
+            lock._abandon_since(began)
 
     def _own(self) -> Leases:
         found = [lease for lock in self.locks if (lease := lock._taken.latest())]
@@ -128,12 +129,6 @@ class MultiLock:
         if isinstance(found, Leases):
             return found
         raise found or LockNotAcquired(f"{self!r} was not acquired.")
-
-    def _patience(self, blocking: bool | None, blocking_timeout: Seconds | None) -> float:
-        return patience(
-            self.blocking if blocking is None else flag("blocking", blocking),
-            self.blocking_timeout if blocking_timeout is None else blocking_time(blocking_timeout),
-        )
 
 
 class _Taking:
@@ -155,14 +150,17 @@ class _Taking:
 
     def undo(self, keep: int = 0) -> Flow[None]:
         """Give back what was taken, but for the first ``keep`` locks; without the server, as soon as it answers."""
+        yield from together([lease.source._let_go(lease) for lease in self._own(keep)])
+
+    def abandon(self) -> None:
+        """Leave it to the background to give back what was taken."""
+        for lease in self._own():
+            lease.source._abandon(lease)
+
+    def _own(self, keep: int = 0) -> list[Lease]:
+        # All but those that the caller had before.
         ending = [lease for lock in self.locks[keep:] if (lease := self.leases.pop(lock, None))]
-        own = [lease for lease in ending if not (lease.depth and still_needed(lease.source, lease))]
-        results = yield from together([lease.source._let_go(lease) for lease in own])
-        for lease, result in zip(own, results, strict=True):
-            if isinstance(result, RedisFailure):
-                renewal.undo(lease.source, lease.token, lease.source.lasting)
-                lease.source._taken.drop(lease)
-                lease.end()
+        return [lease for lease in ending if not (lease.depth and still_needed(lease.source, lease))]
 
     def _at_once(self) -> Flow[LockNotAcquired | None]:
         # What comes after one that is refused is given back: to hold it during the wait could close a circle of waits.

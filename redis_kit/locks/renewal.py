@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow, Step
-from redis_kit.locks import renewals
-from redis_kit.locks.errors import CannotRenew
+from redis_kit.locks import pending_releases, renewals
 from redis_kit.locks.lease import DRIFT, MARGIN, Lease, safe_deadline
 from redis_kit.locks.loss import Keeper
 from redis_kit.locks.stack import stack_of
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 SHARE = 1 / 3  # of a lease that is over when it is renewed
 AT_LEAST = 2
 SOON = 1.0  # seconds, at most, until a renewal that failed is tried again
-ON_ITS_WAY = 1.0  # seconds in which a command whose reply was lost may still reach the server
 
 
 def keep(lease: Lease) -> None:
@@ -46,26 +44,27 @@ def let_go(lease: Lease) -> None:
             renewals.remove(item)
 
 
-def changed(lease: Lease) -> None:
-    """Look at the lease's deadline anew: it may come earlier than it did."""
+def lose(lease: Lease, why: str) -> None:
+    """End a lease that the server does not know any more, and tell its holder where it is watched. No round trip."""
+    keeper = lease.keeper
+    if not (keeper and keeper.lose(why)):
+        lease.end(lost=True)
+
+
+def changed(lease: Lease, *, began: float | None = None, error: BaseException | None = None) -> None:
+    """Look at the lease's deadline anew, which its holder changed, or tried to: it may come earlier than it did.
+
+    ``began`` is when its time began anew, ``error`` what that failed with.
+    """
     if not (keeper := lease.keeper) or keeper.decided:
         return
+    keeper.began = keeper.began if began is None else began
+    keeper.error = error if isinstance(error, RedisFailure) else None
     now = monotonic()
     watch, *renewal = keeper.items
     renewals.add(watch, after=lease.deadline - now, lane=renewals.CLOCK)
     for item in renewal:
         renewals.add(item, after=_due(lease) - now, lane=lease.source.using)
-
-
-def undo(source: "Leasing", token: str, lasting: float, *, after: float = 0.0) -> None:
-    """Give a lease back that may have been taken, as soon as the server answers, without waiting for it here.
-
-    Gives up after ``lasting`` seconds, when it has ended by itself.
-    """
-    try:
-        renewals.add(_Undo(source, token, lasting), after=after, lane=source.using)
-    except CannotRenew:
-        return
 
 
 class _Renewal:
@@ -74,8 +73,6 @@ class _Renewal:
     def __init__(self, keeper: Keeper) -> None:
         self.keeper, self.lease = keeper, keeper.lease
         self.lasting = keeper.lease.source.lasting
-        self.latest = keeper.lease.taken_at
-        self.error: RedisFailure | None = None
         most = keeper.lease.source.max_hold
         self.end = None if most is None else keeper.lease.taken_at + most
         self.spent = False  # it reaches as far as max_hold
@@ -96,10 +93,11 @@ class _Renewal:
 
     def _renew(self, asked: float, more: float) -> float | None:
         lease, before = self.lease, self.lease.deadline
+        lease.may_last(asked, more)
         try:
             lasting = _asked(lease.source, lease.source._prolong(lease.token, round(more * 1000), AT_LEAST))
         except RedisFailure as error:
-            self.error = error
+            self.keeper.error = error
             return _soon(self.lasting)
         if not lasting:
             self.keeper.lose("the server does not know it any more.")
@@ -107,7 +105,7 @@ class _Renewal:
         # Unless its holder made it shorter meanwhile.
         if lease.deadline == before:
             lease.deadline = safe_deadline(asked, lasting / 1000)
-        self.latest, self.error, self.spent = asked, None, more < self.lasting
+        self.keeper.began, self.keeper.error, self.spent = asked, None, more < self.lasting
         return _due(lease) - monotonic()
 
 
@@ -126,45 +124,25 @@ class _Watch:
             return None
         if left > 0:
             return left
-        if self.keeper.lose(self._why()) and self.renewal:
-            # A renewal whose reply was late or lost must not keep others out, who would have got in by now.
-            undo(lease.source, lease.token, self.renewal.lasting, after=self.renewal.lasting * DRIFT + MARGIN)
+        after = lease.source.lasting * DRIFT + MARGIN
+        if self.keeper.lose(self._why()) and lease.may_last_until > monotonic():
+            # What made it longer and got no reply must not keep others out, who would have got in by now.
+            pending_releases.add(lease.source, lease.token, ends_by=lease.ends_by, after=after)
         return None
 
     def _why(self) -> str:
-        renewal = self.renewal
+        renewal, error = self.renewal, self.keeper.error
         if renewal is None:
-            return "its time is over and nobody made it longer."
+            return f"its time is over, and {f'extend() failed: {error}' if error else 'nobody made it longer.'}"
         if renewal.spent:
             return (
                 f"it was held for {self.lease.source.max_hold:g} seconds, its max_hold, and its holder is still here:\n"
                 f"{stack_of(self.keeper.taker, self.keeper.thread)}"
             )
-        reason = f"the last try failed: {renewal.error}" if renewal.error else "the renewal came too late."
-        return f"it lasts {renewal.lasting:g} s, was renewed {monotonic() - renewal.latest:.1f} s ago, and {reason}"
-
-
-class _Undo:
-    """Gives one lease back, again and again until the server has answered."""
-
-    def __init__(self, source: "Leasing", token: str, lasting: float) -> None:
-        self.source, self.token, self.lasting = source, token, lasting
-        self.until = monotonic() + lasting
-        self.looked = False
-
-    def beat(self) -> float | None:
-        """Give it back. One round trip."""
-        if monotonic() >= self.until:
-            return None
-        try:
-            given_back = _asked(self.source, self.source._give_back(self.token))
-        except RedisFailure:
-            return _soon(self.lasting)
-        if given_back or self.looked:
-            return None
-        # There was nothing to give back; the command that takes it may come after this one.
-        self.looked = True
-        return ON_ITS_WAY
+        reason = f"the last try failed: {error}" if error else "the renewal came too late."
+        began = self.keeper.began
+        lasting = round((self.lease.deadline + MARGIN - began) / (1 - DRIFT), 1)
+        return f"it lasts {lasting:g} s, was renewed {monotonic() - began:.1f} s ago, and {reason}"
 
 
 def _due(lease: Lease) -> float:

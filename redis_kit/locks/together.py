@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from redis_kit.core.flow import Flow
-from redis_kit.core.steps import Batch, is_missing_script, merged
+from redis_kit.core.steps import Batch
 
 Result = TypeVar("Result")
 
@@ -12,21 +12,9 @@ Result = TypeVar("Result")
 class Each(Batch):
     """A batch whose replies stand for themselves: an error among them is returned, not raised."""
 
-    def run(self, client: Any) -> list[Any]:
-        """Send them."""
-        replies = client.batch([call.command for call in self.calls])
-        missing = [place for place, reply in enumerate(replies) if is_missing_script(reply)]
-        if not missing:
-            return replies  # type: ignore[no-any-return]
-        return merged(replies, missing, client.batch([self.calls[place].with_source() for place in missing]))
-
-    async def arun(self, client: Any) -> list[Any]:
-        """See run()."""
-        replies = await client.batch([call.command for call in self.calls])
-        missing = [place for place, reply in enumerate(replies) if is_missing_script(reply)]
-        if not missing:
-            return replies  # type: ignore[no-any-return]
-        return merged(replies, missing, await client.batch([self.calls[place].with_source() for place in missing]))
+    def result(self, replies: list[Any]) -> list[Any]:
+        """Return them as they are."""
+        return replies
 
 
 def together(flows: Sequence[Flow[Result]]) -> Flow[list[Result | Exception]]:

@@ -5,6 +5,7 @@ from os import urandom
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from redis_kit.core.errors import RedisFailure, RedisUnavailable
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import Command
 from redis_kit.locks.turn import Line
@@ -26,6 +27,7 @@ class Attempt:
     __slots__ = (
         "_next_fence",
         "asked",
+        "begun",
         "give_up",
         "lasting",
         "line",
@@ -42,6 +44,7 @@ class Attempt:
         self.asked = monotonic()
         self.give_up, self.patient = self.asked + patience, patience > 0
         self.since, self.woken, self.wake, self._next_fence = 0, 0, "", 0
+        self.begun = False
         self.line: Line | None = None
 
     @property
@@ -68,8 +71,17 @@ class Attempt:
 
     def ask(self, source: "Leasing", *, woken: bool = False) -> ScriptCall:
         """Return the step that asks for the lease now, or, woken, as soon as the wait before it is over."""
-        self.asked, self.woken = monotonic(), int(woken)
+        self.asked, self.woken, self.begun = monotonic(), int(woken), True
         return source._take(self)
+
+    def may_hold(self, error: BaseException) -> bool:
+        """Tell whether the server may have granted the lease, or may do so yet, to an attempt that ends with an error.
+
+        An error that the server answered means that it did not, unless another question was behind a blocked one.
+        """
+        if self.begun and not self.since and isinstance(error, RedisFailure):
+            return isinstance(error, RedisUnavailable) and error.indeterminate
+        return self.begun
 
     def refused(self, refusal: Refusal) -> None:
         """Note what a refusal tells: the fence that the next lease gets, which is the server's clock."""

@@ -11,4 +11,4 @@ if TYPE_CHECKING:
 
 __all__ = ["OTHER", "PageViewMixin", "PageViews", "aflush", "dropped", "flush", "page"]
 
-__getattr__ = lazily(__name__, {"buffer": ("aflush", "dropped", "flush"), "counter": ("PageViews",)})
+__getattr__, __dir__ = lazily(__name__, {"buffer": ("aflush", "dropped", "flush"), "counter": ("PageViews",)})

@@ -10,9 +10,9 @@ from time import monotonic
 from typing import NamedTuple
 
 from redis_kit.core import conf, connections, flow
-from redis_kit.core.errors import OutOfMemory, RedisUnavailable
+from redis_kit.core.errors import OutOfMemory, PermissionDenied
 from redis_kit.pageviews.component import PageViewSettings
-from redis_kit.pageviews.counting import MEMORY, Counting, Event
+from redis_kit.pageviews.counting import MEMORY, TEMPORARY, Counting, Event, log_once
 
 logger = logging.getLogger("redis_kit.pageviews")
 
@@ -21,14 +21,15 @@ BATCH = 500
 INTERVAL = 1.0  # seconds
 # After this time a batch isn't tried again, since the server is about to forget whether it has it.
 GIVE_UP = MEMORY / 2
+LONGEST = 30.0  # seconds between two tries while Redis answers and refuses
 
 
 class Dropped(NamedTuple):
     """Views that this process did not count, by reason."""
 
     overflow: int  # the buffer was full
-    outage: int  # Redis was away for too long, or at all with WRITE = "sync"
-    refused: int  # Redis refused a page's script, as for a key of another type; one for each page, object and site
+    outage: int  # Redis was away, full or denied access: for too long, or at all with WRITE = "sync"
+    refused: int  # Redis refused them for good for their page, their object or the site, as for a key of another type
     failed: int  # an error of this process, logged
 
 
@@ -44,17 +45,21 @@ class Buffer:
         self._some, self._full, self._never = threading.Event(), threading.Event(), threading.Event()
         self._events: list[Event] = []
         self._counting: Counting | None = None
-        self._since = 0.0
-        self._is_down = False
+        self._error: Exception | None = None  # why views wait now
+        self._pause = INTERVAL
         self._thread: threading.Thread | None = None
         self._writer, self._number = token_hex(6), 0
         self._dropped = dict.fromkeys(Dropped._fields, 0)
 
+    @property
+    def waiting(self) -> int:
+        """Return how many views wait."""
+        return len(self._events) + (len(self._counting.events) if self._counting else 0)
+
     def record(self, event: Event) -> bool:
         """Take an event, or drop it and count that when 10,000 are waiting. Never waits for the server."""
         with self._lock:
-            waiting = len(self._events) + (len(self._counting.events) if self._counting else 0)
-            if waiting >= CAPACITY:
+            if self.waiting >= CAPACITY:
                 self._dropped["overflow"] += 1
                 return False
             self._events.append(event)
@@ -78,16 +83,19 @@ class Buffer:
             return Dropped(**self._dropped)
 
     def flush(self) -> bool:
-        """Count everything that waits, now; False when Redis is away, and then it is kept. One round trip per 500."""
+        """Count everything that waits, now. One round trip for 500 views.
+
+        False if views have to wait, because Redis is away, full or denies access. They are sent again later.
+        """
         with self._sending:
             while counting := self._next():
                 try:
                     refused = flow.run(counting.send(), connections.client(counting.using, "worker"))
-                except (RedisUnavailable, OutOfMemory) as error:
+                except TEMPORARY as error:
                     self._failed(counting, error)
                     return False
-                except Exception:
-                    logger.exception("%d page views were dropped.", len(counting.events))
+                except Exception as error:
+                    log_once(error, "Page views were dropped: %s")
                     self.drop("failed", len(counting.events))
                 else:
                     self.drop("refused", refused)
@@ -100,13 +108,12 @@ class Buffer:
         return await asyncio.to_thread(self.flush)
 
     def _next(self) -> Counting | None:
+        using = conf.section(PageViewSettings).USING
         with self._lock:
             if self._counting is None and self._events:
                 events, self._events = self._events[:BATCH], self._events[BATCH:]
                 self._number += 1
-                using = conf.section(PageViewSettings).USING
                 self._counting = Counting(events, using=using, writer=self._writer, number=self._number)
-                self._since = monotonic()
             return self._counting
 
     def _done(self) -> None:
@@ -114,17 +121,19 @@ class Buffer:
             self._counting = None
 
     def _failed(self, counting: Counting, error: Exception) -> None:
-        if not self._is_down:
-            self._is_down = True
-            logger.warning("Page views wait until Redis answers, %d at most: %s", CAPACITY, error)
-        if monotonic() - self._since > GIVE_UP:
+        if type(error) is not type(self._error):
+            logger.warning("Redis took no page views; up to %d wait and are sent again: %s", CAPACITY, error)
+        self._error = error
+        refused = isinstance(error, (OutOfMemory, PermissionDenied))
+        self._pause = min(2 * self._pause, LONGEST) if refused else INTERVAL
+        if counting.tried is not None and monotonic() - counting.tried > GIVE_UP:
             self.drop("outage", len(counting.events))
             self._done()
 
     def _recovered(self) -> None:
-        if self._is_down:
-            self._is_down = False
-            logger.warning("Page views are counted again.")
+        if self._error:
+            self._error, self._pause = None, INTERVAL
+            logger.warning("Redis takes page views again.")
 
     def _start(self) -> None:
         thread = threading.Thread(target=self._run, name="redis-kit-pageviews", daemon=True)
@@ -143,18 +152,21 @@ class Buffer:
             full.clear()
             try:
                 all_counted = self.flush()
-            except Exception:
-                logger.exception("Page views could not be counted.")
+            except Exception as error:
+                log_once(error, "Page views could not be counted: %s")
                 all_counted = False
             if not all_counted:
-                never.wait(INTERVAL)
+                never.wait(self._pause)
                 some.set()
 
     def close(self) -> None:
         """Count what is left when the process ends; waits for 2 seconds at most for a server that does not answer."""
         if not self.flush():
-            waiting = len(self._events) + (len(self._counting.events) if self._counting else 0)
-            logger.warning("%d page views are lost: Redis is away.", waiting)
+            logger.warning("%d page views are lost with this process: %s", self.waiting, self._error)
+
+    async def aclose(self) -> None:
+        """See close(). Runs in a thread, as the buffer is the whole process's."""
+        await asyncio.to_thread(self.close)
 
 
 buffer = Buffer()

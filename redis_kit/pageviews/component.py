@@ -46,7 +46,7 @@ class PageViewSettings(conf.Section):
     COOKIE_AGE: float = 365 * DAY
     #: The connection that counts.
     USING: str = "default"
-    #: ``open`` reads 0 while Redis is away, ``raise`` raises. Counting never raises.
+    #: ``open`` reads 0 while Redis is away or denies access, ``raise`` raises. The middleware never raises.
     ON_FAILURE: Literal["open", "raise"] = "open"
 
 

@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple, Self
 from urllib.parse import unquote
 
 from redis_kit.core import conf
-from redis_kit.core.errors import InvalidName, InvalidValue
+from redis_kit.core.errors import InvalidName, InvalidValue, PermissionDenied, PoolExhausted
 from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.steps import Batch, Call
@@ -46,6 +46,7 @@ class PageViews(Primitive):
     """
 
     component, settings = "pageviews", PageViewSettings
+    answered = (PoolExhausted, PermissionDenied)
 
     def __init__(
         self,
@@ -122,16 +123,16 @@ class PageViews(Primitive):
         return await self._arun(self._top(_number(n), periods.checked("day", day)), if_open=[])
 
     def add(self, visitor: str = "", *, at: datetime | None = None) -> bool:
-        """Count one view now, for the object, its page and the site; False when Redis is away.
+        """Count one view now, for the object, its page and the site; False when Redis did not count it.
 
         The visitor's identity is stored as a keyed hash inside the sketches; without one only the view counts.
         Two round trips, one from the second time on in a process. Raises InvalidValue for a moment without time zone.
         """
-        return self._run(self._add(visitor, periods.local(at)), if_open=False)
+        return not self._run(self._add(visitor, periods.local(at)), if_open="outage")
 
     async def aadd(self, visitor: str = "", *, at: datetime | None = None) -> bool:
         """See add()."""
-        return await self._arun(self._add(visitor, periods.local(at)), if_open=False)
+        return not await self._arun(self._add(visitor, periods.local(at)), if_open="outage")
 
     def _views(self, days: list[date]) -> Flow[int]:
         return sum((yield from self._each(days)))
@@ -164,12 +165,13 @@ class PageViews(Primitive):
         names = [unquote(name.decode()) for name in found[::2]]
         return list(zip(names, map(int, found[1::2]), strict=True))
 
-    def _add(self, visitor: str, moment: datetime) -> Flow[bool]:
+    def _add(self, visitor: str, moment: datetime) -> Flow[str]:
+        """Count a view, and return why it was dropped: a field of Dropped, or "" for one that was counted."""
         if self.name == SITE:
             raise InvalidName(f"The views of {SITE} are the sum of its pages; count those.")
         key = "" if self.object_key is None else str(self.object_key)
         counting = Counting([Event(moment, self.name, key, identified(visitor))], using=self.using)
-        return (yield from counting.send()) == 0
+        return "refused" if (yield from counting.send()) else ""
 
 
 def _number(n: int) -> int:

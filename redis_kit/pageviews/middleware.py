@@ -46,7 +46,8 @@ class PageViewMiddleware:
                 user = getattr(request, "user", None) if _wants_user(options) else None
                 event = _event(request, response, options, user)
                 if event and options.WRITE == "sync":
-                    _drop_unless(_page(event).add(event.visitor, at=event.moment))
+                    page = _page(event)
+                    _note(page._run(page._add(event.visitor, event.moment), if_open="outage"))
                 elif event:
                     buffer.record(event)
         except Exception:
@@ -61,7 +62,8 @@ class PageViewMiddleware:
                 user = await _auser(request) if _wants_user(options) else None
                 event = _event(request, response, options, user)
                 if event and options.WRITE == "sync":
-                    _drop_unless(await _page(event).aadd(event.visitor, at=event.moment))
+                    page = _page(event)
+                    _note(await page._arun(page._add(event.visitor, event.moment), if_open="outage"))
                 elif event:
                     buffer.record(event)
         except Exception:
@@ -102,9 +104,9 @@ def _page(event: Event) -> PageViews:
     return PageViews(event.page, event.key or None, on_failure="open")
 
 
-def _drop_unless(counted: bool) -> None:
-    if not counted:
-        buffer.drop("outage")
+def _note(dropped: str) -> None:
+    if dropped:
+        buffer.drop(dropped)
 
 
 def _failed() -> None:

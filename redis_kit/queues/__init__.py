@@ -9,9 +9,7 @@ if TYPE_CHECKING:
     from redis_kit.queues.handle import Handle, NoResult
     from redis_kit.queues.job import Counts, DeadJob, Job, LeaseLost, Pause, StoredJob
     from redis_kit.queues.overview import (
-        Held,
         Report,
-        Worker,
         acounts_of,
         aknown_queues,
         aorder,
@@ -37,6 +35,8 @@ if TYPE_CHECKING:
         WorkersDied,
         task,
     )
+    from redis_kit.queues.unknown import UnknownCalls
+    from redis_kit.queues.workerinfo import Held, Worker
 
 __all__ = [
     "BadArguments",
@@ -62,6 +62,7 @@ __all__ = [
     "StoredJob",
     "Task",
     "TaskTimeout",
+    "UnknownCalls",
     "UnknownTask",
     "Worker",
     "WorkersDied",
@@ -80,14 +81,14 @@ __all__ = [
     "workers",
 ]
 
-__getattr__ = lazily(
+__getattr__, __dir__ = lazily(
     __name__,
     {
         "expiry": ("Expired",),
         "handle": ("Handle", "NoResult"),
         "job": ("Counts", "DeadJob", "Job", "LeaseLost", "Pause", "StoredJob"),
         "overview": (
-            *("Held", "Report", "Worker", "counts_of", "known_queues", "order", "reports_of", "workers"),
+            *("Report", "counts_of", "known_queues", "order", "reports_of", "workers"),
             *("acounts_of", "aknown_queues", "aorder", "areports_of", "aworkers"),
         ),
         "queue": ("Queue",),
@@ -99,5 +100,7 @@ __getattr__ = lazily(
             *("BadArguments", "Cancelled", "InvalidTask", "Task", "TaskTimeout", "WorkersDied"),
             "task",
         ),
+        "unknown": ("UnknownCalls",),
+        "workerinfo": ("Held", "Worker"),
     },
 )

@@ -91,7 +91,8 @@ class RedisTaskBackend(BaseTaskBackend):
     def get_result(self, result_id: str) -> RedisTaskResult:
         """Return what became of a call. One round trip.
 
-        Raises TaskResultDoesNotExist, also for one whose time is over, and UnknownTask.
+        Raises TaskResultDoesNotExist, also for one whose time is over, UnknownTask, and CorruptMessage where something
+        else wrote to the result.
         """
         from redis_kit.queues import asking
 

@@ -24,6 +24,9 @@ class QueueSettings(Section):
         "BEAT": (0.05, 60),
         "DEAD_AFTER": (0.2, 3600),
         "MAX_ATTEMPTS": (1, 1000),
+        "RETRY_BACKOFF": (0, 86_400),
+        "RETRY_BACKOFF_MAX": (0, 31_536_000),
+        "UNKNOWN_TASK_TTL": (0, 31_536_000),
         "MAX_CRASHES": (1, 100),
         "DEAD_LIMIT": (1, 1_000_000),
         "RESULT_TTL": (1, 31_536_000),
@@ -37,8 +40,17 @@ class QueueSettings(Section):
     BEAT: float = 2.0
     #: Seconds of silence after which a worker counts as dead, and its jobs are given to others.
     DEAD_AFTER: float = 10.0
-    #: Failed attempts after which a job is dead, where its task says nothing else.
-    MAX_ATTEMPTS: int = 3
+    #: Failed attempts after which a job is dead, where its task says nothing else. With the default waits between them,
+    #: a task that needs another service survives that service's outage of more than an hour.
+    MAX_ATTEMPTS: int = 11
+    #: Seconds to wait after the first failed attempt, twice as long after each further one, where the task has no
+    #: ``backoff``. The wait is random, between half of that and all of it.
+    RETRY_BACKOFF: float = 10.0
+    #: Seconds beyond which that wait does not grow.
+    RETRY_BACKOFF_MAX: float = 3600.0
+    #: Seconds for which a job waits for a worker that knows its task, and whose function takes its arguments, as in a
+    #: deploy. It is dead when a worker meets it later than that. 0 means at once.
+    UNKNOWN_TASK_TTL: float = 86_400.0
     #: Workers that may die with a job in hand before it counts as the reason.
     MAX_CRASHES: int = 3
     #: Dead jobs kept per queue; beyond that the oldest are dropped, and any after 30 days.
@@ -53,13 +65,20 @@ class QueueSettings(Section):
     ON_FAILURE: Literal["raise"] = "raise"
 
     def problems(self) -> Iterator[Problem]:
-        """Yield the rules for the beat, the serializer and the names."""
+        """Yield the rules for the beat, the retries, the serializer and the names."""
         if self.BEAT >= self.DEAD_AFTER / 2:
             yield Problem(
                 "E007",
                 f"REDIS_KIT['QUEUES']['BEAT'] is {self.BEAT:g} s; it must be less than half of DEAD_AFTER "
                 f"({self.DEAD_AFTER:g} s), or one late beat costs a living worker its jobs.",
                 "Make DEAD_AFTER five times BEAT.",
+            )
+        if self.RETRY_BACKOFF > self.RETRY_BACKOFF_MAX:
+            yield Problem(
+                "E006",
+                f"REDIS_KIT['QUEUES']['RETRY_BACKOFF'] is {self.RETRY_BACKOFF:g} s; it must not be more than "
+                f"RETRY_BACKOFF_MAX ({self.RETRY_BACKOFF_MAX:g} s).",
+                "Make RETRY_BACKOFF smaller, or RETRY_BACKOFF_MAX larger.",
             )
         if self.SERIALIZER != "json":
             yield Problem("E010", f"REDIS_KIT['QUEUES']['SERIALIZER'] is {self.SERIALIZER!r}; only 'json' is allowed.")

@@ -9,12 +9,12 @@ from redis_kit.core.panels import MOST_ROWS, Figure, Lines, Link, Table
 from redis_kit.queues.target import SupervisorTarget
 
 if TYPE_CHECKING:
-    from redis_kit.queues.overview import Held, Worker
+    from redis_kit.queues.workerinfo import Held, Worker
 
 MOST_JOBS = 10  # shown of one worker
-WORKING, QUIET, STOPPING = "working", "quiet", "stopping"
+WORKING, QUIET, STOPPING, DAMAGED = "working", "quiet", "stopping", "damaged"
 OFFERED = {QUIET: ("work", "stop"), STOPPING: ()}
-STATES = {WORKING: _("working"), QUIET: _("quiet"), STOPPING: _("stopping")}
+STATES = {WORKING: _("working"), QUIET: _("quiet"), STOPPING: _("stopping"), DAMAGED: _("damaged")}
 
 
 class Crew(NamedTuple):
@@ -48,6 +48,9 @@ def figures(workers: Sequence["Worker"], found: Sequence[Crew]) -> Iterator[Figu
     yield Figure(_("Jobs in their hands"), sum(len(one.jobs) for one in workers))
     if memory := sum(one.memory or 0 for one in workers):
         yield Figure(_("Memory (MiB)"), memory)
+    if back := max((one.clock_back for one in workers), default=0):
+        hint = _("Scheduled jobs, and those of workers that died before, are late until it has caught up.")
+        yield Figure(_("The server's clock went back by (s)"), back, hint=hint, alarm=True)
 
 
 def supervisors(found: Sequence[Crew]) -> Table:
@@ -89,7 +92,7 @@ def others(workers: Sequence["Worker"], *, linked: bool) -> Table:
         (_("Worker"), _("Host"), _("Queues"), _("Jobs"), _("Last beat (s ago)")),
         [
             (
-                Lines((one.id, _("process %d") % one.pid)),
+                Lines((one.id, STATES[DAMAGED] if one.state == DAMAGED else _("process %d") % one.pid)),
                 one.host,
                 ", ".join(one.queues),
                 _jobs(one.held, linked=linked),

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from redis_kit.core import conf
-from redis_kit.core.errors import InvalidValue, RedisFailure
+from redis_kit.core.errors import InvalidValue, RedisFailure, RedisUnavailable
 from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
 from redis_kit.queues import arguments, claiming, identity, moves, names, serializers
@@ -19,6 +19,11 @@ CHUNK_BYTES = 1024 * 1024
 GIVE_BACK = 100  # jobs in one call
 MOST_ENDED = 250  # jobs in one call, of which the server remembers that it ended them
 ADDED, REPLACED = 1, 2
+MAY_BE_THERE = (
+    "The answer was lost, so the jobs may have been added. A repeat with the same id adds none while the job is in the "
+    "queue, but one more if it is done by then. With unique_until=seconds, or @task(unique=seconds), a repeat within "
+    "that time adds none, whatever became of the job."
+)
 _STATES: dict[int, State] = {1: "ready", 2: "scheduled", 3: "dead"}
 
 
@@ -42,12 +47,22 @@ def chunks(payloads: Iterable[Any]) -> Iterator[list[tuple[str, bytes]]]:
 
 
 def put(
-    queue: Primitive, jobs: list[tuple[str, bytes]], *, delay: Delay = 0, due: int = 0, priority: int = 0
+    queue: Primitive,
+    jobs: list[tuple[str, bytes]],
+    *,
+    delay: Delay = 0,
+    due: int = 0,
+    priority: int = 0,
+    own: bool = False,
 ) -> Flow[list[str]]:
-    """Add jobs, due after a delay or at a time in ms; return their ids, or none where the id was in use."""
+    """Add jobs, due after a delay or at a time in ms; return their ids, or none where an ``own`` id was in use."""
     arguments.whole("priority", priority, arguments.PRIORITY)
     wait = arguments.milliseconds(delay)
-    added = yield moves.put(queue.key(""), jobs, delay=wait, due=due, priority=priority)
+    try:
+        added = yield moves.put(queue.key(""), jobs, delay=wait, due=due, priority=priority, own=own)
+    except RedisUnavailable as error:
+        _explain(error)
+        raise
     yield from _noted(queue)
     return [id for id, _ in jobs] if added else []
 
@@ -60,16 +75,26 @@ def put_one(
     delay: Delay = 0,
     due: int = 0,
     priority: int = 0,
+    own: bool = False,
 ) -> Flow[Placed]:
     """Add a job, unless there is one of the same unique key; return which job there is now."""
     if wish is None:
-        added = yield from put(queue, [job], delay=delay, due=due, priority=priority)
+        added = yield from put(queue, [job], delay=delay, due=due, priority=priority, own=own)
         return Placed(job[0], bool(added))
     arguments.whole("priority", priority, arguments.PRIORITY)
     wait = arguments.milliseconds(delay)
-    answer, id = yield moves.put_unique(queue.key(""), job, wish, delay=wait, due=due, priority=priority)
+    try:
+        answer, id = yield moves.put_unique(queue.key(""), job, wish, delay=wait, due=due, priority=priority)
+    except RedisUnavailable as error:
+        _explain(error)
+        raise
     yield from _noted(queue)
     return Placed(id.decode("utf-8", "surrogateescape"), answer == ADDED, answer == REPLACED)
+
+
+def _explain(error: RedisUnavailable) -> None:
+    if error.indeterminate:
+        error.add_note(MAY_BE_THERE)
 
 
 def _noted(queue: Primitive) -> Flow[None]:
@@ -92,7 +117,7 @@ def claim(
     """End jobs and take others."""
     arguments.whole("limit", limit, arguments.LIMIT)
     over = _batch(done)
-    return (yield from claiming.claim(queue.key(""), _worker(worker), limit, about, over))
+    return (yield from claiming.claim(queue, _worker(worker), limit, about, over))
 
 
 def end(queue: Primitive, jobs: Iterable[Job]) -> Flow[list[Job]]:

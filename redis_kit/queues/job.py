@@ -64,7 +64,7 @@ class Job(NamedTuple):
     @property
     def payload(self) -> Any:
         """Return what was put. Raises CorruptMessage where that can't be read."""
-        return serializers.loads(self.body)
+        return _payload(self.id, self.body)
 
 
 class DeadJob(NamedTuple):
@@ -80,7 +80,7 @@ class DeadJob(NamedTuple):
     @property
     def payload(self) -> Any:
         """Return what was put. Raises CorruptMessage where that can't be read."""
-        return serializers.loads(self.body)
+        return _payload(self.id, self.body)
 
 
 class StoredJob(NamedTuple):
@@ -104,7 +104,7 @@ class StoredJob(NamedTuple):
     @property
     def payload(self) -> Any:
         """Return what was put. Raises CorruptMessage where that can't be read."""
-        return serializers.loads(self.body)
+        return _payload(self.id, self.body)
 
 
 def read(record: bytes) -> Record:
@@ -116,6 +116,11 @@ def read(record: bytes) -> Record:
     if body.startswith(b"~"):
         story, _, body = body.partition(b"\n")
     return Record(priority, attempts, crashes, due / 1000, body, story)
+
+
+def member(job: Job) -> bytes:
+    """Return how the server names a claim among those that run."""
+    return f"{job.token}/{job.id}".encode("utf-8", "surrogateescape")
 
 
 def claimed(reply: bytes, at: int, claim: str, now: float) -> list[Job]:
@@ -178,6 +183,13 @@ def _stored(state: State, id: bytes, record: bytes, died: bytes, reason: bytes, 
         float(died) / 1000 if died else None,
         reason.decode("utf-8", "backslashreplace"),
     )
+
+
+def _payload(id: str, body: bytes) -> Any:
+    try:
+        return serializers.loads(body)
+    except serializers.CorruptMessage as error:
+        raise serializers.CorruptMessage(f"The payload of job {id!a} is damaged: {error}") from error
 
 
 def _text(id: bytes) -> str:

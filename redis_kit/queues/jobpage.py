@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.utils.translation import gettext_lazy as _
 
+from redis_kit.core import errortext
 from redis_kit.core.panels import MOST_ROWS, Content, Lines, Link, Listing, Meter, Table
 from redis_kit.queues.target import JobTarget
 
@@ -169,7 +170,7 @@ def _attempts(known: "Known", about: "Story") -> Table:
     rows = []
     for number, (begun, worker) in reversed(numbered[-MOST_ROWS:]):
         told = errors.get(number)
-        error = Lines((told.kind, redaction.text(last_line(told.traceback)))) if told else None
+        error = Lines((told.kind, redaction.text(errortext.summary_of(told.kind, told.traceback)))) if told else None
         rows.append((number, begun, worker, error))
     return Table(_("Attempts, the latest first"), (_("Attempt"), _("Begun"), _("Worker"), _("Error")), rows)
 
@@ -179,8 +180,3 @@ def _traceback(told: "Told") -> Listing:
 
     title = _("Traceback of attempt %d") % told.attempt if told.attempt else _("How it was cancelled")
     return Listing(title, redaction.text(told.traceback)[-LONGEST:])
-
-
-def last_line(traceback: str) -> str:
-    """Return what an exception said."""
-    return traceback.rstrip().rpartition("\n")[2]

@@ -1,4 +1,4 @@
-"""What a task's job holds: the name of the task and its arguments. Version 1."""
+"""What a task's job holds: the name of the task and its arguments."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -16,7 +16,16 @@ class Message(NamedTuple):
     expires: int = 0
 
 
+VERSION = 1  # of messages that this release writes, and the latest that it reads
 _KINDS = (str, list, dict, int)
+
+
+class NewerMessage(CorruptMessage):
+    """A message of a newer release, for workers of that."""
+
+    def __init__(self, version: int) -> None:
+        super().__init__(f"a message of version {version}, from a newer release than this worker's")
+        self.version = version
 
 
 def dumps(task: str, args: Sequence[Any], kwargs: dict[str, Any], *, expires: int = 0) -> bytes:
@@ -32,12 +41,18 @@ def dumps(task: str, args: Sequence[Any], kwargs: dict[str, Any], *, expires: in
 
 
 def loads(body: bytes) -> Message:
-    """Return the call that a job holds; fields that it does not know are ignored. Raises CorruptMessage."""
+    """Return the call that a job holds; fields that it does not know are ignored.
+
+    Raises CorruptMessage, or NewerMessage.
+    """
     found = serializers.loads(body)
     if not isinstance(found, dict):
         raise CorruptMessage(f"not a task's message: {type(found).__name__} in place of an object")
-    if found.get("v", 1) != 1:
-        raise CorruptMessage(f"a message of version {found['v']!a}, from a newer release than this worker's")
+    version: Any = found.get("v", VERSION)
+    if isinstance(version, int) and VERSION < version < 2**31:
+        raise NewerMessage(version)
+    if version != VERSION:
+        raise CorruptMessage(f"a message of version {version!a}, which does not exist")
     task: Any = found.get("task")
     call = Message(task, found.get("args", []), found.get("kwargs", {}), found.get("expires", 0))
     for value, kind, name in zip(call, _KINDS, Message._fields, strict=True):

@@ -15,7 +15,7 @@ from redis_kit.queues.unique import Wish
 
 REASON = 1000  # characters
 OF_JOB = ("result", "finished")
-OWN = (*OF_JOB, "period")  # the last one is a unique key's
+OWN = (*OF_JOB, "period", "deferred")  # the last two are those of a unique key, and of a shape of calls
 _KEY = re.compile(r"^-- KEYS\[\d+\]\s+(\w+)", re.MULTILINE)
 
 
@@ -27,10 +27,13 @@ class Move:
         self._parts = _KEY.findall(self._script.source)
         self._keys = lru_cache(maxsize=256)(self._made)
 
-    def __call__(self, base: str, *args: Any, job: str = "", results: Sequence[str] = ()) -> ScriptCall:
+    def __call__(
+        self, base: str, *args: Any, job: str = "", results: Sequence[str] = (), more: Sequence[str] = ()
+    ) -> ScriptCall:
         """Return the step for the queue whose keys begin with ``base``, and for the own keys of one job or of more."""
         keys = self._made(base, job) if job else self._keys(base)
-        more = [f"{base}{part}:{id}" for id in results for part in OF_JOB]
+        if results:
+            more = [f"{base}{part}:{id}" for id in results for part in OF_JOB]
         return self._script([*keys, *more] if more else keys, args)
 
     def _made(self, base: str, job: str = "") -> list[str]:
@@ -40,13 +43,17 @@ class Move:
 PUT, EXCHANGE, END, NACK, RELEASE = map(Move, ("put", "exchange", "end", "nack", "release"))
 BEAT, LEAVE, EXTEND = map(Move, ("beat", "leave", "extend"))
 PUT_UNIQUE, PROGRESS = map(Move, ("put_unique", "progress"))
+DEFER, RECALL = map(Move, ("defer", "recall"))
 COUNT, REPORT, LIST_DEAD, LIST_WORKERS = map(Move, ("count", "report", "list_dead", "list_workers"))
 REQUEUE, RUN_NOW, REMOVE, PURGE = map(Move, ("requeue", "run_now", "remove", "purge"))
 FIND, PEEK, PAUSE, RESUME, PAUSED = map(Move, ("find", "peek", "pause", "resume", "paused"))
 CANCEL, FIND_RESULT, EXAMINE = map(Move, ("cancel", "find_result", "examine"))
-REAP, ORDER = map(Move, ("reap", "order"))
+REAP, ORDER, SWEEP = map(Move, ("reap", "order", "sweep"))
 TAKEN = 200  # jobs in one call
 ORDER_KEPT = 60_000  # ms
+SAMPLE = 200  # jobs that a sweep looks at
+MOST_RUNNING = 5000  # running jobs with which a sweep is done
+LONGEST_LEASE = 3_601_000  # ms: a moment more than the longest DEAD_AFTER
 
 
 def lease() -> int:
@@ -54,9 +61,12 @@ def lease() -> int:
     return int(conf.section(QueueSettings).DEAD_AFTER * 1000)
 
 
-def put(base: str, jobs: Sequence[tuple[str, bytes]], *, delay: int, due: int, priority: int) -> ScriptCall:
-    """Return the step that adds jobs, given as id and body. Times are in ms."""
-    return PUT(base, delay, due, priority, *(part for job in jobs for part in job))
+def put(
+    base: str, jobs: Sequence[tuple[str, bytes]], *, delay: int, due: int, priority: int, own: bool = False
+) -> ScriptCall:
+    """Return the step that adds jobs, given as id and body, ``own`` where callers chose the ids. Times are in ms."""
+    cancels = (f"{base}cancels",) if own else ()
+    return PUT(base, delay, due, priority, *(part for job in jobs for part in job), more=cancels)
 
 
 def exchange(
@@ -99,6 +109,16 @@ def nack(
     return NACK(base, *_claimed(job), lease(), delay, attempts, text, limit, error, keep, job=own)
 
 
+def defer(base: str, job: Job, digest: str, shape: str, expires: int, patience: int, most: int) -> ScriptCall:
+    """Return the step that gives back a job whose call its worker can't run. Times are in ms."""
+    return DEFER(base, *_claimed(job), lease(), digest, shape, expires, patience, most, job=digest)
+
+
+def recall(base: str, digest: str, runs: bool, limit: int) -> ScriptCall:
+    """Return the step that makes such jobs ready, where the caller runs them, or looks which are still there."""
+    return RECALL(base, digest, int(runs), limit, job=digest)
+
+
 def progress(base: str, job: Job, *, told: bytes, keep: int) -> ScriptCall:
     """Return the step that keeps how far a running job is, for so many ms."""
     return PROGRESS(base, *_claimed(job), told, keep, job=job.id)
@@ -119,10 +139,14 @@ def examine(base: str, id: str, errors: int, longest: int) -> ScriptCall:
     return EXAMINE(base, id, errors, longest, job=id)
 
 
-def beat(base: str, worker: str, about: str = "") -> ScriptCall:
-    """Return the step that keeps a worker alive and gives back the jobs of dead ones."""
+def beat(base: str, worker: str, about: str = "", *, after: bytes = b"", page: int = 0) -> ScriptCall:
+    """Return the step that keeps a worker alive and gives back the jobs of dead ones.
+
+    It lists ``page`` of the worker's running jobs, those that follow ``after``.
+    """
     options = conf.section(QueueSettings)
-    return BEAT(base, worker, lease(), about or identity.information(), options.MAX_CRASHES, options.DEAD_LIMIT)
+    args = (lease(), about or identity.information(), options.MAX_CRASHES, options.DEAD_LIMIT)
+    return BEAT(base, worker, *args, after, page)
 
 
 def reap(base: str, worker: str, started: Sequence[str]) -> ScriptCall:
@@ -130,6 +154,11 @@ def reap(base: str, worker: str, started: Sequence[str]) -> ScriptCall:
     options = conf.section(QueueSettings)
     ids = [id.encode("utf-8", "surrogateescape") for id in started]
     return REAP(base, worker, TAKEN, options.MAX_CRASHES, options.DEAD_LIMIT, *ids)
+
+
+def sweep(base: str) -> ScriptCall:
+    """Return the step that makes jobs ready that nothing leads to."""
+    return SWEEP(base, SAMPLE, MOST_RUNNING, LONGEST_LEASE)
 
 
 def order(base: str, worker: str, word: str) -> ScriptCall:

@@ -1,24 +1,28 @@
 """Many queues at a look, and the workers behind them: all of it in one round trip, on a Cluster one per node."""
 
-import json
-from collections.abc import Iterable, Sequence
+import logging
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
 from redis_kit.core import conf
-from redis_kit.core.errors import InvalidName, RedisFailure
+from redis_kit.core.complaints import Complaints
+from redis_kit.core.errors import InvalidName, KeyConflict, RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.keys import encode
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.steps import Batch, Call
-from redis_kit.queues import arguments, deaths, moves, names
+from redis_kit.queues import arguments, moves, names, unknown, workerinfo
 from redis_kit.queues.component import QueueSettings
 from redis_kit.queues.job import Counts, Pause, pause
 from redis_kit.queues.queue import Queue
+from redis_kit.queues.unknown import UnknownCalls
+from redis_kit.queues.workerinfo import Worker
 
+logger = logging.getLogger("redis_kit")
+_complaints = Complaints()
 MINUTES = (1, 4320)
 MOST_WORKERS = 100
 MOST_BYTES = 4 * 1024 * 1024  # of jobs' records, read for one queue
-NUMBERS = ("pid", "supervisor_pid", "threads", "memory")
 Order = Literal["quiet", "work", "stop"]
 Errors = dict[str, RedisFailure]
 
@@ -32,7 +36,7 @@ class Report(NamedTuple):
     ``lateness`` by how many seconds these were late on average, and ``latest`` at most: the time of the claim less
     that for which the attempt was due. ``paused`` is None where the queue gives out jobs, ``workers`` how many
     living ones there are for it, and ``quiet`` how many of these claim no more, as they are quiet or stopping, among
-    the first 100.
+    the first 100. ``unknown`` are the calls that workers gave back as they can't run them, those first that none can.
     """
 
     counts: Counts
@@ -46,45 +50,12 @@ class Report(NamedTuple):
     paused: Pause | None = None
     workers: int = 0
     quiet: int = 0
+    unknown: tuple[UnknownCalls, ...] = ()
 
     @property
     def deserted(self) -> bool:
         """Tell whether jobs are due and no worker lives that claims jobs of the queue."""
         return self.wait is not None and self.workers <= self.quiet
-
-
-class Held(NamedTuple):
-    """A job in a worker's hands. ``task`` is "" where it names none; ``age`` is for how many seconds it runs, if known.
-
-    The age is known of jobs whose result is stored.
-    """
-
-    queue: str
-    id: str
-    task: str = ""
-    age: float | None = None
-
-
-class Worker(NamedTuple):
-    """Who works on which queues, the ids of the jobs in its hands, and for how many seconds it has been silent.
-
-    ``supervisor`` and ``supervisor_pid`` tell of the process above it, where it is one of ``rk_worker``; such a one
-    says besides whether it is "working", "quiet" or "stopping", and its resident memory in MiB, with its beats.
-    ``held`` tells more of the jobs.
-    """
-
-    id: str
-    host: str
-    pid: int
-    queues: tuple[str, ...]
-    jobs: tuple[str, ...]
-    silent: float
-    supervisor: str = ""
-    supervisor_pid: int = 0
-    threads: int = 0
-    state: str = ""
-    memory: int | None = None
-    held: tuple[Held, ...] = ()
 
 
 class _Overview(Primitive):
@@ -104,14 +75,24 @@ async def aknown_queues(*, using: str = "default") -> list[str]:
     return await _over(using)._arun(_names())
 
 
-def counts_of(queues: Iterable[str], *, using: str = "default") -> dict[str, Counts]:
-    """Return how many jobs are in each state, for each queue at one moment. One round trip."""
-    return _over(using)._run(_counts(list(queues), using))
+def never_used(queues: Iterable[str], *, using: str = "default") -> set[str]:
+    """Return which of these queues no job was ever put into, even if a worker has registered them. One round trip."""
+    return _over(using)._run(_never_used(list(queues), using))
 
 
-async def acounts_of(queues: Iterable[str], *, using: str = "default") -> dict[str, Counts]:
+def counts_of(queues: Iterable[str], *, using: str = "default", errors: Errors | None = None) -> dict[str, Counts]:
+    """Return how many jobs are in each state, for each queue at one moment. One round trip.
+
+    See reports_of() for ``errors``.
+    """
+    return _over(using)._run(_counts(list(queues), using, errors))
+
+
+async def acounts_of(
+    queues: Iterable[str], *, using: str = "default", errors: Errors | None = None
+) -> dict[str, Counts]:
     """See counts_of()."""
-    return await _over(using)._arun(_counts(list(queues), using))
+    return await _over(using)._arun(_counts(list(queues), using, errors))
 
 
 def reports_of(
@@ -132,14 +113,22 @@ async def areports_of(
     return await _over(using)._arun(_reports(list(queues), minutes, using, errors))
 
 
-def workers(queues: Iterable[str] | None = None, *, using: str = "default") -> list[Worker]:
-    """Return who works on these queues, by default on all: at most 100 of each. One round trip, two for all."""
-    return _over(using)._run(_workers(queues, using))
+def workers(
+    queues: Iterable[str] | None = None, *, using: str = "default", errors: Errors | None = None
+) -> list[Worker]:
+    """Return who works on these queues, by default on all: at most 100 of each. One round trip, two for all.
+
+    A queue that can't be read, as a key of it is of a wrong type, is left out. A dict for ``errors`` takes its error by
+    the queue's name; without one the error is logged, once a minute.
+    """
+    return _over(using)._run(_workers(queues, using, errors))
 
 
-async def aworkers(queues: Iterable[str] | None = None, *, using: str = "default") -> list[Worker]:
+async def aworkers(
+    queues: Iterable[str] | None = None, *, using: str = "default", errors: Errors | None = None
+) -> list[Worker]:
     """See workers()."""
-    return await _over(using)._arun(_workers(queues, using))
+    return await _over(using)._arun(_workers(queues, using, errors))
 
 
 def order(worker: str, word: Order, *, using: str = "default") -> bool:
@@ -170,6 +159,13 @@ def _names() -> Flow[list[str]]:
     return [*dict.fromkeys([*conf.section(QueueSettings).NAMES, *filter(_is_name, used)])]
 
 
+def _never_used(queues: Sequence[str], using: str) -> Flow[set[str]]:
+    # A worker's sweep creates the counter with 0, and a job that was only ever scheduled has not counted yet.
+    keys = [(f"{base}sequence", f"{base}jobs") for base in _bases(queues, using)]
+    found = yield Batch([call for counter, jobs in keys for call in (Call("GET", counter), Call("EXISTS", jobs))])
+    return {name for place, name in enumerate(queues) if found[2 * place] in (None, b"0") and not found[2 * place + 1]}
+
+
 def _is_name(name: str) -> bool:
     try:
         encode(name)
@@ -178,27 +174,30 @@ def _is_name(name: str) -> bool:
     return True
 
 
-def _counts(queues: list[str], using: str) -> Flow[dict[str, Counts]]:
-    replies = yield Batch([moves.COUNT(base) for base in _bases(queues, using)])
-    return {name: Counts(*reply) for name, reply in zip(queues, replies, strict=True)}
+def _counts(queues: list[str], using: str, errors: Errors | None) -> Flow[dict[str, Counts]]:
+    replies = yield Batch([moves.COUNT(base) for base in _bases(queues, using)], lenient=errors is not None)
+    return {name: Counts(*reply) for name, reply in _readable(queues, replies, errors)}
+
+
+def _readable(queues: list[str], replies: list[Any], errors: Errors | None) -> Iterator[tuple[str, Any]]:
+    """Yield the replies by queue; ``errors`` takes those that are errors."""
+    for name, reply in zip(queues, replies, strict=True):
+        if errors is not None and isinstance(reply, RedisFailure):
+            errors[name] = reply
+        else:
+            yield name, reply
 
 
 def _reports(queues: list[str], minutes: int, using: str, errors: Errors | None) -> Flow[dict[str, Report]]:
     arguments.whole("minutes", minutes, MINUTES)
     steps = [moves.REPORT(base, minutes) for base in _bases(queues, using)]
     replies = yield Batch(steps, lenient=errors is not None)
-    found = {}
-    for name, reply in zip(queues, replies, strict=True):
-        if errors is not None and isinstance(reply, RedisFailure):
-            errors[name] = reply
-        else:
-            found[name] = _report(reply)
-    return found
+    return {name: _report(reply) for name, reply in _readable(queues, replies, errors)}
 
 
-def _report(reply: list[int]) -> Report:
+def _report(reply: list[Any]) -> Report:
     wait = None if reply[4] < 0 else reply[4] / 1000
-    done, failed, begun, late, latest = (reply[at::5] for at in range(10, 15))
+    done, failed, begun, late, latest = (reply[at::5] for at in range(11, 16))
     return Report(
         Counts(*reply[:4]),
         wait,
@@ -209,19 +208,34 @@ def _report(reply: list[int]) -> Report:
         [total / 1000 / max(1, count) for total, count in zip(late, begun, strict=True)],
         [most / 1000 for most in latest],
         pause(reply[6], reply[7]),
-        *reply[8:10],
+        reply[8],
+        reply[9],
+        unknown.read(reply[10]),
     )
 
 
-def _workers(queues: Iterable[str] | None, using: str) -> Flow[list[Worker]]:
+def _workers(queues: Iterable[str] | None, using: str, errors: Errors | None = None) -> Flow[list[Worker]]:
     looked_at = (yield from _names()) if queues is None else list(queues)
-    replies = yield Batch([moves.LIST_WORKERS(base, MOST_WORKERS, MOST_BYTES) for base in _bases(looked_at, using)])
+    steps = [moves.LIST_WORKERS(base, MOST_WORKERS, MOST_BYTES) for base in _bases(looked_at, using)]
+    replies = yield Batch(steps, lenient=True)
     found: dict[str, Worker] = {}
     for name, reply in zip(looked_at, replies, strict=True):
+        if isinstance(reply, RedisFailure):
+            _left_out(name, reply, errors)
+            continue
         for at in range(0, len(reply), 4):
-            one = _worker(name, *reply[at : at + 4])
-            found[one.id] = _merged(found[one.id], one) if one.id in found else one
+            one = workerinfo.worker(name, *reply[at : at + 4])
+            found[one.id] = workerinfo.merged(found[one.id], one) if one.id in found else one
     return sorted(found.values())
+
+
+def _left_out(queue: str, error: RedisFailure, errors: Errors | None) -> None:
+    if errors is not None:
+        errors[queue] = error
+    elif not isinstance(error, KeyConflict):
+        raise error
+    elif _complaints.due(queue):
+        logger.error("Workers of queue %a are not listed: %s", queue, error)
 
 
 def _order(worker: str, word: str, using: str) -> Flow[bool]:
@@ -231,47 +245,3 @@ def _order(worker: str, word: str, using: str) -> Flow[bool]:
     places = [(base, one.id) for one in found for base in _bases(one.queues, using)]
     replies = (yield Batch([moves.order(base, id, word) for base, id in places])) if places else []
     return any(replies)
-
-
-def _worker(queue: str, id: bytes, left: int, information: bytes, jobs: list[Any]) -> Worker:
-    about = _about(information)
-    held = tuple(_held(queue, *jobs[at : at + 3]) for at in range(0, len(jobs), 3))
-    memory = about.get("memory")
-    return Worker(
-        id.decode("utf-8", "replace"),
-        str(about["host"]),
-        about["pid"],
-        (queue,),
-        tuple(one.id for one in held),
-        max(0.0, (moves.lease() - left) / 1000),
-        str(about.get("supervisor", "")),
-        about.get("supervisor_pid", 0),
-        about.get("threads", 0),
-        str(about.get("state", "")),
-        memory,
-        held,
-    )
-
-
-def _about(information: bytes) -> dict[str, Any]:
-    """Return what a worker says of itself, with host and pid, and whole numbers where there are to be such."""
-    try:
-        about = json.loads(information.partition(b" ")[2])
-        numbers = {name: int(about[name]) for name in NUMBERS if name in about}
-        return {"host": about["host"], "pid": numbers["pid"], **about, **numbers}
-    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
-        return {"host": "?", "pid": 0}
-
-
-def _held(queue: str, member: bytes, age: int, body: bytes) -> Held:
-    id = member.split(b"/", 3)[-1].decode("utf-8", "replace")
-    return Held(queue, id, deaths.task_of(body), None if age < 0 else age / 1000)
-
-
-def _merged(one: Worker, other: Worker) -> Worker:
-    return one._replace(
-        queues=one.queues + other.queues,
-        jobs=one.jobs + other.jobs,
-        silent=min(one.silent, other.silent),
-        held=one.held + other.held,
-    )

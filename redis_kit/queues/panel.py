@@ -43,10 +43,9 @@ class QueuesPanel(Panel):
 
     def search(self) -> Search | None:
         """Return the look-up of one job, for those who may change it: it shows what the job holds."""
-        if not self.viewer.may(MANAGE) or isinstance(self._names, RedisKitError):
+        if not self.viewer.may(MANAGE):
             return None
-        choices = [name for name in self._names[:MOST_ROWS] if name.isprintable() and len(name) <= CHOICE]
-        queue = Field("queue", _("Queue"), choices, any=_("(the id says it)"))
+        queue = Field("queue", _("Queue"), self._choices, any=_("(the id says it)"), optional=True)
         return Search(
             _("Look up"), (queue, Field("id", _("Id of a job (empty: the queue's first jobs)"), optional=True))
         )
@@ -98,6 +97,7 @@ class QueuesPanel(Panel):
         found = inspect(dead, errors)
         yield from _unreadable(errors)
         yield from tables.queues(reports)
+        yield from tables.unknown(reports)
         yield from tables.bars(reports)
         if found.groups:
             yield tables.groups(found, sum(dead.values()), linked=self.viewer.may(MANAGE))
@@ -159,7 +159,12 @@ class QueuesPanel(Panel):
         try:
             return known_queues()
         except RedisKitError as error:
-            return error  # the form above the page leaves it to the page to tell
+            return error  # for the content to tell, and not to ask again for the form above it
+
+    def _choices(self) -> list[str]:
+        if isinstance(self._names, RedisKitError):
+            raise self._names
+        return [name for name in self._names[:MOST_ROWS] if name.isprintable() and len(name) <= CHOICE]
 
     def _asked(self, field: str) -> str:
         return self.viewer.asked.get(field, "").strip()
@@ -173,11 +178,13 @@ class WorkersPanel(Panel):
 
     def content(self) -> Iterator[Content]:
         """Return figures and the workers by their supervisors. Two round trips."""
-        from redis_kit.queues.overview import workers
+        from redis_kit.queues.overview import Errors, workers
 
-        found = workers()
+        errors: Errors = {}
+        found = workers(errors=errors)
         mine, linked = crews.crews(found), self.viewer.may(MANAGE)
         yield from crews.figures(found, mine)
+        yield from _unreadable(errors)
         yield crews.supervisors(mine[:MOST_ROWS])
         yield from crews.children(mine, linked=linked)
         if alone := [one for one in found if not one.supervisor]:

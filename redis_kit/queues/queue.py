@@ -36,8 +36,9 @@ class Queue(Primitive):
         """Add a job and return its id. It starts no sooner than after ``delay`` seconds on the server's clock.
 
         The payload is JSON of at most 256 KiB, with datetime, date, Decimal, UUID and bytes beside JSON's types. The
-        priority is -100 to 100, higher first. An ``id`` of your own (1 to 128 of ``A-Z a-z 0-9 _ . -``) makes a repeat
-        safe: a job that is in the queue under that id is left as it is.
+        priority is -100 to 100, higher first. With an ``id`` of your own (1 to 128 of ``A-Z a-z 0-9 _ . -``) a job that
+        is in the queue under that id is left as it is. One that is done is forgotten: a repeat adds it again. A repeat
+        that must never do so, as after a lost answer, needs ``unique_until`` with a time.
 
         Of a ``unique`` key (1 to 512 bytes) there is one job: while it waits or runs, with ``unique_until="queued"``
         until it is claimed, with seconds or a timedelta for so long, whatever becomes of it. A further put() returns
@@ -46,7 +47,8 @@ class Queue(Primitive):
         Raises NotSerializable, PayloadTooLarge, InvalidValue. One round trip, and another for a process's first job.
         """
         job, wish = flows.job(payload, id), asked(unique, unique_until, replace)
-        return self._placed(self._run(flows.put_one(self, job, wish, delay=delay, priority=priority)))
+        steps = flows.put_one(self, job, wish, delay=delay, priority=priority, own=id is not None)
+        return self._placed(self._run(steps))
 
     async def aput(
         self,
@@ -61,7 +63,8 @@ class Queue(Primitive):
     ) -> str:
         """See put()."""
         job, wish = flows.job(payload, id), asked(unique, unique_until, replace)
-        return await self._aplaced(await self._arun(flows.put_one(self, job, wish, delay=delay, priority=priority)))
+        steps = flows.put_one(self, job, wish, delay=delay, priority=priority, own=id is not None)
+        return await self._aplaced(await self._arun(steps))
 
     def put_many(self, payloads: Iterable[Any], *, delay: Delay = 0, priority: int = 0) -> list[str]:
         """Add a job for each payload, in their order, and return the ids. One round trip for 500 jobs or 1 MiB.

@@ -1,21 +1,21 @@
 """Results of calls, as ``django.tasks`` shows them. Imports no Redis client before somebody asks for one."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
-from traceback import format_exception
 from typing import Any
 
+from redis_kit.core.errortext import path_of, traceback_of
 from redis_kit.queues import arguments, djangotasks, message, registry, running, serializers, story
 from redis_kit.queues.djangotasks import TaskError, TaskResultStatus
 from redis_kit.queues.job import Job, read
 from redis_kit.queues.message import Message
 from redis_kit.queues.running import Progress
-from redis_kit.queues.serializers import NotSerializable, PayloadTooLarge
+from redis_kit.queues.serializers import CorruptMessage, NotSerializable, PayloadTooLarge
 from redis_kit.queues.story import Story
 from redis_kit.queues.tasks import Cancelled, Task, WorkersDied, remade
 
-LONGEST = 20_000  # characters of a traceback
 UNSTORED = "What the task returned can't be stored:"
 
 
@@ -94,25 +94,42 @@ def begun(queue_name: str, job: Job, call: Message, about: Story) -> RedisTaskRe
 
 
 def found(queue_name: str, id: str, reply: list[Any]) -> RedisTaskResult | None:
-    """Return the result of a call that FIND_RESULT told of; None when it told of none. Raises UnknownTask."""
-    status, at, record, reason = reply[:4]
-    stored = read(record)
-    about = story.read(stored.story)
-    if not status or about is None:
-        return None
-    kept = dict(zip(reply[4::2], reply[5::2], strict=True))
-    call = message.loads(stored.body)
+    """Return the result of a call that FIND_RESULT told of; None when it told of none.
+
+    Raises UnknownTask, and CorruptMessage where it makes no sense.
+    """
+    with _readable(queue_name, id):
+        status, at, record, reason = reply[:4]
+        stored = read(record)
+        about = story.read(stored.story)
+        if not status or about is None:
+            return None
+        kept = dict(zip(reply[4::2], reply[5::2], strict=True))
+        call = message.loads(stored.body)
     task = _rebuilt(_known(call.task), queue_name, stored.priority, about)
-    result = _result(task, id, call, TaskResultStatus(status.decode()), about=about, errors=_errors(kept))
-    object.__setattr__(result, "progress", running.read(kept.get(b"progress")))
-    if result.status == TaskResultStatus.FAILED and not result.errors:
-        why = reason.decode("utf-8", "replace")
-        result.errors.append(TaskError(exception_class_path=_path(WorkersDied), traceback=why))
-    if result.is_finished:
-        ended(result, result.status, story.milliseconds(int(float(at))))
-    if result.status == TaskResultStatus.SUCCESSFUL:
-        object.__setattr__(result, "_return_value", serializers.loads(kept[b"value"]))
+    with _readable(queue_name, id):
+        result = _result(task, id, call, TaskResultStatus(status.decode()), about=about, errors=_errors(kept))
+        object.__setattr__(result, "progress", running.read(kept.get(b"progress")))
+        if result.status == TaskResultStatus.FAILED and not result.errors:
+            why = reason.decode("utf-8", "replace")
+            result.errors.append(TaskError(exception_class_path=path_of(WorkersDied), traceback=why))
+        if result.is_finished:
+            ended(result, result.status, story.milliseconds(int(float(at))))
+        if result.status == TaskResultStatus.SUCCESSFUL:
+            object.__setattr__(result, "_return_value", serializers.loads(kept[b"value"]))
     return result
+
+
+@contextmanager
+def _readable(queue_name: str, id: str) -> Iterator[None]:
+    from redis_kit.queues.queue import Queue
+
+    try:
+        yield
+    except (ValueError, KeyError, TypeError, OverflowError) as error:
+        what = f"The result of call {id!a} is damaged: something else wrote to the key"
+        key = Queue(queue_name).key(f"result:{id}")
+        raise CorruptMessage(f"{what} {key!a}, or to the job. {type(error).__name__}: {error}"[:500]) from error
 
 
 def ended(result: RedisTaskResult, status: TaskResultStatus, moment: datetime) -> None:
@@ -138,7 +155,7 @@ def value(returned: Any) -> tuple[Any, bytes]:
 
 def error(raised: BaseException) -> TaskError:
     """Return what a result tells of an exception."""
-    return TaskError(exception_class_path=_path(type(raised)), traceback="".join(format_exception(raised))[-LONGEST:])
+    return TaskError(exception_class_path=path_of(type(raised)), traceback=traceback_of(raised))
 
 
 def stored_error(told: TaskError) -> bytes:
@@ -216,10 +233,6 @@ def _known(name: str) -> Any:
     except registry.UnknownTask:
         registry.discover()
         return registry.find(name)
-
-
-def _path(kind: type[BaseException]) -> str:
-    return f"{kind.__module__}.{kind.__qualname__}"
 
 
 def _copy(source: Any, target: Any) -> None:

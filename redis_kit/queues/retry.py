@@ -7,17 +7,17 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from redis_kit.core import conf
 from redis_kit.core.errors import InvalidValue, RedisKitError
 from redis_kit.queues import arguments
 from redis_kit.queues.arguments import Delay
+from redis_kit.queues.component import QueueSettings
 from redis_kit.queues.job import Job
 
 if TYPE_CHECKING:
     from redis_kit.queues.tasks import Task
 
 Backoff = Delay | Sequence[Delay] | Callable[[BaseException, Any], Delay | None] | None
-FIRST = 1.0  # seconds, at most, before the second attempt
-LONGEST = 900.0
 ALLOWED = (
     f"None, a delay of 0 to {arguments.LONGEST_DELAY:,} seconds or a timedelta, a list or tuple of these, or a "
     "function of the exception and the result that returns one or None"
@@ -44,24 +44,27 @@ class GiveUp(RedisKitError):
 
 def delay(task: "Task[..., Any] | None", job: Job, error: BaseException, result: Any) -> float | None:
     """Return the seconds to wait after a failed attempt; None to give the job up."""
-    if task is None or isinstance(error, GiveUp):
+    kind = type(error)  # isinstance() asks the error for its class, which may raise
+    if task is None or issubclass(kind, GiveUp):
         return None
-    if isinstance(error, Retry) and error.delay is not None:
-        return _seconds(error.delay)
+    if issubclass(kind, Retry) and (given := getattr(error, "delay", None)) is not None:
+        return _seconds(given)
     try:
         return _chosen(task.backoff, job.attempt, error, result)
-    except Exception:
+    except BaseException:  # SystemExit, too: a job is not to suffer from it
         logger.exception("The backoff of %s for job %a failed; the default one is used.", task.module_path, job.id)
         return backoff(job.attempt)
 
 
 def backoff(attempt: int) -> float:
-    """Return the seconds to wait after an attempt: random, up to a limit that doubles with each, 15 minutes at most.
+    """Return the seconds to wait after an attempt: ``RETRY_BACKOFF``, doubled with each, up to ``RETRY_BACKOFF_MAX``.
 
-    Full jitter, after "Exponential Backoff And Jitter" (AWS Architecture Blog, 2015): jobs that failed together, as in
-    an outage, do not come back together.
+    Equal jitter, after "Exponential Backoff And Jitter" (AWS Architecture Blog, 2015): between half of that and all of
+    it. Jobs that failed together do not come back together, and the attempts outlast an outage of a known length.
     """
-    return random.uniform(0, min(LONGEST, FIRST * 2 ** min(attempt - 1, 30)))  # noqa: S311 -- spreads load, hides nothing
+    options = conf.section(QueueSettings)
+    whole = min(options.RETRY_BACKOFF_MAX, options.RETRY_BACKOFF * 2 ** min(attempt - 1, 30))
+    return random.uniform(whole / 2, whole)  # noqa: S311 -- spreads load, hides nothing
 
 
 def check(chosen: Any) -> None:

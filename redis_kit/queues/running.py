@@ -8,7 +8,7 @@ from datetime import datetime
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from redis_kit.core.errors import InvalidValue, RedisUnavailable
+from redis_kit.core.errors import InvalidValue, PoolExhausted, RedisUnavailable
 from redis_kit.core.flow import Flow
 from redis_kit.queues import arguments, serializers, story
 from redis_kit.queues.job import Job, LeaseLost
@@ -67,14 +67,14 @@ def progress(done: float, total: float | None = None, note: str = "") -> None:
     characters. Raises InvalidValue, and LeaseLost where another worker has the job by now: then stop.
     """
     if found := _asked(done, total, note):
-        with contextlib.suppress(RedisUnavailable):
+        with contextlib.suppress(RedisUnavailable, PoolExhausted):
             found.queue._run(_tell(found, done, total, note))
 
 
 async def aprogress(done: float, total: float | None = None, note: str = "") -> None:
     """See progress()."""
     if found := _asked(done, total, note):
-        with contextlib.suppress(RedisUnavailable):
+        with contextlib.suppress(RedisUnavailable, PoolExhausted):
             await found.queue._arun(_tell(found, done, total, note))
 
 
@@ -83,7 +83,9 @@ def read(kept: bytes | None) -> Progress | None:
     moment, _, told = (kept or b"").partition(b" ")
     try:
         done, total, note = serializers.loads(told)
-        return Progress(done, total, note, story.milliseconds(int(moment)))
+        for name, value in (("done", done), ("total", done if total is None else total)):
+            _number(name, value)
+        return Progress(done, total, str(note), story.milliseconds(int(moment)))
     except (CorruptMessage, ValueError, TypeError, OverflowError):
         return None
 

@@ -20,6 +20,14 @@ LARGEST = 256 * 1024  # bytes
 DEEPEST = 100
 _INT = 2**63
 
+
+def _decimal(text: str) -> Decimal:
+    found = Decimal(text)
+    if found.is_snan():  # whatever looks at it fails, even a comparison
+        raise ValueError("a signaling NaN")
+    return found
+
+
 # datetime is a date too, so it comes first.
 _WRITE: dict[type, tuple[str, Callable[[Any], str]]] = {
     datetime: ("$datetime", datetime.isoformat),
@@ -31,7 +39,7 @@ _WRITE: dict[type, tuple[str, Callable[[Any], str]]] = {
 _READ: dict[str, Callable[[str], Any]] = {
     "$datetime": datetime.fromisoformat,
     "$date": date.fromisoformat,
-    "$decimal": Decimal,
+    "$decimal": _decimal,
     "$uuid": UUID,
     "$bytes": lambda text: b64decode(text, validate=True),
 }
@@ -102,6 +110,8 @@ def _plain(value: Any, path: tuple[Any, ...]) -> Any:
         return [_plain(item, (*path, number)) for number, item in enumerate(value)]
     if isinstance(value, dict):
         return {_key(key, path): _plain(item, (*path, key)) for key, item in value.items()}
+    if isinstance(value, Decimal) and value.is_snan():
+        raise NotSerializable(f"{place(path)} is {value}, with which nothing can be compared. Pass Decimal('NaN').")
     for kind, (tag, write) in _WRITE.items():
         if isinstance(value, kind):
             return {tag: write(value)}

@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     from redis_kit.queues.inspection import Findings
     from redis_kit.queues.job import Pause
     from redis_kit.queues.overview import Report
+    from redis_kit.queues.unknown import UnknownCalls
 
 MINUTES = 30
+NAMED = 5  # tasks in a hint
 OF_QUEUE = ("resume", "pause", "requeue_dead")
 OF_GROUP = ("requeue_one", "requeue_sample", "requeue_group")
 OF_GROUP_OF_ONE = ("requeue_one", "requeue_group")  # which may have got more meanwhile
@@ -37,6 +39,10 @@ def figures(reports: Mapping[str, "Report"]) -> Iterator[Figure]:
     if deserted := [name for name, report in reports.items() if report.deserted]:
         hint = _("Jobs are due there: %s") % ", ".join(deserted)
         yield Figure(_("Without a worker"), len(deserted), hint=hint, alarm=True)
+    if unknown := [call for report in reports.values() for call in nobodys(report)]:
+        tasks = list(dict.fromkeys(one.task or one.call for one in unknown))
+        hint = _("No living worker can run them: %s") % ", ".join([*tasks[:NAMED], *["..."] * (len(tasks) > NAMED)])
+        yield Figure(_("Jobs that no worker can run"), sum(one.jobs for one in unknown), hint=hint, alarm=True)
     if paused := sum(report.paused is not None for report in reports.values()):
         yield Figure(_("Paused queues"), paused, hint=_("They take jobs in and give none out."))
 
@@ -54,6 +60,21 @@ def queues(reports: Mapping[str, "Report"]) -> Iterator[Table]:
         actions=OF_QUEUE,
         offered=[_offered(report) for report in reports.values()],
     )
+
+
+def unknown(reports: Mapping[str, "Report"]) -> Iterator[Table]:
+    """Yield the calls that no living worker can run, where there are such."""
+    rows = [
+        (one.call, name, one.jobs, duration(one.age)) for name, report in reports.items() for one in nobodys(report)
+    ]
+    if rows:
+        columns = (_("Call"), _("Queue"), _("Jobs"), _("First one waits for"))
+        yield Table(_("Calls that no living worker can run"), columns, rows[:MOST_ROWS])
+
+
+def nobodys(report: "Report") -> list["UnknownCalls"]:
+    """Return the calls in a queue that no living worker can run."""
+    return [one for one in report.unknown if not one.known]
 
 
 def bars(reports: Mapping[str, "Report"]) -> Iterator[Bars]:

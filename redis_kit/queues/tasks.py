@@ -30,12 +30,16 @@ class BadArguments(RedisKitError, TypeError):
     """The arguments do not fit the task's signature; nothing was sent."""
 
 
-class TaskTimeout(RedisKitError, TimeoutError):
-    """A task ran for longer than its ``timeout``. Raised inside the task, which may clean up."""
+class TaskTimeout(BaseException):
+    """A task ran for longer than its ``timeout``. Raised inside the task, which may clean up.
+
+    No Exception, as asyncio's CancelledError is none: what a library or ``except Exception`` takes for a failure of its
+    own would not end the task.
+    """
 
 
-class Cancelled(RedisKitError):
-    """A job was cancelled, while it waited or ran: the error of its result."""
+class Cancelled(BaseException):
+    """A job was cancelled, while it waited or ran: the error of its result. Raised inside a task, as TaskTimeout is."""
 
 
 class WorkersDied(RedisKitError):
@@ -224,11 +228,11 @@ def task(
     It is a task of ``django.tasks`` where Django, or the package ``django-tasks``, has that: ``takes_context`` and
     ``backend`` are its options, and its results can be read unless ``store_result`` is False.
 
-    It is attempted ``max_attempts`` times (1 to 1000; 3, or what the option ``MAX_ATTEMPTS`` says), with growing random
-    waits between, or those of ``backoff``: seconds, a sequence of them of which the last one repeats, or a function of
-    the exception and the result that returns them, or None to give up. After ``timeout`` seconds (None: never)
-    TaskTimeout is raised inside it; a call into C code notices when it returns. It does not run where it could not
-    begin within ``expires`` seconds, or a timedelta, after it was due: its error then is Expired. Of two ready jobs
+    It is attempted ``max_attempts`` times (1 to 1000; 11, or what the option ``MAX_ATTEMPTS`` says). The waits between
+    grow and are random, or those of ``backoff``: seconds, a sequence of them of which the last one repeats, or a
+    function of the exception and the result that returns them, or None to give up. After ``timeout`` seconds (None:
+    never) TaskTimeout is raised inside it; a call into C code notices when it returns. It does not run where it could
+    not begin within ``expires`` seconds, or a timedelta, after it was due: its error then is Expired. Of two ready jobs
     the one with the higher priority (-100 to 100) starts first.
 
     With ``unique=True`` there is one job of a call while it waits or runs, with "queued" until it starts, with seconds

@@ -7,18 +7,20 @@ from typing import Any
 from asgiref.sync import async_to_sync
 
 from redis_kit.queues import identity
+from redis_kit.queues.worker.attempts import FailedAttempt
 from redis_kit.queues.worker.board import Board
 from redis_kit.queues.worker.coroutines import Coroutines
-from redis_kit.queues.worker.deadlines import Deadlines
+from redis_kit.queues.worker.deadlines import Deadlines, Key
 from redis_kit.queues.worker.exchanger import Done
-from redis_kit.queues.worker.processor import Failure, Processor
+from redis_kit.queues.worker.processor import Processor
+from redis_kit.queues.worker.recent import RecentEnds
 from redis_kit.queues.worker.source import Source
 
 
 class _Here(Coroutines):
     """Runs synchronous parts of asynchronous tasks in the test's thread, in whose transaction the test is."""
 
-    def run(self, job: str, work: Callable[[], Awaitable[Any]], *, timeout: float | None, sync: Any) -> Any:
+    def run(self, job: Key, work: Callable[[], Awaitable[Any]], *, timeout: float | None, sync: Any) -> Any:
         """Run a coroutine and return its result."""
 
         async def awaited() -> Any:
@@ -30,9 +32,9 @@ class _Here(Coroutines):
 class _Processor(Processor):
     """Lets who runs the tests stop them, also while a job runs."""
 
-    def _record(self, failure: Failure, *, again: bool = False) -> None:
+    def _record(self, failure: FailedAttempt, *, again: bool = False) -> None:
         super()._record(failure, again=again)
-        if isinstance(failure.error, KeyboardInterrupt):
+        if issubclass(type(failure.error), KeyboardInterrupt):
             raise failure.error
 
 
@@ -58,7 +60,7 @@ def drain(*names: str) -> int:
 def processor(sources: Sequence[Source]) -> Processor:
     """Return what runs a job of these queues in the thread that asks for it."""
     alone: dict[str, Any] = {"board": Board(1), "deadlines": Deadlines(), "coroutines": _Here(), "given_up": Event()}
-    return _Processor(sources, **alone, later=lambda call: None)
+    return _Processor(sources, **alone, later=lambda call: None, recent=RecentEnds())
 
 
 def _end(source: Source, done: Done) -> None:

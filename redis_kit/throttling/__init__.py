@@ -44,7 +44,7 @@ __all__ = [
     "throttled",
 ]
 
-__getattr__ = lazily(
+__getattr__, __dir__ = lazily(
     __name__,
     {
         "ban": ("Ban",),

@@ -13,7 +13,29 @@ from redis_kit.throttling import identities
 
 LOGINS = "redis_kit.throttling.logins.ThrottledLogins"
 COMPAT = "redis_kit.throttling.compat"
-UNREAD = ("RATELIMIT_IP_META_KEY", "RATELIMIT_IPV4_MASK", "RATELIMIT_IPV6_MASK")
+ADDRESSES = (
+    "which has its addresses from REDIS_KIT['TRUSTED_PROXIES']",
+    "Set TRUSTED_PROXIES, and FORWARDED_HEADER where it is another, and remove the old setting.",
+)
+# Settings of django-ratelimit: what holds in their place, and what to do.
+UNREAD = {
+    "RATELIMIT_IP_META_KEY": ADDRESSES,
+    "RATELIMIT_IPV4_MASK": ADDRESSES,
+    "RATELIMIT_IPV6_MASK": ADDRESSES,
+    "RATELIMIT_USE_CACHE": (
+        "which counts on REDIS_KIT['CONNECTIONS']['default']",
+        "Point that connection to the server of the cache, such as {'CACHE': 'default'}, and remove the old setting.",
+    ),
+    "RATELIMIT_CACHE_PREFIX": (
+        "whose keys begin with REDIS_KIT['PREFIX']",
+        "Set PREFIX if keys of several projects share a server, and remove the old setting.",
+    ),
+    "RATELIMIT_HASH_ALGORITHM": ("whose hashes are keyed by REDIS_KIT['HASH_KEY']", "Remove the old setting."),
+    "RATELIMIT_VIEW": (
+        "which raises Ratelimited",
+        f"Set handler403 = '{COMPAT}.handler403' in the root URLconf for 429, and remove the old setting.",
+    ),
+}
 
 
 def messages() -> Iterator[CheckMessage]:
@@ -32,10 +54,6 @@ def messages() -> Iterator[CheckMessage]:
             hint="Put it first into AUTHENTICATION_BACKENDS.",
             id="redis_kit.W016",
         )
-    for name in UNREAD if COMPAT in sys.modules else ():
+    for name, (instead, hint) in UNREAD.items() if COMPAT in sys.modules else ():
         if hasattr(settings, name):
-            yield Warning(
-                f"{name} is not read by {COMPAT}, which has its addresses from REDIS_KIT['TRUSTED_PROXIES'].",
-                hint="Set TRUSTED_PROXIES, and FORWARDED_HEADER where it is another, and remove the old setting.",
-                id="redis_kit.W017",
-            )
+            yield Warning(f"{name} is not read by {COMPAT}, {instead}.", hint=hint, id="redis_kit.W017")

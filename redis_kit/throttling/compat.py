@@ -39,12 +39,14 @@ class Ratelimited(PermissionDenied):
 class _Asked(NamedTuple):
     throttle: Throttle
     decision: Decision
+    counted: bool
 
     @property
     def over(self) -> bool:
         """Say whether more was tried than the limit allows; all of it used up is not yet more."""
         decision = self.decision
-        tried = decision.remaining < 0 or decision.limit == 0 or decision.reason in ("banned", "outage", "local")
+        refused = ("banned", "local", "outage") if self.counted else ("banned", "local")
+        tried = decision.remaining < 0 or decision.limit == 0 or decision.reason in refused
         return not decision and tried
 
     @property
@@ -53,14 +55,16 @@ class _Asked(NamedTuple):
         decision = self.decision
         if decision.rate is None:
             return None
-        if not decision and decision.reason == "outage" and self.throttle.policy() == "closed":
+        unknown = not decision and decision.reason == "outage"
+        if unknown and self.counted:
             return {"count": 0, "limit": 0, "should_limit": True, "time_left": -1}
         left, period = decision.reset_after, decision.rate.period
+        count = decision.limit + 1 if self.over else decision.limit - decision.remaining
         return {
-            "count": decision.limit + 1 if self.over else decision.limit - decision.remaining,
+            "count": 0 if unknown else count,
             "limit": decision.limit,
             "should_limit": self.over,
-            "time_left": math.ceil(left if math.isfinite(left) else period - time() % period),
+            "time_left": math.ceil(left if math.isfinite(left) and not unknown else period - time() % period),
         }
 
 
@@ -105,7 +109,11 @@ def is_ratelimited(
     method: Any = ALL,
     increment: bool = False,
 ) -> bool:
-    """Say whether the limit is passed, counting this call or only looking. See ratelimit(); fn stands for a group."""
+    """Say whether the limit is passed, counting this call or only looking. See ratelimit(); fn stands for a group.
+
+    While the server is away and ``RATELIMIT_FAIL_OPEN`` is False, a call that is counted passes the limit; a look does
+    not, as in django-ratelimit.
+    """
     found = _ask(request, group, fn, key, rate, method, increment)
     return found is not None and found.over
 
@@ -182,7 +190,7 @@ def _ask(
     throttle = _throttle(called, methods, parse(given), _policy())
     found = _known(key)
     identity = found.of(request) if isinstance(found, Key) else _valued(_at_once(_called(key, called, request)))
-    return _Asked(throttle, throttle.hit(identity) if increment else throttle.peek(identity))
+    return _Asked(throttle, throttle.hit(identity) if increment else throttle.peek(identity), increment)
 
 
 async def _aask(
@@ -199,7 +207,8 @@ async def _aask(
     identity = (
         await found.aof(request) if isinstance(found, Key) else _valued(await _in_time(_called(key, called, request)))
     )
-    return _Asked(throttle, (await throttle.ahit(identity)) if increment else (await throttle.apeek(identity)))
+    decision = await (throttle.ahit(identity) if increment else throttle.apeek(identity))
+    return _Asked(throttle, decision, increment)
 
 
 def _named(group: str | None, fn: Any) -> str:

@@ -22,25 +22,25 @@ class Minute(NamedTuple):
     refused: int
 
 
-def recent(throttles: Sequence[Throttle], *, minutes: int = 30) -> dict[str, list[Minute]]:
-    """Return what each throttle allowed and refused in the last minutes, the current one last, by name.
+def recent(throttles: Sequence[Throttle], *, minutes: int = 30) -> dict[Throttle, list[Minute]]:
+    """Return what each throttle allowed and refused in the last minutes, the current one last, by throttle.
 
     ``minutes`` is from 1 to 1440. One round trip for each connection that they use. Refusals from memory are counted
     with the next call of their process that reaches the server. Raises RedisUnavailable.
     """
     if not 1 <= minutes <= MOST:
         raise InvalidValue(f"minutes must be from 1 to {MOST}, not {minutes!r}.")
-    found: dict[str, list[Minute]] = {}
+    found: dict[Throttle, list[Minute]] = {}
     for using in dict.fromkeys(throttle.using for throttle in throttles):
         some = [throttle for throttle in throttles if throttle.using == using]
         found |= flow.run(read(some, minutes), connections.client(using))
     return found
 
 
-def read(throttles: Sequence[Throttle], minutes: int) -> Flow[dict[str, list[Minute]]]:
+def read(throttles: Sequence[Throttle], minutes: int) -> Flow[dict[Throttle, list[Minute]]]:
     """Return the steps that read the minutes of throttles of one connection."""
     replies = yield Batch([MINUTES([throttle.key("minutes")], [minutes]) for throttle in throttles])
-    return {throttle.name: _minutes(*reply) for throttle, reply in zip(throttles, replies, strict=True)}
+    return {throttle: _minutes(*reply) for throttle, reply in zip(throttles, replies, strict=True)}
 
 
 def _minutes(last: int, *counts: int) -> list[Minute]:

@@ -23,9 +23,18 @@ if TYPE_CHECKING:
     from redis_kit.throttling.throttles import Throttle
 
 
+class Figures(dict[int, Struct]):
+    """How so many figures are read; a strategy of a project may have any number of them."""
+
+    def __missing__(self, count: int) -> Struct:
+        """Make it at the first use."""
+        made = self[count] = Struct(f"<{count}q")
+        return made
+
+
 ONE = Struct("<5d")  # what decide.lua gets for one call: now, consume, cost, unseen, mine
 HEAD = Struct("<3q")  # of what decide.lua returns: now, room, how many figures
-FIGURES = [Struct(f"<{count}q") for count in range(32)]
+FIGURES = Figures()
 COUNTED = 2
 
 

@@ -8,12 +8,13 @@ from typing import Any
 
 from redis_kit.core import conf
 from redis_kit.core.errors import (
+    CommandFailed,
     InvalidName,
     InvalidValue,
     KeyConflict,
     PermissionDenied,
+    PoolExhausted,
     RedisFailure,
-    RedisUnavailable,
 )
 from redis_kit.core.keys import hashed
 from redis_kit.core.primitive import Primitive
@@ -34,6 +35,8 @@ class Limits(Primitive):
     """The base of Throttle: all of it that asks no server."""
 
     component, settings = "throttling", ThrottleSettings
+    # It guards something else, which goes on whatever is wrong here.
+    answered = (KeyConflict, PermissionDenied, CommandFailed)
 
     def __init__(
         self,
@@ -158,7 +161,7 @@ class Limits(Primitive):
         return identity if len(identity) <= 128 else hashed(identity)
 
     def _answer(self, error: RedisFailure, answers: dict[str, Any]) -> Any:
-        # A throttle guards something else: whatever is wrong with the server, that goes on by the policy.
-        if answers and isinstance(error, (KeyConflict, PermissionDenied)):
-            error = RedisUnavailable(str(error))
-        return super()._answer(error, answers)
+        if not isinstance(error, PoolExhausted) or "if_local" not in answers:
+            return super()._answer(error, answers)
+        self._note(error, "local")  # the server is well, so no policy for outages may let the call pass uncounted
+        return answers["if_local"]

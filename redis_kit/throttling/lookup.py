@@ -8,11 +8,11 @@ from django.utils.translation import gettext as _
 
 from redis_kit.core.keys import hashed
 from redis_kit.core.panels import Meter
-from redis_kit.throttling.target import known
 
 if TYPE_CHECKING:
     from redis_kit.throttling.decision import Decision
     from redis_kit.throttling.rules import Rule
+    from redis_kit.throttling.throttles import Throttle
 
 
 class Standing(NamedTuple):
@@ -30,9 +30,8 @@ class Standing(NamedTuple):
         return _answer(self.decision), used, _wait(self.decision.retry_after), _wait(self.decision.reset_after)
 
 
-def look_up(name: str, identity: str) -> Standing:
-    """Return how a caller stands, and count nothing. Raises InvalidValue where no throttle has this name."""
-    throttle = known(name)
+def look_up(throttle: "Throttle", identity: str) -> Standing:
+    """Return how a caller stands, and count nothing. Raises InvalidName."""
     who = hashed(throttle.checked(identity, 1))
     return Standing(who, throttle.peek(identity), throttle.rules.of(identity))
 

@@ -44,12 +44,12 @@ def overview(throttles: Sequence[Throttle], *, minutes: int, offenders: int, rul
 
     Two round trips for each connection that they use. Raises RedisUnavailable.
     """
-    found: dict[str, Watched] = {}
+    found: dict[Throttle, Watched] = {}
     for using in dict.fromkeys(throttle.using for throttle in throttles):
         some = [throttle for throttle in throttles if throttle.using == using]
         steps = _side_by_side([_watched(throttle, minutes, offenders, rules) for throttle in some])
-        found |= {one.throttle.name: one for one in flow.run(steps, connections.client(using))}
-    return [found[throttle.name] for throttle in throttles]
+        found |= {one.throttle: one for one in flow.run(steps, connections.client(using))}
+    return [found[throttle] for throttle in throttles]
 
 
 def _watched(throttle: Throttle, minutes: int, offenders: int, rules: int) -> Flow[Watched]:
@@ -61,7 +61,7 @@ def _watched(throttle: Throttle, minutes: int, offenders: int, rules: int) -> Fl
             _report(throttle),
         ]
     )
-    return Watched(throttle, by_minute[throttle.name], most, listed, held, report)
+    return Watched(throttle, by_minute[throttle], most, listed, held, report)
 
 
 def _rules(throttle: Throttle, limit: int) -> Flow[tuple[int, list[Rule]]]:

@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.panels import MOST_ROWS, Bars, Content, Field, Figure, Lines, Panel, Search, Table, action
-from redis_kit.throttling.target import Target
+from redis_kit.throttling.target import DEFAULT, Target
 
 if TYPE_CHECKING:
     from redis_kit.throttling.counters import Minute
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from redis_kit.throttling.overview import Watched
     from redis_kit.throttling.rules import Rule
     from redis_kit.throttling.shadow import Report
+    from redis_kit.throttling.throttles import Throttle
 
 SHOWN = 30  # minutes
 OFFENDERS = 20  # rows
@@ -40,11 +41,14 @@ class ThrottlesPanel(Panel):
         """Return the look-up of one caller, for those who could learn from it no more than they may know."""
         from redis_kit.throttling.known import known  # here, so that start-up does not load the client library
 
-        names = [throttle.name for throttle in known()]
-        if not names or not (self.viewer.may(CHANGE) or self.viewer.may(UNMASK)):
+        throttles = known()
+        if not throttles or not (self.viewer.may(CHANGE) or self.viewer.may(UNMASK)):
             return None
-        identity = Field("identity", _("Caller, such as ip:203.0.113.7 or user:42"))
-        return Search(_("Look up"), (Field("throttle", _("Throttle"), names), identity))
+        names, connections = dict.fromkeys(one.name for one in throttles), _connections(throttles)
+        fields = [Field("throttle", _("Throttle"), list(names))]
+        if len(connections) > 1:
+            fields.append(Field("connection", _("Connection"), connections))
+        return Search(_("Look up"), (*fields, Field("identity", _("Caller, such as ip:203.0.113.7 or user:42"))))
 
     def content(self) -> Iterator[Content]:
         """Return the figures and the tables. Two round trips for each connection, and two for a look-up."""
@@ -90,7 +94,7 @@ class ThrottlesPanel(Panel):
     @action(_("Override"), permission=CHANGE, asks=None, named=_named, wants=RATES, typed=True)
     def override_all(self, value: str, rates: str) -> str:
         """Give all callers of a throttle other rates for a time."""
-        return Target(Target.parse(value).name).override(rates)
+        return Target.parse(value)._replace(who="").override(rates)
 
     @action(_("Lift"), permission=CHANGE, asks=None, named=_named, confirm=True)
     def lift(self, value: str) -> str:
@@ -98,14 +102,17 @@ class ThrottlesPanel(Panel):
         return Target.parse(value).lift()
 
     def _looked_up(self) -> Iterator[Table]:
-        name, identity = (self.viewer.asked.get(field, "").strip() for field in ("throttle", "identity"))
+        fields = ("throttle", "connection", "identity")
+        name, using, identity = (self.viewer.asked.get(field, "").strip() for field in fields)
         if not identity or self.search() is None:
             return
+        from redis_kit.throttling.known import known
         from redis_kit.throttling.lookup import look_up
 
-        title = _("Looked up in %s") % name
+        target = Target(name, using=using or _connections(known())[0])
+        title = _("Looked up in %s") % target.shown
         try:
-            found = look_up(name, identity)
+            found = look_up(target.throttle, identity)
         except InvalidValue as error:
             yield Table(title, (), [], empty=str(error))
             return
@@ -114,31 +121,31 @@ class ThrottlesPanel(Panel):
             (_("Caller"), _("Now"), _("Used"), _("Next call in"), _("Forgotten in"), _("Rule")),
             [(Lines((identity, found.who)), *found.cells, _rule(found.rule))],
             actions=(*OF_CALLERS, "lift") if found.rule else OF_CALLERS,
-            values=[Target(name, found.who).value],
+            values=[target._replace(who=found.who).value],
         )
 
     def _offenders(self, found: Sequence["Watched"]) -> Table:
-        most = [(one.throttle.name, offender) for one in found for offender in one.offenders]
+        most = [(one.throttle, offender) for one in found for offender in one.offenders]
         most.sort(key=lambda pair: -pair[1].refusals)
         return Table(
             _("Refused most often, in a day at most"),
             (_("Caller"), _("Throttle"), _("Refusals")),
-            [(self._caller(one), name, one.refusals) for name, one in most[:OFFENDERS]],
+            [(self._caller(one), _name(throttle), one.refusals) for throttle, one in most[:OFFENDERS]],
             empty=_("Nobody was refused."),
             actions=OF_CALLERS,
-            values=[Target(name, one.who).value for name, one in most[:OFFENDERS]],
+            values=[Target.of(throttle, one.who).value for throttle, one in most[:OFFENDERS]],
         )
 
     def _rules(self, found: Sequence["Watched"]) -> Table:
-        rules = [(one.throttle.name, rule) for one in found for rule in one.rules]
+        rules = [(one.throttle, rule) for one in found for rule in one.rules]
         rules.sort(key=lambda pair: pair[1].until)
         return Table(
             _("Rules in force, those that end first"),
             (_("Caller"), _("Throttle"), _("Rule"), _("Ends")),
-            [(self._caller(one), name, _kind(one), one.until) for name, one in rules[:MOST_ROWS]],
+            [(self._caller(one), _name(throttle), _kind(one), one.until) for throttle, one in rules[:MOST_ROWS]],
             empty=_("No caller is banned or exempt, and all rates are those of the code."),
             actions=("lift",),
-            values=[Target(name, one.who).value for name, one in rules[:MOST_ROWS]],
+            values=[Target.of(throttle, one.who).value for throttle, one in rules[:MOST_ROWS]],
         )
 
     def _caller(self, one: "Offender | Rule") -> Any:
@@ -148,6 +155,15 @@ class ThrottlesPanel(Panel):
             return _("everybody")
         shown = one.shown if self.viewer.may(UNMASK) else masked(one.shown) if one.shown else ""
         return Lines((shown, one.who))
+
+
+def _connections(throttles: Sequence["Throttle"]) -> list[str]:
+    """Return the connections that throttles use, with the default one first."""
+    return sorted({one.using for one in throttles}, key=lambda using: (using != DEFAULT, using))
+
+
+def _name(throttle: "Throttle") -> str:
+    return Target.of(throttle).shown
 
 
 def _kind(one: "Rule") -> Any:
@@ -174,19 +190,20 @@ def _throttles(found: Sequence["Watched"]) -> Table:
         [_throttle(one) for one in found],
         empty=_("No throttle has been built in this process."),
         actions=("override_all",),
-        values=[Target(one.throttle.name).value if one.can_be_ruled else "" for one in found],
+        values=[Target.of(one.throttle).value if one.can_be_ruled else "" for one in found],
     )
 
 
 def _throttle(one: "Watched") -> tuple[Any, ...]:
     throttle, minutes = one.throttle, len(one.minutes)
-    name = Lines((throttle.name, _("shadow mode: refuses nobody"))) if throttle.shadow else throttle.name
+    name = _name(throttle)
+    shown = Lines((name, _("shadow mode: refuses nobody"))) if throttle.shadow else name
     rates = "; ".join(map(str, throttle.rates)) or _("no limit")
     allowed = sum(minute.allowed for minute in one.minutes) / minutes
     refused = sum(minute.refused for minute in one.minutes) / minutes
     policy = throttle.policy()
     return (
-        name,
+        shown,
         rates,
         throttle.strategy,
         FAILURES.get(policy, policy),
@@ -208,7 +225,7 @@ def _reports(reports: Sequence[tuple["Watched", "Report"]]) -> Table:
             _("Most eager"),
             _("Proposed rate"),
         ),
-        [(one.throttle.name, str(report.rate), *_figures(report)) for one, report in reports],
+        [(_name(one.throttle), str(report.rate), *_figures(report)) for one, report in reports],
     )
 
 

@@ -9,9 +9,9 @@ from typing import Any
 from redis_kit.core.errors import InvalidValue
 
 GRAMMAR = (
-    "Write a rate as '10/m', '15/5m', '10/300' (seconds) or '100 per hour', with ' burst 20' behind it where more or "
-    "fewer may come at once than the rate's number; join several by ';'. Periods are s, m, h, d, w, or second, minute, "
-    "hour, day, week, month, year. '0/s' never allows, None always does."
+    "Write a rate as '10/m', '10_000/d', '15/5m', '10/300' (seconds) or '100 per hour', with ' burst 20' behind it "
+    "where more or fewer may come at once than the rate's number; join several by ';'. Periods are s, m, h, d, w, or "
+    "second, minute, hour, day, week, month, year. '0/s' never allows, None always does."
 )
 MOST = 8  # rates of one throttle
 EXACT = 2**52  # a level and a cost up to this add up without loss in the server's 53-bit numbers
@@ -30,8 +30,10 @@ _NAMES = {
 }
 _SECONDS = {spelling: _UNITS[unit] for unit in _UNITS for name in _NAMES[unit] for spelling in (name, f"{name}s")}
 _SECONDS |= _UNITS | {"months": _UNITS["month"], "years": _UNITS["year"], "": 1}
+_NUMBER = "[0-9]+(?:_[0-9]+)*"  # 10_000, as int() reads it
 _RATE = re.compile(
-    r"\s*(?P<limit>[0-9]+)\s*(?:/|per)\s*(?P<count>[0-9]*)\s*(?P<unit>[a-z]*)(?:\s+burst\s+(?P<burst>[0-9]+))?\s*",
+    rf"\s*(?P<limit>{_NUMBER})\s*(?:/|per)\s*(?P<count>(?:{_NUMBER})?)\s*(?P<unit>[a-z]*)"
+    rf"(?:\s+burst\s+(?P<burst>{_NUMBER}))?\s*",
     re.ASCII | re.IGNORECASE,
 )
 

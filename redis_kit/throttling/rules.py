@@ -119,18 +119,18 @@ class Rules:
         return found
 
 
-def counts(throttles: Sequence["Throttle"]) -> dict[str, int]:
-    """Return how many rules each throttle has, by name. One round trip for each connection that they use."""
-    found: dict[str, int] = {}
+def counts(throttles: Sequence["Throttle"]) -> dict["Throttle", int]:
+    """Return how many rules each throttle has, by throttle. One round trip for each connection that they use."""
+    found: dict[Throttle, int] = {}
     for using in dict.fromkeys(throttle.using for throttle in throttles):
         some = [throttle for throttle in throttles if throttle.using == using]
         found |= flow.run(_counts(some), connections.client(using))
     return found
 
 
-def _counts(throttles: Sequence["Throttle"]) -> Flow[dict[str, int]]:
+def _counts(throttles: Sequence["Throttle"]) -> Flow[dict["Throttle", int]]:
     replies = yield Batch([ruling.index(throttle, 0) for throttle in throttles])
-    return {throttle.name: held for throttle, (held, _) in zip(throttles, replies, strict=True)}
+    return {throttle: held for throttle, (held, _) in zip(throttles, replies, strict=True)}
 
 
 def _limit(limit: int) -> int:

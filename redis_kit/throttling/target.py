@@ -2,6 +2,7 @@
 
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import quote, unquote
 
 from django.utils.translation import gettext as _
 
@@ -10,38 +11,47 @@ from redis_kit.core.errors import InvalidValue
 if TYPE_CHECKING:
     from redis_kit.throttling.throttles import Throttle
 
-VALUE = re.compile(r"([A-Za-z0-9_-]{22})? (.+)", re.DOTALL)
+VALUE = re.compile(r"([A-Za-z0-9_-]{22})?(?:@(\S+))? (.+)", re.DOTALL)
+DEFAULT = "default"  # the connection that values of buttons leave out
 TIME = re.compile(r"[0-9]+ ?[a-z]*", re.IGNORECASE)
 RATES_FOR = re.compile(r"(.+?)\s+for\s+(.+)", re.IGNORECASE)
 
 
 class Target(NamedTuple):
-    """A throttle's name, and the hash of one caller, "" for everybody."""
+    """A throttle's name, the hash of one caller, "" for everybody, and the throttle's connection."""
 
     name: str
     who: str = ""
+    using: str = DEFAULT
 
     @classmethod
     def parse(cls, value: str) -> "Target":
         """Return the target in the value of a row's button. Raises InvalidValue for any other text."""
         if (found := VALUE.fullmatch(value)) is None:
             raise InvalidValue(_("Nothing was done: that is no caller of a throttle."))
-        return cls(found[2], found[1] or "")
+        return cls(found[3], found[1] or "", unquote(found[2] or DEFAULT))
+
+    @classmethod
+    def of(cls, throttle: "Throttle", who: str = "") -> "Target":
+        """Return the target for a throttle."""
+        return cls(throttle.name, who, throttle.using)
 
     @property
     def value(self) -> str:
         """Return the value of a button."""
-        return f"{self.who} {self.name}"
+        connection = "" if self.using == DEFAULT else f"@{quote(self.using, safe='')}"
+        return f"{self.who}{connection} {self.name}"
 
     @property
     def shown(self) -> str:
         """Return how it is named where somebody is asked, and in the log: by no identity."""
-        return f"{self.name}, {self.who}" if self.who else self.name
+        name = self.name if self.using == DEFAULT else f"{self.name} ({self.using})"
+        return f"{name}, {self.who}" if self.who else name
 
     @property
     def throttle(self) -> "Throttle":
         """Return the throttle. Raises InvalidValue where this process has not built it."""
-        return known(self.name)
+        return known(self.name, self.using)
 
     @property
     def _rules(self) -> Any:
@@ -80,12 +90,12 @@ class Target(NamedTuple):
         return _("The rule was lifted: %(target)s.") % {"target": self.shown}
 
 
-def known(name: str) -> "Throttle":
-    """Return a throttle by its name. Raises InvalidValue where this process has not built it."""
+def known(name: str, using: str = DEFAULT) -> "Throttle":
+    """Return a throttle by its name and connection. Raises InvalidValue if this process has not built it."""
     from redis_kit.throttling import known as site
 
     for throttle in site.known():
-        if throttle.name == name:
+        if (throttle.name, throttle.using) == (name, using):
             return throttle
     raise InvalidValue(_("This process has built no throttle %(name)s.") % {"name": name})
 

@@ -73,3 +73,99 @@ def test_decoding_caches_work(kit, settings):
 def test_masked(url):
     assert "geheim" not in masked(url)
     assert "h" in masked(url)
+
+
+def test_tls_and_credentials_of_djangos_own_cache(settings):
+    class Provider:
+        """Where a password comes from."""
+
+    provider = Provider()
+    options = {
+        "ssl_ca_certs": "/ca.pem",
+        "ssl_cert_reqs": "optional",
+        "credential_provider": provider,
+        "client_name": "shop",
+        "parser_class": "redis.connection.DefaultParser",
+        "socket_timeout": 99,
+    }
+    backend = "django.core.cache.backends.redis.RedisCache"
+    got = found(settings, {"CACHE": "default"}, BACKEND=backend, LOCATION="rediss://h:1/2", OPTIONS=options)
+    assert got.options == {
+        "ssl_ca_certs": "/ca.pem",
+        "ssl_cert_reqs": "optional",
+        "credential_provider": provider,
+        "client_name": "shop",
+    }
+
+
+@pytest.mark.parametrize("source", ["URL", "CLUSTER"])
+def test_url_keeps_what_concerns_the_connection_only(settings, source):
+    url = "rediss://h:1/0?protocol=3&decode_responses=True&ssl_cert_reqs=none&socket_timeout=99&max_connections=1&client_name=a%20b"
+    assert found(settings, {source: url}).url == "rediss://h:1/0?ssl_cert_reqs=none&client_name=a%20b"
+    assert found(settings, {source: "redis://h:1/0?protocol=3"}).url == "redis://h:1/0"
+
+
+def test_address_of_a_cache_does_so_too(settings):
+    got = found(
+        settings,
+        {"CACHE": "default"},
+        BACKEND="django_redis.cache.RedisCache",
+        LOCATION="redis://h:1/2?protocol=3&password=x",
+    )
+    assert got.url == "redis://h:1/2?password=x"
+
+
+@pytest.mark.parametrize(
+    ("connection", "said"),
+    [
+        ({"URL": "redis://h?ssl_ca_cert=/ca.pem"}, "no option 'ssl_ca_cert'. Did you mean 'ssl_ca_certs'"),
+        ({"URL": "redis://h", "USERNAM": "x"}, "no option 'USERNAM'. Did you mean 'USERNAME'"),
+        ({"URL": "redis://h", "SSL": True}, "no option 'SSL'. Begin the URL with rediss://"),
+        ({"CACHE": "default", "PASSWORD": "x"}, "no option 'PASSWORD'. Allowed: CACHE"),
+    ],
+)
+def test_misspelt_option_is_named(settings, connection, said):
+    with pytest.raises(ConfigurationError, match=said):
+        found(settings, connection, BACKEND="django_redis.cache.RedisCache", LOCATION="redis://h")
+
+
+@pytest.mark.parametrize("query", ["protocol=3", "decode_responses=True", "protocol=3&decode_responses=True"])
+def test_what_a_url_says_to_other_clients_changes_no_reply(kit, tcp_valkey, twin, query):
+    from redis_kit.locks import Lock
+    from redis_kit.pageviews import PageViews
+    from redis_kit.queues import Queue
+
+    kit.connect({"URL": f"{tcp_valkey.url}?{query}"})
+    queue, lock = Queue("a"), Lock("a")
+    twin(PageViews("page").add, "me")
+    assert twin(PageViews.site().top) == [("page", 1)]
+    twin(queue.put, {"a": 1})
+    (job,) = twin(queue.claim)
+    assert job.payload == {"a": 1}
+    assert twin(lock.acquire)
+    assert twin(lock.locked)
+    twin(lock.release)
+
+
+ITSELF = "It is an option of REDIS_KIT itself, not of a connection"
+
+
+@pytest.mark.parametrize(
+    ("connection", "said"),
+    [
+        *(({"URL": "redis://h", name: 5}, ITSELF) for name in ("MAX_CONNECTIONS", "POOL_TIMEOUT", "READ_TIMEOUT")),
+        ({"URL": "redis://h", "max_connections": 5}, ITSELF),
+        ({"CLUSTER": "redis://h", "CONNECT_TIMEOUT": 1}, ITSELF),
+        ({"URL": "redis://h", "SOCKET_TIMEOUT": 1}, r"Set REDIS_KIT\['READ_TIMEOUT'\]"),
+        ({"URL": "redis://h", "SOCKET_CONNECT_TIMEOUT": 1}, r"Set REDIS_KIT\['CONNECT_TIMEOUT'\]"),
+        ({"SENTINELS": [("h", 1)], "SERVICE": "s", "SENTINEL_PASSWORD": "x"}, "'SENTINEL_KWARGS': {'password': ...}"),
+        ({"SENTINELS": [("h", 1)], "SERVICE": "s", "SENTINEL_USERNAME": "x"}, "'SENTINEL_KWARGS': {'username': ...}"),
+        (
+            {"SENTINELS": [("h", 1)], "SERVICE": "s", "SENTINEL_KWARGS": {"socket_timeout": 1}},
+            r"Set REDIS_KIT\['READ_TIMEOUT'\]",
+        ),
+    ],
+)
+def test_option_that_belongs_elsewhere_is_told_where(settings, connection, said):
+    with pytest.raises(ConfigurationError, match=said):
+        found(settings, connection)

@@ -5,6 +5,7 @@ import contextlib
 import gc
 import os
 import threading
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -126,6 +127,26 @@ def test_refused_credentials_and_commands(own_kit, do):
     assert "guess" not in str(caught.value)
 
 
+@pytest.mark.parametrize("servers", ["valkey", "debian_redis"])
+@pytest.mark.parametrize("body", ['redis.call("SET", KEYS[1], 1)', 'redis.call("GET", "other")'])
+def test_command_or_key_that_is_refused_inside_a_script_is_refused_access(request, settings, do, servers, body):
+    kit = Kit(request.getfixturevalue(servers), settings)
+    user = f"u{kit.prefix}"
+    kit.client.execute_command("ACL", "SETUSER", user, "on", "nopass", f"~{kit.prefix}:*", "+@all", "-set")
+    try:
+        address = urlsplit(kit.url)
+        kit.connect(
+            {"URL": f"{address.scheme}://{user}:x@{address.path if address.scheme == 'unix' else address.netloc}"}
+        )
+        script = Script("refused", f"#!lua\n-- KEYS[1]  key  string: any\n{body}")
+        for step in (script([f"{kit.prefix}:a"]), Batch([script([f"{kit.prefix}:a"])])):
+            with pytest.raises(PermissionDenied, match="refused access"):
+                do(step)
+    finally:
+        kit.client.acl_deluser(user)
+        kit.close()
+
+
 def test_demoted_server_is_unavailable_and_asked_anew(own_kit, do):
     do(Call("SET", "a", 1))
     own_kit.client.execute_command("REPLICAOF", "127.0.0.1", 1)
@@ -183,41 +204,6 @@ def test_idle_connection_that_was_reset_is_replaced(kit, proxy):
 def test_waiting_outlasts_the_read_timeout(kit, do):
     kit.options(READ_TIMEOUT=0.2)
     assert do(Pop(f"{kit.prefix}:nothing", timeout=0.6)) is None
-
-
-def test_exhausted_connections_fail_at_once(kit):
-    kit.options(MAX_CONNECTIONS=1)
-    client = connections.client()
-    waiter = threading.Thread(target=lambda: client.block(1, "BLPOP", f"{kit.prefix}:list", "1"))
-    waiter.start()
-    wait_for(lambda: "blpop" in [entry["cmd"] for entry in kit.client.client_list()])
-    with pytest.raises(RedisUnavailable, match="MAX_CONNECTIONS"):
-        client.call("PING")
-    kit.client.rpush(f"{kit.prefix}:list", "end")
-    waiter.join()
-    assert client.call("PING") == b"PONG"
-
-
-def test_those_who_wait_leave_connections_to_others_and_are_no_outage(kit, blocked):
-    kit.options(MAX_CONNECTIONS=4)
-    client = connections.client()
-    key, answers = f"{kit.prefix}:list", []
-
-    def wait():
-        answers.append(client.block(5, "BLPOP", key, "5"))
-
-    waiting = [threading.Thread(target=wait) for _ in range(2)]
-    for thread in waiting:
-        thread.start()
-    wait_for(lambda: len(blocked()) == 2)
-    for _ in range(5):
-        with pytest.raises(RedisUnavailable, match="MAX_CONNECTIONS") as caught:
-            wait()
-        assert not caught.value.indeterminate
-    assert client.call("RPUSH", key, "one", "two") == 2
-    for thread in waiting:
-        thread.join(10)
-    assert len(answers) == 2
 
 
 def test_sentinel_fail_over_is_followed(sentinel, settings):

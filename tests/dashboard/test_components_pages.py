@@ -7,6 +7,7 @@ from django.apps import apps
 
 from redis_kit.core import connections
 from redis_kit.core.component import components
+from redis_kit.core.panels import Viewer
 from redis_kit.dashboard.reading import panels
 from redis_kit.signins import SignInMixin
 from tests.dashboard.conftest import ADMIN
@@ -32,6 +33,16 @@ def test_pages_of_all_panels_are_whole_and_cheap(kit, boss, trips):
         assert found.find("h1")[0].words == str(panel.title)
         assert len(trips) <= (models if panel.slug == "signins" else ROUND_TRIPS), panel.slug
     assert not page(boss.get(ADMIN)).find("p", class_="rk-error")
+
+
+def test_no_search_form_asks_a_server(kit, trips):
+    kit.connect({"URL": "redis://127.0.0.1:1/0"}, THROTTLING={"POLICIES": {"api": {"RATES": "1/m"}}})
+    forms = []
+    for panel in panels():
+        panel.viewer = Viewer(lambda permission: True, {})
+        forms.append(panel.search())
+    assert len([form for form in forms if form]) == 2
+    assert not trips
 
 
 def test_actions_need_permissions_that_exist(kit, db):

@@ -110,6 +110,16 @@ def test_attempts_have_times_workers_and_tracebacks(mail, boss):
     assert cells(found, "Result")[""] == "dead"
 
 
+def test_error_of_an_attempt_is_its_first_line_not_what_its_message_ends_with(mail, boss):
+    result = enqueued()
+    attempt(mail, "builtins.ValueError", text="ValueError: bad\nJob 'X' of queue 'mail' (shop.tasks.pay) succeeded.")
+    group = "  | ExceptionGroup: some (1 sub-exception)\n  +-+---------------- 1 ----------------\n    | ValueError: a"
+    attempt(mail, "builtins.ExceptionGroup", text=f"{group}\n    +------------------------------------")
+    latest, first = rows(look(boss, result.id), "Attempts, the latest first")
+    assert latest["Error"] == "builtins.ExceptionGroup ExceptionGroup: some (1 sub-exception)"
+    assert first["Error"] == "builtins.ValueError ValueError: bad"
+
+
 def test_attempts_are_counted_on_after_a_dead_job_was_retried(mail, boss):
     result = enqueued()
     attempt(mail, "builtins.ValueError", most=1)

@@ -9,6 +9,7 @@ from django.utils import translation
 
 from redis_kit.core import component, connections
 from redis_kit.queues import Counts, Queue
+from redis_kit.testing.jobs import drain
 from tests.dashboard.conftest import ADMIN, MEASURE
 from tests.dashboard.parsed import page, row_buttons, said, whole_page
 from tests.dashboard.test_escaping import ATTACKS, harmless_links, without_titles
@@ -407,6 +408,27 @@ def test_look_up_comes_within_a_second_while_the_server_is_away(own_kit, boss, h
         own_kit.server.thaw() if how == "freeze" else None
 
 
+def test_form_stays_while_the_server_is_away_and_what_was_looked_up_with_it(own_kit, boss):
+    own_kit.server.stop()
+    found = page(boss.get(PAGE, {"queue": "default", "id": "x"}))
+    assert found.find("p", class_="rk-error")
+    assert found.find("form", class_="rk-search")
+    (queue,) = found.find("input", name="queue")
+    assert (queue.attributes["type"], queue.attributes["value"]) == ("text", "default")
+    response = boss.post(f"{URLS['resume']}?queue=default&id=x", {"row": "default"})
+    assert response.url == f"{PAGE}?queue=default&id=x"
+
+
+def test_button_asks_the_server_for_nothing_but_its_own_work(mail, boss, kit, commands):
+    boss.get(PAGE)
+    press(boss, "run_now", "mail/later")
+    mail.put("again", id="again", delay=600)
+    with commands(kit) as sent:
+        boss.post(f"{URLS['run_now']}?queue=mail&id=again", {"row": "mail/again", "confirmed": "1"})
+    assert mail.find("again").state == "ready"
+    assert sent.count("SMEMBERS") == 1  # whether there is such a queue
+
+
 def test_hundred_queues_make_one_page(kit, boss):
     for number in range(110):
         queue = Queue(f"q{number}")
@@ -462,3 +484,42 @@ def test_job_is_looked_up_and_retried_with_the_keyboard(visit, monkeypatch, mail
     visit(look, width=width, color_scheme=scheme)
     assert mail.find("d3").state == "ready"
     assert mail.paused().ends_in > 700
+
+
+def given_back():
+    """Let a worker give back jobs that it can't run."""
+    mail = Queue("mail")
+    for task, kwargs in ((TASK, {}), (TASK, {"html": True, "to": "x"}), (f"a.module.with.a.long.name.{'x' * 80}", {})):
+        for number in range(3):
+            mail.put({"task": task, "args": [number], "kwargs": kwargs})
+    mail.put({"task": "<script>alert(1)</script>"})
+    drain("mail")
+
+
+def test_calls_that_no_living_worker_can_run_are_named(kit, boss):
+    given_back()
+    text = boss.get(PAGE).content.decode()
+    assert "Calls that no living worker can run" in text
+    assert "shop.tasks.send(_, html=, to=)" in text
+    assert "<script>alert(1)" not in text
+    assert "Jobs that no worker can run" in [one.words for one in page(boss.get(PAGE)).find("dt")]
+    with translation.override("zh-hans"):
+        text = boss.get(PAGE).content.decode().partition("<main")[2]
+    assert "没有存活的工作进程能够执行的调用" in text
+    assert "living worker" not in text
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_calls_that_no_living_worker_can_run_fit_the_page(visit, monkeypatch, kit, scheme, width):
+    own = ("redis_kit.queues.component.Queues", "redis_kit.dashboard.component.Dashboard")
+    monkeypatch.setattr(component, "BUILTIN", own)
+    given_back()
+
+    def look(page):
+        page.goto(PAGE)
+        page.wait_for_selector("text=Calls that no living worker can run")
+        assert page.evaluate(MEASURE) == []
+
+    visit(look, width=width, color_scheme=scheme)

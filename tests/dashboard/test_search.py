@@ -7,7 +7,8 @@ import pytest
 
 from redis_kit.core import conf
 from redis_kit.core.component import Component
-from redis_kit.core.panels import Content, Field, Figure, Panel, Search
+from redis_kit.core.errors import RedisUnavailable
+from redis_kit.core.panels import Content, Field, Figure, Panel, Search, action
 from tests.dashboard.conftest import ADMIN
 from tests.dashboard.parsed import page, whole_page
 from tests.dashboard.test_escaping import ATTACKS, harmless_links, without_titles
@@ -92,6 +93,39 @@ def test_panel_that_nobody_looks_at_has_a_viewer_who_may_nothing():
     panel = FinderPanel()
     assert panel.search() is None
     assert [one.value for one in panel.content()] == [""]
+
+
+def test_choices_of_a_function_are_asked_for_once_a_page_and_not_for_buttons(client, monkeypatch):
+    asked = []
+
+    def choices():
+        asked.append(1)
+        return ["bolt", "nut"]
+
+    @action("Press", permission="redis_kit.manage_queues", asks="")
+    def press(self, value):
+        return "Pressed."
+
+    field = Field("part", "Part", choices, any="all")
+    monkeypatch.setattr(FinderPanel, "search", lambda self: Search("Find", [field]))
+    monkeypatch.setattr(FinderPanel, "press", press, raising=False)
+    found = page(client.get(PAGE, {"part": "nut"}))
+    assert found.find("select", name="part")
+    assert [one.words for one in found.find("option")[-3:]] == ["all", "bolt", "nut"]
+    assert asked == [1]
+    client.get(f"{PAGE}fragment/", {"part": "nut"})
+    assert client.post(f"{PAGE}do/press/?part=nut").url == f"{PAGE}?part=nut"
+    assert asked == [1]
+
+
+def test_choices_that_a_server_does_not_tell_leave_a_field_for_text(client, monkeypatch):
+    def away():
+        raise RedisUnavailable("away")
+
+    field = Field("part", "Part", away, any="all", optional=True)
+    monkeypatch.setattr(FinderPanel, "search", lambda self: Search("Find", [field]))
+    (text,) = page(client.get(PAGE, {"part": "nut"})).find("input", name="part")
+    assert (text.attributes["type"], text.attributes["value"], "required" in text.attributes) == ("text", "nut", False)
 
 
 @pytest.mark.parametrize("attack", ATTACKS)

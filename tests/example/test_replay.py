@@ -95,11 +95,24 @@ def test_rule_is_stated_and_nothing_is_left(small):
     assert small.leaves_nothing()
 
 
-def test_empty_log_is_compared_with_nothing(start, folder):
-    (folder / "empty.log").write_text("")
-    demo = start("--replay", str(folder / "empty.log"))
-    assert demo.ended(seconds=60) == 0, demo.text
-    assert "0 requests" in demo.text
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "holds no request in Combined Log Format"),
+        (b"\n \n", "holds no request in Combined Log Format"),
+        (b"no line of a log\nnor this\n", "holds no request in Combined Log Format"),
+        # without a time in it, so that each process that collects the tests gives them the same names
+        (gzip.compress(b"", mtime=0), "holds no request in Combined Log Format"),
+        (gzip.compress(b"no line of a log\n" * 9, mtime=0)[:-9], "can't be read"),
+        (b"\x1f\x8bno gzip", "can't be read"),
+    ],
+)
+def test_file_without_a_request_is_refused(start, folder, content, message):
+    (folder / "none.log").write_bytes(content)
+    demo = start("--replay", str(folder / "none.log"))
+    assert demo.ended(seconds=60) == 2, demo.text
+    assert f"argument --replay: '{folder / 'none.log'}' {message}" in demo.text
+    assert "requests a second" not in demo.text
 
 
 @pytest.mark.skipif(not REAL.exists(), reason="the real log is not beside this checkout")

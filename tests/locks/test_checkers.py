@@ -146,6 +146,15 @@ def test_those_who_come_together_may_be_served_in_any_order():
     )
 
 
+def test_those_who_fit_side_by_side_are_woken_at_once_and_may_come_in_any_order():
+    both = {"fair": True, "limit": 2}
+    first, second = hold("a", 1050, 1200, asked=10, **both), hold("b", 1000, 1100, asked=900, **both)
+    assert not found(checkers.barging, first, second)
+    assert found(checkers.barging, hold("a", 1500, 1600, asked=10, **both), second)
+    alone = both | {"weight": 2}
+    assert found(checkers.barging, hold("a", 1050, 1200, asked=10, **alone), second)
+
+
 def test_refusal_of_a_free_lock_is_found():
     refused = [event("asked", "a", 3000), event("refused", "a", 3001)]
     assert found(checkers.refused_for_nothing, hold("b", 10, 100), refused)

@@ -14,6 +14,7 @@ from redis_kit.locks import compat_flows
 from redis_kit.locks.compat import AsyncLock
 from redis_kit.locks.sidekeys import side_keys
 from tests.fixtures.servers import wait_for
+from tests.locks.histories.cancellations import Driven, trials
 
 pytestmark = pytest.mark.alone
 
@@ -232,6 +233,51 @@ def test_cancelled_release_can_be_tried_again(kit, key, connect):
                 assert not await lock.locked()
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("call", ["acquire", "wait", "release"])
+def test_two_cancellations_in_a_row_at_every_await_leave_nothing(kit, key, connect, call):
+    async def cut(client, places, *, late):
+        lock, rival = (AsyncLock(client, key, timeout=60, blocking_timeout=20) for _ in range(2))
+        if call != "acquire":
+            await (lock if call == "release" else rival).acquire()
+        driven = Driven(lock.release() if call == "release" else lock.acquire(), places, late=late)
+
+        async def work():
+            if await driven:
+                await lock.release()
+
+        task = asyncio.create_task(work())
+        if call == "wait":
+            await asyncio.sleep(0.01)
+            await rival.release()
+        await asyncio.gather(task, return_exceptions=True)
+        await _until(lambda: not kit.client.exists(key))
+        return driven.count
+
+    async def main():
+        async with connect() as client:
+            awaits = await cut(client, range(0), late=False)
+            for trial in trials("compat", call, awaits):
+                await cut(client, trial.places, late=trial.late)
+
+    asyncio.run(main())
+
+
+def test_release_that_never_arrived_is_over_and_carried_out_later(kit, key, proxy, tcp_valkey, connect):
+    async def main(look):
+        async with connect(proxy.url, socket_timeout=0.2, retry=Retry(NoBackoff(), 0)) as client:
+            lock = AsyncLock(client, key, timeout=60)
+            await lock.acquire()
+            with proxy.fault("blackhole"), pytest.raises(redis.exceptions.TimeoutError):
+                await lock.release()
+            assert lock.local.token is None
+            assert not await lock.owned()
+            await _until(lambda: not look.exists(key))
+
+    with tcp_valkey.client() as look:
+        asyncio.run(main(look))
+        look.delete(*side_keys(key.encode()))
 
 
 def test_attempt_whose_reply_is_lost_is_undone(kit, key, proxy, tcp_valkey, connect):

@@ -353,9 +353,41 @@ def test_lost_reply_to_release_is_no_loss_of_the_lock(proxy, through, repeats, l
         assert lock.local.token is None
     else:
         assert isinstance(outcome, redis.exceptions.TimeoutError)
-        assert lock.local.token == token  # so that releasing can be tried again
-        with pytest.raises(LockNotOwnedError):
-            lock.release()
+        assert lock.local.token is None
+        assert lock.local.released == token  # so that releasing can be tried again
+        lock.release()
+    with pytest.raises(LockError, match="not owned or is already unlocked"):
+        lock.release()
+
+
+@pytest.mark.parametrize("repeats", [False])
+@pytest.mark.parametrize("timeout", [60, None])
+def test_release_that_never_arrived_is_over_and_carried_out_later(proxy, through, look, timeout):
+    lock = through(Lock)
+    lock.timeout = timeout
+    lock.acquire()
+    with proxy.fault("blackhole"), pytest.raises(redis.exceptions.TimeoutError):
+        lock.release()
+    assert lock.fence is None
+    for change in (lambda: lock.extend(60), lock.reacquire):
+        with pytest.raises(LockError):
+            change()
+    assert not lock.owned()
+    wait_for(lambda: not look.exists(lock.name), timeout=2)
+
+
+@pytest.mark.parametrize("repeats", [False])
+def test_late_release_leaves_a_later_lease_of_the_same_token(proxy, through, look):
+    lock = through(Lock)
+    lock.acquire(token="t")
+    fence = lock.fence
+    with proxy.fault("blackhole"), pytest.raises(redis.exceptions.TimeoutError):
+        lock.release()
+    wait_for(lambda: not look.exists(lock.name), timeout=2)
+    lock.acquire(token="t")
+    assert lock._give_back(b"t", given=str(fence)).run(lock.redis) == 0
+    assert lock.owned()
+    lock.release()
 
 
 @pytest.mark.parametrize("repeats", [True])

@@ -18,6 +18,12 @@ WAITING = ("sleeper", "in_order", "queue", "lost_reply")  # scenes in which task
 CHECKS = [*checkers.ALWAYS, checkers.refused_for_nothing]
 ASYNC = {"answer_of_long_ago"}  # bugs that show in tasks alone: where a timer and a reply are due at once
 TRIES = 10  # for those
+# Those that test_broken_calls.py looks for.
+OF_SINGLE_CALLS = {
+    "clean_up_in_the_cancelled_task",
+    "release_that_waits_for_the_reply",
+    "release_that_is_sent_once",
+}
 FOUND_BY = {
     "release_of_any_holder": ("late_release", checkers.overlaps),
     "release_by_del": ("late_release", checkers.outlived),
@@ -60,11 +66,15 @@ def test_nothing_is_found_without_a_bug_in_async_code(stage, name):
     assert not [text for check in CHECKS for text in check(history)]
 
 
-@pytest.mark.parametrize("bug", BUGS)
+@pytest.mark.parametrize("bug", FOUND_BY)
 def test_seeded_bug_is_found(stage, bug):
     name, check = FOUND_BY[bug]
     tries = TRIES if bug in ASYNC else 1
     assert any(check(stage.play(SCENES[name], bug=bug, run_async=bug in ASYNC)) for _ in range(tries))
+
+
+def test_every_bug_is_looked_for():
+    assert set(BUGS) == {*FOUND_BY, *OF_SINGLE_CALLS}
 
 
 def test_nothing_is_found_while_all_goes_wrong():

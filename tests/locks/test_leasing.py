@@ -6,7 +6,7 @@ import pytest
 from redis.exceptions import NoScriptError
 
 from redis_kit.core.errors import PermissionDenied, RedisUnavailable
-from redis_kit.locks import Lock, LockLost, Semaphore
+from redis_kit.locks import Lock, LockLost, NotHeld, Semaphore
 from redis_kit.locks.lock import ACQUIRE, EXTEND, RELEASE
 from redis_kit.locks.turn import Turn
 
@@ -156,78 +156,96 @@ def test_impatient_caller_gets_the_refusal_at_once():
     assert ended(steps, TAKEN) == TAKEN
 
 
-@pytest.mark.parametrize("error", INTERRUPTIONS, ids=lambda error: type(error).__name__)
+@pytest.fixture
+def pending(monkeypatch):
+    """A list of the releases that are left to the background: source, token and whether its lease had begun."""
+    left = []
+
+    def add(source, token, *, ends_by=None):
+        left.append((source, token, ends_by is not None))
+
+    monkeypatch.setattr("redis_kit.locks.pending_releases.add", add)
+    return left
+
+
+ENDS = [*INTERRUPTIONS, GeneratorExit(), RedisUnavailable("no reply", indeterminate=True)]
+
+
+@pytest.mark.parametrize("error", ENDS, ids=lambda error: type(error).__name__)
 @pytest.mark.parametrize("lock", [Lock("a"), Semaphore("a", 2)], ids=["lock", "semaphore"])
-def test_interrupted_attempt_is_taken_back(lock, error):
+def test_attempt_that_ends_without_an_answer_is_taken_back_in_the_background(lock, error, pending):
     steps, step = started(lock)
-    undo = steps.throw(error)
-    assert token_of(undo) == token_of(step)
-    assert undo.script.name in ("redis_kit.locks.release", "redis_kit.locks.give_back_slot")
-    with pytest.raises(type(error)):
-        steps.send(1)
-
-
-@pytest.mark.parametrize("error", INTERRUPTIONS, ids=lambda error: type(error).__name__)
-def test_failure_to_take_it_back_does_not_hide_the_reason(error):
-    steps, _ = started(Lock("a"))
-    steps.throw(error)
     with pytest.raises(type(error)) as caught:
-        steps.throw(RedisUnavailable("still away"))
+        steps.throw(error)
     assert caught.value is error
-
-
-def test_attempt_whose_reply_was_lost_is_taken_back_later(monkeypatch):
-    undone = []
-    monkeypatch.setattr("redis_kit.locks.renewal.undo", lambda *of: undone.append(of))
-    steps, step = started(lock := Lock("a", timeout=9))
-    with pytest.raises(RedisUnavailable):
-        steps.throw(RedisUnavailable("no reply", indeterminate=True))
-    assert undone == [(lock, token_of(step), 9.0)]
+    assert pending == [(lock, token_of(step), False)]
 
 
 @pytest.mark.parametrize("error", [RedisUnavailable("refused"), PermissionDenied("no")])
-def test_attempt_that_never_left_needs_no_undoing(error, monkeypatch):
-    monkeypatch.delattr("redis_kit.locks.renewal.undo")
+def test_attempt_that_never_left_needs_no_taking_back(error, pending):
     steps, _ = started(Lock("a"))
     with pytest.raises(type(error)):
         steps.throw(error)
+    assert not pending
 
 
-def test_abandoned_attempt_can_be_closed():
+@pytest.mark.parametrize("error", [RedisUnavailable("refused"), PermissionDenied("no")])
+def test_waiter_that_was_refused_a_look_may_have_been_granted_the_lease_before(error, pending):
+    steps, step = started(lock := Lock("a"))
+    steps.send(TAKEN)
+    with pytest.raises(type(error)):
+        steps.throw(error)
+    assert pending == [(lock, token_of(step), False)]
+
+
+def test_interrupted_wait_for_the_turn_leaves_nothing_to_take_back(pending):
+    steps = Lock("a")._acquire(5.0)
+    assert isinstance(steps.send(None), Turn)
+    with pytest.raises(asyncio.CancelledError):
+        steps.throw(asyncio.CancelledError())
+    assert not pending
+
+
+def test_abandoned_attempt_can_be_closed(pending):
     steps, _ = started(Lock("a"))
     steps.close()
+    assert len(pending) == 1
 
 
-def test_interrupted_release_is_sent_again():
+@pytest.mark.parametrize("error", [*ENDS, RedisUnavailable("refused"), PermissionDenied("no")], ids=repr)
+def test_lease_is_over_once_release_was_asked_for(error, pending):
+    lease = ended(started(lock := Lock("a"))[0], 1)
+    steps = lock._release(lease)
+    assert steps.send(None).script is RELEASE
+    assert (lease.held, lease.over, lease.lost) == (False, True, False)
+    with pytest.raises(type(error)) as caught:
+        steps.throw(error)
+    assert caught.value is error
+    assert pending == [(lock, lease.token, True)]
+    with pytest.raises(NotHeld):
+        next(lock._release(lease))
+    with pytest.raises(NotHeld):
+        next(lock._release(None))
+
+
+def test_release_that_was_answered_leaves_nothing_to_the_background(pending):
     lease = ended(started(lock := Lock("a"))[0], 1)
     steps = lock._release(lease)
     steps.send(None)
-    again = steps.throw(asyncio.CancelledError())
-    assert again.script is RELEASE
-    assert token_of(again) == lease.token
-    with pytest.raises(asyncio.CancelledError):
-        steps.send(1)
+    with pytest.raises(LockLost):
+        steps.send(0)
+    assert lease.lost
+    assert not pending
+
+
+def test_extension_that_comes_back_after_the_loss_is_none():
+    lease = ended(started(lock := Lock("a"))[0], 1)
+    steps = lock._extend(lease, 1.0, False)
+    steps.send(None)
+    lease.end(lost=True)  # as at its deadline
+    with pytest.raises(LockLost):
+        steps.send(60_000)
     assert not lease.held
-
-
-def test_cancellation_is_not_hidden_by_a_second_failure():
-    lease = ended(started(lock := Lock("a"))[0], 1)
-    steps = lock._release(lease)
-    steps.send(None)
-    steps.throw(asyncio.CancelledError())
-    with pytest.raises(asyncio.CancelledError):
-        steps.throw(RedisUnavailable("away"))
-
-
-def test_release_that_failed_can_be_tried_again():
-    lease = ended(started(lock := Lock("a"))[0], 1)
-    steps = lock._release(lease)
-    steps.send(None)
-    with pytest.raises(RedisUnavailable):
-        steps.throw(RedisUnavailable("away"))
-    again = lock._release(lease)
-    again.send(None)
-    assert ended(again, 1) is None
 
 
 def test_shortened_lease_counts_as_shorter_even_when_the_reply_is_lost():

@@ -4,8 +4,7 @@ from time import monotonic
 
 import pytest
 
-from redis_kit.locks import Lock, LockLost, Semaphore, renewal, renewals
-from redis_kit.locks.waiting import Attempt
+from redis_kit.locks import Lock, LockLost, Semaphore
 from tests.fixtures.servers import wait_for
 from tests.locks.leases import passed
 
@@ -110,49 +109,3 @@ def test_outage_of_one_server_is_no_matter_to_leases_on_another(own_kit, kit, lo
         own_kit.server.thaw()
     here.release()
     assert not lost
-
-
-def test_undo_gives_back_what_was_taken(kit, make):
-    source = make(timeout=30)
-    lease = source.acquire()
-    renewal.undo(source, lease.token, 30)
-    wait_for(lambda: make().acquire(blocking=False))
-
-
-def test_undo_goes_on_until_the_server_answers(own_kit):
-    source = Lock("a", timeout=30)
-    lease = source.acquire()
-    own_kit.server.freeze()
-    began = monotonic()
-    renewal.undo(source, lease.token, 30)
-    assert monotonic() - began < 0.1
-    try:
-        passed(0.4)
-    finally:
-        own_kit.server.thaw()
-    wait_for(lambda: Lock("a").acquire(blocking=False))
-
-
-def test_undo_finds_an_attempt_that_reaches_the_server_after_it(kit, make, monkeypatch):
-    monkeypatch.setattr(renewal, "ON_ITS_WAY", 0.2)
-    source, late = make(), Attempt(30, patience=0)
-    renewal.undo(source, late.token, 30)
-    wait_for(lambda: any(entry.item.looked for entry in undos(late.token)))
-    assert source._run(renewal._only(late.ask(source)))
-    assert not make().acquire(blocking=False)
-    wait_for(lambda: make().acquire(blocking=False))
-
-
-def undos(token):
-    entries = list(renewals._loops["default"]._entries.values())
-    return [entry for entry in entries if getattr(entry.item, "token", None) == token]
-
-
-def test_undo_gives_up_when_the_lease_has_ended_by_itself(own_kit):
-    source = Lock("a", timeout=0.3)
-    own_kit.server.freeze()
-    renewal.undo(source, "f" * 32, 0.3)
-    try:
-        wait_for(lambda: not undos("f" * 32))
-    finally:
-        own_kit.server.thaw()

@@ -145,7 +145,12 @@ def test_thread_that_is_gone_is_started_by_the_next_item(loop):
     loop.add(item, 0)
     wait_for(lambda: item.times and waiting.times)
     assert loop._thread not in (first, gone)
-    wait_for(lambda: not first.is_alive())  # it has seen that another one took over
+
+    def first_has_ended():
+        loop._bell.put(None)  # it sees that another one took over when it wakes, and both hear the same bell
+        return not first.is_alive()
+
+    wait_for(first_has_ended)
 
 
 def test_beats_of_one_lane_do_not_make_those_of_another_late(loop):

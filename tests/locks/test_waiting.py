@@ -9,6 +9,7 @@ import pytest
 
 from redis_kit.locks import Lock, Semaphore
 from redis_kit.locks.waiting import Attempt
+from tests.locks.leases import told
 
 MAKERS = [lambda: Lock("a"), lambda: Semaphore("a", 1)]
 KINDS = ["lock", "semaphore"]
@@ -196,7 +197,7 @@ def test_cancelled_release_releases(kit):
                 await asyncio.sleep(0)
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
-            assert not await lock.alocked()
+            await told(lambda: not lock.locked())
 
     asyncio.run(main())
 

@@ -28,6 +28,10 @@ def hasty(monkeypatch):
     monkeypatch.setattr(connections, "WORKER", 0.3)
 
 
+def told(caplog):
+    return [one for one in caplog.records if one.name == "redis_kit.pageviews"]
+
+
 def record(count, *, page="news", key=""):
     return sum(buffer.record(Event(now(), page, key, f"visitor {number}")) for number in range(count))
 
@@ -132,24 +136,38 @@ def test_views_wait_for_a_server_that_was_stopped(own_kit):
     wait_for(flush)
     own_kit.server.stop()
     record(700)
-    wait_for(lambda: buffer._is_down, timeout=10)
+    wait_for(lambda: buffer._error, timeout=10)
     own_kit.server.start()
     wait_for(lambda: PageViews("news").views() == 700, timeout=20)
     assert dropped() == Dropped(0, 0, 0, 0)
 
 
-def test_batch_is_given_up_before_the_server_forgets_it(kit, no_thread, monkeypatch):
+def test_batch_that_may_be_there_is_given_up_before_the_server_forgets_it(proxy, kit, no_thread, hasty, monkeypatch):
+    kit.connect(proxy.connection)
+    record(1)
+    wait_for(flush)
+    monkeypatch.setattr("redis_kit.pageviews.buffer.GIVE_UP", 0.0)
+    record(700)
+    with proxy.fault("drop_replies"):
+        assert not flush()
+        assert dropped() == Dropped(overflow=0, outage=500, refused=0, failed=0)
+    wait_for(flush)
+    assert PageViews("news").views() == 701  # the first 500 had arrived
+
+
+def test_batch_that_was_never_sent_is_not_given_up(kit, no_thread, monkeypatch):
     kit.connect({"URL": "redis://127.0.0.1:1/0"})
     record(700)
     monkeypatch.setattr("redis_kit.pageviews.buffer.GIVE_UP", 0.0)
     assert not flush()
-    assert dropped() == Dropped(overflow=0, outage=500, refused=0, failed=0)
+    assert not flush()
+    assert dropped() == Dropped(0, 0, 0, 0)
     kit.connect(kit.server.connection)
-    flush()
-    assert PageViews("news").views() == 200
+    assert flush()
+    assert PageViews("news").views() == 700
 
 
-def test_spoilt_key_costs_its_own_page_alone(kit, no_thread):
+def test_spoilt_key_costs_its_own_page_alone_and_is_named_once(kit, no_thread, caplog):
     kit.client.lpush(PageViews("spoilt").key(f"visitors:{now():%Y-%m}"), "x")
     kit.client.set(PageViews("corrupt").key(f"visitors:{now():%Y-%m-%d}"), "HYLL?")
     for page in ("spoilt", "corrupt", "good"):
@@ -157,7 +175,48 @@ def test_spoilt_key_costs_its_own_page_alone(kit, no_thread):
     assert flush()
     assert [PageViews(page).views() for page in ("spoilt", "corrupt", "good")] == [0, 0, 5]
     assert PageViews.site().views() == 15
-    assert dropped() == Dropped(overflow=0, outage=0, refused=2, failed=0)
+    assert dropped() == Dropped(overflow=0, outage=0, refused=10, failed=0)
+    for _ in range(3):
+        record(1, page="spoilt")
+        record(1, page="corrupt")
+        assert flush()
+    assert dropped() == Dropped(overflow=0, outage=0, refused=16, failed=0)
+    spoilt, corrupt = sorted((one.message for one in told(caplog)), key=lambda text: "corrupt" in text)
+    assert f"The key '{PageViews('spoilt').key(f'visitors:{now():%Y-%m}')}' is a list in place of a string" in spoilt
+    assert f"The HyperLogLog {PageViews('corrupt').key(f'visitors:{now():%Y-%m-%d}')} is corrupt" in corrupt
+
+
+@pytest.mark.parametrize("part", ["views:%Y-%m", "views:%Y-%m-%d"])
+def test_field_that_is_no_number_costs_its_page_alone_and_nothing_is_added_halfway(kit, no_thread, part):
+    moment = now()
+    field = moment.day if part == "views:%Y-%m" else moment.hour
+    kit.client.hset(PageViews("spoilt").key(f"{moment:{part}}"), field, "many")
+    for page in ("spoilt", "good"):
+        buffer.record(Event(moment, page, "", "joe"))
+    assert flush()
+    assert dropped() == Dropped(0, 0, refused=1, failed=0)
+    assert PageViews("spoilt").key(f"visitors:{moment:%Y-%m}") not in kit.keys()
+    assert PageViews("good").views() == 1
+    assert PageViews.site().views() == 2
+
+
+def test_spoilt_key_of_the_site_costs_no_page_its_views(kit, no_thread):
+    kit.client.set(PageViews.site().key(f"top:{now():%Y-%m-%d}"), "x")
+    record(5, key="1")
+    assert flush()
+    assert dropped() == Dropped(0, 0, refused=5, failed=0)
+    assert PageViews("news").views() == PageViews("news", 1).views() == 5
+
+
+def test_spoilt_list_of_the_days_pages_makes_new_pages_others(kit, no_thread, caplog):
+    kit.client.set(PageViews.site().key(f"pages:{now():%Y-%m-%d}"), "x")
+    for _ in range(3):
+        record(2)
+        assert flush()
+    assert dropped() == Dropped(0, 0, 0, 0)
+    assert PageViews.site().top() == [("(other)", 6)]
+    (one,) = told(caplog)
+    assert "is a string in place of a set" in one.message
 
 
 PROCESS = """

@@ -7,8 +7,12 @@ import pytest
 from django.core.cache import cache
 from django.test import AsyncClient, Client, RequestFactory
 
+from redis_kit.core import primitive
+from redis_kit.core.complaints import Complaints
 from redis_kit.pageviews import OTHER, PageViews, dropped, flush
+from redis_kit.pageviews.buffer import Dropped
 from redis_kit.pageviews.middleware import PageViewMiddleware
+from redis_kit.pageviews.periods import now
 from tests.app.models import User
 from tests.fixtures.servers import wait_for
 from tests.pageviews.urls import BROWSER
@@ -208,6 +212,30 @@ def test_with_write_sync_the_view_counts_before_the_answer(get, site):
     site.connect({"URL": "redis://127.0.0.1:1/0"}, PAGEVIEWS={"WRITE": "sync", "ON_FAILURE": "raise"})
     assert get("/post/7/").status_code == 200
     assert dropped() == (0, 1, 0, 0)
+
+
+def test_with_write_sync_what_is_dropped_is_counted_by_its_reason_and_logged_once(get, site, caplog, monkeypatch):
+    monkeypatch.setattr(primitive, "_complaints", Complaints())
+    site.options(PAGEVIEWS={"WRITE": "sync"})
+    site.client.lpush(PageViews("post").key(f"views:{now():%Y-%m}"), "x")
+    for _ in range(3):
+        assert get("/post/7/").status_code == 200
+    site.client.acl_setuser(
+        "counter", enabled=True, nopass=True, keys=["*"], categories=["+@all"], commands=["-hincrby"]
+    )
+    try:
+        url = f"{site.url.partition('?')[0]}?db=0&username=counter&password=x"
+        site.connect({"URL": url}, PAGEVIEWS={"WRITE": "sync"})
+        for _ in range(2):
+            assert get("/named/").status_code == 200
+    finally:
+        site.connect(site.server.connection)
+        site.client.acl_deluser("counter")
+    assert dropped() == Dropped(overflow=0, outage=2, refused=3, failed=0)
+    assert PageViews("post", 7).views() == 3
+    lines = [one.message for one in caplog.records if one.name in ("redis_kit", "redis_kit.pageviews")]
+    assert len([line for line in lines if "is a list in place of a hash" in line]) == 1
+    assert len([line for line in lines if "policy 'open' answers: Redis refused access" in line]) == 1
 
 
 def test_outage_delays_no_page(get, site):

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from redis_kit.queues import retry
 from tests.fixtures.process import wait_for
 from tests.queues.journal import Journal
 from tests.queues.processes import end
@@ -22,13 +21,6 @@ COMMAND = [sys.executable, "-m", "django", "rk_worker", "--settings", "tests.que
 def environment(settings: Any, journal: Journal) -> dict[str, str]:
     """Return the environment of a worker with the settings of the moment."""
     return {**os.environ, "REDIS_KIT": json.dumps(settings.REDIS_KIT), "JOURNAL": str(journal.path)}
-
-
-@pytest.fixture(autouse=True)
-def no_haste(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make jobs that failed in this process wait at least half as long as they may, not now and then no time at all."""
-    uniform = retry.random.uniform
-    monkeypatch.setattr(retry.random, "uniform", lambda _least, most: uniform(most / 2, most))
 
 
 @pytest.fixture
@@ -43,14 +35,16 @@ def start_worker(settings: Any, journal: Journal, tmp_path: Path) -> Iterator[Ca
     """A function that starts ``rk_worker`` with the settings of the moment, and returns when it works."""
     started: list[subprocess.Popen[bytes]] = []
 
-    def start(*arguments: object) -> subprocess.Popen[bytes]:
+    def start(
+        *arguments: object, said: bytes = b"works on", before: Callable[[], Any] | None = None
+    ) -> subprocess.Popen[bytes]:
         log = tmp_path / f"worker{len(started)}.log"
         command, its = [*COMMAND, *map(str, arguments)], environment(settings, journal)
         with log.open("wb") as file:
-            process = subprocess.Popen(command, cwd=ROOT, env=its, stderr=file)
+            process = subprocess.Popen(command, cwd=ROOT, env=its, stderr=file, preexec_fn=before)
         process.log = log  # type: ignore[attr-defined]
         started.append(process)
-        wait_for(lambda: b"works on" in log.read_bytes() or process.poll() is not None, timeout=30)
+        wait_for(lambda: said in log.read_bytes() or process.poll() is not None, timeout=60)
         return process
 
     yield start

@@ -50,6 +50,8 @@ CORRUPT = {
     "double": b'{"task":"x","task":"tests.queues.jobs.tasks.note"}',
     "nan": b'{"task":"x","args":[NaN]}',
     "surrogate_bytes": b'{"task":"\xed\xa0\x80"}',
+    "snan": b'{"task":"x","args":[{"$decimal":"sNaN"}]}',
+    "snan_version": b'{"v":{"$decimal":"sNaN"},"task":"x"}',
     "type": b'{"task":"x","args":[{"$type":"os.system"}]}',
     "long": b'{"task":"x","args":["' + b"x" * 300_000 + b'"]}',
 }
@@ -87,7 +89,7 @@ DUE = {"never": "inf", "always": "-inf", "year 9999": 253402300799000}
 
 @pytest.fixture
 def queue(kit):
-    kit.options(QUEUES={"MAX_ATTEMPTS": 1})
+    kit.options(QUEUES={"MAX_ATTEMPTS": 1, "UNKNOWN_TASK_TTL": 0})
     return Queue("default")
 
 

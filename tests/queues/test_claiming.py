@@ -1,5 +1,7 @@
 """The flows of a queue, stepped by hand: what is sent, and what an error does. No server."""
 
+import asyncio
+
 import pytest
 
 from redis_kit.core.errors import KeyConflict, RedisUnavailable
@@ -8,6 +10,7 @@ from redis_kit.queues.ended import ended
 from redis_kit.queues.job import Job
 
 JOB = Job("id", b"1", "worker/claim.1/0")
+QUEUE = Queue("q")
 
 
 def sent(step):
@@ -23,23 +26,23 @@ def finish(flow, reply):
 
 
 def test_claim_whose_answer_is_lost_is_sent_again_with_the_same_token():
-    flow = claiming.claim("rk:{q}:", "w", 1)
+    flow = claiming.claim(QUEUE, "w", 1)
     _, (_, token, *_) = sent(flow.send(None))
     with pytest.raises(RedisUnavailable):
         flow.throw(RedisUnavailable("lost", indeterminate=True))
-    again = claiming.claim("rk:{q}:", "w", 1)
+    again = claiming.claim(QUEUE, "w", 1)
     assert sent(again.send(None))[1][1] == token
     assert finish(again, b"-1 -1 5000 \n") == claiming.Claimed([], None, [])
-    assert sent(claiming.claim("rk:{q}:", "w", 1).send(None))[1][1] != token
+    assert sent(claiming.claim(QUEUE, "w", 1).send(None))[1][1] != token
 
 
 def test_claim_whose_repeat_did_not_arrive_is_still_to_be_repeated():
-    lost = claiming.claim("rk:{q}:", "w5", 1)
+    lost = claiming.claim(QUEUE, "w5", 1)
     _, (_, token, *_) = sent(lost.send(None))
     with pytest.raises(RedisUnavailable):
         lost.throw(RedisUnavailable("lost", indeterminate=True))
     for _ in range(2):
-        again = claiming.claim("rk:{q}:", "w5", 1)
+        again = claiming.claim(QUEUE, "w5", 1)
         assert sent(again.send(None))[1][1] == token
         with pytest.raises(RedisUnavailable):
             again.throw(RedisUnavailable("not sent"))
@@ -48,33 +51,50 @@ def test_claim_whose_repeat_did_not_arrive_is_still_to_be_repeated():
 @pytest.mark.parametrize("error", [RedisUnavailable("not sent"), KeyConflict("wrong type")])
 def test_claim_that_certainly_did_not_happen_is_not_repeated(error):
     worker = type(error).__name__
-    flow = claiming.claim("rk:{q}:", worker, 1)
+    flow = claiming.claim(QUEUE, worker, 1)
     _, (_, token, *_) = sent(flow.send(None))
     with pytest.raises(type(error)):
         flow.throw(error)
-    assert sent(claiming.claim("rk:{q}:", worker, 1).send(None))[1][1] != token
+    assert sent(claiming.claim(QUEUE, worker, 1).send(None))[1][1] != token
 
 
 def test_cancelled_claim_is_repeated():
-    flow = claiming.claim("rk:{q}:", "w3", 1)
+    flow = claiming.claim(QUEUE, "w3", 1)
     _, (_, token, *_) = sent(flow.send(None))
     flow.close()
-    assert sent(claiming.claim("rk:{q}:", "w3", 1).send(None))[1][1] == token
+    assert sent(claiming.claim(QUEUE, "w3", 1).send(None))[1][1] == token
+
+
+def test_lost_claim_is_not_repeated_on_another_connection():
+    flow = claiming.claim(QUEUE, "w6", 1)
+    _, (_, token, *_) = sent(flow.send(None))
+    flow.close()
+    assert sent(claiming.claim(Queue("q", using="other"), "w6", 1).send(None))[1][1] != token
+    assert sent(claiming.claim(QUEUE, "w6", 1).send(None))[1][1] == token
 
 
 def test_claim_reaps_only_where_a_lease_is_over_and_claims_again_only_where_that_gave_jobs():
-    flow = claiming.claim("rk:{q}:", "w4", 1)
+    flow = claiming.claim(QUEUE, "w4", 1)
     flow.send(None)
     assert finish(flow, b"250 8000 5000 \n").next == 0.25
-    flow = claiming.claim("rk:{q}:", "w4", 1)
+    flow = claiming.claim(QUEUE, "w4", 1)
     flow.send(None)
     assert sent(flow.send(b"-1 0 5000 \n"))[0] == "beat"
-    assert sent(flow.send([-1, 9000, 1, b"", []]))[0] == "exchange"
+    assert sent(flow.send([-1, 9000, 1, b"", [], [], [], 5000]))[0] == "exchange"
     assert [job.id for job in finish(flow, b"0 9000 5000 \n1 0 2 12\nid0 1 0 5000\n1").jobs] == ["id"]
-    flow = claiming.claim("rk:{q}:", "w4", 1)
+    flow = claiming.claim(QUEUE, "w4", 1)
     flow.send(None)
     flow.send(b"-1 0 5000 2\n")
-    assert finish(flow, [-1, 9000, 0, b"", []]) == claiming.Claimed([], None, [1])
+    assert finish(flow, [-1, 9000, 0, b"", [], [], [], 5000]) == claiming.Claimed([], None, [1])
+
+
+def test_caller_that_is_stopped_after_its_claim_gets_the_jobs_with_its_next_one():
+    flow = claiming.claim(QUEUE, "w7", 1)
+    _, (_, token, *_) = sent(flow.send(None))
+    assert sent(flow.send(b"0 0 5000 \n1 0 2 12\nid0 1 0 5000\n1"))[0] == "beat"
+    with pytest.raises(asyncio.CancelledError):
+        flow.throw(asyncio.CancelledError())
+    assert sent(claiming.claim(QUEUE, "w7", 1).send(None))[1][1] == token
 
 
 def test_names_of_queues_are_noted_after_the_job_is_stored_and_their_failure_is_no_failure():

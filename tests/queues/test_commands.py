@@ -14,6 +14,7 @@ from redis_kit.core.errors import KeyConflict
 from redis_kit.management.commands import rk_pause, rk_purge, rk_queues, rk_resume, rk_retry
 from redis_kit.queues import Counts, Queue, counts_of, identity, reports_of
 from redis_kit.queues.worker.source import Source, beat
+from redis_kit.testing.jobs import drain
 from tests.queues.conftest import ROOT
 from tests.queues.test_deaths import die
 
@@ -363,3 +364,16 @@ def test_terminal_gets_no_orders_from_a_name(kit, command):
     assert "a\\x1b[2Jb" in output
     assert "\x1b" not in output
     assert "\x1b" not in command("rk_pause", "a\x1b[2Jb")[1]
+
+
+def test_rk_queues_tells_what_no_living_worker_can_run(kit, command):
+    queue = Queue("mail")
+    queue.put({"task": "shop.tasks.send\x1b", "args": [1], "kwargs": {"html": True}})
+    drain("mail")
+    line = command("rk_queues")[1].splitlines()[-1]
+    assert line.startswith("No living worker can run shop.tasks.send")
+    assert "(_, html=): 1 job of mail waits, the first for " in line
+    assert "\x1b" not in line
+    (found,) = json.loads(command("rk_queues", "mail", "--json")[1])
+    (unknown,) = found["unknown"]
+    assert (unknown["task"], unknown["jobs"], unknown["known"]) == ("shop.tasks.send\x1b", 1, False)

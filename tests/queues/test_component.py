@@ -20,6 +20,8 @@ from redis_kit.queues.component import Queues, QueueSettings
         ({"NAMES": [""]}, "E006", "NAMES"),
         ({"NAMES": "mail"}, "E006", "NAMES"),
         ({"MAX_CRASHES": 0}, "E006", "1 to 100"),
+        ({"RETRY_BACKOFF": 4000}, "E006", "must not be more than RETRY_BACKOFF_MAX (3600 s)"),
+        ({"RETRY_BACKOFF_MAX": -1}, "E006", "RETRY_BACKOFF_MAX"),
         ({"DEAD_LIMIT": True}, "E006", "DEAD_LIMIT"),
         ({"ON_FAILURE": "open"}, "E011", "'raise'"),
         ({"MAX_ATEMPTS": 5}, "E002", "MAX_ATTEMPTS"),

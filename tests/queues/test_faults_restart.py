@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import redis
 
+from redis_kit.core import embedded
 from redis_kit.core.embedded import find_binary
 from redis_kit.core.errors import RedisUnavailable
 from redis_kit.queues import Counts, Queue
@@ -91,22 +92,23 @@ def test_killed_server_comes_back_with_all_that_it_promised(make_server, kit_on,
     assert worker.poll() is other.poll() is None
 
 
-def test_server_that_still_loads_is_waited_for(make_server, kit_on, journal, start_worker, tmp_path):
+def test_server_that_still_loads_is_waited_for(make_server, kit_on, journal, start_worker, tmp_path, monkeypatch):
+    monkeypatch.setattr(embedded, "START_LIMIT", 40.0)
     server = make_server(tcp=True, persistence=True, data_dir=tmp_path / "data", extra_args=ARGUMENTS)
     kit = kit_on(server)
     with kit.client.pipeline(transaction=False) as pipeline:
-        for number in range(20_000):
+        for number in range(6_000):
             pipeline.set(f"other{number}", "x")
         pipeline.execute()
     worker = start_worker("--threads", 2)
     with Traffic(journal) as traffic:
         traffic.back()
-        server.embedded.extra_args += ("--key-load-delay", "100")
+        server.embedded.extra_args += ("--key-load-delay", "800")  # us a key; many short ones stretch on a busy machine
         restarting = threading.Thread(target=server.restart)
         restarting.start()
         wait_for(lambda: loads(server))
         assert traffic.stands()
-        restarting.join(15)
+        restarting.join(40)
         took = traffic.back()
         print(f"back after {took:.2f} s; {len(traffic.errors)} calls failed")
         assert took <= WITHIN

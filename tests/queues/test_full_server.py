@@ -61,6 +61,8 @@ def test_worker_drains_what_is_queued(queue, own_kit, full, journal, start_worke
     full()
     names = "tests.queues.jobs.tasks.note", "tests.queues.jobs.tasks.remember"
     results = until_full(lambda number: remember.enqueue(LARGE))
+    before = int(own_kit.client.config_get("maxmemory")["maxmemory"])
+    own_kit.client.config_set("maxmemory", before + len(LARGE))  # what is left is less than that
     put_too = until_full(lambda number: put(queue, f"bare{number}", names[number % 2], [f"bare{number}"]))
     limit = own_kit.client.config_get("maxmemory")["maxmemory"]
     worker = start_worker("--queue-name", "default", "--threads", 4)

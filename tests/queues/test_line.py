@@ -20,7 +20,7 @@ def ends():
 def test_words_arrive_in_order_and_nothing_else(ends):
     upper, lower = ends
     assert lower.heard() == []
-    upper.say("look 0 1.500")
+    upper.say("look", 0, "1.500")
     upper.say("quiet")
     assert lower.heard() == [("look", "0", "1.500"), ("quiet",)]
     lower.say("up")
@@ -45,7 +45,7 @@ def test_reader_waits_for_words_and_ends_with_the_line(ends):
     thread = threading.Thread(target=lambda: found.extend(lower.read()))
     thread.start()
     for number in range(100):
-        upper.say(f"look 0 {number}")
+        upper.say("look", 0, number)
     wait_for(lambda: len(found) == 100)
     assert thread.is_alive()
     upper.close()
@@ -67,7 +67,7 @@ def test_end_is_noticed_without_waiting_and_talking_to_nobody_does_no_harm(ends)
 def test_who_does_not_read_is_not_waited_for_and_later_hears_all_that_was_taken(ends):
     upper, lower = ends
     taken = 0
-    while upper.say(f"cancel 0 {taken:0200}"):
+    while upper.say("cancel", 0, f"{taken:0200}"):
         taken += 1
     assert taken * 200 > MOST
     heard = []
@@ -83,11 +83,16 @@ def test_who_does_not_read_is_not_waited_for_and_later_hears_all_that_was_taken(
     assert lower.heard() == [("stop",)]
 
 
-def test_ids_that_are_no_text_pass(ends):
+TORN = b"\x80\xff".decode("utf-8", "surrogateescape")
+IDS = [TORN, "a b", "a\nnow", "a\r\nstop\n", "100%", "a%0Anow", "", " ", "\u00e9"]
+
+
+@pytest.mark.parametrize("id", IDS, ids=ascii)
+def test_id_passes_whatever_bytes_it_holds_and_says_nothing_else(ends, id):
     upper, lower = ends
-    id = b"\x80\xff".decode("utf-8", "surrogateescape")
-    upper.say(f"cancel 0 {id}")
-    assert lower.heard() == [("cancel", "0", id)]
+    upper.say("cancel", 0, id)
+    upper.say("quiet")
+    assert lower.heard() == [("cancel", "0", id), ("quiet",)]
 
 
 def test_neither_end_is_left_to_a_program_that_a_task_runs(ends):

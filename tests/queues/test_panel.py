@@ -5,6 +5,7 @@ import pytest
 from redis_kit.core.panels import Bars, Figure, Table, Viewer
 from redis_kit.queues import Queue
 from redis_kit.queues.panel import QueuesPanel, WorkersPanel
+from redis_kit.testing.jobs import drain
 
 
 def shown(panel):
@@ -137,7 +138,7 @@ def test_worker_whose_information_is_garbage_is_shown_all_the_same(busy, kit):
     ):
         kit.client.hset(busy.key("info"), "w1", garbage)
         ((worker, host, *_),) = tables(WorkersPanel())["Other programs that claim jobs"]
-        assert (worker.lines[0], str(worker.lines[1]), host) == ("w1", "process 0", "?")
+        assert (worker.lines[0], str(worker.lines[1]), host) == ("w1", "damaged", "?")
 
 
 def test_empty_pages_say_what_to_do(kit):
@@ -170,3 +171,16 @@ def test_queue_that_cannot_be_read_hides_no_other(busy, kit, part):
     panel.viewer = Viewer()
     (figure,) = [one for one in panel.content() if isinstance(one, Figure) and "read" in str(one.label)]
     assert (figure.value, figure.hint, figure.alarm) == (1, "default", True)
+
+
+def test_queues_show_calls_that_no_living_worker_can_run(kit):
+    mail = Queue("mail")
+    for number in range(2):
+        mail.put({"task": "shop.tasks.send", "args": [number]})
+    drain("mail")
+    content, figures, _ = shown(QueuesPanel())
+    assert figures["Jobs that no worker can run"] == 2
+    (alarm,) = [one for one in content if isinstance(one, Figure) and one.alarm]
+    assert "shop.tasks.send" in str(alarm.hint)
+    (table,) = [one for one in content if isinstance(one, Table) and "no living worker" in str(one.title)]
+    assert [row[:3] for row in table.rows] == [("shop.tasks.send(_)", "mail", 2)]

@@ -136,7 +136,8 @@ def test_failed_job_waits_as_long_as_it_is_told_to(queue, twin, kit):
     assert server_time(kit) - before >= 0.1
 
 
-def test_job_is_dead_when_its_attempts_are_used_up_and_can_be_put_back(queue, twin):
+def test_job_is_dead_when_its_attempts_are_used_up_and_can_be_put_back(kit, queue, twin):
+    kit.options(QUEUES={"MAX_ATTEMPTS": 3})
     twin(queue.put, {"n": 1})
     states = [twin(queue.nack, *twin(queue.claim), error=f"no {number}") for number in range(3)]
     assert states == ["ready", "ready", "dead"]
@@ -254,7 +255,7 @@ def test_ack_whose_answer_got_lost_can_be_repeated(make_proxied, twin):
 
 @pytest.fixture
 def make_proxied(kit, proxy):
-    kit.connect(proxy.connection, READ_TIMEOUT=0.25, CONNECT_TIMEOUT=1.0)
+    kit.connect(proxy.connection, READ_TIMEOUT=0.5, CONNECT_TIMEOUT=1.0)
     return Queue("mail"), proxy
 
 

@@ -4,7 +4,21 @@ import pytest
 
 from redis_kit.core import connections, flow
 from redis_kit.core.errors import InvalidValue, KeyConflict
-from redis_kit.queues import Counts, LeaseLost, Queue, aorder, flows, identity, moves, order, workers
+from redis_kit.queues import (
+    Counts,
+    LeaseLost,
+    Queue,
+    TaskTimeout,
+    aorder,
+    djangotasks,
+    flows,
+    identity,
+    moves,
+    order,
+    registry,
+    task,
+    workers,
+)
 from redis_kit.queues import overview as over
 from redis_kit.queues.claiming import poison
 from redis_kit.queues.ended import Ended
@@ -276,6 +290,23 @@ def test_log_tells_what_died_with_a_child(child, any_kit, caplog):
     )
 
 
+def test_jobs_are_named_that_were_taken_and_no_others(child, any_kit, caplog):
+    handle = tasks.note.using(queue_name="mail").enqueue("late")
+    Queue("mail").put_many(["done", "ran"], priority=-1)
+    jobs = child.sources[0].exchange(10).jobs
+    for slot, job in enumerate(jobs):
+        child.board.begin(slot, 0, job.token, job.id, None)
+    late, done, ran = jobs
+    assert late.id == handle.id
+    child.overdue = child.board.running()[:1]
+    child.board.note(Ended(0, done.token.encode(), done.id.encode()).pack())  # its slot was not yet free
+    reaper = Reaper(Outage())
+    reaper.add(child, crashed=True)
+    reaper.run()
+    (told,) = [record.getMessage() for record in caplog.records if "taken from" in record.getMessage()]
+    assert told == f"Queue 'mail': 1 job was taken from worker dead, which died; it ran {ran.id!a}."
+
+
 def test_child_whose_queue_can_not_be_read_is_told_of_in_one_line(child, any_kit, caplog):
     any_kit.client.set(Queue("mail").key("ready"), "x")
     reaper = Reaper(Outage())
@@ -283,3 +314,59 @@ def test_child_whose_queue_can_not_be_read_is_told_of_in_one_line(child, any_kit
     reaper.run()
     (line,) = [record for record in caplog.records if "stay until its lease ends: The key" in record.getMessage()]
     assert line.exc_info is None
+
+
+WAITS = {
+    "seconds": 100,
+    "sequence": [100, 200],
+    "function": lambda error, result: 100 * (result.attempts + len(result.errors) - 1),
+}
+
+
+@pytest.mark.parametrize("backoff", WAITS.values(), ids=WAITS)
+def test_job_whose_process_was_killed_waits_as_long_as_its_task_says(child, any_kit, backoff):
+    handle = remade(backoff).enqueue("x")
+    kill_for_its_timeout(child)
+    (job,) = Queue("mail").peek(state="scheduled")
+    assert 90 < job.due - any_kit.client.time()[0] <= 101
+    handle.refresh()
+    assert (handle.status, [error.exception_class for error in handle.errors]) == ("READY", [TaskTimeout])
+
+
+def test_backoff_may_give_up_a_job_whose_process_was_killed_and_that_is_announced(child, any_kit):
+    asked, told = [], []
+    handle = remade(lambda error, result: asked.append((type(error), result.attempts))).enqueue("x")
+    djangotasks.task_finished.connect(heard := lambda task_result, **_: told.append(task_result.status))
+    djangotasks.task_started.connect(heard)
+    try:
+        kill_for_its_timeout(child)
+    finally:
+        djangotasks.task_finished.disconnect(heard)
+        djangotasks.task_started.disconnect(heard)
+    assert asked == [(TaskTimeout, 1)]
+    assert told == ["FAILED"]  # its start was told by the process that ran it
+    (dead,) = Queue("mail").dead()
+    assert dead.reason == f"TaskTimeout: {tasks.note.module_path} ran for more than 300.0 s"
+    handle.refresh()
+    assert handle.status == "FAILED"
+
+
+def remade(backoff):
+    """Let a task have a backoff and the queue ``mail``; what finds it by its name gets this one."""
+    return task(queue_name="mail", backoff=backoff, max_attempts=3)(tasks.note.func)
+
+
+def kill_for_its_timeout(child):
+    (job,) = child.sources[0].exchange(1).jobs
+    child.board.begin(0, 0, job.token, job.id, 0.0)
+    child.overdue = child.board.running()
+    reaper = Reaper(Outage())
+    reaper.add(child, crashed=True)
+    reaper.run()
+
+
+@pytest.fixture(autouse=True)
+def same_tasks():
+    """Leave the task of the module registered."""
+    yield
+    registry.register(tasks.note)

@@ -564,16 +564,24 @@ def kit_call(queue, step):
 
 
 @pytest.mark.parametrize("part", ["result", "finished"])
-def test_key_of_another_type_is_a_conflict_and_changes_nothing(queue, kit, part):
-    result = calls.echo.enqueue(1)
-    (job,) = queue.claim(worker="w")
-    kit.client.set(queue.key(f"{part}:{result.id}"), "not ours")
-    with pytest.raises(KeyConflict):
-        kit_call(queue, moves.end(queue.key(""), "w", [ended(job, b"1", 1000)]))
-    told = {"delay": 0, "attempts": 1, "reason": "x", "error": b"[]", "keep": 1000}
-    with pytest.raises(KeyConflict):
-        kit_call(queue, moves.nack(queue.key(""), job, **told))
-    assert queue.counts() == Counts(0, 0, 1, 0)
+def test_result_of_another_type_keeps_no_job_from_its_end(queue, kit, part):
+    results = [calls.echo.enqueue(number) for number in range(3)]
+    good, bad, failing = queue.claim(3, worker="w")
+    for job in (bad, failing):
+        kit.client.set(queue.key(f"{part}:{job.id}"), "not ours")
+    assert not kit_call(queue, moves.end(queue.key(""), "w", [ended(job, b"1", 60_000) for job in (bad, good)]))
+    told = {"delay": 0, "attempts": 1, "reason": "x", "error": b"[]", "keep": 60_000}
+    kit_call(queue, moves.nack(queue.key(""), failing, **told))
+    assert queue.counts() == Counts(0, 0, 0, 1)
+    results[0].refresh()
+    assert results[0].return_value == 1
+    if part == "result":
+        with pytest.raises(KeyConflict, match="is a string in place of a hash"):
+            results[1].refresh()
+    else:
+        results[1].refresh()
+        assert results[1].return_value == 1
+    assert kit.client.get(queue.key(f"{part}:{bad.id}")) == "not ours"
 
 
 def test_job_reads_the_same_with_a_story_and_without(queue):
@@ -593,7 +601,8 @@ def test_job_whose_story_makes_no_sense_runs_and_stores_nothing(queue, kit):
         calls.echo.get_result("odd")
 
 
-def test_unknown_task_has_failed_and_its_result_is_not_shown(queue, monkeypatch):
+def test_unknown_task_has_failed_and_its_result_is_not_shown(queue, kit, monkeypatch):
+    kit.options(QUEUES={"UNKNOWN_TASK_TTL": 0})
     gone = calls.echo.enqueue(1)
     monkeypatch.setattr("redis_kit.queues.registry._tasks", {})
     monkeypatch.delattr(calls, "echo")

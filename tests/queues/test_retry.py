@@ -5,8 +5,10 @@ from datetime import timedelta
 
 import pytest
 
+from redis_kit.core import conf
 from redis_kit.core.errors import InvalidValue
 from redis_kit.queues import Cancelled, GiveUp, Queue, Retry, retry, task
+from redis_kit.queues.component import QueueSettings
 from redis_kit.queues.job import Job
 from redis_kit.testing.jobs import drain
 from tests.queues.jobs import tasks
@@ -159,16 +161,38 @@ def test_log_of_what_a_task_asked_for_is_one_line_without_a_traceback(queue, cap
         made(max_attempts=3).enqueue()
         drain()
     retried, given_up, cancelled = found = said(caplog)
-    assert retried.getMessage().endswith("failed, attempt 1 of 3, the next one in 500.0 s: 'Retry: busy'")
+    assert retried.getMessage().endswith("failed, attempt 1 of 3, the next one in 8 min 20 s: 'Retry: busy'")
     assert given_up.getMessage().endswith("is dead after attempt 1 of 3: 'GiveUp: no such user'")
     assert (cancelled.levelname, cancelled.getMessage().rpartition(" ")[2]) == ("INFO", "cancelled.")
     assert not any(record.exc_info for record in found)
 
 
-def test_default_grows_and_is_random():
+def default(attempt):
+    """Return waits that follow an attempt of a task without a backoff."""
+    return [retry.delay(tasks.fail, Job("x", b"", "", attempt), ValueError(), None) for _ in range(200)]
+
+
+def test_default_doubles_from_ten_seconds_to_an_hour_and_is_random_above_half_of_that(settings):
+    settings.REDIS_KIT = {}
     for attempt in range(1, 40):
-        found = [retry.delay(tasks.fail, Job("x", b"", "", attempt), ValueError(), None) for _ in range(50)]
-        assert 0 <= min(found) < max(found) <= min(900, 2 ** (attempt - 1))
+        whole = min(3600, 10 * 2 ** (attempt - 1))
+        found = default(attempt)
+        assert whole / 2 <= min(found) < whole * 0.55 < whole * 0.95 < max(found) <= whole
+
+
+def test_default_attempts_outlast_an_outage_of_an_hour(settings):
+    settings.REDIS_KIT = {}
+    options = conf.section(QueueSettings)
+    least = sum(min(default(attempt)) for attempt in range(1, options.MAX_ATTEMPTS))
+    assert 3600 < least < 3 * 3600
+
+
+def test_options_change_the_default(settings):
+    settings.REDIS_KIT = {"QUEUES": {"RETRY_BACKOFF": 2, "RETRY_BACKOFF_MAX": 5}}
+    for attempt, whole in ((1, 2), (2, 4), (3, 5), (30, 5)):
+        assert whole / 2 <= min(default(attempt)) <= max(default(attempt)) <= whole
+    settings.REDIS_KIT = {"QUEUES": {"RETRY_BACKOFF": 0}}
+    assert set(default(7)) == {0}
 
 
 def test_job_without_a_task_is_given_up():

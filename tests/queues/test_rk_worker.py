@@ -11,6 +11,7 @@ from redis_kit.queues.commands.chosen import parse
 from redis_kit.queues.commands.rk_worker import Command
 from redis_kit.queues.worker import supervisor
 from redis_kit.queues.worker.options import Options
+from redis_kit.queues.worker.source import Source, sweep
 from tests.queues.conftest import COMMAND, ROOT
 from tests.queues.jobs.tasks import remember_elsewhere
 
@@ -143,6 +144,21 @@ def test_queue_that_nothing_knows_is_told_of_once(kit, chosen, caplog, names, to
     call_command("rk_worker", "--queue-name", names)
     assert [one.getMessage() for one in caplog.records if "No task" in one.getMessage()] == told
     assert len(chosen) == 1
+
+
+def test_queue_that_only_workers_have_registered_is_told_of_at_each_start(kit, chosen, caplog):
+    kit.options(QUEUES={"NAMES": ["mail"]})
+    for name in ("mial", "a:b", "later"):
+        queue = Source(name, worker="w", about="")
+        queue.note()
+        queue.claim()
+        sweep([queue])
+    Queue("later").put(1, delay=3600)
+    call_command("rk_worker", "--queue-name", "mial,a:b,later")
+    assert [one.getMessage() for one in caplog.records if "No task" in one.getMessage()] == [
+        "No task names the queue 'mial', and it holds nothing: did you mean 'mail'?",
+        "No task names the queue 'a:b', and it holds nothing: is the name right?",
+    ]
 
 
 def test_wrong_weight_of_one_of_several_is_told_as_such(kit, chosen):

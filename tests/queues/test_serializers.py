@@ -31,6 +31,15 @@ KEYS = st.text(st.characters(exclude_categories=["Cs"])) | st.sampled_from(["$da
 VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=4))
 
 
+def test_number_that_nothing_can_be_compared_with_is_refused_on_both_ways():
+    with pytest.raises(NotSerializable, match=r"payload\['x'\] is sNaN"):
+        dumps({"x": Decimal("sNaN")})
+    for text in ("sNaN", "-snan", "sNaN123"):
+        with pytest.raises(CorruptMessage, match="signaling"):
+            loads(b'{"v":{"$decimal":"%s"}}' % text.encode())
+    assert loads(dumps(Decimal("NaN"))).is_qnan()
+
+
 @given(VALUES)
 def test_what_comes_out_is_what_went_in(value):
     assert loads(dumps(value)) == value

@@ -160,6 +160,7 @@ def test_children_that_die_at_birth_are_forked_more_and_more_slowly():
 def test_task_that_can_not_be_interrupted_costs_its_process(queue, journal, start_worker, long_job, task, state):
     worker = start_worker("--threads", 2)
     file = long_job()
+    (long,) = queue.peek(5, state="running")
     handle = task.enqueue("hangs")
     (began,) = wait_for(lambda: journal.lines(name="hangs"))
     wait_for(lambda: getattr(queue.counts(), state) == 1)
@@ -169,10 +170,15 @@ def test_task_that_can_not_be_interrupted_costs_its_process(queue, journal, star
     (job,) = queue.peek(5, state=state)
     assert (job.attempts, job.crashes) == (1, 0)
     assert state == "scheduled" or job.reason == f"TaskTimeout: {task.module_path} ran for more than 0.3 s"
-    said = worker.log.read_text()
     known = f"Job {handle.id!a} of queue 'default' ({task.module_path}): its process was killed, attempt 1 of "
-    assert known + ("1, it is dead: 'TaskTimeout" if state == "dead" else "") in said
+    known += "1, it is dead: 'TaskTimeout" if state == "dead" else ""
+    said = wait_for(lambda: known in (log := worker.log.read_text()) and log)
     assert "the next one in " in said or state == "dead"
+    assert f" was killed by its supervisor: job {handle.id!a} ran beyond its timeout.\n" in said
+    taken = f", which died; it ran {long.id!a}.\n"
+    said = wait_for(lambda: taken in (log := worker.log.read_text()) and log)
+    assert said.count("taken from worker") == 1
+    assert "ended by" not in said
     handle.refresh()
     assert [error.exception_class_path for error in handle.errors] == ["redis_kit.queues.tasks.TaskTimeout"]
     assert handle.is_finished == (state == "dead")
@@ -465,16 +471,17 @@ def test_health_is_told_by_http(make_server, settings, journal, start_worker, lo
     assert asked(port)[1]["reasons"] == ["a job of default waits for more than 1 s"]
     key = Queue("mail").key("ready")
     kit.client.set(key, "x")
-    wait_for(lambda: len(asked(port)[1]["reasons"]) == 2)
-    late, broken = asked(port)[1]["reasons"]
-    assert late == "a job of default waits for more than 1 s"
-    assert broken.startswith(f"queue mail can't be read: The key {key!a} is a string in place of a zset")
+    damaged = wait_for(lambda: asked(port)[1]["damaged"])
+    assert damaged["mail"].startswith(f"The key {key!a} is a string in place of a zset")
+    assert asked(port)[1]["reasons"] == ["a job of default waits for more than 1 s"]
     log = Path(worker.log).read_text()
     assert f"Queue 'mail' gets no beat or can't be read: The key {key!a}" in log
     assert "Traceback" not in log
-    kit.client.delete(key)
     Queue("default").pause()
-    wait_for(lambda: asked(port)[0] == 200)
+    wait_for(lambda: asked(port)[0] == 200)  # to start the process again would mend no key
+    assert asked(port)[1]["status"] == "degraded"
+    kit.client.delete(key)
+    wait_for(lambda: asked(port)[1]["status"] == "ok")
     Queue("default").resume()
     file.touch()
     wait_for(lambda: journal.names() == ["long", "waits"])

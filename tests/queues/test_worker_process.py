@@ -11,10 +11,11 @@ import pytest
 
 from redis_kit.core.errors import RedisUnavailable
 from redis_kit.queues import Cancelled, Counts, LeaseLost, Queue, workers
+from redis_kit.queues.djangotasks import FOUND
 from redis_kit.queues.job import Job
 from tests.fixtures.kit import Kit
 from tests.fixtures.process import wait_for
-from tests.queues.jobs.tasks import die, fail, note, tell_progress, wait_for_file, wait_long
+from tests.queues.jobs.tasks import die, fail, forge, note, tell_progress, wait_for_file, wait_long
 from tests.queues.journal import QUICK
 from tests.queues.processes import children, stopped
 
@@ -73,6 +74,20 @@ def test_job_that_kills_workers_is_dead_after_the_limit_and_the_others_are_done(
     assert worker.log.read_bytes().count(b"ended by SIGKILL") == 2
     assert journal.names() == ["good"]
     assert len(journal.lines(name="bad")) == 2
+
+
+@pytest.mark.parametrize("debug", ["", "1"], ids=["", "debug"])
+def test_nothing_that_a_worker_without_logging_settings_writes_can_be_forged(queue, start_worker, monkeypatch, debug):
+    monkeypatch.setenv("DEBUG", debug)
+    forge.enqueue()
+    worker = start_worker("--burst", "--settings", "tests.queues.unlogged_settings", said=b"attempt 1 of 1")
+    assert worker.wait(30) == 0
+    said = worker.log.read_text()
+    print(said)
+    logged = 2 + FOUND + bool(debug)  # by the kit, by the task's logger; by the framework; by django.tasks
+    assert said.count("    | Job 'X' of queue 'default' (shop.tasks.pay) succeeded.\\r\\x1b[31mred\n") == logged
+    assert not any(line.startswith("Job 'X'") for line in said.splitlines())
+    assert said.replace("\n", "").isprintable()
 
 
 def test_server_that_goes_away_is_waited_for_and_no_job_is_lost_or_done_twice(

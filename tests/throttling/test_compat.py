@@ -1,10 +1,13 @@
 """The arguments of django-ratelimit: one contract for the kit's functions and, where it is installed, for its own."""
 
 import asyncio
+import inspect
 import math
+import re
 import types
 from copy import copy
 from functools import partial
+from importlib.resources import files
 
 import pytest
 from django.contrib.auth.models import AnonymousUser
@@ -17,7 +20,7 @@ from django.views import View
 
 from redis_kit.core.errors import ConfigurationError
 from redis_kit.throttling import InvalidRate, compat, identities
-from redis_kit.throttling.checks import messages
+from redis_kit.throttling.checks import UNREAD, messages
 from redis_kit.throttling.registry import registered
 from tests.app.models import User
 
@@ -387,6 +390,26 @@ def test_system_check_names_settings_that_would_be_without_effect(kit, settings,
     assert "TRUSTED_PROXIES" in message.msg
 
 
+@pytest.mark.parametrize("name", UNREAD)
+def test_system_check_names_each_setting_that_is_not_read(kit, settings, monkeypatch, name):
+    monkeypatch.setattr(identities, "_paths", {})
+    setattr(settings, name, "something")
+    (message,) = messages()
+    assert message.id == "redis_kit.W017"
+    assert message.msg.startswith(f"{name} is not read by redis_kit.throttling.compat, ")
+    assert message.hint
+
+
+def test_each_setting_of_the_original_is_read_or_named_by_the_system_check():
+    pytest.importorskip("django_ratelimit.core")
+    package = files("django_ratelimit")
+    sources = [one.read_text() for one in package.iterdir() if one.name.endswith(".py") and one.name != "tests.py"]
+    known = {name for source in sources for name in re.findall(r"RATELIMIT_[A-Z0-9_]+", source)}
+    assert len(known) >= 8
+    ours = inspect.getsource(compat)
+    assert {name for name in known if name not in UNREAD and name not in ours} == set()
+
+
 def test_one_round_trip(kit, commands):
     view = compat.ratelimit(key="ip", rate="5/d")(limited)
     view(get("/"))
@@ -424,9 +447,48 @@ def test_outage_is_answered_by_the_policy_or_by_the_old_setting(own_kit, setting
     own_kit.server.stop()
     view = compat.ratelimit(group=f"{policy} {fail_open}", key="ip", rate="1/d", block=False)(limited)
     assert answers(view, get("/"), get("/"), get("/")) == outcome
-    usage = compat.get_usage(get("/"), group="a", key="ip", rate="1/d")
+    usage = compat.get_usage(get("/"), group="a", key="ip", rate="1/d", increment=True)
     closed = {"count": 0, "limit": 0, "should_limit": True, "time_left": -1}
     assert usage == (None if not outcome[2] else closed) or policy == "local"
+
+
+@pytest.fixture(params=["kit", "original"])
+def api_away(request, own_kit, settings):
+    """The kit's functions and the original ones over django-redis, when the server of both is gone."""
+    own_kit.server.stop()
+    if request.param == "kit":
+        return compat
+    pytest.importorskip("django_redis")
+    options = {"IGNORE_EXCEPTIONS": True}
+    cache = {"BACKEND": "django_redis.cache.RedisCache", "LOCATION": own_kit.server.url, "OPTIONS": options}
+    settings.CACHES = {"default": cache}
+    return original()
+
+
+@pytest.mark.parametrize("fail_open", [False, True])
+def test_a_look_in_an_outage_limits_nobody_and_a_counted_call_does_unless_it_fails_open(api_away, settings, fail_open):
+    settings.RATELIMIT_FAIL_OPEN = fail_open
+    ask = {"group": "away", "key": "ip", "rate": "3/d"}
+    for _ in range(3):
+        assert api_away.is_ratelimited(get("/"), **ask) is False
+        assert api_away.is_ratelimited(get("/"), **ask, increment=True) is not fail_open
+    if not fail_open:
+        looked = api_away.get_usage(get("/"), **ask)
+        assert 0 <= looked.pop("time_left") <= 86_400
+        assert looked == {"count": 0, "limit": 3, "should_limit": False}
+        counted = {"count": 0, "limit": 0, "should_limit": True, "time_left": -1}
+        assert api_away.get_usage(get("/"), **ask, increment=True) == counted
+
+
+def test_a_look_in_an_outage_is_the_same_in_an_event_loop(own_kit, settings):
+    own_kit.server.stop()
+    settings.RATELIMIT_FAIL_OPEN = False
+    ask = {"group": "away", "key": "ip", "rate": "3/d"}
+
+    async def asked():
+        return [await compat.ais_ratelimited(get("/"), **ask, increment=counted) for counted in (False, True)]
+
+    assert asyncio.run(asked()) == [False, True]
 
 
 def test_counts_end_with_their_window(kit):

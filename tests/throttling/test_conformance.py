@@ -54,9 +54,9 @@ def test_calls_are_counted_by_minute(any_kit, twin):
             twin(limit.hit, caller)
     found = counters.recent(limits, minutes=3)
     assert {
-        name: (sum(one.allowed for one in minutes), sum(one.refused for one in minutes))
-        for name, minutes in found.items()
-    } == {limit.name: (3, 1) for limit in limits}
+        limit: (sum(one.allowed for one in minutes), sum(one.refused for one in minutes))
+        for limit, minutes in found.items()
+    } == dict.fromkeys(limits, (3, 1))
 
 
 def test_server_that_lost_its_scripts_is_given_them_again(any_kit, twin):

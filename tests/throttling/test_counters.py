@@ -29,7 +29,7 @@ def test_minutes_come_with_the_oldest_first_and_the_current_one_last(kit):
         limit.hit(caller)
     this = int(kit.client.time()[0]) // 60
     put(kit, limit, this - 2, 7, 5)
-    found = recent([limit], minutes=5)["login"]
+    found = recent([limit], minutes=5)[limit]
     last = int(found[-1].start.timestamp()) // 60
     assert 0 <= last - this <= 1  # the minute may have turned meanwhile
     assert [(one.allowed, one.refused) for one in found if one.start.timestamp() == (this - 2) * 60] == [(7, 5)]
@@ -44,7 +44,7 @@ def test_counts_of_an_earlier_round_of_the_ring_are_not_shown_and_not_added_to(k
         put(kit, limit, minute, 900, 900)
     limit.hit("joe")
     limit.hit("joe", cost=2)
-    found = recent([limit], minutes=3)["login"]
+    found = recent([limit], minutes=3)[limit]
     assert (sum(one.allowed for one in found), sum(one.refused for one in found)) == (1, 1)
 
 
@@ -56,7 +56,7 @@ def test_ring_takes_no_more_than_its_size(kit):
 
 
 def test_throttle_that_was_never_used_counts_nothing(kit):
-    found = recent([Throttle("login", "2/h")], minutes=1440)["login"]
+    (found,) = recent([Throttle("login", "2/h")], minutes=1440).values()
     assert len(found) == 1440
     assert not any(one.allowed or one.refused for one in found)
     assert recent([]) == {}

@@ -102,7 +102,7 @@ def test_remembered_refusals_are_counted_with_the_next_call(kit):
     for _ in range(10):
         limit.hit("joe")
     limit.hit("ann")
-    counted = recent([limit], minutes=2)["login"]
+    counted = recent([limit], minutes=2)[limit]
     assert sum(minute.allowed for minute in counted) == 2
     assert sum(minute.refused for minute in counted) == 9
 

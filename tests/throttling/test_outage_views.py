@@ -17,7 +17,7 @@ from tests.fixtures.servers import free_port, wait_for
 
 pytestmark = pytest.mark.alone
 
-ANSWERED, OPEN = 0.3, 0.005  # seconds: any call, and the usual one once the breaker is open
+ANSWERED, OPEN = 0.3, 0.05  # seconds: any call; the usual one, which doesn't wait for the server
 
 
 def plain(request):

@@ -25,7 +25,7 @@ def test_overview_is_what_each_part_says_by_itself(any_kit):
     found = overview([shadow, login, free], minutes=5, offenders=20, rules=100)
     assert [one.throttle for one in found] == [shadow, login, free]
     alone = recent([shadow, login, free], minutes=5)
-    assert [one.minutes for one in found] == [alone[name] for name in ("search", "login", "free")]
+    assert [one.minutes for one in found] == [alone[one] for one in (shadow, login, free)]
     assert [one.offenders for one in found] == [offenders(one) for one in (shadow, login, free)]
     listed = [one.rules for one in found]
     assert [[rule.kind for rule in one] for one in listed] == [[], ["override", "ban"], []]

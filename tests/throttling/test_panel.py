@@ -91,7 +91,7 @@ def test_throttles_of_another_connection_are_asked_there(kit, debian_redis):
     for throttle in (here, there, there):
         throttle.hit("joe")
     assert [figure.value for figure in shown(Figure)][:3] == [2, 2, 1]
-    assert [(row[1], row[2]) for row in table("Refused most").rows] == [("there", 1)]
+    assert [(row[1], row[2]) for row in table("Refused most").rows] == [("there (other)", 1)]
     connections.close()
 
 

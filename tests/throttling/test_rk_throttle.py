@@ -95,6 +95,7 @@ def test_list_counts_calls_and_rules(login, rk_throttle):
     assert free.split() == ["free", "no", "limit", "gcra", "0", "0", "0"]
     assert json.loads(rk_throttle("list", "--json")[1])[1] == {
         "name": "login",
+        "using": "default",
         "rates": ["1/h"],
         "strategy": "gcra",
         "shadow": False,
@@ -449,7 +450,10 @@ def test_throttles_of_several_connections_are_listed(kit, rk_throttle, make_serv
     one, two = Throttle("one", "1/h"), Throttle("two", "1/h", using="other")
     one.hit("joe")
     two.rules.ban("joe", 60)
-    assert [line.split()[3:] for line in rk_throttle("list")[1].splitlines()[1:3]] == [["1", "0", "0"], ["0", "0", "1"]]
+    assert [line.split() for line in rk_throttle("list")[1].splitlines()[1:3]] == [
+        ["one", "1/h", "gcra", "1", "0", "0"],
+        ["two", "(other)", "1/h", "gcra", "0", "0", "1"],
+    ]
 
 
 def test_it_works_on_every_kind_of_server(any_kit, rk_throttle):

@@ -3,7 +3,7 @@
 import pytest
 
 from redis_kit.core.errors import ConfigurationError, InvalidValue
-from redis_kit.throttling import Strategy, Throttle, strategies
+from redis_kit.throttling import Strategy, Throttle, hit_all, strategies
 from redis_kit.throttling.gcra import GCRA
 
 
@@ -13,6 +13,37 @@ class Half(GCRA):
     def decision(self, allowed, now, figures, cost):
         found = super().decision(allowed, now, figures, cost)
         return found._replace(remaining=found.remaining // 2)
+
+
+class Wide(Strategy):
+    """Admits each call, and has more figures than any strategy of the kit."""
+
+    kind = "wide"
+    lua = """
+        strategies.wide = {
+            look = function(key, now, cost, rates)
+                local figures = {}
+                for place = 1, 40 do
+                    figures[place] = place * rates[1]
+                end
+                return true, figures
+            end,
+            take = function(key)
+                redis.call("SET", key, 1, "PX", 1000)
+            end,
+            give = function(key, now, stamp, amount, rates, figures)
+                redis.call("SET", key, #figures, "PX", 1000)
+            end,
+        }
+    """
+
+    def __init__(self, rates):
+        super().__init__(rates)
+        self.numbers = (7,)
+
+    def state(self, place, now, figures, cost):
+        assert list(figures) == [7 * number for number in range(1, 41)]
+        return self.rates[place], len(figures), len(figures) - 1, 0, 0
 
 
 class NoStrategy:
@@ -36,6 +67,14 @@ def test_strategy_without_bursts_refuses_one_where_it_is_built(name):
 def test_log_is_kept_within_bounds():
     with pytest.raises(InvalidValue, match="10000"):
         Throttle("login", "10001/h", strategy="sliding_log")
+
+
+def test_strategy_of_a_project_may_have_any_number_of_figures(kit):
+    limit = Throttle("wide", "9/h", strategy="tests.throttling.test_strategies.Wide")
+    assert limit.hit("joe").limit == 40
+    assert [one.limit for one in hit_all([(limit, "joe"), (Throttle("other", "3/h"), "joe")])] == [40, 3]
+    limit.reserve("joe", cost=2).settle(1)
+    assert kit.client.get(limit.keys("joe")[0]) == "40"
 
 
 def test_strategy_is_found_by_its_path(kit):

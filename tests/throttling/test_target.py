@@ -12,8 +12,14 @@ WHO = hashed("joe")
 
 @pytest.mark.parametrize("name", ["login", "a b", "a\nb", " ", "*", "部门", "x" * 512])
 @pytest.mark.parametrize("who", [WHO, ""])
-def test_value_of_a_button_is_read_back(name, who):
-    assert Target.parse(Target(name, who).value) == (name, who)
+@pytest.mark.parametrize("using", ["default", "other", "a b/@%", "部门"])
+def test_value_of_a_button_is_read_back(name, who, using):
+    assert Target.parse(Target(name, who, using).value) == (name, who, using)
+
+
+def test_value_without_a_connection_means_the_default_one():
+    assert Target.parse(f"{WHO} login") == ("login", WHO, "default")
+    assert Target("login", WHO).value == f"{WHO} login"
 
 
 @pytest.mark.parametrize("value", ["", "login", " ", f"{WHO} ", f"{WHO[1:]} login", f"{WHO}x login", "* login"])

@@ -8,6 +8,7 @@
 -- ARGV[1]  token    of the lease
 -- ARGV[2]  call     unique to this call
 -- ARGV[3]  taken    call that must have taken it; empty where any may have
+-- ARGV[4]  given    fence that the lease must have; empty where it may have any
 -- returns  1 when the lock was given back, 0 when this token does not hold it
 --
 -- A caller may also give the name and the token alone, which is all that redis-py's own script takes.
@@ -18,7 +19,9 @@ if held ~= ARGV[1] then
     local done = call and call == ARGV[2] and token == ""
     return done and 1 or 0
 end
-if (ARGV[3] or "") ~= "" and call ~= ARGV[3] then
+local other_call = (ARGV[3] or "") ~= "" and call ~= ARGV[3]
+local other_fence = (ARGV[4] or "") ~= "" and last ~= ARGV[4]
+if other_call or other_fence then
     return 0
 end
 local waited_for = KEYS[4] and redis.call("EXISTS", KEYS[3]) == 1

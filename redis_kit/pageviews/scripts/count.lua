@@ -4,9 +4,9 @@
 -- KEYS[1]  batch     string: number of the last batch of this writer that was added
 -- KEYS[2]  hours     hash: hour of the day -> views
 -- KEYS[3]  days      hash: day of the month -> views
--- KEYS[4]  by hour   sketch of the hour's visitors
--- KEYS[5]  by day    sketch of the day's visitors
--- KEYS[6]  by month  sketch of the month's visitors
+-- KEYS[4]  hourly    string: sketch of the hour's visitors
+-- KEYS[5]  daily     string: sketch of the day's visitors
+-- KEYS[6]  monthly   string: sketch of the month's visitors
 -- KEYS[7]  top       zset: page or object -> its views of the day
 -- ARGV[1]  number    of the batch, growing with each of a writer; 0 for one that is never repeated
 -- ARGV[2]  memory    for how long a batch is known again, ms
@@ -19,27 +19,39 @@
 -- ARGV[9...]         those pairs, then the visitors
 -- returns  1 when added, 0 when this batch had been added before
 --
--- Sketches come first: to add the same visitors again changes nothing, should one of them be corrupt.
+-- All that can be refused is looked at first, since what a script has written stays. Then sketches come before numbers:
+-- to add the same visitors again changes nothing, should one of them be corrupt.
 
 local number, kept = tonumber(ARGV[1]), ARGV[3]
+local may = redis.acl_check_cmd
 
+if not (may("SET", KEYS[1], 1, "PX", 1) and may("HINCRBY", KEYS[2], 1, 1) and may("PFADD", KEYS[4], 1)
+    and may("ZINCRBY", KEYS[7], 1, 1) and may("PEXPIRE", KEYS[2], 1)) then
+    return redis.error_reply("NOPERM Page views need SET, HINCRBY, PFADD, ZINCRBY and PEXPIRE")
+end
 if number > 0 and tonumber(redis.call("GET", KEYS[1]) or 0) >= number then
     return 0
 end
-redis.call("HLEN", KEYS[2])
-redis.call("HLEN", KEYS[3])
+for place = 2, 3 do
+    if not tonumber(redis.call("HGET", KEYS[place], ARGV[place + 3]) or 0) then
+        return redis.error_reply("WRONGTYPE The hash " .. KEYS[place] .. " holds no number of views")
+    end
+end
 redis.call("ZCARD", KEYS[7])
 for place = 4, 6 do
     local magic = redis.call("GETRANGE", KEYS[place], 0, 3)
     if magic ~= "" and magic ~= "HYLL" then
-        return redis.error_reply("WRONGTYPE the key holds no HyperLogLog")
+        return redis.error_reply("WRONGTYPE The key " .. KEYS[place] .. " holds no HyperLogLog")
     end
 end
 
 local pairs_end = 8 + 2 * tonumber(ARGV[8])
 if #ARGV > pairs_end then
     for place = 4, 6 do
-        redis.call("PFADD", KEYS[place], unpack(ARGV, pairs_end + 1))
+        local added = redis.pcall("PFADD", KEYS[place], unpack(ARGV, pairs_end + 1))
+        if type(added) == "table" then
+            return redis.error_reply("WRONGTYPE The HyperLogLog " .. KEYS[place] .. " is corrupt: " .. added.err)
+        end
     end
 end
 redis.call("HINCRBY", KEYS[2], ARGV[5], ARGV[7])

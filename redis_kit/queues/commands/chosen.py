@@ -39,20 +39,23 @@ def parse(text: str) -> tuple[tuple[str, ...], tuple[int, ...] | None]:
 def check(names: Collection[str], known: Collection[str], *, weighed: bool) -> None:
     """Warn of queues that nothing knows, and refuse what looks like a wrong weight unless all have one.
 
-    One round trip at most, where neither the settings nor a task name one of them; without an answer all is well.
+    A worker registers its queues, so a wrong name is registered after the first start; what counts is whether a job was
+    ever put there. Two round trips, if neither the settings nor a task name one of them; without an answer all is well.
     """
-    from redis_kit.queues.overview import known_queues
+    from redis_kit.queues.overview import known_queues, never_used
 
-    if all(name in known for name in names):
+    strange = [name for name in names if name not in known]
+    if not strange:
         return
     try:
-        found = {*known, *known_queues()}
+        registered, unused = known_queues(), never_used(strange)
     except RedisFailure:
         return
-    for name in names:
-        if name in found:
+    found = {*known, *registered} - unused
+    for name in strange:
+        if name not in unused:
             continue
-        if ":" in name and len(names) > 1 and not weighed:
+        if ":" in name and name not in registered and len(names) > 1 and not weighed:
             weight = name.rpartition(":")[2]
             told = f"--queue-name: there is no queue {name!a}, and {weight!a} is no weight: {A_WEIGHT}."
             raise CommandError(f"{told} For a new queue of that name, put it into NAMES.", returncode=2)

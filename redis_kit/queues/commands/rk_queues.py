@@ -9,10 +9,11 @@ from django.core.management.base import CommandError, CommandParser
 
 from redis_kit.core import terminal
 from redis_kit.core.errors import RedisUnavailable
-from redis_kit.core.terminal import clean
-from redis_kit.queues.commands.base import QueueCommand
+from redis_kit.core.terminal import clean, cut, duration
+from redis_kit.queues.commands.base import QueueCommand, jobs
 from redis_kit.queues.commands.tables import lateness, per_minute, table
-from redis_kit.queues.overview import Errors, Report, known_queues, reports_of
+from redis_kit.queues.overview import Errors, Report, known_queues, reports_of, workers
+from redis_kit.queues.unknown import UnknownCalls
 
 MINUTES = 6  # five that are over, and the present one
 PACE = 2.0  # seconds between two looks
@@ -36,7 +37,8 @@ class Command(QueueCommand):
         if not watch:
             errors: Errors = {}
             reports = reports_of(names, minutes=MINUTES, using=using, errors=errors)
-            self.write([json.dumps(_plain(reports, errors), indent=2)] if options["json"] else _text(reports, errors))
+            text = [json.dumps(_plain(reports, errors), indent=2)] if options["json"] else _text(reports, errors)
+            self.write(text if options["json"] else [*text, *_late(names, using)])
             if errors:
                 many = f"{len(errors):,} of {len(names):,} queues"
                 raise CommandError(f"{many} can't be read.", returncode=terminal.UNAVAILABLE)
@@ -61,13 +63,30 @@ class Command(QueueCommand):
         self.stdout.flush()
 
 
+def _late(names: list[str], using: str) -> list[str]:
+    """Return a line where workers have seen the server's clock go back."""
+    errors: Errors = {}
+    back = max((one.clock_back for one in workers(names, using=using, errors=errors)), default=0)
+    text = (
+        f"The server's clock went back by {back:,} s: scheduled jobs, and those of workers that died before, are late."
+    )
+    return [text] if back else []
+
+
 def _text(reports: dict[str, Report], errors: Errors) -> Iterable[str]:
     yield from table(reports)
     yield "Means of the last 5 minutes and the present one. Late: how late attempts began."
     if deserted := [name for name, report in reports.items() if report.deserted]:
         yield f"No worker works on: {clean(', '.join(deserted))}"
+    for name, report in reports.items():
+        yield from (_unknown(name, one) for one in report.unknown if not one.known)
     for name, error in errors.items():
         yield f"Queue {clean(name)} can't be read: {clean(str(error))}"
+
+
+def _unknown(queue: str, calls: UnknownCalls) -> str:
+    waiting = f"{jobs(calls.jobs)} of {clean(queue)} wait{'s' if calls.jobs == 1 else ''}"
+    return f"No living worker can run {cut(clean(calls.call))}: {waiting}, the first for {duration(calls.age)}."
 
 
 def _plain(reports: dict[str, Report], errors: Errors) -> list[dict[str, Any]]:
@@ -83,6 +102,7 @@ def _plain(reports: dict[str, Report], errors: Errors) -> list[dict[str, Any]]:
             "workers": report.workers,
             "quiet_workers": report.quiet,
             "paused": report.paused and report.paused._asdict(),
+            "unknown": [calls._asdict() for calls in report.unknown],
         }
         for name, report in reports.items()
     ]

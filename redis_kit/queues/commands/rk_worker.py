@@ -10,9 +10,10 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser, SystemCheckError
 
-from redis_kit.core import addresses, conf, connections, terminal
+from redis_kit.core import addresses, conf, connections, logs, terminal
 from redis_kit.queues.commands import chosen
 from redis_kit.queues.component import QueueSettings
+from redis_kit.queues.worker import signalling
 
 DAY = 86_400.0
 logger = logging.getLogger("redis_kit.worker")
@@ -48,6 +49,11 @@ class Command(BaseCommand):
         text = "time for which a ready job may wait before that answers 503, 1 to 86400 (300)"
         add("--max-wait", default=300.0, help=text, type=_seconds(1, DAY), metavar="SECONDS")
 
+    def execute(self, *args: Any, **options: Any) -> str | None:
+        """Run the command. Until the worker takes signals, those to stop end the process at once."""
+        with signalling.loading():
+            return super().execute(*args, **options)
+
     def check(self, *args: Any, **options: Any) -> None:
         """Run Django's checks. Where they find errors the command ends with 78, as with all wrong settings."""
         try:
@@ -66,6 +72,7 @@ class Command(BaseCommand):
 
         if options["burst"] and options["reload"]:
             raise CommandError("--burst and --reload exclude each other.", returncode=2)
+        logs.protect_default_handlers()  # the framework logs a failed task once more, with what its exception says
         with terminal.failing():
             registry.discover()
             if os.environ.get(reloading.TRIAL):
@@ -84,7 +91,7 @@ class Command(BaseCommand):
             logger.warning("DEBUG is on: a worker is slower with it.")
         told = f"{its.processes} x {counted(its.threads, 'thread')}"
         where = f"supervisor: pid {os.getpid()}; Redis: {addresses.address('default')}"
-        self.stdout.write(f"Working on {', '.join(names)} with {told} ({where}). Stop with Ctrl-C.")
+        self.stdout.write(f"Working on {terminal.clean(', '.join(names))} with {told} ({where}). Stop with Ctrl-C.")
         self.stdout.flush()
         supervisor.run()
 

@@ -5,7 +5,8 @@ local function renew(share)
     if ends - now < lease / 2 or ends % 1 > 0 then
         redis.call("HSET", info, worker, string.format("%.0f ", now) .. information)
     end
-    if ends - now <= lease * share or ends % 1 > 0 then
+    -- One that ends later than it may is from before the clock went back.
+    if ends - now <= lease * share or ends - now > lease or ends % 1 > 0 then
         redis.call("ZADD", workers, string.format("%.0f", now + lease), worker)
     end
 end

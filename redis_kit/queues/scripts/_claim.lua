@@ -16,8 +16,9 @@ local function claim_jobs()
     for at = 1, math.min(#first, 2 * limit), 2 do
         ids[#ids + 1] = first[at]
     end
+    local records = #ids > 0 and redis.call("HMGET", jobs, unpack(ids)) or {}
     renew(0.95)
-    for at, record in ipairs(#ids > 0 and redis.call("HMGET", jobs, unpack(ids)) or {}) do
+    for at, record in ipairs(records) do
         if record then
             local due
             record, due = attempted(record, attempt)

@@ -1,15 +1,19 @@
 -- Ends the jobs of a worker that ARGV names from `start` on, four arguments each, where their claims still hold, keeps
 -- the results of those that have one, and returns the numbers of the others. Of those that it ended before, 250 at
--- least, it says the same again. Returns besides how many ended. Needs _keep.
+-- least, it says the same again. Returns besides how many ended. A result whose key is of a wrong type is not kept, or no
+-- job would end until that is gone. Needs _keep.
 local function end_jobs(worker, start, results)
-    local members, ids, lost, kept = {}, {}, {}, {}
+    local members, ids, lost, kept, with = {}, {}, {}, {}, 0
     for at = start, #ARGV, 4 do
         members[#members + 1] = ARGV[at] .. "/" .. ARGV[at + 1]
         ids[#ids + 1] = ARGV[at + 1]
         if ARGV[at + 2] ~= "" then
-            local keys = results + 2 * #kept
-            kept[#kept + 1] = {#ids, KEYS[keys], KEYS[keys + 1], redis.call("HGET", KEYS[keys], "waiting"), at + 2}
-            redis.call("LLEN", KEYS[keys + 1])
+            local result, finished = KEYS[results + 2 * with], KEYS[results + 2 * with + 1]
+            local waiting, list = redis.pcall("HGET", result, "waiting"), redis.pcall("LLEN", finished)
+            with = with + 1
+            if type(waiting) ~= "table" then
+                kept[#kept + 1] = {#ids, result, finished, type(list) == "number" and waiting, at + 2}
+            end
         end
     end
     if #ids == 0 then

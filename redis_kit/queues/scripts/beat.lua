@@ -12,23 +12,27 @@
 -- KEYS[9]   reasons    hash: id -> why it died
 -- KEYS[10]  settled    hash: worker -> its last answers
 -- KEYS[11]  paused     the queue is paused while it exists: since when, ms
--- KEYS[12]  orders     hash: worker -> what it is to do; taken with this call
+-- KEYS[12]  orders     hash: worker -> what it is to do, taken with this call; worker/until -> when that is void, ms
 -- KEYS[13]  cancels    hash: id -> 1 for jobs that are to be cancelled though they run
 -- KEYS[14]  unique     hash: unique key -> id
 -- KEYS[15]  owners     hash: id -> until when it has a unique key, and that key
+-- KEYS[16]  unknown    hash: digest of a shape of calls -> jobs, since, known, and the shape
 -- ARGV[1]   worker
 -- ARGV[2]   lease        ms
 -- ARGV[3]   information  what the worker says of itself
 -- ARGV[4]   crashes      workers that may die with one job
 -- ARGV[5]   limit        how many dead jobs are kept
+-- ARGV[6]   after        running job of the worker after which its list begins, "": with the first
+-- ARGV[7]   page         how many of its running jobs are listed, at most
 -- returns   ms to the next job, ms to the end of another's lease (-1: never), jobs given back, the worker's order ("": none),
---           {ids of its jobs that are to be cancelled}, then of each dead one its id, why, and the first bytes of its body
+--           {ids of its jobs that are to be cancelled}, {worker/claim.number/place/id of its running jobs}, {what `unknown`
+--           holds}, the time in ms, then of each dead one its id, why, and the first bytes of its body
 --
 -- After an outage all leases are over, though nobody died. So where no worker was alive for a whole lease there is only
 -- notice: a lease from when the first of them was, marked by a half in its end, after which anyone may act.
 
 local workers, info, running, jobs, ready, scheduled, signal, dead, reasons, settled, paused = unpack(KEYS)
-local orders, cancels, unique, owners = KEYS[12], KEYS[13], KEYS[14], KEYS[15]
+local orders, cancels, unique, owners, unknown = KEYS[12], KEYS[13], KEYS[14], KEYS[15], KEYS[16]
 local worker, lease, information, most, dead_limit = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
@@ -39,12 +43,14 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _free
 -- @include _bury
 -- @include _poison
+-- @include _sound
 -- @include _return
 -- @include _witness
 for _, key in ipairs({running, ready, scheduled, dead}) do redis.call("ZCARD", key) end
-for _, key in ipairs({jobs, reasons, settled}) do redis.call("HLEN", key) end
+for _, key in ipairs({info, jobs, reasons, settled, unknown}) do redis.call("HLEN", key) end
 redis.call("LLEN", signal)
-local order, cancelled = redis.call("HGET", orders, worker) or "", {}
+local told, cancelled = redis.call("HMGET", orders, worker, worker .. "/until"), {}
+local order = (tonumber(told[2] or now) or 0) >= now and told[1] or ""
 if redis.call("HLEN", cancels) > 0 then
     for _, member in ipairs(redis.call("ZRANGEBYLEX", running, "[" .. worker .. "/", "(" .. worker .. "0")) do
         local id = string.match(member, "^[^/]+/[^/]+/[^/]+/(.*)$")
@@ -53,10 +59,7 @@ if redis.call("HLEN", cancels) > 0 then
         end
     end
 end
-if order ~= "" then
-    redis.call("HDEL", orders, worker)
-end
-
+if told[1] then redis.call("HDEL", orders, worker, worker .. "/until") end
 if not redis.call("HGET", info, worker) then
     ends = 0
 end
@@ -66,7 +69,9 @@ since = tonumber(since) or now
 if said ~= information then
     redis.call("HSET", info, worker, string.format("%.0f ", since) .. information)
 end
-local reply, room = {0, 0, 0, order, cancelled}, 100
+local first = ARGV[6] == "" and "[" .. worker .. "/" or "(" .. ARGV[6]
+local held = redis.call("ZRANGEBYLEX", running, first, "(" .. worker .. "0", "LIMIT", 0, ARGV[7])
+local reply, room = {0, 0, 0, order, cancelled, held, redis.call("HGETALL", unknown), now}, 100
 local silent = redis.call("ZRANGEBYSCORE", workers, "-inf", string.format("(%.0f", now), "WITHSCORES", "LIMIT", 0, 10)
 local notice = #silent > 0 and there_since() + lease
 for at = 1, #silent, 2 do

@@ -1,5 +1,6 @@
 #!lua flags=allow-oom
--- Cancel a job: one that waits is gone, and that is its result; of one that runs its worker learns by its next beat.
+-- Cancel a job: one that waits is gone, and that is its result, if it has one; of one that runs its worker learns by its
+-- next beat.
 --
 -- KEYS[1]  jobs       hash: id -> record
 -- KEYS[2]  ready      zset: id -> place
@@ -43,5 +44,7 @@ redis.call("ZREM", scheduled, id)
 redis.call("HDEL", cancels, id)
 redis.call("HDEL", jobs, id)
 free(id)
-keep(result, finished, ttl, redis.call("HGET", result, "waiting"), "FAILED", record, "cancelled", error)
+if string.match(record, "^[^\n]*\n~") then
+    keep(result, finished, ttl, redis.call("HGET", result, "waiting"), "FAILED", record, "cancelled", error)
+end
 return 1

@@ -28,7 +28,8 @@ if record then
         status = "RUNNING"
     end
     if waits and not died then
-        redis.call("HINCRBY", result, "waiting", 1)
+        local waiting = tonumber(redis.call("HGET", result, "waiting")) or 0
+        redis.call("HSET", result, "waiting", string.format("%.0f", math.max(0, math.min(1e6, waiting)) + 1))
         redis.call("PEXPIRE", result, 3600000, "NX")
     end
 else

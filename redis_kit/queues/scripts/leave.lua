@@ -21,6 +21,7 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
 -- @include _record
 -- @include _wake
+-- @include _sound
 -- @include _return
 for _, key in ipairs({workers, running, ready}) do redis.call("ZCARD", key) end
 for _, key in ipairs({info, jobs, settled}) do redis.call("HLEN", key) end

@@ -34,7 +34,8 @@ for at = 1, #found, 2 do
         end
     end
     local information = redis.call("HGET", KEYS[2], worker) or ""
-    for _, item in ipairs({worker, found[at + 1] - now, information, jobs}) do
+    local left = math.max(-2 ^ 53, math.min(2 ^ 53, found[at + 1] - now))
+    for _, item in ipairs({worker, left, information, jobs}) do
         table.insert(reply, item)
     end
 end

@@ -49,9 +49,11 @@ local first = redis.call("ZRANGE", scheduled, 0, 0, "WITHSCORES")[2]
 for _, key in ipairs({running, ready, dead}) do redis.call("ZCARD", key) end
 redis.call("HLEN", reasons)
 redis.call("LLEN", signal)
+-- A result whose key is of a wrong type is not kept, or the job would not end until that is gone.
+local waiting
 if error ~= "" then
-    redis.call("HLEN", result)
-    redis.call("LLEN", finished)
+    local there, list = redis.pcall("HGET", result, "waiting"), redis.pcall("LLEN", finished)
+    error, waiting = type(there) == "table" and "" or error, type(list) == "number" and there
 end
 
 local last = redis.call("INCRBY", sequence, 1)
@@ -67,7 +69,7 @@ local priority, attempts, crashes, _, payload = read(record)
 if attempts >= most then
     bury(id, reason)
     if error ~= "" then
-        keep(result, finished, ttl, redis.call("HGET", result, "waiting"), "FAILED", record, "error" .. begun, error)
+        keep(result, finished, ttl, waiting, "FAILED", record, "error" .. begun, error)
     end
     return settle(DEAD)
 end

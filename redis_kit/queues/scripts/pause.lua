@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- Pause a queue, or give its pause another end.
 --
--- KEYS[1]  paused  the queue is paused while it exists: since when, ms on the server's clock
+-- KEYS[1]  paused  string  the queue is paused while it exists: since when, ms on the server's clock
 -- KEYS[2]  signal  list: one element while a worker should look
 -- ARGV[1]  time    for how long, ms; 0 until somebody ends it
 -- returns  1

@@ -1,7 +1,7 @@
 #!lua flags=no-writes
 -- Tell whether a queue is paused.
 --
--- KEYS[1]  paused  the queue is paused while it exists: since when, ms on the server's clock
+-- KEYS[1]  paused  string  the queue is paused while it exists: since when, ms on the server's clock
 -- returns  since when, ms to the end or -1 without one; nothing when it is not paused
 
 local since = redis.call("GET", KEYS[1])

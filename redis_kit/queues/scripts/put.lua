@@ -11,6 +11,7 @@
 -- KEYS[8]     paused     the queue is paused while it exists: since when, ms
 -- KEYS[9]     unique     hash: unique key -> id
 -- KEYS[10]    owners     hash: id -> until when it has a unique key, and that key
+-- KEYS[11...] cancels    hash: id -> 1, of jobs that run and are not to; only for ids that may have been used before
 -- ARGV[1]     delay      ms from now
 -- ARGV[2]     due        ms on the server's clock; 0 to go by the delay
 -- ARGV[3]     priority   -100 to 100
@@ -44,6 +45,8 @@ end
 local later = due > now
 local first = later and redis.call("ZRANGE", scheduled, 0, 0, "WITHSCORES")[2]
 local marked = redis.call("LLEN", signal) > 0
+local cancels = KEYS[11]
+if cancels then redis.call("HLEN", cancels) end
 redis.call("ZCARD", ready)
 redis.call("INCRBY", sequence, 0)
 
@@ -58,6 +61,7 @@ end
 if #added == 0 then
     return 0
 end
+if cancels then redis.call("HDEL", cancels, unpack(added)) end  -- that was an earlier job of this id
 local last = later and 0 or redis.call("INCRBY", sequence, #added)
 for at, id in ipairs(added) do
     entries[2 * at - 1], entries[2 * at] = when or place(priority, last - #added + at), id

@@ -11,7 +11,8 @@
 -- KEYS[8]   paused     the queue is paused while it exists: since when, ms
 -- KEYS[9]   unique     hash: unique key -> id
 -- KEYS[10]  owners     hash: id -> until when it has a unique key, and that key
--- KEYS[11]  period     id of the job of this key's period, which lasts while it exists
+-- KEYS[11]  cancels    hash: id -> 1, of jobs that run and are not to
+-- KEYS[12]  period     string  id of the job of this key's period, which lasts while it exists
 -- ARGV[1]   delay      ms from now
 -- ARGV[2]   due        ms on the server's clock; 0 to go by the delay
 -- ARGV[3]   priority   -100 to 100
@@ -24,7 +25,7 @@
 --
 -- Attempts of a job that is replaced stay counted, or one that always fails would never die.
 
-local jobs, ready, scheduled, dead, reasons, sequence, signal, paused, unique, owners, period = unpack(KEYS)
+local jobs, ready, scheduled, dead, reasons, sequence, signal, paused, unique, owners, cancels, period = unpack(KEYS)
 local delay, due, priority = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local id, payload, key, ending, replaces = ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8] == "1"
 local clock = redis.call("TIME")
@@ -42,7 +43,8 @@ local holder, died = redis.call("GET", period) or held(key), redis.call("ZSCORE"
 holder = holder or not died and redis.call("HEXISTS", jobs, id) == 1 and id
 local place_before = redis.call("ZSCORE", ready, holder or id)
 local waits = holder and (place_before or redis.call("ZSCORE", scheduled, holder))
-redis.call("HLEN", reasons)
+for _, hash in ipairs({reasons, cancels}) do redis.call("HLEN", hash) end
+redis.call("ZCARD", scheduled)
 redis.call("LLEN", signal)
 if holder and not (waits and replaces) then
     return {0, holder}
@@ -57,6 +59,9 @@ elseif died then
     redis.call("ZREM", dead, id)
     redis.call("HDEL", reasons, id)
     free(id)
+end
+if not holder then
+    redis.call("HDEL", cancels, id)  -- that was an earlier job of this id
 end
 write(id, priority, attempts, crashes, math.max(now, due), payload)
 redis.call("ZREM", later and ready or scheduled, id)

@@ -31,6 +31,7 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _free
 -- @include _bury
 -- @include _poison
+-- @include _sound
 -- @include _return
 for _, key in ipairs({workers, running, ready, dead}) do redis.call("ZCARD", key) end
 for _, key in ipairs({info, jobs, settled, reasons}) do redis.call("HLEN", key) end

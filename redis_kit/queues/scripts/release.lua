@@ -13,6 +13,7 @@ local running, jobs, ready, signal, paused = unpack(KEYS)
 
 -- @include _record
 -- @include _wake
+-- @include _sound
 for _, key in ipairs({running, ready}) do redis.call("ZCARD", key) end
 redis.call("HLEN", jobs)
 redis.call("LLEN", signal)
@@ -20,11 +21,11 @@ redis.call("LLEN", signal)
 local given = 0
 for _, member in ipairs(ARGV) do
     local score, id = string.match(member, "^[^/]+/[^/]+/([^/]+)/(.*)$")
-    local record = id and redis.call("ZREM", running, member) == 1 and redis.call("HGET", jobs, id)
+    local record = redis.call("ZREM", running, member) == 1 and id and redis.call("HGET", jobs, id)
     if record then
         local priority, attempts, crashes, due, payload = read(record)
         write(id, priority, math.max(0, attempts - 1), crashes, due, untold(payload))
-        redis.call("ZADD", ready, score, id)
+        redis.call("ZADD", ready, sound(score), id)
         given = given + 1
     end
 end

@@ -1,23 +1,25 @@
 #!lua flags=no-writes
 -- Report how a queue is doing: how much of what there is, how long it waits, what was done in each of the last minutes.
 --
--- KEYS[1]  scheduled  zset: id -> when it is due, ms on the server's clock
--- KEYS[2]  ready      zset: id -> place
--- KEYS[3]  running    zset of scores 0: worker/claim.number/place/id
--- KEYS[4]  dead       zset: id -> when it died, ms
--- KEYS[5]  jobs       hash: id -> record
--- KEYS[6]  minutes    hash: minute -> minute, jobs done, attempts failed, how late jobs began
--- KEYS[7]  paused     the queue is paused while it exists: since when, ms
--- KEYS[8]  workers    zset: worker -> when its lease ends, ms
--- KEYS[9]  info       hash: worker -> since when it is alive, ms, and what it says of itself
--- ARGV[1]  minutes    how many, this one among them
+-- KEYS[1]   scheduled  zset: id -> when it is due, ms on the server's clock
+-- KEYS[2]   ready      zset: id -> place
+-- KEYS[3]   running    zset of scores 0: worker/claim.number/place/id
+-- KEYS[4]   dead       zset: id -> when it died, ms
+-- KEYS[5]   jobs       hash: id -> record
+-- KEYS[6]   minutes    hash: minute -> minute, jobs done, attempts failed, how late jobs began
+-- KEYS[7]   paused     string  the queue is paused while it exists: since when, ms
+-- KEYS[8]   workers    zset: worker -> when its lease ends, ms
+-- KEYS[9]   info       hash: worker -> since when it is alive, ms, and what it says of itself
+-- KEYS[10]  unknown    hash: digest of a shape of calls -> jobs, since, known, and the shape
+-- ARGV[1]   minutes    how many, this one among them
 -- returns  how many are scheduled, ready, running, dead; for how many ms the next ready job or the next scheduled one
 --          has been due, the longer of both (-1: neither is); the present minute since 1970; since when it is paused
 --          (-1: it is not), ms to the end of that (-1: none); how many workers are alive, and how many of 100 of these
---          say that they claim no more; jobs done, attempts failed, jobs begun, ms by which these were late, together
---          and at most, in each minute, the earliest first
+--          say that they claim no more; {shape of calls that workers gave back, how many jobs, how many ms ago the first
+--          of these came, and when a worker could run it last, ...}; jobs done, attempts failed, jobs begun, ms by which
+--          these were late, together and at most, in each minute, the earliest first
 
-local jobs, minutes, paused = KEYS[5], KEYS[6], KEYS[7]
+local jobs, minutes, paused, unknown = KEYS[5], KEYS[6], KEYS[7], KEYS[10]
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local minute = math.floor(now / 60000)
@@ -39,6 +41,13 @@ reply[9], reply[10] = redis.call("ZCOUNT", KEYS[8], now, "+inf"), 0
 for _, worker in ipairs(redis.call("ZRANGEBYSCORE", KEYS[8], now, "+inf", "LIMIT", 0, 100)) do
     local state = string.match(redis.call("HGET", KEYS[9], worker) or "", '"state": ?"(%l+)"')
     reply[10] = reply[10] + ((state == "quiet" or state == "stopping") and 1 or 0)
+end
+reply[11] = {}
+for _, entry in ipairs(redis.call("HVALS", unknown)) do
+    local count, first, known, shape = string.match(entry, "^(%d+) (%d+) (%d+) (.*)$")
+    for _, item in ipairs(shape and {shape, tonumber(count), now - first, now - known} or {}) do
+        table.insert(reply[11], item)
+    end
 end
 for one = minute - ARGV[1] + 1, minute do
     local field = redis.call("HGET", minutes, one % 4320) or ""

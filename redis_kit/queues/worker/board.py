@@ -27,6 +27,10 @@ class Running(NamedTuple):
     id: str
     deadline: float | None
 
+    def member(self) -> bytes:
+        """Return how the server names it among those that run."""
+        return f"{self.token}/{self.id}".encode("utf-8", "surrogateescape")
+
 
 class Board:
     """Made by the supervisor, written by the child, each slot by one thread of it, read by the supervisor."""

@@ -5,6 +5,7 @@ import logging
 import os
 import signal
 import sys
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -13,6 +14,9 @@ from typing import NoReturn
 
 from django.db import connections
 
+from redis_kit.core.connections import provide
+from redis_kit.core.pools import SPARE as OTHERS
+from redis_kit.core.signals import tell
 from redis_kit.queues import identity
 from redis_kit.queues import signals as told
 from redis_kit.queues.worker import failpoints
@@ -21,12 +25,13 @@ from redis_kit.queues.worker.launcher import Launcher
 from redis_kit.queues.worker.limits import resident_of
 from redis_kit.queues.worker.line import Line, pair
 from redis_kit.queues.worker.options import Options
-from redis_kit.queues.worker.signalling import held_back
-from redis_kit.queues.worker.source import Source
+from redis_kit.queues.worker.reconciliation import Suspects
+from redis_kit.queues.worker.signalling import Signals, held_back
+from redis_kit.queues.worker.source import Source, SupervisedSource
 
 logger = logging.getLogger("redis_kit.worker")
 FAILED = 70  # exit code of a child whose own code failed, not a job's
-SPARE = 1.0  # seconds beyond its grace after which a child that was told to end is killed
+SPARE = 0.4  # seconds beyond its grace after which a child that was told to end is killed
 
 
 @dataclass(eq=False)
@@ -41,35 +46,46 @@ class Child:
     born: float = field(default_factory=monotonic)
     recycling: bool = False
     stopping: bool = False
+    given_back: bool = False  # it was told not to finish them
     kill_at: float | None = None
     given_up: bool = False  # it was killed because it did not end in time
     overdue: list[Running] = field(default_factory=list)  # why it was killed, if for that
-    cancelled: dict[int, set[str]] = field(default_factory=dict)
+    suspects: defaultdict[str, Suspects] = field(default_factory=lambda: defaultdict(Suspects))  # by queue
     about: Callable[..., str] = identity.information
-    _said: tuple[str, float] = ("", 0.0)
+    _said: tuple[str, float, int] = ("", 0.0, 0)
 
-    def say_how(self, *, quiet: bool) -> None:
-        """Let the next beat tell what it does, and how much memory it has where that changed by more than 5 %."""
+    def say_how(self, *, quiet: bool, clock_back: int) -> None:
+        """Let the next beat tell what it does, and how much memory it has where that changed by more than 5 %.
+
+        ``clock_back`` is by how many seconds the server's clock went back.
+        """
         state = "stopping" if self.stopping else "quiet" if quiet or self.recycling else "working"
-        size, (before, known) = resident_of(self.pid) or 0.0, self._said
-        if state != before or abs(size - known) > known * 0.05:
-            self._said = state, size
-            about = self.about(state=state, **({"memory": round(size)} if size else {}))
+        size, (before, known, back) = resident_of(self.pid) or 0.0, self._said
+        if (state, clock_back) != (before, back) or abs(size - known) > known * 0.05:
+            self._said = state, size, clock_back
+            numbers = {"memory": round(size), "clock_back": clock_back}
+            about = self.about(state=state, **{name: number for name, number in numbers.items() if number})
             for source in self.sources:
                 source.about = about
 
-    def stop(self, grace: float) -> None:
-        """Tell it to finish its jobs within so many seconds."""
+    @property
+    def claims(self) -> bool:
+        """Tell whether it was last said to work: it is neither quiet nor stopping."""
+        return self._said[0] == "working"
+
+    def stop(self, until: float) -> None:
+        """Tell it to finish its jobs, and to have ended by then."""
         if not self.stopping:
             self.stopping = True
-            self.kill_at = monotonic() + grace + SPARE
+            self.kill_at = until + SPARE
             self.line.say("stop")
 
     def stop_now(self) -> None:
         """Tell it to give back its jobs at once."""
-        self.stopping = True
-        self.kill_at = monotonic() + SPARE
-        self.line.say("now")
+        if not self.given_back:
+            self.stopping = self.given_back = True
+            self.kill_at = monotonic() + SPARE
+            self.line.say("now")
 
     def recycle(self) -> None:
         """Let it claim no more; when it runs nothing any more, stop it."""
@@ -106,7 +122,7 @@ class Child:
         self.board.close()
 
 
-def fork(options: Options, *, supervisor: str, in_child: Callable[[], None]) -> Child:
+def fork(options: Options, *, supervisor: str, in_child: Callable[[], None], signals: Signals) -> Child:
     """Fork a child that is a worker of its own. ``in_child`` frees it of what only its parent needs."""
     worker, (ours, theirs), board = identity.new_worker(), pair(), Board(options.threads)
     parent = os.getpid()
@@ -130,18 +146,20 @@ def fork(options: Options, *, supervisor: str, in_child: Callable[[], None]) -> 
     if not pid:
         _live(options, worker, about(os.getpid()), theirs, board)
     theirs.close()
-    sources = [Source(name, worker=worker, about=about(pid)) for name in options.queues]
+    make = partial(SupervisedSource, worker=worker, about=about(pid), call=signals.call)
+    sources: list[Source] = [make(name) for name in options.queues]
     return Child(pid, worker, ours, board, sources, about=partial(about, pid))
 
 
 def _live(options: Options, worker: str, about: str, line: Line, board: Board) -> NoReturn:
     # Never returns: what called the supervisor is the parent's business, its exit handlers too.
     code = FAILED
+    provide(options.threads + len(options.queues) + OTHERS)
     try:
         said = {"worker": worker, "queues": options.queues}
-        told.worker_started.send_robust(Launcher, **said)
+        tell(told.worker_started, Launcher, **said)
         code = Launcher(options, worker=worker, about=about, line=line, board=board).run()
-        told.worker_stopping.send_robust(Launcher, **said)
+        tell(told.worker_stopping, Launcher, **said)
     except BaseException:
         logger.exception("Worker %s failed.", worker)
     finally:

@@ -6,16 +6,17 @@ from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import NamedTuple
 
-from redis_kit.core.errors import RedisFailure, RedisUnavailable
+from redis_kit.core.complaints import Complaints
+from redis_kit.core.errors import RedisFailure
 from redis_kit.queues.claiming import Claimed
 from redis_kit.queues.ended import Ended
 from redis_kit.queues.flows import MOST_ENDED, lost
 from redis_kit.queues.job import Job
 from redis_kit.queues.worker import failpoints
-from redis_kit.queues.worker.complaints import Complaints
 from redis_kit.queues.worker.duties import Duties
 from redis_kit.queues.worker.order import Order
-from redis_kit.queues.worker.patience import pause
+from redis_kit.queues.worker.patience import AWAY, pause
+from redis_kit.queues.worker.recent import RecentEnds
 from redis_kit.queues.worker.source import Source
 
 logger = logging.getLogger("redis_kit.worker")
@@ -33,7 +34,7 @@ class Exchanger:
     """Leaves a queue that failed alone for a while, ``shut`` until a moment on the monotonic clock.
 
     ``take_in`` gets what each queue gave at once, and how many jobs it was asked for, ``keep`` what could not be told,
-    and until when; ``wake`` is called where a queue was not asked since there is no room.
+    and until when; ``wake`` is called where a queue was not asked since there is no room. ``recent`` has what it told.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class Exchanger:
         self._take_in, self._keep, self._wake = take_in, keep, wake
         self._failures: Counter[int] = Counter()
         self._complaints = Complaints()
+        self.recent = RecentEnds()
         self.shut = [0.0] * len(sources)
 
     @property
@@ -69,6 +71,8 @@ class Exchanger:
                 claimed += count
             elif asked:
                 self._wake()  # its turn comes when there is room again
+        if told:
+            self.recent.add([one.ended for one in told])
         return told, claimed
 
     def _one(self, number: int, room: int, done: list[Done]) -> tuple[int, list[Done]]:
@@ -80,7 +84,7 @@ class Exchanger:
                 self._duties.do(number)
             try:
                 found = source.exchange(room, [one.ended for one in batch])
-            except Exception as error:
+            except BaseException as error:  # what is done is kept, whatever it was
                 self._put_off(number, error)
                 self._keep(number, done[start:], self.shut[number])
                 break
@@ -94,10 +98,10 @@ class Exchanger:
             came, room = came + len(found.jobs), 0
         return came, recorded
 
-    def _put_off(self, number: int, error: Exception) -> None:
+    def _put_off(self, number: int, error: BaseException) -> None:
         name = self._sources[number].name
         self.shut[number] = monotonic() + pause(self._failures[number])
         self._failures[number] += 1
-        if not isinstance(error, RedisUnavailable) and self._complaints.due(name):
+        if not isinstance(error, AWAY) and self._complaints.due(name):
             unforeseen = None if isinstance(error, RedisFailure) else error
             logger.error("Queue %a can't be read: %s", name, error, exc_info=unforeseen)

@@ -1,26 +1,26 @@
 """Gets work: whoever needs a job and finds none claims for all, and tells in the same call what was done."""
 
-import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import partial
 from math import inf
 from threading import Condition, Lock
 from time import monotonic
 
 from redis_kit.core.errors import RedisFailure
 from redis_kit.queues.claiming import Claimed
-from redis_kit.queues.job import Job
+from redis_kit.queues.job import Job, member
 from redis_kit.queues.worker import failpoints
+from redis_kit.queues.worker.attempts import guarded
 from redis_kit.queues.worker.board import Board
 from redis_kit.queues.worker.duties import Duties
 from redis_kit.queues.worker.exchanger import Done, Exchanger
 from redis_kit.queues.worker.order import Order
 from redis_kit.queues.worker.pace import Pace
+from redis_kit.queues.worker.reconciliation import Reconciler
+from redis_kit.queues.worker.returns import Returns
 from redis_kit.queues.worker.source import Source
 
-logger = logging.getLogger("redis_kit.worker")
 LATER = 1.0  # seconds
 RECENT = 0.1  # seconds after a claim for which the watch looks every STALE seconds
 STALE = 0.03  # seconds that a claimed job waits for a thread, a done one to be told, and a queue to be asked, at most
@@ -29,27 +29,31 @@ STALE = 0.03  # seconds that a claimed job waits for a thread, a done one to be 
 class Fetcher:
     """What all threads of a worker share: jobs that are claimed, and jobs that are done.
 
-    The thread that finds no claimed job asks the server, for all; the others wait for what it brings. Done jobs lie on
-    the board until the server knows of them, so that they are not lost with the process.
+    The thread that finds no claimed job asks the server, for all. Done jobs lie on the board until the server knows.
     """
 
     def __init__(self, sources: Sequence[Source], *, board: Board, order: Order, on_empty: Callable[[], None]) -> None:
         self._sources, self._board, self._on_empty = sources, board, on_empty
         self._duties = Duties(len(sources))
         self._exchanger = Exchanger(sources, order, self._duties, self._take_in, self._keep, self.wake)
+        self._returns = Returns(sources, keep=self._keep_claimed, later=self.later)
+        self.recent = self._exchanger.recent
+        self._reconciler = Reconciler(sources, self.recent, self._held)
         lock = Lock()
         self._work, self._free, self._tick, self._fetched = (Condition(lock) for _ in range(4))
         self._inbox: deque[tuple[int, Job]] = deque()
+        self._hands: dict[int, tuple[int, Job] | None] = {}  # by thread, until that asks for the next one
         self._done: list[list[Done]] = [[] for _ in sources]
         self._pace, self._filled, self._rings, self._untold = Pace(), 0.0, inf, inf
         self._alarm, self._waiting, self.threads = 0.0, 0, 0
         self._fetching = self._roused = self._quiet = self._stopped = self._empty = False
         self._later: list[Callable[[], None]] = []
 
-    def next(self) -> tuple[int, Job] | None:
+    def next(self, slot: int = 0) -> tuple[int, Job] | None:
         """Return a job and the number of its source, waiting for one; None when the worker stops."""
         while True:
             with self._work:
+                self._hands[slot] = None
                 while not self._inbox:
                     if self._may_fetch():
                         self._fetching = True
@@ -58,7 +62,7 @@ class Fetcher:
                         return None
                     self._wait()
                 else:
-                    found = self._inbox.popleft()
+                    found = self._hands[slot] = self._inbox.popleft()
                     if self._inbox or not self._alarm:
                         self._rouse()
                     if not self._inbox and any(self._done):
@@ -154,8 +158,8 @@ class Fetcher:
                     self._sources[number].pass_on()
             if stale:
                 self._pace.slow_down()
-                self.wake()
                 self.give_back()
+                self.wake()
             if stale or late:
                 self.flush()
 
@@ -164,25 +168,18 @@ class Fetcher:
         with self._work:
             waiting = list(self._inbox)
             self._inbox.clear()
-        for number in range(len(self._sources)):
-            if jobs := [job for index, job in waiting if index == number]:
-                self._return(number, jobs)
+        self._returns.give_back(waiting)
 
-    def _return(self, number: int, jobs: list[Job], *, sure: bool = True) -> None:
-        """Give jobs back. Where an answer was lost they may be another's by now: only the same call can follow."""
-        source = self._sources[number]
-        try:
-            source.release(jobs)
-        except RedisFailure as error:
-            logger.debug("Queue %a: %d jobs could not be given back: %s", source.name, len(jobs), error)
-            if sure and not getattr(error, "indeterminate", False):
-                with self._work:
-                    if not self._stopped:
-                        self._inbox.extend((number, job) for job in jobs)
-                        self._filled = monotonic() + LATER  # else the next try would follow at once
-                        self._rouse()
-            elif not self._stopped:
-                self.later(partial(self._return, number, jobs, sure=False))
+    def reconcile(self, number: int, members: Sequence[str]) -> None:
+        """Settle those of these claims that nobody here knows of."""
+        with self._work:
+            self._reconciler.ask(number, members)
+            self._remind(0.0)
+
+    def _held(self) -> set[bytes]:
+        with self._work:
+            claimed = [job for _, job in (*self._inbox, *filter(None, self._hands.values()))]
+            return set(map(member, (*claimed, *(one.job for its in self._done for one in its))))
 
     def _fetch(self, *, claim: bool) -> None:
         with self._work:
@@ -201,6 +198,7 @@ class Fetcher:
             told = self._exchange(taken, room)
             if told:
                 failpoints.reach("exchanged")
+            self._reconciler.run()
             if not self._exchanger.failing:
                 self._board.forget()
         finally:
@@ -215,11 +213,8 @@ class Fetcher:
                 unwanted = bool(self._inbox) and (self._quiet or self._stopped)
         if unwanted:
             self.give_back()
-        for done in told:
-            if done.told:
-                done.told()
-        for call in later:
-            call()
+        for call in [*(done.told for done in told if done.told), *later]:
+            guarded("What follows a call to the server", call, None)
 
     def _may_fetch(self) -> bool:
         if self._fetching:
@@ -274,7 +269,7 @@ class Fetcher:
         if claimed:
             self._pace.claimed(claimed, monotonic())
         if room:
-            self._empty = not claimed and not self._exchanger.failing
+            self._empty = not (claimed or self._exchanger.failing or self._returns.under_way)
         return told
 
     def _take_in(self, number: int, found: Claimed, room: int) -> None:
@@ -290,6 +285,12 @@ class Fetcher:
                 if found.next and len(found.jobs) < room:
                     self._duties.take(number, at)  # else the server has left a sign for others
                 self._ring(at)
+
+    def _keep_claimed(self, number: int, jobs: list[Job]) -> None:
+        with self._work:
+            self._inbox.extend((number, job) for job in jobs if not self._stopped)
+            self._filled = monotonic() + LATER  # else the next try would follow at once
+            self._rouse()
 
     def _keep(self, number: int, done: list[Done], until: float) -> None:
         with self._work:

@@ -7,9 +7,11 @@ from typing import Any
 from django.utils import timezone
 
 from redis_kit.core.errors import ConfigurationError, RedisFailure
+from redis_kit.core.signals import tell
 from redis_kit.queues import djangotasks, story
 from redis_kit.queues.job import Job
 from redis_kit.queues.message import Message
+from redis_kit.queues.serializers import CorruptMessage
 from redis_kit.queues.tasks import backend_of
 from redis_kit.queues.worker.source import Source
 
@@ -40,16 +42,23 @@ class Keeper:
 
     def begin(self, call: Message) -> None:
         """Note that the attempt begins. No round trip; see result()."""
-        self._call = call
+        self.resume(call)
         if djangotasks.heard(djangotasks.task_started, logging.INFO):
             self._tell(djangotasks.task_started)
 
+    def resume(self, call: Message) -> None:
+        """Take over an attempt that began elsewhere, of which that was told."""
+        self._call = call
+
     def result(self) -> Any:
-        """Return the result; None before begin(). One round trip where there were attempts before, for their errors."""
+        """Return the result; None before begin() or resume().
+
+        One round trip where there were attempts before, for their errors.
+        """
         if self._made is None and self._call is not None and (about := story.read(self._job.story)):
             self._made = self._results.begun(self._source.name, self._job, self._call, about)
             if self._made.attempts > 1:
-                with contextlib.suppress(RedisFailure):
+                with contextlib.suppress(RedisFailure, CorruptMessage):
                     reply = self._source.find_result(self._job.id)
                     found = self._results.found(self._source.name, self._job.id, reply)
                     self._made.errors.extend(found.errors if found else [])
@@ -96,7 +105,7 @@ class Keeper:
 
     def _tell(self, signal: Any) -> None:
         if result := self.result():
-            signal.send_robust(type(self._backend), task_result=result)
+            tell(signal, type(self._backend), task_result=result)
 
 
 def _backend(alias: str) -> Any:

@@ -4,15 +4,17 @@ import logging
 from collections.abc import Callable
 from functools import partial
 from queue import Empty, SimpleQueue
-from threading import Event, Thread
+from threading import Event
 from time import monotonic
 
 from redis_kit.core.errors import RedisFailure
 from redis_kit.queues import identity
 from redis_kit.queues.job import Job
+from redis_kit.queues.worker import threads as outliving
+from redis_kit.queues.worker.attempts import guarded
 from redis_kit.queues.worker.board import Board
 from redis_kit.queues.worker.coroutines import Coroutines
-from redis_kit.queues.worker.deadlines import Deadlines
+from redis_kit.queues.worker.deadlines import Deadlines, Key
 from redis_kit.queues.worker.exchanger import Done
 from redis_kit.queues.worker.fetcher import Fetcher
 from redis_kit.queues.worker.limits import Limits
@@ -61,6 +63,7 @@ class Launcher:
             coroutines=self._coroutines,
             given_up=self._given_up,
             later=self._fetcher.later,
+            recent=self._fetcher.recent,
         )
         self._manager = Manager(options.threads, self._fetcher, process=self._process, on_end=self._ended)
 
@@ -68,10 +71,11 @@ class Launcher:
         """Work until told to stop, or with ``burst`` until nothing is ready; 1 when the supervisor is gone, else 0."""
         self._start()
         event = self._wait_for("stop", "now", "gone")
+        end = monotonic() + self.options.grace  # from here on, as the next step may wait for the server
         self._stopping.set()
         self._fetcher.stop()
         if event == "stop":
-            event = self._wait_for("ended", "now", "gone", seconds=self.options.grace)
+            event = self._wait_for("ended", "now", "gone", seconds=end - monotonic())
         self._given_up.set()
         self._leave()
         return int(event == "gone")
@@ -81,11 +85,10 @@ class Launcher:
         self._events.put("stop")
 
     def _process(self, slot: int, source: int, job: Job) -> Done | None:
-        try:
-            return self._processor.process(slot, source, job)
-        finally:
-            if self._limits and self._limits.check():
-                self._fetcher.quiet()
+        done = self._processor.process(slot, source, job)
+        if self._limits and guarded("The limits of a process", self._limits.check, False):
+            self._fetcher.quiet()
+        return done
 
     def _ended(self) -> None:
         self._events.put("ended")
@@ -103,7 +106,7 @@ class Launcher:
                 listener = Listener(number, source, self._fetcher, stopping=self._stopping)
                 threads[f"listener-{source.name}"] = listener.run
         for name, target in threads.items():
-            Thread(target=target, name=f"redis-kit-{name}", daemon=True).start()
+            outliving.start(name, target)
         if self._line:
             self._line.say("up")
         queues, count = ", ".join(self.options.queues), counted(self.options.threads, "thread")
@@ -114,7 +117,9 @@ class Launcher:
             if word == "look":
                 self._fetcher.wake(float(arguments[1]))
             elif word == "cancel":
-                self._cancel(arguments[1])
+                self._cancel((int(arguments[0]), arguments[1]))
+            elif word == "held":
+                self._fetcher.reconcile(int(arguments[0]), arguments[1:])
             elif word == "quiet":
                 self._fetcher.quiet()
             elif word == "work":
@@ -124,9 +129,10 @@ class Launcher:
                 self._events.put(word)
         self._events.put("gone")
 
-    def _cancel(self, job: str) -> None:
-        if self._deadlines.cancel(job) or self._coroutines.cancel(job):
-            logger.debug("Job %a is told that it is cancelled.", job)  # the end of its attempt is in the log
+    def _cancel(self, job: Key) -> None:
+        # The end of its attempt is in the log.
+        if not self._deadlines.cancel(job):
+            self._coroutines.cancel(job)
 
     def _empty(self) -> None:
         if self.options.burst:

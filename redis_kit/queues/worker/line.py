@@ -4,12 +4,16 @@ import contextlib
 import socket
 from collections.abc import Iterator
 from threading import Lock
+from urllib.parse import quote, unquote
 
 MOST = 1 << 16  # bytes that wait for one who does not read
 
 
 class Line:
-    """One end: a line of text per word. Nothing that is said is waited for, nor lost while the other end reads."""
+    """One end: a line of text for a word and its arguments, each quoted as in a URL, since ids may hold any byte.
+
+    Nothing that is said is waited for, nor lost while the other end reads.
+    """
 
     def __init__(self, end: socket.socket) -> None:
         self._socket = end
@@ -21,12 +25,13 @@ class Line:
         """Return the number to select by."""
         return self._socket.fileno()
 
-    def say(self, text: str) -> bool:
-        """Say a word and its arguments; False where the other end has long stopped reading, and it was dropped."""
+    def say(self, *words: object) -> bool:
+        """Say a word and its arguments; False where the other end has long stopped reading, and they were dropped."""
+        text = " ".join(quote(str(word), errors="surrogateescape") for word in words)
         with self._lock:
             if len(self._unsent) > MOST:
                 return False
-            self._unsent += f"{text}\n".encode("utf-8", "surrogateescape")
+            self._unsent += f"{text}\n".encode()
         self.flush()
         return True
 
@@ -67,7 +72,7 @@ class Line:
             chunk = b""
         self.ended = not chunk
         *lines, self._unread = (self._unread + chunk).split(b"\n")
-        return [tuple(line.decode("utf-8", "surrogateescape").split(" ")) for line in lines]
+        return [tuple(unquote(word, errors="surrogateescape") for word in line.decode().split(" ")) for line in lines]
 
 
 def pair() -> tuple[Line, Line]:

@@ -2,9 +2,11 @@
 
 import logging
 from collections.abc import Callable
-from threading import Lock, Thread
+from functools import partial
+from threading import Lock
 
 from redis_kit.queues.job import Job
+from redis_kit.queues.worker import threads as outliving
 from redis_kit.queues.worker.exchanger import Done
 from redis_kit.queues.worker.fetcher import Fetcher
 
@@ -27,12 +29,12 @@ class Manager:
         self._left = fetcher.threads = threads
 
     def start(self) -> None:
-        """Start the threads. One that is busy at the end does not hold up the process."""
+        """Start the threads."""
         for slot in range(self._left):
-            Thread(target=self._work, args=(slot,), name=f"redis-kit-job-{slot}", daemon=True).start()
+            outliving.start(f"job-{slot}", partial(self._work, slot))
 
     def _work(self, slot: int) -> None:
-        while item := self._next():
+        while item := self._next(slot):
             source, job = item
             try:
                 done = self._process(slot, source, job)
@@ -48,10 +50,9 @@ class Manager:
         if last:
             self._on_end()
 
-    def _next(self) -> tuple[int, Job] | None:
-        while True:
-            try:
-                return self._fetcher.next()
-            except Exception:
-                logger.exception("Jobs could not be fetched; the next try follows.")
-                self._fetcher.wake(1.0)
+    def _next(self, slot: int) -> tuple[int, Job] | None:
+        try:
+            return self._fetcher.next(slot)
+        except BaseException:
+            self._fetcher.wake(1.0)
+            raise

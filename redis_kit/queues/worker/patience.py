@@ -1,4 +1,7 @@
-"""How a worker outlasts an outage: it asks again for ever, at random moments so that not all come at once."""
+"""How a worker outlasts an outage: it asks again for ever, at random moments so that not all come at once.
+
+It does so too while the server refuses its password, which an operator may be changing.
+"""
 
 import random
 from collections.abc import Callable
@@ -6,9 +9,10 @@ from itertools import count
 from threading import Event
 from typing import TypeVar
 
-from redis_kit.core.errors import RedisUnavailable
+from redis_kit.core.errors import AuthenticationFailed, RedisUnavailable
 
 Answer = TypeVar("Answer")
+AWAY = (RedisUnavailable, AuthenticationFailed)  # what a worker waits for: it ends by itself, or by an operator
 FIRST, LONGEST = 0.05, 2.0  # seconds
 
 
@@ -22,7 +26,7 @@ def until_answered(call: Callable[[], Answer], given_up: Event) -> Answer:
     for attempt in count():
         try:
             return call()
-        except RedisUnavailable:
+        except AWAY:
             if given_up.wait(pause(attempt)):
                 raise
     raise AssertionError

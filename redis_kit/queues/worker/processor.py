@@ -3,36 +3,39 @@
 import logging
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from functools import partial
 from threading import Event
 from time import monotonic
 from typing import Any, NamedTuple
 
 from django.conf import settings
-from django.db import close_old_connections, reset_queries
+from django.db import connections, reset_queries
 
-from redis_kit.core import conf
 from redis_kit.core.doing import doing
-from redis_kit.core.errors import RedisFailure, RedisUnavailable
-from redis_kit.queues import expiry, message, registry, retry, running, signals
-from redis_kit.queues.component import QueueSettings
+from redis_kit.core.errors import CommandFailed, RedisFailure
+from redis_kit.core.errortext import described, text_of
+from redis_kit.core.signals import tell
+from redis_kit.queues import calls, expiry, message, running, signals
 from redis_kit.queues.ended import ended
-from redis_kit.queues.job import Job, LeaseLost, State
+from redis_kit.queues.job import Job, LeaseLost
+from redis_kit.queues.message import Message, NewerMessage
+from redis_kit.queues.registry import UnknownTask
 from redis_kit.queues.serializers import CorruptMessage, NotSerializable, PayloadTooLarge
 from redis_kit.queues.tasks import Cancelled, Task, TaskTimeout, extended
 from redis_kit.queues.worker import failpoints
+from redis_kit.queues.worker.attempts import FailedAttempt, failed, guarded
 from redis_kit.queues.worker.board import Board
 from redis_kit.queues.worker.coroutines import Coroutines, synchronous
-from redis_kit.queues.worker.deadlines import Deadlines
+from redis_kit.queues.worker.deadlines import Deadlines, Key
 from redis_kit.queues.worker.exchanger import Done
 from redis_kit.queues.worker.keeper import Keeper, keeper
-from redis_kit.queues.worker.patience import until_answered
+from redis_kit.queues.worker.patience import AWAY, until_answered
+from redis_kit.queues.worker.recent import RecentEnds, remembered
 from redis_kit.queues.worker.source import Source
+from redis_kit.queues.worker.unfit import UnfitJob
 
 logger = logging.getLogger("redis_kit.worker")
 IDLE = 0.1  # seconds after which a thread's connections are looked at before a job too, and not only after it
-PLAIN = (retry.Retry, retry.GiveUp, Cancelled, expiry.Expired)  # say all by themselves: no traceback
 UNSTORED = (NotSerializable, PayloadTooLarge)  # of what a task returned
 AFTER = 1.0  # seconds that a task has to end after its timeout was raised inside it, before its process is killed
 
@@ -42,55 +45,9 @@ class Outcome(NamedTuple):
 
     task: Task[..., Any] | None = None
     error: BaseException | None = None
-    max_attempts: int = 1
     value: bytes = b""
     final: bool = False  # to repeat it can't help
-
-
-class Failure(NamedTuple):
-    """A failed attempt, and what is to be recorded of it: why, what its result tells, when the next one may begin."""
-
-    source: Source
-    job: Job
-    task: Task[..., Any] | None
-    error: BaseException
-    kept: Keeper | None
-    reason: str
-    told: tuple[bytes, int]
-    delay: float
-    max_attempts: int
-    of: int  # attempts that the task has, also where it gives up before the last
-    final: bool  # its error says all by itself, as the kit raised it after the task had ended
-
-    def record(self) -> State:
-        """Record it, and return what the job is now. One round trip; a repeat is safe."""
-        return self.source.fail(
-            self.job, delay=self.delay, error=self.reason, max_attempts=self.max_attempts, kept=self.told
-        )
-
-    def named(self) -> str:
-        """Return how the log names the job."""
-        of = f" ({self.task.module_path})" if self.task else ""
-        return f"Job {self.job.id!a} of queue {self.source.name!a}{of}"
-
-    def unforeseen(self) -> BaseException | None:
-        """Return the error where its traceback is of use; None where the task asked for it, or none ran."""
-        return self.error if self.task and not self.final and not isinstance(self.error, PLAIN) else None
-
-    def log(self, state: State) -> None:
-        """Tell which attempt failed and what comes next: in one line, after a traceback where that is of use."""
-        name, attempt, error = self.named(), f"attempt {self.job.attempt} of {self.of}", self.unforeseen()
-        if state != "dead":
-            why = "." if error else f": {self.reason!a}"
-            logger.warning("%s failed, %s, the next one in %.1f s%s", name, attempt, self.delay, why, exc_info=error)
-            return
-        if isinstance(self.error, Cancelled):
-            logger.info("%s was cancelled.", name)
-            return
-        if error:
-            logger.warning("%s failed, %s, the last one.", name, attempt, exc_info=error)
-        ran = self.task and not isinstance(self.error, expiry.Expired)
-        logger.error("%s is dead%s: %a", name, f" after {attempt}" if ran else "", self.reason)
+    unfit: Message | NewerMessage | None = None  # a call that this worker can't run
 
 
 class Processor:
@@ -105,8 +62,10 @@ class Processor:
         coroutines: Coroutines,
         given_up: Event,
         later: Callable[[Callable[[], None]], None],
+        recent: RecentEnds,
     ) -> None:
         self._sources, self._board, self._given_up, self._later = sources, board, given_up, later
+        self._recent = recent
         self._deadlines, self._coroutines = deadlines, coroutines
         self._own = threading.local()
         self._backends: dict[str, Any] = {}
@@ -114,73 +73,82 @@ class Processor:
     def process(self, slot: int, source: int, job: Job) -> Done | None:
         """Run a job and return it where it is done; record a failed attempt, after an outage when that is over."""
         if monotonic() - getattr(self._own, "closed", 0.0) > IDLE:
-            close_old_connections()
+            guarded("The database connections of a thread", tidy, None)
         try:
             return self.run(slot, source, job)
         finally:
-            close_old_connections()
+            guarded("The database connections of a thread", tidy, None)
             self._own.closed = monotonic()
             self._board.end(slot)
-            self._board.tally(1)
+            self._board.tally(0 if self._own.gave_back else 1)
             if settings.DEBUG:
                 reset_queries()
 
     def run(self, slot: int, number: int, job: Job) -> Done | None:
-        """Do the same, and leave the thread's database connections alone."""
-        source = self._sources[number]
-        kept = None
+        """Do the same, and leave the thread's database connections alone. Whatever fails, an outcome is recorded."""
+        source, kept = self._sources[number], None
+        self._own.gave_back = False
         try:
             kept = keeper(source, job, self._backends)
             outcome = self._attempt(slot, number, job, kept)
-        except Exception as error:
-            logger.exception("Job %a of queue %a: the worker itself failed.", job.id, source.name)
-            outcome = Outcome(error=error)
-        if outcome.error is None:
-            return self._succeeded(number, job, outcome, kept)
-        self._record(self._failed(source, job, outcome, outcome.error, kept))
+            if outcome.unfit and isinstance(outcome.error, Exception):
+                self._own.gave_back = True
+                self._give_back(UnfitJob(source, job, outcome.unfit, outcome.error, kept))
+                return None
+            if outcome.error is None:
+                return self._succeeded(number, job, outcome, kept)
+            failure = failed(source, job, outcome.error, task=outcome.task, keeper=kept, final=outcome.final)
+        except BaseException as error:  # the worker's own, or that of what somebody has plugged in
+            failure = failed(source, job, error, keeper=kept)
+        self._record(failure)
         return None
 
     def _attempt(self, slot: int, number: int, job: Job, kept: Keeper | None) -> Outcome:
         source = self._sources[number]
         try:
             call = message.loads(job.body)
-            task = extended(registry.find(call.task))
-        except (CorruptMessage, registry.UnknownTask) as error:
-            return Outcome(error=error)
-        if late := expiry.expired(job, call):
-            return Outcome(task, late)
+            late = expiry.expired(job, call)
+            task = extended(calls.find(call))
+        except NewerMessage as error:
+            return Outcome(error=error, unfit=error)
+        except CorruptMessage as error:
+            return Outcome(error=error, final=True)
+        except UnknownTask as error:
+            return Outcome(error=late, final=True) if late else Outcome(error=error, unfit=call)
+        if late:
+            return Outcome(task, late, final=True)
         hard = None if task.timeout is None else monotonic() + task.timeout + AFTER
         self._board.begin(slot, number, job.token, job.id, hard)
         failpoints.reach("begun")
-        signals.job_started.send_robust(Processor, queue=source.name, job=job, task=task)
+        tell(signals.job_started, Processor, queue=source.name, job=job, task=task)
         if kept:
             kept.begin(call)
-        most = conf.section(QueueSettings).MAX_ATTEMPTS if task.max_attempts is None else task.max_attempts
         before = doing.set(f"job {task.module_path} {job.id}")
         here, has_ended = running.begin(source, job, kept.keeps if kept else None), False
         try:
-            returned = self._call(job, task, call, kept.context() if kept and task.takes_context else None)
+            returned = self._call((number, job.id), task, call, kept.context() if kept and task.takes_context else None)
             has_ended = True
             failpoints.reach("called")
             return Outcome(task, value=kept.value(returned) if kept else b"")
         except BaseException as error:
-            return Outcome(task, error, most, final=has_ended and isinstance(error, UNSTORED))
+            return Outcome(task, error, final=has_ended and issubclass(type(error), UNSTORED))
         finally:
             running.end(here)
             doing.reset(before)
 
-    def _call(self, job: Job, task: Task[..., Any], call: message.Message, context: Any) -> Any:
+    def _call(self, job: Key, task: Task[..., Any], call: message.Message, context: Any) -> Any:
         args = [context, *call.args] if task.takes_context else call.args
+        work = partial(task.func, *args, **call.kwargs)
         try:
             if task.is_async:
-                work = partial(task.func, *args, **call.kwargs)
-                return self._coroutines.run(job.id, work, timeout=task.timeout, sync=self._synchronous())
-            with self._deadlines.limit(job.id, task.timeout):
-                return task.func(*args, **call.kwargs)
+                return self._coroutines.run(job, work, timeout=task.timeout, sync=self._synchronous())
+            return self._deadlines.run_within(job, task.timeout, work)
         except TaskTimeout as error:
-            raise TaskTimeout(f"{task.module_path} ran for more than {task.timeout} s") from error
+            error.args = error.args or (f"{task.module_path} ran for more than {task.timeout} s",)
+            raise
         except Cancelled as error:
-            raise Cancelled("The job was cancelled while it ran.") from error
+            error.args = error.args or ("The job was cancelled while it ran.",)
+            raise
 
     def _synchronous(self) -> Any:
         if not hasattr(self._own, "synchronous"):
@@ -189,7 +157,7 @@ class Processor:
 
     def _succeeded(self, number: int, job: Job, outcome: Outcome, kept: Keeper | None) -> Done:
         def told() -> None:
-            signals.job_succeeded.send_robust(Processor, queue=self._sources[number].name, job=job, task=outcome.task)
+            tell(signals.job_succeeded, Processor, queue=self._sources[number].name, job=job, task=outcome.task)
             if kept:
                 kept.succeeded()
 
@@ -197,50 +165,50 @@ class Processor:
         heard = kept or signals.job_succeeded.receivers
         return Done(job, ended(job, outcome.value, keep, source=number), told if heard else None)
 
-    def _failed(self, source: Source, job: Job, outcome: Outcome, error: BaseException, kept: Keeper | None) -> Failure:
-        told = kept.error(error) if kept else (b"", 0)
-        delay, most = self._next(job, outcome, error, kept)
-        of, reason = outcome.max_attempts, _described(error)
-        return Failure(source, job, outcome.task, error, kept, reason, told, delay, most, of, outcome.final)
-
-    def _record(self, failure: Failure, *, again: bool = False) -> None:
-        source, job = failure.source, failure.job
-        failpoints.reach("before_nack")
+    def _give_back(self, unfit: UnfitJob, *, again: bool = False) -> None:
         try:
-            state = until_answered(failure.record, self._given_up)
+            failure = until_answered(unfit.give_back, self._given_up)
         except (LeaseLost, RedisFailure) as error:
             if not again:
-                what, raised = (failure.named(), error, failure.reason), failure.unforeseen()
-                logger.warning("%s: its outcome could not be recorded: %s; it failed: %a", *what, exc_info=raised)
-            if not isinstance(error, (LeaseLost, RedisUnavailable)):
-                self._later(partial(self._record, failure, again=True))
+                what = unfit.job.id, unfit.source.name, described(error), text_of(unfit.why)
+                logger.warning("Job %a of queue %a could not be given back: %s; it can't run here: %a", *what)
+            if not isinstance(error, (LeaseLost, *AWAY)):
+                self._later(partial(self._give_back, unfit, again=True))
+            return
+        if failure:
+            self._record(failure)
+
+    def _record(self, failure: FailedAttempt, *, again: bool = False) -> None:
+        failpoints.reach("before_nack")
+        if not again:
+            self._recent.add([remembered(failure)])
+        try:
+            state = until_answered(failure.record, self._given_up)
+        except BaseException as error:
+            if not again:
+                guarded("The log of a failed attempt", partial(_unrecorded, failure, error), None)
+            if not isinstance(error, (LeaseLost, *AWAY)):
+                whole = isinstance(error, RedisFailure) and not isinstance(error, CommandFailed)
+                later = failure if whole else failure.plain()
+                self._later(partial(self._record, later, again=True))
             return
         failpoints.reach("nacked")
-        failure.log(state)
-        if state == "dead":
-            signals.job_dead.send_robust(Processor, queue=source.name, id=job.id, reason=failure.reason)
-            if failure.kept:
-                failure.kept.failed(failure.error)
-            if isinstance(failure.error, Cancelled):
-                with suppress(RedisFailure):
-                    source.remove(job.id)  # somebody wanted it gone: it is nothing to put back
+        failure.announce(state)
+
+
+def tidy() -> None:
+    """Close this thread's database connections that are broken or too old, and those that a task left in a transaction.
+
+    One that was interrupted as it ended its transaction leaves it open, and the next job would write into that.
+    """
+    for connection in connections.all(initialized_only=True):
+        if connection.in_atomic_block:
+            connection.close()
+            del connections[connection.alias]
         else:
-            said = {"queue": source.name, "job": job, "task": failure.task}
-            signals.job_retried.send_robust(Processor, **said, error=failure.error)
-
-    def _next(self, job: Job, outcome: Outcome, error: BaseException, kept: Keeper | None) -> tuple[float, int]:
-        """Return the seconds to the next attempt, and how many attempts the job has."""
-        if outcome.final or job.attempt >= outcome.max_attempts:
-            return 0.0, 1 if outcome.final else outcome.max_attempts
-        delay = None if isinstance(error, Cancelled) else retry.delay(outcome.task, job, error, kept and kept.result())
-        return (0.0, 1) if delay is None else (delay, outcome.max_attempts)
+            connection.close_if_unusable_or_obsolete()
 
 
-def _described(error: BaseException) -> str:
-    if isinstance(error, CorruptMessage):
-        return f"corrupt: {error}"
-    if isinstance(error, expiry.Expired):
-        return f"expired: {error}"
-    if isinstance(error, registry.UnknownTask):
-        return str(error)
-    return f"{type(error).__qualname__}: {error}"
+def _unrecorded(failure: FailedAttempt, error: BaseException) -> None:
+    what = failure.named(), described(error), failure.reason
+    logger.warning("%s: its outcome could not be recorded: %s; it failed: %a", *what, exc_info=failure.unforeseen())

@@ -3,10 +3,11 @@
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from time import monotonic
 from typing import Any
 
-from redis_kit.core.errors import RedisFailure, RedisUnavailable
+from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.queues import flows, moves
 from redis_kit.queues.claiming import Poison, poison
@@ -15,11 +16,11 @@ from redis_kit.queues.worker import failpoints, overdue
 from redis_kit.queues.worker.beat import Outage, buried
 from redis_kit.queues.worker.board import Running
 from redis_kit.queues.worker.child import Child
-from redis_kit.queues.worker.patience import pause
+from redis_kit.queues.worker.patience import AWAY, pause
 from redis_kit.queues.worker.source import Source
+from redis_kit.queues.worker.wording import named
 
 logger = logging.getLogger("redis_kit.worker")
-NAMED = 5  # jobs in one line of the log
 LATE = 1.0  # seconds after which to look once more: a claim that was under way at the death may have come in after it
 
 
@@ -61,13 +62,23 @@ class Reaper:
         """Return when there is something to do, on the monotonic clock."""
         return min((estate.at for estate in self._estates), default=None)
 
+    @property
+    def owing(self) -> bool:
+        """Tell whether the server has not answered for a dead child. To look once more, later, is no such thing."""
+        return any(estate.tries or not estate.at for estate in self._estates)
+
+    @property
+    def holding(self) -> bool:
+        """Tell whether one that is not yet seen to is known to have run jobs."""
+        return any(estate.running or estate.done for estate in self._estates)
+
     def run(self) -> None:
         """Do what is due."""
         now = monotonic()
         for estate in [one for one in self._estates if one.at <= now]:
             try:
                 self._see_to(estate)
-            except RedisUnavailable as error:
+            except AWAY as error:
                 self._outage.say(error)
                 estate.at = monotonic() + pause(estate.tries)
                 estate.tries += 1
@@ -79,7 +90,7 @@ class Reaper:
             index, source = estate.left[0]
             try:
                 _reap(estate, index, source)
-            except RedisUnavailable:
+            except AWAY:
                 raise
             except Exception as error:
                 _complain("Queue %a: the jobs of a dead child stay until its lease ends: %s", source, error)
@@ -106,32 +117,31 @@ def _reap(estate: Estate, index: int, source: Source) -> None:
     done = [one for one in estate.done if one.source == index]
     _tried(source, lambda: source._run(_told(source, estate.worker, done)))
     failpoints.reach("outcomes_sent")
-    for one in estate.overdue:
-        if one.source == index:
-            _tried(source, lambda one=one: overdue.fail(source, one))  # type: ignore[misc]
+    over = {one.token + b"/" + one.id for one in done}
+    for late in estate.overdue:
+        if late.source == index and _tried(source, partial(overdue.fail, source, late)):
+            over.add(late.member())
     ran = [one.id for one in estate.ran if one.source == index]
     taken, dead = source._run(_taken(source, estate.worker, ran))
     if taken:
         many = "1 job was" if taken == 1 else f"{taken} jobs were"
-        which = _which([one.id for one in estate.running if one.source == index])
-        what = f"{many} taken from worker {estate.worker}, which died{which}"
+        its = named([one.id for one in estate.running if one.source == index and one.member() not in over])
+        what = f"{many} taken from worker {estate.worker}, which died{its and f'; it ran {its}'}"
         logger.warning("Queue %a: %s.", source.name, what)
     for job in dead:
         buried(source.name, job)
 
 
-def _which(ran: list[str]) -> str:
-    names, more = ", ".join(ascii(id) for id in ran[:NAMED] if id), len(ran) - NAMED
-    return f"; it ran {names}{f' and {more} more' if more > 0 else ''}" if names else ""
-
-
-def _tried(source: Source, step: Callable[[], Any]) -> None:
+def _tried(source: Source, step: Callable[[], Any]) -> bool:
+    """Take a step, and say whether it was done; what is wrong with it is logged."""
     try:
         step()
-    except RedisUnavailable:
+    except AWAY:
         raise
     except Exception as error:
         _complain("Queue %a: an outcome of a dead child is lost, that job runs again: %s", source, error)
+        return False
+    return True
 
 
 def _complain(what: str, source: Source, error: Exception) -> None:

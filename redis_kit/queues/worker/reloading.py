@@ -3,7 +3,6 @@
 import logging
 import os
 import re
-import select
 import subprocess
 import sys
 import tempfile
@@ -54,7 +53,7 @@ def usable(files: Files, signals: Signals) -> bool:
     trial = Trial()
     try:
         while not trial.passed:
-            select.select([signals], [], [], 0.05)
+            signalling.readable([signals], 0.05)
             if any(number in (*signalling.STOP, signalling.NOW) for number in signals.taken()):
                 return False
             if told := trial.failure():

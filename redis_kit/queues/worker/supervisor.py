@@ -6,29 +6,32 @@ for the time of the next beat.
 
 import gc
 import logging
-import select
 import signal
 from math import inf
 from time import monotonic, sleep
 from typing import Any
 
 from redis_kit.core import conf, connections
+from redis_kit.core.complaints import Complaints
+from redis_kit.core.errors import KeyConflict
 from redis_kit.queues import identity
 from redis_kit.queues.component import QueueSettings
 from redis_kit.queues.worker import failpoints, reloading, signalling
 from redis_kit.queues.worker.beat import Beat, Outage
-from redis_kit.queues.worker.child import Child, fork
+from redis_kit.queues.worker.child import SPARE, Child, fork
 from redis_kit.queues.worker.health import Health
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.reaper import Reaper
 from redis_kit.queues.worker.restraint import Restraint
-from redis_kit.queues.worker.signalling import Signals
-from redis_kit.queues.worker.wording import counted, running
+from redis_kit.queues.worker.signalling import Interrupted, Signals
+from redis_kit.queues.worker.wording import counted, named, running
 
 logger = logging.getLogger("redis_kit.worker")
 LONGEST = 1.0  # seconds of one wait
 AGAIN = 0.5  # seconds after a turn that failed
 MOMENT = 0.05  # seconds in which a child writes its stacks
+HASTE = 0.1  # seconds between two looks at the clock when the end is near
+LAST = 0.4  # seconds that a stopped supervisor has, when all children were killed, to give back what they held
 
 
 class Supervisor:
@@ -38,7 +41,9 @@ class Supervisor:
         self.options, self.id = options, identity.new_worker()
         self.children: list[Child] = []
         self._wanted = options.processes
-        self._quiet = self._stopping = self._burying = False
+        self._quiet = self._stopping = self._now = self._burying = False
+        self._until = self._last = inf  # when jobs, and this process, are to have ended
+        self._complaints = Complaints()
         outage = Outage()
         self._beat = Beat(outage, reports=options.health_port is not None)
         self._reaper, self._restraint = Reaper(outage), Restraint()
@@ -55,37 +60,56 @@ class Supervisor:
         gc.freeze()  # children share more of this memory, and this process's own end takes 0.03 s and not 0.3
         logger.info("Supervisor %s runs %s.", self.id, counted(self._wanted, "process", "processes"))
         with self._signals:
-            while self.children or self._wanted:
-                try:
-                    self._turn()
-                except Exception:  # no memory for a fork, no descriptors: all that may pass
-                    logger.exception("The supervisor failed; it goes on.")
-                    sleep(AGAIN)
+            while (self.children or self._wanted) and monotonic() < self._last:
+                self._turn()
+            for child in self.children:
+                child.signal(signal.SIGKILL)
             if self._health:
                 self._health.close()
             if self._restart and self._files:
                 self._restart = reloading.usable(self._files, self._signals)
-        # Who stopped it waits for this; the end of a burst is no news.
-        logger.log(logging.WARNING if self._stopping and not self._restart else logging.INFO, "Stopped.")
+        self._restart = self._restart and not self._signals.stopped
+        self._say_stopped()
         if self._restart:
             reloading.restart()
         return 0
 
     def _turn(self) -> None:
-        self._fill()
-        self._wait()
-        self._obey()
-        self._ask_for_stacks()
-        self._listen()
-        self._bury()
-        self._reaper.run()
-        self._keep_alive()
-        self._look_at_files()
+        failed = False
+        for step in (
+            self._obey,  # what came while the worker was loading is obeyed before the first fork
+            *(self._fill, self._wait, self._obey, self._tell, self._ask_for_stacks, self._listen, self._bury),
+            *(self._reaper.run, self._keep_alive, self._look_at_files),
+        ):
+            try:
+                step()
+            except Interrupted:
+                return  # a signal to stop comes first, or this is the end
+            except Exception:  # no memory for a fork, no descriptors: all that may pass, and the other steps are done
+                failed = True
+                if self._complaints.due(step.__qualname__):
+                    logger.exception("The supervisor failed; it goes on.")
+        if failed:
+            sleep(AGAIN)
+
+    def _say_stopped(self) -> None:
+        # Who stopped it waits for this; the end of a burst is no news.
+        level = logging.WARNING if self._stopping and not self._restart else logging.INFO
+        if not self.children and not self._reaper.owing:
+            logger.log(level, "Stopped.")
+        elif self._beat.reached or self._reaper.holding or any(child.board.running() for child in self.children):
+            text = (
+                "Stopped without an answer from Redis. Other workers run what it held, %g s after its last heartbeat."
+            )
+            logger.log(level, text, conf.section(QueueSettings).DEAD_AFTER)
+        else:
+            logger.log(level, "Stopped without an answer from Redis. It held no jobs.")
 
     def _fill(self) -> None:
         working = sum(not child.recycling for child in self.children)
         while working < self._wanted and not self._quiet and self._restraint.over():
-            self.children.append(fork(self.options, supervisor=self.id, in_child=self._free_child))
+            child = fork(self.options, supervisor=self.id, in_child=self._free_child, signals=self._signals)
+            self.children.append(child)
             self._beat.at = 0.0
             working += 1
 
@@ -106,7 +130,7 @@ class Supervisor:
         lines = [child.line for child in self.children if not child.line.ended]
         asked = self._health.sockets() if self._health else []
         watched: list[Any] = [self._signals, *lines, *asked]
-        readable, _, _ = select.select(watched, [], [], wait)
+        readable = signalling.readable(watched, wait)
         if self._health:
             self._health.serve(readable)
 
@@ -134,6 +158,10 @@ class Supervisor:
 
     def _stop(self, *, now: bool = False) -> None:
         self._stopping, self._wanted = True, 0
+        self._now = self._now or now
+        self._until = min(self._until, monotonic() + (0 if now else self.options.grace))
+        self._last = self._until + SPARE + LAST
+        self._signals.tick_every(HASTE)
         count = sum(len(child.board.running()) for child in self.children)
         if now:
             logger.warning("Giving back now: %s.", running(count))
@@ -142,8 +170,11 @@ class Supervisor:
             logger.warning(text, running(count), self.options.grace, "it" if count == 1 else "them")
         else:
             logger.warning("Stopping: %s.", running(0))
-        for child in self.children:
-            child.stop_now() if now else child.stop(self.options.grace)
+        self._tell()
+
+    def _tell(self) -> None:
+        for child in self.children if self._stopping else ():
+            child.stop_now() if self._now else child.stop(self._until)
 
     def _be_quiet(self) -> None:
         self._quiet = True
@@ -170,22 +201,26 @@ class Supervisor:
                     logger.info("Child %d, worker %s, claims no more and is replaced.", child.pid, child.worker)
                     child.recycle()
             if child.recycling and not child.board.running():
-                child.stop(self.options.grace)
+                child.stop(monotonic() + self.options.grace)
 
     def _judge(self) -> None:
         if not self._burying:  # the number of one that was just waited for may belong to anybody
             for child in self.children:
                 child.judge()
+        if monotonic() >= self._last:
+            self._signals.interrupt()
 
     def _bury(self) -> None:
         self._burying = True
-        ended = [(child, code) for child in self.children if (code := child.ended()) is not None]
-        self.children = [child for child in self.children if all(child is not one for one, _ in ended)]
-        self._burying = False
+        try:
+            ended = [(child, code) for child in self.children if (code := child.ended()) is not None]
+            self.children = [child for child in self.children if all(child is not one for one, _ in ended)]
+        finally:
+            self._burying = False
         for child, code in ended:
             failpoints.reach("child_died")
             if code:
-                logger.error("Child %d, worker %s, ended by %s.", child.pid, child.worker, _said(code))
+                logger.error("Child %d, worker %s, %s.", child.pid, child.worker, _end(child, code))
             if not code and self.options.burst and not child.recycling:
                 self._wanted = max(0, self._wanted - 1)
             elif not child.stopping:
@@ -197,7 +232,7 @@ class Supervisor:
         if monotonic() < self._beat.at:
             return
         for child in self.children:
-            child.say_how(quiet=self._quiet)
+            child.say_how(quiet=self._quiet, clock_back=self._beat.clock.went_back)
         for order in self._beat.beat(list(self.children)):
             if order == "stop" and not self._stopping:
                 self._stop()
@@ -215,19 +250,30 @@ class Supervisor:
     def _report(self) -> tuple[bool, dict[str, Any]]:
         silent = monotonic() - self._beat.answered
         late = {name: wait for name, wait in self._beat.waits.items() if wait > self.options.max_wait}
+        damaged = {name: str(error) for name, error in self._beat.broken.items() if isinstance(error, KeyConflict)}
+        refused = {name: error for name, error in self._beat.broken.items() if name not in damaged}
         reasons = {
             "no child is alive": not self.children,
             "the server does not answer": silent > conf.section(QueueSettings).DEAD_AFTER,
             f"a job of {', '.join(late)} waits for more than {self.options.max_wait:g} s": bool(late),
-            **{f"queue {name} can't be read: {what}": True for name, what in self._beat.broken.items()},
+            **{f"queue {name} can't be read: {error}": True for name, error in refused.items()},
         }
         found = [reason for reason, holds in reasons.items() if holds]
-        details = {"status": "failing" if found else "ok", "reasons": found, "children": len(self.children)}
-        return not found, {**details, "silent": round(silent, 3), "waits": self._beat.waits}
+        back = self._beat.clock.went_back
+        status = "failing" if found else "degraded" if damaged or back else "ok"
+        details = {"status": status, "reasons": found, "damaged": damaged, "children": len(self.children)}
+        # Neither a damaged key nor a clock is mended by a new process, as an orchestrator starts one after a 503.
+        return not found, {**details, "silent": round(silent, 3), "waits": self._beat.waits, "clock_back": back}
 
 
-def _said(code: int) -> str:
+def _end(child: Child, code: int) -> str:
+    if code == -signal.SIGKILL and child.overdue:
+        late, several = named([one.id for one in child.overdue]), len(child.overdue) > 1
+        what = f"job{'s' if several else ''} {late}" if late else counted(len(child.overdue), "job")
+        return f"was killed by its supervisor: {what} ran beyond {'their' if several else 'its'} timeout"
+    if code == -signal.SIGKILL and child.given_up:
+        return "was killed by its supervisor: it did not end in time"
     try:
-        return signal.Signals(-code).name if code < 0 else f"exit code {code}"
+        return f"ended by {signal.Signals(-code).name if code < 0 else f'exit code {code}'}"
     except ValueError:  # a real-time signal has no name
-        return f"signal {-code}"
+        return f"ended by signal {-code}"

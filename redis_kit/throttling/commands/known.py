@@ -5,15 +5,16 @@ from importlib import import_module
 
 from django.conf import settings
 
-from redis_kit.core.errors import ConfigurationError
+from redis_kit.core.errors import ConfigurationError, InvalidName
+from redis_kit.core.errortext import described
 from redis_kit.throttling import known as site
 from redis_kit.throttling.throttles import Throttle
 
 SHOWN = 20  # names
 
 
-def known() -> dict[str, Throttle]:
-    """Return the throttles by name: those of the policies, of the views behind ROOT_URLCONF, and of the apps.
+def known() -> list[Throttle]:
+    """Return the throttles of the policies, of the views behind ROOT_URLCONF, and of the apps, sorted by name.
 
     Raises ConfigurationError where the settings or the views can't be read.
     """
@@ -22,9 +23,22 @@ def known() -> dict[str, Throttle]:
         if routes:
             import_module(routes)
     except Exception as error:  # a view's module may raise anything
-        what = f"{type(error).__name__}: {error}"
-        raise ConfigurationError(f"The throttles of ROOT_URLCONF {routes!r} can't be known; {what}") from error
-    return {throttle.name: throttle for throttle in site.known()}
+        what = f"The throttles of ROOT_URLCONF {routes!r} can't be known; {described(error)}"
+        raise ConfigurationError(what) from error
+    return site.known()
+
+
+def one_of(throttles: list[Throttle], name: str, using: str | None) -> Throttle:
+    """Return the one of this name, and of this connection if it is given. Raises InvalidName if that is not one."""
+    found = [one for one in throttles if one.name == name and using in (None, one.using)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        connections = ", ".join(one.using for one in found)
+        raise InvalidName(f"Several throttles have the name {name}. Choose one with --using: {connections}.")
+    where = f" on the connection {using}" if using else ""
+    names = list(dict.fromkeys(one.name for one in throttles if using in (None, one.using)))
+    raise InvalidName(f"No throttle is known under the name {name}{where}. {hint(name, names)}")
 
 
 def hint(name: str, names: list[str]) -> str:

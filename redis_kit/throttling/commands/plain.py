@@ -15,6 +15,7 @@ def about(throttle: Throttle, allowed: int, refused: int) -> dict[str, Any]:
     """Return how a throttle is built and what it did in 30 minutes."""
     return {
         "name": throttle.name,
+        "using": throttle.using,
         "rates": [str(rate) for rate in throttle.rates],
         "strategy": throttle.strategy,
         "shadow": throttle.shadow,

@@ -12,7 +12,7 @@ from redis_kit.core.errors import InvalidName, InvalidValue
 from redis_kit.core.terminal import clean, duration
 from redis_kit.throttling.commands import plain as as_plain
 from redis_kit.throttling.commands import tables
-from redis_kit.throttling.commands.known import hint, known
+from redis_kit.throttling.commands.known import hint, known, one_of
 from redis_kit.throttling.counters import Minute, recent
 from redis_kit.throttling.forgetting import forget
 from redis_kit.throttling.offenders import offenders
@@ -62,6 +62,8 @@ class Command(BaseCommand):
             one.add_argument("--json", action="store_true", help="for programs: times in seconds")
             for option in terminal.EVERYWHERE:
                 one.add_argument(option, help=argparse.SUPPRESS, default=argparse.SUPPRESS)
+            if action in ARGUMENTS:
+                one.add_argument("--using", metavar="CONNECTION", help="where several throttles have this name")
             if action in ("reset", "ban", "exempt", "override", "lift"):
                 one.add_argument("--hash", action="store_true", help="IDENTITY is the hash that show lists")
         show = actions.choices["show"]
@@ -78,25 +80,25 @@ class Command(BaseCommand):
             self.actions[action].error(clean(str(error)))
 
     def _list(self, **options: Any) -> None:
-        found = list(known().values())
+        found = known()
         minutes, held = recent(found), counts(found)
-        sums = {throttle.name: _sums(minutes[throttle.name]) for throttle in found}
+        sums = {throttle: _sums(minutes[throttle]) for throttle in found}
         if options["json"]:
-            self._write_json([as_plain.about(one, *sums[one.name]) | {"rules": held[one.name]} for one in found])
+            self._write_json([as_plain.about(one, *sums[one]) | {"rules": held[one]} for one in found])
         elif not found:
             self.stdout.write(f"No throttle is known. {hint('', [])}")
         else:
             columns = ("NAME", "RATES", "STRATEGY", "ALLOWED", "REFUSED", "RULES")
-            self._write(tables.table(columns, [_row(one, *sums[one.name], held[one.name]) for one in found]))
+            self._write(tables.table(columns, [_row(one, *sums[one], held[one]) for one in found]))
             self.stdout.write("Allowed and refused: calls of the last 30 minutes.")
 
     def _show(self, *, name: str, identity: str | None, limit: int, **options: Any) -> None:
-        throttle = _throttle(name)
+        throttle = _throttle(name, **options)
         if identity is not None:
             self._show_caller(throttle, identity, **options)
             return
-        sums, most, rules = _sums(recent([throttle])[name]), offenders(throttle), throttle.rules.list(limit)
-        more, plain = max(counts([throttle])[name] - limit, 0), options["plain"]
+        sums, most, rules = _sums(recent([throttle])[throttle]), offenders(throttle), throttle.rules.list(limit)
+        more, plain = max(counts([throttle])[throttle] - limit, 0), options["plain"]
         if options["json"]:
             lists = {
                 "rules": [as_plain.rule(one, plain=plain) for one in rules],
@@ -121,7 +123,7 @@ class Command(BaseCommand):
             self._write([f"{clean(throttle.name)}, {clean(identity)}", *tables.facts(tables.standing(decision, rule))])
 
     def _reset(self, *, name: str, identity: str, **options: Any) -> None:
-        throttle = _throttle(name)
+        throttle = _throttle(name, **options)
         if options["hash"]:
             throttle.rules.of(who=identity)  # checks it
         if not (forget(throttle, identity) if options["hash"] else throttle.reset(identity)):
@@ -129,28 +131,28 @@ class Command(BaseCommand):
         self._done("reset", name, f"Reset: {clean(name)} forgot the calls of {clean(identity)}.", None, **options)
 
     def _ban(self, *, name: str, identity: str, seconds: float, **options: Any) -> None:
-        rule = _throttle(name).rules.ban(seconds=seconds, **_caller(identity, **options))
+        rule = _throttle(name, **options).rules.ban(seconds=seconds, **_caller(identity, **options))
         said = f"Banned from {clean(name)} for {duration(seconds)}: {clean(identity)}."
         self._done("ban", name, said, rule, **options)
 
     def _exempt(self, *, name: str, identity: str, seconds: float, **options: Any) -> None:
-        rule = _throttle(name).rules.exempt(seconds=seconds, **_caller(identity, **options))
+        rule = _throttle(name, **options).rules.exempt(seconds=seconds, **_caller(identity, **options))
         said = f"Exempt from {clean(name)} for {duration(seconds)}: {clean(identity)}."
         self._done("exempt", name, said, rule, **options)
 
     def _override(self, *, name: str, rates: str, seconds: float, identity: str | None, **options: Any) -> None:
-        rule = _throttle(name).rules.override(rates, seconds, **_caller(identity, **options))
+        rule = _throttle(name, **options).rules.override(rates, seconds, **_caller(identity, **options))
         said = f"Rates of {clean(name)} are {rule.rates} for {duration(seconds)}: {clean(identity or 'everybody')}."
         self._done("override", name, said, rule, **options)
 
     def _lift(self, *, name: str, identity: str | None, **options: Any) -> None:
         whose = clean(identity or "everybody")
-        if not _throttle(name).rules.lift(**_caller(identity, **options)):
+        if not _throttle(name, **options).rules.lift(**_caller(identity, **options)):
             raise CommandError(f"Nothing was lifted: {clean(name)} has no rule for {whose}.")
         self._done("lift", name, f"Lifted: the rule of {clean(name)} for {whose}.", None, **options)
 
     def _report(self, *, name: str, **options: Any) -> None:
-        throttle = _throttle(name)
+        throttle = _throttle(name, **options)
         try:
             found = report(throttle)
         except InvalidValue as error:
@@ -175,12 +177,11 @@ class Command(BaseCommand):
         self.stdout.write(json.dumps(data, indent=2))
 
 
-def _throttle(name: str) -> Throttle:
-    found = known()
-    if name not in found:
-        advice = clean(hint(name, list(found)))
-        raise CommandError(f"No throttle is known under the name {clean(name)}. {advice}")
-    return found[name]
+def _throttle(name: str, *, using: str | None, **options: Any) -> Throttle:
+    try:
+        return one_of(known(), name, using)
+    except InvalidName as error:
+        raise CommandError(clean(str(error))) from error
 
 
 def _caller(identity: str | None, **options: Any) -> dict[str, Any]:
@@ -193,7 +194,7 @@ def _caller(identity: str | None, **options: Any) -> dict[str, Any]:
 
 def _row(throttle: Throttle, allowed: int, refused: int, held: int) -> tuple[str, ...]:
     strategy = f"{throttle.strategy}{', shadow' if throttle.shadow else ''}"
-    return throttle.name, tables.rates_of(throttle), strategy, f"{allowed:,}", f"{refused:,}", f"{held:,}"
+    return tables.title(throttle), tables.rates_of(throttle), strategy, f"{allowed:,}", f"{refused:,}", f"{held:,}"
 
 
 def _sums(minutes: list[Minute]) -> tuple[int, int]:

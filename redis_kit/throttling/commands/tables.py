@@ -10,6 +10,7 @@ from redis_kit.throttling.masking import masked
 from redis_kit.throttling.offenders import Offender
 from redis_kit.throttling.rules import Rule
 from redis_kit.throttling.shadow import Report
+from redis_kit.throttling.target import Target
 from redis_kit.throttling.throttles import Throttle
 
 KINDS = {"ban": "banned", "exempt": "exempt", "override": "rates"}
@@ -29,6 +30,11 @@ def facts(pairs: Iterable[tuple[str, str]]) -> Iterator[str]:
 def name_of(shown: str, *, plain: bool) -> str:
     """Return a caller as it may be shown: masked unless ``plain``."""
     return shown if plain or not shown else masked(shown)
+
+
+def title(throttle: Throttle) -> str:
+    """Return a throttle's name, with its connection unless that is the default one."""
+    return Target.of(throttle).shown
 
 
 def rates_of(throttle: Throttle) -> str:

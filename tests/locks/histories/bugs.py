@@ -3,6 +3,7 @@
 A bug that changes a script names the text that it changes, and fails where that is not there any more.
 """
 
+import asyncio
 import hashlib
 import time
 from collections.abc import Callable
@@ -11,7 +12,7 @@ from typing import Any
 from redis_kit.core import scripts
 from redis_kit.core.errors import RedisUnavailable
 from redis_kit.core.steps import Call
-from redis_kit.locks import Lock, Semaphore, leasing, renewal, slots
+from redis_kit.locks import Lock, Semaphore, leasing, pending_releases, renewal, slots
 from redis_kit.locks.fencing import Fenced
 from redis_kit.locks.rwlock import WriteLock
 from redis_kit.locks.waiting import Attempt
@@ -96,7 +97,7 @@ def blind_retry(sow: Sow) -> None:
             return acquire(self, **patience)
 
     sow(Lock, "acquire", retried)
-    sow(renewal, "undo", lambda *arguments, **options: None)
+    sow(pending_releases, "add", lambda *arguments, **options: None)
 
 
 @_bug
@@ -180,3 +181,48 @@ def write_without_a_fence(sow: Sow) -> None:
 def barging(sow: Sow) -> None:
     """Give free slots to whoever asks, and not to those who stand in the queue."""
     _rewrite(sow, "take_fair_slot", "used + weight_of_first(before) + weight > limit", "used + weight > limit")
+
+
+@_bug
+def clean_up_in_the_cancelled_task(sow: Sow) -> None:
+    """Take back what was cancelled in the task itself, where the next cancellation ends that too."""
+    kept: list[tuple[Any, str]] = []
+
+    def add(source: Any, token: str, **when: Any) -> None:
+        kept.append((source, token))
+
+    def cleaned(function: Callable[..., Any]) -> Callable[..., Any]:
+        def steps(*arguments: Any) -> Any:
+            try:
+                return (yield from function(*arguments))
+            except asyncio.CancelledError:
+                while kept:
+                    source, token = kept.pop()
+                    yield source._give_back(token)
+                raise
+
+        return steps
+
+    sow(pending_releases, "add", add)
+    for name in ("_acquire", "_let_go"):
+        sow(leasing.Leasing, name, cleaned(getattr(leasing.Leasing, name)))
+
+
+@_bug
+def release_that_waits_for_the_reply(sow: Sow) -> None:
+    """Let a lease be over when the server has said so, and not when its holder has: the release is not tried again."""
+
+    def let_go(self: Any, lease: Any) -> Any:
+        if lease.keeper:
+            renewal.let_go(lease)
+        given_back = yield self._give_back(lease.token)
+        lease.end(lost=not given_back)
+        self._taken.drop(lease)
+
+    sow(leasing.Leasing, "_let_go", let_go)
+
+
+@_bug
+def release_that_is_sent_once(sow: Sow) -> None:
+    """Let a release that got lost be lost."""
+    sow(pending_releases.PendingReleases, "add", lambda self, entry: None)

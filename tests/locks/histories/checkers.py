@@ -20,6 +20,7 @@ History = Sequence[Event]
 QUEUED = 300_000_000  # ns after which a waiter surely stands in the queue
 AFTERMATH = 1_500_000_000  # ns after a fault in which others of its process may keep a waiter from getting there
 IDLE = 1_300_000_000  # ns: a lost wake-up or a reservation for one who is gone costs a second
+WOKEN = 100_000  # µs in which all who were woken at once have asked
 ROUNDING = 1_500_000  # ns: the server counts in ms
 
 
@@ -124,9 +125,15 @@ def barging(history: History) -> Violations:
         for first in group:
             later = group[bisect_right(times, first.asked + QUEUED) : bisect_right(times, first.taken)]
             for second in later:
-                if second.fence < first.fence and not _disturbed(first, faults):
+                early = second.fence < first.fence and not _side_by_side(first, second)
+                if early and not _disturbed(first, faults):
                     found.append(f"{first.name}: {second} was served before {first}")
     return found
+
+
+def _side_by_side(one: Hold, other: Hold) -> bool:
+    # Those who fit together are woken at once, and whose process is quicker asks first.
+    return one.weight + other.weight <= one.limit and abs(one.fence - other.fence) < WOKEN
 
 
 def _disturbed(hold: Hold, faults: Iterable[Event]) -> bool:

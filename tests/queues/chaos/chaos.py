@@ -29,6 +29,7 @@ from tests.queues.chaos.load import MIX, Load
 from tests.queues.chaos.verdict import Case
 
 DEFAULTS = {"BEAT": 2.0, "DEAD_AFTER": 10.0}
+QUICK_RETRIES = {"RETRY_BACKOFF": 1.0, "RETRY_BACKOFF_MAX": 2.0}  # seconds: a run lasts for some of them
 REACHED = 5.0  # seconds for the last step to come to a failpoint
 START = 30.0  # seconds until a worker works
 PATIENT = {"CONNECT_TIMEOUT": 2.0, "READ_TIMEOUT": 2.0}  # as in other tests
@@ -95,7 +96,7 @@ class Stage:
         self.settings = {
             "PREFIX": f"c{secrets.token_hex(4)}",
             "CONNECTIONS": {"default": self.server.connection},
-            "QUEUES": dict(plan.leases),
+            "QUEUES": {**QUICK_RETRIES, **plan.leases},
             **PATIENT,
         }
         stack.enter_context(override_settings(REDIS_KIT=self.settings))

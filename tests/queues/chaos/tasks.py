@@ -1,6 +1,7 @@
 """The jobs. Each tells the journal when it begins and how it ends; ``number`` is what it was sent as."""
 
 import asyncio
+import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -72,8 +73,25 @@ def flaky(context: Any, number: int) -> int:
     return number
 
 
+@task(takes_context=True, backoff=0.1)
+def unsteady(context: Any, number: int) -> int:
+    """Fail in the first attempt, and follow it soon."""
+    with noted(number, context.attempt):
+        if context.attempt == 1:
+            raise Declared("the first attempt")
+    return number
+
+
 @task(takes_context=True, max_attempts=2)
 def doomed(context: Any, number: int) -> None:
     """Fail always."""
     with noted(number, context.attempt):
         raise Declared("each attempt")
+
+
+@task(store_result=False)
+def deliver(number: int, port: int) -> None:
+    """Need a service."""
+    with noted(number), socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
+        if not connection.recv(3) == b"220":
+            raise Declared("the service does not answer")

@@ -1,6 +1,7 @@
 """Tasks that leave a trace: a line per step in the file that ``JOURNAL`` names."""
 
 import ctypes
+import logging
 import os
 import signal
 import time
@@ -10,7 +11,7 @@ from typing import Any
 from asgiref.sync import sync_to_async
 
 from redis_kit.core.doing import doing
-from redis_kit.queues import progress, signals, task
+from redis_kit.queues import TaskTimeout, progress, signals, task
 
 done: list[Any] = []
 
@@ -34,6 +35,15 @@ def wait_for_file(name: str, path: str) -> None:
     deadline = time.monotonic() + 60
     while not Path(path).exists() and time.monotonic() < deadline:
         time.sleep(0.01)
+    journal(name, "end")
+
+
+@task
+def take_lock(name: str) -> None:
+    journal(name, "begin")
+    from redis_kit.locks import Lock  # brings the client, which modules of tasks can do without
+
+    Lock(name, timeout=60).acquire(blocking_timeout=30)
     journal(name, "end")
 
 
@@ -93,6 +103,22 @@ def fail(text: str) -> None:
 def hang() -> None:
     while True:
         time.sleep(0.005)
+
+
+@task(timeout=0.1, max_attempts=1)
+def swallow() -> str:
+    try:
+        hang.call()
+    except TaskTimeout:
+        return "swallowed"
+
+
+@task(max_attempts=1)
+def forge() -> None:
+    text = "bad\nJob 'X' of queue 'default' (shop.tasks.pay) succeeded.\r\x1b[31mred"
+    for name in ("shop", "django.tasks"):
+        logging.getLogger(name).error(text)
+    raise ValueError(text)
 
 
 @task(timeout=0.1, max_attempts=1)

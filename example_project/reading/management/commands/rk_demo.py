@@ -1,6 +1,7 @@
 """``manage.py rk_demo``: the kit at work, in one command."""
 
 import argparse
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -33,10 +34,22 @@ class Command(BaseCommand):
         """Do what was asked for. Raises SystemExit with the exit code."""
         if rate is not None and replay is None:
             self.parser.error("argument --rate: only with --replay")
+        if replay is not None:
+            self._require_a_request(replay)
         # Imported here, so that --help and the other commands of the project don't pay for it.
         from example_project.demo import main
 
         raise SystemExit(main.main(port=port, check=check, replay=replay, rate=rate or 500.0))
+
+    def _require_a_request(self, path: Path) -> None:
+        from example_project.demo import accesslog
+
+        try:
+            found = any(accesslog.read(path))
+        except (EOFError, OSError, zlib.error) as error:
+            self.parser.error(f"argument --replay: {str(path)!r} can't be read: {error}")
+        if not found:
+            self.parser.error(f"argument --replay: {str(path)!r} holds no request in Combined Log Format")
 
 
 def port(text: str) -> int:

@@ -1,0 +1,33 @@
+"""An ASGI application that counts what waits when its server shuts down."""
+
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from redis_kit.pageviews.buffer import buffer
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Any, Receive, Send], Awaitable[None]]
+
+
+class FlushAtShutdown:
+    """Wrap ``get_asgi_application()`` of Django, which has no lifespan of its own, and count what waits at its end.
+
+    Servers that end by a signal, such as uvicorn, leave Python no time for what it does at exit. They tell the
+    application of the shutdown before that, by the lifespan protocol.
+    """
+
+    def __init__(self, application: Application) -> None:
+        self.application = application
+
+    async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
+        """Answer the lifespan protocol, and pass all else on."""
+        if scope["type"] != "lifespan":
+            await self.application(scope, receive, send)
+            return
+        await receive()  # lifespan.startup
+        await send({"type": "lifespan.startup.complete"})
+        await receive()  # lifespan.shutdown
+        await buffer.aclose()
+        await send({"type": "lifespan.shutdown.complete"})

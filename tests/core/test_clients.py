@@ -1,0 +1,68 @@
+"""What a caller gets for an error inside a call: the server's, the client library's, or one that ends the caller."""
+
+import asyncio
+import threading
+
+import pytest
+
+from redis_kit.core import connections
+
+
+class Stopped(BaseException):
+    """What somebody raises to end a thread."""
+
+
+@pytest.fixture(params=[connections.client, connections.aclient], ids=["sync", "async"])
+def call(request, kit):
+    """Make a call by either client."""
+
+    def made(*command):
+        if request.param is connections.client:
+            return connections.client().call(*command)
+
+        async def called():
+            return await connections.aclient().call(*command)
+
+        return asyncio.run(called())
+
+    return made
+
+
+def causes(error):
+    """Return an error and its causes; fails where they go in a circle."""
+    found = []
+    while error is not None:
+        assert not any(error is one for one in found), "an error is its own cause"
+        found.append(error)
+        error = error.__cause__
+    return found
+
+
+@pytest.mark.parametrize("command", [("GET",), ("EVAL", "return redis.error_reply('x')", 0)])
+def test_no_error_is_its_own_cause(call, command):
+    with pytest.raises(Exception) as caught:  # noqa: PT011 -- of several kinds
+        call(*command)
+    assert causes(caught.value)
+    call("PING")
+
+
+def test_what_ends_a_thread_is_neither_translated_nor_counted_and_its_connection_is_closed(kit, monkeypatch):
+    client, errors = connections.client(), []
+    monkeypatch.setattr("redis_kit.core.replies.read", lambda connection: (_ for _ in ()).throw(Stopped))
+
+    def work():
+        for _ in range(5):
+            try:
+                client.call("ECHO", "not read")
+            except BaseException as error:
+                errors.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join(10)
+    monkeypatch.undo()
+    assert [type(error) for error in errors] == [Stopped] * 5
+    assert all(causes(error) == [error] for error in errors)
+    assert not client.breaker.failures
+    assert not client.breaker.is_open
+    assert client.call("ECHO", "mine") == b"mine"

@@ -1,0 +1,47 @@
+"""What the failure policy answers is said once for a component and its connection, and only of an outage."""
+
+import logging
+
+import pytest
+
+from redis_kit.core import primitive
+from redis_kit.core.complaints import Complaints
+from redis_kit.throttling import Throttle
+
+
+@pytest.fixture(autouse=True)
+def fresh(monkeypatch):
+    monkeypatch.setattr(primitive, "_down", set())
+    monkeypatch.setattr(primitive, "_complaints", Complaints())
+
+
+def said(caplog, words):
+    return [message for message in caplog.messages if words in message]
+
+
+def test_one_connection_that_is_down_is_told_once_beside_one_that_is_well(kit, make_server, caplog, twin):
+    away = make_server(tcp=True)
+    kit.options(CONNECTIONS={**kit.settings.REDIS_KIT["CONNECTIONS"], "away": away.connection})
+    well, ill = Throttle("well", rates="1000/m"), Throttle("ill", rates="1000/m", using="away")
+    with caplog.at_level(logging.WARNING, "redis_kit"):
+        twin(ill.hit, "me")
+        away.stop()
+        for _ in range(10):
+            assert twin(ill.hit, "me").reason == "outage"
+            assert twin(well.hit, "me").reason == ""
+    assert len(said(caplog, "Redis failed")) == 1
+    assert not said(caplog, "answers again")
+
+
+def test_key_of_a_wrong_type_is_no_outage(kit, caplog, twin):
+    good, bad = Throttle("good", rates="1000/m"), Throttle("bad", rates="1000/m")
+    for key in bad.keys("me")[:2]:
+        kit.client.lpush(key, "x")
+    with caplog.at_level(logging.WARNING, "redis_kit"):
+        for _ in range(10):
+            assert twin(bad.hit, "me").reason == "outage"
+            assert twin(good.hit, "me").reason == ""
+    (line,) = said(caplog, "a call failed")
+    assert "something else wrote to it" in line
+    assert not said(caplog, "Redis failed")
+    assert not said(caplog, "answers again")

@@ -1,0 +1,253 @@
+"""A server that answers and refuses: views wait and are counted once, and the log says so once."""
+
+import asyncio
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from redis_kit.core import connections, primitive
+from redis_kit.core.complaints import Complaints
+from redis_kit.core.errors import OutOfMemory, PermissionDenied, PoolExhausted, RedisUnavailable
+from redis_kit.pageviews import PageViews, aflush, dropped, flush
+from redis_kit.pageviews.buffer import CAPACITY, INTERVAL, LONGEST, Dropped, buffer
+from redis_kit.pageviews.counting import Event
+from redis_kit.pageviews.periods import now
+from tests.fixtures.servers import wait_for
+
+NOTHING = Dropped(0, 0, 0, 0)
+
+
+def record(count, *, page="news", key=""):
+    return sum(buffer.record(Event(now(), page, key, f"visitor {number}")) for number in range(count))
+
+
+def told(caplog):
+    return [one.message for one in caplog.records if one.name == "redis_kit.pageviews"]
+
+
+@pytest.fixture
+def no_thread(monkeypatch):
+    """Nothing is sent but by flush()."""
+    monkeypatch.setattr(buffer, "_start", lambda: None)
+
+
+@pytest.fixture
+def guarded_kit(own_kit, monkeypatch):
+    """The kit as the server's user ``counter``."""
+    monkeypatch.setattr(connections, "WORKER_WAIT", 0.3)
+    monkeypatch.setattr(primitive, "_complaints", Complaints())
+    with own_kit.server.client() as admin:
+        admin.acl_setuser("counter", enabled=True, passwords=["+first"], keys=["*"], categories=["+@all"])
+    port = own_kit.server.port
+    own_kit.connect({"URL": f"redis://counter:first@127.0.0.1:{port}/0"})
+    return own_kit
+
+
+@contextmanager
+def other_password(kit, admin):
+    admin.execute_command("ACL", "SETUSER", "counter", "resetpass", ">second")
+    admin.execute_command("CLIENT", "KILL", "USER", "counter")
+    yield
+    admin.execute_command("ACL", "SETUSER", "counter", ">first")
+
+
+@contextmanager
+def switched_off(kit, admin):
+    admin.execute_command("ACL", "SETUSER", "counter", "off")
+    admin.execute_command("CLIENT", "KILL", "USER", "counter")
+    yield
+    admin.execute_command("ACL", "SETUSER", "counter", "on")
+
+
+def without(command):
+    @contextmanager
+    def denied(kit, admin):
+        admin.execute_command("ACL", "SETUSER", "counter", f"-{command}")
+        yield
+        admin.execute_command("ACL", "SETUSER", "counter", f"+{command}")
+
+    denied.__name__ = f"without_{command}"
+    return denied
+
+
+@contextmanager
+def without_keys(kit, admin):
+    admin.execute_command("ACL", "SETUSER", "counter", "resetkeys", "~else:*")
+    yield
+    admin.execute_command("ACL", "SETUSER", "counter", "resetkeys", "~*")
+
+
+@contextmanager
+def full(kit, admin):
+    admin.config_set("maxmemory", 1)
+    yield
+    admin.config_set("maxmemory", 0)
+
+
+@contextmanager
+def read_only(kit, admin):
+    admin.replicaof("127.0.0.1", 1)
+    yield
+    admin.replicaof("NO", "ONE")
+
+
+@contextmanager
+def without_replicas(kit, admin):
+    admin.config_set("min-replicas-to-write", 1)
+    yield
+    admin.config_set("min-replicas-to-write", 0)
+
+
+@contextmanager
+def unable_to_save(kit, admin):
+    dump = Path(admin.config_get("dir")["dir"], "dump.rdb")
+    dump.mkdir()
+    admin.config_set("save", "3600 1")
+    admin.bgsave()
+    wait_for(lambda: admin.info("persistence")["rdb_last_bgsave_status"] == "err")
+    yield
+    admin.config_set("save", "")
+    dump.rmdir()
+    admin.bgsave()
+    wait_for(lambda: admin.info("persistence")["rdb_last_bgsave_status"] == "ok")
+
+
+@contextmanager
+def all_connections_in_use(kit, admin):
+    kit.options(MAX_CONNECTIONS=1)
+    client = connections.client("default", "worker")
+    waiting = threading.Thread(target=client.block, args=(60, "BLPOP", "blocked", "60"), daemon=True)
+    waiting.start()
+    wait_for(lambda: int(admin.info("clients")["blocked_clients"]))
+    yield
+    admin.rpush("blocked", "x")
+    waiting.join(20)
+
+
+REFUSALS = [
+    (other_password, PermissionDenied),
+    (switched_off, PermissionDenied),
+    (without("evalsha"), PermissionDenied),
+    (without("sadd"), PermissionDenied),
+    (without("hincrby"), PermissionDenied),
+    (without("zincrby"), PermissionDenied),
+    (without("pexpire"), PermissionDenied),
+    (without("pfadd"), PermissionDenied),
+    (without("set"), PermissionDenied),
+    (without_keys, PermissionDenied),
+    (full, OutOfMemory),
+    (read_only, RedisUnavailable),
+    (without_replicas, RedisUnavailable),
+    (unable_to_save, RedisUnavailable),
+    (all_connections_in_use, PoolExhausted),
+]
+
+
+@pytest.mark.parametrize(("refusal", "error"), REFUSALS, ids=lambda one: getattr(one, "__name__", ""))
+def test_views_wait_while_they_are_refused_and_are_counted_once(guarded_kit, no_thread, caplog, refusal, error):
+    record(10, key="1")
+    wait_for(flush)
+    with guarded_kit.server.client() as admin:
+        with refusal(guarded_kit, admin):
+            record(1, page="new")
+            record(600, key="1")
+            for _ in range(3):
+                assert flush() is False
+                assert isinstance(buffer._error, error)
+            assert buffer.waiting == 601
+            assert dropped() == NOTHING
+            (down,) = told(caplog)
+            assert down.startswith("Redis took no page views; up to 10000 wait and are sent again: ")
+        wait_for(flush)
+    assert dropped() == NOTHING
+    assert PageViews("news").views() == PageViews("news", 1).views() == 610
+    assert PageViews("new").views() == 1
+    assert PageViews.site().views() == 611
+    assert told(caplog)[1:] == ["Redis takes page views again."]
+
+
+def test_what_overflows_while_access_is_denied_is_counted_as_views(guarded_kit, no_thread):
+    record(10)
+    wait_for(flush)
+    with guarded_kit.server.client() as admin:
+        with other_password(guarded_kit, admin):
+            record(600)
+            assert not flush()
+            assert record(CAPACITY) == CAPACITY - 600
+            assert not flush()
+            assert dropped() == Dropped(overflow=600, outage=0, refused=0, failed=0)
+        wait_for(flush)
+    assert PageViews("news").views() == CAPACITY + 10
+
+
+def test_refused_batch_is_tried_with_growing_pauses_and_an_outage_each_second(guarded_kit, no_thread):
+    record(10)
+    wait_for(flush)
+    pauses = []
+    with guarded_kit.server.client() as admin, other_password(guarded_kit, admin):
+        record(1)
+        for _ in range(7):
+            assert not flush()
+            pauses.append(buffer._pause)
+    assert pauses == [2 * INTERVAL, 4 * INTERVAL, 8 * INTERVAL, 16 * INTERVAL, LONGEST, LONGEST, LONGEST]
+    wait_for(flush)
+    assert buffer._pause == INTERVAL
+    guarded_kit.server.stop()
+    record(1)
+    assert [(flush(), buffer._pause) for _ in range(3)] == [(False, INTERVAL)] * 3
+
+
+def test_thread_counts_them_by_itself_when_the_password_is_right_again(guarded_kit, caplog):
+    record(10)
+    wait_for(flush)
+    with guarded_kit.server.client() as admin, other_password(guarded_kit, admin):
+        record(700)
+        wait_for(lambda: buffer._error)
+    wait_for(lambda: PageViews("news").views() == 710, timeout=40)
+    assert dropped() == NOTHING
+    assert len(told(caplog)) == 2
+
+
+def test_log_says_when_the_reason_is_another_one(guarded_kit, no_thread, caplog):
+    record(10)
+    wait_for(flush)
+    with guarded_kit.server.client() as admin, other_password(guarded_kit, admin):
+        record(1)
+        assert not flush()
+        guarded_kit.server.freeze()
+        assert not flush()
+        guarded_kit.server.thaw()
+        wait_for(lambda: not flush() and isinstance(buffer._error, PermissionDenied))
+    wait_for(flush)
+    assert len(told(caplog)) == 4
+
+
+def test_flush_in_an_event_loop_says_that_views_wait(guarded_kit, no_thread):
+    record(1)
+    wait_for(flush)
+    record(5)
+    with guarded_kit.server.client() as admin, other_password(guarded_kit, admin):
+        assert asyncio.run(aflush()) is False
+    assert asyncio.run(aflush()) is True
+    assert PageViews("news").views() == 6
+
+
+def test_add_answers_by_the_policy(guarded_kit, twin, caplog):
+    page = PageViews("news")
+    assert twin(page.add, "joe")
+    with guarded_kit.server.client() as admin, without("hincrby")(guarded_kit, admin):
+        assert [twin(page.add, "joe") for _ in range(3)] == [False] * 3
+        with pytest.raises(PermissionDenied, match="refused access"):
+            twin(PageViews("news", on_failure="raise").add, "joe")
+    assert twin(page.add, "joe")
+    assert page.views() == 2
+
+
+def test_add_to_a_spoilt_key_is_false_and_named_once(kit, twin, caplog):
+    page = PageViews("spoilt")
+    kit.client.lpush(page.key(f"visitors:{now():%Y-%m}"), "x")
+    assert [twin(page.add, "joe") for _ in range(3)] == [False] * 3
+    (one,) = told(caplog)
+    assert "is a list in place of a string" in one

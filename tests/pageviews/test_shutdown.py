@@ -1,0 +1,156 @@
+"""Views of the last moment when a server ends: real servers, ended by signals. The thread sends nothing by itself."""
+
+import contextlib
+import http.client
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from redis_kit.pageviews import PageViews
+from tests.fixtures.servers import free_port, wait_for
+from tests.pageviews.urls import BROWSER
+
+ROOT = Path(__file__).parents[2]
+VIEWS = 30
+
+SETTINGS = """
+import json, os
+from tests.settings import *
+REDIS_KIT = json.loads(os.environ["REDIS_KIT"])
+ROOT_URLCONF = "tests.pageviews.urls"
+MIDDLEWARE = ["redis_kit.pageviews.middleware.PageViewMiddleware", "tests.pageviews.urls.signed_in_as"]
+ALLOWED_HOSTS = ["*"]
+TIME_ZONE = {zone!r}
+"""
+APPLICATIONS = """
+from redis_kit.pageviews.asgi import FlushAtShutdown
+from django.core.asgi import get_asgi_application
+from django.core.wsgi import get_wsgi_application
+
+bare = get_asgi_application()
+application = FlushAtShutdown(bare)
+wsgi = get_wsgi_application()
+
+from redis_kit.pageviews import buffer
+buffer.INTERVAL = 600.0
+"""
+# As servers with a process for each core do: the application is loaded, and has counted, before the fork.
+PREFORK = """
+import os, signal, sys, threading
+from wsgiref.simple_server import WSGIRequestHandler, make_server
+from application import wsgi
+from redis_kit.pageviews.buffer import buffer
+from redis_kit.pageviews.counting import Event
+from redis_kit.pageviews.periods import now
+
+def end(*args):
+    threading.Thread(target=server.shutdown).start()  # after the request that it is answering
+
+server = make_server("127.0.0.1", int(sys.argv[1]), wsgi)
+buffer.record(Event(now(), "parent", "", ""))
+child = os.fork()
+if child:
+    signal.signal(signal.SIGTERM, lambda *args: os.kill(child, signal.SIGTERM))
+    _, status = os.waitpid(child, 0)
+    sys.exit(os.waitstatus_to_exitcode(status))
+signal.signal(signal.SIGTERM, end)
+server.serve_forever()
+"""
+
+
+@pytest.fixture
+def start(kit, tmp_path):
+    """Start a server of the site; ``start(port, *command)`` returns its process when it has answered."""
+    (tmp_path / "site_settings.py").write_text(SETTINGS.format(zone=kit.settings.TIME_ZONE))
+    (tmp_path / "application.py").write_text(APPLICATIONS)
+    (tmp_path / "prefork.py").write_text(PREFORK)
+    with contextlib.ExitStack() as stack:
+
+        def started(port, *command):
+            environment = {
+                **os.environ,
+                "DJANGO_SETTINGS_MODULE": "site_settings",
+                "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)]),
+                "REDIS_KIT": json.dumps(kit.settings.REDIS_KIT),
+            }
+            output = stack.enter_context((tmp_path / "output").open("wb"))
+            process = subprocess.Popen([sys.executable, *command], env=environment, stdout=output, stderr=output)
+            stack.callback(process.wait, 20)
+            stack.callback(process.kill)
+            wait_for(lambda: process.poll() is not None or answers(port), timeout=60)
+            assert process.poll() is None, (tmp_path / "output").read_text()
+            return process
+
+        yield started
+
+
+def answers(port):
+    with contextlib.suppress(OSError), contextlib.closing(http.client.HTTPConnection("127.0.0.1", port)) as connection:
+        connection.request("GET", "/nowhere/")
+        return connection.getresponse().status == 404
+    return False
+
+
+def look(port, *, times=VIEWS):
+    for _ in range(times):
+        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port)) as connection:
+            connection.request("GET", "/named/", headers={"User-Agent": BROWSER})
+            assert connection.getresponse().status == 200
+
+
+def uvicorn(port, *options, application="application"):
+    pytest.importorskip("uvicorn")
+    return ("-m", "uvicorn", f"application:{application}", "--port", str(port), *options)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda one: one.name)
+def test_asgi_server_counts_the_views_of_its_last_moment(kit, start, number):
+    port = free_port()
+    server = start(port, *uvicorn(port))
+    look(port)
+    server.send_signal(number)
+    server.wait(30)
+    assert PageViews("front").views() == VIEWS
+
+
+def test_asgi_server_with_several_processes_counts_those_of_each(kit, start):
+    port = free_port()
+    server = start(port, *uvicorn(port, "--workers", "2"))
+    look(port)
+    server.terminate()
+    server.wait(30)
+    assert PageViews("front").views() == VIEWS
+
+
+def test_asgi_server_loses_them_without_the_wrapper(kit, start):
+    port = free_port()
+    server = start(port, *uvicorn(port, application="bare"))
+    look(port)
+    server.terminate()
+    server.wait(30)
+    assert PageViews("front").views() == 0
+
+
+def test_asgi_server_ends_and_says_what_is_lost_while_redis_is_away(kit, start, tmp_path):
+    kit.connect({"URL": "redis://127.0.0.1:1/0"})
+    port = free_port()
+    server = start(port, *uvicorn(port))
+    look(port)
+    server.terminate()
+    server.wait(30)
+    assert f"{VIEWS} page views are lost with this process: Redis can't be reached" in (tmp_path / "output").read_text()
+
+
+def test_wsgi_process_that_was_forked_with_the_buffer_counts_its_own(kit, start):
+    port = free_port()
+    server = start(port, "-m", "prefork", str(port))
+    look(port)
+    server.terminate()
+    assert server.wait(30) == 0
+    assert PageViews("front").views() == VIEWS
+    assert PageViews("parent").views() == 1

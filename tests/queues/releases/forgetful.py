@@ -1,0 +1,11 @@
+"""A worker with a bug: it leaves jobs that others gave back alone, until their time comes."""
+
+from django.core.management import execute_from_command_line
+
+from redis_kit.queues.worker.recaller import Recaller
+
+if __name__ == "__main__":
+    import sys
+
+    Recaller.see_to = lambda self, found: None  # type: ignore[method-assign]
+    execute_from_command_line(["manage.py", *sys.argv[1:]])

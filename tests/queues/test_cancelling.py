@@ -1,0 +1,192 @@
+"""What a cancellation reaches: the job that is meant, before and while it runs, and nothing that comes after it."""
+
+import threading
+
+import pytest
+
+from redis_kit.core import connections, flow
+from redis_kit.queues import Counts, Queue, flows, identity, moves, order, task
+from redis_kit.queues.target import JobTarget
+from redis_kit.queues.worker.beat import Beat, Outage
+from redis_kit.queues.worker.board import Board
+from redis_kit.queues.worker.child import Child
+from redis_kit.queues.worker.launcher import Launcher
+from redis_kit.queues.worker.line import pair
+from redis_kit.queues.worker.options import Options
+from redis_kit.queues.worker.source import Source
+from tests.fixtures.process import wait_for
+from tests.queues import inside
+
+begun: list[str] = []
+ended: list[str] = []
+open_gate = threading.Event()
+
+
+@pytest.fixture
+def queue(any_kit):
+    return Queue("mail")
+
+
+@pytest.fixture
+def gate():
+    """What holds the tasks up that have begun."""
+    begun.clear()
+    ended.clear()
+    open_gate.clear()
+    yield open_gate
+    open_gate.set()
+
+
+def hold(name: str) -> None:
+    """Begin, and wait for the gate."""
+    begun.append(name)
+    while not open_gate.wait(0.005):
+        pass
+    ended.append(name)
+
+
+@task(queue_name="mail", max_attempts=1)
+def hold_mail(name: str) -> None:
+    hold(name)
+
+
+@task(queue_name="mail", max_attempts=1)
+async def hold_async(name: str) -> None:
+    import asyncio
+
+    begun.append(name)
+    await asyncio.to_thread(open_gate.wait)
+    ended.append(name)
+
+
+@task(queue_name="mail", store_result=False)
+def forget() -> None:
+    """Do nothing, and let nothing be stored of it."""
+
+
+def beaten(queue, worker):
+    return flow.run(flows.beat(queue, worker), connections.client())
+
+
+def mark(queue, id):
+    """Cancel a job that runs."""
+    assert queue._run(flows_of_cancel(queue, id)) == 2
+
+
+def flows_of_cancel(queue, id):
+    return (yield moves.cancel(queue.key(""), id, error=b"", keep=1))
+
+
+def test_cancelled_job_without_a_result_leaves_none(queue, any_kit):
+    handle = forget.enqueue()
+    assert any_kit.client.exists(queue.key("jobs"))
+    JobTarget("mail", handle.id).cancel()
+    assert queue.counts() == Counts(0, 0, 0, 0)
+    assert not any_kit.client.exists(queue.key(f"result:{handle.id}"))
+    kept = hold_mail.enqueue("kept")
+    JobTarget("mail", kept.id).cancel()
+    kept.refresh()
+    assert kept.status == "FAILED"
+
+
+@pytest.mark.parametrize("how", ["ack", "nack", "unique"])
+def test_cancellation_does_not_reach_the_next_job_of_the_same_id(queue, any_kit, how):
+    queue.put(1, id="own")
+    (job,) = queue.claim(worker="w")
+    mark(queue, "own")
+    assert beaten(queue, "w").cancelled == ["own"]
+    if how == "nack":
+        assert queue.nack(job, max_attempts=1) == "dead"
+    else:
+        queue.ack(job)
+    queue.put(2, id="own", unique="key" if how == "unique" else None)
+    assert queue.claim(worker="w")[0].payload == 2
+    assert beaten(queue, "w").cancelled == []
+    assert any_kit.client.hlen(queue.key("cancels")) == 0
+
+
+def test_cancellation_of_a_job_that_is_tried_again_stays(queue):
+    queue.put(1, id="own")
+    (job,) = queue.claim(worker="w")
+    mark(queue, "own")
+    queue.nack(job)
+    queue.put(2, id="own")  # it is there, so nothing is added
+    queue.claim(worker="w")
+    assert beaten(queue, "w").cancelled == ["own"]
+
+
+@pytest.fixture
+def child(any_kit):
+    ours, theirs = pair()
+    sources = [Source(name, worker="w", about=identity.information()) for name in ("mail", "news")]
+    one = Child(0, "w", ours, Board(4), sources)
+    one.theirs = theirs
+    yield one
+    one.let_go()
+    theirs.close()
+
+
+def test_each_heartbeat_tells_what_is_to_be_cancelled_until_it_has_ended(child, queue):
+    queue.put(1, id="a")
+    (job,) = child.sources[0].exchange(1).jobs
+    mark(queue, "a")
+    beat = Beat(Outage())
+    for _ in range(2):
+        beat.beat([child])
+        assert [words for words in child.theirs.heard() if words[0] == "cancel"] == [("cancel", "0", "a")]
+    queue.ack(job)
+    beat.beat([child])
+    assert [words for words in child.theirs.heard() if words[0] == "cancel"] == []
+
+
+@pytest.mark.parametrize("held", [hold_mail, hold_async], ids=["thread", "loop"])
+def test_only_the_job_of_the_queue_that_is_meant_is_stopped(kit, gate, held):
+    kit.options(QUEUES={"BEAT": 0.1, "DEAD_AFTER": 5})
+    upper, lower = pair()
+    launcher = Launcher(Options(("mail", "news"), threads=2), line=lower)
+    with inside.working(launcher):
+        first, second = held.enqueue("mail"), held.using(queue_name="news").enqueue("news")
+        wait_for(lambda: sorted(begun) == ["mail", "news"])
+        upper.say("cancel", 1, first.id)  # the other queue has no such job
+        upper.say("cancel", 0, "nobody")
+        upper.say("cancel", 1, second.id)
+        upper.say("cancel", 1, second.id)
+        wait_for(lambda: (second.refresh(), second.is_finished)[1])
+        first.refresh()
+        assert first.status == "RUNNING"
+        gate.set()
+        wait_for(lambda: (first.refresh(), first.is_finished)[1])
+    assert [error.exception_class_path for error in second.errors] == ["redis_kit.queues.tasks.Cancelled"]
+    assert (first.status, second.status, ended) == ("SUCCESSFUL", "FAILED", ["mail"])
+    for end in (upper, lower):
+        end.close()
+
+
+def test_order_that_a_stuck_worker_did_not_take_is_void_though_others_get_theirs(queue, any_kit, monkeypatch):
+    for worker in ("stuck", "other"):
+        queue.put("x")
+        queue.beat(worker=worker)
+    monkeypatch.setattr(moves, "ORDER_KEPT", 50)
+    order("stuck", "stop")
+    monkeypatch.setattr(moves, "ORDER_KEPT", 60_000)
+    order("other", "quiet")
+    until = float(any_kit.client.hget(queue.key("orders"), "stuck/until")) / 1000
+
+    def void():
+        seconds, micros = any_kit.client.time()
+        return seconds + micros / 1e6 > until + 0.01
+
+    wait_for(void)
+    assert beaten(queue, "stuck").order == ""
+    assert beaten(queue, "other").order == "quiet"
+    assert any_kit.client.hlen(queue.key("orders")) == 0
+
+
+def test_orders_of_releases_before_and_after_are_taken_by_each_other(queue, any_kit):
+    queue.put("x")
+    queue.beat(worker="w")
+    order("w", "quiet")
+    assert any_kit.client.hget(queue.key("orders"), "w") == "quiet"
+    any_kit.client.delete(queue.key("orders"))
+    any_kit.client.hset(queue.key("orders"), "w", "stop")
+    assert beaten(queue, "w").order == "stop"

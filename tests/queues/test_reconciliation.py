@@ -1,0 +1,225 @@
+"""A server that lost its last seconds holds jobs as running that ended: the worker that ran them settles that."""
+
+import contextlib
+import threading
+
+import pytest
+
+from redis_kit.queues import Cancelled, Counts, Queue
+from redis_kit.queues.ended import ended
+from redis_kit.queues.job import member
+from redis_kit.queues.worker import recent
+from redis_kit.queues.worker.attempts import failed
+from redis_kit.queues.worker.board import Board
+from redis_kit.queues.worker.exchanger import Done
+from redis_kit.queues.worker.fetcher import Fetcher
+from redis_kit.queues.worker.launcher import Launcher
+from redis_kit.queues.worker.options import Options
+from redis_kit.queues.worker.order import Order
+from redis_kit.queues.worker.recent import Failure, RecentEnds, remembered
+from redis_kit.queues.worker.reconciliation import Suspects
+from redis_kit.queues.worker.source import PAGE, Source
+from tests.fixtures.process import wait_for
+from tests.queues.backup import Backup
+from tests.queues.inside import working
+from tests.queues.jobs.tasks import fail, wait_for_file
+from tests.queues.journal import LASTING
+
+EMPTY = Counts(0, 0, 0, 0)
+BOTH = {"BEAT": 0.2, "DEAD_AFTER": 4}
+
+
+@pytest.mark.alone
+@pytest.mark.once
+def test_job_whose_end_the_server_lost_is_ended_again_and_runs_once(kit, journal, start_worker, tmp_path):
+    kit.options(QUEUES=BOTH)
+    worker = start_worker("--processes", 2, "--threads", 2)
+    results = [wait_for_file.enqueue(name, str(tmp_path / "go")) for name in ("one", "two", "three")]
+    wait_for(lambda: len(journal.lines(step="begin")) == 3)
+    backup = Backup(kit)
+    (tmp_path / "go").touch()
+    wait_for(lambda: Queue("default").counts() == EMPTY)
+    backup.restore()
+    assert Queue("default").counts().running == 3
+    wait_for(lambda: Queue("default").counts() == EMPTY)
+    assert all(result.wait(1) for result in results)
+    assert sorted(journal.names("begin")) == ["one", "three", "two"]
+    assert b"the server had lost the ends of" in worker.log.read_bytes()
+
+
+@pytest.fixture
+def queue(kit):
+    kit.options(QUEUES=LASTING)
+    return Queue("mail")
+
+
+@pytest.fixture
+def fetcher(queue):
+    return Fetcher([Source("mail", worker="w", about="")], board=Board(1), order=Order(1), on_empty=lambda: None)
+
+
+def settle(fetcher, members):
+    """Do what a child does when its supervisor asks."""
+    fetcher.reconcile(0, told(members))
+    fetcher.flush()
+
+
+def told(members):
+    """Return claims as they come over the line to a child."""
+    return [member.decode("utf-8", "surrogateescape") for member in members]
+
+
+def running(kit, queue):
+    return [name.encode() for name in kit.client.zrange(queue.key("running"), 0, -1)]
+
+
+def test_claim_that_nobody_knows_of_is_void_and_does_not_count(fetcher, queue, kit):
+    queue.put("x")
+    queue.claim(worker="w")
+    settle(fetcher, running(kit, queue))
+    assert queue.counts() == Counts(0, 1, 0, 0)
+    assert queue.claim(worker="other")[0].attempt == 1
+
+
+def test_what_is_claimed_begun_or_done_here_is_left_alone(fetcher, queue, kit):
+    queue.put_many("abc")
+    fetcher._exchange([[]], 3)
+    _, begun = fetcher.next()
+    settle(fetcher, running(kit, queue))
+    assert queue.counts() == Counts(0, 0, 3, 0)
+    kit.client.set(queue.key("settled"), "x")  # nothing can be told
+    backup, _ = running(kit, queue), fetcher.over(Done(begun, ended(begun)))
+    with contextlib.suppress(Exception):
+        fetcher.flush()
+    kit.client.delete(queue.key("settled"))
+    fetcher._exchanger.shut[0] = float("inf")
+    settle(fetcher, backup)
+    assert queue.counts() == Counts(0, 0, 3, 0)
+
+
+def test_claim_whose_answer_got_lost_is_repeated_and_not_given_back(kit, proxy):
+    kit.connect(proxy.connection, QUEUES=LASTING)
+    queue, source = Queue("mail"), Source("mail", worker="w", about="")
+    queue.put("x")
+    source.exchange(0)
+    fetcher = Fetcher([source], board=Board(1), order=Order(1), on_empty=lambda: None)
+    with proxy.fault("drop_replies"):
+        fetcher._exchange([[]], 1)
+    assert queue.counts() == Counts(0, 0, 1, 0)
+    fetcher.reconcile(0, told(running(kit, queue)))
+    fetcher._reconciler.run()
+    assert queue.counts() == Counts(0, 0, 1, 0)
+    fetcher._exchanger.shut[0] = 0.0
+    fetcher._exchange([[]], 1)
+    assert fetcher.next()[1].payload == "x"
+
+
+def test_end_is_recorded_again_with_its_result(fetcher, queue, kit):
+    queue.put("x")
+    fetcher._exchange([[]], 1)
+    _, job = fetcher.next()
+    backup = Backup(kit)
+    for _ in range(2):
+        fetcher.over(Done(job, ended(job, b'"value"', 60_000)))
+        fetcher.flush()
+    assert queue.counts() == EMPTY
+    backup.restore()
+    fetcher._hands.clear()  # the thread has asked for the next job
+    settle(fetcher, running(kit, queue))
+    assert queue.counts() == EMPTY
+    assert kit.client.hget(queue.key(f"result:{job.id}"), "value") == '"value"'
+
+
+def test_failed_attempt_is_recorded_again_with_its_delay_and_error(kit):
+    kit.options(QUEUES={**LASTING, "MAX_ATTEMPTS": 3})
+    queue, launcher = Queue("default"), Launcher(Options(("default",), threads=1), worker="w")
+    backups, record = [], launcher._processor._record
+    launcher._processor._record = lambda *args, **more: [backups.append(Backup(kit)), record(*args, **more)]
+    result = fail.enqueue("x")
+    with working(launcher):
+        wait_for(lambda: queue.counts() == Counts(1, 0, 0, 0))
+        backups[0].restore()
+        assert queue.counts() == Counts(0, 0, 1, 0)
+        launcher._fetcher.reconcile(0, told(running(kit, queue)))
+        wait_for(lambda: queue.counts() == Counts(1, 0, 0, 0))
+    result.refresh()
+    assert (result.attempts, len(result.errors)) == (1, 1)
+
+
+def test_cancelled_job_is_gone_when_its_end_is_recorded_again(fetcher, queue, kit):
+    queue.put("x")
+    fetcher._exchange([[]], 1)
+    _, job = fetcher.next()
+    backup = Backup(kit)
+    attempt = failed(fetcher._sources[0], job, Cancelled("somebody"), task=fail)
+    fetcher.recent.add([remembered(attempt)])
+    assert attempt.record() == "dead"
+    assert queue.counts() == EMPTY
+    backup.restore()
+    fetcher._hands.clear()
+    settle(fetcher, running(kit, queue))
+    assert queue.counts() == EMPTY
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_worker_without_a_free_thread_or_told_to_be_quiet_settles_in_its_watch(fetcher, queue, kit, quiet):
+    queue.put("x")
+    queue.claim(worker="w")
+    if quiet:
+        fetcher.quiet()
+    watch = threading.Thread(target=fetcher.watch)
+    watch.start()
+    try:
+        fetcher.reconcile(0, told(running(kit, queue)))
+        wait_for(lambda: queue.counts() == Counts(0, 1, 0, 0))
+    finally:
+        fetcher.stop()
+        watch.join(10)
+
+
+def test_heartbeat_lists_running_jobs_page_by_page(any_kit):
+    queue = Queue("mail")
+    queue.put_many(range(PAGE + 5))
+    jobs = {member(job) for job in queue.claim(PAGE + 5, worker="w")}
+    queue.put("another's")
+    queue.claim(worker="v")
+    source, suspects, asked = Source("mail", worker="w", about=""), Suspects(), []
+    for _ in range(4):
+        source.after = suspects.after
+        asked.append(suspects.take_in(beaten(source).held, set()))
+    assert asked[:2] == [[], []]
+    assert {*asked[2], *asked[3]} == jobs
+    assert len(asked[2]) == PAGE
+
+
+def beaten(source):
+    from redis_kit.queues.worker.source import beat
+
+    return beat([source])[0]
+
+
+def test_heartbeat_of_a_queue_without_a_worker_lists_nothing(queue):
+    queue.put("x")
+    queue.claim(worker="w")
+    assert queue.beat(worker="w") == 0
+
+
+def test_job_is_suspect_only_where_two_passes_in_a_row_miss_it():
+    suspects = Suspects()
+    assert suspects.take_in([b"a", b"b"], {b"b"}) == []
+    assert suspects.take_in([], set()) == []
+    assert suspects.take_in([b"a", b"b"], {b"b"}) == []
+    assert suspects.take_in([b"a", b"b"], {b"b"}) == [b"a"]
+    assert suspects.take_in([b"a"], set()) == [b"a"]
+
+
+def test_memory_of_ends_is_bounded(monkeypatch):
+    monkeypatch.setattr(recent, "MOST", 3)
+    monkeypatch.setattr(recent, "MOST_BYTES", 10)
+    ends = RecentEnds()
+    batch = [Failure(b"t", b"%d" % number, b"x", list) for number in range(5)]
+    for one in batch:
+        ends.add([one])
+    assert ends.find([b"t/1", b"t/2", b"t/4"]) == {b"t/2": batch[2], b"t/4": batch[4]}
+    ends.add([Failure(b"t", b"large", b"x" * 10, list)])
+    assert ends.find([b"t/4", b"t/large"]).keys() == {b"t/large"}

@@ -1,0 +1,108 @@
+"""Signals while a worker starts: none is lost, at whichever line of its code it comes."""
+
+import signal
+import time
+
+import pytest
+
+from redis_kit.queues import Queue, workers
+from tests.fixtures.process import free_port, wait_for
+from tests.queues.chaos import lines, starts
+from tests.queues.conftest import ROOT
+from tests.queues.jobs.tasks import note
+from tests.queues.journal import QUICK
+
+pytestmark = [pytest.mark.alone, pytest.mark.once]
+
+SIGNALLING = f"{lines.FOLDER}/worker/signalling.py"
+FIRST = (("TERM",),)
+
+
+@pytest.fixture
+def queue(kit):
+    return Queue("default")
+
+
+@pytest.fixture
+def app(tmp_path, monkeypatch):
+    """A function that gives the workers of this test an app, whose tasks are this text."""
+
+    def make(text):
+        folder = tmp_path / "starting_app"
+        folder.mkdir()
+        (folder / "__init__.py").touch()
+        (folder / "tasks.py").write_text(f"import os, signal, weakref\n{text}\n")
+        monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+        monkeypatch.setenv("MORE_APPS", "starting_app")
+
+    return make
+
+
+@pytest.mark.timeout(240)
+def test_no_signal_is_lost_at_any_line_that_changes_who_takes_them():
+    outcome = starts.run(starts.Plan(at=tuple(range(40, 116, 6)), files=SIGNALLING, signals=FIRST))
+    print(outcome)
+    assert not outcome.violations, "\n".join(outcome.violations)[:4000]
+
+
+@pytest.mark.timeout(240)
+def test_lost_signals_of_a_seeded_bug_are_found():
+    clumsy = f"{ROOT}/tests/queues/chaos/swallowing.py"
+    plan = starts.Plan(
+        at=(6, 12),
+        files=clumsy,
+        signals=FIRST,
+        command=("-m", "tests.queues.chaos.swallowing", "rk_worker", "--queue-name", "default"),
+        environment={"DJANGO_SETTINGS_MODULE": "tests.queues.chaos.starting"},
+        patience=2.0,
+    )
+    outcome = starts.run(plan)
+    assert "hangs" in "".join(outcome.violations)
+
+
+def test_interrupt_in_a_callback_of_the_start_is_not_lost(queue, journal, start_worker, app):
+    app("class One: pass\none = One()\nref = weakref.ref(one, lambda _: os.kill(os.getpid(), signal.SIGINT))\ndel one")
+    worker = start_worker(before=starts.as_in_front)
+    assert worker.wait(10) == -signal.SIGINT
+
+
+def test_signals_that_were_blocked_by_what_started_the_worker_reach_it(queue, journal, start_worker):
+    blocked = {signal.SIGTERM, signal.SIGCHLD, signal.SIGALRM}
+    worker = start_worker(before=lambda: signal.pthread_sigmask(signal.SIG_BLOCK, blocked))
+    worker.send_signal(signal.SIGTERM)
+    assert worker.wait(10) == 0
+
+
+def test_worker_that_is_made_quiet_while_it_starts_is_quiet_and_ends(queue, journal, start_worker, app):
+    app("os.kill(os.getpid(), signal.SIGTSTP)")
+    worker = start_worker(said=b"claims no more")
+    note.enqueue("later")
+    time.sleep(0.3)
+    assert queue.counts().ready == 1
+    worker.send_signal(signal.SIGCONT)
+    wait_for(lambda: journal.names() == ["later"])
+    worker.send_signal(signal.SIGTERM)
+    assert worker.wait(10) == 0
+
+
+def test_stacks_of_a_worker_that_starts_are_told(queue, journal, start_worker, app):
+    app("os.kill(os.getpid(), signal.SIGTTIN)")
+    worker = start_worker()
+    assert b"starting_app/tasks.py" in worker.log.read_bytes()
+    worker.send_signal(signal.SIGTERM)
+    assert worker.wait(10) == 0
+
+
+def test_worker_with_many_descriptors_beats_and_works(kit, queue, journal, start_worker, app):
+    kit.options(QUEUES=QUICK)
+    limit = "import resource\nresource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096))"
+    app(f"{limit}\nheld = [os.dup(2) for _ in range(1100)]")
+    worker = start_worker("--threads", 1, "--health-port", free_port())
+    (first,) = wait_for(workers)
+    time.sleep(2 * QUICK["DEAD_AFTER"])
+    note.enqueue("one")
+    wait_for(lambda: journal.names() == ["one"])
+    assert [one.id for one in workers()] == [first.id]
+    assert b"failed" not in worker.log.read_bytes()
+    worker.send_signal(signal.SIGTERM)
+    assert worker.wait(10) == 0

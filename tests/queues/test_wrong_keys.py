@@ -1,0 +1,100 @@
+"""A key of a wrong type: whichever it is and whatever is called, the error names it, and nothing was changed."""
+
+import contextlib
+
+import pytest
+import redis
+
+from redis_kit.core.errors import KeyConflict
+from redis_kit.queues import LeaseLost, Queue, moves
+from redis_kit.queues.unique import asked
+from redis_kit.queues.worker.source import Source, beat
+from tests.queues.backup import Backup
+from tests.queues.jobs.tasks import remember
+from tests.queues.test_damage import calls
+
+pytestmark = pytest.mark.once
+
+PARTS = ("jobs", "ready", "scheduled", "running", "dead", "reasons", "sequence", "signal", "paused", "unique", "owners")
+PARTS = (*PARTS, "cancels", "workers", "info", "settled", "minutes", "orders", "unknown")
+OF_JOBS = ("result", "finished", "period")
+STRINGS = ("sequence", "paused", "period")
+
+
+class Scene:
+    """A queue with jobs in each state, two workers, of which one is dead, and all that may be called."""
+
+    def __init__(self, raw):
+        self.queue, self.source = Queue("default"), Source("default", worker="w", about="{}")
+        for _ in range(3):
+            remember.enqueue("x")
+        self.queue.put(1, unique="u")
+        self.queue.put(1, delay=60)
+        self.queue.put(1, id="x", delay=50)
+        self.queue.put(1, unique="z", unique_until="queued")
+        self.jobs = self.queue.claim(3, worker="w")
+        self.queue.nack(self.jobs[2], max_attempts=1)
+        self.ids = [*(job.id for job in (*self.jobs, *self.queue.claim(1, worker="gone"))), "x"]
+        raw.zadd(self.queue.key("workers"), {"gone": 1.5})
+        raw.hset(self.queue.key("cancels"), self.jobs[1].id, 1)
+        raw.hset(self.queue.key("orders"), "w", "quiet")
+
+    def calls(self):
+        """Return the calls, by number the same in each scene."""
+        queue, source, base = self.queue, self.source, self.queue.key("")
+        job, other, dead = self.jobs
+        kept = {"kept": (b"[]", 60_000), "error": "e"}
+        return [
+            *calls(queue, source, job),
+            lambda: queue.put(1, unique="u", replace=True),
+            lambda: queue.put(1, unique="v"),
+            lambda: queue.put(1, unique="p", unique_until=5),
+            lambda: source.release([job]),
+            lambda: self.run(moves.reap(base, "w", [job.id])),
+            lambda: self.run(moves.cancel(base, other.id, error=b"[]", keep=1000)),
+            lambda: self.run(moves.cancel(base, "x", error=b"[]", keep=1000)),
+            lambda: self.run(moves.progress(base, job, told=b"1", keep=1000)),
+            lambda: source.fail(job, delay=0, max_attempts=1, **kept),
+            lambda: source.fail(job, delay=5, max_attempts=9, **kept),
+            lambda: queue.extend(job),
+            *(lambda state=state: queue.purge(state) for state in ("ready", "scheduled", "dead")),
+            lambda: queue.requeue([dead.id]),
+            lambda: self.run(moves.find_result(base, job.id, waits=True)),
+            lambda: self.run(moves.order(base, "w", "quiet")),
+            lambda: queue.pause(5),
+            lambda: beat([source]),
+        ]
+
+    def run(self, step):
+        def flow():
+            return (yield step)
+
+        return self.queue._run(flow())
+
+    def spoil(self, raw, part):
+        """Put something else in the place of a key, or of one for each job; return their names."""
+        names = [f"{part}:{id}" for id in ([*self.ids, asked("p", 5, False).key] if part in OF_JOBS else ())] or [part]
+        keys = [self.queue.key(name) for name in names]
+        for key in keys:
+            raw.delete(key)
+            raw.rpush(key, "x") if part in STRINGS else raw.set(key, "x")
+        return keys
+
+
+@pytest.mark.parametrize("part", [*PARTS, *OF_JOBS])
+def test_key_of_a_wrong_type_is_named_and_nothing_is_changed(kit, part):
+    with contextlib.closing(redis.Redis.from_url(kit.url)) as raw:
+        scene = Scene(raw)
+        keys = scene.spoil(raw, part)
+        backup, errors = Backup(kit), {}
+        for number, call in enumerate(scene.calls()):
+            try:
+                call()
+            except LeaseLost:
+                pass
+            except KeyConflict as error:
+                errors[number] = str(error)
+                assert Backup(kit).values == backup.values, f"call {number} has changed something"
+            backup.restore()
+    assert errors
+    assert [error for error in errors.values() if not any(key in error for key in keys)] == []
