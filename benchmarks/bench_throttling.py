@@ -159,7 +159,7 @@ def bare(client: redis.Redis) -> dict[str, Callable[[], object]]:
 def same(client: redis.Redis, kind: str) -> dict[str, Callable[[], object]]:
     """Return the kit's script with the kit's arguments, for what of its time is the server's."""
     from redis_kit.throttling import Throttle
-    from redis_kit.throttling.deciding import Asked, decide
+    from redis_kit.throttling.engine.decide import Asked, decide
 
     if kind == "sliding_log":
         return {}  # whose one caller would soon be refused

@@ -11,7 +11,7 @@ import django
 import redis
 from django.conf import settings
 
-from redis_kit.core.embedded import EmbeddedServer
+from redis_kit.core.embedded.server import EmbeddedServer
 
 ROUNDS = 15
 SLICE = 0.15  # seconds

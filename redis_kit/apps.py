@@ -14,7 +14,7 @@ class RedisKitConfig(AppConfig):
 
     def ready(self) -> None:
         """Register the system checks, make logs safe, and call each component's ready()."""
-        from redis_kit.core.checks import check_deployment, check_settings
+        from redis_kit.core.checks.configuration import check_deployment, check_settings
         from redis_kit.core.component import components
         from redis_kit.core.errors import ConfigurationError
         from redis_kit.core.logs import protect

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.once
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "redis_kit"
-SCRIPTS = sorted(PACKAGE.glob("*/scripts/[!_]*.lua"))  # an include has no header of its own
+SCRIPTS = sorted(PACKAGE.rglob("scripts/[!_]*.lua"))  # an include has no header of its own
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "migrations" not in path.parts)
 NAMES = [path.relative_to(PACKAGE).as_posix() for path in SCRIPTS]
 READS = "TIME|GET|HGET|HMGET|HLEN|ZSCORE|ZCARD|ZRANGE|ZCOUNT|LLEN|LRANGE|EXISTS|TYPE|PTTL|PFCOUNT|BITFIELD_RO|BITCOUNT"

@@ -15,7 +15,7 @@ import redis
 
 from benchmarks.measure import configure, describe, pinned
 from benchmarks.workers import work
-from redis_kit.core.embedded import EmbeddedServer
+from redis_kit.core.embedded.server import EmbeddedServer
 
 PINGS = 0.3  # seconds
 END = b"the end of listening"

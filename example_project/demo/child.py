@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from redis_kit.core.embedded import Guarded
+from redis_kit.core.embedded.server import Guarded
 
 
 class Failed(Exception):

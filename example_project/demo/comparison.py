@@ -16,7 +16,7 @@ from example_project.demo.console import say
 from example_project.demo.replay import Answer, Replay
 from example_project.demo.run import Run
 from example_project.reading.views.articles import shelf
-from redis_kit.core.clientaddress import grouped, parse
+from redis_kit.core.web.client_address import grouped, parse
 from redis_kit.pageviews import PageViews
 from redis_kit.pageviews.rules import LONGEST_AGENT, is_bot, is_page_view
 

@@ -15,7 +15,7 @@ from django.db import connections
 
 from example_project.demo.child import Child, Failed
 from example_project.demo.console import say
-from redis_kit.core.embedded import URL_VARIABLE, EmbeddedServer, EmbeddedUnavailable
+from redis_kit.core.embedded.server import URL_VARIABLE, EmbeddedServer, EmbeddedUnavailable
 
 ROOT = Path(__file__).resolve().parents[2]
 USUAL_PORT = 8000

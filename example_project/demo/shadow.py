@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from example_project.demo import accesslog
-from redis_kit.core.clientaddress import grouped, parse
+from redis_kit.core.web.client_address import grouped, parse
 from redis_kit.throttling import Throttle, report
-from redis_kit.throttling.offenders import offenders
+from redis_kit.throttling.statistics.offenders import offenders
 
 RATE = "60/m"
 SHOWN = 10  # addresses

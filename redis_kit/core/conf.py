@@ -69,7 +69,7 @@ class KitSettings(Section):
 
     def problems(self) -> Iterator[Problem]:
         """Yield the rules for the prefix, the hash key and the proxies; connections have their own module."""
-        from redis_kit.core.clientaddress import proxy_problems
+        from redis_kit.core.web.client_address import proxy_problems
 
         if not self.PREFIX or len(self.PREFIX.encode()) > 64 or set(self.PREFIX) & set(" {}*?[]\\%\0"):
             yield Problem(

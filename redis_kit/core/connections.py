@@ -12,12 +12,13 @@ from urllib.parse import urlsplit
 
 from django.core.signals import setting_changed
 
-from redis_kit.core import conf, loops, sources
-from redis_kit.core.addresses import Address, address
-from redis_kit.core.breaker import Breaker
-from redis_kit.core.clients import AsyncClient, Client, Server, probe
-from redis_kit.core.clusters import AsyncClusterClient, ClusterClient
-from redis_kit.core.pools import Limits
+from redis_kit.core import conf
+from redis_kit.core.client import connection_factory, event_loops
+from redis_kit.core.client.addresses import Address, address
+from redis_kit.core.client.breaker import Breaker
+from redis_kit.core.client.cluster import AsyncClusterClient, ClusterClient
+from redis_kit.core.client.pools import Limits
+from redis_kit.core.client.single import AsyncClient, Client, Server, probe
 
 Profile = Literal["request", "worker"]
 WORKER = 2.0  # seconds to connect, and to read beyond the time that a blocking command may take
@@ -35,17 +36,19 @@ def client(using: str = "default", profile: Profile = "request") -> Any:
     if found is None:
         with _lock:
             if (using, profile) not in _clients:
-                _clients[using, profile] = _build(using, profile, Client, ClusterClient, sources.source)
+                _clients[using, profile] = _build(using, profile, Client, ClusterClient, connection_factory.source)
             found = _clients[using, profile]
     return found
 
 
 def aclient(using: str = "default", profile: Profile = "request") -> Any:
     """Return the running event loop's client of a connection. Opens nothing until its first call."""
-    clients = loops.clients()
+    clients = event_loops.clients()
     found = clients.get((using, profile))
     if found is None:
-        found = clients[using, profile] = _build(using, profile, AsyncClient, AsyncClusterClient, sources.async_source)
+        found = clients[using, profile] = _build(
+            using, profile, AsyncClient, AsyncClusterClient, connection_factory.async_source
+        )
     return found
 
 
@@ -64,22 +67,24 @@ def close() -> None:
             one.close()
         for kept in (_clients, _breakers):
             kept.clear()
-    loops.close()
+    event_loops.close()
 
 
-def _build(using: str, profile: Profile, plain: Any, cluster: Any, source: Callable[..., sources.Source]) -> Any:
+def _build(
+    using: str, profile: Profile, plain: Any, cluster: Any, source: Callable[..., connection_factory.Source]
+) -> Any:
     found = address(using)
     if not found.cluster:
         return plain(_server(using, profile, found, source))
 
     def connect(node: tuple[str, int]) -> Any:
-        return plain(_server(using, profile, sources.node(found, *node), source))
+        return plain(_server(using, profile, connection_factory.node(found, *node), source))
 
     parts = urlsplit(found.url)
     return cluster((parts.hostname or "localhost", parts.port or 6379), connect)
 
 
-def _server(using: str, profile: Profile, found: Address, source: Callable[..., sources.Source]) -> Server:
+def _server(using: str, profile: Profile, found: Address, source: Callable[..., connection_factory.Source]) -> Server:
     options = conf.section(conf.KitSettings)
     connect, read = (options.CONNECT_TIMEOUT, options.READ_TIMEOUT) if profile == "request" else (WORKER, WORKER)
     timeouts = {"socket_connect_timeout": connect, "socket_timeout": read}
@@ -92,7 +97,7 @@ def _server(using: str, profile: Profile, found: Address, source: Callable[..., 
 def _breaker(using: str, found: Address, timeouts: dict[str, float]) -> Breaker:
     with _lock:
         if (using, str(found)) not in _breakers:
-            source = sources.source(found, timeouts)
+            source = connection_factory.source(found, timeouts)
             _breakers[using, str(found)] = Breaker(using, lambda: probe(source.make))
         return _breakers[using, str(found)]
 
@@ -103,7 +108,7 @@ def _forget_after_fork() -> None:
     _lock = threading.RLock()
     for kept in (_clients, _breakers):
         kept.clear()
-    loops.forget()
+    event_loops.forget()
 
 
 def _forget(*, setting: str, **kwargs: Any) -> None:

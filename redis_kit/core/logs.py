@@ -5,8 +5,8 @@ import traceback
 
 from django.conf import settings
 
-from redis_kit.core import errortext
-from redis_kit.core.errortext import ExcInfo
+from redis_kit.core import error_text
+from redis_kit.core.error_text import ExcInfo
 from redis_kit.core.text import MARGIN, clean, contained
 
 #: All loggers of the kit.
@@ -67,7 +67,7 @@ def described(information: ExcInfo) -> str:
         told = "".join(found.format())
     except BaseException:  # an error's own methods may raise anything
         lines = ["Traceback (most recent call last):\n", *traceback.format_tb(information[2])]
-        told = "".join([*lines, contained(errortext.described(information[1]))])
+        told = "".join([*lines, contained(error_text.described(information[1]))])
     return "\n".join(clean(line.expandtabs()) for line in told.rstrip("\n").split("\n"))
 
 

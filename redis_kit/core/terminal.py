@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from django.core.management.base import CommandError
 
-from redis_kit.core.addresses import aliases
+from redis_kit.core.client.addresses import aliases
 from redis_kit.core.errors import ConfigurationError, InvalidName, RedisFailure
 from redis_kit.core.keys import encode
 from redis_kit.core.text import clean as clean

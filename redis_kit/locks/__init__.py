@@ -5,16 +5,13 @@ from typing import TYPE_CHECKING
 from redis_kit.core.lazy import lazily
 
 if TYPE_CHECKING:
-    from redis_kit.locks.decorator import locked
+    from redis_kit.locks.decorators.locked import locked
+    from redis_kit.locks.decorators.single_instance import single_instance
     from redis_kit.locks.errors import AlreadyHeld, CannotRenew, LockLost, LockNotAcquired, NotHeld, StaleFence
-    from redis_kit.locks.fairlock import FairLock
-    from redis_kit.locks.fencedmodel import FencedModelMixin as FencedModelMixin
-    from redis_kit.locks.fencing import fenced
-    from redis_kit.locks.holder import Holder
-    from redis_kit.locks.instance import single_instance
-    from redis_kit.locks.lease import Lease
-    from redis_kit.locks.leases import Leases
-    from redis_kit.locks.live import (
+    from redis_kit.locks.fencing.model import FencedModelMixin as FencedModelMixin
+    from redis_kit.locks.fencing.queryset import fenced
+    from redis_kit.locks.holders.holder import Holder
+    from redis_kit.locks.inspection.api import (
         Contended,
         Live,
         LiveLock,
@@ -29,10 +26,13 @@ if TYPE_CHECKING:
         force_release,
         live_locks,
     )
-    from redis_kit.locks.lock import Lock
-    from redis_kit.locks.multilock import MultiLock
-    from redis_kit.locks.rwlock import ReadWriteLock
-    from redis_kit.locks.semaphore import Semaphore
+    from redis_kit.locks.kinds.fair_lock import FairLock
+    from redis_kit.locks.kinds.lock import Lock
+    from redis_kit.locks.kinds.multi_lock import MultiLock
+    from redis_kit.locks.kinds.read_write_lock import ReadWriteLock
+    from redis_kit.locks.kinds.semaphore import Semaphore
+    from redis_kit.locks.leases.group import Leases
+    from redis_kit.locks.leases.lease import Lease
 
 # FencedModelMixin is public too, but no model can be imported before the apps are loaded, as "import *" may be.
 __all__ = [
@@ -71,17 +71,17 @@ __all__ = [
 __getattr__, __dir__ = lazily(
     __name__,
     {
-        "lock": ("Lock",),
-        "semaphore": ("Semaphore",),
-        "fairlock": ("FairLock",),
-        "rwlock": ("ReadWriteLock",),
-        "multilock": ("MultiLock",),
-        "leases": ("Leases",),
-        "decorator": ("locked",),
-        "instance": ("single_instance",),
-        "lease": ("Lease",),
-        "holder": ("Holder",),
-        "live": (
+        "kinds.lock": ("Lock",),
+        "kinds.semaphore": ("Semaphore",),
+        "kinds.fair_lock": ("FairLock",),
+        "kinds.read_write_lock": ("ReadWriteLock",),
+        "kinds.multi_lock": ("MultiLock",),
+        "leases.group": ("Leases",),
+        "decorators.locked": ("locked",),
+        "decorators.single_instance": ("single_instance",),
+        "leases.lease": ("Lease",),
+        "holders.holder": ("Holder",),
+        "inspection.api": (
             "Contended",
             "Live",
             "LiveLock",
@@ -97,7 +97,7 @@ __getattr__, __dir__ = lazily(
             "live_locks",
         ),
         "errors": ("AlreadyHeld", "CannotRenew", "LockLost", "LockNotAcquired", "NotHeld", "StaleFence"),
-        "fencing": ("fenced",),
-        "fencedmodel": ("FencedModelMixin",),
+        "fencing.queryset": ("fenced",),
+        "fencing.model": ("FencedModelMixin",),
     },
 )

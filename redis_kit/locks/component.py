@@ -31,7 +31,7 @@ class Locks(Component):
     """Locks and semaphores."""
 
     settings = LockSettings
-    panels = ("redis_kit.locks.panel.LocksPanel",)
+    panels = ("redis_kit.locks.dashboard.panel.LocksPanel",)
 
     def checks(self) -> Iterable[CheckMessage]:
         """Return an error where ``HOLDER`` names no function."""

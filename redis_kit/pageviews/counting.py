@@ -9,6 +9,7 @@ from time import monotonic
 from typing import Any, NamedTuple
 
 from redis_kit.core import conf, scripts
+from redis_kit.core.error_text import described, exc_info
 from redis_kit.core.errors import (
     KeyConflict,
     OutOfMemory,
@@ -17,7 +18,6 @@ from redis_kit.core.errors import (
     RedisKitError,
     RedisUnavailable,
 )
-from redis_kit.core.errortext import described, exc_info
 from redis_kit.core.flow import Flow
 from redis_kit.core.keys import hashed
 from redis_kit.core.scripts import ScriptCall
@@ -32,8 +32,8 @@ Place = tuple[str, str]  # an encoded name, and an hour
 TEMPORARY = (RedisUnavailable, OutOfMemory, PermissionDenied, PoolExhausted)
 MOST_LOGGED = 100  # texts
 
-ADMIT = scripts.load(__package__, "admit")
-COUNT = scripts.load(__package__, "count")
+ADMIT = scripts.load("redis_kit.pageviews", "admit")
+COUNT = scripts.load("redis_kit.pageviews", "count")
 MEMORY = 3600.0  # seconds for which a batch is known again
 PAGES_KEPT = 2 * 86_400.0
 

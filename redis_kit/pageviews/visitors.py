@@ -7,8 +7,8 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponseBase
 
-from redis_kit.core.clientaddress import client_address
 from redis_kit.core.errors import ConfigurationError
+from redis_kit.core.web.client_address import client_address
 from redis_kit.pageviews.component import PageViewSettings
 from redis_kit.pageviews.rules import LONGEST_AGENT
 

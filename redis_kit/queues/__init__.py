@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING
 from redis_kit.core.lazy import lazily
 
 if TYPE_CHECKING:
-    from redis_kit.queues.expiry import Expired
-    from redis_kit.queues.handle import Handle, NoResult
-    from redis_kit.queues.job import Counts, DeadJob, Job, LeaseLost, Pause, StoredJob
-    from redis_kit.queues.overview import (
+    from redis_kit.queues.jobs.job import Counts, DeadJob, Job, LeaseLost, Pause, StoredJob
+    from redis_kit.queues.jobs.payload import CorruptMessage, NotSerializable, PayloadTooLarge
+    from redis_kit.queues.monitoring.stats import (
         Report,
         acounts_of,
         aknown_queues,
@@ -21,12 +20,15 @@ if TYPE_CHECKING:
         reports_of,
         workers,
     )
+    from redis_kit.queues.monitoring.workers import Held, Worker
     from redis_kit.queues.queue import Queue
-    from redis_kit.queues.registry import UnknownTask
-    from redis_kit.queues.retry import GiveUp, Retry
-    from redis_kit.queues.running import Progress, aprogress, progress
-    from redis_kit.queues.serializers import CorruptMessage, NotSerializable, PayloadTooLarge
-    from redis_kit.queues.tasks import (
+    from redis_kit.queues.store.unknown import UnknownCalls
+    from redis_kit.queues.tasks.expiry import Expired
+    from redis_kit.queues.tasks.handle import Handle, NoResult
+    from redis_kit.queues.tasks.progress import Progress, aprogress, progress
+    from redis_kit.queues.tasks.registry import UnknownTask
+    from redis_kit.queues.tasks.retry import GiveUp, Retry
+    from redis_kit.queues.tasks.task import (
         BadArguments,
         Cancelled,
         InvalidTask,
@@ -35,8 +37,6 @@ if TYPE_CHECKING:
         WorkersDied,
         task,
     )
-    from redis_kit.queues.unknown import UnknownCalls
-    from redis_kit.queues.workerinfo import Held, Worker
 
 __all__ = [
     "BadArguments",
@@ -84,23 +84,23 @@ __all__ = [
 __getattr__, __dir__ = lazily(
     __name__,
     {
-        "expiry": ("Expired",),
-        "handle": ("Handle", "NoResult"),
-        "job": ("Counts", "DeadJob", "Job", "LeaseLost", "Pause", "StoredJob"),
-        "overview": (
+        "tasks.expiry": ("Expired",),
+        "tasks.handle": ("Handle", "NoResult"),
+        "jobs.job": ("Counts", "DeadJob", "Job", "LeaseLost", "Pause", "StoredJob"),
+        "monitoring.stats": (
             *("Report", "counts_of", "known_queues", "order", "reports_of", "workers"),
             *("acounts_of", "aknown_queues", "aorder", "areports_of", "aworkers"),
         ),
         "queue": ("Queue",),
-        "registry": ("UnknownTask",),
-        "retry": ("GiveUp", "Retry"),
-        "running": ("Progress", "aprogress", "progress"),
-        "serializers": ("CorruptMessage", "NotSerializable", "PayloadTooLarge"),
-        "tasks": (
+        "tasks.registry": ("UnknownTask",),
+        "tasks.retry": ("GiveUp", "Retry"),
+        "tasks.progress": ("Progress", "aprogress", "progress"),
+        "jobs.payload": ("CorruptMessage", "NotSerializable", "PayloadTooLarge"),
+        "tasks.task": (
             *("BadArguments", "Cancelled", "InvalidTask", "Task", "TaskTimeout", "WorkersDied"),
             "task",
         ),
-        "unknown": ("UnknownCalls",),
-        "workerinfo": ("Held", "Worker"),
+        "store.unknown": ("UnknownCalls",),
+        "monitoring.workers": ("Held", "Worker"),
     },
 )

@@ -13,15 +13,18 @@ from django.utils import timezone
 from redis_kit.core import conf
 from redis_kit.core.conf import Section
 from redis_kit.core.errors import ConfigurationError, InvalidName, InvalidValue, RedisFailure
-from redis_kit.queues import arguments, identity, options, registry, results, story
+from redis_kit.queues import validation
 from redis_kit.queues.component import QueueSettings
-from redis_kit.queues.djangotasks import BaseTaskBackend, TaskResultDoesNotExist, heard, task_backends, task_enqueued
-from redis_kit.queues.results import RedisTaskResult
-from redis_kit.queues.tasks import Task, check_function, extended
+from redis_kit.queues.framework import BaseTaskBackend, TaskResultDoesNotExist, heard, task_backends, task_enqueued
+from redis_kit.queues.jobs import history, ids
+from redis_kit.queues.tasks import options, registry
+from redis_kit.queues.tasks import result as results
+from redis_kit.queues.tasks.result import RedisTaskResult
+from redis_kit.queues.tasks.task import Task, check_function, extended
 
 if TYPE_CHECKING:
     from redis_kit.queues.queue import Queue
-    from redis_kit.queues.sending import Packed
+    from redis_kit.queues.tasks.enqueue import Packed
 
 
 @dataclass(frozen=True)
@@ -60,24 +63,24 @@ class RedisTaskBackend(BaseTaskBackend):
 
         One round trip, and another for the result of the job that has the call's unique key.
         """
-        from redis_kit.queues import sending
+        from redis_kit.queues.tasks import enqueue as sending
 
         call = self._validated(task)
         if not call.store_result:
             return sending.enqueue(call, args, kwargs)
-        result = results.new(task, identity.new_call(task.queue_name), args, kwargs)
+        result = results.new(task, ids.new_call(task.queue_name), args, kwargs)
         packed = sending.packed(call, result.args, result.kwargs)
         sending.after_commit(call, lambda: self._send(result, packed), waits=self.chosen.ENQUEUE_ON_COMMIT)
         return result
 
     async def aenqueue(self, task: Any, args: Any, kwargs: Any) -> Any:
         """See enqueue(). The job is added now: Django has no transactions in asynchronous code."""
-        from redis_kit.queues import sending
+        from redis_kit.queues.tasks import enqueue as sending
 
         call = self._validated(task)
         if not call.store_result:
             return await sending.aenqueue(call, args, kwargs)
-        result = results.new(task, identity.new_call(task.queue_name), args, kwargs)
+        result = results.new(task, ids.new_call(task.queue_name), args, kwargs)
         packed = sending.packed(call, result.args, result.kwargs)
         sending.settle(result, placed := await sending.asend(call, result.id, self._told(result, packed)))
         if placed.created:
@@ -94,42 +97,42 @@ class RedisTaskBackend(BaseTaskBackend):
         Raises TaskResultDoesNotExist, also for one whose time is over, UnknownTask, and CorruptMessage where something
         else wrote to the result.
         """
-        from redis_kit.queues import asking
+        from redis_kit.queues.store import results as asking
 
         queue = self._queue(result_id)
         return self._found(queue, result_id, queue._run(asking.find(queue, result_id)))
 
     async def aget_result(self, result_id: str) -> RedisTaskResult:
         """See get_result()."""
-        from redis_kit.queues import asking
+        from redis_kit.queues.store import results as asking
 
         queue = self._queue(result_id)
         return self._found(queue, result_id, await queue._arun(asking.find(queue, result_id)))
 
     def wait(self, result_id: str, timeout: float) -> RedisTaskResult:
         """Return what became of a call when it has ended, or after ``timeout`` seconds. See RedisTaskResult.wait()."""
-        from redis_kit.queues import asking
+        from redis_kit.queues.store import results as asking
 
         queue = self._queue(result_id)
         return self._found(queue, result_id, queue._run(asking.wait(queue, result_id, timeout)))
 
     async def await_(self, result_id: str, timeout: float) -> RedisTaskResult:
         """See wait()."""
-        from redis_kit.queues import asking
+        from redis_kit.queues.store import results as asking
 
         queue = self._queue(result_id)
         return self._found(queue, result_id, await queue._arun(asking.wait(queue, result_id, timeout)))
 
     def cancel(self, result_id: str) -> bool:
         """Cancel a call that has not ended, and say whether there was one. See RedisTaskResult.cancel()."""
-        from redis_kit.queues import asking
+        from redis_kit.queues.store import results as asking
 
         queue = self._queue(result_id)
         return bool(queue._run(asking.cancel(queue, result_id, results.cancelled(), self.keeps(failed=True))))
 
     async def acancel(self, result_id: str) -> bool:
         """See cancel()."""
-        from redis_kit.queues import asking
+        from redis_kit.queues.store import results as asking
 
         queue = self._queue(result_id)
         return bool(await queue._arun(asking.cancel(queue, result_id, results.cancelled(), self.keeps(failed=True))))
@@ -163,7 +166,7 @@ class RedisTaskBackend(BaseTaskBackend):
         return extended(task)
 
     def _send(self, result: RedisTaskResult, packed: "Packed") -> None:
-        from redis_kit.queues import sending
+        from redis_kit.queues.tasks import enqueue as sending
 
         placed = sending.send(extended(result.task), result.id, self._told(result, packed))
         sending.settle(result, placed)
@@ -177,13 +180,13 @@ class RedisTaskBackend(BaseTaskBackend):
     def _told(self, result: RedisTaskResult, packed: "Packed") -> "Packed":
         """Return a call with the story of the job before it."""
         object.__setattr__(result, "enqueued_at", now := timezone.now())
-        return type(packed)(story.line(now, result.task.run_after, self.alias) + packed.body, packed.wish)
+        return type(packed)(history.line(now, result.task.run_after, self.alias) + packed.body, packed.wish)
 
     def _queue(self, result_id: str) -> "Queue":
         from redis_kit.queues.queue import Queue
 
         try:
-            return Queue(identity.queue_of(arguments.identifier("result_id", result_id)))
+            return Queue(ids.queue_of(validation.identifier("result_id", result_id)))
         except (InvalidName, InvalidValue):
             raise TaskResultDoesNotExist(result_id) from None
 

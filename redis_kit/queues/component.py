@@ -93,7 +93,7 @@ class Queues(Component):
     """Job queues and their workers."""
 
     settings = QueueSettings
-    panels = ("redis_kit.queues.panel.QueuesPanel", "redis_kit.queues.panel.WorkersPanel")
+    panels = ("redis_kit.queues.panels.panels.QueuesPanel", "redis_kit.queues.panels.panels.WorkersPanel")
 
     def checks(self) -> Iterator[CheckMessage]:
         """Yield what is wrong with ``TASKS``, unless the framework's own check is there, which looks at it too."""
@@ -101,13 +101,13 @@ class Queues(Component):
         theirs = {"django.tasks.checks", "django_tasks.checks"} & set(sys.modules)
         if theirs or not settings.is_overridden("TASKS"):  # type: ignore[misc]
             return
-        from redis_kit.queues import djangotasks
+        from redis_kit.queues import framework
 
-        if not djangotasks.FOUND:
+        if not framework.FOUND:
             return
         from redis_kit.queues.backend import RedisTaskBackend
 
-        with suppress(djangotasks.InvalidTaskBackend):
-            for backend in djangotasks.task_backends.all():
+        with suppress(framework.InvalidTaskBackend):
+            for backend in framework.task_backends.all():
                 if isinstance(backend, RedisTaskBackend):
                     yield from backend.check()

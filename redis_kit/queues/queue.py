@@ -4,12 +4,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from redis_kit.core.primitive import Primitive
-from redis_kit.queues import flows, managing, signals
-from redis_kit.queues.arguments import Delay
-from redis_kit.queues.claiming import Claimed
+from redis_kit.queues import signals
 from redis_kit.queues.component import QueueSettings
-from redis_kit.queues.job import Counts, DeadJob, Job, Pause, State, StoredJob
-from redis_kit.queues.unique import Placed, Until, asked
+from redis_kit.queues.jobs.job import Counts, DeadJob, Job, Pause, State, StoredJob
+from redis_kit.queues.store import enqueue, manage
+from redis_kit.queues.store.claim import Claimed
+from redis_kit.queues.tasks.unique import Placed, Until, asked
+from redis_kit.queues.validation import Delay
 
 
 class Queue(Primitive):
@@ -46,8 +47,8 @@ class Queue(Primitive):
 
         Raises NotSerializable, PayloadTooLarge, InvalidValue. One round trip, and another for a process's first job.
         """
-        job, wish = flows.job(payload, id), asked(unique, unique_until, replace)
-        steps = flows.put_one(self, job, wish, delay=delay, priority=priority, own=id is not None)
+        job, wish = enqueue.job(payload, id), asked(unique, unique_until, replace)
+        steps = enqueue.put_one(self, job, wish, delay=delay, priority=priority, own=id is not None)
         return self._placed(self._run(steps))
 
     async def aput(
@@ -62,8 +63,8 @@ class Queue(Primitive):
         replace: bool = False,
     ) -> str:
         """See put()."""
-        job, wish = flows.job(payload, id), asked(unique, unique_until, replace)
-        steps = flows.put_one(self, job, wish, delay=delay, priority=priority, own=id is not None)
+        job, wish = enqueue.job(payload, id), asked(unique, unique_until, replace)
+        steps = enqueue.put_one(self, job, wish, delay=delay, priority=priority, own=id is not None)
         return await self._aplaced(await self._arun(steps))
 
     def put_many(self, payloads: Iterable[Any], *, delay: Delay = 0, priority: int = 0) -> list[str]:
@@ -72,15 +73,15 @@ class Queue(Primitive):
         Payloads are taken as they are sent; an error leaves those sent before in the queue.
         """
         ids = []
-        for jobs in flows.chunks(payloads):
-            ids += self._announce(self._run(flows.put(self, jobs, delay=delay, priority=priority)))
+        for jobs in enqueue.chunks(payloads):
+            ids += self._announce(self._run(enqueue.put(self, jobs, delay=delay, priority=priority)))
         return ids
 
     async def aput_many(self, payloads: Iterable[Any], *, delay: Delay = 0, priority: int = 0) -> list[str]:
         """See put_many()."""
         ids = []
-        for jobs in flows.chunks(payloads):
-            ids += await self._aannounce(await self._arun(flows.put(self, jobs, delay=delay, priority=priority)))
+        for jobs in enqueue.chunks(payloads):
+            ids += await self._aannounce(await self._arun(enqueue.put(self, jobs, delay=delay, priority=priority)))
         return ids
 
     def claim(self, limit: int = 1, *, done: Sequence[Job] = (), worker: str | None = None) -> list[Job]:
@@ -90,22 +91,22 @@ class Queue(Primitive):
         given to another worker; nothing is claimed then. A claim whose answer got lost is repeated by the worker's next
         one, which returns the same jobs.
         """
-        return self._taken(self._run(flows.claim(self, limit, worker, done=done)), done)
+        return self._taken(self._run(enqueue.claim(self, limit, worker, done=done)), done)
 
     async def aclaim(self, limit: int = 1, *, done: Sequence[Job] = (), worker: str | None = None) -> list[Job]:
         """See claim()."""
-        return self._taken(await self._arun(flows.claim(self, limit, worker, done=done)), done)
+        return self._taken(await self._arun(enqueue.claim(self, limit, worker, done=done)), done)
 
     def ack(self, *jobs: Job) -> None:
         """End jobs that are done. One round trip for 250 of one worker; a repeat is safe.
 
         Raises LeaseLost when one of them had been given to another worker; the others are ended.
         """
-        self._ended(self._run(flows.end(self, jobs)))
+        self._ended(self._run(enqueue.end(self, jobs)))
 
     async def aack(self, *jobs: Job) -> None:
         """See ack()."""
-        self._ended(await self._arun(flows.end(self, jobs)))
+        self._ended(await self._arun(enqueue.end(self, jobs)))
 
     def nack(self, job: Job, *, delay: Delay = 0, error: str = "", max_attempts: int | None = None) -> State:
         """End a failed attempt and say what the job is now: ready, scheduled (with a delay), or dead.
@@ -113,73 +114,73 @@ class Queue(Primitive):
         Dead is after ``max_attempts``, by default the option ``MAX_ATTEMPTS``; ``error`` then is its reason. One round
         trip; a repeat is safe. Raises LeaseLost when the job had been given to another worker.
         """
-        return self._run(flows.nack(self, job, delay, error, max_attempts))
+        return self._run(enqueue.nack(self, job, delay, error, max_attempts))
 
     async def anack(self, job: Job, *, delay: Delay = 0, error: str = "", max_attempts: int | None = None) -> State:
         """See nack()."""
-        return await self._arun(flows.nack(self, job, delay, error, max_attempts))
+        return await self._arun(enqueue.nack(self, job, delay, error, max_attempts))
 
     def extend(self, job: Job) -> None:
         """Say that the worker of a job is alive: all its jobs stay its for another ``DEAD_AFTER`` seconds.
 
         One round trip. Raises LeaseLost when the job had been given to another worker.
         """
-        self._run(flows.extend(self, job))
+        self._run(enqueue.extend(self, job))
 
     async def aextend(self, job: Job) -> None:
         """See extend()."""
-        await self._arun(flows.extend(self, job))
+        await self._arun(enqueue.extend(self, job))
 
     def beat(self, *, worker: str | None = None) -> int:
         """Say that the worker is alive, and return how many jobs of dead ones were given back (at most 100).
 
         Needed where a job takes longer than ``DEAD_AFTER``; ``rk_worker`` does it by itself. One round trip.
         """
-        return self._run(flows.beat(self, worker)).given_back
+        return self._run(enqueue.beat(self, worker)).given_back
 
     async def abeat(self, *, worker: str | None = None) -> int:
         """See beat()."""
-        return (await self._arun(flows.beat(self, worker))).given_back
+        return (await self._arun(enqueue.beat(self, worker))).given_back
 
     def leave(self, *, worker: str | None = None) -> int:
         """Give back all jobs of the worker and forget it; return how many they were. One round trip for 100."""
-        return self._run(flows.leave(self, worker))
+        return self._run(enqueue.leave(self, worker))
 
     async def aleave(self, *, worker: str | None = None) -> int:
         """See leave()."""
-        return await self._arun(flows.leave(self, worker))
+        return await self._arun(enqueue.leave(self, worker))
 
     def counts(self) -> Counts:
         """Return how many jobs are in each state, at one moment. One round trip."""
-        return self._run(flows.counts(self))
+        return self._run(enqueue.counts(self))
 
     async def acounts(self) -> Counts:
         """See counts()."""
-        return await self._arun(flows.counts(self))
+        return await self._arun(enqueue.counts(self))
 
     def dead(self, limit: int = 100) -> list[DeadJob]:
         """Return dead jobs, at most 1000, the latest first. One round trip."""
-        return self._run(flows.dead(self, limit))
+        return self._run(enqueue.dead(self, limit))
 
     async def adead(self, limit: int = 100) -> list[DeadJob]:
         """See dead()."""
-        return await self._arun(flows.dead(self, limit))
+        return await self._arun(enqueue.dead(self, limit))
 
     def requeue_dead(self, limit: int = 1000) -> int:
         """Make dead jobs ready as if they were new, at most 1000, the oldest first; return how many. One round trip."""
-        return self._run(managing.requeue_dead(self, limit))
+        return self._run(manage.requeue_dead(self, limit))
 
     async def arequeue_dead(self, limit: int = 1000) -> int:
         """See requeue_dead()."""
-        return await self._arun(managing.requeue_dead(self, limit))
+        return await self._arun(manage.requeue_dead(self, limit))
 
     def requeue(self, ids: Iterable[str]) -> int:
         """Make these dead jobs ready as if they were new; return how many were dead. One round trip for 500."""
-        return self._run(managing.requeue(self, ids))
+        return self._run(manage.requeue(self, ids))
 
     async def arequeue(self, ids: Iterable[str]) -> int:
         """See requeue()."""
-        return await self._arun(managing.requeue(self, ids))
+        return await self._arun(manage.requeue(self, ids))
 
     def peek(self, limit: int = 100, *, state: State = "ready") -> list[StoredJob]:
         """Return jobs of a state, at most 1000, and fewer than asked for where they have over 16 MiB. One round trip.
@@ -187,46 +188,46 @@ class Queue(Primitive):
         Ready ones come in the order of claims, scheduled ones by due time, running ones by worker, and dead ones from
         the latest. Nothing is claimed; when the answer arrives it may be outdated.
         """
-        return self._run(managing.peek(self, limit, state))
+        return self._run(manage.peek(self, limit, state))
 
     async def apeek(self, limit: int = 100, *, state: State = "ready") -> list[StoredJob]:
         """See peek()."""
-        return await self._arun(managing.peek(self, limit, state))
+        return await self._arun(manage.peek(self, limit, state))
 
     def find(self, id: str) -> StoredJob | None:
         """Return a job and its state; None where the queue has none of this id, as when it is done. One round trip."""
-        return self._run(managing.find(self, id))
+        return self._run(manage.find(self, id))
 
     async def afind(self, id: str) -> StoredJob | None:
         """See find()."""
-        return await self._arun(managing.find(self, id))
+        return await self._arun(manage.find(self, id))
 
     def remove(self, id: str) -> bool:
         """Remove a job; False where the queue has none of this id, or it is running. One round trip."""
-        return self._run(managing.remove(self, id))
+        return self._run(manage.remove(self, id))
 
     async def aremove(self, id: str) -> bool:
         """See remove()."""
-        return await self._arun(managing.remove(self, id))
+        return await self._arun(manage.remove(self, id))
 
     def run_now(self, id: str) -> bool:
         """Make a scheduled job ready before its time; False where none of this id is scheduled. One round trip."""
-        return self._run(managing.run_now(self, id))
+        return self._run(manage.run_now(self, id))
 
     async def arun_now(self, id: str) -> bool:
         """See run_now()."""
-        return await self._arun(managing.run_now(self, id))
+        return await self._arun(manage.run_now(self, id))
 
     def purge(self, state: State) -> int:
         """Remove as many ready, scheduled or dead jobs as there are now, and return how many. One round trip for 500.
 
         Running ones are never removed. Of jobs that are added meanwhile some may go, and as many others stay.
         """
-        return self._run(managing.purge(self, state))
+        return self._run(manage.purge(self, state))
 
     async def apurge(self, state: State) -> int:
         """See purge()."""
-        return await self._arun(managing.purge(self, state))
+        return await self._arun(manage.purge(self, state))
 
     def pause(self, seconds: Delay | None = None) -> None:
         """Give out no jobs for so long, by default until resume(). One round trip.
@@ -234,36 +235,36 @@ class Queue(Primitive):
         The queue takes jobs in, running ones end as usual, and workers sleep. Of a queue that is paused this changes
         the end.
         """
-        self._run(managing.pause(self, seconds))
+        self._run(manage.pause(self, seconds))
 
     async def apause(self, seconds: Delay | None = None) -> None:
         """See pause()."""
-        await self._arun(managing.pause(self, seconds))
+        await self._arun(manage.pause(self, seconds))
 
     def resume(self) -> bool:
         """Give out jobs again, at once; False where the queue was not paused. One round trip."""
-        return self._run(managing.resume(self))
+        return self._run(manage.resume(self))
 
     async def aresume(self) -> bool:
         """See resume()."""
-        return await self._arun(managing.resume(self))
+        return await self._arun(manage.resume(self))
 
     def paused(self) -> Pause | None:
         """Return since when the queue is paused and when that ends; None where it is not. One round trip."""
-        return self._run(managing.paused(self))
+        return self._run(manage.paused(self))
 
     async def apaused(self) -> Pause | None:
         """See paused()."""
-        return await self._arun(managing.paused(self))
+        return await self._arun(manage.paused(self))
 
     def _taken(self, found: Claimed, done: Sequence[Job]) -> list[Job]:
         if found.lost:
-            raise flows.lost(self, [done[at] for at in found.lost])
+            raise enqueue.lost(self, [done[at] for at in found.lost])
         return found.jobs
 
     def _ended(self, lost: list[Job]) -> None:
         if lost:
-            raise flows.lost(self, lost)
+            raise enqueue.lost(self, lost)
 
     def _placed(self, placed: Placed) -> str:
         self._announce([placed.id] if placed.created else [])

@@ -15,7 +15,7 @@ from redis_kit.signins.calendar import Calendar, month_length
 from redis_kit.signins.component import SignInSettings
 from redis_kit.signins.days import FIRST
 
-SIGN_IN = scripts.load(__package__, "sign_in")
+SIGN_IN = scripts.load("redis_kit.signins", "sign_in")
 # A user's keys share their slot with a part of the day's map, so that one script writes both. Never to be changed:
 # the number decides where everything is.
 BUCKETS = 16

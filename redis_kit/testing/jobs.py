@@ -6,15 +6,15 @@ from typing import Any
 
 from asgiref.sync import async_to_sync
 
-from redis_kit.queues import identity
-from redis_kit.queues.worker.attempts import FailedAttempt
-from redis_kit.queues.worker.board import Board
-from redis_kit.queues.worker.coroutines import Coroutines
-from redis_kit.queues.worker.deadlines import Deadlines, Key
-from redis_kit.queues.worker.exchanger import Done
-from redis_kit.queues.worker.processor import Processor
-from redis_kit.queues.worker.recent import RecentEnds
-from redis_kit.queues.worker.source import Source
+from redis_kit.queues.jobs import ids
+from redis_kit.queues.worker.fetch.exchange import Done
+from redis_kit.queues.worker.fetch.recent import RecentEnds
+from redis_kit.queues.worker.run.event_loop import Coroutines
+from redis_kit.queues.worker.run.outcome import FailedAttempt
+from redis_kit.queues.worker.run.runner import Processor
+from redis_kit.queues.worker.run.timeouts import Deadlines, Key
+from redis_kit.queues.worker.shared.status_board import Board
+from redis_kit.queues.worker.shared.worker_queue import Source
 
 
 class _Here(Coroutines):
@@ -44,8 +44,8 @@ def drain(*names: str) -> int:
     A job that a job enqueues is run too. One that fails is retried or buried as by a worker; one that is delayed, a
     retry with its backoff among them, stays. Timeouts of tasks are not enforced.
     """
-    worker, count = identity.new_worker(), 0
-    sources = [Source(name, worker=worker, about=identity.information()) for name in names or ("default",)]
+    worker, count = ids.new_worker(), 0
+    sources = [Source(name, worker=worker, about=ids.information()) for name in names or ("default",)]
     runs = processor(sources)
     while jobs := [(number, job) for number, source in enumerate(sources) for job in source.claim(1, worker=worker)]:
         for number, job in jobs:

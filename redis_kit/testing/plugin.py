@@ -42,7 +42,7 @@ def redis_kit_server() -> Iterator[str]:
     if url := os.environ.get(URL_VARIABLE):
         yield url
         return
-    from redis_kit.core.embedded import EmbeddedServer
+    from redis_kit.core.embedded.server import EmbeddedServer
 
     with EmbeddedServer() as server:
         yield server.url

@@ -5,25 +5,23 @@ from typing import TYPE_CHECKING
 from redis_kit.core.lazy import lazily
 
 if TYPE_CHECKING:
-    from redis_kit.throttling.ban import Ban
-    from redis_kit.throttling.decision import Decision
-    from redis_kit.throttling.decorator import throttle
-    from redis_kit.throttling.funnels import Funnel, afunnel, funnel
-    from redis_kit.throttling.mixin import ThrottleMixin
-    from redis_kit.throttling.policies import named
-    from redis_kit.throttling.rates import InvalidRate, Rate
-    from redis_kit.throttling.reports import areport, report
-    from redis_kit.throttling.reservation import Reservation
-    from redis_kit.throttling.rules import Rule
+    from redis_kit.throttling.engine.reservation import Reservation
+    from redis_kit.throttling.http.decorator import throttle
+    from redis_kit.throttling.http.mixin import ThrottleMixin
+    from redis_kit.throttling.policy_settings import named
+    from redis_kit.throttling.rules.rules import Rule
     from redis_kit.throttling.signals import throttled
-    from redis_kit.throttling.strategies import Strategy
-    from redis_kit.throttling.throttles import Throttle
-    from redis_kit.throttling.together import ahit_all, areserve_all, hit_all, reserve_all
+    from redis_kit.throttling.statistics.shadow_report import areport, report
+    from redis_kit.throttling.strategies.base import Strategy
+    from redis_kit.throttling.throttles.hit_all import ahit_all, areserve_all, hit_all, reserve_all
+    from redis_kit.throttling.throttles.throttle import Throttle
+    from redis_kit.throttling.values.ban import Ban
+    from redis_kit.throttling.values.decision import Decision
+    from redis_kit.throttling.values.rates import InvalidRate, Rate
 
 __all__ = [
     "Ban",
     "Decision",
-    "Funnel",
     "InvalidRate",
     "Rate",
     "Reservation",
@@ -31,11 +29,9 @@ __all__ = [
     "Strategy",
     "Throttle",
     "ThrottleMixin",
-    "afunnel",
     "ahit_all",
     "areport",
     "areserve_all",
-    "funnel",
     "hit_all",
     "named",
     "report",
@@ -47,19 +43,18 @@ __all__ = [
 __getattr__, __dir__ = lazily(
     __name__,
     {
-        "ban": ("Ban",),
-        "decision": ("Decision",),
-        "decorator": ("throttle",),
-        "funnels": ("Funnel", "afunnel", "funnel"),
-        "mixin": ("ThrottleMixin",),
-        "policies": ("named",),
-        "rates": ("InvalidRate", "Rate"),
-        "reports": ("areport", "report"),
-        "reservation": ("Reservation",),
-        "rules": ("Rule",),
+        "values.ban": ("Ban",),
+        "values.decision": ("Decision",),
+        "http.decorator": ("throttle",),
+        "http.mixin": ("ThrottleMixin",),
+        "policy_settings": ("named",),
+        "values.rates": ("InvalidRate", "Rate"),
+        "statistics.shadow_report": ("areport", "report"),
+        "engine.reservation": ("Reservation",),
+        "rules.rules": ("Rule",),
         "signals": ("throttled",),
-        "strategies": ("Strategy",),
-        "throttles": ("Throttle",),
-        "together": ("ahit_all", "areserve_all", "hit_all", "reserve_all"),
+        "strategies.base": ("Strategy",),
+        "throttles.throttle": ("Throttle",),
+        "throttles.hit_all": ("ahit_all", "areserve_all", "hit_all", "reserve_all"),
     },
 )

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning
 
 from redis_kit.core.errors import ConfigurationError
-from redis_kit.throttling import identities
+from redis_kit.throttling.values import identity
 
 LOGINS = "redis_kit.throttling.logins.ThrottledLogins"
 COMPAT = "redis_kit.throttling.compat"
@@ -42,9 +42,9 @@ def messages() -> Iterator[CheckMessage]:
     """Yield them. Imports the routes of the project, since views build their throttles at import."""
     with suppress(Exception):  # what is wrong with the routes, Django's own check says
         import_module(settings.ROOT_URLCONF)
-    for path in identities.paths():
+    for path in identity.paths():
         try:
-            identities.load(path)
+            identity.load(path)
         except ConfigurationError as error:
             yield Error(str(error), id="redis_kit.E014")
     backends = list(settings.AUTHENTICATION_BACKENDS)

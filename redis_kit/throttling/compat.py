@@ -14,13 +14,14 @@ from django.utils.module_loading import import_string
 from django.views.defaults import permission_denied
 
 from redis_kit.core.errors import ConfigurationError, InvalidName, InvalidValue
-from redis_kit.throttling import identities
-from redis_kit.throttling.decision import Decision
-from redis_kit.throttling.decorator import _is_async, _path
-from redis_kit.throttling.identities import Key
-from redis_kit.throttling.rates import Rate, parse
-from redis_kit.throttling.responses import Told, add_fields, refused
-from redis_kit.throttling.throttles import Throttle
+from redis_kit.throttling.http.decorator import _is_async, _path
+from redis_kit.throttling.http.responses import Told, add_fields, refused
+from redis_kit.throttling.strategies.base import OVERRUN
+from redis_kit.throttling.throttles.throttle import Throttle
+from redis_kit.throttling.values import identity as identities
+from redis_kit.throttling.values.decision import Decision
+from redis_kit.throttling.values.identity import Key
+from redis_kit.throttling.values.rates import Rate, parse
 
 ALL = (None,)
 UNSAFE = ["DELETE", "PATCH", "POST", "PUT"]
@@ -239,7 +240,7 @@ def _called(function: Any, group: str, request: HttpRequest) -> Any:
 @lru_cache(maxsize=1000)
 def _throttle(group: str, methods: tuple[str, ...], rates: tuple[Rate, ...], on_failure: str | None) -> Throttle:
     name = " ".join([group, *methods])
-    return Throttle(name, rates or None, strategy="redis_kit.throttling.overrun.Overrun", on_failure=on_failure)
+    return Throttle(name, rates or None, strategy=OVERRUN, on_failure=on_failure)
 
 
 def _policy() -> str | None:

@@ -9,8 +9,8 @@ from django.core.checks import CheckMessage
 from redis_kit.core.component import Component
 from redis_kit.core.conf import Problem, Section
 from redis_kit.core.errors import InvalidValue
-from redis_kit.throttling.ban import read
-from redis_kit.throttling.rates import InvalidRate, parse
+from redis_kit.throttling.values.ban import read
+from redis_kit.throttling.values.rates import InvalidRate, parse
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class ThrottleSettings(Section):
     def problems(self) -> Iterator[Problem]:
         """Yield what is wrong with the policies and with the limits of log-ins."""
         if self.POLICIES:
-            from redis_kit.throttling.policies import problems  # the client library with it
+            from redis_kit.throttling.policy_settings import problems  # the client library with it
 
             yield from problems(self.POLICIES)
         for option in ("LOGIN_RATES", "LOGIN_ADDRESS_RATES"):
@@ -70,7 +70,7 @@ class Throttling(Component):
     """Limits on how often something may happen."""
 
     settings = ThrottleSettings
-    panels = ("redis_kit.throttling.panel.ThrottlesPanel",)
+    panels = ("redis_kit.throttling.dashboard.panel.ThrottlesPanel",)
 
     def ready(self) -> None:
         """Connect what counts failed log-ins; it does nothing unless the project has the backend."""

@@ -7,9 +7,9 @@ from django.http import HttpResponse
 from rest_framework import throttling
 
 from redis_kit.core.errors import ConfigurationError
-from redis_kit.throttling.classes import RateThrottle
-from redis_kit.throttling.rates import Rate
-from redis_kit.throttling.responses import Told, add_fields
+from redis_kit.throttling.http.rate_throttle import RateThrottle
+from redis_kit.throttling.http.responses import Told, add_fields
+from redis_kit.throttling.values.rates import Rate
 
 
 class SimpleRateThrottle(RateThrottle, throttling.SimpleRateThrottle):

@@ -14,18 +14,18 @@ from django.utils.translation import ngettext
 from django.views.decorators.debug import sensitive_variables
 
 from redis_kit.core import conf, connections
-from redis_kit.core.clientaddress import client_address
-from redis_kit.core.clusters import ClusterClient
+from redis_kit.core.client.cluster import ClusterClient
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.steps import Call
-from redis_kit.throttling.ban import Ban
+from redis_kit.core.web.client_address import client_address
 from redis_kit.throttling.component import ThrottleSettings
-from redis_kit.throttling.deciding import Asked, decide
-from redis_kit.throttling.decision import Decision
-from redis_kit.throttling.limits import RETRY
-from redis_kit.throttling.throttles import Throttle
-from redis_kit.throttling.together import hit_all
+from redis_kit.throttling.engine.base import RETRY
+from redis_kit.throttling.engine.decide import Asked, decide
+from redis_kit.throttling.throttles.hit_all import hit_all
+from redis_kit.throttling.throttles.throttle import Throttle
+from redis_kit.throttling.values.ban import Ban
+from redis_kit.throttling.values.decision import Decision
 
 LONGEST = 256  # characters of a user name that count
 TYPED = "_redis_kit_login_name"  # what was typed may be an e-mail address, which is not the user's name

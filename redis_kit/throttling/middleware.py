@@ -6,8 +6,8 @@ from typing import Any
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.http import HttpRequest, HttpResponseBase
 
-from redis_kit.throttling.guards import aanswer, answer
-from redis_kit.throttling.policies import policies
+from redis_kit.throttling.http.guards import aanswer, answer
+from redis_kit.throttling.policy_settings import policies
 
 
 class ThrottleMiddleware:

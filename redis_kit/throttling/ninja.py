@@ -5,8 +5,8 @@ from typing import Any
 
 from ninja import throttling
 
-from redis_kit.throttling.classes import RateThrottle
-from redis_kit.throttling.decision import Decision
+from redis_kit.throttling.http.rate_throttle import RateThrottle
+from redis_kit.throttling.values.decision import Decision
 
 
 class SimpleRateThrottle(RateThrottle, throttling.SimpleRateThrottle):

@@ -45,7 +45,7 @@ def descriptors():
 
 def left():
     """Return what there is in this process: loops and clients, descriptors, bytes of memory."""
-    from redis_kit.core.clients import AsyncClient
+    from redis_kit.core.client.single import AsyncClient
 
     gc.collect()
     kinds = (asyncio.BaseEventLoop, AsyncClient)
@@ -78,15 +78,15 @@ def run(count):
 
 def plant():
     """Keep the clients of every loop, as a mapping with weak keys does whose values refer to them."""
-    from redis_kit.core import loops
+    from redis_kit.core.client import event_loops
 
-    kept, held = [], loops.Held.__init__
+    kept, held = [], event_loops.Held.__init__
 
     def keep(self):
         held(self)
         kept.append((self, asyncio.get_running_loop()))
 
-    loops.Held.__init__ = keep
+    event_loops.Held.__init__ = keep
 
 
 def main(url, count, *planted):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from redis_kit.core.addresses import address, masked
+from redis_kit.core.client.addresses import address, masked
 from redis_kit.core.errors import ConfigurationError
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from redis_kit.core import servers
-from redis_kit.core.checks import check_deployment
+from redis_kit.core.checks import servers
+from redis_kit.core.checks.configuration import check_deployment
 
 GOOD = {"redis_version": "7.4.6", "maxmemory_policy": "noeviction", "aof_enabled": "1"}
 

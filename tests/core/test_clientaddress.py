@@ -3,8 +3,8 @@
 import pytest
 from django.test import RequestFactory
 
-from redis_kit.core.clientaddress import client_address
 from redis_kit.core.errors import ConfigurationError
+from redis_kit.core.web.client_address import client_address
 
 HOPS = ", ".join(f"198.51.100.{number}" for number in range(50))
 

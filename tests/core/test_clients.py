@@ -48,7 +48,7 @@ def test_no_error_is_its_own_cause(call, command):
 
 def test_what_ends_a_thread_is_neither_translated_nor_counted_and_its_connection_is_closed(kit, monkeypatch):
     client, errors = connections.client(), []
-    monkeypatch.setattr("redis_kit.core.replies.read", lambda connection: (_ for _ in ()).throw(Stopped))
+    monkeypatch.setattr("redis_kit.core.client.replies.read", lambda connection: (_ for _ in ()).throw(Stopped))
 
     def work():
         for _ in range(5):

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from redis_kit.core import conf
-from redis_kit.core.checks import check_settings
+from redis_kit.core.checks.configuration import check_settings
 from redis_kit.core.errors import ConfigurationError
 from redis_kit.locks.component import LockSettings
 from redis_kit.queues.component import QueueSettings

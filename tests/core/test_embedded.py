@@ -19,8 +19,8 @@ import pytest
 import redis
 from django.core.cache.backends.redis import RedisCache
 
-from redis_kit.core import embedded
-from redis_kit.core.embedded import EmbeddedServer, EmbeddedUnavailable, find_binary, shared_url
+from redis_kit.core.embedded import server as embedded
+from redis_kit.core.embedded.server import EmbeddedServer, EmbeddedUnavailable, find_binary, shared_url
 from redis_kit.core.errors import ConfigurationError
 from tests.fixtures.servers import client, wait_for
 
@@ -30,7 +30,7 @@ ROOT = Path(__file__).parents[2]
 START = """
 import os, signal, subprocess, sys, threading, time
 import django.conf
-from redis_kit.core.embedded import EmbeddedServer, shared_url
+from redis_kit.core.embedded.server import EmbeddedServer, shared_url
 
 def pause():
     signal.alarm(30)  # not for ever, should the tests be killed
@@ -466,7 +466,7 @@ SHARE = """
 import os, signal, subprocess, sys, threading, time
 from concurrent.futures import ThreadPoolExecutor
 from django.conf import settings
-from redis_kit.core.embedded import EmbeddedUnavailable, shared_url
+from redis_kit.core.embedded.server import EmbeddedUnavailable, shared_url
 settings.configure(DEBUG=os.environ.get("DEBUG") == "1")
 """
 
@@ -488,7 +488,7 @@ def test_shared_server_is_one_for_threads_forks_and_programs(run: Callable[..., 
         """
 with ThreadPoolExecutor(8) as pool:
     print(*pool.map(lambda _: shared_url(), range(8)), sep="\\n", flush=True)
-child = "from redis_kit.core.embedded import shared_url; print(shared_url())"
+child = "from redis_kit.core.embedded.server import shared_url; print(shared_url())"
 subprocess.run([sys.executable, "-c", child], check=True)
 if not os.fork():
     print(shared_url(), flush=True)

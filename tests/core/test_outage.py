@@ -9,7 +9,7 @@ import pytest
 from django.http import HttpResponse
 from django.test import RequestFactory
 
-from redis_kit.core.breaker import Breaker
+from redis_kit.core.client.breaker import Breaker
 from redis_kit.core.errors import RedisUnavailable
 from redis_kit.core.signals import redis_recovered, redis_unavailable
 from redis_kit.locks import Lock, locked

@@ -13,8 +13,8 @@ import weakref
 import pytest
 
 from redis_kit.core import connections
+from redis_kit.core.client.pools import SPARE
 from redis_kit.core.errors import PoolExhausted, RedisUnavailable
-from redis_kit.core.pools import SPARE
 from redis_kit.locks import Lock
 from redis_kit.queues import Queue
 from tests.fixtures.servers import wait_for

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from redis.connection import PythonRespSerializer
 
 from redis_kit.core import connections
-from redis_kit.core.protocol import packed
+from redis_kit.core.client.protocol import packed
 
 texts = st.text(st.characters(exclude_categories=["Cs"]))
 arguments = st.lists(texts | st.binary() | st.integers() | st.floats(allow_nan=False), max_size=8)

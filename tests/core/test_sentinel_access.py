@@ -9,7 +9,7 @@ import warnings
 import pytest
 
 from redis_kit.core import connections
-from redis_kit.core.embedded import Guarded
+from redis_kit.core.embedded.server import Guarded
 from redis_kit.core.errors import ConfigurationError, PermissionDenied
 from tests.fixtures.process import PortTaken, client, free_port, on_free_port, wait_for
 from tests.fixtures.servers import without_redis

@@ -10,9 +10,9 @@ import time
 import pytest
 
 from redis_kit.core import connections
-from redis_kit.core.deadlines import Deadline
+from redis_kit.core.client.deadlines import Deadline
+from redis_kit.core.client.pools import AT_ONCE
 from redis_kit.core.errors import RedisUnavailable
-from redis_kit.core.pools import AT_ONCE
 from tests.core.test_pools import at_once, breaker
 
 pytestmark = pytest.mark.alone
@@ -100,7 +100,7 @@ def test_silent_server_is_found_out_in_time(own_kit):
 
 
 def test_cold_start_sets_up_few_connections_at_a_time(kit, at_once, monkeypatch):
-    from redis_kit.core.pools import _Shared
+    from redis_kit.core.client.pools import _Shared
 
     seen, free = [], _Shared._free
 

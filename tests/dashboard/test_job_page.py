@@ -7,9 +7,11 @@ from django.contrib.admin.models import LogEntry
 from django.utils import translation
 
 from redis_kit.core import component, connections
-from redis_kit.queues import Queue, flows, moves, serializers, task
-from redis_kit.queues.djangotasks import FOUND
-from redis_kit.queues.ended import Ended
+from redis_kit.queues import Queue, task
+from redis_kit.queues.framework import FOUND
+from redis_kit.queues.jobs import payload
+from redis_kit.queues.jobs.ack import Ended
+from redis_kit.queues.store import calls, enqueue
 from tests.dashboard.conftest import ADMIN, MEASURE
 from tests.dashboard.parsed import page, row_buttons, said, whole_page
 from tests.dashboard.test_escaping import ATTACKS, harmless_links, without_titles
@@ -35,8 +37,8 @@ def attempt(queue, error="", *, text="ValueError: token=hunter2", most=9, worker
     """Begin a job, and let it fail where there is an error."""
     (job,) = queue.claim(worker=worker)
     if error:
-        kept = serializers.encoded([error, f'Traceback (most recent call last):\n  File "x.py"\n{text}\n'], "x")
-        queue._run(flows.nack(queue, job, 0, text, most, (kept, EVER)))
+        kept = payload.encoded([error, f'Traceback (most recent call last):\n  File "x.py"\n{text}\n'], "x")
+        queue._run(enqueue.nack(queue, job, 0, text, most, (kept, EVER)))
     return job
 
 
@@ -146,9 +148,9 @@ def test_tracebacks_of_the_last_ten_attempts_are_shown_each_cut_at_20_000_charac
 def test_call_that_has_ended_is_found_by_its_id_alone(mail, boss):
     result = enqueued()
     job = attempt(mail)
-    value = serializers.dumps({"sum": 12, "api_key": "hunter2", "text": "y" * 300}, "x")
+    value = payload.dumps({"sum": 12, "api_key": "hunter2", "text": "y" * 300}, "x")
     ended = Ended(0, job.token.encode(), job.id.encode(), value, EVER)
-    moves.end(mail.key(""), "w1", [ended]).run(connections.client())
+    calls.end(mail.key(""), "w1", [ended]).run(connections.client())
     found = look(boss, result.id)
     assert cells(found, "Looked up in mail")["State"].startswith("successful 20")
     its = cells(found, "Result")
@@ -162,8 +164,8 @@ def test_call_that_has_ended_is_found_by_its_id_alone(mail, boss):
 def test_progress_is_shown(mail, boss):
     result = enqueued()
     job = attempt(mail)
-    told = serializers.dumps([3, 10, "half, token=hunter2"], "x")
-    moves.progress(mail.key(""), job, told=told, keep=EVER).run(connections.client())
+    told = payload.dumps([3, 10, "half, token=hunter2"], "x")
+    calls.progress(mail.key(""), job, told=told, keep=EVER).run(connections.client())
     progress = cells(look(boss, result.id), "Result")["Progress"]
     assert progress.startswith("3 of 10 half, token=*** 20")
 
@@ -263,10 +265,10 @@ def test_garbage_in_the_result_is_shown_as_far_as_it_goes(mail, boss, kit):
 def test_jobs_and_their_errors_can_put_nothing_into_the_page(mail, signed_in, kit, attack):
     result = send.enqueue(attack, note=attack * 3)
     job = attempt(mail)
-    told = serializers.dumps([3, 10, attack[:500]], "x")
-    moves.progress(mail.key(""), job, told=told, keep=EVER).run(connections.client())
-    kept = serializers.encoded([attack, attack * 9], "x")
-    mail._run(flows.nack(mail, job, 0, attack, 1, (kept, EVER)))
+    told = payload.dumps([3, 10, attack[:500]], "x")
+    calls.progress(mail.key(""), job, told=told, keep=EVER).run(connections.client())
+    kept = payload.encoded([attack, attack * 9], "x")
+    mail._run(enqueue.nack(mail, job, 0, attack, 1, (kept, EVER)))
     mail.requeue([result.id])
     mail.claim(worker="w1")
     kit.client.hset(mail.key(f"result:{result.id}"), "cancelled", kept)

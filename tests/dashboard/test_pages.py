@@ -218,7 +218,7 @@ def test_panels_of_a_server_that_hangs_are_asked_for_a_part_of_a_second(own_kit,
     many = ["tests.dashboard.parts.Parts"] * 10
     own_kit.options(EXTRA_COMPONENTS=many)
     # Far fewer failures than would open the breaker are enough to use up a second.
-    monkeypatch.setattr("redis_kit.core.breaker.FAILURES", 1000)
+    monkeypatch.setattr("redis_kit.core.client.breaker.FAILURES", 1000)
     assert boss.get(ADMIN).status_code == 200
     parts.ASKED.clear()
     own_kit.server.freeze()

@@ -199,7 +199,7 @@ def test_queue_alone_is_looked_up_for_its_first_jobs(mail, signed_in):
 
 
 def test_queue_alone_says_how_many_jobs_of_a_state_it_leaves_out(mail, boss, monkeypatch):
-    monkeypatch.setattr("redis_kit.queues.turns.EACH", 5)
+    monkeypatch.setattr("redis_kit.queues.panels.turns.EACH", 5)
     assert "Dead in mail, the latest first: 5 of 13" in [
         one.words for one in page(boss.get(PAGE, {"queue": "mail"})).find("h2")
     ]
@@ -321,7 +321,7 @@ def test_group_that_is_gone_is_told(mail, boss):
 
 
 def test_groups_are_of_a_thousand_jobs_at_most(mail, boss, monkeypatch):
-    monkeypatch.setattr("redis_kit.queues.inspection.MOST", 5)
+    monkeypatch.setattr("redis_kit.queues.monitoring.inspection.MOST", 5)
     found = page(boss.get(PAGE))
     assert "Dead jobs by task and error, the latest 5" in [one.words for one in found.find("h2")]
 

@@ -8,7 +8,8 @@ from django.utils import translation
 
 from redis_kit.core import component, connections
 from redis_kit.core.keys import hashed
-from redis_kit.throttling import Throttle, registry
+from redis_kit.throttling import Throttle
+from redis_kit.throttling.engine import registry
 from tests.dashboard.conftest import ADMIN, MEASURE
 from tests.dashboard.parsed import page, row_buttons, said, whole_page
 from tests.dashboard.test_escaping import ATTACKS, harmless_links, without_titles

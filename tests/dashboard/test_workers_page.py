@@ -8,8 +8,9 @@ from django.contrib.admin.models import LogEntry
 from django.utils import translation
 
 from redis_kit.core import component, connections
-from redis_kit.queues import Queue, moves, task, workers
-from redis_kit.queues.djangotasks import FOUND
+from redis_kit.queues import Queue, task, workers
+from redis_kit.queues.framework import FOUND
+from redis_kit.queues.store import calls
 from tests.dashboard.conftest import ADMIN, MEASURE
 from tests.dashboard.parsed import page, whole_page
 from tests.dashboard.test_escaping import ATTACKS, harmless_links, without_titles
@@ -27,7 +28,7 @@ def send(user):
 def beat(worker, queue="mail", **about):
     """Beat for a worker that says this of itself; return its orders."""
     said = {"host": "web1", "pid": 7, "supervisor": "s1", "supervisor_pid": 5, "threads": 4, **about}
-    call = moves.beat(Queue(queue).key(""), worker, json.dumps(said))
+    call = calls.beat(Queue(queue).key(""), worker, json.dumps(said))
     return call.run(connections.client())[3].decode()
 
 
@@ -163,7 +164,7 @@ def test_token_and_post_are_required(crew, boss, signed_in, name):
 
 
 def test_page_takes_two_round_trips(crew, trips):
-    from redis_kit.queues.panel import WorkersPanel
+    from redis_kit.queues.panels.panels import WorkersPanel
 
     list(WorkersPanel().content())  # the server learns the scripts
     trips.clear()

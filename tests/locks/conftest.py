@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from redis_kit.locks import pending_releases, renewals
+from redis_kit.locks.renewal import pending_releases, scheduler
 from tests.fixtures.servers import wait_for
 from tests.locks.leases import tickets
 
@@ -29,7 +29,7 @@ def nothing_left_to_renew() -> Iterator[None]:
     """Forget what a test leaves behind to renew or release: it would be counted in the next one."""
     yield
     pending_releases._queues.clear()
-    for loop in renewals._loops.values():
+    for loop in scheduler._loops.values():
         for item in list(loop._entries):
             loop.remove(item)
 

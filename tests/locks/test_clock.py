@@ -7,7 +7,7 @@ import pytest
 
 from redis_kit.core import connections
 from redis_kit.locks import Lock, LockLost, force_release
-from redis_kit.locks.waiting import Attempt
+from redis_kit.locks.acquiring.wait import Attempt
 from tests.fixtures.servers import wait_for
 from tests.locks.histories.kinds import KINDS, made
 

@@ -12,8 +12,14 @@ from django.db import connections, transaction
 from django.test import TestCase
 from django.utils.connection import ConnectionDoesNotExist
 
-from redis_kit.locks import Lock, commit, force_release
-from redis_kit.locks.commit import at_end_of_transaction, check_database, in_transaction, kept_until_end
+from redis_kit.locks import Lock, force_release
+from redis_kit.locks.acquiring import transaction_end as commit
+from redis_kit.locks.acquiring.transaction_end import (
+    at_end_of_transaction,
+    check_database,
+    in_transaction,
+    kept_until_end,
+)
 
 
 @pytest.fixture(autouse=True)

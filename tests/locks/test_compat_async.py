@@ -10,9 +10,8 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import LockError, LockNotOwnedError
 
-from redis_kit.locks import compat_flows
-from redis_kit.locks.compat import AsyncLock
-from redis_kit.locks.sidekeys import side_keys
+from redis_kit.locks.compat import AsyncLock, flows
+from redis_kit.locks.compat.keys import side_keys
 from tests.fixtures.servers import wait_for
 from tests.locks.histories.cancellations import Driven, trials
 
@@ -36,7 +35,7 @@ def connect(kit):
 
 @pytest.fixture
 def short_lease(monkeypatch):
-    monkeypatch.setattr(compat_flows, "LEASE", 0.6)
+    monkeypatch.setattr(flows, "LEASE", 0.6)
 
 
 async def _until(condition):

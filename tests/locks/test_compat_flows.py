@@ -12,10 +12,10 @@ from redis.exceptions import LockError, LockNotOwnedError, OutOfMemoryError, Res
 from redis.retry import Retry
 
 from redis_kit.core.errors import InvalidValue
-from redis_kit.locks import compat_flows, renewals
-from redis_kit.locks.compat import Lock
+from redis_kit.locks.compat import Lock, flows
+from redis_kit.locks.compat.keys import side_keys
 from redis_kit.locks.errors import CannotRenew
-from redis_kit.locks.sidekeys import side_keys
+from redis_kit.locks.renewal import scheduler
 from tests.fixtures.servers import wait_for
 from tests.locks.redispy import OURS, Bench
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.once
 HOLD = """
 import signal
 import redis
-from redis_kit.locks import compat_flows
+from redis_kit.locks.compat import flows as compat_flows
 from redis_kit.locks.compat import Lock
 compat_flows.LEASE = 1.0
 lock = Lock(redis.Redis.from_url(sys.argv[2]), sys.argv[1] + ":a")
@@ -34,7 +34,7 @@ signal.pause()
 """
 FORK = """
 import redis
-from redis_kit.locks import compat_flows
+from redis_kit.locks.compat import flows as compat_flows
 from redis_kit.locks.compat import Lock
 compat_flows.LEASE = 0.3
 client = redis.Redis.from_url(sys.argv[2])
@@ -71,7 +71,7 @@ def key(kit, client):
 
 @pytest.fixture
 def short_lease(monkeypatch):
-    monkeypatch.setattr(compat_flows, "LEASE", 0.6)
+    monkeypatch.setattr(flows, "LEASE", 0.6)
 
 
 @pytest.mark.parametrize("timeout", [None, 0, 0.0])
@@ -138,7 +138,7 @@ def test_lock_that_can_not_be_renewed_is_not_taken(key, client, monkeypatch):
     def add(*args, **options):
         raise CannotRenew("no more threads")
 
-    monkeypatch.setattr(renewals, "add", add)
+    monkeypatch.setattr(scheduler, "add", add)
     lock = Lock(client, key)
     with pytest.raises(CannotRenew):
         lock.acquire()

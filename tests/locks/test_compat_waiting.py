@@ -13,7 +13,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from redis_kit.locks.compat import Lock
-from redis_kit.locks.sidekeys import side_keys
+from redis_kit.locks.compat.keys import side_keys
 from tests.fixtures.servers import wait_for
 from tests.locks.redispy import OURS, Bench
 

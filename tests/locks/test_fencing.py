@@ -355,7 +355,7 @@ def test_migration_needs_no_kit():
 def test_package_loads_no_models():
     code = (
         "import sys, redis_kit.locks, redis_kit.locks.component; "
-        "assert not {'redis_kit.locks.fencing', 'django.db.models', 'redis'} & sys.modules.keys(); "
+        "assert not {'redis_kit.locks.fencing.queryset', 'django.db.models', 'redis'} & sys.modules.keys(); "
         "from django.conf import settings; settings.configure(); from redis_kit.locks import *; import django; "
         "django.setup()"
     )

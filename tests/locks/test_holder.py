@@ -10,10 +10,10 @@ from time import perf_counter
 import pytest
 from django.core.checks import run_checks
 
-from redis_kit.core.doing import doing
+from redis_kit.core.activity import doing
 from redis_kit.locks import Lock, Semaphore, live_locks, locked
-from redis_kit.locks.holder import Holder, Holding, of_lock, of_slot, who
-from redis_kit.locks.location import location
+from redis_kit.locks.holders.call_site import location
+from redis_kit.locks.holders.holder import Holder, Holding, of_lock, of_slot, who
 
 HERE = "tests/locks/test_holder.py"
 

@@ -7,8 +7,8 @@ from redis.exceptions import NoScriptError
 
 from redis_kit.core.errors import PermissionDenied, RedisUnavailable
 from redis_kit.locks import Lock, LockLost, NotHeld, Semaphore
-from redis_kit.locks.lock import ACQUIRE, EXTEND, RELEASE
-from redis_kit.locks.turn import Turn
+from redis_kit.locks.acquiring.local_queue import Turn
+from redis_kit.locks.kinds.lock import ACQUIRE, EXTEND, RELEASE
 
 NEXT = 1_795_000_000_000_000
 TAKEN = [60_000, 1_500, b"host\t1\tthread\t\t", NEXT]
@@ -119,7 +119,7 @@ def test_woken_waiter_that_was_refused_asks_again_to_count_as_a_waiter():
 def test_lease_that_was_granted_some_time_ago_is_renewed_before_it_is_used(monkeypatch):
     steps, first = started(Lock("a", timeout=1))
     steps.send(TAKEN)
-    monkeypatch.setattr("redis_kit.locks.waiting.FRESH", -1.0)
+    monkeypatch.setattr("redis_kit.locks.acquiring.wait.FRESH", -1.0)
     renewal = steps.send(7)
     assert renewal.script is EXTEND
     assert token_of(renewal) == token_of(first)
@@ -135,7 +135,7 @@ def test_lease_that_was_granted_before_the_last_look_is_renewed_before_it_is_use
 def test_lease_that_was_granted_too_long_ago_is_asked_for_again(monkeypatch):
     steps, first = started(Lock("a", timeout=1))
     steps.send(TAKEN)
-    monkeypatch.setattr("redis_kit.locks.waiting.FRESH", -1.0)
+    monkeypatch.setattr("redis_kit.locks.acquiring.wait.FRESH", -1.0)
     steps.send(7)
     again = steps.send(0)
     assert again.script is ACQUIRE
@@ -164,7 +164,7 @@ def pending(monkeypatch):
     def add(source, token, *, ends_by=None):
         left.append((source, token, ends_by is not None))
 
-    monkeypatch.setattr("redis_kit.locks.pending_releases.add", add)
+    monkeypatch.setattr("redis_kit.locks.renewal.pending_releases.add", add)
     return left
 
 

@@ -21,8 +21,8 @@ from redis_kit.locks import (
     force_release,
     live_locks,
 )
-from redis_kit.locks.fairlock import FairLock
-from redis_kit.locks.rwlock import ReadWriteLock
+from redis_kit.locks.kinds.fair_lock import FairLock
+from redis_kit.locks.kinds.read_write_lock import ReadWriteLock
 from tests.fixtures.servers import wait_for
 
 TWINS = {live_locks: alive_locks, find: afind, contended: acontended, force_release: aforce_release}

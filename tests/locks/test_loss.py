@@ -4,7 +4,8 @@ import asyncio
 
 import pytest
 
-from redis_kit.locks import Lock, LockLost, renewals
+from redis_kit.locks import Lock, LockLost
+from redis_kit.locks.renewal import scheduler
 from tests.fixtures.servers import wait_for
 from tests.locks.leases import told
 
@@ -63,7 +64,7 @@ def test_cancellation_by_somebody_else_stays_one(kit, lost):
             try:
                 await asyncio.sleep(10)
             finally:
-                keeper = next(iter(renewals._loops["default"]._entries)).keeper
+                keeper = next(iter(scheduler._loops["default"]._entries)).keeper
                 await told(lambda: keeper._cancelled or not lost)
 
         task = asyncio.create_task(in_lock(work))

@@ -8,7 +8,8 @@ from time import monotonic
 
 import pytest
 
-from redis_kit.locks import Lock, LockLost, Semaphore, loss
+from redis_kit.locks import Lock, LockLost, Semaphore
+from redis_kit.locks.renewal import loss
 from tests.fixtures.servers import wait_for
 from tests.locks.leases import told
 

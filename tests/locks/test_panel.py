@@ -7,9 +7,9 @@ import pytest
 from redis_kit.core.errors import InvalidName, InvalidValue
 from redis_kit.core.panels import Figure, Lines, Meter, Ring, Table
 from redis_kit.locks import Lock, LockLost, Semaphore
-from redis_kit.locks.panel import LocksPanel
-from redis_kit.locks.rwlock import ReadWriteLock
-from redis_kit.locks.target import Target
+from redis_kit.locks.dashboard.actions import Target
+from redis_kit.locks.dashboard.panel import LocksPanel
+from redis_kit.locks.kinds.read_write_lock import ReadWriteLock
 from tests.fixtures.servers import wait_for
 
 
@@ -126,7 +126,7 @@ def test_page_says_how_many_it_does_not_show(kit):
 
 
 def test_page_takes_three_round_trips(kit, monkeypatch):
-    from redis_kit.core.clients import Client
+    from redis_kit.core.client.single import Client
 
     trips = []
     for name in ("call", "batch", "block"):

@@ -12,19 +12,9 @@ from django.db import transaction
 
 from redis_kit.core import connections
 from redis_kit.core.errors import KeyConflict, RedisUnavailable
-from redis_kit.locks import (
-    FairLock,
-    Lock,
-    LockLost,
-    MultiLock,
-    NotHeld,
-    ReadWriteLock,
-    Semaphore,
-    locked,
-    pending_releases,
-    renewals,
-)
-from redis_kit.locks.waiting import Attempt
+from redis_kit.locks import FairLock, Lock, LockLost, MultiLock, NotHeld, ReadWriteLock, Semaphore, locked
+from redis_kit.locks.acquiring.wait import Attempt
+from redis_kit.locks.renewal import pending_releases, scheduler
 from tests.fixtures.servers import wait_for
 from tests.locks.leases import passed
 
@@ -151,7 +141,7 @@ def test_what_another_took_meanwhile_is_not_handed_out_again(far, twin, kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_holder_is_not_kept_out_by_its_own_lost_release(far, twin, kind, monkeypatch):
-    monkeypatch.setattr(renewals, "add", lambda *item, **when: None)  # the background never comes
+    monkeypatch.setattr(scheduler, "add", lambda *item, **when: None)  # the background never comes
     lock = KINDS[kind](timeout=60)
     first = twin(lock.acquire)
     lose(far, twin, lock.release, "blackhole")
@@ -379,7 +369,7 @@ except asyncio.CancelledError:
 """
 
 FORK = """
-from redis_kit.locks import pending_releases, renewals
+from redis_kit.locks.renewal import pending_releases, scheduler as renewals
 renewals.add = lambda *item, **when: None
 lease = Lock("a", timeout=60).acquire()
 pending_releases.add(lease.source, lease.token, ends_by=lease.ends_by)

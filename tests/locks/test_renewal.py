@@ -11,8 +11,9 @@ from time import monotonic
 
 import pytest
 
-from redis_kit.locks import Lock, LockLost, Semaphore, renewal, renewals
+from redis_kit.locks import Lock, LockLost, Semaphore
 from redis_kit.locks.errors import CannotRenew
+from redis_kit.locks.renewal import renewer, scheduler
 from tests.fixtures.servers import wait_for
 from tests.locks.leases import holder, passed
 
@@ -69,7 +70,7 @@ def test_released_lease_is_not_renewed_and_never_lost(kit, lost, make, commands)
 
 def test_lease_that_was_released_is_forgotten(kit, make):
     lease = make(timeout=30, renew=True).acquire()
-    entries = [entry for loop in renewals._loops.values() for entry in loop._entries.values()]
+    entries = [entry for loop in scheduler._loops.values() for entry in loop._entries.values()]
     mine = [entry for entry in entries if getattr(entry.item, "lease", None) is lease]
     assert len(mine) == 2
     lease.release()
@@ -114,8 +115,8 @@ def test_lease_is_renewed_by_a_new_thread_after_exceptions_were_raised_in_the_ol
     caplog.set_level(logging.CRITICAL)
     with Lock("a", timeout=0.6, renew=True, on_lost=lost.append) as lease:
         for _ in range(10):
-            for lane in ("default", renewals.CLOCK):
-                thread = renewals._loops[lane]._thread
+            for lane in ("default", scheduler.CLOCK):
+                thread = scheduler._loops[lane]._thread
                 if thread:
                     ctypes.pythonapi.PyThreadState_SetAsyncExc(
                         ctypes.c_ulong(thread.ident), ctypes.py_object(SystemExit)
@@ -142,9 +143,9 @@ def test_release_leaves_no_key_however_a_renewal_races_it(kit, monkeypatch, lost
         replies.append(ask(source, step))
         return replies[-1]
 
-    ask = renewal._asked
-    monkeypatch.setattr(renewal, "_asked", asked)
-    monkeypatch.setattr(renewal, "SHARE", 0.000_001)  # a lease is renewed all the time
+    ask = renewer._asked
+    monkeypatch.setattr(renewer, "_asked", asked)
+    monkeypatch.setattr(renewer, "SHARE", 0.000_001)  # a lease is renewed all the time
     lock = Lock("a", timeout=10, renew=True, on_lost=lost.append)
     for _ in range(10_000):
         lease = lock.acquire(blocking=False)
@@ -157,9 +158,9 @@ def test_release_leaves_no_key_however_a_renewal_races_it(kit, monkeypatch, lost
     assert not [key for key in kit.keys() if "holder" in key]
 
 
-@pytest.mark.parametrize("lane", ["default", renewals.CLOCK])
+@pytest.mark.parametrize("lane", ["default", scheduler.CLOCK])
 def test_nothing_is_kept_where_no_thread_can_be_started(kit, twin, make, monkeypatch, lost, lane):
-    monkeypatch.setattr(renewals, "_loops", {})
+    monkeypatch.setattr(scheduler, "_loops", {})
     start = threading.Thread.start
 
     def refuse(thread):
@@ -171,7 +172,7 @@ def test_nothing_is_kept_where_no_thread_can_be_started(kit, twin, make, monkeyp
         patched.setattr(threading.Thread, "start", refuse)
         with pytest.raises(CannotRenew, match="can't start new thread"):
             twin(make(renew=True, on_lost=lost.append).acquire)
-    assert not any(loop._entries for loop in renewals._loops.values())
+    assert not any(loop._entries for loop in scheduler._loops.values())
     assert twin(make().acquire, blocking=False)
 
 

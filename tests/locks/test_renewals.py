@@ -11,8 +11,8 @@ from time import monotonic
 
 import pytest
 
-from redis_kit.locks import renewals
 from redis_kit.locks.errors import CannotRenew
+from redis_kit.locks.renewal import scheduler
 from tests.fixtures.servers import wait_for
 
 pytestmark = pytest.mark.alone
@@ -39,15 +39,15 @@ class Beater:
 def loop():
     """A loop of this test's own."""
     lane, anchor = f"test {os.urandom(4).hex()}", Beater()
-    renewals.add(anchor, after=3600, lane=lane)
-    found = renewals._loops[lane]
+    scheduler.add(anchor, after=3600, lane=lane)
+    found = scheduler._loops[lane]
     yield found
     end(found)
 
 
 def end(loop):
     """Let the thread of a loop end."""
-    renewals._loops.pop(loop.lane)
+    scheduler._loops.pop(loop.lane)
     thread, loop._thread = loop._thread, None
     loop._bell.put(None)
     wait_for(lambda: not thread.is_alive())
@@ -158,7 +158,7 @@ def test_beats_of_one_lane_do_not_make_those_of_another_late(loop):
     slow, fast = Beater(doing=release.wait), Beater(0.01, 0.01, 0.01)
     loop.add(slow, 0)
     wait_for(lambda: slow.times)
-    renewals.add(fast, lane=renewals.CLOCK)
+    scheduler.add(fast, lane=scheduler.CLOCK)
     try:
         wait_for(lambda: len(fast.times) == 4)
     finally:
@@ -173,12 +173,12 @@ def test_item_is_not_kept_where_the_thread_does_not_start(monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(threading.Thread, "start", refuse)
         with pytest.raises(CannotRenew, match="can't start new thread"):
-            renewals.add(item, lane=lane)
+            scheduler.add(item, lane=lane)
     other = Beater()
-    renewals.add(other, after=0.01, lane=lane)
+    scheduler.add(other, after=0.01, lane=lane)
     wait_for(lambda: other.times)
     assert not item.times
-    end(renewals._loops[lane])
+    end(scheduler._loops[lane])
 
 
 def test_items_that_come_and_go_before_they_are_due_leave_nothing_behind(loop):
@@ -187,9 +187,9 @@ def test_items_that_come_and_go_before_they_are_due_leave_nothing_behind(loop):
         loop.add(item, 3600)
         loop.remove(item)
         if number % 1000 == 0:
-            wait_for(lambda: len(loop._fresh) <= renewals.CROWD + 1)
+            wait_for(lambda: len(loop._fresh) <= scheduler.CROWD + 1)
     assert len(loop._entries) == 1
-    assert len(loop._heap) <= renewals.CROWD + 3
+    assert len(loop._heap) <= scheduler.CROWD + 3
 
 
 def test_items_removed_late_are_dropped(loop):
@@ -200,12 +200,12 @@ def test_items_removed_late_are_dropped(loop):
     for item in items:
         loop.remove(item)
     loop.add(items[0], 0)
-    wait_for(lambda: len(loop._heap) <= renewals.CROWD + 3)
+    wait_for(lambda: len(loop._heap) <= scheduler.CROWD + 3)
 
 
 FORK = """
 import os, threading, time
-from redis_kit.locks import renewals
+from redis_kit.locks.renewal import scheduler as renewals
 
 class Item:
     beats = 0
@@ -231,7 +231,7 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 EXIT = """
 import threading, time
-from redis_kit.locks import renewals
+from redis_kit.locks.renewal import scheduler as renewals
 
 class Item:
     def beat(self):

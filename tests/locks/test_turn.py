@@ -90,7 +90,7 @@ def test_forked_child_does_not_wait_for_a_turn_of_its_parent(kit, program):
 import threading
 held = Lock("a").acquire()
 threading.Thread(target=lambda: Lock("a").acquire().release(), daemon=True).start()
-from redis_kit.locks.turn import _of_threads
+from redis_kit.locks.acquiring.local_queue import _of_threads
 while not any(gate.tokens() for gate in list(_of_threads.values())):
     pass
 child = os.fork()

@@ -8,7 +8,7 @@ from time import monotonic
 import pytest
 
 from redis_kit.locks import Lock, Semaphore
-from redis_kit.locks.waiting import Attempt
+from redis_kit.locks.acquiring.wait import Attempt
 from tests.locks.leases import told
 
 MAKERS = [lambda: Lock("a"), lambda: Semaphore("a", 1)]

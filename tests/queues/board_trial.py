@@ -9,8 +9,8 @@ import signal
 import sys
 import time
 
-from redis_kit.queues.ended import Ended
-from redis_kit.queues.worker.board import Board
+from redis_kit.queues.jobs.ack import Ended
+from redis_kit.queues.worker.shared.status_board import Board
 
 
 def work(board):

@@ -98,7 +98,7 @@ def main(count: int, seed: int) -> None:
     """Let a worker of its own drain a queue of a server of its own, and print what became of the jobs."""
     import django
 
-    from redis_kit.core.embedded import EmbeddedServer
+    from redis_kit.core.embedded.server import EmbeddedServer
 
     os.environ["DJANGO_SETTINGS_MODULE"] = "tests.queues.worker_settings"
     with EmbeddedServer() as server, tempfile.TemporaryDirectory() as folder:

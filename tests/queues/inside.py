@@ -6,8 +6,8 @@ import threading
 from redis_kit.core import conf
 from redis_kit.core.errors import RedisFailure
 from redis_kit.queues.component import QueueSettings
-from redis_kit.queues.worker.launcher import Launcher
-from redis_kit.queues.worker.source import beat
+from redis_kit.queues.worker.process.process import Launcher
+from redis_kit.queues.worker.shared.worker_queue import beat
 
 
 @contextlib.contextmanager

@@ -1,9 +1,11 @@
 """Jobs of tasks that no module has."""
 
-from redis_kit.queues import Queue, flows, message
+from redis_kit.queues import Queue
+from redis_kit.queues.jobs import message
+from redis_kit.queues.store import enqueue
 
 
 def put(queue: Queue, id: str, task: str, args: object = (), kwargs: object = None, *, priority: int = 0) -> None:
     """Put a job that calls a task of this name."""
     job = id, message.dumps(task, args, kwargs or {})
-    queue._run(flows.put(queue, [job], priority=priority))
+    queue._run(enqueue.put(queue, [job], priority=priority))

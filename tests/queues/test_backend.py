@@ -5,13 +5,13 @@ import sys
 
 import pytest
 
-from redis_kit.queues import djangotasks
-from redis_kit.queues.djangotasks import InvalidTask, TaskResultStatus, task_backends
+from redis_kit.queues import framework
+from redis_kit.queues.framework import InvalidTask, TaskResultStatus, task_backends
 from redis_kit.testing.jobs import drain
 from tests.queues.plain import tasks as calls
 
 OURS = "redis_kit.queues.backend.RedisTaskBackend"
-IMMEDIATE = f"{djangotasks.Task.__module__.partition('.base')[0]}.backends.immediate.ImmediateBackend"
+IMMEDIATE = f"{framework.Task.__module__.partition('.base')[0]}.backends.immediate.ImmediateBackend"
 
 
 @pytest.fixture(params=[OURS, IMMEDIATE], ids=["ours", "immediate"])
@@ -146,12 +146,12 @@ def test_signals_tell_of_enqueueing_start_and_end(path, ended, task, args, statu
 
     receivers = {name: hear(name) for name in ("task_enqueued", "task_started", "task_finished")}
     for name, receive in receivers.items():
-        getattr(djangotasks, name).connect(receive)
+        getattr(framework, name).connect(receive)
     try:
         id = ended(task, *args).id
     finally:
         for name, receive in receivers.items():
-            getattr(djangotasks, name).disconnect(receive)
+            getattr(framework, name).disconnect(receive)
     kind = type(task_backends["default"])
     assert heard == [
         ("task_enqueued", kind, id, "READY", None),

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from redis_kit.queues.worker.board import Board, Running
+from redis_kit.queues.worker.shared.status_board import Board, Running
 from tests.queues.conftest import ROOT
 
 

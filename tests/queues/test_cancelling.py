@@ -5,15 +5,17 @@ import threading
 import pytest
 
 from redis_kit.core import connections, flow
-from redis_kit.queues import Counts, Queue, flows, identity, moves, order, task
-from redis_kit.queues.target import JobTarget
-from redis_kit.queues.worker.beat import Beat, Outage
-from redis_kit.queues.worker.board import Board
-from redis_kit.queues.worker.child import Child
-from redis_kit.queues.worker.launcher import Launcher
-from redis_kit.queues.worker.line import pair
+from redis_kit.queues import Counts, Queue, order, task
+from redis_kit.queues.jobs import ids
+from redis_kit.queues.panels.actions import JobTarget
+from redis_kit.queues.store import calls, enqueue
 from redis_kit.queues.worker.options import Options
-from redis_kit.queues.worker.source import Source
+from redis_kit.queues.worker.process.process import Launcher
+from redis_kit.queues.worker.shared.channel import pair
+from redis_kit.queues.worker.shared.status_board import Board
+from redis_kit.queues.worker.shared.worker_queue import Source
+from redis_kit.queues.worker.supervisor.child import Child
+from redis_kit.queues.worker.supervisor.heartbeat import Beat, Outage
 from tests.fixtures.process import wait_for
 from tests.queues import inside
 
@@ -65,7 +67,7 @@ def forget() -> None:
 
 
 def beaten(queue, worker):
-    return flow.run(flows.beat(queue, worker), connections.client())
+    return flow.run(enqueue.beat(queue, worker), connections.client())
 
 
 def mark(queue, id):
@@ -74,7 +76,7 @@ def mark(queue, id):
 
 
 def flows_of_cancel(queue, id):
-    return (yield moves.cancel(queue.key(""), id, error=b"", keep=1))
+    return (yield calls.cancel(queue.key(""), id, error=b"", keep=1))
 
 
 def test_cancelled_job_without_a_result_leaves_none(queue, any_kit):
@@ -118,7 +120,7 @@ def test_cancellation_of_a_job_that_is_tried_again_stays(queue):
 @pytest.fixture
 def child(any_kit):
     ours, theirs = pair()
-    sources = [Source(name, worker="w", about=identity.information()) for name in ("mail", "news")]
+    sources = [Source(name, worker="w", about=ids.information()) for name in ("mail", "news")]
     one = Child(0, "w", ours, Board(4), sources)
     one.theirs = theirs
     yield one
@@ -156,7 +158,7 @@ def test_only_the_job_of_the_queue_that_is_meant_is_stopped(kit, gate, held):
         assert first.status == "RUNNING"
         gate.set()
         wait_for(lambda: (first.refresh(), first.is_finished)[1])
-    assert [error.exception_class_path for error in second.errors] == ["redis_kit.queues.tasks.Cancelled"]
+    assert [error.exception_class_path for error in second.errors] == ["redis_kit.queues.tasks.task.Cancelled"]
     assert (first.status, second.status, ended) == ("SUCCESSFUL", "FAILED", ["mail"])
     for end in (upper, lower):
         end.close()
@@ -166,9 +168,9 @@ def test_order_that_a_stuck_worker_did_not_take_is_void_though_others_get_theirs
     for worker in ("stuck", "other"):
         queue.put("x")
         queue.beat(worker=worker)
-    monkeypatch.setattr(moves, "ORDER_KEPT", 50)
+    monkeypatch.setattr(calls, "ORDER_KEPT", 50)
     order("stuck", "stop")
-    monkeypatch.setattr(moves, "ORDER_KEPT", 60_000)
+    monkeypatch.setattr(calls, "ORDER_KEPT", 60_000)
     order("other", "quiet")
     until = float(any_kit.client.hget(queue.key("orders"), "stuck/until")) / 1000
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from redis_kit.queues.worker import failpoints
+from redis_kit.queues.worker.shared import failpoints
 from tests.queues.chaos import chaos, verdict
 from tests.queues.chaos.chaos import Outcome, Plan
 from tests.queues.chaos.killer import ROUND, SUPERVISED, Killer

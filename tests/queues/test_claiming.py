@@ -5,9 +5,10 @@ import asyncio
 import pytest
 
 from redis_kit.core.errors import KeyConflict, RedisUnavailable
-from redis_kit.queues import Queue, claiming, flows, moves
-from redis_kit.queues.ended import ended
-from redis_kit.queues.job import Job
+from redis_kit.queues import Queue
+from redis_kit.queues.jobs.ack import ended
+from redis_kit.queues.jobs.job import Job
+from redis_kit.queues.store import calls, claim, enqueue
 
 JOB = Job("id", b"1", "worker/claim.1/0")
 QUEUE = Queue("q")
@@ -26,23 +27,23 @@ def finish(flow, reply):
 
 
 def test_claim_whose_answer_is_lost_is_sent_again_with_the_same_token():
-    flow = claiming.claim(QUEUE, "w", 1)
+    flow = claim.claim(QUEUE, "w", 1)
     _, (_, token, *_) = sent(flow.send(None))
     with pytest.raises(RedisUnavailable):
         flow.throw(RedisUnavailable("lost", indeterminate=True))
-    again = claiming.claim(QUEUE, "w", 1)
+    again = claim.claim(QUEUE, "w", 1)
     assert sent(again.send(None))[1][1] == token
-    assert finish(again, b"-1 -1 5000 \n") == claiming.Claimed([], None, [])
-    assert sent(claiming.claim(QUEUE, "w", 1).send(None))[1][1] != token
+    assert finish(again, b"-1 -1 5000 \n") == claim.Claimed([], None, [])
+    assert sent(claim.claim(QUEUE, "w", 1).send(None))[1][1] != token
 
 
 def test_claim_whose_repeat_did_not_arrive_is_still_to_be_repeated():
-    lost = claiming.claim(QUEUE, "w5", 1)
+    lost = claim.claim(QUEUE, "w5", 1)
     _, (_, token, *_) = sent(lost.send(None))
     with pytest.raises(RedisUnavailable):
         lost.throw(RedisUnavailable("lost", indeterminate=True))
     for _ in range(2):
-        again = claiming.claim(QUEUE, "w5", 1)
+        again = claim.claim(QUEUE, "w5", 1)
         assert sent(again.send(None))[1][1] == token
         with pytest.raises(RedisUnavailable):
             again.throw(RedisUnavailable("not sent"))
@@ -51,90 +52,90 @@ def test_claim_whose_repeat_did_not_arrive_is_still_to_be_repeated():
 @pytest.mark.parametrize("error", [RedisUnavailable("not sent"), KeyConflict("wrong type")])
 def test_claim_that_certainly_did_not_happen_is_not_repeated(error):
     worker = type(error).__name__
-    flow = claiming.claim(QUEUE, worker, 1)
+    flow = claim.claim(QUEUE, worker, 1)
     _, (_, token, *_) = sent(flow.send(None))
     with pytest.raises(type(error)):
         flow.throw(error)
-    assert sent(claiming.claim(QUEUE, worker, 1).send(None))[1][1] != token
+    assert sent(claim.claim(QUEUE, worker, 1).send(None))[1][1] != token
 
 
 def test_cancelled_claim_is_repeated():
-    flow = claiming.claim(QUEUE, "w3", 1)
+    flow = claim.claim(QUEUE, "w3", 1)
     _, (_, token, *_) = sent(flow.send(None))
     flow.close()
-    assert sent(claiming.claim(QUEUE, "w3", 1).send(None))[1][1] == token
+    assert sent(claim.claim(QUEUE, "w3", 1).send(None))[1][1] == token
 
 
 def test_lost_claim_is_not_repeated_on_another_connection():
-    flow = claiming.claim(QUEUE, "w6", 1)
+    flow = claim.claim(QUEUE, "w6", 1)
     _, (_, token, *_) = sent(flow.send(None))
     flow.close()
-    assert sent(claiming.claim(Queue("q", using="other"), "w6", 1).send(None))[1][1] != token
-    assert sent(claiming.claim(QUEUE, "w6", 1).send(None))[1][1] == token
+    assert sent(claim.claim(Queue("q", using="other"), "w6", 1).send(None))[1][1] != token
+    assert sent(claim.claim(QUEUE, "w6", 1).send(None))[1][1] == token
 
 
 def test_claim_reaps_only_where_a_lease_is_over_and_claims_again_only_where_that_gave_jobs():
-    flow = claiming.claim(QUEUE, "w4", 1)
+    flow = claim.claim(QUEUE, "w4", 1)
     flow.send(None)
     assert finish(flow, b"250 8000 5000 \n").next == 0.25
-    flow = claiming.claim(QUEUE, "w4", 1)
+    flow = claim.claim(QUEUE, "w4", 1)
     flow.send(None)
     assert sent(flow.send(b"-1 0 5000 \n"))[0] == "beat"
     assert sent(flow.send([-1, 9000, 1, b"", [], [], [], 5000]))[0] == "exchange"
     assert [job.id for job in finish(flow, b"0 9000 5000 \n1 0 2 12\nid0 1 0 5000\n1").jobs] == ["id"]
-    flow = claiming.claim(QUEUE, "w4", 1)
+    flow = claim.claim(QUEUE, "w4", 1)
     flow.send(None)
     flow.send(b"-1 0 5000 2\n")
-    assert finish(flow, [-1, 9000, 0, b"", [], [], [], 5000]) == claiming.Claimed([], None, [1])
+    assert finish(flow, [-1, 9000, 0, b"", [], [], [], 5000]) == claim.Claimed([], None, [1])
 
 
 def test_caller_that_is_stopped_after_its_claim_gets_the_jobs_with_its_next_one():
-    flow = claiming.claim(QUEUE, "w7", 1)
+    flow = claim.claim(QUEUE, "w7", 1)
     _, (_, token, *_) = sent(flow.send(None))
     assert sent(flow.send(b"0 0 5000 \n1 0 2 12\nid0 1 0 5000\n1"))[0] == "beat"
     with pytest.raises(asyncio.CancelledError):
         flow.throw(asyncio.CancelledError())
-    assert sent(claiming.claim(QUEUE, "w7", 1).send(None))[1][1] == token
+    assert sent(claim.claim(QUEUE, "w7", 1).send(None))[1][1] == token
 
 
 def test_names_of_queues_are_noted_after_the_job_is_stored_and_their_failure_is_no_failure():
-    flow = flows.put(Queue("noted"), [("id", b"1")])
+    flow = enqueue.put(Queue("noted"), [("id", b"1")])
     assert sent(flow.send(None))[0] == "put"
     assert sent(flow.send(1))[0] == "register"
     with pytest.raises(StopIteration) as stop:
         flow.throw(RedisUnavailable("away"))
     assert stop.value.value == ["id"]
-    flow = flows.put(Queue("noted"), [("id", b"1")])
+    flow = enqueue.put(Queue("noted"), [("id", b"1")])
     flow.send(None)
     assert sent(flow.send(1))[0] == "register"
     assert finish(flow, 1) == ["id"]
-    flow = flows.put(Queue("noted"), [("id", b"1")])
+    flow = enqueue.put(Queue("noted"), [("id", b"1")])
     flow.send(None)
     assert finish(flow, 0) == []
 
 
 def test_lost_claim_is_an_error_that_names_job_and_queue():
     queue = Queue("mail")
-    assert "claim on job 'id' of queue 'mail' is over" in str(flows.lost(queue, [JOB]))
-    assert "claims on jobs 'id', 'id', 'id' and 1 more of queue 'mail' are over" in str(flows.lost(queue, [JOB] * 4))
+    assert "claim on job 'id' of queue 'mail' is over" in str(enqueue.lost(queue, [JOB]))
+    assert "claims on jobs 'id', 'id', 'id' and 1 more of queue 'mail' are over" in str(enqueue.lost(queue, [JOB] * 4))
 
 
 def test_reason_is_cut_and_can_always_be_sent():
-    step = moves.nack("rk:{q}:", JOB, delay=0, attempts=3, reason="x\ud800" * 800)
+    step = calls.nack("rk:{q}:", JOB, delay=0, attempts=3, reason="x\ud800" * 800)
     reason = sent(step)[1][5]
     assert len(reason.decode()) <= 1000 * 6
     assert reason.startswith(b"x\\ud800")
 
 
 def test_ids_that_are_no_text_are_sent_as_they_came():
-    from redis_kit.queues.job import claimed
+    from redis_kit.queues.jobs.job import claimed
 
     (job,) = claimed(b"1 0 3 12\n\xff/\x000 1 0 5000\n1", 0, "w/x", 5.0)
-    assert sent(moves.end("rk:{q}:", "w", [ended(job)]))[1][2:4] == (b"w/x.1/0", b"\xff/\x00")
+    assert sent(calls.end("rk:{q}:", "w", [ended(job)]))[1][2:4] == (b"w/x.1/0", b"\xff/\x00")
 
 
 def test_scripts_take_the_keys_that_their_headers_name():
-    assert moves.END("rk:{q}:", *range(2), results=["x"]).command[3:12] == (
+    assert calls.END("rk:{q}:", *range(2), results=["x"]).command[3:12] == (
         "rk:{q}:running",
         "rk:{q}:jobs",
         "rk:{q}:settled",

@@ -7,8 +7,9 @@ from datetime import timedelta
 import pytest
 from django.core.management import call_command
 
-from redis_kit.queues import Queue, crews, workers
-from redis_kit.queues.worker.clock import SHOWN, TOLERANCE, ServerClock
+from redis_kit.queues import Queue, workers
+from redis_kit.queues.panels import workers_page
+from redis_kit.queues.worker.shared.clock import SHOWN, TOLERANCE, ServerClock
 from tests.fixtures.process import free_port, wait_for
 from tests.queues.jobs.tasks import note, wait_for_file
 from tests.queues.journal import LASTING
@@ -45,7 +46,7 @@ def test_only_a_clock_that_surely_went_back_is_told_of(heartbeats, back):
 
 def test_it_is_told_for_an_hour_and_until_the_clock_has_caught_up(monkeypatch, caplog):
     now = [100.0]
-    monkeypatch.setattr("redis_kit.queues.worker.clock.monotonic", lambda: now[0])
+    monkeypatch.setattr("redis_kit.queues.worker.shared.clock.monotonic", lambda: now[0])
     for back in (10, 2 * SHOWN):
         clock = ServerClock()
         clock.note({"a": AT, "b": AT}, 10, 10)
@@ -71,7 +72,7 @@ def test_clock_that_goes_back_is_told_in_the_log_on_the_dashboard_and_to_probes(
     jump(BACK)
     wait_for(lambda: all(abs(one.clock_back + BACK) < 60 for one in workers()))
     assert worker.log.read_bytes().count(b"The clock of the Redis server went back by") == 1
-    (figure,) = [one for one in crews.figures(workers(), []) if one.alarm]
+    (figure,) = [one for one in workers_page.figures(workers(), []) if one.alarm]
     assert abs(figure.value + BACK) < 60
     code, answer = asked(port)
     assert (code, answer["status"]) == (200, "degraded")

@@ -12,8 +12,9 @@ import pytest
 
 from redis_kit.core.errors import KeyConflict
 from redis_kit.management.commands import rk_pause, rk_purge, rk_queues, rk_resume, rk_retry
-from redis_kit.queues import Counts, Queue, counts_of, identity, reports_of
-from redis_kit.queues.worker.source import Source, beat
+from redis_kit.queues import Counts, Queue, counts_of, reports_of
+from redis_kit.queues.jobs import ids as identity
+from redis_kit.queues.worker.shared.worker_queue import Source, beat
 from redis_kit.testing.jobs import drain
 from tests.queues.conftest import ROOT
 from tests.queues.test_deaths import die
@@ -330,7 +331,7 @@ def test_names_that_are_known_are_told_once(mail, command):
 
 
 def test_queue_of_a_task_is_known_before_its_first_job(kit, command):
-    from redis_kit.queues import registry
+    from redis_kit.queues.tasks import registry
 
     before = dict(registry._tasks)
     try:

@@ -14,13 +14,13 @@ from redis_kit.queues import (
     aworkers,
     counts_of,
     known_queues,
-    managing,
     reports_of,
     workers,
 )
-from redis_kit.queues.inspection import inspect, look_up
-from redis_kit.queues.worker.launcher import Launcher
+from redis_kit.queues.monitoring.inspection import inspect, look_up
+from redis_kit.queues.store import manage
 from redis_kit.queues.worker.options import Options
+from redis_kit.queues.worker.process.process import Launcher
 from tests.fixtures.process import wait_for
 from tests.queues.inside import working
 from tests.queues.jobs import tasks
@@ -135,7 +135,7 @@ def test_dead_jobs_of_many_queues(any_kit):
 
 
 def test_large_dead_jobs_of_many_queues_are_read_in_part(kit, monkeypatch):
-    monkeypatch.setattr(managing, "MOST_BYTES", 4000)
+    monkeypatch.setattr(manage, "MOST_BYTES", 4000)
     for name in ("mail", "news"):
         queue = Queue(name)
         queue.put_many(["x" * 900] * 5)

@@ -9,24 +9,15 @@ import redis
 
 from redis_kit.core.complaints import Complaints
 from redis_kit.core.errors import KeyConflict
-from redis_kit.queues import (
-    Counts,
-    LeaseLost,
-    Queue,
-    aworkers,
-    known_queues,
-    moves,
-    order,
-    overview,
-    reports_of,
-    workers,
-)
+from redis_kit.queues import Counts, LeaseLost, Queue, aworkers, known_queues, order, reports_of, workers
 from redis_kit.queues.backend import RedisTaskBackend
-from redis_kit.queues.ended import ended
-from redis_kit.queues.overview import counts_of
-from redis_kit.queues.serializers import CorruptMessage
-from redis_kit.queues.worker.orphans import Orphans
-from redis_kit.queues.worker.source import Source, sweep
+from redis_kit.queues.jobs.ack import ended
+from redis_kit.queues.jobs.payload import CorruptMessage
+from redis_kit.queues.monitoring import stats
+from redis_kit.queues.monitoring.stats import counts_of
+from redis_kit.queues.store import calls as moves
+from redis_kit.queues.worker.shared.worker_queue import Source, sweep
+from redis_kit.queues.worker.supervisor.orphans import Orphans
 from redis_kit.testing.jobs import drain
 from tests.queues.jobs.tasks import note, remember
 
@@ -266,7 +257,7 @@ def test_damage_beside_a_result_costs_nothing(kit, raw, field, value):
 
 def test_damaged_queue_is_left_out_of_workers_and_counts_and_told(kit, raw, caplog, monkeypatch):
     good, bad = Queue("mail"), Queue("news")
-    monkeypatch.setattr(overview, "_complaints", Complaints())
+    monkeypatch.setattr(stats, "_complaints", Complaints())
     for queue in (good, bad):
         queue.put(1)
         queue.claim(worker=queue.name)

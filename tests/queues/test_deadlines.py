@@ -10,8 +10,8 @@ import pytest
 
 from redis_kit.core.errors import RedisKitError
 from redis_kit.queues import Cancelled, TaskTimeout
-from redis_kit.queues.worker import deadlines
-from redis_kit.queues.worker.deadlines import Deadlines
+from redis_kit.queues.worker.run import timeouts
+from redis_kit.queues.worker.run.timeouts import Deadlines
 from tests.fixtures.process import wait_for
 
 JOB = (0, "a")
@@ -114,13 +114,13 @@ def test_locks_of_the_library_and_the_kits_own_code_are_left_first():
             frames.append(sys._getframe(1))
 
     Spy().handle(logging.LogRecord("x", 1, "x", 1, "x", (), None))
-    assert [deadlines.is_guarded(frame) for frame in frames] == [True]
-    assert not deadlines.is_guarded(sys._getframe())
+    assert [timeouts.is_guarded(frame) for frame in frames] == [True]
+    assert not timeouts.is_guarded(sys._getframe())
 
 
 def test_thread_within_the_kits_code_is_waited_for_but_not_for_ever(limits, monkeypatch):
-    monkeypatch.setattr(deadlines, "KIT", __file__)
+    monkeypatch.setattr(timeouts, "KIT", __file__)
     began = time.monotonic()
     with pytest.raises(TaskTimeout):
         limits.run_within(JOB, 0.01, lambda: time.sleep(0) or [time.sleep(0.001) for _ in range(10_000)])
-    assert time.monotonic() - began >= 0.01 + deadlines.PATIENCE
+    assert time.monotonic() - began >= 0.01 + timeouts.PATIENCE

@@ -2,8 +2,10 @@
 
 import pytest
 
-from redis_kit.queues import Queue, deaths, managing
-from redis_kit.queues.deaths import Cause, task_of
+from redis_kit.queues import Queue
+from redis_kit.queues.monitoring import failures
+from redis_kit.queues.monitoring.failures import Cause, task_of
+from redis_kit.queues.store import manage
 from tests.queues.putting import put
 
 
@@ -24,7 +26,7 @@ def test_jobs_are_grouped_by_task_and_error(queue):
     die(queue, "ValueError: no 3", task="shop.tasks.bill")
     queue.put({"id": 1})
     queue.nack(*queue.claim(), max_attempts=1)
-    found = deaths.groups(queue.peek(state="dead"))
+    found = failures.groups(queue.peek(state="dead"))
     assert found[0].cause == ("shop.tasks.send", "ValueError")
     assert {group.cause: group.jobs for group in found} == {
         ("shop.tasks.send", "ValueError"): 2,
@@ -38,7 +40,7 @@ def test_jobs_are_grouped_by_task_and_error(queue):
 def test_latest_job_stands_for_its_group(queue, kit):
     die(queue, "ValueError: old", "ValueError: new")
     kit.client.zadd(queue.key("dead"), {"j0": 1000})
-    (group,) = deaths.groups(queue.peek(state="dead"))
+    (group,) = failures.groups(queue.peek(state="dead"))
     assert group.latest.reason == "ValueError: new"
 
 
@@ -62,22 +64,22 @@ def test_task_is_read_from_the_beginning_of_a_body(body, name):
 
 def test_large_jobs_are_read_no_further_than_needed(queue):
     from redis_kit.core import connections
-    from redis_kit.queues.job import stored
+    from redis_kit.queues.jobs.job import stored
 
     die(queue, "ValueError: no", size=100_000)
-    reply = deaths.heads_step(queue, 10).run(connections.client())
+    reply = failures.heads_step(queue, 10).run(connections.client())
     assert sum(map(len, reply)) < 1000
-    assert deaths.cause(*stored("dead", reply)) == Cause("shop.tasks.send", "ValueError")
+    assert failures.cause(*stored("dead", reply)) == Cause("shop.tasks.send", "ValueError")
 
 
 @pytest.mark.parametrize("page", [1, 3, 1000])
 def test_those_of_one_cause_are_put_back_the_oldest_first(queue, monkeypatch, page):
-    monkeypatch.setattr(deaths, "PAGE", page)
-    monkeypatch.setattr(managing, "CHUNK", 2)
+    monkeypatch.setattr(failures, "PAGE", page)
+    monkeypatch.setattr(manage, "CHUNK", 2)
     die(queue, *["ValueError: no", "KeyError: no"] * 4)
-    assert queue._run(deaths.requeue(queue, error="ValueError", limit=1)) == 1
-    assert queue._run(deaths.requeue(queue, task="shop.tasks.send", error="ValueError")) == 3
+    assert queue._run(failures.requeue(queue, error="ValueError", limit=1)) == 1
+    assert queue._run(failures.requeue(queue, task="shop.tasks.send", error="ValueError")) == 3
     assert [job.id for job in queue.claim(9)] == ["j0", "j2", "j4", "j6"]
-    assert queue._run(deaths.requeue(queue, task="other")) == 0
-    assert queue._run(deaths.requeue(queue, task="shop.tasks.send")) == 4
+    assert queue._run(failures.requeue(queue, task="other")) == 0
+    assert queue._run(failures.requeue(queue, task="shop.tasks.send")) == 4
     assert queue.counts().dead == 0

@@ -10,7 +10,7 @@ from pathlib import Path
 import django
 import pytest
 
-from redis_kit.queues import djangotasks
+from redis_kit.queues import framework
 
 CODE = """
 import os, sys
@@ -18,7 +18,7 @@ sys.modules["django.tasks"] = None
 import django
 os.environ["DJANGO_SETTINGS_MODULE"] = "tests.queues.worker_settings"
 django.setup()
-from redis_kit.queues import djangotasks
+from redis_kit.queues import framework as djangotasks
 from redis_kit.testing.jobs import drain
 import django_tasks
 assert django_tasks.__file__.startswith(sys.argv[1]), django_tasks.__file__
@@ -89,6 +89,6 @@ def test_package_that_lacks_a_name_is_one_clear_error(kit, package, names):
 
 
 def test_names_are_those_of_the_framework_that_is_installed():
-    assert djangotasks.FOUND
-    assert djangotasks.InvalidTask.__module__ in ("django.tasks.exceptions", "django_tasks.exceptions")
-    assert issubclass(djangotasks.InvalidTaskBackend, djangotasks.task_backends.exception_class)
+    assert framework.FOUND
+    assert framework.InvalidTask.__module__ in ("django.tasks.exceptions", "django_tasks.exceptions")
+    assert issubclass(framework.InvalidTaskBackend, framework.task_backends.exception_class)

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from redis_kit.queues.ended import Ended
+from redis_kit.queues.jobs.ack import Ended
 
 RANDOM = random.Random(7)
 

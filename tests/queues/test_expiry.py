@@ -7,7 +7,7 @@ import pytest
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.queues import Expired, Queue, signals, task
-from redis_kit.queues.djangotasks import TaskResultStatus, task_finished
+from redis_kit.queues.framework import TaskResultStatus, task_finished
 from redis_kit.testing.jobs import drain
 from tests.fixtures.process import wait_for
 from tests.queues.jobs import tasks

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import redis
 
-from redis_kit.core import embedded
-from redis_kit.core.embedded import find_binary
+from redis_kit.core.embedded import server as embedded
+from redis_kit.core.embedded.server import find_binary
 from redis_kit.core.errors import RedisUnavailable
 from redis_kit.queues import Counts, Queue
 from tests.fixtures.kit import Kit

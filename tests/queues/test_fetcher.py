@@ -6,10 +6,10 @@ import threading
 import pytest
 
 from redis_kit.queues import Counts, Queue
-from redis_kit.queues.worker.board import Board
-from redis_kit.queues.worker.fetcher import Fetcher
-from redis_kit.queues.worker.order import Order
-from redis_kit.queues.worker.source import Source
+from redis_kit.queues.worker.fetch.fetcher import Fetcher
+from redis_kit.queues.worker.fetch.rotation import Order
+from redis_kit.queues.worker.shared.status_board import Board
+from redis_kit.queues.worker.shared.worker_queue import Source
 from tests.fixtures.process import wait_for
 
 

@@ -6,12 +6,13 @@ import pytest
 from django.db import connection
 from django.dispatch import Signal
 
-from redis_kit.core import errortext
+from redis_kit.core import error_text
 from redis_kit.core import signals as core_signals
-from redis_kit.queues import Counts, Queue, djangotasks, signals, task
-from redis_kit.queues.worker import limits, processor
-from redis_kit.queues.worker.launcher import Launcher
+from redis_kit.queues import Counts, Queue, framework, signals, task
 from redis_kit.queues.worker.options import Options
+from redis_kit.queues.worker.process import recycling
+from redis_kit.queues.worker.process.process import Launcher
+from redis_kit.queues.worker.run import runner
 from tests.fixtures.process import wait_for
 from tests.queues import inside
 from tests.queues.jobs import hostile, tasks
@@ -58,13 +59,13 @@ def test_job_whose_error_is_hostile_is_dead_with_a_reason_and_a_result(queue, ca
 
 
 def test_text_of_an_error_is_that_of_the_error_where_it_has_one():
-    assert errortext.described(ValueError("a", 1)) == "ValueError: ('a', 1)"
-    assert errortext.described(ValueError()) == "ValueError"
-    assert errortext.described(hostile.StrIsASubclass()) == "StrIsASubclass: a text"
-    assert len(errortext.text_of(hostile.StrIsHuge())) == errortext.TEXT
-    assert type(errortext.text_of(hostile.StrIsASubclass())) is str
-    assert errortext.path_of(hostile.ModuleIsNoText) == "?.ModuleIsNoText"
-    assert errortext.exc_info(error := ValueError("x"))[1] is error
+    assert error_text.described(ValueError("a", 1)) == "ValueError: ('a', 1)"
+    assert error_text.described(ValueError()) == "ValueError"
+    assert error_text.described(hostile.StrIsASubclass()) == "StrIsASubclass: a text"
+    assert len(error_text.text_of(hostile.StrIsHuge())) == error_text.TEXT
+    assert type(error_text.text_of(hostile.StrIsASubclass())) is str
+    assert error_text.path_of(hostile.ModuleIsNoText) == "?.ModuleIsNoText"
+    assert error_text.exc_info(error := ValueError("x"))[1] is error
 
 
 def exits(*_args, **_kwargs):
@@ -76,7 +77,7 @@ def exits(*_args, **_kwargs):
 def heard():
     """Connect a receiver that exits to all signals that a worker sends."""
     found = [signals.job_started, signals.job_succeeded, signals.job_retried, signals.job_dead]
-    found += [djangotasks.task_started, djangotasks.task_finished]
+    found += [framework.task_started, framework.task_finished]
     for one in found:
         one.connect(exits)
     yield
@@ -135,16 +136,16 @@ def wait():
 
 
 PLACES = {
-    "keeper": (processor, "keeper"),
-    "start": (processor.expiry, "expired"),
-    "result": (processor.Keeper, "result"),
-    "error": (processor.Keeper, "error"),
-    "keeps": (processor.Keeper, "keeps"),
-    "begin": (processor.Keeper, "begin"),
-    "context": (processor.Keeper, "context"),
-    "connections": (processor.connections, "all"),
-    "limits": (limits.Limits, "check"),
-    "ended": (processor, "ended"),
+    "keeper": (runner, "keeper"),
+    "start": (runner.expiry, "expired"),
+    "result": (runner.Keeper, "result"),
+    "error": (runner.Keeper, "error"),
+    "keeps": (runner.Keeper, "keeps"),
+    "begin": (runner.Keeper, "begin"),
+    "context": (runner.Keeper, "context"),
+    "connections": (runner.connections, "all"),
+    "limits": (recycling.Limits, "check"),
+    "ended": (runner, "ended"),
     "log": (logging.Logger, "handle"),
 }
 
@@ -163,7 +164,7 @@ def test_whatever_exits_between_claim_and_outcome_leaves_no_job_running(queue, m
 
 
 def test_record_that_fails_is_tried_again_in_a_plain_form(queue, monkeypatch, caplog):
-    reasons, fail = [], processor.Source.fail
+    reasons, fail = [], runner.Source.fail
 
     def refuse(self, job, *, error, kept, **how):
         reasons.append((error, kept))
@@ -171,7 +172,7 @@ def test_record_that_fails_is_tried_again_in_a_plain_form(queue, monkeypatch, ca
             raise TypeError("can't be sent")
         return fail(self, job, error=error, kept=kept, **how)
 
-    monkeypatch.setattr(processor.Source, "fail", refuse)
+    monkeypatch.setattr(runner.Source, "fail", refuse)
     hostile.fail_as.enqueue("Empty")
     with inside.working(Launcher(Options(("default",), threads=1))):
         wait_for(lambda: queue.counts().dead == 1, timeout=30)

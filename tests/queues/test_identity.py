@@ -2,7 +2,7 @@
 
 import pytest
 
-from redis_kit.queues import identity
+from redis_kit.queues.jobs import ids as identity
 
 
 @pytest.mark.parametrize(("new", "length"), [(identity.new_job, 14), (identity.new_worker, 22)])

@@ -3,7 +3,8 @@
 import pytest
 
 from redis_kit.core import connections
-from redis_kit.queues import Queue, moves, reports_of
+from redis_kit.queues import Queue, reports_of
+from redis_kit.queues.store import calls
 from tests.fixtures.process import wait_for
 
 
@@ -65,7 +66,7 @@ def test_job_whose_worker_died_is_due_again_at_that_moment(queue, any_kit):
     queue.put(1, id="a")
     hasten(any_kit, queue, "a", 100)
     queue.claim(worker="dead")
-    moves.reap(queue.key(""), "dead", ["a"]).run(connections.client())
+    calls.reap(queue.key(""), "dead", ["a"]).run(connections.client())
     assert reports_of(["mail"])["mail"].wait < 10
     queue.claim()
     begun, total, _ = late(queue)
@@ -92,7 +93,7 @@ def test_overdue_scheduled_job_waits_as_a_ready_one_does(queue, any_kit):
 
 def test_claim_that_is_repeated_counts_once(queue):
     queue.put_many(range(3))
-    call = moves.exchange(queue.key(""), "me", "token", 2)
+    call = calls.exchange(queue.key(""), "me", "token", 2)
     for _ in range(3):
         call.run(connections.client())
     assert late(queue)[0] == 2

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from redis_kit.queues.worker.line import MOST, pair
+from redis_kit.queues.worker.shared.channel import MOST, pair
 from tests.fixtures.process import wait_for
 
 

@@ -6,7 +6,8 @@ import pytest
 
 from redis_kit.core import connections
 from redis_kit.core.errors import InvalidValue, KeyConflict
-from redis_kit.queues import Counts, LeaseLost, Queue, managing
+from redis_kit.queues import Counts, LeaseLost, Queue
+from redis_kit.queues.store import manage
 
 
 @pytest.fixture
@@ -67,7 +68,7 @@ def test_dead_jobs_are_seen_from_the_latest(queue, twin, kit):
 
 def test_looking_changes_nothing_and_is_one_round_trip(full, twin, kit, commands):
     before = {key: kit.client.dump(key) for key in kit.keys()}
-    for state in managing.STATES:
+    for state in manage.STATES:
         twin(full.peek, state=state)
     twin(full.find, "ready")
     with commands(kit) as sent:
@@ -78,12 +79,12 @@ def test_looking_changes_nothing_and_is_one_round_trip(full, twin, kit, commands
 
 
 def test_large_jobs_are_seen_in_parts(queue, monkeypatch):
-    monkeypatch.setattr(managing, "MOST_BYTES", 1000)
+    monkeypatch.setattr(manage, "MOST_BYTES", 1000)
     queue.put_many(["x" * 400] * 9)
     assert len(queue.peek()) == 3
 
 
-@pytest.mark.parametrize("state", managing.STATES)
+@pytest.mark.parametrize("state", manage.STATES)
 def test_job_is_found_in_any_state(full, twin, state):
     found = twin(full.find, state)
     assert (found.id, found.state, found.payload) == (state, state, state)
@@ -170,7 +171,7 @@ def test_chosen_dead_jobs_are_put_back_as_if_they_were_new(dead, twin, kit):
 
 
 def test_many_dead_jobs_are_put_back_in_few_calls(dead, twin, kit, commands, monkeypatch):
-    monkeypatch.setattr(managing, "CHUNK", 40)
+    monkeypatch.setattr(manage, "CHUNK", 40)
     with commands(kit) as sent:
         assert twin(dead.requeue, (str(number) for number in range(100))) == 100
     assert sent == ["EVALSHA"] * 3
@@ -181,7 +182,7 @@ def test_jobs_that_are_not_dead_are_not_put_back(full, twin):
     assert full.counts() == Counts(1, 1, 1, 1)
 
 
-@pytest.mark.parametrize("state", managing.PURGED)
+@pytest.mark.parametrize("state", manage.PURGED)
 def test_purge_removes_all_of_one_state_and_no_other(full, twin, kit, state):
     assert twin(full.purge, state) == 1
     assert full.counts() == Counts(1, 1, 1, 1)._replace(**{state: 0})
@@ -201,9 +202,9 @@ def test_purge_goes_in_batches(queue, twin, kit, commands):
 
 
 def test_purge_ends_though_jobs_keep_coming(queue, monkeypatch):
-    monkeypatch.setattr(managing, "CHUNK", 10)
+    monkeypatch.setattr(manage, "CHUNK", 10)
     queue.put_many(range(30))
-    steps = managing.purge(queue, "ready")
+    steps = manage.purge(queue, "ready")
     step = next(steps)
     for _ in range(3):
         reply = step.run(connections.client())
@@ -223,7 +224,7 @@ def test_running_jobs_are_never_purged(full, twin):
 def test_ack_of_a_job_after_all_others_were_purged_is_recorded(full):
     full.put("x", id="x", priority=9)
     (job,) = full.claim(worker="w2")
-    for state in managing.PURGED:
+    for state in manage.PURGED:
         full.purge(state)
     full.ack(job)
     with pytest.raises(LeaseLost):

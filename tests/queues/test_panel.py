@@ -4,7 +4,7 @@ import pytest
 
 from redis_kit.core.panels import Bars, Figure, Table, Viewer
 from redis_kit.queues import Queue
-from redis_kit.queues.panel import QueuesPanel, WorkersPanel
+from redis_kit.queues.panels.panels import QueuesPanel, WorkersPanel
 from redis_kit.testing.jobs import drain
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from redis_kit.core.errors import InvalidValue, KeyConflict
 from redis_kit.queues import Counts, Queue, known_queues, reports_of
-from redis_kit.queues.worker.launcher import Launcher
 from redis_kit.queues.worker.options import Options
+from redis_kit.queues.worker.process.process import Launcher
 from tests.fixtures.process import wait_for
 from tests.queues import inside
 from tests.queues.jobs import tasks
@@ -104,10 +104,10 @@ def test_other_queues_go_on(queue):
 
 def test_claim_whose_answer_got_lost_is_repeated_in_a_pause(queue):
     from redis_kit.core import connections
-    from redis_kit.queues import moves
+    from redis_kit.queues.store import calls
 
     queue.put_many(range(3))
-    call = moves.exchange(queue.key(""), "me", "token", 2)
+    call = calls.exchange(queue.key(""), "me", "token", 2)
     first = call.run(connections.client())
     queue.pause()
     again = call.run(connections.client())
@@ -117,28 +117,28 @@ def test_claim_whose_answer_got_lost_is_repeated_in_a_pause(queue):
 
 def test_claim_and_beat_tell_when_the_pause_ends(queue):
     from redis_kit.core import connections, flow
-    from redis_kit.queues import flows
+    from redis_kit.queues.store import enqueue
 
     queue.put(1)
     for seconds, low, high in ((60, 50, 60), (0.001, 0, 0.01)):
         queue.pause(seconds)
-        claimed = flow.run(flows.claim(queue, 1, "me"), connections.client())
+        claimed = flow.run(enqueue.claim(queue, 1, "me"), connections.client())
         if claimed.jobs:
             return  # the short one may be over
-        beaten = flow.run(flows.beat(queue, "me"), connections.client())
+        beaten = flow.run(enqueue.beat(queue, "me"), connections.client())
         assert low <= claimed.next <= high
         assert low <= beaten.next_job <= high
 
 
 def test_pause_without_an_end_tells_of_no_next_job(queue):
     from redis_kit.core import connections, flow
-    from redis_kit.queues import flows
+    from redis_kit.queues.store import enqueue
 
     queue.put(1)
     queue.put(2, delay=0.001)
     queue.pause()
-    assert flow.run(flows.claim(queue, 1, "me"), connections.client()).next is None
-    assert flow.run(flows.beat(queue, "me"), connections.client()).next_job is None
+    assert flow.run(enqueue.claim(queue, 1, "me"), connections.client()).next is None
+    assert flow.run(enqueue.beat(queue, "me"), connections.client()).next_job is None
 
 
 def test_jobs_wake_nobody_in_a_pause_and_the_end_of_it_does(queue, kit):

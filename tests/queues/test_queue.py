@@ -198,14 +198,14 @@ def test_answers_are_remembered_for_as_many_jobs_as_a_worker_has_threads(queue):
 @pytest.mark.parametrize("jobs", [0, 2])
 def test_claim_that_comes_in_late_after_it_was_repeated_takes_nothing(queue, jobs):
     from redis_kit.core import connections, flow
-    from redis_kit.queues import moves
+    from redis_kit.queues.store import calls
 
     queue.put_many(range(jobs))
-    repeated = moves.exchange(queue.key(""), "me", "token", 3, again=True)
+    repeated = calls.exchange(queue.key(""), "me", "token", 3, again=True)
     flow.run(answer(repeated), connections.client())
     queue.ack(*held(queue))
     queue.put("later")
-    late = moves.exchange(queue.key(""), "me", "token", 3)
+    late = calls.exchange(queue.key(""), "me", "token", 3)
     assert flow.run(answer(late), connections.client()).partition(b"\n")[2] == b""
     assert queue.counts() == Counts(0, 1, 0, 0)
     assert len(queue.claim(worker="me")) == 1
@@ -213,7 +213,7 @@ def test_claim_that_comes_in_late_after_it_was_repeated_takes_nothing(queue, job
 
 def held(queue):
     from redis_kit.core import connections
-    from redis_kit.queues.job import Job
+    from redis_kit.queues.jobs.job import Job
 
     members = connections.client().call("ZRANGE", queue.key("running"), 0, -1)
     return [Job(member.decode().rpartition("/")[2], b"", member.decode().rpartition("/")[0]) for member in members]
@@ -221,10 +221,10 @@ def held(queue):
 
 def test_repeated_claim_gets_the_same_jobs(queue):
     from redis_kit.core import connections, flow
-    from redis_kit.queues import moves
+    from redis_kit.queues.store import calls
 
     queue.put_many(range(5))
-    call = moves.exchange(queue.key(""), "me", "token", 3)
+    call = calls.exchange(queue.key(""), "me", "token", 3)
     first, second = (flow.run(answer(call), connections.client()) for _ in range(2))
     assert first.partition(b"\n")[2] == second.partition(b"\n")[2] != b""
     assert queue.counts() == Counts(0, 2, 3, 0)

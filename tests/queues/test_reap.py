@@ -4,30 +4,19 @@ import pytest
 
 from redis_kit.core import connections, flow
 from redis_kit.core.errors import InvalidValue, KeyConflict
-from redis_kit.queues import (
-    Counts,
-    LeaseLost,
-    Queue,
-    TaskTimeout,
-    aorder,
-    djangotasks,
-    flows,
-    identity,
-    moves,
-    order,
-    registry,
-    task,
-    workers,
-)
-from redis_kit.queues import overview as over
-from redis_kit.queues.claiming import poison
-from redis_kit.queues.ended import Ended
-from redis_kit.queues.worker.beat import Beat, Outage
-from redis_kit.queues.worker.board import Board
-from redis_kit.queues.worker.child import Child
-from redis_kit.queues.worker.line import pair
-from redis_kit.queues.worker.reaper import Reaper
-from redis_kit.queues.worker.source import Source
+from redis_kit.queues import Counts, LeaseLost, Queue, TaskTimeout, aorder, framework, order, task, workers
+from redis_kit.queues.jobs import ids
+from redis_kit.queues.jobs.ack import Ended
+from redis_kit.queues.monitoring import stats as over
+from redis_kit.queues.store import calls, enqueue
+from redis_kit.queues.store.claim import poison
+from redis_kit.queues.tasks import registry
+from redis_kit.queues.worker.shared.channel import pair
+from redis_kit.queues.worker.shared.status_board import Board
+from redis_kit.queues.worker.shared.worker_queue import Source
+from redis_kit.queues.worker.supervisor.child import Child
+from redis_kit.queues.worker.supervisor.heartbeat import Beat, Outage
+from redis_kit.queues.worker.supervisor.reaper import Reaper
 from tests.queues.jobs import tasks
 
 pytestmark = pytest.mark.once
@@ -40,7 +29,7 @@ def queue(any_kit):
 
 def reap(queue, worker, *ran):
     """Reap once; return how many jobs were taken, and the ids of dead ones."""
-    taken, *told = connections.client().call(*moves.reap(queue.key(""), worker, ran).with_source())
+    taken, *told = connections.client().call(*calls.reap(queue.key(""), worker, ran).with_source())
     return taken, [job.id for job in poison(told)]
 
 
@@ -88,7 +77,7 @@ def test_many_jobs_are_taken_in_several_calls(queue, any_kit):
     queue.put_many(range(500))
     queue.claim(450, worker="dead")
     taken = []
-    while not taken or taken[-1] == moves.TAKEN:
+    while not taken or taken[-1] == calls.TAKEN:
         taken.append(reap(queue, "dead")[0])
     assert taken == [200, 200, 50]
     assert [job.payload for job in queue.claim(500, worker="other")] == list(range(500))
@@ -109,7 +98,7 @@ def test_key_of_another_type_changes_nothing(queue, any_kit, part):
 
 
 def _reaped(queue):
-    return (yield moves.reap(queue.key(""), "dead", ["a"]))
+    return (yield calls.reap(queue.key(""), "dead", ["a"]))
 
 
 @pytest.fixture
@@ -117,7 +106,7 @@ def child(any_kit):
     """A dead child, as its supervisor knows it: of two queues, with a board and nobody at the other end."""
     ours, theirs = pair()
     theirs.close()
-    sources = [Source(name, worker="dead", about=identity.information()) for name in ("mail", "news")]
+    sources = [Source(name, worker="dead", about=ids.information()) for name in ("mail", "news")]
     one = Child(0, "dead", ours, Board(4), sources)
     yield one
     one.let_go()
@@ -153,7 +142,7 @@ def test_what_a_dead_child_had_done_is_not_done_again(child, any_kit):
     assert (ran.payload, ran.attempt, ran.crashes) == ("ran", 2, 1)
     assert any_kit.client.hget(news.key("result:told"), "value") == "[42]"
     assert [report.done[-1] for report in over.reports_of(["mail", "news"], minutes=1).values()] == [1, 1]
-    assert [worker.id for worker in workers(["mail", "news"])] == [identity.this_process()]
+    assert [worker.id for worker in workers(["mail", "news"])] == [ids.this_process()]
 
 
 def test_outcome_that_makes_no_sense_does_not_keep_the_others(child, any_kit):
@@ -201,7 +190,7 @@ def ordered(twin):
 
 
 def beaten(queue, worker):
-    return flow.run(flows.beat(queue, worker), connections.client())
+    return flow.run(enqueue.beat(queue, worker), connections.client())
 
 
 def test_order_is_taken_once_by_its_worker_on_each_of_its_queues(any_kit, ordered):
@@ -242,11 +231,11 @@ def test_beat_tells_which_running_jobs_are_to_be_cancelled(any_kit):
 
 
 def test_worker_tells_of_its_supervisor_and_threads(any_kit):
-    about = identity.information(pid=7, threads=3, supervisor="above", supervisor_pid=6)
+    about = ids.information(pid=7, threads=3, supervisor="above", supervisor_pid=6)
     queue = Queue("mail")
     queue.put("x")
-    queue._run(flows.beat(queue, "w", about))
-    queue._run(flows.beat(queue, "torn", '["list"]'))
+    queue._run(enqueue.beat(queue, "w", about))
+    queue._run(enqueue.beat(queue, "torn", '["list"]'))
     torn, w = sorted(over.workers(["mail"]), key=lambda worker: worker.id)
     assert (w.pid, w.supervisor, w.supervisor_pid, w.threads) == (7, "above", 6, 3)
     assert (torn.host, torn.pid, torn.supervisor, torn.threads) == ("?", 0, "", 0)
@@ -336,13 +325,13 @@ def test_job_whose_process_was_killed_waits_as_long_as_its_task_says(child, any_
 def test_backoff_may_give_up_a_job_whose_process_was_killed_and_that_is_announced(child, any_kit):
     asked, told = [], []
     handle = remade(lambda error, result: asked.append((type(error), result.attempts))).enqueue("x")
-    djangotasks.task_finished.connect(heard := lambda task_result, **_: told.append(task_result.status))
-    djangotasks.task_started.connect(heard)
+    framework.task_finished.connect(heard := lambda task_result, **_: told.append(task_result.status))
+    framework.task_started.connect(heard)
     try:
         kill_for_its_timeout(child)
     finally:
-        djangotasks.task_finished.disconnect(heard)
-        djangotasks.task_started.disconnect(heard)
+        framework.task_finished.disconnect(heard)
+        framework.task_started.disconnect(heard)
     assert asked == [(TaskTimeout, 1)]
     assert told == ["FAILED"]  # its start was told by the process that ran it
     (dead,) = Queue("mail").dead()

@@ -6,19 +6,19 @@ import threading
 import pytest
 
 from redis_kit.queues import Cancelled, Counts, Queue
-from redis_kit.queues.ended import ended
-from redis_kit.queues.job import member
-from redis_kit.queues.worker import recent
-from redis_kit.queues.worker.attempts import failed
-from redis_kit.queues.worker.board import Board
-from redis_kit.queues.worker.exchanger import Done
-from redis_kit.queues.worker.fetcher import Fetcher
-from redis_kit.queues.worker.launcher import Launcher
+from redis_kit.queues.jobs.ack import ended
+from redis_kit.queues.jobs.job import member
+from redis_kit.queues.worker.fetch import recent
+from redis_kit.queues.worker.fetch.exchange import Done
+from redis_kit.queues.worker.fetch.fetcher import Fetcher
+from redis_kit.queues.worker.fetch.recent import Failure, RecentEnds, remembered
+from redis_kit.queues.worker.fetch.rotation import Order
 from redis_kit.queues.worker.options import Options
-from redis_kit.queues.worker.order import Order
-from redis_kit.queues.worker.recent import Failure, RecentEnds, remembered
-from redis_kit.queues.worker.reconciliation import Suspects
-from redis_kit.queues.worker.source import PAGE, Source
+from redis_kit.queues.worker.process.process import Launcher
+from redis_kit.queues.worker.run.outcome import failed
+from redis_kit.queues.worker.shared.status_board import Board
+from redis_kit.queues.worker.shared.worker_queue import PAGE, Source
+from redis_kit.queues.worker.supervisor.reconciliation import Suspects
 from tests.fixtures.process import wait_for
 from tests.queues.backup import Backup
 from tests.queues.inside import working
@@ -193,7 +193,7 @@ def test_heartbeat_lists_running_jobs_page_by_page(any_kit):
 
 
 def beaten(source):
-    from redis_kit.queues.worker.source import beat
+    from redis_kit.queues.worker.shared.worker_queue import beat
 
     return beat([source])[0]
 

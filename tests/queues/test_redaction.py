@@ -2,8 +2,10 @@
 
 import pytest
 
-from redis_kit.queues import message, redaction, registry, serializers
-from redis_kit.queues.tasks import task
+from redis_kit.queues.jobs import message, payload
+from redis_kit.queues.panels import redaction
+from redis_kit.queues.tasks import registry
+from redis_kit.queues.tasks.task import task
 
 
 @task
@@ -49,7 +51,7 @@ def test_arguments_that_do_not_fit_any_more_are_hidden(known):
     ],
 )
 def test_secrets_are_hidden_at_any_depth(name):
-    found = redaction.payload(serializers.dumps({"rows": [{name: {"x": "hunter2"}, "id": 7}]}))
+    found = redaction.payload(payload.dumps({"rows": [{name: {"x": "hunter2"}, "id": 7}]}))
     assert "hunter2" not in found
     assert "'id': 7" in found
 
@@ -76,7 +78,7 @@ def test_secrets_in_texts_are_hidden(text, seen):
 
 def test_large_payloads_are_cut(known):
     assert len(shown("x" * 10_000, note="y" * 10_000)) < 500
-    assert len(redaction.payload(serializers.dumps(["x" * 100] * 2000))) <= redaction.MOST
+    assert len(redaction.payload(payload.dumps(["x" * 100] * 2000))) <= redaction.MOST
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"\xff", b'{"$what":1}'])
@@ -85,4 +87,4 @@ def test_body_that_is_no_message_is_told(body):
 
 
 def test_types_beyond_json_are_shown():
-    assert redaction.payload(serializers.dumps({"data": b"hunter2"})) == "{'data': '***'}"
+    assert redaction.payload(payload.dumps({"data": b"hunter2"})) == "{'data': '***'}"

@@ -26,14 +26,14 @@ from redis_kit.queues import (
     Queue,
     UnknownTask,
     WorkersDied,
-    djangotasks,
-    moves,
-    registry,
+    framework,
     task,
 )
-from redis_kit.queues.djangotasks import TaskResultDoesNotExist, TaskResultMismatch, TaskResultStatus, task_backends
-from redis_kit.queues.ended import ended
-from redis_kit.queues.job import Job
+from redis_kit.queues.framework import TaskResultDoesNotExist, TaskResultMismatch, TaskResultStatus, task_backends
+from redis_kit.queues.jobs.ack import ended
+from redis_kit.queues.jobs.job import Job
+from redis_kit.queues.store import calls as moves
+from redis_kit.queues.tasks import registry
 from redis_kit.testing.jobs import drain
 from tests.fixtures.process import wait_for
 from tests.queues.jobs import tasks
@@ -41,7 +41,7 @@ from tests.queues.plain import tasks as calls
 from tests.queues.plain.tasks import task as plain_task
 
 BACKEND = "redis_kit.queues.backend.RedisTaskBackend"
-IMMEDIATE = f"{djangotasks.Task.__module__.partition('.base')[0]}.backends.immediate.ImmediateBackend"
+IMMEDIATE = f"{framework.Task.__module__.partition('.base')[0]}.backends.immediate.ImmediateBackend"
 READY, RUNNING = TaskResultStatus.READY, TaskResultStatus.RUNNING
 SUCCESSFUL, FAILED = TaskResultStatus.SUCCESSFUL, TaskResultStatus.FAILED
 
@@ -175,7 +175,7 @@ def test_signal_of_the_end_is_sent_after_the_last_attempt_with_all_errors(queue,
     def receive(sender, task_result, **_):
         heard.append((task_result.attempts, len(task_result.errors), str(task_result.status)))
 
-    djangotasks.task_finished.connect(receive)
+    framework.task_finished.connect(receive)
     try:
         calls.fail.enqueue("x")
         drain()
@@ -183,7 +183,7 @@ def test_signal_of_the_end_is_sent_after_the_last_attempt_with_all_errors(queue,
         due_now(kit, queue)
         drain()
     finally:
-        djangotasks.task_finished.disconnect(receive)
+        framework.task_finished.disconnect(receive)
     assert heard == [(2, 2, "FAILED")]
 
 
@@ -221,7 +221,7 @@ def test_call_never_begins_before_it_was_enqueued_whatever_the_clocks_say(queue,
 def test_task_is_looked_at_again_when_it_is_enqueued(queue, settings, twin):
     elsewhere = tasks.remember.using(queue_name="mail")
     settings.TASKS = {"default": {"BACKEND": BACKEND, "QUEUES": ["other"]}}
-    with pytest.raises(djangotasks.InvalidTask, match="mail"):
+    with pytest.raises(framework.InvalidTask, match="mail"):
         twin(elsewhere.enqueue, 1)
 
 
@@ -266,13 +266,13 @@ def test_results_expire(kit, queue, settings, given):
 def test_task_that_stores_no_result_leaves_nothing(queue, kit, twin):
     heard = []
     silent = task(store_result=False)(tasks.remember.func)
-    djangotasks.task_finished.connect(lambda **_: heard.append(1), weak=False, dispatch_uid="heard")
+    framework.task_finished.connect(lambda **_: heard.append(1), weak=False, dispatch_uid="heard")
     try:
         handle = twin(silent.enqueue, 1)
         assert isinstance(handle, Handle)
         assert drain() == 1
     finally:
-        djangotasks.task_finished.disconnect(dispatch_uid="heard")
+        framework.task_finished.disconnect(dispatch_uid="heard")
         registry.register(tasks.remember)
     assert heard == []
     assert not [key for key in kit.keys() if ":result:" in key]
@@ -604,7 +604,7 @@ def test_job_whose_story_makes_no_sense_runs_and_stores_nothing(queue, kit):
 def test_unknown_task_has_failed_and_its_result_is_not_shown(queue, kit, monkeypatch):
     kit.options(QUEUES={"UNKNOWN_TASK_TTL": 0})
     gone = calls.echo.enqueue(1)
-    monkeypatch.setattr("redis_kit.queues.registry._tasks", {})
+    monkeypatch.setattr("redis_kit.queues.tasks.registry._tasks", {})
     monkeypatch.delattr(calls, "echo")
     drain()
     (dead,) = queue.dead()
@@ -614,10 +614,10 @@ def test_unknown_task_has_failed_and_its_result_is_not_shown(queue, kit, monkeyp
 
 
 def test_task_of_another_backend_runs_when_it_is_sent_to_ours(queue, settings, monkeypatch):
-    monkeypatch.setattr("redis_kit.queues.registry._tasks", {})
+    monkeypatch.setattr("redis_kit.queues.tasks.registry._tasks", {})
     settings.TASKS = {"default": {"BACKEND": IMMEDIATE}, "our redis/ü": {"BACKEND": BACKEND}}
     result = calls.echo.using(backend="our redis/ü").enqueue(1)
-    monkeypatch.setattr("redis_kit.queues.registry._tasks", {})
+    monkeypatch.setattr("redis_kit.queues.tasks.registry._tasks", {})
     assert drain() == 1
     result.refresh()
     assert (result.return_value, result.backend, result.task.backend) == (1, "our redis/ü", "our redis/ü")
@@ -639,7 +639,7 @@ def test_delay_is_a_time_to_backends_that_know_no_delays(queue, settings):
     assert queue.counts() == Counts(0, 0, 0, 0)
 
 
-class Deferring(djangotasks.BaseTaskBackend):
+class Deferring(framework.BaseTaskBackend):
     """Somebody else's backend: says when a task is to run."""
 
     supports_defer = supports_priority = supports_async_task = True
@@ -678,13 +678,13 @@ def test_signal_of_the_enqueueing_is_sent_after_the_commit(queue):
     def receive(sender, task_result, **_):
         heard.append((task_result.id, task_result.enqueued_at is None))
 
-    djangotasks.task_enqueued.connect(receive)
+    framework.task_enqueued.connect(receive)
     try:
         with transaction.atomic():
             result = calls.echo.enqueue(1)
             assert heard == []
     finally:
-        djangotasks.task_enqueued.disconnect(receive)
+        framework.task_enqueued.disconnect(receive)
     assert heard == [(result.id, False)]
 
 
@@ -729,7 +729,7 @@ sys.modules["django.tasks"] = sys.modules["django_tasks"] = None
 import django
 os.environ["DJANGO_SETTINGS_MODULE"] = "tests.queues.worker_settings"
 django.setup()
-from redis_kit.queues import Handle, djangotasks
+from redis_kit.queues import Handle, framework as djangotasks
 from redis_kit.testing.jobs import drain
 from tests.queues.jobs import tasks
 assert not djangotasks.FOUND

@@ -7,9 +7,10 @@ import pytest
 
 from redis_kit.core import conf
 from redis_kit.core.errors import InvalidValue
-from redis_kit.queues import Cancelled, GiveUp, Queue, Retry, retry, task
+from redis_kit.queues import Cancelled, GiveUp, Queue, Retry, task
 from redis_kit.queues.component import QueueSettings
-from redis_kit.queues.job import Job
+from redis_kit.queues.jobs.job import Job
+from redis_kit.queues.tasks import retry
 from redis_kit.testing.jobs import drain
 from tests.queues.jobs import tasks
 

@@ -7,11 +7,11 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from redis_kit.queues import Queue
-from redis_kit.queues.commands.chosen import parse
+from redis_kit.queues.commands.queue_names import parse
 from redis_kit.queues.commands.rk_worker import Command
-from redis_kit.queues.worker import supervisor
 from redis_kit.queues.worker.options import Options
-from redis_kit.queues.worker.source import Source, sweep
+from redis_kit.queues.worker.shared.worker_queue import Source, sweep
+from redis_kit.queues.worker.supervisor import supervisor
 from tests.queues.conftest import COMMAND, ROOT
 from tests.queues.jobs.tasks import remember_elsewhere
 

@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from redis_kit.core.errors import InvalidValue, KeyConflict, RedisUnavailable
-from redis_kit.queues import LeaseLost, Progress, Queue, aprogress, progress, running, task
-from redis_kit.queues.djangotasks import Task, TaskResultStatus
-from redis_kit.queues.worker.source import Source
+from redis_kit.queues import LeaseLost, Progress, Queue, aprogress, progress, task
+from redis_kit.queues.framework import Task, TaskResultStatus
+from redis_kit.queues.tasks import progress as running
+from redis_kit.queues.worker.shared.worker_queue import Source
 from redis_kit.testing.jobs import drain, processor
 from tests.fixtures.process import wait_for
 from tests.queues.jobs import tasks

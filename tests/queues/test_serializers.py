@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redis_kit.queues import CorruptMessage, NotSerializable, PayloadTooLarge
-from redis_kit.queues.serializers import dumps, loads
+from redis_kit.queues.jobs.payload import dumps, loads
 from tests.app.models import User
 
 SCALARS = (

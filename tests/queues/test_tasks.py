@@ -17,10 +17,10 @@ from redis_kit.queues import (
     PayloadTooLarge,
     Queue,
     UnknownTask,
-    message,
-    registry,
     task,
 )
+from redis_kit.queues.jobs import message
+from redis_kit.queues.tasks import registry
 from tests.queues.jobs import tasks
 
 pytestmark = pytest.mark.django_db(transaction=True)

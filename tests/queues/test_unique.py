@@ -9,7 +9,7 @@ from django.db import transaction
 
 from redis_kit.core.errors import InvalidValue, KeyConflict
 from redis_kit.queues import Counts, Queue, signals, task
-from redis_kit.queues.djangotasks import TaskResultStatus, task_enqueued
+from redis_kit.queues.framework import TaskResultStatus, task_enqueued
 from redis_kit.testing.jobs import drain
 from tests.fixtures.process import wait_for
 from tests.queues.jobs import tasks

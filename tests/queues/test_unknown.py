@@ -2,11 +2,14 @@
 
 import pytest
 
-from redis_kit.queues import Cancelled, Queue, calls, moves, registry, task, unknown
-from redis_kit.queues.job import LeaseLost
-from redis_kit.queues.registry import UnknownTask
-from redis_kit.queues.worker.recaller import Recaller
-from redis_kit.queues.worker.source import Source
+from redis_kit.queues import Cancelled, Queue, task
+from redis_kit.queues.jobs.job import LeaseLost
+from redis_kit.queues.store import calls as moves
+from redis_kit.queues.store import unknown
+from redis_kit.queues.tasks import call_shape, registry
+from redis_kit.queues.tasks.registry import UnknownTask
+from redis_kit.queues.worker.shared.worker_queue import Source
+from redis_kit.queues.worker.supervisor.recaller import Recaller
 from redis_kit.testing.jobs import drain
 
 DAY = 86_400
@@ -143,11 +146,11 @@ def test_arguments_that_do_not_fit_the_function_here_are_for_other_workers(queue
     drain()
     assert (queue.counts().scheduled, queue.counts().dead, ran) == (1, 0, [])
     with pytest.raises(UnknownTask, match=f"arguments do not fit {NAME}\\(name: object"):
-        calls.find(message(call))
+        call_shape.find(message(call))
 
 
 def message(call):
-    return calls.Message(NAME, call.get("args", []), call.get("kwargs", {}))
+    return call_shape.Message(NAME, call.get("args", []), call.get("kwargs", {}))
 
 
 @pytest.mark.parametrize("call", [{"args": [1]}, {"kwargs": {"name": 1}}, {"args": [1], "kwargs": {"loud": True}}])
@@ -170,9 +173,9 @@ def test_message_of_a_newer_release_waits_for_its_workers(queue, monkeypatch):
     queue.put({"task": "x.y", "v": 0})
     drain()
     assert (queue.counts().scheduled, queue.counts().dead) == (1, 1)
-    assert not calls.can_run("[null, 2]")
-    monkeypatch.setattr(calls.message, "VERSION", 2)
-    assert calls.can_run("[null, 2]")
+    assert not call_shape.can_run("[null, 2]")
+    monkeypatch.setattr(call_shape.message, "VERSION", 2)
+    assert call_shape.can_run("[null, 2]")
 
 
 def test_worker_that_knows_the_task_gets_the_jobs_at_once_the_first_ones_first(kit, queue, release):
@@ -373,5 +376,5 @@ def test_log_says_what_to_do_once_a_minute_for_a_task(queue, release, caplog):
     ],
 )
 def test_shapes_are_shown_as_calls(shape, shown):
-    assert calls.shown(shape) == shown
-    assert not calls.can_run(shape)
+    assert call_shape.shown(shape) == shown
+    assert not call_shape.can_run(shape)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from redis_kit.queues.worker.wording import lasting, named
+from redis_kit.queues.worker.shared.logs import lasting, named
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,12 @@ from traceback import format_exception
 
 import pytest
 
-from redis_kit.core.doing import doing
+from redis_kit.core.activity import doing
 from redis_kit.queues import Counts, Queue, known_queues, signals, task, workers
-from redis_kit.queues.djangotasks import FOUND
-from redis_kit.queues.worker.launcher import Launcher
+from redis_kit.queues.framework import FOUND
 from redis_kit.queues.worker.options import Options
-from redis_kit.queues.worker.source import Source
+from redis_kit.queues.worker.process.process import Launcher
+from redis_kit.queues.worker.shared.worker_queue import Source
 from tests.fixtures.process import wait_for
 from tests.queues import inside
 from tests.queues.jobs import tasks
@@ -155,8 +155,8 @@ def test_error_of_a_task_that_takes_too_long_tells_where_it_was_and_its_end_once
     records = [record for record in caplog.records if record.name == "redis_kit.worker"]
     (error,) = [record.exc_info[1] for record in records if record.exc_info]
     told = "".join(format_exception(error))
-    assert told.count("redis_kit.queues.tasks.TaskTimeout") == 1
-    assert told.endswith(f"redis_kit.queues.tasks.TaskTimeout: {task.module_path} ran for more than 0.1 s\n")
+    assert told.count("redis_kit.queues.tasks.task.TaskTimeout") == 1
+    assert told.endswith(f"redis_kit.queues.tasks.task.TaskTimeout: {task.module_path} ran for more than 0.1 s\n")
     assert f", in {task.name}\n" in told
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from redis_kit.core.errors import RedisUnavailable
 from redis_kit.queues import Cancelled, Counts, LeaseLost, Queue, workers
-from redis_kit.queues.djangotasks import FOUND
-from redis_kit.queues.job import Job
+from redis_kit.queues.framework import FOUND
+from redis_kit.queues.jobs.job import Job
 from tests.fixtures.kit import Kit
 from tests.fixtures.process import wait_for
 from tests.queues.jobs.tasks import die, fail, forge, note, tell_progress, wait_for_file, wait_long

@@ -6,9 +6,10 @@ import pytest
 import redis
 
 from redis_kit.core.errors import KeyConflict
-from redis_kit.queues import LeaseLost, Queue, moves
-from redis_kit.queues.unique import asked
-from redis_kit.queues.worker.source import Source, beat
+from redis_kit.queues import LeaseLost, Queue
+from redis_kit.queues.store import calls as moves
+from redis_kit.queues.tasks.unique import asked
+from redis_kit.queues.worker.shared.worker_queue import Source, beat
 from tests.queues.backup import Backup
 from tests.queues.jobs.tasks import remember
 from tests.queues.test_damage import calls

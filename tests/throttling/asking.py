@@ -1,7 +1,7 @@
 """One caller of a throttle whose every call asks the server, with what the server said."""
 
 from redis_kit.throttling import Throttle
-from redis_kit.throttling.deciding import Asked, decide
+from redis_kit.throttling.engine.decide import Asked, decide
 
 
 class Caller:

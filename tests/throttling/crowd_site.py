@@ -6,7 +6,7 @@ import sys
 from django.http import HttpResponse, JsonResponse
 from django.urls import path
 
-import redis_kit.core.pools
+import redis_kit.core.client.pools
 from redis_kit.core import connections
 from redis_kit.core.errors import RedisUnavailable
 from redis_kit.throttling import throttle
@@ -29,12 +29,12 @@ REDIS_KIT = {
 
 if os.environ.get("CROWD_PLANT"):  # the old fault: a full pool refuses at once, and that is an outage
 
-    class Impatient(redis_kit.core.pools.Limits):
+    class Impatient(redis_kit.core.client.pools.Limits):
         def __init__(self, most, wait, *more):
             super().__init__(most, 0, *more)
 
     connections.Limits = Impatient
-    redis_kit.core.pools._Shared._exhausted = lambda self, **_: RedisUnavailable("all connections are in use")
+    redis_kit.core.client.pools._Shared._exhausted = lambda self, **_: RedisUnavailable("all connections are in use")
 
 
 @throttle(f"{LIMIT}/h", key="ip")

@@ -6,7 +6,7 @@ import pytest
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.throttling import Ban, Throttle, hit_all
-from redis_kit.throttling.strategies import STRATEGIES
+from redis_kit.throttling.strategies.base import STRATEGIES
 
 DAY = 86_400
 

@@ -19,9 +19,10 @@ from django.utils.decorators import method_decorator
 from django.views import View
 
 from redis_kit.core.errors import ConfigurationError
-from redis_kit.throttling import InvalidRate, compat, identities
+from redis_kit.throttling import InvalidRate, compat
 from redis_kit.throttling.checks import UNREAD, messages
-from redis_kit.throttling.registry import registered
+from redis_kit.throttling.engine.registry import registered
+from redis_kit.throttling.values import identity
 from tests.app.models import User
 
 HERE = __name__
@@ -377,13 +378,13 @@ def test_what_is_wrong_for_sure_fails_where_the_view_is_defined(wrong):
 
 def test_wrong_dotted_path_is_found_by_the_system_check(kit, monkeypatch):
     compat._known.cache_clear()
-    monkeypatch.setattr(identities, "_paths", {})
+    monkeypatch.setattr(identity, "_paths", {})
     compat.ratelimit(key="tests.nowhere.key", rate="5/m")
     assert [message.id for message in messages()] == ["redis_kit.E014"]
 
 
 def test_system_check_names_settings_that_would_be_without_effect(kit, settings, monkeypatch):
-    monkeypatch.setattr(identities, "_paths", {})
+    monkeypatch.setattr(identity, "_paths", {})
     settings.RATELIMIT_IP_META_KEY = "HTTP_X_REAL_IP"
     (message,) = messages()
     assert message.id == "redis_kit.W017"
@@ -392,7 +393,7 @@ def test_system_check_names_settings_that_would_be_without_effect(kit, settings,
 
 @pytest.mark.parametrize("name", UNREAD)
 def test_system_check_names_each_setting_that_is_not_read(kit, settings, monkeypatch, name):
-    monkeypatch.setattr(identities, "_paths", {})
+    monkeypatch.setattr(identity, "_paths", {})
     setattr(settings, name, "something")
     (message,) = messages()
     assert message.id == "redis_kit.W017"

@@ -2,8 +2,9 @@
 
 import pytest
 
-from redis_kit.throttling import Ban, Rate, Throttle, counters
-from redis_kit.throttling.strategies import STRATEGIES
+from redis_kit.throttling import Ban, Rate, Throttle
+from redis_kit.throttling.statistics import counters
+from redis_kit.throttling.strategies.base import STRATEGIES
 
 
 def test_rates_decide_together(any_kit, twin):

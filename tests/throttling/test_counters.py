@@ -5,7 +5,7 @@ from django.utils import timezone
 
 from redis_kit.core.errors import InvalidValue, RedisUnavailable
 from redis_kit.throttling import Throttle
-from redis_kit.throttling.counters import recent
+from redis_kit.throttling.statistics.counters import recent
 
 RING, ROUND = 4320, 2**32
 

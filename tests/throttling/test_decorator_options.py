@@ -10,7 +10,7 @@ from django.views import View
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.throttling import Ban, Throttle, throttle
-from redis_kit.throttling.registry import registered
+from redis_kit.throttling.engine.registry import registered
 
 
 @pytest.fixture(params=["sync", "async"])

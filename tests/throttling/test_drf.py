@@ -8,8 +8,8 @@ from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import ImproperlyConfigured
 
 from redis_kit.throttling import Ban, InvalidRate, Rate, Throttle
-from redis_kit.throttling.headers import Told
-from redis_kit.throttling.registry import registered
+from redis_kit.throttling.engine.registry import registered
+from redis_kit.throttling.http.headers import Told
 from tests.app.models import User
 
 pytest.importorskip("rest_framework")

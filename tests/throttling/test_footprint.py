@@ -4,7 +4,8 @@ import tracemalloc
 
 import pytest
 
-from redis_kit.throttling import Throttle, local, memory
+from redis_kit.throttling import Throttle
+from redis_kit.throttling.engine import local_buckets, refusal_cache
 
 pytestmark = pytest.mark.once
 MOST = 120  # bytes
@@ -32,8 +33,8 @@ def test_caller_of_a_bucket_takes_at_most_120_bytes_on_the_server(own_prefix):
 
 @pytest.mark.parametrize("refused", [False, True])
 def test_process_remembers_a_bounded_number_of_callers(kit, monkeypatch, refused):
-    monkeypatch.setattr(memory, "MOST", 500)
-    monkeypatch.setattr(local, "MOST", 500)
+    monkeypatch.setattr(refusal_cache, "MOST", 500)
+    monkeypatch.setattr(local_buckets, "MOST", 500)
     limit = Throttle("x", "1/h" if refused else "9/h")
 
     def callers(first, last):
@@ -46,5 +47,5 @@ def test_process_remembers_a_bounded_number_of_callers(kit, monkeypatch, refused
     callers(2000, 4000)
     grown, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert len(memory._refusals) <= 500
+    assert len(refusal_cache._refusals) <= 500
     assert grown < 1_000_000

@@ -6,7 +6,8 @@ import math
 import pytest
 
 from redis_kit.core.errors import InvalidValue
-from redis_kit.throttling import Funnel, InvalidRate, afunnel, funnel
+from redis_kit.throttling import InvalidRate
+from redis_kit.throttling.funnel import Funnel, afunnel, funnel
 
 
 @pytest.fixture(params=["sync", "async"])

@@ -8,9 +8,10 @@ from django.test import AsyncRequestFactory, RequestFactory
 from django.utils.functional import SimpleLazyObject
 
 from redis_kit.core.errors import ConfigurationError, InvalidName, InvalidValue
-from redis_kit.throttling import Throttle, identities
+from redis_kit.throttling import Throttle
 from redis_kit.throttling.checks import messages
-from redis_kit.throttling.identities import Key
+from redis_kit.throttling.values import identity as identities
+from redis_kit.throttling.values.identity import Key
 from tests.app.models import User
 
 

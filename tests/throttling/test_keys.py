@@ -4,7 +4,7 @@ import pytest
 
 from redis_kit.core.errors import KeyConflict
 from redis_kit.throttling import Ban, Throttle, hit_all
-from redis_kit.throttling.strategies import STRATEGIES
+from redis_kit.throttling.strategies.base import STRATEGIES
 from tests.throttling.asking import Caller
 
 YEAR = 366 * 86_400

@@ -3,10 +3,11 @@
 import pytest
 from django.core.management import call_command
 
-from redis_kit.throttling import Throttle, registry
+from redis_kit.throttling import Throttle
 from redis_kit.throttling.checks import LOGINS
-from redis_kit.throttling.known import known
-from redis_kit.throttling.target import known as one_known
+from redis_kit.throttling.dashboard.actions import known as one_known
+from redis_kit.throttling.discovery import known
+from redis_kit.throttling.engine import registry
 
 
 @pytest.fixture(autouse=True)

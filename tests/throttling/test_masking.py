@@ -1,6 +1,6 @@
 import pytest
 
-from redis_kit.throttling.masking import masked
+from redis_kit.throttling.values.masking import masked
 
 
 @pytest.mark.parametrize(

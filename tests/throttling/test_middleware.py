@@ -198,5 +198,5 @@ def test_outage_is_never_an_error(own_kit, get, settings, policy, status):
 def test_async_stack_asks_the_server_without_blocking_its_loop(get, given, monkeypatch):
     given(api={"RATES": "1/h", "KEY": "ip"})
     other = "reserve_all" if get.client is AsyncClient else "areserve_all"
-    monkeypatch.setattr(f"redis_kit.throttling.guards.{other}", None)
+    monkeypatch.setattr(f"redis_kit.throttling.http.guards.{other}", None)
     assert statuses(get, "/login/", 2) == [200, 429]

@@ -6,8 +6,9 @@ import pytest
 
 from redis_kit.core.errors import InvalidValue, RedisUnavailable
 from redis_kit.core.keys import hashed
-from redis_kit.throttling import Throttle, memory
-from redis_kit.throttling.offenders import Offender, aoffenders, offenders
+from redis_kit.throttling import Throttle
+from redis_kit.throttling.engine import refusal_cache
+from redis_kit.throttling.statistics.offenders import Offender, aoffenders, offenders
 
 
 @pytest.fixture(params=["sync", "async"])
@@ -24,7 +25,7 @@ def limit(kit):
     found = Throttle("login", "1/h")
     for caller in ["joe"] * 3 + ["ann"] * 4 + ["bob"]:
         found.hit(caller)
-        memory._refusals.clear()
+        refusal_cache._refusals.clear()
     return found
 
 
@@ -38,7 +39,7 @@ def test_refusals_from_memory_are_counted_with_the_next_of_their_caller(kit, mos
     limit = Throttle("login", "1/h")
     for _ in range(11):
         limit.hit("joe")
-    for key, refusal in memory._refusals.items():
+    for key, refusal in refusal_cache._refusals.items():
         refusal.until = 0
         assert key[1] == "joe"
     limit.hit("joe")
@@ -63,7 +64,7 @@ def test_caller_is_one_after_the_setting_was_changed(limit, kit, most):
     kit.options(THROTTLING={"OFFENDERS": "hashed"})
     for _ in range(2):
         limit.hit("joe")
-        memory._refusals.clear()
+        refusal_cache._refusals.clear()
     assert kit.client.zcard(limit.key("offenders")) == 3
     assert most(limit)[0] == Offender(hashed("joe"), "joe", 4)
 

@@ -3,8 +3,8 @@
 import pytest
 
 from redis_kit.throttling import Ban, Rate, Throttle, hit_all
-from redis_kit.throttling.rates import parse
-from redis_kit.throttling.strategies import STRATEGIES, load
+from redis_kit.throttling.strategies.base import STRATEGIES, load
+from redis_kit.throttling.values.rates import parse
 
 
 @pytest.fixture(params=STRATEGIES)

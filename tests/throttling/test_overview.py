@@ -4,10 +4,10 @@ import pytest
 
 from redis_kit.core import connections
 from redis_kit.throttling import Throttle, report
-from redis_kit.throttling.counters import MINUTES, recent
-from redis_kit.throttling.offenders import offenders
-from redis_kit.throttling.overview import overview
-from redis_kit.throttling.reports import TOTALS
+from redis_kit.throttling.statistics.counters import MINUTES, recent
+from redis_kit.throttling.statistics.offenders import offenders
+from redis_kit.throttling.statistics.overview import overview
+from redis_kit.throttling.statistics.shadow_report import TOTALS
 
 RING, COUNT = 4320, 2**32
 

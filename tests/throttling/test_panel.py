@@ -7,8 +7,9 @@ import pytest
 from redis_kit.core import connections
 from redis_kit.core.keys import hashed
 from redis_kit.core.panels import Bars, Figure, Meter, Table, Viewer
-from redis_kit.throttling import Throttle, registry
-from redis_kit.throttling.panel import CHANGE, UNMASK, ThrottlesPanel
+from redis_kit.throttling import Throttle
+from redis_kit.throttling.dashboard.panel import CHANGE, UNMASK, ThrottlesPanel
+from redis_kit.throttling.engine import registry
 
 ALL = {CHANGE, UNMASK}
 

@@ -4,11 +4,11 @@ import pytest
 from django.core.checks import Error, Warning
 from django.test import RequestFactory
 
-from redis_kit.core.checks import check_settings
+from redis_kit.core.checks.configuration import check_settings
 from redis_kit.core.errors import ConfigurationError
 from redis_kit.throttling import Ban, Rate, named
-from redis_kit.throttling.policies import policies
-from redis_kit.throttling.registry import registered
+from redis_kit.throttling.engine.registry import registered
+from redis_kit.throttling.policy_settings import policies
 
 THROTTLES = "redis_kit.throttling.middleware.ThrottleMiddleware"
 USERS = "django.contrib.auth.middleware.AuthenticationMiddleware"

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redis_kit.throttling import InvalidRate, Rate
-from redis_kit.throttling.rates import EXACT, MOST, parse
+from redis_kit.throttling.values.rates import EXACT, MOST, parse
 
 DAY = 86_400
 

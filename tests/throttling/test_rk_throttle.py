@@ -10,7 +10,8 @@ from django.utils import timezone
 
 from redis_kit.core.keys import hashed
 from redis_kit.management.commands.rk_throttle import Command
-from redis_kit.throttling import Ban, Throttle, memory, registry
+from redis_kit.throttling import Ban, Throttle
+from redis_kit.throttling.engine import refusal_cache, registry
 from tests.fixtures.servers import wait_for
 
 AWAY = {"URL": "redis://127.0.0.1:1/0"}
@@ -62,7 +63,7 @@ def login(kit):
     found = Throttle("login", "1/h")
     for _ in range(3):
         found.hit(JOE)
-        memory._refusals.clear()
+        refusal_cache._refusals.clear()
     return found
 
 

@@ -3,8 +3,9 @@
 import pytest
 
 from redis_kit.core.errors import ConfigurationError, InvalidValue
-from redis_kit.throttling import Strategy, Throttle, hit_all, strategies
-from redis_kit.throttling.gcra import GCRA
+from redis_kit.throttling import Strategy, Throttle, hit_all
+from redis_kit.throttling.strategies import base
+from redis_kit.throttling.strategies.gcra import GCRA
 
 
 class Half(GCRA):
@@ -50,11 +51,11 @@ class NoStrategy:
     """Not a strategy."""
 
 
-@pytest.mark.parametrize("name", strategies.STRATEGIES)
+@pytest.mark.parametrize("name", base.STRATEGIES)
 def test_strategy_is_found_by_name(name):
-    found = strategies.load(name)
+    found = base.load(name)
     assert issubclass(found, Strategy)
-    assert f"{found.__module__}.{found.__qualname__}" == strategies.STRATEGIES[name]
+    assert f"{found.__module__}.{found.__qualname__}" == base.STRATEGIES[name]
     assert Throttle("login", "9/h", strategy=name).strategy == name
 
 

@@ -5,7 +5,7 @@ import pytest
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.keys import hashed
 from redis_kit.throttling import Throttle
-from redis_kit.throttling.target import Target, duration
+from redis_kit.throttling.dashboard.actions import Target, duration
 
 WHO = hashed("joe")
 

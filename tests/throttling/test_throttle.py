@@ -7,9 +7,10 @@ import time
 import pytest
 
 from redis_kit.core.errors import InvalidName, InvalidValue
-from redis_kit.throttling import Decision, InvalidRate, Throttle, registry, throttled
-from redis_kit.throttling.decision import UNLIMITED
-from redis_kit.throttling.registry import MOST, registered
+from redis_kit.throttling import Decision, InvalidRate, Throttle, throttled
+from redis_kit.throttling.engine import registry
+from redis_kit.throttling.engine.registry import MOST, registered
+from redis_kit.throttling.values.decision import UNLIMITED
 
 
 def test_decision_is_worth_whether_it_allows(kit):

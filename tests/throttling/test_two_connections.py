@@ -8,13 +8,14 @@ from redis_kit.core.errors import InvalidValue
 from redis_kit.core.keys import hashed
 from redis_kit.core.panels import Bars, Figure, Table, Viewer
 from redis_kit.management.commands.rk_throttle import Command
-from redis_kit.throttling import Throttle, registry
-from redis_kit.throttling.counters import recent
-from redis_kit.throttling.known import known
-from redis_kit.throttling.overview import overview
-from redis_kit.throttling.panel import ThrottlesPanel
-from redis_kit.throttling.rules import counts
-from redis_kit.throttling.target import Target
+from redis_kit.throttling import Throttle
+from redis_kit.throttling.dashboard.actions import Target
+from redis_kit.throttling.dashboard.panel import ThrottlesPanel
+from redis_kit.throttling.discovery import known
+from redis_kit.throttling.engine import registry
+from redis_kit.throttling.rules.rules import counts
+from redis_kit.throttling.statistics.counters import recent
+from redis_kit.throttling.statistics.overview import overview
 
 WHO = hashed("joe")
 

@@ -8,7 +8,7 @@ import pytest
 
 from redis_kit.core.steps import Sleep
 from redis_kit.throttling import Rate, Throttle
-from redis_kit.throttling.strategies import STRATEGIES
+from redis_kit.throttling.strategies.base import STRATEGIES
 
 
 @pytest.fixture(params=["wait", "await_"])

@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from redis_kit.core import terminal
 from redis_kit.core.terminal import clean
 from redis_kit.locks.commands.tables import about, table, title
-from redis_kit.locks.live import KINDS, MOST, LiveLock, LiveSemaphore, find, force_release, live_locks
+from redis_kit.locks.inspection.api import KINDS, MOST, LiveLock, LiveSemaphore, find, force_release, live_locks
 
 Held = LiveLock | LiveSemaphore
 

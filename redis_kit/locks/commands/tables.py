@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from redis_kit.core.terminal import aligned, clean, cut, duration
-from redis_kit.locks.live import LiveLock, LiveSemaphore, LiveSlot
+from redis_kit.locks.inspection.api import LiveLock, LiveSemaphore, LiveSlot
 
 COLUMNS = ("NAME", "KIND", "HELD BY", "FOR", "ENDS IN", "WAITING", "FENCE")
 

@@ -9,9 +9,9 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from redis_kit.core import terminal
 from redis_kit.core.terminal import clean
-from redis_kit.queues import registry
-from redis_kit.queues.overview import known_queues
+from redis_kit.queues.monitoring.stats import known_queues
 from redis_kit.queues.queue import Queue
+from redis_kit.queues.tasks import registry
 
 SHOWN = 20  # names
 

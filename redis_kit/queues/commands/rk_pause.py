@@ -6,8 +6,8 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from redis_kit.core.terminal import clean, duration
-from redis_kit.queues.arguments import LONGEST_DELAY
 from redis_kit.queues.commands.base import QueueCommand
+from redis_kit.queues.validation import LONGEST_DELAY
 
 
 class Command(QueueCommand):

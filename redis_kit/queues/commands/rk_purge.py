@@ -6,8 +6,8 @@ from django.core.management.base import CommandError, CommandParser
 
 from redis_kit.core.terminal import clean
 from redis_kit.queues.commands.base import QueueCommand, jobs
-from redis_kit.queues.managing import PURGED
 from redis_kit.queues.queue import Queue
+from redis_kit.queues.store.manage import PURGED
 
 
 class Command(QueueCommand):

@@ -12,8 +12,8 @@ from redis_kit.core.errors import RedisUnavailable
 from redis_kit.core.terminal import clean, cut, duration
 from redis_kit.queues.commands.base import QueueCommand, jobs
 from redis_kit.queues.commands.tables import lateness, per_minute, table
-from redis_kit.queues.overview import Errors, Report, known_queues, reports_of, workers
-from redis_kit.queues.unknown import UnknownCalls
+from redis_kit.queues.monitoring.stats import Errors, Report, known_queues, reports_of, workers
+from redis_kit.queues.store.unknown import UnknownCalls
 
 MINUTES = 6  # five that are over, and the present one
 PACE = 2.0  # seconds between two looks

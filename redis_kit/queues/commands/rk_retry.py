@@ -7,9 +7,10 @@ from django.core.management.base import CommandError, CommandParser
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.terminal import clean
-from redis_kit.queues import arguments, deaths
+from redis_kit.queues import validation
 from redis_kit.queues.commands.base import SHOWN, QueueCommand, jobs
-from redis_kit.queues.deaths import Group
+from redis_kit.queues.monitoring import failures
+from redis_kit.queues.monitoring.failures import Group
 from redis_kit.queues.queue import Queue
 
 CHUNK = 1000  # jobs in one call
@@ -39,9 +40,9 @@ class Command(QueueCommand):
         elif task is None and error is None:
             moved = _oldest(queue, limit)
         else:
-            moved = queue._run(deaths.requeue(queue, task=task, error=error, limit=limit))
+            moved = queue._run(failures.requeue(queue, task=task, error=error, limit=limit))
         if not moved:
-            known = "" if ids else _known(queue._run(deaths.latest(queue)))
+            known = "" if ids else _known(queue._run(failures.latest(queue)))
             raise CommandError(f"Nothing was put back: {clean(name)} has no such dead job.{clean(known)}")
         of = f" of {len(set(ids)):,}" if ids and moved < len(set(ids)) else ""
         data = {"queue": name, "put_back": moved}
@@ -65,7 +66,7 @@ def _oldest(queue: Queue, limit: int | None) -> int:
 
 def _id(text: str) -> str:
     try:
-        return arguments.identifier("ID", text)
+        return validation.identifier("ID", text)
     except InvalidValue as error:
         raise ArgumentTypeError(str(error)) from error
 

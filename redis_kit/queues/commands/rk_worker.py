@@ -10,10 +10,11 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser, SystemCheckError
 
-from redis_kit.core import addresses, conf, connections, logs, terminal
-from redis_kit.queues.commands import chosen
+from redis_kit.core import conf, connections, logs, terminal
+from redis_kit.core.client import addresses
+from redis_kit.queues.commands import queue_names
 from redis_kit.queues.component import QueueSettings
-from redis_kit.queues.worker import signalling
+from redis_kit.queues.worker.supervisor import os_signals
 
 DAY = 86_400.0
 logger = logging.getLogger("redis_kit.worker")
@@ -29,7 +30,7 @@ class Command(BaseCommand):
         add = parser.add_argument
         add(
             "--queue-name",
-            type=chosen.parse,
+            type=queue_names.parse,
             metavar="NAMES",
             help="queues in strict order, as mail,default, or by weight, as mail:3,default:1 (those in NAMES, then "
             "those of all tasks)",
@@ -51,7 +52,7 @@ class Command(BaseCommand):
 
     def execute(self, *args: Any, **options: Any) -> str | None:
         """Run the command. Until the worker takes signals, those to stop end the process at once."""
-        with signalling.loading():
+        with os_signals.loading():
             return super().execute(*args, **options)
 
     def check(self, *args: Any, **options: Any) -> None:
@@ -64,25 +65,25 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Run the worker. Returns after a signal, also where jobs had to be given back."""
-        from redis_kit.queues import registry
-        from redis_kit.queues.worker import reloading
+        from redis_kit.queues.tasks import registry
         from redis_kit.queues.worker.options import Options
-        from redis_kit.queues.worker.supervisor import Supervisor
-        from redis_kit.queues.worker.wording import counted
+        from redis_kit.queues.worker.shared.logs import counted
+        from redis_kit.queues.worker.supervisor import autoreload
+        from redis_kit.queues.worker.supervisor.supervisor import Supervisor
 
         if options["burst"] and options["reload"]:
             raise CommandError("--burst and --reload exclude each other.", returncode=2)
         logs.protect_default_handlers()  # the framework logs a failed task once more, with what its exception says
         with terminal.failing():
             registry.discover()
-            if os.environ.get(reloading.TRIAL):
+            if os.environ.get(autoreload.TRIAL):
                 return
             known = dict.fromkeys([*conf.section(QueueSettings).NAMES, *registry.queue_names()])
             names, weights = options["queue_name"] or (tuple(known), None)
             its = Options(names, weights, **{name: options[name] for name in Options._fields[2:]})
             connections.client(profile="worker")  # what is wrong with its address is told here, not by each child
             if options["queue_name"]:
-                chosen.check(names, known, weighed=weights is not None)
+                queue_names.check(names, known, weighed=weights is not None)
             try:
                 supervisor = Supervisor(its)
             except OSError as error:

@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 
 from redis_kit.core.terminal import aligned, clean, cut, duration
-from redis_kit.queues.overview import Report
+from redis_kit.queues.monitoring.stats import Report
 
 COLUMNS = (
     *("QUEUE", "READY", "SCHEDULED", "RUNNING", "DEAD", "WAITS"),

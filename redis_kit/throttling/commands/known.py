@@ -5,10 +5,10 @@ from importlib import import_module
 
 from django.conf import settings
 
+from redis_kit.core.error_text import described
 from redis_kit.core.errors import ConfigurationError, InvalidName
-from redis_kit.core.errortext import described
-from redis_kit.throttling import known as site
-from redis_kit.throttling.throttles import Throttle
+from redis_kit.throttling import discovery as site
+from redis_kit.throttling.throttles.throttle import Throttle
 
 SHOWN = 20  # names
 

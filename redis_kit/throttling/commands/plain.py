@@ -4,11 +4,11 @@ import math
 from typing import Any
 
 from redis_kit.throttling.commands.tables import name_of
-from redis_kit.throttling.decision import Decision
-from redis_kit.throttling.offenders import Offender
-from redis_kit.throttling.rules import Rule
-from redis_kit.throttling.shadow import Report
-from redis_kit.throttling.throttles import Throttle
+from redis_kit.throttling.engine.demand import Report
+from redis_kit.throttling.rules.rules import Rule
+from redis_kit.throttling.statistics.offenders import Offender
+from redis_kit.throttling.throttles.throttle import Throttle
+from redis_kit.throttling.values.decision import Decision
 
 
 def about(throttle: Throttle, allowed: int, refused: int) -> dict[str, Any]:

@@ -13,14 +13,14 @@ from redis_kit.core.terminal import clean, duration
 from redis_kit.throttling.commands import plain as as_plain
 from redis_kit.throttling.commands import tables
 from redis_kit.throttling.commands.known import hint, known, one_of
-from redis_kit.throttling.counters import Minute, recent
-from redis_kit.throttling.forgetting import forget
-from redis_kit.throttling.offenders import offenders
-from redis_kit.throttling.rates import InvalidRate, parse
-from redis_kit.throttling.reports import report
-from redis_kit.throttling.rules import MOST, Rule, counts
-from redis_kit.throttling.ruling import LONGEST
-from redis_kit.throttling.throttles import Throttle
+from redis_kit.throttling.rules.rules import MOST, Rule, counts
+from redis_kit.throttling.rules.storage import LONGEST
+from redis_kit.throttling.statistics.counters import Minute, recent
+from redis_kit.throttling.statistics.offenders import offenders
+from redis_kit.throttling.statistics.reset import forget
+from redis_kit.throttling.statistics.shadow_report import report
+from redis_kit.throttling.throttles.throttle import Throttle
+from redis_kit.throttling.values.rates import InvalidRate, parse
 
 ACTIONS = {
     "list": "the throttles that this project's settings and views build",

@@ -5,13 +5,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from django.utils import timezone
 
 from redis_kit.core.terminal import aligned, clean, cut, duration
-from redis_kit.throttling.decision import Decision
-from redis_kit.throttling.masking import masked
-from redis_kit.throttling.offenders import Offender
-from redis_kit.throttling.rules import Rule
-from redis_kit.throttling.shadow import Report
-from redis_kit.throttling.target import Target
-from redis_kit.throttling.throttles import Throttle
+from redis_kit.throttling.dashboard.actions import Target
+from redis_kit.throttling.engine.demand import Report
+from redis_kit.throttling.rules.rules import Rule
+from redis_kit.throttling.statistics.offenders import Offender
+from redis_kit.throttling.throttles.throttle import Throttle
+from redis_kit.throttling.values.decision import Decision
+from redis_kit.throttling.values.masking import masked
 
 KINDS = {"ban": "banned", "exempt": "exempt", "override": "rates"}
 

@@ -12,10 +12,12 @@ from typing import Any
 from redis_kit.core import scripts
 from redis_kit.core.errors import RedisUnavailable
 from redis_kit.core.steps import Call
-from redis_kit.locks import Lock, Semaphore, leasing, pending_releases, renewal, slots
-from redis_kit.locks.fencing import Fenced
-from redis_kit.locks.rwlock import WriteLock
-from redis_kit.locks.waiting import Attempt
+from redis_kit.locks import Lock, Semaphore
+from redis_kit.locks.acquiring.wait import Attempt
+from redis_kit.locks.fencing.queryset import Fenced
+from redis_kit.locks.kinds import base, slots
+from redis_kit.locks.kinds.read_write_lock import WriteLock
+from redis_kit.locks.renewal import pending_releases, renewer
 
 NOT_MINE = 'if not held or string.match(held, "^%S+") ~= ARGV[1] then'
 Sow = Callable[[Any, str, Any], None]
@@ -115,13 +117,13 @@ def fence_that_forgets(sow: Sow) -> None:
 @_bug
 def deadline_from_the_reply(sow: Sow) -> None:
     """Count on the lease from when the reply came."""
-    sow(leasing, "safe_deadline", lambda asked, lasting: time.monotonic() + lasting * 0.99 - 0.005)
+    sow(base, "safe_deadline", lambda asked, lasting: time.monotonic() + lasting * 0.99 - 0.005)
 
 
 @_bug
 def deadline_without_a_margin(sow: Sow) -> None:
     """Trust that the clocks of process and server run alike."""
-    sow(leasing, "safe_deadline", lambda asked, lasting: asked + lasting)
+    sow(base, "safe_deadline", lambda asked, lasting: asked + lasting)
 
 
 @_bug
@@ -205,7 +207,7 @@ def clean_up_in_the_cancelled_task(sow: Sow) -> None:
 
     sow(pending_releases, "add", add)
     for name in ("_acquire", "_let_go"):
-        sow(leasing.Leasing, name, cleaned(getattr(leasing.Leasing, name)))
+        sow(base.Leasing, name, cleaned(getattr(base.Leasing, name)))
 
 
 @_bug
@@ -214,12 +216,12 @@ def release_that_waits_for_the_reply(sow: Sow) -> None:
 
     def let_go(self: Any, lease: Any) -> Any:
         if lease.keeper:
-            renewal.let_go(lease)
+            renewer.let_go(lease)
         given_back = yield self._give_back(lease.token)
         lease.end(lost=not given_back)
         self._taken.drop(lease)
 
-    sow(leasing.Leasing, "_let_go", let_go)
+    sow(base.Leasing, "_let_go", let_go)
 
 
 @_bug

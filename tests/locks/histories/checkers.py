@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import TypeVar
 
-from redis_kit.locks.lease import DRIFT, MARGIN
+from redis_kit.locks.leases.lease import DRIFT, MARGIN
 from tests.locks.histories.holds import Hold, holds
 from tests.locks.histories.journal import Event
 

@@ -5,8 +5,8 @@ from random import Random
 from typing import Any, NamedTuple
 
 from redis_kit import locks
-from redis_kit.locks.fairlock import FairLock
-from redis_kit.locks.rwlock import ReadWriteLock
+from redis_kit.locks.kinds.fair_lock import FairLock
+from redis_kit.locks.kinds.read_write_lock import ReadWriteLock
 
 ALL = 1000  # what a writer uses of a lock for readers and writers
 

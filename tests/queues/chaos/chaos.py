@@ -20,7 +20,7 @@ from django.test.utils import override_settings
 from redis_kit.core import connections
 from redis_kit.core.errors import RedisFailure
 from redis_kit.queues import Counts, Queue, workers
-from redis_kit.queues.worker import failpoints
+from redis_kit.queues.worker.shared import failpoints
 from tests.fixtures.process import Server
 from tests.queues.chaos import figures, journal, state, verdict
 from tests.queues.chaos.crew import COMMAND, Crew, wait_until

@@ -15,8 +15,8 @@ from typing import Any
 from redis_kit.core import connections
 from redis_kit.locks import Lock
 from redis_kit.queues import Cancelled, Queue, TaskTimeout, counts_of, progress, task
-from redis_kit.queues.worker import deadlines
-from redis_kit.queues.worker.launcher import Launcher
+from redis_kit.queues.worker.process.process import Launcher
+from redis_kit.queues.worker.run import timeouts
 from redis_kit.throttling import Throttle
 
 NAME = "default"
@@ -98,7 +98,7 @@ class Stepper:
 
     def __call__(self, frame: FrameType, event: str, arg: Any) -> None:
         """Take in what happens in a thread: a function for sys.setprofile()."""
-        if event in ("call", "c_return") and not deadlines.is_guarded(frame):
+        if event in ("call", "c_return") and not timeouts.is_guarded(frame):
             self.count += 1
             if self.count == self.at:
                 launcher[0]._deadlines._limits.pop(get_ident(), None)  # it interrupts an attempt once

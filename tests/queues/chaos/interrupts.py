@@ -25,8 +25,8 @@ from redis_kit.core.signals import redis_unavailable
 from redis_kit.locks import live_locks
 from redis_kit.queues import Queue
 from redis_kit.queues.signals import job_dead
-from redis_kit.queues.worker.launcher import Launcher
 from redis_kit.queues.worker.options import Options
+from redis_kit.queues.worker.process.process import Launcher
 from tests.queues import inside
 from tests.queues.chaos import interrupted, interrupts_planted
 
@@ -195,7 +195,7 @@ def main(count: int, seed: int = 1, bug: str = "") -> int:
     """Run on a server of its own, with a bug that was put in or none, and print what was found."""
     import django
 
-    from redis_kit.core.embedded import EmbeddedServer
+    from redis_kit.core.embedded.server import EmbeddedServer
 
     os.environ["DJANGO_SETTINGS_MODULE"] = "tests.queues.worker_settings"
     with EmbeddedServer() as server:

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
-from redis_kit.core import pools
+from redis_kit.core.client import pools
 from redis_kit.core.errors import RedisKitError
-from redis_kit.queues.worker import deadlines, processor
+from redis_kit.queues.worker.run import runner, timeouts
 from tests.queues.chaos import interrupted
 
 
@@ -20,7 +20,7 @@ def of_the_network() -> None:
 
 def anywhere() -> None:
     """Let a thread be interrupted within the kit's own bookkeeping."""
-    deadlines.is_guarded = lambda frame, late=0.0: False  # type: ignore[assignment]
+    timeouts.is_guarded = lambda frame, late=0.0: False  # type: ignore[assignment]
 
 
 def lost_connections() -> None:
@@ -31,13 +31,13 @@ def lost_connections() -> None:
 
 def lost_outcome() -> None:
     """Leave one failed attempt to the log alone."""
-    record, lost = processor.Processor._record, [True]
+    record, lost = runner.Processor._record, [True]
 
     def forget(self: Any, failure: Any, **how: Any) -> None:
         if not lost or not lost.pop():
             record(self, failure, **how)
 
-    processor.Processor._record = forget  # type: ignore[method-assign]
+    runner.Processor._record = forget  # type: ignore[method-assign]
 
 
 # How it is put in, what is said of it, and how many jobs are to be interrupted.

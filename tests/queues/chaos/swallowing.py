@@ -11,15 +11,15 @@ from django.core.management import execute_from_command_line
 
 django.setup()
 
-from redis_kit.queues.worker import signalling, supervisor  # noqa: E402 -- these want settings
+from redis_kit.queues.worker.supervisor import os_signals, supervisor  # noqa: E402 -- these want settings
 
 
-class Swallowing(signalling.Signals):
+class Swallowing(os_signals.Signals):
     """Takes signals from a moment on at which it does not yet listen."""
 
     def __enter__(self) -> "Swallowing":
-        for number in signalling.ALL:
-            signal.signal(number, signalling._ignored)
+        for number in os_signals.ALL:
+            signal.signal(number, os_signals._ignored)
         super().__enter__()
         return self
 

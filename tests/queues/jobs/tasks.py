@@ -10,7 +10,7 @@ from typing import Any
 
 from asgiref.sync import sync_to_async
 
-from redis_kit.core.doing import doing
+from redis_kit.core.activity import doing
 from redis_kit.queues import TaskTimeout, progress, signals, task
 
 done: list[Any] = []

@@ -1,0 +1,56 @@
+"""System checks: every wrong key and value of ``REDIS_KIT``, and under ``check --deploy`` the servers themselves."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.core.checks import CheckMessage, Error, Warning
+
+from redis_kit.core import conf
+from redis_kit.core.client import addresses
+from redis_kit.core.component import components
+from redis_kit.core.errors import ConfigurationError, RedisKitError
+
+
+def check_settings(**kwargs: Any) -> list[CheckMessage]:
+    """Return what is wrong with the settings. Talks to no server."""
+    if not conf.is_dict():
+        return [_message(conf.Problem("E002", "REDIS_KIT must be a dict."))]
+    return list(_settings_messages())
+
+
+def check_deployment(**kwargs: Any) -> list[CheckMessage]:
+    """Return what is wrong with the servers: version, eviction, persistence. One short look at each connection."""
+    if check_settings():
+        return []
+    from redis_kit.core.checks import servers
+
+    return [_message(problem) for alias in addresses.aliases() for problem in servers.problems(alias)]
+
+
+def _settings_messages() -> Iterator[CheckMessage]:
+    top = list(conf.problems(conf.KitSettings))
+    yield from map(_message, top)
+    yield from map(_message, addresses.problems())
+    if any("EXTRA_COMPONENTS" in problem.message for problem in top):
+        return
+    try:
+        found = components()
+    except ConfigurationError as error:
+        yield Error(str(error), id="redis_kit.E002")
+        return
+    allowed = [*(component.settings.name for component in found), *conf.options(conf.KitSettings)]
+    for name in conf.configured():
+        if name not in allowed:
+            yield _message(conf.unknown("REDIS_KIT", name, allowed))
+    for component in found:
+        wrong = list(conf.problems(component.settings))
+        yield from map(_message, wrong)
+        try:
+            yield from () if wrong else component.checks()
+        except RedisKitError as error:
+            yield Error(str(error), id="redis_kit.E002")
+
+
+def _message(problem: conf.Problem) -> CheckMessage:
+    kind = Warning if problem.id.startswith("W") else Error
+    return kind(problem.message, hint=problem.hint or None, id=f"redis_kit.{problem.id}")

@@ -1,0 +1,123 @@
+"""How one connection to an address is made, with the timeouts of a profile and without the client's own retries."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit, urlunsplit
+
+import redis
+import redis.asyncio
+from redis.asyncio.retry import Retry as AsyncRetry
+from redis.asyncio.sentinel import Sentinel as AsyncSentinel
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+from redis.sentinel import Sentinel
+
+from redis_kit.core.client.addresses import Address
+from redis_kit.core.error_text import described
+
+_driver: dict[str, Any] = {}  # what all connections tell the server of their library
+
+
+class Source(NamedTuple):
+    """What makes a connection, and the clients of Sentinels that it asks for the primary's address."""
+
+    make: Callable[[], Any]
+    sentinels: Sequence[Any] = ()
+
+
+class _NoAnswer(redis.ConnectionError):
+    """A Sentinel did not answer. The library shows its errors' ``repr()``, which has no text otherwise."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+class _Watcher(redis.Redis):
+    """A client of one Sentinel, which errors name by its address."""
+
+    def __repr__(self) -> str:
+        return _named(self)
+
+    def sentinel_masters(self) -> Any:
+        """Return what the Sentinel watches."""
+        try:
+            return super().sentinel_masters()
+        except (redis.ConnectionError, redis.TimeoutError) as error:
+            raise _NoAnswer(described(error)) from error
+
+
+class _AsyncWatcher(redis.asyncio.Redis):
+    """See _Watcher."""
+
+    def __repr__(self) -> str:
+        return _named(self)
+
+    async def sentinel_masters(self) -> Any:
+        """Return what the Sentinel watches."""
+        try:
+            return await super().sentinel_masters()
+        except (redis.ConnectionError, redis.TimeoutError) as error:
+            raise _NoAnswer(described(error)) from error
+
+
+def source(address: Address, timeouts: Mapping[str, float]) -> Source:
+    """Return what makes a connection of redis-py. Nothing is connected yet."""
+    options = _options(address, timeouts) | {"retry": Retry(NoBackoff(), 0)}
+    if address.sentinels:
+        sentinel = Sentinel((), sentinel_kwargs=_sentinel_options(address, options), **options)
+        sentinel.sentinels = [
+            _Watcher(host=host, port=port, **sentinel.sentinel_kwargs) for host, port in address.sentinels
+        ]
+        return Source(_maker(sentinel.master_for(address.service).connection_pool), sentinel.sentinels)
+    return Source(_maker(redis.ConnectionPool.from_url(address.url, **options)))
+
+
+def async_source(address: Address, timeouts: Mapping[str, float]) -> Source:
+    """See source(); for the running event loop."""
+    options = _options(address, timeouts) | {"retry": AsyncRetry(NoBackoff(), 0)}
+    untimed = options | dict.fromkeys(timeouts)  # the kit's own limits are around every await
+    if address.sentinels:
+        sentinel = AsyncSentinel((), sentinel_kwargs=_sentinel_options(address, options), **untimed)
+        sentinel.sentinels = [
+            _AsyncWatcher(host=host, port=port, **sentinel.sentinel_kwargs) for host, port in address.sentinels
+        ]
+        return Source(_maker(sentinel.master_for(address.service).connection_pool), sentinel.sentinels)
+    return Source(_maker(redis.asyncio.ConnectionPool.from_url(address.url, **untimed)))
+
+
+def node(address: Address, host: str, port: int) -> Address:
+    """Return one node of a Cluster as an address, with the Cluster's credentials."""
+    parts = urlsplit(address.url)
+    credentials, at, _ = parts.netloc.rpartition("@")
+    return Address(
+        url=urlunsplit(parts._replace(netloc=f"{credentials}{at}{_bracketed(host)}:{port}")), options=address.options
+    )
+
+
+def _maker(pool: Any) -> Callable[[], Any]:
+    # Not by the library's pool, which counts what it ever made and ends at its own limit.
+    def make() -> Any:
+        connection = pool.connection_class(**pool.connection_kwargs | _driver)
+        if hasattr(connection, "driver_info"):
+            _driver["driver_info"] = connection.driver_info  # found in the library's metadata, in a millisecond
+        return connection
+
+    return make
+
+
+def _options(address: Address, timeouts: Mapping[str, float]) -> dict[str, Any]:
+    return {**address.options, **timeouts, "protocol": 2, "decode_responses": False}
+
+
+def _sentinel_options(address: Address, options: Mapping[str, Any]) -> dict[str, Any]:
+    shared = {name: value for name, value in options.items() if name.startswith("socket") or name == "retry"}
+    return {**shared, **address.sentinel_options}
+
+
+def _named(client: Any) -> str:
+    options = client.connection_pool.connection_kwargs
+    return f"{_bracketed(options['host'])}:{options['port']}"
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

@@ -1,0 +1,61 @@
+"""Places in the line for a connection. One that waits sleeps until it is handed something, or its time is over."""
+
+import asyncio
+from contextlib import suppress
+from queue import Empty, SimpleQueue
+from typing import Any
+
+from redis_kit.core.client.deadlines import Deadline
+
+MOMENT = 0.01  # seconds for another look: a thread may have slept through the moment at which it was served
+
+
+class ThreadWaiter:
+    """A thread's place in the line."""
+
+    __slots__ = ("_got",)
+
+    def __init__(self) -> None:
+        self._got: SimpleQueue[Any] = SimpleQueue()
+
+    def hand(self, found: Any) -> bool:
+        """Give it what it waits for; False where it does not wait any more."""
+        self._got.put(found)
+        return True
+
+    def wait(self, seconds: float) -> None:
+        """Return when it was handed something, or after some seconds."""
+        for timeout in (seconds, MOMENT):
+            with suppress(Empty):
+                self._got.put(self._got.get(timeout=timeout))
+                return
+
+    def taken(self) -> Any:
+        """Return what it was handed, or None."""
+        return None if self._got.empty() else self._got.get_nowait()
+
+
+class TaskWaiter:
+    """A task's place in the line."""
+
+    __slots__ = ("_got",)
+
+    def __init__(self) -> None:
+        self._got: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+
+    def hand(self, found: Any) -> bool:
+        """See ThreadWaiter.hand()."""
+        if self._got.done():
+            return False
+        self._got.set_result(found)
+        return True
+
+    async def wait(self, seconds: float) -> None:
+        """See ThreadWaiter.wait()."""
+        with suppress(TimeoutError):
+            async with Deadline(seconds):
+                await self._got
+
+    def taken(self) -> Any:
+        """See ThreadWaiter.taken()."""
+        return self._got.result() if self._got.done() and not self._got.cancelled() else None

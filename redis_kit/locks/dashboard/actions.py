@@ -1,0 +1,73 @@
+"""What a button of the dashboard is about: the lease of a lock, one or all of a semaphore, or its limit."""
+
+import re
+from functools import reduce
+from typing import Any, NamedTuple
+from urllib.parse import quote, unquote
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from redis_kit.core.errors import InvalidValue
+
+VALUE = re.compile(r"(lock|fairlock|rwlock|semaphore)/(\d{0,19})/([^/]+(?:/[^/]+)*)", re.ASCII)
+HOLDERS = 5  # named in a sentence
+
+
+class Target(NamedTuple):
+    """A name, its kind, the semaphores that it is within, and the fence of one lease, or None for all."""
+
+    kind: str
+    name: str
+    fence: int | None = None
+    within: tuple[str, ...] = ()
+
+    @classmethod
+    def parse(cls, value: str) -> "Target":
+        """Return the target in the value of a row's button. Raises InvalidValue for any other text."""
+        if (found := VALUE.fullmatch(value)) is None:
+            raise InvalidValue(_("Nothing was done: that is no lock or semaphore."))
+        kind, fence, names = found.groups()
+        *within, name = map(unquote, names.split("/"))
+        return cls(kind, name, int(fence) if fence else None, tuple(within))
+
+    @classmethod
+    def semaphore(cls, value: str) -> "Target":
+        """Return the semaphore in the value of a row's button, or of which somebody typed the name."""
+        return cls.parse(value) if VALUE.fullmatch(value) else cls("semaphore", value)
+
+    @property
+    def value(self) -> str:
+        """Return the value of a button."""
+        names = (quote(name, safe="") for name in (*self.within, self.name))
+        return "/".join((self.kind, "" if self.fence is None else str(self.fence), *names))
+
+    def end(self) -> str:
+        """End its leases, and return what was done. Raises InvalidValue where they are over."""
+        from redis_kit.locks.inspection.api import force_release
+
+        holders = force_release(self.name, kind=self.kind, fence=self.fence, within=self.within)
+        if not holders:
+            raise InvalidValue(_("Nothing was ended: %(name)s was released before.") % {"name": self.name})
+        named = "; ".join(one.text for one in holders[:HOLDERS]) + ("; …" if len(holders) > HOLDERS else "")
+        return ngettext(
+            "%(count)d lease of %(name)s was ended, held by %(holders)s.",
+            "%(count)d leases of %(name)s were ended, held by %(holders)s.",
+            len(holders),
+        ) % {"name": self.name, "count": len(holders), "holders": named}
+
+    def limit(self, text: str) -> str:
+        """Set the limit of a semaphore, or with no text the code's again. Raises InvalidValue for another text."""
+        if text and not (text.isascii() and text.isdigit() and len(text) < 10):
+            raise InvalidValue(_("The limit must be a whole number."))
+        self._found().set_limit(int(text) if text else None)
+        if text:
+            return _("The limit of %(name)s is %(limit)s now.") % {"name": self.name, "limit": int(text)}
+        return _("The limit of %(name)s is again the one that the code states.") % {"name": self.name}
+
+    def _found(self) -> Any:
+        from redis_kit.locks.arguments import LIMIT
+        from redis_kit.locks.kinds.semaphore import Semaphore
+
+        outer = reduce(lambda around, name: Semaphore(name, LIMIT[1], within=around), self.within, None)
+        return Semaphore(self.name, LIMIT[1], within=outer)

@@ -1,0 +1,113 @@
+"""``@locked``: a function that runs at most once at a time, in every process."""
+
+import difflib
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, TypeVar
+
+from asgiref.sync import iscoroutinefunction
+
+from redis_kit.core.errors import InvalidValue
+from redis_kit.locks.arguments import Seconds
+from redis_kit.locks.decorators.name_template import Naming
+from redis_kit.locks.errors import LockNotAcquired
+from redis_kit.locks.kinds.base import Release
+from redis_kit.locks.kinds.lock import Lock
+from redis_kit.locks.leases.lease import Lease
+
+AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
+OnBusy = Literal["raise", "skip", "wait"] | Callable[..., Any]
+ANSWERS = ("raise", "skip", "wait")
+
+
+def locked(
+    name: str,
+    *,
+    on_busy: OnBusy = "raise",
+    timeout: Seconds | None = None,
+    blocking_timeout: Seconds | None = None,
+    renew: bool = False,
+    max_hold: Seconds | None = None,
+    on_lost: Callable[[Lease], Any] | None = None,
+    release: Release = "on_exit",
+    database: str = "default",
+    reentrant: bool = False,
+    using: str = "default",
+) -> Callable[[AnyFunction], AnyFunction]:
+    """Run a function, coroutine function, view or method only while holding the lock ``name``.
+
+    ``{user_id}`` in the name stands for that argument of the call; nothing but plain names is allowed in braces.
+    While another holds the lock, ``on_busy`` decides: "raise" LockNotAcquired, "skip" the call and return None, "wait"
+    for it, or call what is given with the same arguments and return its answer, such as a view's response.
+    ``blocking_timeout`` is how long to wait before that; "wait" without it waits for ever. The other arguments are
+    those of Lock. Raises InvalidName for a wrong name and TypeError for a generator function, both when it decorates.
+    Two round trips per call.
+    """
+    if callable(name):
+        raise TypeError('@locked needs the name of a lock: @locked("report:{user_id}").')
+    _check_answer(on_busy)
+    waits = on_busy == "wait" or blocking_timeout is not None
+    make = functools.partial(
+        Lock,
+        timeout=timeout,
+        blocking=waits,
+        blocking_timeout=blocking_timeout,
+        renew=renew,
+        max_hold=max_hold,
+        on_lost=on_lost,
+        release=release,
+        database=database,
+        reentrant=reentrant,
+        using=using,
+    )
+    make("checks the arguments")
+
+    def decorate(function: AnyFunction) -> AnyFunction:
+        _check(function)
+        naming = Naming(name, function)
+
+        @functools.wraps(function)
+        def run(*args: Any, **kwargs: Any) -> Any:
+            try:
+                lease = make(naming(args, kwargs)).__enter__()
+            except LockNotAcquired:
+                if on_busy in ("raise", "wait"):
+                    raise
+                return _answer(on_busy, args, kwargs)
+            with lease:
+                return function(*args, **kwargs)
+
+        @functools.wraps(function)
+        async def arun(*args: Any, **kwargs: Any) -> Any:
+            try:
+                lease = await make(naming(args, kwargs)).__aenter__()
+            except LockNotAcquired:
+                if on_busy in ("raise", "wait"):
+                    raise
+                answer = _answer(on_busy, args, kwargs)
+                return await answer if inspect.isawaitable(answer) else answer
+            async with lease:
+                return await function(*args, **kwargs)
+
+        return arun if iscoroutinefunction(function) else run  # type: ignore[return-value]
+
+    return decorate
+
+
+def _answer(on_busy: OnBusy, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    return on_busy(*args, **kwargs) if callable(on_busy) else None
+
+
+def _check_answer(on_busy: Any) -> None:
+    if on_busy not in ANSWERS and not callable(on_busy):
+        near = difflib.get_close_matches(str(on_busy), ANSWERS, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise InvalidValue(f"on_busy must be 'raise', 'skip', 'wait' or a callable, not {on_busy!r}.{hint}")
+
+
+def _check(function: Any) -> None:
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise TypeError(f"@locked can't hold a lock while a generator is paused; use Lock inside {function!r}.")
+    if isinstance(function, (type, staticmethod, classmethod)) or not callable(function):
+        raise TypeError(f"@locked takes a function, not {function!r}; put it below @staticmethod and @classmethod.")

@@ -1,0 +1,174 @@
+"""``@single_instance``: a management command of which one runs at a time, on all machines together."""
+
+import asyncio
+import functools
+import logging
+import signal
+import threading
+from collections.abc import Callable
+from types import FrameType
+from typing import Any, Literal, TypeVar, overload
+
+from asgiref.sync import iscoroutinefunction
+from django.apps import apps
+from django.core.management.base import BaseCommand, CommandError
+
+from redis_kit.core.activity import doing
+from redis_kit.core.errors import InvalidValue, RedisFailure
+from redis_kit.core.text import clean
+from redis_kit.locks.arguments import Seconds
+from redis_kit.locks.decorators.name_template import Naming
+from redis_kit.locks.errors import LockNotAcquired, NotHeld
+from redis_kit.locks.kinds.lock import Lock
+from redis_kit.locks.leases.lease import Lease
+
+logger = logging.getLogger("redis_kit.locks")
+
+UNAVAILABLE, BUSY = 69, 75  # EX_UNAVAILABLE and EX_TEMPFAIL of sysexits.h
+ANSWERS = ("fail", "skip")
+OnBusy = Literal["fail", "skip"]
+Command = TypeVar("Command", bound=type[BaseCommand])
+
+
+@overload
+def single_instance(command: Command, /) -> Command: ...
+@overload
+def single_instance(
+    *,
+    name: str | None = None,
+    on_busy: OnBusy = "fail",
+    wait: Seconds = 0,
+    timeout: Seconds | None = None,
+    using: str = "default",
+) -> Callable[[Command], Command]: ...
+def single_instance(
+    command: Any = None,
+    /,
+    *,
+    name: str | None = None,
+    on_busy: OnBusy = "fail",
+    wait: Seconds = 0,
+    timeout: Seconds | None = None,
+    using: str = "default",
+) -> Any:
+    """Run a management command only while no other process, on any machine, runs it.
+
+    The lock around handle() is called ``name``, by default ``command:<app label>.<command>``; ``{database}`` in it
+    stands for that option. It is renewed as long as the command runs, so ``timeout`` (0.1 s to 24 h) is how long a dead
+    one is in the way. Where another runs, also after ``wait`` seconds (0 to 31,536,000), the command fails with exit
+    code 75 and says who holds the lock, or with "skip" says so and ends with 0; where Redis is away it fails with 69.
+    A command that loses its lock is stopped as by TERM and fails with 1. ``self.lease`` is the Lease. Two round trips.
+    """
+    if on_busy not in ANSWERS:
+        raise InvalidValue(f"on_busy must be 'fail' or 'skip', not {ascii(on_busy)[:80]}.")
+    make = functools.partial(Lock, timeout=timeout, blocking_timeout=wait, renew=True, using=using)
+    make("checks the arguments")
+
+    def decorate(command: Any) -> Any:
+        _check(command)
+        function = command.handle
+        naming = None if name is None else Naming(name, function)
+
+        @functools.wraps(function)
+        def handle(self: BaseCommand, *args: Any, **options: Any) -> Any:
+            one = _Instance(self, function)
+            called = naming((self, *args), options) if naming else f"command:{one.label}"
+            with one:
+                lease = one.take(make(called, on_lost=one.stop), on_busy)
+                return one.run(lease, *args, **options) if lease else None
+
+        command.handle = handle
+        return command
+
+    return decorate if command is None else decorate(command)
+
+
+class _Instance:
+    """One run of a command. Meanwhile TERM ends it as Ctrl-C does, so that the lock is given back."""
+
+    def __init__(self, command: BaseCommand, function: Callable[..., Any]) -> None:
+        self.command, self.function, self.label = command, function, _label(command)
+        self._before: Any = None
+        self._stoppable, self._stopping = False, threading.Lock()
+
+    def __enter__(self) -> None:
+        self._told = doing.set(f"command {self.label}")
+        # A process that reacts to TERM in its own way, such as a web server's, is not this command's to end.
+        if threading.current_thread() is threading.main_thread():
+            self._before = signal.getsignal(signal.SIGTERM)
+            self._stoppable = self._before in (signal.SIG_DFL, _leave)
+        if self._stoppable:
+            signal.signal(signal.SIGTERM, _leave)
+
+    def __exit__(self, *error: object) -> None:
+        with self._stopping:
+            stoppable, self._stoppable = self._stoppable, False
+        if stoppable and signal.getsignal(signal.SIGTERM) is _leave:
+            signal.signal(signal.SIGTERM, self._before)
+        doing.reset(self._told)
+
+    def take(self, lock: Lock, on_busy: OnBusy) -> Lease | None:
+        """Take the lock; None, and a message, where the command is to be skipped. Raises CommandError."""
+        try:
+            return lock.__enter__()
+        except LockNotAcquired as busy:
+            message = f"{self.label} was not started: {clean(str(busy))}"
+            if on_busy == "fail":
+                raise CommandError(message, returncode=BUSY) from None
+            self.command.stdout.write(message)
+            return None
+        except RedisFailure as error:
+            text = f"{self.label} was not started, as nobody knows whether it runs already: {clean(str(error))}"
+            raise CommandError(text, returncode=UNAVAILABLE) from error
+
+    def run(self, lease: Lease, *args: Any, **options: Any) -> Any:
+        """Run the command and give the lock back. Raises CommandError where it was lost."""
+        output = None
+        try:
+            self.command.lease = lease  # type: ignore[attr-defined]
+            output = self._call(*args, **options)
+        except SystemExit:
+            if not lease.lost:
+                raise
+        finally:
+            _give_back(lease)
+        if lease.lost:
+            raise CommandError(f"{self.label} lost its lock while it ran; another may have run meanwhile.")
+        return output
+
+    def stop(self, lease: Lease) -> None:
+        """End the command, whose lock was lost."""
+        logger.error("%s lost its lock while it runs; another may run now.", self.label)
+        with self._stopping:
+            if self._stoppable:
+                signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
+
+    def _call(self, *args: Any, **options: Any) -> Any:
+        output = self.function(self.command, *args, **options)
+        return asyncio.run(output) if iscoroutinefunction(self.function) else output
+
+
+def _give_back(lease: Lease) -> None:
+    try:
+        lease.release()
+    except NotHeld:
+        pass  # lost: that is said by run()
+    except RedisFailure as error:
+        logger.warning("%r could not be released, which is tried until the process ends: %s", lease, error)
+
+
+def _leave(number: int, frame: FrameType | None) -> None:
+    raise SystemExit(128 + number)
+
+
+def _label(command: BaseCommand) -> str:
+    module = type(command).__module__
+    app = apps.get_containing_app_config(module)
+    return f"{app.label if app else module.partition('.')[0]}.{module.rpartition('.')[2]}"
+
+
+def _check(command: Any) -> None:
+    if not (isinstance(command, type) and issubclass(command, BaseCommand)):
+        raise TypeError(f"@single_instance takes a class of management commands, not {command!r}.")
+    if command.handle is BaseCommand.handle:
+        raise TypeError(f"@single_instance takes a command with a handle(), and {command!r} has none.")

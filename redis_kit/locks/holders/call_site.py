@@ -1,0 +1,89 @@
+"""Where in a site's code a lock was taken."""
+
+import os
+import sys
+import sysconfig
+from functools import lru_cache
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import asgiref
+
+LONGEST = 120  # characters of a path; its end says more than its beginning
+DEPTH = 60  # frames looked at
+WRAPPERS = 5  # around a decorated function, by other decorators
+
+_DECORATORS = {str(Path(__file__).parents[1] / "decorators" / name) for name in ("locked.py", "single_instance.py")}
+_IS_DECORATOR = "@"
+_PACKAGES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+_SKIPPED = tuple(
+    f"{folder}{os.sep}"
+    for folder in (
+        Path(__file__).parents[2],
+        Path(asgiref.__file__).parent,
+        sysconfig.get_path("stdlib"),
+        sysconfig.get_path("platstdlib"),
+    )
+)
+
+
+class _Paths(dict[str, str]):
+    """How files are shown: "" where they are skipped."""
+
+    def __missing__(self, file: str) -> str:
+        path = self[file] = _shown(file)
+        return path
+
+
+_paths = _Paths()
+
+
+def location(above: int = 1) -> str:
+    """Return ``shop/views.py:12``: the nearest caller outside of the kit and of Python's library, or "".
+
+    The first one looked at is the caller, or so many ``above`` it; each costs about 0.15 µs.
+    """
+    frame: FrameType | None = sys._getframe(above)
+    for _ in range(DEPTH):
+        if frame is None:
+            break
+        path = _paths[frame.f_code.co_filename]
+        if path:
+            found = f"{path}:{frame.f_lineno}" if path != _IS_DECORATOR else _decorated(frame)
+            if found:
+                return found
+        frame = frame.f_back
+    return ""
+
+
+def _decorated(frame: FrameType) -> str:
+    # Who calls a function that is decorated, such as Django's handler of requests, says less than the function itself.
+    function: Any = frame.f_locals.get("function")
+    for _ in range(WRAPPERS):
+        function = getattr(function, "__wrapped__", function)
+    code: Any = getattr(function, "__code__", None)
+    path = _paths[code.co_filename] if code else ""
+    return f"{path}:{code.co_firstlineno}" if path else ""
+
+
+def _shown(file: str) -> str:
+    if file in _DECORATORS:
+        return _IS_DECORATOR
+    if file.startswith("<frozen"):
+        return ""
+    inside = max((part for part in _PACKAGES if part in file), key=file.rfind, default="")
+    if file.startswith(_SKIPPED[:2]) or (file.startswith(_SKIPPED[2:]) and not inside):
+        return ""
+    path = _relative(file).replace("\t", " ")
+    return path if len(path) <= LONGEST else f"…{path[1 - LONGEST :]}"
+
+
+def _relative(file: str) -> str:
+    roots = [root for path in sys.path if file.startswith(root := _folder(path))]
+    return file.removeprefix(max(roots, key=len, default=""))
+
+
+@lru_cache(maxsize=64)
+def _folder(path: str) -> str:
+    return os.path.join(os.path.abspath(path), "")  # noqa: PTH100, PTH118  # as names of code objects are made

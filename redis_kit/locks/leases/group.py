@@ -1,0 +1,115 @@
+"""Several leases that were taken together."""
+
+import logging
+from collections.abc import Sequence
+from types import TracebackType
+
+from redis_kit.core.errors import RedisKitError
+from redis_kit.core.flow import Flow
+from redis_kit.core.gather import together
+from redis_kit.locks.arguments import Seconds
+from redis_kit.locks.errors import NotHeld, with_notes
+from redis_kit.locks.leases.lease import Lease
+from redis_kit.locks.renewal import loss
+
+logger = logging.getLogger("redis_kit.locks")
+
+
+class Leases:
+    """Proof of holding several locks: ``leases`` has one of each, in the order in which they were named.
+
+    ``leases["name"]`` is the first with that name. Each has a fence of its own, as it guards something else; there is
+    none of all together.
+    """
+
+    __slots__ = ("leases",)
+
+    def __init__(self, leases: Sequence[Lease]) -> None:
+        self.leases = tuple(leases)
+
+    def __repr__(self) -> str:
+        return f"<Leases of {', '.join(repr(lease.source) for lease in self.leases)}>"
+
+    def __getitem__(self, name: str) -> Lease:
+        for lease in self.leases:
+            if lease.name == name:
+                return lease
+        raise KeyError(name)
+
+    @property
+    def held(self) -> bool:
+        """Tell whether all are surely live, without asking the server. See Lease.held."""
+        return all(lease.held for lease in self.leases)
+
+    def release(self) -> None:
+        """Give all back. Raises NotHeld or LockLost where that did not hold one, after the others. One round trip."""
+        self.leases[0].source._run(self._release())
+
+    async def arelease(self) -> None:
+        """See release()."""
+        await self.leases[0].source._arun(self._release())
+
+    def extend(self, additional_time: Seconds | None = None, *, replace_ttl: bool = False) -> bool:
+        """Make each longer, as Lease.extend() does. Raises LockLost where one has ended, after the others.
+
+        One round trip.
+        """
+        return self.leases[0].source._run(self._extend(additional_time, replace_ttl))
+
+    async def aextend(self, additional_time: Seconds | None = None, *, replace_ttl: bool = False) -> bool:
+        """See extend()."""
+        return await self.leases[0].source._arun(self._extend(additional_time, replace_ttl))
+
+    def __enter__(self) -> "Leases":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        try:
+            self.release()
+        except RedisKitError as failure:
+            self._failed(failure, error)
+
+    async def __aenter__(self) -> "Leases":
+        for lease in self.leases:
+            loss.entered(lease)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        told_of_loss = [loss.left(lease, error) for lease in self.leases]
+        try:
+            await self.arelease()
+        except RedisKitError as failure:
+            if any(told_of_loss):
+                raise failure from error
+            self._failed(failure, error)
+
+    def _release(self) -> Flow[None]:
+        # Those that were given back one by one are no error, unless all were.
+        left = [lease for lease in self.leases if lease.lost or not lease.over] or self.leases
+        raise_first((yield from together([lease.source._release(lease) for lease in left])))
+
+    def _extend(self, additional_time: Seconds | None, replace_ttl: bool) -> Flow[bool]:
+        changes = [lease._change(additional_time, replace_ttl) for lease in self.leases]
+        flows = [lease.source._extend(lease, *change) for lease, change in zip(self.leases, changes, strict=True)]
+        raise_first((yield from together(flows)))
+        return True
+
+    def _failed(self, failure: RedisKitError, error: BaseException | None) -> None:
+        # What went wrong inside the block matters more than that a lease could not be given back.
+        if error is None:
+            raise failure
+        logger.warning("%r were not all released: %s", self, with_notes(failure))
+
+
+def raise_first(results: Sequence[object]) -> None:
+    """Raise one error among some results, with the others as its notes: first of all, that something may be held."""
+    errors = [result for result in results if isinstance(result, Exception)]
+    if not errors:
+        return
+    worst, *others = sorted(errors, key=lambda error: isinstance(error, NotHeld))
+    for error in others:
+        if error is not worst:
+            worst.add_note(str(error))
+    raise worst

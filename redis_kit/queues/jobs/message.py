@@ -1,0 +1,61 @@
+"""What a task's job holds: the name of the task and its arguments."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from redis_kit.queues.jobs import payload
+from redis_kit.queues.jobs.payload import CorruptMessage
+
+
+class Message(NamedTuple):
+    """One call of a task. After ``expires`` ms beyond its time it need not begin; 0 is for ever."""
+
+    task: str
+    args: list[Any]
+    kwargs: dict[str, Any]
+    expires: int = 0
+
+
+VERSION = 1  # of messages that this release writes, and the latest that it reads
+_KINDS = (str, list, dict, int)
+
+
+class NewerMessage(CorruptMessage):
+    """A message of a newer release, for workers of that."""
+
+    def __init__(self, version: int) -> None:
+        super().__init__(f"a message of version {version}, from a newer release than this worker's")
+        self.version = version
+
+
+def dumps(task: str, args: Sequence[Any], kwargs: dict[str, Any], *, expires: int = 0) -> bytes:
+    """Return a call as JSON. Raises NotSerializable naming the place, such as ``args[1]['x']``, and PayloadTooLarge."""
+    call: dict[str, Any] = {"task": task}
+    if args:
+        call["args"] = payload.plain(list(args), "args")
+    if kwargs:
+        call["kwargs"] = payload.plain(kwargs, "kwargs")
+    if expires:
+        call["expires"] = expires
+    return payload.encoded(call, "The call")
+
+
+def loads(body: bytes) -> Message:
+    """Return the call that a job holds; fields that it does not know are ignored.
+
+    Raises CorruptMessage, or NewerMessage.
+    """
+    found = payload.loads(body)
+    if not isinstance(found, dict):
+        raise CorruptMessage(f"not a task's message: {type(found).__name__} in place of an object")
+    version: Any = found.get("v", VERSION)
+    if isinstance(version, int) and VERSION < version < 2**31:
+        raise NewerMessage(version)
+    if version != VERSION:
+        raise CorruptMessage(f"a message of version {version!a}, which does not exist")
+    task: Any = found.get("task")
+    call = Message(task, found.get("args", []), found.get("kwargs", {}), found.get("expires", 0))
+    for value, kind, name in zip(call, _KINDS, Message._fields, strict=True):
+        if not isinstance(value, kind):
+            raise CorruptMessage(f"not a task's message: {name!r} is {type(value).__name__}, not {kind.__name__}")
+    return call

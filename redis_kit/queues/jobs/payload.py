@@ -1,0 +1,172 @@
+"""Values as JSON and back, strictly: what comes out is what went in, or an error says where it is not so.
+
+Beyond JSON's own types these are kept: datetime, date, Decimal, UUID and bytes, each as ``{"$type": text}``. A tuple
+becomes a list, and a time zone its offset.
+"""
+
+import json
+import math
+from base64 import b64decode, b64encode
+from collections.abc import Callable
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from redis_kit.core.errors import RedisKitError
+from redis_kit.queues.validation import shown
+
+LARGEST = 256 * 1024  # bytes
+DEEPEST = 100
+_INT = 2**63
+
+
+def _decimal(text: str) -> Decimal:
+    found = Decimal(text)
+    if found.is_snan():  # whatever looks at it fails, even a comparison
+        raise ValueError("a signaling NaN")
+    return found
+
+
+# datetime is a date too, so it comes first.
+_WRITE: dict[type, tuple[str, Callable[[Any], str]]] = {
+    datetime: ("$datetime", datetime.isoformat),
+    date: ("$date", date.isoformat),
+    Decimal: ("$decimal", str),
+    UUID: ("$uuid", str),
+    bytes: ("$bytes", lambda value: b64encode(value).decode()),
+}
+_READ: dict[str, Callable[[str], Any]] = {
+    "$datetime": datetime.fromisoformat,
+    "$date": date.fromisoformat,
+    "$decimal": _decimal,
+    "$uuid": UUID,
+    "$bytes": lambda text: b64decode(text, validate=True),
+}
+
+
+class NotSerializable(RedisKitError, TypeError):
+    """A value can't be stored as JSON; the message says where it stands."""
+
+
+class PayloadTooLarge(RedisKitError, ValueError):
+    """A payload is over 256 KiB; nothing was sent."""
+
+
+class CorruptMessage(RedisKitError, ValueError):
+    """A stored message can't be read."""
+
+
+def dumps(value: Any, root: str = "payload") -> bytes:
+    """Return a value as JSON of at most 256 KiB.
+
+    Raises NotSerializable naming the place, such as ``payload['rows'][3]``, and PayloadTooLarge.
+    """
+    return encoded(plain(value, root), root)
+
+
+def plain(value: Any, root: str) -> Any:
+    """Return a value in JSON's own types. Raises NotSerializable naming the place, which begins with ``root``."""
+    return _plain(value, (root,))
+
+
+def encoded(value: Any, what: str) -> bytes:
+    """Return what plain() gave as JSON. Raises PayloadTooLarge for over 256 KiB."""
+    body = _encode(value).encode()
+    if len(body) > LARGEST:
+        raise PayloadTooLarge(
+            f"{what} has {len(body):,} bytes as JSON; at most {LARGEST:,} are allowed. "
+            "Store the data elsewhere and pass its key."
+        )
+    return body
+
+
+def loads(body: bytes) -> Any:
+    """Return what dumps() was given. Raises CorruptMessage for anything else."""
+    if len(body) > LARGEST:
+        raise CorruptMessage(f"a message of {len(body):,} bytes is longer than any that is sent")
+    decoder = _decoder if b"$" in body or b"\\u" in body else _plain_decoder
+    try:
+        return decoder.decode(body.decode())
+    except (ValueError, ArithmeticError, RecursionError, TypeError) as error:
+        raise CorruptMessage(f"not a message: {type(error).__name__}: {error}"[:300]) from error
+
+
+def place(path: tuple[Any, ...]) -> str:
+    """Return how a message names a place in a value: ``args[1]['user']``."""
+    return str(path[0]) + "".join(f"[{part!a}]" for part in path[1:])
+
+
+def _plain(value: Any, path: tuple[Any, ...]) -> Any:
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return _text(value, path)
+    if isinstance(value, (int, float)):
+        return _number(value, path)
+    if isinstance(value, (list, tuple, dict)) and len(path) > DEEPEST:
+        raise NotSerializable(f"{path[0]} is nested more than {DEEPEST} deep, or holds itself.")
+    if isinstance(value, (list, tuple)):
+        return [_plain(item, (*path, number)) for number, item in enumerate(value)]
+    if isinstance(value, dict):
+        return {_key(key, path): _plain(item, (*path, key)) for key, item in value.items()}
+    if isinstance(value, Decimal) and value.is_snan():
+        raise NotSerializable(f"{place(path)} is {value}, with which nothing can be compared. Pass Decimal('NaN').")
+    for kind, (tag, write) in _WRITE.items():
+        if isinstance(value, kind):
+            return {tag: write(value)}
+    advice = " Pass its primary key." if hasattr(value, "pk") else ""
+    raise NotSerializable(f"{place(path)} is {shown(value)}, which JSON can't hold.{advice}")
+
+
+def _text(value: str, path: tuple[Any, ...]) -> str:
+    if not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise NotSerializable(f"{place(path)} is {shown(value)}, which is not valid Unicode.") from None
+    return value
+
+
+def _number(value: float, path: tuple[Any, ...]) -> float:
+    if isinstance(value, int):
+        if not -_INT <= value < _INT:
+            raise NotSerializable(f"{place(path)} is a whole number of over 64 bits. Pass it as text.")
+    elif not math.isfinite(value):
+        raise NotSerializable(f"{place(path)} is {value}, which JSON can't hold.")
+    return value
+
+
+def _key(key: Any, path: tuple[Any, ...]) -> str:
+    if not isinstance(key, str):
+        raise NotSerializable(f"{place(path)} has the key {shown(key)}; JSON has only text as keys.")
+    # A key of the caller never looks like a tag.
+    return f"${key}" if _text(key, (*path, key)).startswith("$") else key
+
+
+def _object(pairs: list[tuple[str, Any]]) -> Any:
+    found = _plain_object(pairs)
+    if not any(key.startswith("$") for key in found):
+        return found
+    if len(pairs) == 1 and pairs[0][0] in _READ:
+        tag, text = pairs[0]
+        return _READ[tag](text)
+    if any(key.startswith("$") and not key.startswith("$$") for key in found):
+        raise ValueError("an object has an unknown type")
+    return {key.removeprefix("$"): value for key, value in found.items()}
+
+
+def _plain_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("an object has the same key twice")
+    return found
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(f"{constant} is not JSON")
+
+
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":")).encode
+_decoder = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_refuse)
+_plain_decoder = json.JSONDecoder(object_pairs_hook=_plain_object, parse_constant=_refuse)  # where no key has a "$"

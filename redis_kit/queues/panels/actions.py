@@ -1,0 +1,198 @@
+"""What a button of the dashboard is about: a queue, a job in it, or the dead jobs of one cause."""
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import quote, unquote
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from redis_kit.core.errors import InvalidValue
+
+if TYPE_CHECKING:
+    from redis_kit.queues.monitoring.stats import Order
+    from redis_kit.queues.queue import Queue
+
+JOB = re.compile(r"([^/]+)/([A-Za-z0-9_.-]{1,128})")
+GROUP = re.compile(r"([^/]+)/([^/]*)/([^/]*)")
+SUPERVISOR = re.compile(r"([^/]*)/([0-9]{1,10})/([A-Za-z0-9_.-]{1,128})")
+TIME = re.compile(r"(\d{1,9}(?:\.\d{1,3})?) ?([smhd]?)", re.ASCII)
+UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
+
+
+class JobTarget(NamedTuple):
+    """One job of a queue."""
+
+    queue: str
+    id: str
+
+    @classmethod
+    def parse(cls, value: str) -> "JobTarget":
+        """Return the target in the value of a row's button. Raises InvalidValue for any other text."""
+        if (found := JOB.fullmatch(value)) is None:
+            raise InvalidValue(_("Nothing was done: that is no job."))
+        return cls(unquote(found[1]), found[2])
+
+    @property
+    def value(self) -> str:
+        """Return the value of a button."""
+        return f"{quote(self.queue, safe='')}/{self.id}"
+
+    @property
+    def shown(self) -> str:
+        """Return how it is named where somebody is asked, and in the log."""
+        return f"{self.queue}, {self.id}"
+
+    def retry(self) -> str:
+        """Make it ready as if it were new. Raises InvalidValue where it is not dead."""
+        if not existing(self.queue).requeue([self.id]):
+            raise InvalidValue(_("Nothing was put back: %(job)s is not dead.") % {"job": self.shown})
+        return _("Ready again: %(job)s.") % {"job": self.shown}
+
+    def run_now(self) -> str:
+        """Make it ready before its time. Raises InvalidValue where it is not scheduled."""
+        if not existing(self.queue).run_now(self.id):
+            raise InvalidValue(_("Nothing was done: %(job)s is not scheduled.") % {"job": self.shown})
+        return _("Ready: %(job)s.") % {"job": self.shown}
+
+    def cancel(self) -> str:
+        """Cancel it, now or by its worker. Raises InvalidValue where it neither waits nor runs."""
+        from redis_kit.core import conf
+        from redis_kit.queues import framework
+        from redis_kit.queues.component import QueueSettings
+        from redis_kit.queues.store import results as asking
+        from redis_kit.queues.tasks import result
+
+        error = result.cancelled() if framework.FOUND else b""
+        keep = int(conf.section(QueueSettings).FAILED_RESULT_TTL * 1000)
+        queue = existing(self.queue)
+        answer = queue._run(asking.cancel(queue, self.id, error, keep))
+        if not answer:
+            raise InvalidValue(_("Nothing was cancelled: %(job)s neither waits nor runs.") % {"job": self.shown})
+        if answer == asking.TOLD:
+            return _("Its worker will stop this job, which runs: %(job)s.") % {"job": self.shown}
+        return _("Cancelled: %(job)s.") % {"job": self.shown}
+
+    def delete(self) -> str:
+        """Delete it. Raises InvalidValue where it is running or gone."""
+        if not existing(self.queue).remove(self.id):
+            raise InvalidValue(_("Nothing was deleted: %(job)s is running, or gone.") % {"job": self.shown})
+        return _("Deleted: %(job)s.") % {"job": self.shown}
+
+
+class GroupTarget(NamedTuple):
+    """The dead jobs of a queue with one task and one error."""
+
+    queue: str
+    task: str
+    error: str
+
+    @classmethod
+    def parse(cls, value: str) -> "GroupTarget":
+        """Return the target in the value of a row's button. Raises InvalidValue for any other text."""
+        if (found := GROUP.fullmatch(value)) is None:
+            raise InvalidValue(_("Nothing was done: that is no group of dead jobs."))
+        return cls(*map(unquote, found.groups()))
+
+    @property
+    def value(self) -> str:
+        """Return the value of a button."""
+        return "/".join(quote(part, safe="", errors="replace") for part in self)
+
+    @property
+    def shown(self) -> str:
+        """Return how it is named where somebody is asked, and in the log."""
+        return ", ".join(part for part in self if part)
+
+    def requeue(self, limit: int | None = None) -> str:
+        """Make its jobs ready, the oldest first. Raises InvalidValue where there is none."""
+        from redis_kit.queues.monitoring import failures
+
+        queue = existing(self.queue)
+        moved = queue._run(failures.requeue(queue, task=self.task, error=self.error, limit=limit))
+        if not moved:
+            raise InvalidValue(_("Nothing was put back: the group has no dead job any more."))
+        return put_back(moved, self.queue)
+
+
+class SupervisorTarget(NamedTuple):
+    """A process of ``rk_worker``, and the id of it that its workers tell."""
+
+    host: str
+    pid: int
+    id: str
+
+    @classmethod
+    def parse(cls, value: str) -> "SupervisorTarget":
+        """Return the target in the value of a row's button. Raises InvalidValue for any other text."""
+        if (found := SUPERVISOR.fullmatch(value)) is None:
+            raise InvalidValue(_("Nothing was done: that is no supervisor."))
+        return cls(unquote(found[1]), int(found[2]), found[3])
+
+    @property
+    def value(self) -> str:
+        """Return the value of a button."""
+        return f"{quote(self.host, safe='', errors='replace')}/{self.pid}/{self.id}"
+
+    @property
+    def shown(self) -> str:
+        """Return how it is named where somebody is asked, and in the log."""
+        return _("%(host)s, process %(pid)d") % {"host": self.host, "pid": self.pid}
+
+    def order(self, word: "Order") -> str:
+        """Leave an order for it. Raises InvalidValue where it is gone. Five round trips."""
+        from redis_kit.queues.monitoring import stats
+
+        # The log is to name the process that gets the order, so what the button says of it is looked at.
+        its = [one for one in stats.workers() if one.supervisor == self.id]
+        there = any((one.host, one.supervisor_pid) == (self.host, self.pid) for one in its)
+        if not there or not stats.order(self.id, word):
+            raise InvalidValue(_("Nothing was ordered: %(process)s is gone.") % {"process": self.shown})
+        if word == "quiet":
+            return _("Told to claim no more jobs and finish those that it has: %(process)s.") % {"process": self.shown}
+        if word == "work":
+            return _("Told to claim jobs again: %(process)s.") % {"process": self.shown}
+        return _("Told to finish its jobs and end: %(process)s.") % {"process": self.shown}
+
+
+def pause(name: str, time: str) -> str:
+    """Pause a queue for a time such as 15m, or with no text until it is resumed."""
+    existing(name).pause(duration(time) if time else None)
+    if time:
+        shown = time if time[-1].isalpha() else f"{time} s"
+        return _("Paused for %(time)s: %(queue)s.") % {"queue": name, "time": shown}
+    return _("Paused until it is resumed: %(queue)s.") % {"queue": name}
+
+
+def resume(name: str) -> str:
+    """End the pause of a queue. Raises InvalidValue where there was none."""
+    if not existing(name).resume():
+        raise InvalidValue(_("Nothing was resumed: %(queue)s was not paused.") % {"queue": name})
+    return _("Gives out jobs again: %(queue)s.") % {"queue": name}
+
+
+def put_back(moved: int, queue: str) -> str:
+    """Return the sentence about jobs that are ready again."""
+    return ngettext("%(count)d job is back in %(queue)s.", "%(count)d jobs are back in %(queue)s.", moved) % {
+        "count": moved,
+        "queue": queue,
+    }
+
+
+def existing(name: str) -> "Queue":
+    """Return a queue that was used or that the settings name. Raises InvalidValue for any other. One round trip."""
+    from redis_kit.queues.monitoring.stats import known_queues
+    from redis_kit.queues.queue import Queue
+
+    if name not in known_queues():
+        raise InvalidValue(_("There is no queue %(queue)s.") % {"queue": name})
+    return Queue(name)
+
+
+def duration(text: str) -> float:
+    """Return the seconds of a text such as 90, 15m, 2h or 7d. Raises InvalidValue for any other."""
+    found = TIME.fullmatch(text.strip().lower())
+    seconds = float(found[1]) * UNITS[found[2]] if found else 0.0
+    if not seconds:
+        raise InvalidValue(_("Write a time in seconds, or such as 15m, 2h or 7d."))
+    return seconds

@@ -1,0 +1,183 @@
+"""What the dashboard shows of one job."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from django.utils.translation import gettext_lazy as _
+
+from redis_kit.core import error_text
+from redis_kit.core.panels import MOST_ROWS, Content, Lines, Link, Listing, Meter, Table
+from redis_kit.queues.panels.actions import JobTarget
+
+if TYPE_CHECKING:
+    from redis_kit.queues.jobs.history import Story
+    from redis_kit.queues.monitoring.lookup import Known, Told
+    from redis_kit.queues.tasks.progress import Progress
+
+FIRST = _("First jobs of %s")
+LONG = 200  # characters of a cell
+LONGEST = 20_000  # characters of a traceback, whose end tells most
+STATES = {"ready": _("ready"), "scheduled": _("scheduled"), "running": _("running"), "dead": _("dead")}
+STATUSES = {
+    "READY": _("waits"),
+    "RUNNING": _("running"),
+    "SUCCESSFUL": _("successful"),
+    "FAILED": _("failed"),
+}
+OF_STATES = {
+    "ready": ("cancel", "delete"),
+    "scheduled": ("run_now", "cancel", "delete"),
+    "running": ("cancel",),
+    "dead": ("retry", "delete"),
+}
+UNTIL = {"done": _("until the job is done"), "queued": _("until the job begins")}
+
+
+def content(wanted: tuple[str, str], known: "Known | None") -> Iterator[Content]:
+    """Yield what is known of a job that was looked for, by its queue and id."""
+    title = _("Looked up in %s") % wanted[0]
+    if known is None:
+        yield Table(title, (), [], empty=_("There is no such job: it is done, or was never there."))
+        return
+    yield _job(title, JobTarget(*wanted), known)
+    yield from _conditions(known)
+    if known.story:
+        yield _result(known, known.story)
+    yield from _texts(known)
+    if known.story and known.story.begun:
+        yield _attempts(known, known.story)
+    for told in filter(None, (known.outcome.cancelled, *known.outcome.errors)):
+        yield _traceback(told)
+
+
+def moment(seconds: float) -> datetime | str:
+    """Return a time in seconds since 1970; "?" for a number that the kit never writes."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC)
+    except (OverflowError, ValueError, OSError):
+        return "?"
+
+
+def _job(title: Any, target: JobTarget, known: "Known") -> Table:
+    from redis_kit.queues.monitoring import failures
+    from redis_kit.queues.panels import redaction
+
+    record, job = known.record, known.job
+    body = record.body if record else b""
+    first = Link(FIRST % target.queue, "queues", {"queue": target.queue})
+    cells: list[tuple[Any, Any]] = [
+        (_("Job"), Lines((target.id, failures.task_of(body), first))),
+        (_("State"), Lines(_state(known))),
+        (_("Priority"), record and record.priority),
+        (_("Attempts"), record and record.attempts),
+        (_("Crashes"), record and record.crashes),
+        (_("Arguments"), redaction.payload(body)),
+    ]
+    if job and job.reason:
+        cells.insert(-1, (_("Reason"), redaction.text(job.reason)))
+    names = OF_STATES.get(job.state, ()) if job else ()
+    if not failures.task_of(body):
+        names = tuple(name for name in names if name != "cancel")  # nobody stops what no task runs
+    columns, row = zip(*cells, strict=True)
+    return Table(title, columns, [row], actions=names, values=[target.value])
+
+
+def _conditions(known: "Known") -> Iterator[Table]:
+    expires = _expires(known)
+    if known.key or expires:
+        columns = (_("Unique key"), _("In use"), _("Must begin by"))
+        yield Table(
+            _("Conditions"), columns, [(known.key or None, UNTIL.get(known.until, known.until) or None, expires)]
+        )
+
+
+def _state(known: "Known") -> tuple[Any, ...]:
+    job, outcome = known.job, known.outcome
+    if job is None:
+        status = _("cancelled") if outcome.cancelled else STATUSES.get(outcome.status, outcome.status)
+        return status, outcome.ended, _("the job itself is gone, its result is kept")
+    if job.state == "running":
+        return STATES[job.state], job.worker, _("to be cancelled") if known.cancelling else ""
+    return STATES[job.state], moment(job.due if job.died is None else job.died)
+
+
+def _expires(known: "Known") -> Any:
+    from redis_kit.queues.jobs import message
+    from redis_kit.queues.jobs.payload import CorruptMessage
+
+    if known.record is None:
+        return None
+    try:
+        expires = message.loads(known.record.body).expires
+    except CorruptMessage:
+        return None
+    return moment(known.record.due + expires / 1000) if 0 < expires < 2**53 else None
+
+
+def _result(known: "Known", about: "Story") -> Table:
+    from redis_kit.queues.panels import redaction
+
+    outcome, job = known.outcome, known.job
+    status = STATES[job.state] if job else STATUSES.get(outcome.status, outcome.status)
+    over = job is None and outcome.status == "SUCCESSFUL"
+    return Table(
+        _("Result"),
+        (_("Status"), _("Enqueued"), _("To run at"), _("Ended"), _("Progress"), _("Return value")),
+        [
+            (
+                status,
+                about.enqueued_at,
+                about.run_after,
+                _ended(known),
+                _progress(outcome.progress),
+                redaction.value(outcome.value) if over else None,
+            )
+        ],
+    )
+
+
+def _ended(known: "Known") -> Any:
+    if known.job is None:
+        return known.outcome.ended
+    return None if known.job.died is None else moment(known.job.died)
+
+
+def _progress(progress: "Progress | None") -> Any:
+    from redis_kit.queues.panels import redaction
+
+    if progress is None:
+        return None
+    how_far = progress.done if progress.total is None else Meter(progress.done, progress.total)
+    return Lines((how_far, redaction.text(str(progress.note)), progress.at))
+
+
+def _texts(known: "Known") -> Iterator[Listing]:
+    """Yield in full what a cell can't hold."""
+    from redis_kit.queues.panels import redaction
+
+    given = redaction.payload(known.record.body) if known.record else ""
+    returned = redaction.value(known.outcome.value) if known.outcome.value and known.job is None else ""
+    for title, text in ((_("Arguments"), given), (_("Return value"), returned)):
+        if len(text) > LONG:
+            yield Listing(title, text)
+
+
+def _attempts(known: "Known", about: "Story") -> Table:
+    from redis_kit.queues.panels import redaction
+
+    errors = {told.attempt: told for told in known.outcome.errors}
+    numbered = list(enumerate(zip(about.begun, about.workers, strict=True), start=1))
+    rows = []
+    for number, (begun, worker) in reversed(numbered[-MOST_ROWS:]):
+        told = errors.get(number)
+        error = Lines((told.kind, redaction.text(error_text.summary_of(told.kind, told.traceback)))) if told else None
+        rows.append((number, begun, worker, error))
+    return Table(_("Attempts, the latest first"), (_("Attempt"), _("Begun"), _("Worker"), _("Error")), rows)
+
+
+def _traceback(told: "Told") -> Listing:
+    from redis_kit.queues.panels import redaction
+
+    title = _("Traceback of attempt %d") % told.attempt if told.attempt else _("How it was cancelled")
+    return Listing(title, redaction.text(told.traceback)[-LONGEST:])

@@ -1,0 +1,178 @@
+"""The scripts that move a job from state to state: each an atomic step on the server's clock."""
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+from redis_kit.core import conf, scripts
+from redis_kit.core.scripts import ScriptCall
+from redis_kit.queues.component import QueueSettings
+from redis_kit.queues.jobs import ids as identity
+from redis_kit.queues.jobs.ack import Ended
+from redis_kit.queues.jobs.job import Job
+from redis_kit.queues.tasks.unique import Wish
+
+REASON = 1000  # characters
+OF_JOB = ("result", "finished")
+OWN = (*OF_JOB, "period", "deferred")  # the last two are those of a unique key, and of a shape of calls
+_KEY = re.compile(r"^-- KEYS\[\d+\]\s+(\w+)", re.MULTILINE)
+
+
+class Move:
+    """A script over the keys of one queue. Which ones, and in which order, its header says."""
+
+    def __init__(self, name: str) -> None:
+        self._script = scripts.load("redis_kit.queues.store", name)
+        self._parts = _KEY.findall(self._script.source)
+        self._keys = lru_cache(maxsize=256)(self._made)
+
+    def __call__(
+        self, base: str, *args: Any, job: str = "", results: Sequence[str] = (), more: Sequence[str] = ()
+    ) -> ScriptCall:
+        """Return the step for the queue whose keys begin with ``base``, and for the own keys of one job or of more."""
+        keys = self._made(base, job) if job else self._keys(base)
+        if results:
+            more = [f"{base}{part}:{id}" for id in results for part in OF_JOB]
+        return self._script([*keys, *more] if more else keys, args)
+
+    def _made(self, base: str, job: str = "") -> list[str]:
+        return [base + part + (f":{job}" if part in OWN else "") for part in self._parts]
+
+
+PUT, EXCHANGE, END, NACK, RELEASE = map(Move, ("put", "exchange", "end", "nack", "release"))
+BEAT, LEAVE, EXTEND = map(Move, ("beat", "leave", "extend"))
+PUT_UNIQUE, PROGRESS = map(Move, ("put_unique", "progress"))
+DEFER, RECALL = map(Move, ("defer", "recall"))
+COUNT, REPORT, LIST_DEAD, LIST_WORKERS = map(Move, ("count", "report", "list_dead", "list_workers"))
+REQUEUE, RUN_NOW, REMOVE, PURGE = map(Move, ("requeue", "run_now", "remove", "purge"))
+FIND, PEEK, PAUSE, RESUME, PAUSED = map(Move, ("find", "peek", "pause", "resume", "paused"))
+CANCEL, FIND_RESULT, EXAMINE = map(Move, ("cancel", "find_result", "examine"))
+REAP, ORDER, SWEEP = map(Move, ("reap", "order", "sweep"))
+TAKEN = 200  # jobs in one call
+ORDER_KEPT = 60_000  # ms
+SAMPLE = 200  # jobs that a sweep looks at
+MOST_RUNNING = 5000  # running jobs with which a sweep is done
+LONGEST_LEASE = 3_601_000  # ms: a moment more than the longest DEAD_AFTER
+
+
+def lease() -> int:
+    """Return for how long a worker may be silent, in ms."""
+    return int(conf.section(QueueSettings).DEAD_AFTER * 1000)
+
+
+def put(
+    base: str, jobs: Sequence[tuple[str, bytes]], *, delay: int, due: int, priority: int, own: bool = False
+) -> ScriptCall:
+    """Return the step that adds jobs, given as id and body, ``own`` where callers chose the ids. Times are in ms."""
+    cancels = (f"{base}cancels",) if own else ()
+    return PUT(base, delay, due, priority, *(part for job in jobs for part in job), more=cancels)
+
+
+def exchange(
+    base: str, worker: str, claim: str, limit: int, about: str = "", *, again: bool = False, ended: Sequence[Ended] = ()
+) -> ScriptCall:
+    """Return the step that ends jobs and takes others."""
+    args = (worker, claim, limit, lease(), about or identity.information(), int(again))
+    return EXCHANGE(base, *args, *_flat(ended), results=_with_results(ended))
+
+
+def put_unique(base: str, job: tuple[str, bytes], wish: Wish, *, delay: int, due: int, priority: int) -> ScriptCall:
+    """Return the step that adds a job unless there is one of its unique key. Times are in ms."""
+    key, until, replace = wish
+    return PUT_UNIQUE(base, delay, due, priority, *job, key, until, int(replace), job=key)
+
+
+def end(base: str, worker: str, ended: Sequence[Ended]) -> ScriptCall:
+    """Return the step that ends jobs which are done."""
+    return END(base, worker, lease(), *_flat(ended), results=_with_results(ended))
+
+
+def release(base: str, jobs: Sequence[Job]) -> ScriptCall:
+    """Return the step that gives back claimed jobs that were not begun."""
+    return RELEASE(base, *(b"/".join(_claimed(job)) for job in jobs))
+
+
+def extend(base: str, job: Job) -> ScriptCall:
+    """Return the step that extends the lease of the worker that has a job."""
+    token, id = _claimed(job)
+    return EXTEND(base, token + b"/" + id, token.partition(b"/")[0], lease())
+
+
+def nack(
+    base: str, job: Job, *, delay: int, attempts: int, reason: str, error: bytes = b"", keep: int = 0
+) -> ScriptCall:
+    """Return the step that ends a failed attempt; its error, if any, is kept with the result. Times are in ms."""
+    text = reason[:REASON].encode("utf-8", "backslashreplace")
+    limit = conf.section(QueueSettings).DEAD_LIMIT
+    own = job.id if error else "-"
+    return NACK(base, *_claimed(job), lease(), delay, attempts, text, limit, error, keep, job=own)
+
+
+def defer(base: str, job: Job, digest: str, shape: str, expires: int, patience: int, most: int) -> ScriptCall:
+    """Return the step that gives back a job whose call its worker can't run. Times are in ms."""
+    return DEFER(base, *_claimed(job), lease(), digest, shape, expires, patience, most, job=digest)
+
+
+def recall(base: str, digest: str, runs: bool, limit: int) -> ScriptCall:
+    """Return the step that makes such jobs ready, where the caller runs them, or looks which are still there."""
+    return RECALL(base, digest, int(runs), limit, job=digest)
+
+
+def progress(base: str, job: Job, *, told: bytes, keep: int) -> ScriptCall:
+    """Return the step that keeps how far a running job is, for so many ms."""
+    return PROGRESS(base, *_claimed(job), told, keep, job=job.id)
+
+
+def cancel(base: str, id: str, *, error: bytes, keep: int) -> ScriptCall:
+    """Return the step that cancels a job: one that waits now, with a result that is kept for so many ms."""
+    return CANCEL(base, id, error, keep, job=id)
+
+
+def find_result(base: str, id: str, *, waits: bool = False) -> ScriptCall:
+    """Return the step that finds out what became of a call."""
+    return FIND_RESULT(base, id, int(waits), job=id)
+
+
+def examine(base: str, id: str, errors: int, longest: int) -> ScriptCall:
+    """Return the step that tells what is known of a job, its latest errors among it; texts of so many bytes at most."""
+    return EXAMINE(base, id, errors, longest, job=id)
+
+
+def beat(base: str, worker: str, about: str = "", *, after: bytes = b"", page: int = 0) -> ScriptCall:
+    """Return the step that keeps a worker alive and gives back the jobs of dead ones.
+
+    It lists ``page`` of the worker's running jobs, those that follow ``after``.
+    """
+    options = conf.section(QueueSettings)
+    args = (lease(), about or identity.information(), options.MAX_CRASHES, options.DEAD_LIMIT)
+    return BEAT(base, worker, *args, after, page)
+
+
+def reap(base: str, worker: str, started: Sequence[str]) -> ScriptCall:
+    """Return the step that takes the jobs of a worker that died, TAKEN at most; it ran those that are named."""
+    options = conf.section(QueueSettings)
+    ids = [id.encode("utf-8", "surrogateescape") for id in started]
+    return REAP(base, worker, TAKEN, options.MAX_CRASHES, options.DEAD_LIMIT, *ids)
+
+
+def sweep(base: str) -> ScriptCall:
+    """Return the step that makes jobs ready that nothing leads to."""
+    return SWEEP(base, SAMPLE, MOST_RUNNING, LONGEST_LEASE)
+
+
+def order(base: str, worker: str, word: str) -> ScriptCall:
+    """Return the step that leaves an order for a worker."""
+    return ORDER(base, worker, word, ORDER_KEPT)
+
+
+def _flat(ended: Sequence[Ended]) -> list[Any]:
+    return [part for one in ended for part in one[1:]]
+
+
+def _with_results(ended: Sequence[Ended]) -> list[str]:
+    return [one.id.decode() for one in ended if one.value]
+
+
+def _claimed(job: Job) -> tuple[bytes, bytes]:
+    return job.token.encode("utf-8", "surrogateescape"), job.id.encode("utf-8", "surrogateescape")

@@ -1,0 +1,70 @@
+"""Jobs whose calls not every worker can run, as in a rolling deploy: given back by those that can't, until one can."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from redis_kit.core import conf
+from redis_kit.core.flow import Flow
+from redis_kit.core.primitive import Primitive
+from redis_kit.core.scripts import ScriptCall
+from redis_kit.queues.component import QueueSettings
+from redis_kit.queues.jobs.job import Job
+from redis_kit.queues.store import calls as moves
+from redis_kit.queues.store.enqueue import lost
+from redis_kit.queues.tasks import call_shape
+
+GIVEN_BACK, OVER, CANCELLED = 2, 5, 6
+SHAPES = 100  # of calls, remembered for a queue
+RECALLED = 500  # jobs made ready in a second
+
+
+class UnknownCalls(NamedTuple):
+    """Calls of one shape that were given back: the task, the shape as a call, and how many jobs wait.
+
+    ``age`` is for how many seconds the first of them waits for a worker that can run it; ``known`` whether one that
+    lives has said that it can.
+    """
+
+    task: str
+    call: str
+    jobs: int
+    age: float
+    known: bool
+
+
+def defer(queue: Primitive, job: Job, shape: str, expires: int) -> Flow[int]:
+    """Give a job back, for workers that can run it. Raises LeaseLost."""
+    patience = int(conf.section(QueueSettings).UNKNOWN_TASK_TTL * 1000)
+    answer: int = yield moves.defer(queue.key(""), job, call_shape.digest(shape), shape, expires, patience, SHAPES)
+    if not answer:
+        raise lost(queue, [job])
+    return answer
+
+
+class Recalled(NamedTuple):
+    """How many jobs of a shape are ready now, and those that wait."""
+
+    moved: int
+    waiting: UnknownCalls
+
+
+def recall_step(queue: Primitive, shape: str) -> ScriptCall:
+    """Return the step that makes jobs of a shape ready where this process can run them, or counts them again."""
+    return moves.recall(queue.key(""), call_shape.digest(shape), call_shape.can_run(shape), RECALLED)
+
+
+def recalled(shape: str, reply: Sequence[int]) -> Recalled | None:
+    """Return what recall_step() tells; None where no such job was given back."""
+    return Recalled(reply[0], _calls(shape.encode(), *reply[1:])) if reply else None
+
+
+def read(reply: Sequence[Any]) -> tuple[UnknownCalls, ...]:
+    """Return what a report tells: shape, jobs, and how many ms ago the first job came and a worker knew it last."""
+    found = [_calls(*reply[at : at + 4]) for at in range(0, len(reply), 4)]
+    return tuple(sorted((one for one in found if one.jobs), key=lambda one: (one.known, -one.jobs, one.call)))
+
+
+def _calls(shape: bytes, jobs: int, age: int, known: int) -> UnknownCalls:
+    text = shape.decode("utf-8", "replace")
+    is_known = 0 <= known <= moves.lease()
+    return UnknownCalls(call_shape.task_of(text), call_shape.shown(text), jobs, max(0, age) / 1000, is_known)

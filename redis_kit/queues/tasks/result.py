@@ -1,0 +1,244 @@
+"""Results of calls, as ``django.tasks`` shows them. Imports no Redis client before somebody asks for one."""
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+
+from redis_kit.core.error_text import path_of, traceback_of
+from redis_kit.queues import framework, validation
+from redis_kit.queues.framework import TaskError, TaskResultStatus
+from redis_kit.queues.jobs import history, message, payload
+from redis_kit.queues.jobs.history import Story
+from redis_kit.queues.jobs.job import Job, read
+from redis_kit.queues.jobs.message import Message
+from redis_kit.queues.jobs.payload import CorruptMessage, NotSerializable, PayloadTooLarge
+from redis_kit.queues.tasks import progress as running
+from redis_kit.queues.tasks import registry
+from redis_kit.queues.tasks.progress import Progress
+from redis_kit.queues.tasks.task import Cancelled, Task, WorkersDied, remade
+
+UNSTORED = "What the task returned can't be stored:"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RedisTaskResult(framework.TaskResult):  # type: ignore[type-arg, misc]
+    """What became of a call. ``id`` is that of its job.
+
+    ``created`` is False where enqueue() found the unique key of the call in use, by this job. Until the commit it is
+    None, as it is in a result that was read. ``progress`` is what the task told last, if it did.
+    """
+
+    created: bool | None = dataclasses.field(default=None, compare=False)
+    progress: Progress | None = dataclasses.field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_return_value", None)
+        if isinstance(self.task, Task) and not self.task.plain_json:
+            object.__setattr__(self, "args", list(self.args))
+        else:
+            framework.TaskResult.__post_init__(self)
+
+    @property
+    def queue_name(self) -> str:
+        """Return the queue of the job."""
+        return self.task.queue_name
+
+    def refresh(self) -> None:
+        """Read again what became of the call. One round trip. Raises TaskResultDoesNotExist."""
+        _copy(self.task.get_backend().get_result(self.id), self)
+
+    async def arefresh(self) -> None:
+        """See refresh()."""
+        _copy(await self.task.get_backend().aget_result(self.id), self)
+
+    def wait(self, timeout: float) -> bool:
+        """Wait until the call has ended, for at most ``timeout`` seconds, and say whether it has; refreshes the result.
+
+        Nothing is polled: the worker wakes who waits. Raises TaskResultDoesNotExist. One round trip when it has ended
+        before, else three, and two more every 5 s.
+        """
+        _copy(self.task.get_backend().wait(self.id, timeout), self)  # type: ignore[attr-defined]
+        return self.is_finished
+
+    async def await_(self, timeout: float) -> bool:
+        """See wait()."""
+        _copy(await self.task.get_backend().await_(self.id, timeout), self)  # type: ignore[attr-defined]
+        return self.is_finished
+
+    def cancel(self) -> bool:
+        """Cancel the call, and say whether it was still there to be cancelled.
+
+        One that waits has failed now, with the error Cancelled; it will not run. Of one that runs the worker learns by
+        its next beat (option ``BEAT``) and stops it; until then it is RUNNING, and it may end before. One round trip,
+        and another to refresh the result.
+        """
+        done: bool = self.task.get_backend().cancel(self.id)  # type: ignore[attr-defined]
+        self.refresh()
+        return done
+
+    async def acancel(self) -> bool:
+        """See cancel()."""
+        done: bool = await self.task.get_backend().acancel(self.id)  # type: ignore[attr-defined]
+        await self.arefresh()
+        return done
+
+
+def new(task: Any, id: str, args: Any, kwargs: Any) -> RedisTaskResult:
+    """Return the result of a call that is about to be enqueued."""
+    return _result(task, id, Message(task.module_path, args, kwargs), TaskResultStatus.READY, alias=task.backend)
+
+
+def begun(queue_name: str, job: Job, call: Message, about: Story) -> RedisTaskResult:
+    """Return the result of a call as its attempt begins. Errors of earlier attempts are not in it."""
+    task = _rebuilt(registry.find(call.task), queue_name, job.priority, about)
+    return _result(task, job.id, call, TaskResultStatus.RUNNING, about=about)
+
+
+def found(queue_name: str, id: str, reply: list[Any]) -> RedisTaskResult | None:
+    """Return the result of a call that FIND_RESULT told of; None when it told of none.
+
+    Raises UnknownTask, and CorruptMessage where it makes no sense.
+    """
+    with _readable(queue_name, id):
+        status, at, record, reason = reply[:4]
+        stored = read(record)
+        about = history.read(stored.story)
+        if not status or about is None:
+            return None
+        kept = dict(zip(reply[4::2], reply[5::2], strict=True))
+        call = message.loads(stored.body)
+    task = _rebuilt(_known(call.task), queue_name, stored.priority, about)
+    with _readable(queue_name, id):
+        result = _result(task, id, call, TaskResultStatus(status.decode()), about=about, errors=_errors(kept))
+        object.__setattr__(result, "progress", running.read(kept.get(b"progress")))
+        if result.status == TaskResultStatus.FAILED and not result.errors:
+            why = reason.decode("utf-8", "replace")
+            result.errors.append(TaskError(exception_class_path=path_of(WorkersDied), traceback=why))
+        if result.is_finished:
+            ended(result, result.status, history.milliseconds(int(float(at))))
+        if result.status == TaskResultStatus.SUCCESSFUL:
+            object.__setattr__(result, "_return_value", payload.loads(kept[b"value"]))
+    return result
+
+
+@contextmanager
+def _readable(queue_name: str, id: str) -> Iterator[None]:
+    from redis_kit.queues.queue import Queue
+
+    try:
+        yield
+    except (ValueError, KeyError, TypeError, OverflowError) as error:
+        what = f"The result of call {id!a} is damaged: something else wrote to the key"
+        key = Queue(queue_name).key(f"result:{id}")
+        raise CorruptMessage(f"{what} {key!a}, or to the job. {type(error).__name__}: {error}"[:500]) from error
+
+
+def ended(result: RedisTaskResult, status: TaskResultStatus, moment: datetime) -> None:
+    """Note in a result that the call has ended; not before it began, whatever the clocks of two machines say."""
+    object.__setattr__(result, "status", status)
+    object.__setattr__(result, "finished_at", max(filter(None, (moment, result.enqueued_at, result.last_attempted_at))))
+
+
+def value(returned: Any) -> tuple[Any, bytes]:
+    """Return what a task returned in JSON's types, and as JSON. Raises NotSerializable and PayloadTooLarge."""
+    try:
+        try:
+            plain = framework.normalize_json(returned)
+        except (TypeError, ValueError, RecursionError):
+            _find(returned, ("returned",))
+            raise
+        return plain, payload.encoded(payload.plain(plain, "returned"), "it")
+    except PayloadTooLarge as error:
+        raise PayloadTooLarge(f"{UNSTORED} {error} Or set store_result=False.") from None
+    except (TypeError, ValueError, RecursionError) as error:
+        raise NotSerializable(f"{UNSTORED} {error} Return what it can, or set store_result=False.") from None
+
+
+def error(raised: BaseException) -> TaskError:
+    """Return what a result tells of an exception."""
+    return TaskError(exception_class_path=path_of(type(raised)), traceback=traceback_of(raised))
+
+
+def stored_error(told: TaskError) -> bytes:
+    """Return the form in which an error is stored."""
+    text = told.traceback.encode("utf-8", "backslashreplace").decode()
+    return payload.encoded([told.exception_class_path, text], "The error")
+
+
+def cancelled() -> bytes:
+    """Return what the result of a cancelled call tells, as it is stored."""
+    return stored_error(error(Cancelled("The job was cancelled while it waited.")))
+
+
+def _find(value: Any, path: tuple[Any, ...]) -> None:
+    # The framework does not say where in a value it met what it refuses, so the place is looked for afterwards.
+    if len(path) > payload.DEEPEST + 1:
+        raise NotSerializable(f"returned is nested more than {payload.DEEPEST} deep, or holds itself.")
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            if not isinstance(key, (str, bytes)):
+                where = payload.place(path)
+                raise NotSerializable(f"{where} has the key {validation.shown(key)}; JSON has only text as keys.")
+            _find(item, (*path, key))
+    elif isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
+        for place, item in enumerate(value):
+            _find(item, (*path, place))
+    else:
+        try:
+            framework.normalize_json(value)
+        except (TypeError, ValueError):
+            where = payload.place(path)
+            raise NotSerializable(f"{where} is {validation.shown(value)}, which JSON can't hold.") from None
+
+
+def _errors(kept: dict[bytes, bytes]) -> list[TaskError]:
+    numbered = sorted((int(name[5:]), name) for name in kept if name.startswith(b"error"))
+    names = [name for _, name in numbered] + [b"cancelled"] * (b"cancelled" in kept)
+    pairs = [payload.loads(kept[name]) for name in names]
+    return [TaskError(exception_class_path=path, traceback=text) for path, text in pairs]
+
+
+def _result(
+    task: Any,
+    id: str,
+    call: Message,
+    status: TaskResultStatus,
+    *,
+    about: Story | None = None,
+    alias: str = "",
+    errors: list[TaskError] | None = None,
+) -> RedisTaskResult:
+    return RedisTaskResult(
+        task=task,
+        id=id,
+        status=status,
+        enqueued_at=about and about.enqueued_at,
+        started_at=about.begun[0] if about and about.begun else None,
+        last_attempted_at=about.begun[-1] if about and about.begun else None,
+        finished_at=None,
+        args=call.args,
+        kwargs=call.kwargs,
+        backend=about.backend if about else alias,
+        errors=errors or [],
+        worker_ids=about.workers if about else [],
+    )
+
+
+def _rebuilt(task: Any, queue_name: str, priority: int, about: Story) -> Any:
+    return remade(task, priority=priority, queue_name=queue_name, backend=about.backend, run_after=about.run_after)
+
+
+def _known(name: str) -> Any:
+    try:
+        return registry.find(name)
+    except registry.UnknownTask:
+        registry.discover()
+        return registry.find(name)
+
+
+def _copy(source: Any, target: Any) -> None:
+    for field in dataclasses.fields(source):
+        if field.name not in ("task", "created"):
+            object.__setattr__(target, field.name, getattr(source, field.name))

@@ -1,0 +1,113 @@
+"""How long a failed job waits for its next attempt, and whether there is one."""
+
+import inspect
+import logging
+import random
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from redis_kit.core import conf
+from redis_kit.core.errors import InvalidValue, RedisKitError
+from redis_kit.queues import validation
+from redis_kit.queues.component import QueueSettings
+from redis_kit.queues.jobs.job import Job
+from redis_kit.queues.validation import Delay
+
+if TYPE_CHECKING:
+    from redis_kit.queues.tasks.task import Task
+
+Backoff = Delay | Sequence[Delay] | Callable[[BaseException, Any], Delay | None] | None
+ALLOWED = (
+    f"None, a delay of 0 to {validation.LONGEST_DELAY:,} seconds or a timedelta, a list or tuple of these, or a "
+    "function of the exception and the result that returns one or None"
+)
+logger = logging.getLogger("redis_kit.worker")
+
+
+class Retry(RedisKitError):
+    """Raised by a task to be tried again, after ``delay`` seconds or a timedelta; without it, after its backoff.
+
+    It ends an attempt like any other error: after the last one the job is dead. Raises InvalidValue.
+    """
+
+    def __init__(self, why: str = "", *, delay: Delay | None = None) -> None:
+        super().__init__(why)
+        if delay is not None:
+            validation.milliseconds(delay)
+        self.delay = delay
+
+
+class GiveUp(RedisKitError):
+    """Raised by a task that need not be tried again: its job is dead at once."""
+
+
+def delay(task: "Task[..., Any] | None", job: Job, error: BaseException, result: Any) -> float | None:
+    """Return the seconds to wait after a failed attempt; None to give the job up."""
+    kind = type(error)  # isinstance() asks the error for its class, which may raise
+    if task is None or issubclass(kind, GiveUp):
+        return None
+    if issubclass(kind, Retry) and (given := getattr(error, "delay", None)) is not None:
+        return _seconds(given)
+    try:
+        return _chosen(task.backoff, job.attempt, error, result)
+    except BaseException:  # SystemExit, too: a job is not to suffer from it
+        logger.exception("The backoff of %s for job %a failed; the default one is used.", task.module_path, job.id)
+        return backoff(job.attempt)
+
+
+def backoff(attempt: int) -> float:
+    """Return the seconds to wait after an attempt: ``RETRY_BACKOFF``, doubled with each, up to ``RETRY_BACKOFF_MAX``.
+
+    Equal jitter, after "Exponential Backoff And Jitter" (AWS Architecture Blog, 2015): between half of that and all of
+    it. Jobs that failed together do not come back together, and the attempts outlast an outage of a known length.
+    """
+    options = conf.section(QueueSettings)
+    whole = min(options.RETRY_BACKOFF_MAX, options.RETRY_BACKOFF * 2 ** min(attempt - 1, 30))
+    return random.uniform(whole / 2, whole)  # noqa: S311 -- spreads load, hides nothing
+
+
+def check(chosen: Any) -> None:
+    """Raise InvalidValue unless this can be a task's backoff."""
+    if callable(chosen):
+        if _takes_two(chosen):
+            return
+    elif chosen is None or (chosen and isinstance(chosen, (list, tuple))) or _is_delay(chosen):
+        for one in chosen if isinstance(chosen, (list, tuple)) else ():
+            validation.milliseconds(one, "backoff")
+        return
+    raise InvalidValue(f"backoff must be {ALLOWED}, not {validation.shown(chosen)}.")
+
+
+def _chosen(chosen: Backoff, attempt: int, error: BaseException, result: Any) -> float | None:
+    if callable(chosen):
+        found = chosen(error, result)
+        return None if found is None else _seconds(found)
+    if chosen is None:
+        return backoff(attempt)
+    if isinstance(chosen, Sequence):
+        return _seconds(chosen[min(attempt, len(chosen)) - 1])
+    return _seconds(chosen)
+
+
+def _seconds(given: Delay) -> float:
+    return validation.milliseconds(given) / 1000
+
+
+def _is_delay(value: Any) -> bool:
+    if not isinstance(value, (int, float, timedelta)):
+        return False
+    validation.milliseconds(value, "backoff")
+    return True
+
+
+def _takes_two(function: Callable[..., Any]) -> bool:
+    if inspect.iscoroutinefunction(function):
+        return False
+    try:
+        inspect.signature(function).bind(None, None)
+    except TypeError:
+        return False
+    except ValueError:  # something of C that does not tell
+        return True
+    return True

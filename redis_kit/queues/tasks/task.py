@@ -1,0 +1,286 @@
+"""Tasks: functions that run in a worker. Imports no Redis client, since modules of tasks are imported at start-up."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from dataclasses import replace as changed
+from datetime import datetime, timedelta
+from functools import cache
+from typing import Any, Generic, NoReturn, ParamSpec, TypeVar, overload
+
+from django.conf import settings
+from django.core.signals import setting_changed
+from django.utils import timezone
+
+from redis_kit.core.errors import RedisKitError
+from redis_kit.queues import framework
+from redis_kit.queues.tasks import options, registry
+from redis_kit.queues.tasks import signature as signatures
+from redis_kit.queues.tasks.retry import Backoff
+from redis_kit.queues.tasks.unique import By, Until
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+_own: dict[str, Any] = {}  # the kit's backends, by alias: all threads may share them
+
+
+class InvalidTask(RedisKitError, framework.InvalidTask, TypeError):
+    """A function can't be a task: no worker could find it by its name."""
+
+
+class BadArguments(RedisKitError, TypeError):
+    """The arguments do not fit the task's signature; nothing was sent."""
+
+
+class TaskTimeout(BaseException):
+    """A task ran for longer than its ``timeout``. Raised inside the task, which may clean up.
+
+    No Exception, as asyncio's CancelledError is none: what a library or ``except Exception`` takes for a failure of its
+    own would not end the task.
+    """
+
+
+class Cancelled(BaseException):
+    """A job was cancelled, while it waited or ran: the error of its result. Raised inside a task, as TaskTimeout is."""
+
+
+class WorkersDied(RedisKitError):
+    """Too many workers died with a job: the error of its result."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task(framework.Task, Generic[Parameters, Result]):  # type: ignore[type-arg]
+    """A function that can be enqueued: a task of ``django.tasks`` with some fields more. Calling it runs it here."""
+
+    max_attempts: int | None = None
+    timeout: float | None = 300.0
+    enqueue_on_commit: bool = True
+    store_result: bool = True
+    _delay: timedelta | None = None
+    unique: bool | Until = False
+    unique_by: By = None
+    replace: bool = False
+    expires: float | timedelta | None = None
+    backoff: Backoff = None
+    plain_json: bool = True  # arguments hold nothing but JSON's own types, as django.tasks wants it
+
+    def __post_init__(self) -> None:
+        if isinstance(self.backoff, list):
+            object.__setattr__(self, "backoff", tuple(self.backoff))  # a task can be hashed
+        if not self.plain_json:
+            options.check(self)
+        # A decorated function in a script that has yet to configure Django is looked at when it is enqueued.
+        if framework.FOUND and settings.configured:
+            self.get_backend().validate_task(self)
+
+    def __call__(self, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+        """Run the function itself, in this process."""
+        found: Result = self.func(*args, **kwargs)
+        return found
+
+    @property
+    def delay(self) -> NoReturn:
+        """Raise AttributeError, with a hint for those who know delay() from Celery."""
+        raise AttributeError("A task has no delay(): call enqueue(), or using(run_after=...).enqueue() for later.")
+
+    @property
+    def is_async(self) -> bool:
+        """Say whether the function is a coroutine function."""
+        return inspect.iscoroutinefunction(self.func)
+
+    @property
+    def signature(self) -> inspect.Signature:
+        """Return the signature of the function."""
+        return signatures.of(self.func)
+
+    def using(
+        self,
+        *,
+        run_after: datetime | timedelta | None = None,
+        priority: int | None = None,
+        queue_name: str | None = None,
+        backend: str | None = None,
+        expires: float | timedelta | None = None,
+    ) -> "Task[Parameters, Result]":
+        """Return the same task with another time, priority, queue, backend or expiry. A time in the past means now.
+
+        A timedelta counts from the moment at which the job is added.
+        """
+        given = {"priority": priority, "queue_name": queue_name, "backend": backend, "expires": expires}
+        changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        if isinstance(run_after, timedelta):
+            changes |= {"_delay": run_after, "run_after": None}
+        elif run_after is not None:
+            changes |= {"_delay": None, "run_after": run_after}
+        return changed(self, **changes)
+
+    def enqueue(self, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Any:
+        """Add a job that calls the task, and return its result to be, or a Handle where none is stored. One round trip.
+
+        In a transaction the job is added after the commit, and not at all after a rollback; ``enqueue_on_commit=False``
+        adds it now. Raises BadArguments, NotSerializable, PayloadTooLarge at once, and RedisUnavailable.
+        """
+        if framework.FOUND:
+            backend = self.get_backend()
+            return backend.enqueue(self._for(backend), args, kwargs)
+        from redis_kit.queues.tasks import enqueue as sending
+
+        return sending.enqueue(self, args, kwargs)
+
+    async def aenqueue(self, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Any:
+        """See enqueue(). The job is added now: Django has no transactions in asynchronous code."""
+        if framework.FOUND:
+            backend = self.get_backend()
+            return await backend.aenqueue(self._for(backend), args, kwargs)
+        from redis_kit.queues.tasks import enqueue as sending
+
+        return await sending.aenqueue(self, args, kwargs)
+
+    def get_backend(self) -> Any:
+        """Return the backend that ``TASKS`` names; in a project without that setting, the kit's own."""
+        return backend_of(self.backend)
+
+    def _for(self, backend: Any) -> "Task[Parameters, Result]":
+        """Return the task as a backend understands it: other ones know of times, but not of delays."""
+        if self._delay is None or hasattr(backend, "keeps"):
+            return self
+        return changed(self, _delay=None, run_after=timezone.now() + self._delay)
+
+
+def backend_of(alias: str) -> Any:
+    """Return the task backend of this name; in a project without the setting ``TASKS``, the kit's own."""
+    found = _own.get(alias)
+    if found is not None:
+        return found
+    from redis_kit.queues.backend import RedisTaskBackend
+
+    if settings.configured and settings.is_overridden("TASKS"):  # type: ignore[misc]
+        found = framework.task_backends[alias]
+    else:
+        found = RedisTaskBackend(alias, {"QUEUES": []})
+    if settings.configured and type(found) is RedisTaskBackend:
+        _own[alias] = found
+    return found
+
+
+def extended(task: Any) -> Task[..., Any]:
+    """Return a task of django.tasks as one of the kit's, which it may be."""
+    if isinstance(task, Task):
+        return task
+    found: Task[..., Any] = remade(task, Task)
+    return found
+
+
+def remade(task: Any, kind: type[Any] | None = None, **changes: Any) -> Any:
+    """Return a copy of a task that nobody looks at again: it may come from settings that were others."""
+    made: Any = kind or type(task)
+    found = object.__new__(made)
+    for name, default in _fields(made):
+        object.__setattr__(found, name, changes[name] if name in changes else getattr(task, name, default))
+    return found
+
+
+@cache
+def _fields(kind: type[Any]) -> list[tuple[str, Any]]:
+    return [(field.name, field.default) for field in fields(kind)]
+
+
+@overload
+def task(func: Callable[Parameters, Result]) -> Task[Parameters, Result]: ...
+
+
+@overload
+def task(
+    *,
+    queue_name: str = "default",
+    max_attempts: int | None = None,
+    timeout: float | None = 300.0,
+    priority: int = 0,
+    enqueue_on_commit: bool = True,
+    store_result: bool = True,
+    takes_context: bool = False,
+    backend: str = "default",
+    unique: bool | Until = False,
+    unique_by: By = None,
+    replace: bool = False,
+    expires: float | timedelta | None = None,
+    backoff: Backoff = None,
+) -> Callable[[Callable[Parameters, Result]], Task[Parameters, Result]]: ...
+
+
+def task(
+    func: Callable[..., Any] | None = None,
+    *,
+    queue_name: str = "default",
+    max_attempts: int | None = None,
+    timeout: float | None = 300.0,
+    priority: int = 0,
+    enqueue_on_commit: bool = True,
+    store_result: bool = True,
+    takes_context: bool = False,
+    backend: str = "default",
+    unique: bool | Until = False,
+    unique_by: By = None,
+    replace: bool = False,
+    expires: float | timedelta | None = None,
+    backoff: Backoff = None,
+) -> Any:
+    """Make a function of a module a task, as ``@task`` or ``@task(queue_name="mail")``.
+
+    It is a task of ``django.tasks`` where Django, or the package ``django-tasks``, has that: ``takes_context`` and
+    ``backend`` are its options, and its results can be read unless ``store_result`` is False.
+
+    It is attempted ``max_attempts`` times (1 to 1000; 11, or what the option ``MAX_ATTEMPTS`` says). The waits between
+    grow and are random, or those of ``backoff``: seconds, a sequence of them of which the last one repeats, or a
+    function of the exception and the result that returns them, or None to give up. After ``timeout`` seconds (None:
+    never) TaskTimeout is raised inside it; a call into C code notices when it returns. It does not run where it could
+    not begin within ``expires`` seconds, or a timedelta, after it was due: its error then is Expired. Of two ready jobs
+    the one with the higher priority (-100 to 100) starts first.
+
+    With ``unique=True`` there is one job of a call while it waits or runs, with "queued" until it starts, with seconds
+    or a timedelta for so long, whatever becomes of it. A further enqueue() returns the result of that job; with
+    ``replace=True`` it gives one that waits its own arguments, priority and time. Two calls are the same with the same
+    arguments, those that the tuple ``unique_by`` names, or the same text from the function ``unique_by(*args, **kw)``.
+    """
+
+    def made(function: Callable[..., Any]) -> Task[..., Any]:
+        check_function(function)
+        found: Task[..., Any] = Task(
+            func=function,
+            run_after=None,  # Django 6.0 has no default for it
+            queue_name=queue_name,
+            max_attempts=max_attempts,
+            timeout=timeout,
+            priority=priority,
+            enqueue_on_commit=enqueue_on_commit,
+            store_result=store_result,
+            takes_context=takes_context,
+            backend=backend,
+            unique=unique,
+            unique_by=unique_by,
+            replace=replace,
+            expires=expires,
+            backoff=backoff,
+            plain_json=False,
+        )
+        registry.register(found)
+        return found
+
+    return made if func is None else made(func)
+
+
+def check_function(function: Any) -> None:
+    """Raise InvalidTask where no worker could find the function by its name."""
+    module, name = getattr(function, "__module__", "?"), getattr(function, "__qualname__", "?")
+    if not inspect.isfunction(function) or not name.isidentifier():
+        raise InvalidTask(f"{module}.{name} can't be a task: it must be a function at the top of a module.")
+    if module == "__main__":
+        raise InvalidTask(f"{module}.{name} can't be a task: no worker can import the program that was started.")
+
+
+def _forget(*, setting: str, **kwargs: Any) -> None:
+    if setting == "TASKS":
+        _own.clear()
+
+
+setting_changed.connect(_forget, dispatch_uid="redis_kit.queues.tasks.task")

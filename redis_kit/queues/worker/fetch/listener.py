@@ -1,0 +1,30 @@
+"""Waits on the server for a sign that a queue has work."""
+
+from itertools import count
+from threading import Event
+
+from redis_kit.core.errors import RedisFailure
+from redis_kit.queues.worker.fetch.fetcher import Fetcher
+from redis_kit.queues.worker.shared.reconnect import pause
+from redis_kit.queues.worker.shared.worker_queue import Source
+
+
+class Listener:
+    """Listens to one queue while a thread is free: who could not act on a sign must not take it from those who can."""
+
+    def __init__(self, number: int, source: Source, fetcher: Fetcher, *, stopping: Event) -> None:
+        self._number, self._source, self._fetcher, self._stopping = number, source, fetcher, stopping
+
+    def run(self) -> None:
+        """Listen until the worker stops."""
+        failures = count()
+        while self._fetcher.wait_free():
+            try:
+                self._listen()
+                failures = count()
+            except RedisFailure:
+                self._stopping.wait(pause(next(failures)))
+
+    def _listen(self) -> None:
+        if self._source.listen() and not self._fetcher.heard(self._number):
+            self._source.pass_on()

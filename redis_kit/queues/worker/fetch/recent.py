@@ -1,0 +1,62 @@
+"""The ends of jobs that were recorded lately, so that they are recorded again where the server has lost them."""
+
+from collections import deque
+from collections.abc import Callable, Collection, Sequence
+from threading import Lock
+from typing import NamedTuple
+
+from redis_kit.queues.jobs.ack import Ended, ended
+from redis_kit.queues.jobs.job import Job
+from redis_kit.queues.tasks.task import Cancelled
+from redis_kit.queues.worker.run.outcome import FailedAttempt
+
+MOST = 20_000  # ends
+MOST_BYTES = 4 * 1024 * 1024  # of results and errors
+
+
+class Failure(NamedTuple):
+    """A failed attempt; ``record`` records it, and may be repeated. Neither the job's body nor the error is kept."""
+
+    token: bytes
+    id: bytes
+    value: bytes
+    record: Callable[[], object]
+
+
+def remembered(attempt: FailedAttempt) -> Failure:
+    """Return what is remembered of a failed attempt."""
+    one = ended(attempt.job)
+    error = Cancelled() if attempt.cancelled else Exception()
+    again = attempt._replace(job=Job(attempt.job.id, b"", attempt.job.token), task=None, error=error, keeper=None)
+    return Failure(one.token, one.id, attempt.told[0], again.record)
+
+
+class RecentEnds:
+    """Keeps the last 20,000 ends with at most 4 MiB of results and errors, however long ago they were.
+
+    A server that was down for an hour has lost the seconds before that hour, so no time limit would fit.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._batches: deque[tuple[Sequence[Ended | Failure], int]] = deque()
+        self._count = self._bytes = 0
+
+    def add(self, batch: Sequence[Ended | Failure]) -> None:
+        """Remember ends that were recorded together."""
+        size = sum([len(one.value) for one in batch])
+        with self._lock:
+            self._batches.append((batch, size))
+            self._count += len(batch)
+            self._bytes += size
+            while self._count > MOST or self._bytes > MOST_BYTES:
+                oldest, size = self._batches.popleft()
+                self._count -= len(oldest)
+                self._bytes -= size
+
+    def find(self, members: Collection[bytes]) -> dict[bytes, Ended | Failure]:
+        """Return the ends of these claims, each named ``<token>/<id>``, as far as they are known."""
+        with self._lock:
+            batches = list(self._batches)
+        ends = {b"%b/%b" % (one.token, one.id): one for batch, _ in batches for one in batch}
+        return {member: ends[member] for member in members if member in ends}

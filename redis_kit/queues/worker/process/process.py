@@ -1,0 +1,162 @@
+"""Starts and stops a worker's loops."""
+
+import logging
+from collections.abc import Callable
+from functools import partial
+from queue import Empty, SimpleQueue
+from threading import Event
+from time import monotonic
+
+from redis_kit.core.errors import RedisFailure
+from redis_kit.queues.jobs import ids
+from redis_kit.queues.jobs.job import Job
+from redis_kit.queues.worker.fetch.exchange import Done
+from redis_kit.queues.worker.fetch.fetcher import Fetcher
+from redis_kit.queues.worker.fetch.listener import Listener
+from redis_kit.queues.worker.fetch.rotation import Order
+from redis_kit.queues.worker.options import Options
+from redis_kit.queues.worker.process import outliving
+from redis_kit.queues.worker.process.recycling import Limits
+from redis_kit.queues.worker.process.threads import Manager
+from redis_kit.queues.worker.run.event_loop import Coroutines
+from redis_kit.queues.worker.run.outcome import guarded
+from redis_kit.queues.worker.run.runner import Processor
+from redis_kit.queues.worker.run.timeouts import Deadlines, Key
+from redis_kit.queues.worker.shared.channel import Line
+from redis_kit.queues.worker.shared.logs import counted
+from redis_kit.queues.worker.shared.status_board import Board
+from redis_kit.queues.worker.shared.worker_queue import Source
+
+logger = logging.getLogger("redis_kit.worker")
+
+
+class Launcher:
+    """One worker process. ``line`` brings its supervisor's orders; ``board`` shows that what it does."""
+
+    def __init__(
+        self,
+        options: Options,
+        *,
+        worker: str = "",
+        about: str = "",
+        line: Line | None = None,
+        board: Board | None = None,
+    ) -> None:
+        self.options, self.worker, self._line = options, worker or ids.new_worker(), line
+        board = board or Board(options.threads)
+        about = about or ids.information(queues=options.queues, threads=options.threads)
+        self.sources = [Source(name, worker=self.worker, about=about) for name in options.queues]
+        self._limits = Limits(options, board, line) if line else None
+        self._events: SimpleQueue[str] = SimpleQueue()
+        self._given_up, self._stopping = Event(), Event()
+        self._deadlines, self._coroutines = Deadlines(), Coroutines()
+        self._fetcher = Fetcher(
+            self.sources,
+            board=board,
+            order=Order(len(self.sources), options.weights),
+            on_empty=self._empty,
+        )
+        self._processor = Processor(
+            self.sources,
+            board=board,
+            deadlines=self._deadlines,
+            coroutines=self._coroutines,
+            given_up=self._given_up,
+            later=self._fetcher.later,
+            recent=self._fetcher.recent,
+        )
+        self._manager = Manager(options.threads, self._fetcher, process=self._process, on_end=self._ended)
+
+    def run(self) -> int:
+        """Work until told to stop, or with ``burst`` until nothing is ready; 1 when the supervisor is gone, else 0."""
+        self._start()
+        event = self._wait_for("stop", "now", "gone")
+        end = monotonic() + self.options.grace  # from here on, as the next step may wait for the server
+        self._stopping.set()
+        self._fetcher.stop()
+        if event == "stop":
+            event = self._wait_for("ended", "now", "gone", seconds=end - monotonic())
+        self._given_up.set()
+        self._leave()
+        return int(event == "gone")
+
+    def stop(self) -> None:
+        """Stop claiming and let the jobs end."""
+        self._events.put("stop")
+
+    def _process(self, slot: int, source: int, job: Job) -> Done | None:
+        done = self._processor.process(slot, source, job)
+        if self._limits and guarded("The limits of a process", self._limits.check, False):
+            self._fetcher.quiet()
+        return done
+
+    def _ended(self) -> None:
+        self._events.put("ended")
+
+    def _start(self) -> None:
+        self._manager.start()
+        threads: dict[str, Callable[[], None]] = {
+            "watch": self._fetcher.watch,
+            "deadlines": self._deadlines.run,
+        }
+        if self._line:
+            threads["orders"] = partial(self._take_orders, self._line)
+        if not self.options.burst:
+            for number, source in enumerate(self.sources):
+                listener = Listener(number, source, self._fetcher, stopping=self._stopping)
+                threads[f"listener-{source.name}"] = listener.run
+        for name, target in threads.items():
+            outliving.start(name, target)
+        if self._line:
+            self._line.say("up")
+        queues, count = ", ".join(self.options.queues), counted(self.options.threads, "thread")
+        logger.info("Worker %s works on %s with %s.", self.worker, queues, count)
+
+    def _take_orders(self, line: Line) -> None:
+        for word, *arguments in line.read():
+            if word == "look":
+                self._fetcher.wake(float(arguments[1]))
+            elif word == "cancel":
+                self._cancel((int(arguments[0]), arguments[1]))
+            elif word == "held":
+                self._fetcher.reconcile(int(arguments[0]), arguments[1:])
+            elif word == "quiet":
+                self._fetcher.quiet()
+            elif word == "work":
+                if not (self._limits and self._limits.reached):
+                    self._fetcher.work()
+            else:
+                self._events.put(word)
+        self._events.put("gone")
+
+    def _cancel(self, job: Key) -> None:
+        # The end of its attempt is in the log.
+        if not self._deadlines.cancel(job):
+            self._coroutines.cancel(job)
+
+    def _empty(self) -> None:
+        if self.options.burst:
+            self.stop()
+
+    def _wait_for(self, *events: str, seconds: float | None = None) -> str:
+        deadline = None if seconds is None else monotonic() + seconds
+        while True:
+            try:
+                event = self._events.get(timeout=None if deadline is None else max(0.0, deadline - monotonic()))
+            except Empty:
+                return ""
+            if event in events:
+                return event
+
+    def _leave(self) -> None:
+        self._deadlines.stop()
+        self._fetcher.flush()
+        for source in self.sources:
+            try:
+                if count := source.leave(worker=self.worker):
+                    logger.warning("Queue %a: gave back %s.", source.name, counted(count, "job"))
+                if not self.options.burst:
+                    source.pass_on()  # the last sign may have gone to the listener here, which ends with the process
+            except RedisFailure as error:
+                logger.warning("Queue %a: could not take leave: %s", source.name, error)
+        logger.info("Worker %s has stopped.", self.worker)

@@ -1,0 +1,58 @@
+"""The threads of a worker."""
+
+import logging
+from collections.abc import Callable
+from functools import partial
+from threading import Lock
+
+from redis_kit.queues.jobs.job import Job
+from redis_kit.queues.worker.fetch.exchange import Done
+from redis_kit.queues.worker.fetch.fetcher import Fetcher
+from redis_kit.queues.worker.process import outliving
+
+logger = logging.getLogger("redis_kit.worker")
+
+
+class Manager:
+    """Keeps threads that run one job after the other until the fetcher gives no more; the last one says so."""
+
+    def __init__(
+        self,
+        threads: int,
+        fetcher: Fetcher,
+        *,
+        process: Callable[[int, int, Job], Done | None],
+        on_end: Callable[[], None],
+    ) -> None:
+        self._fetcher, self._process, self._on_end = fetcher, process, on_end
+        self._lock = Lock()
+        self._left = fetcher.threads = threads
+
+    def start(self) -> None:
+        """Start the threads."""
+        for slot in range(self._left):
+            outliving.start(f"job-{slot}", partial(self._work, slot))
+
+    def _work(self, slot: int) -> None:
+        while item := self._next(slot):
+            source, job = item
+            try:
+                done = self._process(slot, source, job)
+                if done:
+                    self._fetcher.over(done)
+                else:
+                    self._fetcher.wake()
+            except BaseException:
+                logger.exception("Job %a: the worker itself failed.", job.id)
+        with self._lock:
+            self._left -= 1
+            last = not self._left
+        if last:
+            self._on_end()
+
+    def _next(self, slot: int) -> tuple[int, Job] | None:
+        try:
+            return self._fetcher.next(slot)
+        except BaseException:
+            self._fetcher.wake(1.0)
+            raise

@@ -1,0 +1,167 @@
+"""A failed attempt: what is recorded of it, and who is told. One place for all, whichever process records it.
+
+The thread that ran the job does so and, for a process that had to be killed, its supervisor.
+"""
+
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
+
+from redis_kit.core import conf
+from redis_kit.core.error_text import ExcInfo, described, exc_info, name_of, text_of
+from redis_kit.core.errors import RedisFailure
+from redis_kit.core.signals import tell
+from redis_kit.queues import signals
+from redis_kit.queues.component import QueueSettings
+from redis_kit.queues.jobs.job import Job, State
+from redis_kit.queues.jobs.payload import CorruptMessage
+from redis_kit.queues.tasks import expiry, registry, retry
+from redis_kit.queues.tasks.task import Cancelled, Task
+from redis_kit.queues.worker.run.recorder import Keeper
+from redis_kit.queues.worker.shared.logs import lasting
+from redis_kit.queues.worker.shared.worker_queue import Source
+
+Value = TypeVar("Value")
+logger = logging.getLogger("redis_kit.worker")
+LATER: float | None = 60.0  # seconds, where not even the settings can be read
+PLAIN = (retry.Retry, retry.GiveUp, Cancelled, expiry.Expired)  # say all by themselves: no traceback
+
+
+class FailedAttempt(NamedTuple):
+    """An attempt that failed, and what is to be recorded of it: why, what its result tells, when the next one begins.
+
+    ``max_attempts`` counts to the attempt after which the job is dead, ``of`` those that the task has.
+    """
+
+    source: Source
+    job: Job
+    task: Task[..., Any] | None
+    error: BaseException
+    keeper: Keeper | None
+    reason: str
+    told: tuple[bytes, int]
+    delay: float
+    max_attempts: int
+    of: int
+    final: bool  # its error says all by itself, as the kit raised it after the task had ended
+    killed: bool
+
+    def record(self) -> State:
+        """Record it, and return what the job is now. One round trip, two for a cancelled job; a repeat is safe."""
+        state = self.source.fail(
+            self.job, delay=self.delay, error=self.reason, max_attempts=self.max_attempts, kept=self.told
+        )
+        if state == "dead" and self.cancelled:
+            with suppress(RedisFailure):
+                self.source.remove(self.job.id)  # somebody wanted it gone: it is nothing to put back
+        return state
+
+    def plain(self) -> "FailedAttempt":
+        """Return what can be recorded of it where the whole could not."""
+        return self._replace(reason=name_of(self.error), told=(b"", 0))
+
+    def announce(self, state: State) -> None:
+        """Say in the log and by signals what the job is now. It is recorded: whatever fails here changes nothing."""
+        guarded("The log of a failed attempt", partial(self._log, state), None)
+        queue = self.source.name
+        if state != "dead":
+            said = {"queue": queue, "job": self.job, "task": self.task, "error": self.error}
+            tell(signals.job_retried, FailedAttempt, **said)
+            return
+        tell(signals.job_dead, FailedAttempt, queue=queue, id=self.job.id, reason=self.reason)
+        if self.keeper:
+            guarded("The end of a result", partial(self.keeper.failed, self.error), None)
+
+    @property
+    def cancelled(self) -> bool:
+        """Tell whether somebody wanted the job gone."""
+        return issubclass(type(self.error), Cancelled)
+
+    def named(self) -> str:
+        """Return how the log names the job."""
+        of = f" ({self.task.module_path})" if self.task else ""
+        return f"Job {self.job.id!a} of queue {self.source.name!a}{of}"
+
+    def unforeseen(self) -> ExcInfo | None:
+        """Return the error for the log where its traceback is of use; None where the task or the kit meant it."""
+        foreseen = self.killed or self.final or issubclass(type(self.error), PLAIN)
+        return None if foreseen else exc_info(self.error)
+
+    def _log(self, state: State) -> None:
+        """Tell which attempt failed and what comes next: in one line, after a traceback where that is of use."""
+        name, attempt, error = self.named(), f"attempt {self.job.attempt} of {self.of}", self.unforeseen()
+        if self.killed:
+            after = "it is dead" if state == "dead" else f"the next one in {lasting(self.delay)}"
+            logger.error("%s: its process was killed, %s, %s: %a", name, attempt, after, self.reason)
+            return
+        if state != "dead":
+            why = "." if error else f": {self.reason!a}"
+            next_in = lasting(self.delay)
+            logger.warning("%s failed, %s, the next one in %s%s", name, attempt, next_in, why, exc_info=error)
+            return
+        if self.cancelled:
+            logger.info("%s was cancelled.", name)
+            return
+        if error:
+            logger.warning("%s failed, %s, the last one.", name, attempt, exc_info=error)
+        ran = self.task and not issubclass(type(self.error), expiry.Expired)
+        logger.error("%s is dead%s: %a", name, f" after {attempt}" if ran else "", self.reason)
+
+
+def failed(
+    source: Source,
+    job: Job,
+    error: BaseException,
+    *,
+    task: Task[..., Any] | None = None,
+    keeper: Keeper | None = None,
+    final: bool = False,
+    killed: bool = False,
+) -> FailedAttempt:
+    """Return what is to be recorded of an attempt; it never raises.
+
+    ``final``: to repeat it can't help; ``killed``: its process was. Without a task the worker itself failed.
+    """
+    told = guarded("The error of a result", partial(keeper.error, error), (b"", 0)) if keeper else (b"", 0)
+    of = guarded("The number of attempts", partial(most_attempts, task), QueueSettings.MAX_ATTEMPTS)
+    most, delay = (1 if final else of), 0.0
+    if job.attempt < most:
+        wait = guarded("The wait for the next attempt", partial(_wait, job, error, task, keeper), LATER)
+        most, delay = (1, 0.0) if wait is None else (most, wait)
+    return FailedAttempt(source, job, task, error, keeper, reason(error), told, delay, most, of, final, killed)
+
+
+def guarded(what: str, call: Callable[[], Value], otherwise: Value) -> Value:
+    """Return what a call returns; where it fails, which is logged, something else. A job is not to suffer from it."""
+    try:
+        return call()
+    except BaseException as error:
+        with suppress(BaseException):
+            logger.log(logging.ERROR, "%s failed: %s", what, described(error), exc_info=exc_info(error))
+        return otherwise
+
+
+def _wait(job: Job, error: BaseException, task: Task[..., Any] | None, keeper: Keeper | None) -> float | None:
+    if task is None:
+        return retry.backoff(job.attempt)
+    return None if issubclass(type(error), Cancelled) else retry.delay(task, job, error, keeper and keeper.result())
+
+
+def most_attempts(task: Task[..., Any] | None) -> int:
+    """Return how many attempts a task has."""
+    given = task.max_attempts if task else None
+    return conf.section(QueueSettings).MAX_ATTEMPTS if given is None else given
+
+
+def reason(error: BaseException) -> str:
+    """Return why a job failed, as it is stored."""
+    kind = type(error)
+    if issubclass(kind, CorruptMessage):
+        return f"corrupt: {text_of(error)}"
+    if issubclass(kind, expiry.Expired):
+        return f"expired: {text_of(error)}"
+    if issubclass(kind, registry.UnknownTask):
+        return text_of(error)
+    return described(error)

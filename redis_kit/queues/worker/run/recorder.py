@@ -1,0 +1,119 @@
+"""What becomes of a job whose result is stored: told to the framework's signals, and in which form it is stored."""
+
+import contextlib
+import logging
+from typing import Any
+
+from django.utils import timezone
+
+from redis_kit.core.errors import ConfigurationError, RedisFailure
+from redis_kit.core.signals import tell
+from redis_kit.queues import framework
+from redis_kit.queues.jobs import history
+from redis_kit.queues.jobs.job import Job
+from redis_kit.queues.jobs.message import Message
+from redis_kit.queues.jobs.payload import CorruptMessage
+from redis_kit.queues.tasks.task import backend_of
+from redis_kit.queues.worker.shared.worker_queue import Source
+
+_NOTHING = object()
+
+
+def keeper(source: Source, job: Job, backends: dict[str, Any]) -> "Keeper | None":
+    """Return what keeps the result of a job; None where none is stored. Its backend is one of those, and added."""
+    alias = history.backend(job.story) if job.story and framework.FOUND else None
+    if alias is None:
+        return None
+    if alias not in backends:
+        backends[alias] = _backend(alias)
+    return Keeper(source, job, backends[alias])
+
+
+class Keeper:
+    """The result of one attempt, from its beginning to its end. It is made where somebody wants to see it."""
+
+    def __init__(self, source: Source, job: Job, backend: Any) -> None:
+        from redis_kit.queues.tasks import result as results
+
+        self._results, self._backend = results, backend
+        self._source, self._job = source, job
+        self._call: Message | None = None
+        self._made: Any = None
+        self._returned: Any = _NOTHING
+
+    def begin(self, call: Message) -> None:
+        """Note that the attempt begins. No round trip; see result()."""
+        self.resume(call)
+        if framework.heard(framework.task_started, logging.INFO):
+            self._tell(framework.task_started)
+
+    def resume(self, call: Message) -> None:
+        """Take over an attempt that began elsewhere, of which that was told."""
+        self._call = call
+
+    def result(self) -> Any:
+        """Return the result; None before begin() or resume().
+
+        One round trip where there were attempts before, for their errors.
+        """
+        if self._made is None and self._call is not None and (about := history.read(self._job.story)):
+            self._made = self._results.begun(self._source.name, self._job, self._call, about)
+            if self._made.attempts > 1:
+                with contextlib.suppress(RedisFailure, CorruptMessage):
+                    reply = self._source.find_result(self._job.id)
+                    found = self._results.found(self._source.name, self._job.id, reply)
+                    self._made.errors.extend(found.errors if found else [])
+        return self._made
+
+    def context(self) -> Any:
+        """Return what a task gets that asked for its context."""
+        return framework.TaskContext(task_result=self.result())
+
+    def value(self, returned: Any) -> bytes:
+        """Return what the task returned, as it is stored. Raises NotSerializable and PayloadTooLarge."""
+        self._returned, stored = self._results.value(returned)
+        return bytes(stored)
+
+    def error(self, raised: BaseException) -> tuple[bytes, int]:
+        """Return what is stored of an error, and for how many ms."""
+        told = self._results.error(raised)
+        if result := self.result():
+            result.errors.append(told)
+        return self._results.stored_error(told), self.keeps(failed=True)
+
+    def keeps(self, *, failed: bool) -> int:
+        """Return for how many ms the result is kept."""
+        return int(self._backend.keeps(failed=failed))
+
+    def succeeded(self) -> None:
+        """Tell that the task has ended well."""
+        if framework.heard(framework.task_finished, logging.INFO):
+            self._end(framework.TaskResultStatus.SUCCESSFUL)
+
+    def failed(self, raised: BaseException) -> None:
+        """Tell that the task has failed and will not be tried again."""
+        try:
+            raise raised  # receivers look for the exception that is being handled
+        except BaseException:
+            self._end(framework.TaskResultStatus.FAILED)
+
+    def _end(self, status: Any) -> None:
+        if result := self.result():
+            if self._returned is not _NOTHING:
+                object.__setattr__(result, "_return_value", self._returned)
+            self._results.ended(result, status, timezone.now())
+            self._tell(framework.task_finished)
+
+    def _tell(self, signal: Any) -> None:
+        if result := self.result():
+            tell(signal, type(self._backend), task_result=result)
+
+
+def _backend(alias: str) -> Any:
+    # A worker may have other settings than the process that enqueued the job.
+    from redis_kit.queues.backend import RedisTaskBackend as kind
+
+    with contextlib.suppress(framework.InvalidTaskBackend, ConfigurationError):
+        if isinstance(found := backend_of(alias), kind) and found.chosen:
+            return found
+    return kind(alias, {})

@@ -1,0 +1,216 @@
+"""Runs one job: from its message to the recorded outcome."""
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from functools import partial
+from threading import Event
+from time import monotonic
+from typing import Any, NamedTuple
+
+from django.conf import settings
+from django.db import connections, reset_queries
+
+from redis_kit.core.activity import doing
+from redis_kit.core.error_text import described, text_of
+from redis_kit.core.errors import CommandFailed, RedisFailure
+from redis_kit.core.signals import tell
+from redis_kit.queues import signals
+from redis_kit.queues.jobs import message
+from redis_kit.queues.jobs.ack import ended
+from redis_kit.queues.jobs.job import Job, LeaseLost
+from redis_kit.queues.jobs.message import Message, NewerMessage
+from redis_kit.queues.jobs.payload import CorruptMessage, NotSerializable, PayloadTooLarge
+from redis_kit.queues.tasks import call_shape, expiry, progress
+from redis_kit.queues.tasks.registry import UnknownTask
+from redis_kit.queues.tasks.task import Cancelled, Task, TaskTimeout, extended
+from redis_kit.queues.worker.fetch.exchange import Done
+from redis_kit.queues.worker.fetch.recent import RecentEnds, remembered
+from redis_kit.queues.worker.run.event_loop import Coroutines, synchronous
+from redis_kit.queues.worker.run.outcome import FailedAttempt, failed, guarded
+from redis_kit.queues.worker.run.recorder import Keeper, keeper
+from redis_kit.queues.worker.run.timeouts import Deadlines, Key
+from redis_kit.queues.worker.run.unfit import UnfitJob
+from redis_kit.queues.worker.shared import failpoints
+from redis_kit.queues.worker.shared.reconnect import AWAY, until_answered
+from redis_kit.queues.worker.shared.status_board import Board
+from redis_kit.queues.worker.shared.worker_queue import Source
+
+logger = logging.getLogger("redis_kit.worker")
+IDLE = 0.1  # seconds after which a thread's connections are looked at before a job too, and not only after it
+UNSTORED = (NotSerializable, PayloadTooLarge)  # of what a task returned
+AFTER = 1.0  # seconds that a task has to end after its timeout was raised inside it, before its process is killed
+
+
+class Outcome(NamedTuple):
+    """How an attempt ended: of which task, if that is known, and why it failed, if it did."""
+
+    task: Task[..., Any] | None = None
+    error: BaseException | None = None
+    value: bytes = b""
+    final: bool = False  # to repeat it can't help
+    unfit: Message | NewerMessage | None = None  # a call that this worker can't run
+
+
+class Processor:
+    """What every thread of the worker does with a job."""
+
+    def __init__(
+        self,
+        sources: Sequence[Source],
+        *,
+        board: Board,
+        deadlines: Deadlines,
+        coroutines: Coroutines,
+        given_up: Event,
+        later: Callable[[Callable[[], None]], None],
+        recent: RecentEnds,
+    ) -> None:
+        self._sources, self._board, self._given_up, self._later = sources, board, given_up, later
+        self._recent = recent
+        self._deadlines, self._coroutines = deadlines, coroutines
+        self._own = threading.local()
+        self._backends: dict[str, Any] = {}
+
+    def process(self, slot: int, source: int, job: Job) -> Done | None:
+        """Run a job and return it where it is done; record a failed attempt, after an outage when that is over."""
+        if monotonic() - getattr(self._own, "closed", 0.0) > IDLE:
+            guarded("The database connections of a thread", tidy, None)
+        try:
+            return self.run(slot, source, job)
+        finally:
+            guarded("The database connections of a thread", tidy, None)
+            self._own.closed = monotonic()
+            self._board.end(slot)
+            self._board.tally(0 if self._own.gave_back else 1)
+            if settings.DEBUG:
+                reset_queries()
+
+    def run(self, slot: int, number: int, job: Job) -> Done | None:
+        """Do the same, and leave the thread's database connections alone. Whatever fails, an outcome is recorded."""
+        source, kept = self._sources[number], None
+        self._own.gave_back = False
+        try:
+            kept = keeper(source, job, self._backends)
+            outcome = self._attempt(slot, number, job, kept)
+            if outcome.unfit and isinstance(outcome.error, Exception):
+                self._own.gave_back = True
+                self._give_back(UnfitJob(source, job, outcome.unfit, outcome.error, kept))
+                return None
+            if outcome.error is None:
+                return self._succeeded(number, job, outcome, kept)
+            failure = failed(source, job, outcome.error, task=outcome.task, keeper=kept, final=outcome.final)
+        except BaseException as error:  # the worker's own, or that of what somebody has plugged in
+            failure = failed(source, job, error, keeper=kept)
+        self._record(failure)
+        return None
+
+    def _attempt(self, slot: int, number: int, job: Job, kept: Keeper | None) -> Outcome:
+        source = self._sources[number]
+        try:
+            call = message.loads(job.body)
+            late = expiry.expired(job, call)
+            task = extended(call_shape.find(call))
+        except NewerMessage as error:
+            return Outcome(error=error, unfit=error)
+        except CorruptMessage as error:
+            return Outcome(error=error, final=True)
+        except UnknownTask as error:
+            return Outcome(error=late, final=True) if late else Outcome(error=error, unfit=call)
+        if late:
+            return Outcome(task, late, final=True)
+        hard = None if task.timeout is None else monotonic() + task.timeout + AFTER
+        self._board.begin(slot, number, job.token, job.id, hard)
+        failpoints.reach("begun")
+        tell(signals.job_started, Processor, queue=source.name, job=job, task=task)
+        if kept:
+            kept.begin(call)
+        before = doing.set(f"job {task.module_path} {job.id}")
+        here, has_ended = progress.begin(source, job, kept.keeps if kept else None), False
+        try:
+            returned = self._call((number, job.id), task, call, kept.context() if kept and task.takes_context else None)
+            has_ended = True
+            failpoints.reach("called")
+            return Outcome(task, value=kept.value(returned) if kept else b"")
+        except BaseException as error:
+            return Outcome(task, error, final=has_ended and issubclass(type(error), UNSTORED))
+        finally:
+            progress.end(here)
+            doing.reset(before)
+
+    def _call(self, job: Key, task: Task[..., Any], call: message.Message, context: Any) -> Any:
+        args = [context, *call.args] if task.takes_context else call.args
+        work = partial(task.func, *args, **call.kwargs)
+        try:
+            if task.is_async:
+                return self._coroutines.run(job, work, timeout=task.timeout, sync=self._synchronous())
+            return self._deadlines.run_within(job, task.timeout, work)
+        except TaskTimeout as error:
+            error.args = error.args or (f"{task.module_path} ran for more than {task.timeout} s",)
+            raise
+        except Cancelled as error:
+            error.args = error.args or ("The job was cancelled while it ran.",)
+            raise
+
+    def _synchronous(self) -> Any:
+        if not hasattr(self._own, "synchronous"):
+            self._own.synchronous = synchronous()
+        return self._own.synchronous
+
+    def _succeeded(self, number: int, job: Job, outcome: Outcome, kept: Keeper | None) -> Done:
+        def told() -> None:
+            tell(signals.job_succeeded, Processor, queue=self._sources[number].name, job=job, task=outcome.task)
+            if kept:
+                kept.succeeded()
+
+        keep = kept.keeps(failed=False) if kept else 0
+        heard = kept or signals.job_succeeded.receivers
+        return Done(job, ended(job, outcome.value, keep, source=number), told if heard else None)
+
+    def _give_back(self, unfit: UnfitJob, *, again: bool = False) -> None:
+        try:
+            failure = until_answered(unfit.give_back, self._given_up)
+        except (LeaseLost, RedisFailure) as error:
+            if not again:
+                what = unfit.job.id, unfit.source.name, described(error), text_of(unfit.why)
+                logger.warning("Job %a of queue %a could not be given back: %s; it can't run here: %a", *what)
+            if not isinstance(error, (LeaseLost, *AWAY)):
+                self._later(partial(self._give_back, unfit, again=True))
+            return
+        if failure:
+            self._record(failure)
+
+    def _record(self, failure: FailedAttempt, *, again: bool = False) -> None:
+        failpoints.reach("before_nack")
+        if not again:
+            self._recent.add([remembered(failure)])
+        try:
+            state = until_answered(failure.record, self._given_up)
+        except BaseException as error:
+            if not again:
+                guarded("The log of a failed attempt", partial(_unrecorded, failure, error), None)
+            if not isinstance(error, (LeaseLost, *AWAY)):
+                whole = isinstance(error, RedisFailure) and not isinstance(error, CommandFailed)
+                later = failure if whole else failure.plain()
+                self._later(partial(self._record, later, again=True))
+            return
+        failpoints.reach("nacked")
+        failure.announce(state)
+
+
+def tidy() -> None:
+    """Close this thread's database connections that are broken or too old, and those that a task left in a transaction.
+
+    One that was interrupted as it ended its transaction leaves it open, and the next job would write into that.
+    """
+    for connection in connections.all(initialized_only=True):
+        if connection.in_atomic_block:
+            connection.close()
+            del connections[connection.alias]
+        else:
+            connection.close_if_unusable_or_obsolete()
+
+
+def _unrecorded(failure: FailedAttempt, error: BaseException) -> None:
+    what = failure.named(), described(error), failure.reason
+    logger.warning("%s: its outcome could not be recorded: %s; it failed: %a", *what, exc_info=failure.unforeseen())

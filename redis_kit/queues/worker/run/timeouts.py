@@ -1,0 +1,137 @@
+"""Ends tasks that take too long or are cancelled, by an exception raised inside them.
+
+Python raises it wherever the thread is, once for an attempt. Inside code that takes a lock or a connection that would
+lose it, so the thread may leave such code first: see _is_within().
+"""
+
+import contextlib
+import ctypes
+import logging
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from math import inf
+from pathlib import Path
+from threading import Event, Lock, get_ident
+from time import monotonic
+from types import FrameType
+from typing import NamedTuple, TypeVar
+
+from redis_kit.queues.tasks.task import Cancelled, TaskTimeout
+from redis_kit.queues.worker.run.alarm import Alarm
+
+Result = TypeVar("Result")
+Key = tuple[int, str]  # the number of a job's source, and its id
+PAUSE = 0.001  # seconds until the next look at a thread that was within such code
+PATIENCE = 0.2  # seconds for which the kit's own code is waited for: where it waits itself, it is interrupted
+THREADING = threading.Thread.run.__code__.co_filename
+LOCKING = {logging.Handler.handle.__code__.co_filename, contextlib.contextmanager.__code__.co_filename}
+TAKING = {"__enter__", "__exit__", "_acquire_restore", "_release_save", "acquire", "release"}  # of threading
+
+
+class _Limit(NamedTuple):
+    end: float
+    job: Key
+    error: type[BaseException] = TaskTimeout
+
+
+class Deadlines:
+    """Raises TaskTimeout in a thread whose time is up. One that waits in C code gets it when that returns."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._limits: dict[int, _Limit] = {}
+        self._alarm, self._stop = Alarm(), Event()
+
+    def run(self) -> None:
+        """Watch the deadlines until stopped."""
+        while not self._stop.is_set():
+            self._alarm.wait()
+            if (first := self._end()) < inf:
+                self._alarm.set(first)
+
+    def stop(self) -> None:
+        """Stop watching."""
+        self._stop.set()
+        self._alarm.set(0)
+
+    def cancel(self, job: Key) -> bool:
+        """Raise Cancelled in the thread that runs this job, and say whether there was one."""
+        with self._lock:
+            found = {thread: limit for thread, limit in self._limits.items() if limit.job == job}
+            for thread, limit in found.items():
+                self._limits[thread] = limit._replace(end=min(limit.end, monotonic()), error=Cancelled)
+        self._alarm.set(0)
+        return bool(found)
+
+    def run_within(self, job: Key, seconds: float | None, work: Callable[[], Result]) -> Result:
+        """Return what a job's work returns, which has so many seconds; None: for ever."""
+        thread = get_ident()
+        with self._lock:
+            self._limits[thread] = _Limit(inf if seconds is None else monotonic() + seconds, job)
+        try:
+            if seconds is not None:
+                self._alarm.set(seconds)
+            return work()
+        finally:
+            with self._lock:
+                struck = self._limits.pop(thread, None) is None
+            if struck:
+                _settle(thread)
+
+    def _end(self) -> float:
+        """End what is due; return the seconds until there is more to do."""
+        with self._lock:
+            now = monotonic()
+            for thread, limit in list(self._limits.items()):
+                if limit.end <= now and not _is_within(thread, late=now - limit.end):
+                    del self._limits[thread]
+                    _raise_in(thread, limit.error)
+            first = min((limit.end for limit in self._limits.values()), default=inf)
+        return max(PAUSE, first - now)
+
+
+def _is_within(thread: int, *, late: float) -> bool:
+    """Say whether a thread is within code that must not be interrupted.
+
+    Where it is now is where it would be raised: until this thread waits, no other runs.
+    """
+    frame = sys._current_frames().get(thread)
+    return frame is not None and is_guarded(frame, late=late)
+
+
+def is_guarded(frame: FrameType, *, late: float = 0.0) -> bool:
+    """Say whether nothing is to be raised in this frame."""
+    code = frame.f_code
+    if code.co_filename == THREADING:
+        return code.co_name in TAKING
+    if code.co_filename in LOCKING or (late < PATIENCE and code.co_filename.startswith(KIT)):
+        return True
+    return any(caller.f_code.co_name == "__del__" for caller in _callers(frame))  # Python ignores what comes out of it
+
+
+def _callers(frame: FrameType | None) -> Iterator[FrameType]:
+    while frame:
+        yield frame
+        frame = frame.f_back
+
+
+def _raise_in(thread: int, error: type[BaseException]) -> None:
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(error))
+
+
+class _Settled(BaseException):
+    """Takes the place of an error that may still be on its way to this thread, and must not reach its next job.
+
+    To take it back would not do: Python 3.11 would look for it for ever, at each call in each thread.
+    """
+
+
+def _settle(thread: int) -> None:
+    with contextlib.suppress(_Settled):
+        _raise_in(thread, _Settled)
+        for _ in range(2):  # where it did not come with the end of that call
+            pass
+
+
+KIT = f"{Path(_raise_in.__code__.co_filename).parents[3]}/"

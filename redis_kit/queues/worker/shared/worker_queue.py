@@ -1,0 +1,155 @@
+"""A queue as its worker sees it."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from redis_kit.core.errors import RedisFailure
+from redis_kit.core.flow import Flow
+from redis_kit.core.steps import Batch, Call, Pop
+from redis_kit.queues.jobs.ack import Ended
+from redis_kit.queues.jobs.job import Job, State
+from redis_kit.queues.queue import Queue
+from redis_kit.queues.store import calls, claim, enqueue, results, unknown
+from redis_kit.queues.store.claim import Beaten, Claimed, beaten
+from redis_kit.queues.store.unknown import Recalled
+
+PAGE = 100  # running jobs that a heartbeat lists
+LISTEN = 4.0  # seconds: for how long a lost wake-up, or a connection that is half open, goes unnoticed
+
+
+class Source(Queue):
+    """Its calls wait for longer than those of a request, and go out in the name of one worker.
+
+    ``after`` is the running job after which the next heartbeat's list of them begins.
+    """
+
+    profile = "worker"
+
+    def __init__(self, name: str, *, worker: str, about: str, using: str = "default") -> None:
+        super().__init__(name, using=using)
+        self.worker, self.about, self.after = worker, about, b""
+
+    def exchange(self, limit: int, done: Sequence[Ended] = ()) -> Claimed:
+        """End jobs, claim others (0: none) and tell when there may be more. One round trip; a repeat is safe."""
+        return self._run(claim.exchange(self, self.worker, limit, self.about, done))[0]
+
+    def release(self, jobs: Sequence[Job]) -> int:
+        """Give back claimed jobs that were not begun, and return how many they were. One round trip."""
+        return self._run(self._release(jobs))
+
+    def fail(self, job: Job, *, delay: float, error: str, max_attempts: int, kept: tuple[bytes, int]) -> State:
+        """End a failed attempt, as nack() does, and keep with its result what it is to tell, for so many ms."""
+        return self._run(enqueue.nack(self, job, delay, error, max_attempts, kept))
+
+    def end(self, done: Sequence[Ended]) -> None:
+        """Record again that jobs are done. One round trip for 250."""
+        self._run(self._end(done))
+
+    def put_back(self, members: Sequence[bytes]) -> int:
+        """Make these claims of running jobs void, and return how many jobs are ready again. One round trip, or none."""
+        return self._run(self._put_back(members)) if members else 0
+
+    def defer(self, job: Job, shape: str, expires: int) -> int:
+        """Give back a job whose call this worker can't run; see unknown.py. One round trip; a repeat is safe."""
+        return self._run(unknown.defer(self, job, shape, expires))
+
+    def find_result(self, id: str) -> list[Any]:
+        """Ask what is known of a call. One round trip."""
+        return self._run(results.find(self, id))
+
+    def listen(self) -> bool:
+        """Wait until there is something to do; False when there was nothing for 4 s. One round trip."""
+        return self._run(self._listen())
+
+    def pass_on(self) -> None:
+        """Wake another worker: this one has no thread left. One round trip."""
+        self._run(self._pass_on())
+
+    def note(self) -> None:
+        """Let the queue be known. One round trip."""
+        self._run(enqueue.note(self))
+
+    def _release(self, jobs: Sequence[Job]) -> Flow[int]:
+        count: int = yield calls.release(self.key(""), jobs)
+        return count
+
+    def _end(self, done: Sequence[Ended]) -> Flow[None]:
+        for start in range(0, len(done), enqueue.MOST_ENDED):
+            yield calls.end(self.key(""), self.worker, done[start : start + enqueue.MOST_ENDED])
+
+    def _put_back(self, members: Sequence[bytes]) -> Flow[int]:
+        count: int = yield calls.RELEASE(self.key(""), *members)
+        return count
+
+    def _listen(self) -> Flow[bool]:
+        return (yield Pop(self.key("signal"), timeout=LISTEN)) is not None
+
+    def _pass_on(self) -> Flow[None]:
+        key = self.key("signal")
+        yield Batch([Call("RPUSH", key, 1), Call("PEXPIRE", key, 10_000)])
+
+
+class SupervisedSource(Source):
+    """A queue as its worker's supervisor sees it. ``call`` makes each call to the server, and may end it early."""
+
+    def __init__(self, name: str, *, worker: str, about: str, call: Callable[[Callable[[], Any]], Any]) -> None:
+        super().__init__(name, worker=worker, about=about)
+        self._call = call
+
+    def _run(self, steps: Flow[Any], **answers: Any) -> Any:
+        return self._call(partial(super()._run, steps, **answers))
+
+
+def beat(sources: list[Source]) -> list[Beaten | RedisFailure]:
+    """Keep workers alive on their queues, as far as these let them, and list a page of the running jobs of each.
+
+    One round trip, on a Cluster one per node.
+    """
+    return sources[0]._run(_beat(sources))
+
+
+def recall(pairs: list[tuple[Source, str]]) -> list[Recalled | RedisFailure | None]:
+    """See to jobs that workers gave back, by source and shape. One round trip, on a Cluster one per node."""
+    return pairs[0][0]._run(_recall(pairs))
+
+
+def waits(sources: list[Source]) -> list[float | RedisFailure | None]:
+    """Return for how many seconds the next job of each queue waits; None where none does. One round trip."""
+    return sources[0]._run(_waits(sources))
+
+
+def sweep(sources: list[Source]) -> list[list[bytes] | RedisFailure]:
+    """Make jobs ready that nothing leads to, and return their ids for each queue. One round trip."""
+    return sources[0]._run(_sweep(sources))
+
+
+def _sweep(sources: list[Source]) -> Flow[list[list[bytes] | RedisFailure]]:
+    replies: list[list[bytes] | RedisFailure] = yield Batch(
+        [calls.sweep(source.key("")) for source in sources], lenient=True
+    )
+    return replies
+
+
+def _beat(sources: list[Source]) -> Flow[list[Beaten | RedisFailure]]:
+    steps = [calls.beat(one.key(""), one.worker, one.about, after=one.after, page=PAGE) for one in sources]
+    replies = yield Batch(steps, lenient=True)
+    return [reply if isinstance(reply, RedisFailure) else beaten(reply) for reply in replies]
+
+
+def _recall(pairs: list[tuple[Source, str]]) -> Flow[list[Recalled | RedisFailure | None]]:
+    replies = yield Batch([unknown.recall_step(source, shape) for source, shape in pairs], lenient=True)
+    return [
+        reply if isinstance(reply, RedisFailure) else unknown.recalled(shape, reply)
+        for (_, shape), reply in zip(pairs, replies, strict=True)
+    ]
+
+
+def _waits(sources: list[Source]) -> Flow[list[float | RedisFailure | None]]:
+    replies = yield Batch([calls.REPORT(source.key(""), 1) for source in sources], lenient=True)
+    return [reply if isinstance(reply, RedisFailure) else _wait(reply) for reply in replies]
+
+
+def _wait(reply: list[int]) -> float | None:
+    wait, paused_since = reply[4], reply[6]
+    return wait / 1000 if wait >= 0 > paused_since else None

@@ -1,0 +1,115 @@
+"""Restarts the worker when its code changes, for development."""
+
+import logging
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from time import monotonic
+from typing import NoReturn
+
+from django.utils.autoreload import StatReloader, get_child_arguments
+
+from redis_kit.core.embedded import server
+from redis_kit.queues.worker.supervisor import os_signals
+from redis_kit.queues.worker.supervisor.os_signals import Signals
+
+logger = logging.getLogger("redis_kit.worker")
+EVERY = 1.0  # seconds between two looks
+TRIAL = "REDIS_KIT_TRIAL"  # in the environment of a process that is only to load the code and the settings
+
+
+class Files:
+    """The files of the modules that this process has loaded, and those of errors, as they were at the last look."""
+
+    def __init__(self) -> None:
+        self._reloader = StatReloader()
+        self._known = self._look()
+
+    def changed(self) -> Path | None:
+        """Return a file that has changed since, and can be compiled; looks once a second."""
+        if monotonic() < self._next:
+            return None
+        now, before = self._look(), self._known
+        self._known = {**before, **now}  # one that is away for a moment was changed when it is back
+        changed = [path for path, time in now.items() if before.get(path, time) != time]
+        return next((path for path in changed if _compiles(path)), None)
+
+    def watch(self, text: str) -> None:
+        """Look at the files that a traceback names, too: a module that failed is not among the loaded ones."""
+        named = re.findall(r'^ *File "([^"<>]+)", line ', text, re.MULTILINE)
+        self._reloader.extra_files |= {Path(name).resolve() for name in named}
+        self._known = {**self._look(), **self._known}
+
+    def _look(self) -> dict[Path, float]:
+        self._next = monotonic() + EVERY
+        return dict(self._reloader.snapshot_files())
+
+
+def usable(files: Files, signals: Signals) -> bool:
+    """Wait until another process can load the code; False where a signal to stop ends the waiting."""
+    trial = Trial()
+    try:
+        while not trial.passed:
+            os_signals.readable([signals], 0.05)
+            if any(number in (*os_signals.STOP, os_signals.NOW) for number in signals.taken()):
+                return False
+            if told := trial.failure():
+                files.watch(told)
+                logger.error("The code can't be loaded; the worker waits for the next change.\n%s", told)
+            if path := files.changed():
+                logger.warning("%s has changed.", path)
+                trial.end()
+                trial = Trial()
+    finally:
+        trial.end()
+    return True
+
+
+class Trial:
+    """A process with the arguments of this one that ends when it has loaded the code and the settings."""
+
+    def __init__(self) -> None:
+        self._said = tempfile.TemporaryFile()  # noqa: SIM115 -- end() closes it
+        self._process = subprocess.Popen(  # noqa: S603 -- runs itself
+            get_child_arguments(), env={**os.environ, TRIAL: "1"}, stdin=subprocess.DEVNULL, stderr=self._said
+        )
+        self._told = False
+
+    @property
+    def passed(self) -> bool:
+        """Tell whether it has ended well."""
+        return self._process.poll() == 0
+
+    def failure(self) -> str:
+        """Return, once, what it wrote when it failed; "" otherwise."""
+        if self._told or not self._process.poll():
+            return ""
+        self._told = True
+        self._said.seek(0)
+        return self._said.read().decode(errors="replace").strip() or f"Exit code {self._process.returncode}."
+
+    def end(self) -> None:
+        """Kill it where it still runs."""
+        self._process.kill()
+        self._process.wait()
+        self._said.close()
+
+
+def restart() -> NoReturn:
+    """Become a new process under the same number, with the same arguments."""
+    server.outlive_exec()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execv(sys.executable, get_child_arguments())  # noqa: S606 -- runs itself
+
+
+def _compiles(path: Path) -> bool:
+    try:
+        compile(path.read_bytes(), str(path), "exec")
+    except (SyntaxError, ValueError, OSError):
+        logger.exception("%s has changed, but can't be used yet.", path)
+        return False
+    return True

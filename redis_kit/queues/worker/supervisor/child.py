@@ -1,0 +1,171 @@
+"""One child process: how it comes to be, and what its supervisor knows of it."""
+
+import contextlib
+import logging
+import os
+import signal
+import sys
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from time import monotonic
+from typing import NoReturn
+
+from django.db import connections
+
+from redis_kit.core.client.pools import SPARE as OTHERS
+from redis_kit.core.connections import provide
+from redis_kit.core.signals import tell
+from redis_kit.queues import signals as told
+from redis_kit.queues.jobs import ids
+from redis_kit.queues.worker.options import Options
+from redis_kit.queues.worker.process.process import Launcher
+from redis_kit.queues.worker.process.recycling import resident_of
+from redis_kit.queues.worker.shared import failpoints
+from redis_kit.queues.worker.shared.channel import Line, pair
+from redis_kit.queues.worker.shared.status_board import Board, Running
+from redis_kit.queues.worker.shared.worker_queue import Source, SupervisedSource
+from redis_kit.queues.worker.supervisor.os_signals import Signals, held_back
+from redis_kit.queues.worker.supervisor.reconciliation import Suspects
+
+logger = logging.getLogger("redis_kit.worker")
+FAILED = 70  # exit code of a child whose own code failed, not a job's
+SPARE = 0.4  # seconds beyond its grace after which a child that was told to end is killed
+
+
+@dataclass(eq=False)
+class Child:
+    """A child as its supervisor sees it. Times are on the monotonic clock."""
+
+    pid: int
+    worker: str
+    line: Line
+    board: Board
+    sources: list[Source]
+    born: float = field(default_factory=monotonic)
+    recycling: bool = False
+    stopping: bool = False
+    given_back: bool = False  # it was told not to finish them
+    kill_at: float | None = None
+    given_up: bool = False  # it was killed because it did not end in time
+    overdue: list[Running] = field(default_factory=list)  # why it was killed, if for that
+    suspects: defaultdict[str, Suspects] = field(default_factory=lambda: defaultdict(Suspects))  # by queue
+    about: Callable[..., str] = ids.information
+    _said: tuple[str, float, int] = ("", 0.0, 0)
+
+    def say_how(self, *, quiet: bool, clock_back: int) -> None:
+        """Let the next beat tell what it does, and how much memory it has where that changed by more than 5 %.
+
+        ``clock_back`` is by how many seconds the server's clock went back.
+        """
+        state = "stopping" if self.stopping else "quiet" if quiet or self.recycling else "working"
+        size, (before, known, back) = resident_of(self.pid) or 0.0, self._said
+        if (state, clock_back) != (before, back) or abs(size - known) > known * 0.05:
+            self._said = state, size, clock_back
+            numbers = {"memory": round(size), "clock_back": clock_back}
+            about = self.about(state=state, **{name: number for name, number in numbers.items() if number})
+            for source in self.sources:
+                source.about = about
+
+    @property
+    def claims(self) -> bool:
+        """Tell whether it was last said to work: it is neither quiet nor stopping."""
+        return self._said[0] == "working"
+
+    def stop(self, until: float) -> None:
+        """Tell it to finish its jobs, and to have ended by then."""
+        if not self.stopping:
+            self.stopping = True
+            self.kill_at = until + SPARE
+            self.line.say("stop")
+
+    def stop_now(self) -> None:
+        """Tell it to give back its jobs at once."""
+        if not self.given_back:
+            self.stopping = self.given_back = True
+            self.kill_at = monotonic() + SPARE
+            self.line.say("now")
+
+    def recycle(self) -> None:
+        """Let it claim no more; when it runs nothing any more, stop it."""
+        self.recycling = True
+        self.line.say("quiet")
+
+    def judge(self) -> None:
+        """Kill it where one of its jobs ran for too long, or it should have ended. Safe in a signal handler."""
+        now = monotonic()
+        if self.overdue or self.given_up:
+            return
+        overdue = [one for one in self.board.running() if one.deadline is not None and one.deadline <= now]
+        self.given_up = not overdue and self.kill_at is not None and self.kill_at <= now
+        if overdue or self.given_up:
+            self.overdue = overdue
+            self.signal(signal.SIGKILL)
+
+    def signal(self, number: int) -> None:
+        """Send it a signal."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, number)
+
+    def ended(self) -> int | None:
+        """Return its exit code, that of a signal negative; None while it lives."""
+        try:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+        except ChildProcessError:  # somebody else in this process waited for it
+            return FAILED
+        return os.waitstatus_to_exitcode(status) if pid else None
+
+    def let_go(self) -> None:
+        """Close what this process holds of it."""
+        self.line.close()
+        self.board.close()
+
+
+def fork(options: Options, *, supervisor: str, in_child: Callable[[], None], signals: Signals) -> Child:
+    """Fork a child that is a worker of its own. ``in_child`` frees it of what only its parent needs."""
+    worker, (ours, theirs), board = ids.new_worker(), pair(), Board(options.threads)
+    parent = os.getpid()
+    connections.close_all()  # a receiver of signals may have opened one
+    sys.stdout.flush()
+    sys.stderr.flush()
+
+    def about(pid: int, **more: object) -> str:
+        own = {"pid": pid, "queues": options.queues, "threads": options.threads}
+        return ids.information(**own, supervisor=supervisor, supervisor_pid=parent, **more)
+
+    with held_back():
+        pid = os.fork()
+        if not pid:
+            try:
+                failpoints.reach("forked")
+                ours.close()
+                in_child()
+            except BaseException:
+                os._exit(FAILED)
+    if not pid:
+        _live(options, worker, about(os.getpid()), theirs, board)
+    theirs.close()
+    make = partial(SupervisedSource, worker=worker, about=about(pid), call=signals.call)
+    sources: list[Source] = [make(name) for name in options.queues]
+    return Child(pid, worker, ours, board, sources, about=partial(about, pid))
+
+
+def _live(options: Options, worker: str, about: str, line: Line, board: Board) -> NoReturn:
+    # Never returns: what called the supervisor is the parent's business, its exit handlers too.
+    code = FAILED
+    provide(options.threads + len(options.queues) + OTHERS)
+    try:
+        said = {"worker": worker, "queues": options.queues}
+        tell(told.worker_started, Launcher, **said)
+        code = Launcher(options, worker=worker, about=about, line=line, board=board).run()
+        tell(told.worker_stopping, Launcher, **said)
+    except BaseException:
+        logger.exception("Worker %s failed.", worker)
+    finally:
+        with contextlib.suppress(BaseException):
+            connections.close_all()
+            logging.shutdown()
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code)

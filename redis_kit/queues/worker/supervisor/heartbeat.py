@@ -1,0 +1,167 @@
+"""Keeps the children's leases alive, and gives back what dead workers held elsewhere."""
+
+import logging
+from time import monotonic
+
+from redis_kit.core import conf
+from redis_kit.core.complaints import Complaints
+from redis_kit.core.errors import AuthenticationFailed, RedisFailure, RedisUnavailable
+from redis_kit.core.signals import tell
+from redis_kit.queues import signals
+from redis_kit.queues.component import QueueSettings
+from redis_kit.queues.store.claim import Beaten, Poison
+from redis_kit.queues.worker.shared import failpoints
+from redis_kit.queues.worker.shared.clock import ServerClock
+from redis_kit.queues.worker.shared.reconnect import AWAY
+from redis_kit.queues.worker.shared.worker_queue import Source, beat, waits
+from redis_kit.queues.worker.supervisor.child import Child
+from redis_kit.queues.worker.supervisor.orphans import Orphans
+from redis_kit.queues.worker.supervisor.recaller import Recaller
+
+logger = logging.getLogger("redis_kit.worker")
+AGAIN = 1.0  # seconds: the longest pause between two tries while the server is away
+
+
+class Outage:
+    """Whether the server is away: said once on the way down, and once when it is back.
+
+    That it refuses the password is said each minute, since somebody has to act.
+    """
+
+    def __init__(self) -> None:
+        self.lasts = False
+        self._complaints = Complaints()
+
+    def say(self, error: RedisUnavailable | AuthenticationFailed | None) -> None:
+        """Take in how the last call went."""
+        if isinstance(error, AuthenticationFailed):
+            if self._complaints.due("access"):
+                logger.error("The worker waits until Redis lets it in: %s", error)
+        elif error and not self.lasts:
+            logger.error("Redis is away, the worker waits for it: %s", error)
+        elif self.lasts and not error:
+            logger.warning("Redis is back.")
+        self.lasts = error is not None
+
+
+class Beat:
+    """Beats for all children and queues in one round trip, and earlier where another worker's lease is about to end.
+
+    ``at`` is when the next beat is due, ``answered`` when one was last answered, both on the monotonic clock;
+    ``reached`` says whether any was; ``waits``
+    for how long the next job of each queue has waited, where ``reports`` asks for that, at one more round trip;
+    ``broken`` says what is wrong with queues that get no beat or can't be read, ``clock`` whether the server's clock
+    went back.
+    """
+
+    def __init__(self, outage: Outage, *, reports: bool = False) -> None:
+        self._outage, self._reports = outage, reports
+        self._noted = self.reached = False
+        self.at, self.answered = 0.0, monotonic()
+        self.waits: dict[str, float] = {}
+        self.broken: dict[str, RedisFailure] = {}
+        self._complaints, self._orphans = Complaints(), Orphans()
+        self._recaller, self.clock = Recaller(), ServerClock()
+
+    def beat(self, children: list[Child]) -> list[str]:
+        """Beat, pass on what concerns a child, and return the orders that somebody left."""
+        wait = conf.section(QueueSettings).BEAT
+        orders: list[str] = []
+        failpoints.reach("before_beat")
+        wrong: dict[str, RedisFailure] = {}
+        try:
+            answers = self._answers(children, wrong)
+            for child, source, answer in answers:
+                self._take_in(child, source, answer)
+                orders += [answer.order] if answer.order else []
+                if answer.next_lease is not None:
+                    wait = min(wait, answer.next_lease + 0.001)
+            self._look_around(children, wrong)
+            self._take_note(wrong)
+            self._recaller.see_to((source, answer.unknown) for child, source, answer in answers if child.claims)
+        except AWAY as error:
+            self._outage.say(error)
+            if isinstance(error, AuthenticationFailed):
+                self.broken = {source.name: error for child in children for source in child.sources}
+            wait = min(wait, AGAIN)
+        except RedisFailure as error:
+            self._complain("", "A beat failed; the next one follows: %s", error)
+        except Exception:
+            logger.exception("A beat failed; the next one follows.")
+        self.at = monotonic() + wait
+        return orders
+
+    def _answers(self, children: list[Child], wrong: dict[str, RedisFailure]) -> list[tuple[Child, Source, Beaten]]:
+        pairs = [(child, source) for child in children for source in child.sources]
+        if not pairs:
+            return []
+        found, sent = [], monotonic()
+        for (child, source), answer in zip(pairs, beat([source for _, source in pairs]), strict=True):
+            if isinstance(answer, RedisFailure):
+                wrong[source.name] = answer
+            else:
+                found.append((child, source, answer))
+        self._outage.say(None)
+        self.answered, self.reached = monotonic(), True
+        self.clock.note({source.name: answer.now for _, source, answer in found}, sent, self.answered)
+        return found
+
+    def _look_around(self, children: list[Child], wrong: dict[str, RedisFailure]) -> None:
+        if not children:
+            return
+        sources = children[0].sources
+        self._noted = self._noted or self._note(sources)
+        wrong.update(self._orphans.look(sources))
+        if self._reports:
+            answers = dict(zip([source.name for source in sources], waits(sources), strict=True))
+            wrong.update({name: answer for name, answer in answers.items() if isinstance(answer, RedisFailure)})
+            self.waits = {name: answer for name, answer in answers.items() if isinstance(answer, float)}
+
+    def _note(self, sources: list[Source]) -> bool:
+        try:
+            for source in sources:
+                source.note()
+        except AWAY:
+            raise
+        except RedisFailure as error:
+            self._complain("names", "The names of queues can't be kept: %s", error)
+            return False
+        return True
+
+    def _take_note(self, wrong: dict[str, RedisFailure]) -> None:
+        self.broken = wrong
+        for name, error in wrong.items():
+            self._complain(name, "Queue %a gets no beat or can't be read: %s", name, error)
+
+    def _complain(self, about: str, *what: object) -> None:
+        """Log an error, once a minute for one thing: it comes again with each beat."""
+        if self._complaints.due(about):
+            logger.error(*what)
+
+    def _take_in(self, child: Child, source: Source, answer: Beaten) -> None:
+        index = child.sources.index(source)
+        if answer.next_job is not None and answer.next_job <= 3 * conf.section(QueueSettings).BEAT:
+            child.line.say("look", index, f"{answer.next_job:.3f}")
+        for id in answer.cancelled:  # with each beat, until it has ended: it may not have begun
+            child.line.say("cancel", index, id)
+        compare(child, index, answer.held)
+        if answer.given_back:
+            logger.warning("Queue %a: %d jobs of dead workers are ready again.", source.name, answer.given_back)
+        for one in answer.dead:
+            buried(source.name, one)
+
+
+def compare(child: Child, index: int, held: list[bytes]) -> None:
+    """Have the child look at jobs that the server holds as running for it, where nothing else shows that they run."""
+    source = child.sources[index]
+    suspects = child.suspects[source.name]
+    if asked := suspects.take_in(held, {one.member() for one in child.board.running()}):
+        child.line.say("held", index, *(member.decode("utf-8", "surrogateescape") for member in asked))
+    source.after = suspects.after
+
+
+def buried(queue: str, job: Poison) -> None:
+    """Tell that a job is dead since too many workers died with it."""
+    task = f" ({job.task})" if job.task else ""
+    logger.error("Job %a of queue %a%s is dead: %a", job.id, queue, task, job.reason)
+    tell(signals.job_dead, Beat, queue=queue, id=job.id, reason="poison")

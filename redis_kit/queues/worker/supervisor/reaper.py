@@ -1,0 +1,165 @@
+"""Tells the server what a dead child had done, and takes its jobs back. While the server is away that waits for it."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from time import monotonic
+from typing import Any
+
+from redis_kit.core.errors import RedisFailure
+from redis_kit.core.flow import Flow
+from redis_kit.queues.jobs.ack import Ended
+from redis_kit.queues.store import calls, enqueue
+from redis_kit.queues.store.claim import Poison, poison
+from redis_kit.queues.worker.run import overdue
+from redis_kit.queues.worker.shared import failpoints
+from redis_kit.queues.worker.shared.logs import named
+from redis_kit.queues.worker.shared.reconnect import AWAY, pause
+from redis_kit.queues.worker.shared.status_board import Running
+from redis_kit.queues.worker.shared.worker_queue import Source
+from redis_kit.queues.worker.supervisor.child import Child
+from redis_kit.queues.worker.supervisor.heartbeat import Outage, buried
+
+logger = logging.getLogger("redis_kit.worker")
+LATE = 1.0  # seconds after which to look once more: a claim that was under way at the death may have come in after it
+
+
+@dataclass(eq=False)
+class Estate:
+    """What a dead child left: its queues, what it had done, what it is blamed for, ran for too long, and ran in all.
+
+    ``at`` is when to see to it.
+    """
+
+    worker: str
+    left: list[tuple[int, Source]]
+    done: list[Ended]
+    ran: list[Running]
+    overdue: list[Running]
+    running: list[Running]
+    at: float = 0.0
+    again: bool = False
+    tries: int = 0
+
+
+class Reaper:
+    """Sees to what dead children left. What it can't do since this process dies too, the ends of their leases do."""
+
+    def __init__(self, outage: Outage) -> None:
+        self._outage = outage
+        self._estates: list[Estate] = []
+
+    def add(self, child: Child, *, crashed: bool) -> None:
+        """Take over from a child. Where it crashed, its jobs count that, unless it was killed for another one."""
+        ran = child.board.running()
+        late = {(one.source, one.token, one.id) for one in child.overdue}
+        over = [one for one in ran if (one.source, one.token, one.id) in late]
+        blamed = ran if crashed and not child.overdue and not child.given_up else []
+        left = list(enumerate(child.sources))
+        self._estates.append(Estate(child.worker, left, _done(child), blamed, over, ran, again=crashed))
+
+    def next(self) -> float | None:
+        """Return when there is something to do, on the monotonic clock."""
+        return min((estate.at for estate in self._estates), default=None)
+
+    @property
+    def owing(self) -> bool:
+        """Tell whether the server has not answered for a dead child. To look once more, later, is no such thing."""
+        return any(estate.tries or not estate.at for estate in self._estates)
+
+    @property
+    def holding(self) -> bool:
+        """Tell whether one that is not yet seen to is known to have run jobs."""
+        return any(estate.running or estate.done for estate in self._estates)
+
+    def run(self) -> None:
+        """Do what is due."""
+        now = monotonic()
+        for estate in [one for one in self._estates if one.at <= now]:
+            try:
+                self._see_to(estate)
+            except AWAY as error:
+                self._outage.say(error)
+                estate.at = monotonic() + pause(estate.tries)
+                estate.tries += 1
+                return  # the others would wait for nothing
+
+    def _see_to(self, estate: Estate) -> None:
+        sources = [source for _, source in estate.left]
+        while estate.left:
+            index, source = estate.left[0]
+            try:
+                _reap(estate, index, source)
+            except AWAY:
+                raise
+            except Exception as error:
+                _complain("Queue %a: the jobs of a dead child stay until its lease ends: %s", source, error)
+            estate.left.pop(0)
+        failpoints.reach("reaped")
+        self._outage.say(None)
+        self._estates.remove(estate)
+        if estate.again:
+            left = list(enumerate(sources))
+            self._estates.append(Estate(estate.worker, left, [], [], [], [], at=monotonic() + LATE))
+
+
+def _done(child: Child) -> list[Ended]:
+    found = []
+    for entry in child.board.noted():
+        try:
+            found.append(Ended.unpack(entry))
+        except ValueError:
+            logger.exception("Worker %s: an outcome on its board can't be read.", child.worker)
+    return found
+
+
+def _reap(estate: Estate, index: int, source: Source) -> None:
+    done = [one for one in estate.done if one.source == index]
+    _tried(source, lambda: source._run(_told(source, estate.worker, done)))
+    failpoints.reach("outcomes_sent")
+    over = {one.token + b"/" + one.id for one in done}
+    for late in estate.overdue:
+        if late.source == index and _tried(source, partial(overdue.fail, source, late)):
+            over.add(late.member())
+    ran = [one.id for one in estate.ran if one.source == index]
+    taken, dead = source._run(_taken(source, estate.worker, ran))
+    if taken:
+        many = "1 job was" if taken == 1 else f"{taken} jobs were"
+        its = named([one.id for one in estate.running if one.source == index and one.member() not in over])
+        what = f"{many} taken from worker {estate.worker}, which died{its and f'; it ran {its}'}"
+        logger.warning("Queue %a: %s.", source.name, what)
+    for job in dead:
+        buried(source.name, job)
+
+
+def _tried(source: Source, step: Callable[[], Any]) -> bool:
+    """Take a step, and say whether it was done; what is wrong with it is logged."""
+    try:
+        step()
+    except AWAY:
+        raise
+    except Exception as error:
+        _complain("Queue %a: an outcome of a dead child is lost, that job runs again: %s", source, error)
+        return False
+    return True
+
+
+def _complain(what: str, source: Source, error: Exception) -> None:
+    unforeseen = None if isinstance(error, RedisFailure) else error
+    logger.error(what, source.name, error, exc_info=unforeseen)
+
+
+def _told(source: Source, worker: str, done: list[Ended]) -> Flow[None]:
+    for start in range(0, len(done), enqueue.MOST_ENDED):
+        yield calls.end(source.key(""), worker, done[start : start + enqueue.MOST_ENDED])
+
+
+def _taken(source: Source, worker: str, ran: list[str]) -> Flow[tuple[int, list[Poison]]]:
+    total, dead = 0, []
+    while True:
+        taken, *told = yield calls.reap(source.key(""), worker, ran)
+        total += taken
+        dead += poison(told)
+        if taken < calls.TAKEN:
+            return total, dead

@@ -1,0 +1,55 @@
+"""Sees to jobs that workers gave back: those that this worker can run are ready again, of the others it warns."""
+
+import logging
+from collections import defaultdict
+from collections.abc import Iterable
+
+from redis_kit.core import conf
+from redis_kit.core.complaints import Complaints
+from redis_kit.core.errors import RedisFailure
+from redis_kit.queues.component import QueueSettings
+from redis_kit.queues.store.unknown import UnknownCalls
+from redis_kit.queues.tasks import call_shape
+from redis_kit.queues.worker.shared.logs import counted, lasting
+from redis_kit.queues.worker.shared.worker_queue import Source, recall
+
+logger = logging.getLogger("redis_kit.worker")
+UNKNOWN = "import its module in the tasks.py of an installed app, deploy this worker, or keep the old name of the task"
+UNFIT = "deploy this worker, or give new parameters a default"
+
+
+class Recaller:
+    """Does so with each beat that tells of such jobs. Usually none does."""
+
+    def __init__(self) -> None:
+        self._complaints = Complaints()
+
+    def see_to(self, found: Iterable[tuple[Source, list[str]]]) -> None:
+        """Take in which shapes of calls each queue tells of. One round trip where there are any."""
+        pairs = {(source.name, shape): source for source, shapes in found for shape in shapes}
+        if not pairs:
+            return
+        asked = [(source, shape) for (_, shape), source in pairs.items()]
+        replies = recall(asked)
+        left: defaultdict[tuple[str, str], list[UnknownCalls]] = defaultdict(list)
+        for (source, shape), reply in zip(asked, replies, strict=True):
+            if isinstance(reply, RedisFailure) or reply is None:
+                continue  # the beat tells what is wrong with a queue
+            if reply.moved:
+                what = counted(reply.moved, "job"), reply.waiting.call
+                logger.info("Queue %a: %s of %a, given back by other workers, can run here.", source.name, *what)
+            if not call_shape.can_run(shape) and reply.waiting.jobs and not reply.waiting.known:
+                left[source.name, reply.waiting.task].append(reply.waiting)
+        for (queue, task), several in left.items():
+            if self._complaints.due(f"{queue} {task}"):
+                _warn(queue, several)
+
+
+def _warn(queue: str, several: list[UnknownCalls]) -> None:
+    """Say once a minute for each task what waits, and what to do."""
+    shown, jobs = several[0].call, sum(one.jobs for one in several)
+    advice = UNFIT if call_shape.is_known(several[0].task) else UNKNOWN
+    end = conf.section(QueueSettings).UNKNOWN_TASK_TTL
+    first, age = "1 job" if jobs == 1 else f"{jobs} jobs wait; the first", max(one.age for one in several)
+    told = "Queue %a: no living worker can run %a: %s has waited for %s and will be dead in %s if no worker can run it."
+    logger.warning(f"{told} To run it, %s.", queue, shown, first, lasting(age), lasting(max(0.0, end - age)), advice)

@@ -1,0 +1,88 @@
+"""Compares the jobs that the server holds as running with those that a worker has.
+
+A server that was killed, or a replica that took its place, may lack its last seconds: it holds jobs as running that
+ended long ago. Heartbeats list them page by page. Those that a child's board does not show in two passes in a row, the
+child is asked about, and settles.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from redis_kit.core.errors import RedisFailure
+from redis_kit.queues.jobs.ack import Ended
+from redis_kit.queues.jobs.job import LeaseLost
+from redis_kit.queues.store import claim
+from redis_kit.queues.worker.fetch.recent import RecentEnds
+from redis_kit.queues.worker.shared.logs import counted
+from redis_kit.queues.worker.shared.worker_queue import PAGE, Source
+
+logger = logging.getLogger("redis_kit.worker")
+MOST = 10_000  # suspects of one child and queue
+
+
+class Suspects:
+    """The supervisor's part, for one child and queue. ``after`` is where the next heartbeat's page begins."""
+
+    def __init__(self) -> None:
+        self.after = b""
+        self._before: set[bytes] = set()
+        self._now: set[bytes] = set()
+
+    def take_in(self, page: Sequence[bytes], shown: set[bytes]) -> list[bytes]:
+        """Return the jobs of a page that neither this pass nor the one before found among those that are shown."""
+        unknown = [member for member in page if member not in shown]
+        if len(self._now) < MOST:
+            self._now.update(unknown)
+        asked = [member for member in unknown if member in self._before]
+        self.after = page[-1] if len(page) == PAGE else b""
+        if not self.after:
+            self._before, self._now = self._now, set()
+        return asked
+
+
+class Reconciler:
+    """The child's part. ``held`` returns what it has in hand, or done and not yet told."""
+
+    def __init__(self, sources: Sequence[Source], recent: RecentEnds, held: Callable[[], set[bytes]]) -> None:
+        self._sources, self._recent, self._held = sources, recent, held
+        self._asked: list[tuple[int, list[bytes]]] = []
+
+    def ask(self, number: int, members: Sequence[str]) -> None:
+        """Have these looked at with the next fetch. Nothing depends on it: the next heartbeat asks again."""
+        self._asked.append((number, [member.encode("utf-8", "surrogateescape") for member in members]))
+
+    def run(self) -> None:
+        """Settle what nobody here has. Only the thread that may fetch calls it: no claim is on its way then."""
+        asked, self._asked = self._asked, []
+        for number, members in asked:
+            source, held = self._sources[number], self._held()
+            claims = claim.unanswered(source, source.worker)
+            unknown = [member for member in members if member not in held and _claim(member) not in claims]
+            try:
+                _settle(source, self._recent, unknown)
+            except RedisFailure as error:
+                logger.debug("Queue %a: jobs that ended could not be settled: %s", source.name, error)
+            except Exception:
+                logger.exception("Queue %a: jobs that ended could not be settled.", source.name)
+
+
+def _settle(source: Source, recent: RecentEnds, unknown: list[bytes]) -> None:
+    known = recent.find(unknown)
+    if ended := [one for one in known.values() if isinstance(one, Ended)]:
+        source.end(ended)
+    for one in known.values():
+        if not isinstance(one, Ended):
+            with suppress(LeaseLost):
+                one.record()
+    back = source.put_back([member for member in unknown if member not in known])
+    if known:
+        what = "Queue %a: the server had lost the ends of %s, which are recorded again."
+        logger.warning(what, source.name, counted(len(known), "job"))
+    if back:
+        what = "Queue %a: the server held %s as running that ran nowhere; ready again."
+        logger.warning(what, source.name, counted(back, "job"))
+
+
+def _claim(member: bytes) -> str:
+    return member.split(b"/")[1].rpartition(b".")[0].decode("utf-8", "replace") if member.count(b"/") > 1 else ""

@@ -1,0 +1,280 @@
+"""The process above the workers: forks them, beats for them, and sees to what they leave when they die.
+
+It has one thread, so that it can fork at any time, and runs no task. One loop waits for signals, for its children, and
+for the time of the next beat.
+"""
+
+import gc
+import logging
+import signal
+from math import inf
+from time import monotonic, sleep
+from typing import Any
+
+from redis_kit.core import conf, connections
+from redis_kit.core.complaints import Complaints
+from redis_kit.core.errors import KeyConflict
+from redis_kit.queues.component import QueueSettings
+from redis_kit.queues.jobs import ids
+from redis_kit.queues.worker.options import Options
+from redis_kit.queues.worker.shared import failpoints
+from redis_kit.queues.worker.shared.logs import counted, named, running
+from redis_kit.queues.worker.supervisor import autoreload, os_signals
+from redis_kit.queues.worker.supervisor.child import SPARE, Child, fork
+from redis_kit.queues.worker.supervisor.health import Health
+from redis_kit.queues.worker.supervisor.heartbeat import Beat, Outage
+from redis_kit.queues.worker.supervisor.os_signals import Interrupted, Signals
+from redis_kit.queues.worker.supervisor.reaper import Reaper
+from redis_kit.queues.worker.supervisor.respawn import Restraint
+
+logger = logging.getLogger("redis_kit.worker")
+LONGEST = 1.0  # seconds of one wait
+AGAIN = 0.5  # seconds after a turn that failed
+MOMENT = 0.05  # seconds in which a child writes its stacks
+HASTE = 0.1  # seconds between two looks at the clock when the end is near
+LAST = 0.4  # seconds that a stopped supervisor has, when all children were killed, to give back what they held
+
+
+class Supervisor:
+    """Keeps ``options.processes`` children at work until it is told to stop, or, with ``burst``, until all are done."""
+
+    def __init__(self, options: Options) -> None:
+        self.options, self.id = options, ids.new_worker()
+        self.children: list[Child] = []
+        self._wanted = options.processes
+        self._quiet = self._stopping = self._now = self._burying = False
+        self._until = self._last = inf  # when jobs, and this process, are to have ended
+        self._complaints = Complaints()
+        outage = Outage()
+        self._beat = Beat(outage, reports=options.health_port is not None)
+        self._reaper, self._restraint = Reaper(outage), Restraint()
+        self._signals = Signals(self._judge)
+        self._health = None if options.health_port is None else Health(options.health_port, self._report)
+        self._files = autoreload.Files() if options.reload else None
+        self._restart = False
+        self._silent_yet: list[Child] = []  # children that have yet to tell their stacks
+        self._dump_at = 0.0
+
+    def run(self) -> int:
+        """Supervise; return the exit code. With ``reload`` it may not return at all, but begin anew."""
+        connections.client(profile="worker")  # an embedded server is to be this process's own, not a child's
+        gc.freeze()  # children share more of this memory, and this process's own end takes 0.03 s and not 0.3
+        logger.info("Supervisor %s runs %s.", self.id, counted(self._wanted, "process", "processes"))
+        with self._signals:
+            while (self.children or self._wanted) and monotonic() < self._last:
+                self._turn()
+            for child in self.children:
+                child.signal(signal.SIGKILL)
+            if self._health:
+                self._health.close()
+            if self._restart and self._files:
+                self._restart = autoreload.usable(self._files, self._signals)
+        self._restart = self._restart and not self._signals.stopped
+        self._say_stopped()
+        if self._restart:
+            autoreload.restart()
+        return 0
+
+    def _turn(self) -> None:
+        failed = False
+        for step in (
+            self._obey,  # what came while the worker was loading is obeyed before the first fork
+            *(self._fill, self._wait, self._obey, self._tell, self._ask_for_stacks, self._listen, self._bury),
+            *(self._reaper.run, self._keep_alive, self._look_at_files),
+        ):
+            try:
+                step()
+            except Interrupted:
+                return  # a signal to stop comes first, or this is the end
+            except Exception:  # no memory for a fork, no descriptors: all that may pass, and the other steps are done
+                failed = True
+                if self._complaints.due(step.__qualname__):
+                    logger.exception("The supervisor failed; it goes on.")
+        if failed:
+            sleep(AGAIN)
+
+    def _say_stopped(self) -> None:
+        # Who stopped it waits for this; the end of a burst is no news.
+        level = logging.WARNING if self._stopping and not self._restart else logging.INFO
+        if not self.children and not self._reaper.owing:
+            logger.log(level, "Stopped.")
+        elif self._beat.reached or self._reaper.holding or any(child.board.running() for child in self.children):
+            text = (
+                "Stopped without an answer from Redis. Other workers run what it held, %g s after its last heartbeat."
+            )
+            logger.log(level, text, conf.section(QueueSettings).DEAD_AFTER)
+        else:
+            logger.log(level, "Stopped without an answer from Redis. It held no jobs.")
+
+    def _fill(self) -> None:
+        working = sum(not child.recycling for child in self.children)
+        while working < self._wanted and not self._quiet and self._restraint.over():
+            child = fork(self.options, supervisor=self.id, in_child=self._free_child, signals=self._signals)
+            self.children.append(child)
+            self._beat.at = 0.0
+            working += 1
+
+    def _free_child(self) -> None:
+        self._signals.forget()
+        if self._health:
+            self._health.close()
+        for child in self.children:
+            child.let_go()
+
+    def _wait(self) -> None:
+        dump = self._dump_at if self._silent_yet else inf
+        moments = [dump, self._beat.at, self._restraint.until, self._reaper.next()]
+        now = monotonic()
+        wait = min([LONGEST, *(at - now for at in moments if at is not None and at > now)])
+        if min(self._beat.at, dump) <= now:
+            wait = 0
+        lines = [child.line for child in self.children if not child.line.ended]
+        asked = self._health.sockets() if self._health else []
+        watched: list[Any] = [self._signals, *lines, *asked]
+        readable = os_signals.readable(watched, wait)
+        if self._health:
+            self._health.serve(readable)
+
+    def _obey(self) -> None:
+        for number in self._signals.taken():
+            if number in os_signals.STOP:
+                self._stop(now=self._stopping)
+            elif number == os_signals.NOW:
+                self._stop(now=True)
+            elif number == os_signals.QUIET:
+                self._be_quiet()
+            elif number == os_signals.WORK:
+                self._work_again()
+            elif number == os_signals.STACKS:
+                os_signals.dump_stacks()
+                self._silent_yet, self._dump_at = list(self.children), monotonic()
+
+    def _ask_for_stacks(self) -> None:
+        # One after the other, with a moment for each, or lines of several would mix.
+        while self._silent_yet and self._dump_at <= monotonic():
+            if (child := self._silent_yet.pop(0)) in self.children:
+                os_signals.announce_stacks(f"child {child.pid}, worker {child.worker}")
+                child.signal(os_signals.STACKS)
+                self._dump_at = monotonic() + MOMENT
+
+    def _stop(self, *, now: bool = False) -> None:
+        self._stopping, self._wanted = True, 0
+        self._now = self._now or now
+        self._until = min(self._until, monotonic() + (0 if now else self.options.grace))
+        self._last = self._until + SPARE + LAST
+        self._signals.tick_every(HASTE)
+        count = sum(len(child.board.running()) for child in self.children)
+        if now:
+            logger.warning("Giving back now: %s.", running(count))
+        elif count:
+            text = "Stopping: %s, for %g s at most; a second signal gives %s back."
+            logger.warning(text, running(count), self.options.grace, "it" if count == 1 else "them")
+        else:
+            logger.warning("Stopping: %s.", running(0))
+        self._tell()
+
+    def _tell(self) -> None:
+        for child in self.children if self._stopping else ():
+            child.stop_now() if self._now else child.stop(self._until)
+
+    def _be_quiet(self) -> None:
+        self._quiet = True
+        self._beat.at = 0.0  # who ordered it is to see it soon
+        logger.info("Supervisor %s claims no more.", self.id)
+        for child in self.children:
+            child.line.say("quiet")
+
+    def _work_again(self) -> None:
+        if self._stopping or not self._quiet:  # systemd sends CONT with each TERM
+            return
+        self._quiet = False
+        self._beat.at = 0.0
+        logger.info("Supervisor %s claims again.", self.id)
+        for child in self.children:
+            if not child.recycling:
+                child.line.say("work")
+
+    def _listen(self) -> None:
+        for child in self.children:
+            child.line.flush()
+            for word, *_ in child.line.heard():
+                if word == "recycle" and not child.recycling:
+                    logger.info("Child %d, worker %s, claims no more and is replaced.", child.pid, child.worker)
+                    child.recycle()
+            if child.recycling and not child.board.running():
+                child.stop(monotonic() + self.options.grace)
+
+    def _judge(self) -> None:
+        if not self._burying:  # the number of one that was just waited for may belong to anybody
+            for child in self.children:
+                child.judge()
+        if monotonic() >= self._last:
+            self._signals.interrupt()
+
+    def _bury(self) -> None:
+        self._burying = True
+        try:
+            ended = [(child, code) for child in self.children if (code := child.ended()) is not None]
+            self.children = [child for child in self.children if all(child is not one for one, _ in ended)]
+        finally:
+            self._burying = False
+        for child, code in ended:
+            failpoints.reach("child_died")
+            if code:
+                logger.error("Child %d, worker %s, %s.", child.pid, child.worker, _end(child, code))
+            if not code and self.options.burst and not child.recycling:
+                self._wanted = max(0, self._wanted - 1)
+            elif not child.stopping:
+                self._restraint.note(monotonic() - child.born)
+            self._reaper.add(child, crashed=code != 0)
+            child.let_go()
+
+    def _keep_alive(self) -> None:
+        if monotonic() < self._beat.at:
+            return
+        for child in self.children:
+            child.say_how(quiet=self._quiet, clock_back=self._beat.clock.went_back)
+        for order in self._beat.beat(list(self.children)):
+            if order == "stop" and not self._stopping:
+                self._stop()
+            elif order == "quiet" and not self._quiet:
+                self._be_quiet()
+            elif order == "work":
+                self._work_again()
+
+    def _look_at_files(self) -> None:
+        if self._files and not self._stopping and (path := self._files.changed()):
+            logger.warning("%s has changed; the worker finishes its jobs and starts again.", path)
+            self._restart = True
+            self._stop()
+
+    def _report(self) -> tuple[bool, dict[str, Any]]:
+        silent = monotonic() - self._beat.answered
+        late = {name: wait for name, wait in self._beat.waits.items() if wait > self.options.max_wait}
+        damaged = {name: str(error) for name, error in self._beat.broken.items() if isinstance(error, KeyConflict)}
+        refused = {name: error for name, error in self._beat.broken.items() if name not in damaged}
+        reasons = {
+            "no child is alive": not self.children,
+            "the server does not answer": silent > conf.section(QueueSettings).DEAD_AFTER,
+            f"a job of {', '.join(late)} waits for more than {self.options.max_wait:g} s": bool(late),
+            **{f"queue {name} can't be read: {error}": True for name, error in refused.items()},
+        }
+        found = [reason for reason, holds in reasons.items() if holds]
+        back = self._beat.clock.went_back
+        status = "failing" if found else "degraded" if damaged or back else "ok"
+        details = {"status": status, "reasons": found, "damaged": damaged, "children": len(self.children)}
+        # Neither a damaged key nor a clock is mended by a new process, as an orchestrator starts one after a 503.
+        return not found, {**details, "silent": round(silent, 3), "waits": self._beat.waits, "clock_back": back}
+
+
+def _end(child: Child, code: int) -> str:
+    if code == -signal.SIGKILL and child.overdue:
+        late, several = named([one.id for one in child.overdue]), len(child.overdue) > 1
+        what = f"job{'s' if several else ''} {late}" if late else counted(len(child.overdue), "job")
+        return f"was killed by its supervisor: {what} ran beyond {'their' if several else 'its'} timeout"
+    if code == -signal.SIGKILL and child.given_up:
+        return "was killed by its supervisor: it did not end in time"
+    try:
+        return f"ended by {signal.Signals(-code).name if code < 0 else f'exit code {code}'}"
+    except ValueError:  # a real-time signal has no name
+        return f"ended by signal {-code}"

@@ -1,0 +1,245 @@
+"""The dashboard's page about throttles."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from redis_kit.core.errors import InvalidValue
+from redis_kit.core.panels import MOST_ROWS, Bars, Content, Field, Figure, Lines, Panel, Search, Table, action
+from redis_kit.throttling.dashboard.actions import DEFAULT, Target
+
+if TYPE_CHECKING:
+    from redis_kit.throttling.engine.demand import Report
+    from redis_kit.throttling.rules.rules import Rule
+    from redis_kit.throttling.statistics.counters import Minute
+    from redis_kit.throttling.statistics.offenders import Offender
+    from redis_kit.throttling.statistics.overview import Watched
+    from redis_kit.throttling.throttles.throttle import Throttle
+
+SHOWN = 30  # minutes
+OFFENDERS = 20  # rows
+CHANGE, UNMASK = "redis_kit.reset_throttles", "redis_kit.view_identities"
+OF_CALLERS = ("reset", "ban", "exempt", "override")
+TIME = _("For how long, such as 15m, 2h or 7d")
+RATES = _("Rates and for how long, such as 100/m for 2h")
+FAILURES = {"open": _("allow"), "closed": _("refuse"), "local": _("count in each process")}
+
+
+def _named(value: str) -> str:
+    return Target.parse(value).shown
+
+
+class ThrottlesPanel(Panel):
+    """What the throttles let pass and refused, whom they refused most, what rules hold, and buttons that change it."""
+
+    slug = "throttles"
+    title = _("Throttles")
+
+    def search(self) -> Search | None:
+        """Return the look-up of one caller, for those who could learn from it no more than they may know."""
+        from redis_kit.throttling.discovery import known  # here, so that start-up does not load the client library
+
+        throttles = known()
+        if not throttles or not (self.viewer.may(CHANGE) or self.viewer.may(UNMASK)):
+            return None
+        names, connections = dict.fromkeys(one.name for one in throttles), _connections(throttles)
+        fields = [Field("throttle", _("Throttle"), list(names))]
+        if len(connections) > 1:
+            fields.append(Field("connection", _("Connection"), connections))
+        return Search(_("Look up"), (*fields, Field("identity", _("Caller, such as ip:203.0.113.7 or user:42"))))
+
+    def content(self) -> Iterator[Content]:
+        """Return the figures and the tables. Two round trips for each connection, and two for a look-up."""
+        from redis_kit.throttling.discovery import known
+        from redis_kit.throttling.statistics.overview import overview
+
+        found = overview(known()[:MOST_ROWS], minutes=SHOWN, offenders=OFFENDERS, rules=MOST_ROWS)
+        every = [_sum(same) for same in zip(*(one.minutes for one in found), strict=True)]
+        yield Figure(_("Throttles"), len(found))
+        yield Figure(_("Allowed"), sum(minute.allowed for minute in every), _("in 30 minutes"))
+        yield Figure(_("Refused"), sum(minute.refused for minute in every), _("in 30 minutes"))
+        yield Figure(_("Rules in force"), sum(one.held for one in found))
+        yield from self._looked_up()
+        yield Bars(_("Allowed per minute"), [(_clock(minute), minute.allowed) for minute in every])
+        yield Bars(_("Refused per minute"), [(_clock(minute), minute.refused) for minute in every])
+        yield _throttles(found)
+        yield self._offenders(found)
+        yield self._rules(found)
+        reports = [(one, one.report) for one in found if one.report]
+        if reports:
+            yield _reports(reports)
+
+    @action(_("Reset"), permission=CHANGE, asks=None, named=_named, confirm=True)
+    def reset(self, value: str) -> str:
+        """Forget the calls of a caller, and a ban that they led to."""
+        return Target.parse(value).reset()
+
+    @action(_("Ban"), permission=CHANGE, asks=None, named=_named, wants=TIME, confirm=True)
+    def ban(self, value: str, time: str) -> str:
+        """Refuse every call of a caller for a time."""
+        return Target.parse(value).ban(time)
+
+    @action(_("Exempt"), permission=CHANGE, asks=None, named=_named, wants=TIME)
+    def exempt(self, value: str, time: str) -> str:
+        """Allow every call of a caller for a time."""
+        return Target.parse(value).exempt(time)
+
+    @action(_("Override"), permission=CHANGE, asks=None, named=_named, wants=RATES)
+    def override(self, value: str, rates: str) -> str:
+        """Give a caller other rates for a time."""
+        return Target.parse(value).override(rates)
+
+    @action(_("Override"), permission=CHANGE, asks=None, named=_named, wants=RATES, typed=True)
+    def override_all(self, value: str, rates: str) -> str:
+        """Give all callers of a throttle other rates for a time."""
+        return Target.parse(value)._replace(who="").override(rates)
+
+    @action(_("Lift"), permission=CHANGE, asks=None, named=_named, confirm=True)
+    def lift(self, value: str) -> str:
+        """End a ban, an exemption or other rates before their time."""
+        return Target.parse(value).lift()
+
+    def _looked_up(self) -> Iterator[Table]:
+        fields = ("throttle", "connection", "identity")
+        name, using, identity = (self.viewer.asked.get(field, "").strip() for field in fields)
+        if not identity or self.search() is None:
+            return
+        from redis_kit.throttling.dashboard.lookup import look_up
+        from redis_kit.throttling.discovery import known
+
+        target = Target(name, using=using or _connections(known())[0])
+        title = _("Looked up in %s") % target.shown
+        try:
+            found = look_up(target.throttle, identity)
+        except InvalidValue as error:
+            yield Table(title, (), [], empty=str(error))
+            return
+        yield Table(
+            title,
+            (_("Caller"), _("Now"), _("Used"), _("Next call in"), _("Forgotten in"), _("Rule")),
+            [(Lines((identity, found.who)), *found.cells, _rule(found.rule))],
+            actions=(*OF_CALLERS, "lift") if found.rule else OF_CALLERS,
+            values=[target._replace(who=found.who).value],
+        )
+
+    def _offenders(self, found: Sequence["Watched"]) -> Table:
+        most = [(one.throttle, offender) for one in found for offender in one.offenders]
+        most.sort(key=lambda pair: -pair[1].refusals)
+        return Table(
+            _("Refused most often, in a day at most"),
+            (_("Caller"), _("Throttle"), _("Refusals")),
+            [(self._caller(one), _name(throttle), one.refusals) for throttle, one in most[:OFFENDERS]],
+            empty=_("Nobody was refused."),
+            actions=OF_CALLERS,
+            values=[Target.of(throttle, one.who).value for throttle, one in most[:OFFENDERS]],
+        )
+
+    def _rules(self, found: Sequence["Watched"]) -> Table:
+        rules = [(one.throttle, rule) for one in found for rule in one.rules]
+        rules.sort(key=lambda pair: pair[1].until)
+        return Table(
+            _("Rules in force, those that end first"),
+            (_("Caller"), _("Throttle"), _("Rule"), _("Ends")),
+            [(self._caller(one), _name(throttle), _kind(one), one.until) for throttle, one in rules[:MOST_ROWS]],
+            empty=_("No caller is banned or exempt, and all rates are those of the code."),
+            actions=("lift",),
+            values=[Target.of(throttle, one.who).value for throttle, one in rules[:MOST_ROWS]],
+        )
+
+    def _caller(self, one: "Offender | Rule") -> Any:
+        from redis_kit.throttling.values.masking import masked
+
+        if not one.who:
+            return _("everybody")
+        shown = one.shown if self.viewer.may(UNMASK) else masked(one.shown) if one.shown else ""
+        return Lines((shown, one.who))
+
+
+def _connections(throttles: Sequence["Throttle"]) -> list[str]:
+    """Return the connections that throttles use, with the default one first."""
+    return sorted({one.using for one in throttles}, key=lambda using: (using != DEFAULT, using))
+
+
+def _name(throttle: "Throttle") -> str:
+    return Target.of(throttle).shown
+
+
+def _kind(one: "Rule") -> Any:
+    return {"ban": _("banned"), "exempt": _("exempt")}.get(one.kind) or one.rates
+
+
+def _rule(one: "Rule | None") -> Lines | None:
+    return Lines((_kind(one), one.until)) if one else None
+
+
+def _throttles(found: Sequence["Watched"]) -> Table:
+    columns = (
+        _("Throttle"),
+        _("Rates"),
+        _("Strategy"),
+        _("In an outage"),
+        _("Allowed per minute"),
+        _("Refused per minute"),
+        _("Override"),
+    )
+    return Table(
+        _("Throttles"),
+        columns,
+        [_throttle(one) for one in found],
+        empty=_("No throttle has been built in this process."),
+        actions=("override_all",),
+        values=[Target.of(one.throttle).value if one.can_be_ruled else "" for one in found],
+    )
+
+
+def _throttle(one: "Watched") -> tuple[Any, ...]:
+    throttle, minutes = one.throttle, len(one.minutes)
+    name = _name(throttle)
+    shown = Lines((name, _("shadow mode: refuses nobody"))) if throttle.shadow else name
+    rates = "; ".join(map(str, throttle.rates)) or _("no limit")
+    allowed = sum(minute.allowed for minute in one.minutes) / minutes
+    refused = sum(minute.refused for minute in one.minutes) / minutes
+    policy = throttle.policy()
+    return (
+        shown,
+        rates,
+        throttle.strategy,
+        FAILURES.get(policy, policy),
+        round(allowed, 1),
+        round(refused, 1),
+        one.override and one.override.rates,
+    )
+
+
+def _reports(reports: Sequence[tuple["Watched", "Report"]]) -> Table:
+    return Table(
+        _("Shadow mode: what would have been refused"),
+        (
+            _("Throttle"),
+            _("First rate"),
+            _("Calls in a day"),
+            _("Would be refused"),
+            _("999 of 1000 at most"),
+            _("Most eager"),
+            _("Proposed rate"),
+        ),
+        [(_name(one.throttle), str(report.rate), *_figures(report)) for one, report in reports],
+    )
+
+
+def _figures(report: "Report") -> tuple[Any, ...]:
+    calls = report.allowed + report.refused
+    share = f"{100 * report.share:.1f} %"
+    return calls, share, report.high, report.highest, str(report.proposed) if report.proposed else None
+
+
+def _sum(same: tuple["Minute", ...]) -> "Minute":
+    return same[0]._replace(
+        allowed=sum(minute.allowed for minute in same), refused=sum(minute.refused for minute in same)
+    )
+
+
+def _clock(minute: "Minute") -> str:
+    return timezone.localtime(minute.start).strftime("%H:%M")

@@ -1,0 +1,106 @@
+"""The answer to a refused request: a page or a problem (RFC 9457), and when to come again."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.template import TemplateDoesNotExist
+from django.template.loader import render_to_string
+from django.utils.cache import patch_vary_headers
+from django.utils.html import escape
+from django.utils.module_loading import import_string
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from redis_kit.core import conf
+from redis_kit.throttling.component import ThrottleSettings
+from redis_kit.throttling.http.headers import Told, add_fields, add_headers, policy_name, wait
+from redis_kit.throttling.throttles.throttle import Throttle
+from redis_kit.throttling.values.decision import Decision
+
+__all__ = ["Told", "add_fields", "add_headers", "deciding", "refusal", "refused", "wait"]
+
+TEMPLATE = "redis_kit/throttling/429.html"
+PROBLEM = "application/problem+json"
+PROBLEMS = "https://iana.org/assignments/http-problem-types#"
+KINDS = {"outage": "temporary-reduced-capacity", "banned": "abnormal-usage-detected"}  # else quota-exceeded
+
+
+def refused(request: HttpRequest, told: Sequence[Told]) -> Any:
+    """Return the answer to a request that some throttles refused: that of the ``HANDLER``, or else refusal()."""
+    chosen = deciding(told)
+    handler = conf.section(ThrottleSettings).HANDLER
+    if handler:
+        return import_string(handler)(request, *chosen)
+    others = [one for one in told if not one.decision.allowed and one is not chosen]
+    return refusal(request, *chosen, others=others)
+
+
+def refusal(
+    request: HttpRequest, throttle: Throttle, decision: Decision, *, others: Sequence[Told] = ()
+) -> HttpResponse:
+    """Return the answer 429, or 503 of a policy during an outage, with ``Retry-After``.
+
+    It is problem+json where the client prefers JSON, else a small page. ``others`` are those that refused as well.
+    """
+    status, seconds = 503 if decision.reason == "outage" else 429, wait(decision)
+    title, message = _words(status, seconds)
+    if _prefers_json(request):
+        kind = KINDS.get(decision.reason, "quota-exceeded")
+        body = {"type": PROBLEMS + kind, "title": title, "status": status, "detail": message}
+        names = [policy_name(one) for one in (Told(throttle, decision), *others) if one.decision.rate]
+        response: HttpResponse = JsonResponse(
+            body | ({"violated-policies": names} if names else {}), status=status, content_type=PROBLEM
+        )
+    else:
+        context = {"request": request, "retry_after": seconds, "status": status, "title": title, "message": message}
+        response = HttpResponse(_page(context), status=status)
+    if seconds is not None:
+        response["Retry-After"] = str(seconds)
+    response["Cache-Control"] = "no-store"
+    patch_vary_headers(response, ["Accept"])
+    return response
+
+
+def deciding(told: Sequence[Told]) -> Told:
+    """Return the one that decides: which refuses for the longest, else which counted and has least remaining."""
+    refusing = [one for one in told if not one.decision.allowed]
+    if refusing:
+        return max(refusing, key=lambda one: one.decision.retry_after)
+    return min(told, key=lambda one: (one.decision.rate is None, one.decision.remaining))
+
+
+def _prefers_json(request: HttpRequest) -> bool:
+    # Of kinds of JSON with a name of their own one is enough: the list of accepted types is sorted, and can be long.
+    own = next((f"{one.main_type}/{one.sub_type}" for one in request.accepted_types if _is_json(one.sub_type)), PROBLEM)
+    found = request.get_preferred_type(["text/html", "application/json", PROBLEM, own])
+    return found not in (None, "text/html")
+
+
+def _is_json(sub_type: str) -> bool:
+    return sub_type.endswith("+json")
+
+
+def _page(context: dict[str, Any]) -> str:
+    try:
+        return render_to_string(TEMPLATE, context)
+    except TemplateDoesNotExist:  # no engine, or one that does not look into apps
+        return f"<!doctype html><title>{escape(context['title'])}</title><p>{escape(context['message'])}</p>"
+
+
+def _words(status: int, seconds: int | None) -> tuple[str, str]:
+    if status == 503:
+        text = ngettext(
+            "This does not work at the moment. Try again in %(seconds)d second.",
+            "This does not work at the moment. Try again in %(seconds)d seconds.",
+            seconds or 1,
+        )
+        return _("Temporarily unavailable"), text % {"seconds": seconds or 1}
+    if seconds is None:
+        return _("Too many requests"), _("This is not allowed.")
+    text = ngettext(
+        "There were too many requests. Try again in %(seconds)d second.",
+        "There were too many requests. Try again in %(seconds)d seconds.",
+        seconds,
+    )
+    return _("Too many requests"), text % {"seconds": seconds}

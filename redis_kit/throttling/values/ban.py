@@ -1,0 +1,59 @@
+"""Bans: callers who are refused too often are shut out for a while."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from redis_kit.core.errors import InvalidValue
+from redis_kit.throttling.values.rates import MICROSECONDS
+
+LONGEST = 30 * 86_400
+MOST = 8  # lengths
+
+
+@dataclass(frozen=True)
+class Ban:
+    """Shut a caller out who was refused ``after`` times within ``within`` seconds.
+
+    ``seconds`` is how long, or a sequence of lengths for the first ban, the second and so on, such as
+    ``(60, 300, 3600)``; the last one repeats. Bans are remembered for a day after their end. A refusal from memory
+    counts with the next one from the server. All are up to 30 days; ``after`` is 1 or more. Raises InvalidValue.
+    """
+
+    after: int
+    within: float
+    seconds: float | tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        lengths = self.seconds if isinstance(self.seconds, (tuple, list)) else (self.seconds,)
+        object.__setattr__(self, "seconds", tuple(lengths))
+        if isinstance(self.after, bool) or not isinstance(self.after, int) or self.after < 1:
+            raise InvalidValue(f"A ban comes after 1 or more refusals, not after {self.after!r}.")
+        if not 1 <= len(lengths) <= MOST:
+            raise InvalidValue(f"seconds of a ban is one length or a sequence of 1 to {MOST}, not of {len(lengths)}.")
+        if not all(map(_is_length, (self.within, *lengths))):
+            raise InvalidValue(
+                f"within and seconds of a ban are 0.001 to {LONGEST} seconds, not {self.within!r} and {self.seconds!r}."
+            )
+
+    @property
+    def text(self) -> str:
+        """Return it as the script reads it, in microseconds."""
+        return " ".join(map(str, (self.after, *(round(one * MICROSECONDS) for one in (self.within, *self.lengths)))))
+
+    @property
+    def lengths(self) -> tuple[float, ...]:
+        """Return how long the first ban is, the second, and so on."""
+        return self.seconds if isinstance(self.seconds, tuple) else (self.seconds,)
+
+
+def read(given: Any) -> Ban | None:
+    """Return the ban that a setting stands for. Raises InvalidValue."""
+    if given is None or isinstance(given, Ban):
+        return given
+    if len(given) != 3:
+        raise InvalidValue(f"A ban is (after, within, seconds), so it has 3 parts, not {len(given)}.")
+    return Ban(*given)
+
+
+def _is_length(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0.001 <= value <= LONGEST

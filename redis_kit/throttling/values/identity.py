@@ -1,0 +1,142 @@
+"""Identities: whose calls a throttle counts together, found in a request."""
+
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
+from functools import lru_cache
+from inspect import isawaitable, iscoroutine
+from typing import Any
+
+from django.http import HttpRequest
+from django.utils.functional import SimpleLazyObject
+from django.utils.module_loading import import_string
+
+from redis_kit.core.errors import ConfigurationError, InvalidName, InvalidValue
+from redis_kit.core.web.client_address import client_address
+
+GRAMMAR = (
+    "Use 'ip', 'user', 'user_or_ip', 'header:<name>', 'get:<name>', 'post:<name>', a callable or its dotted path, "
+    "or a list of these for all of them together."
+)
+MOST = 1000  # dotted paths that the system check looks at
+
+Find = Callable[[HttpRequest, Any], Any]
+Spec = str | Callable[[HttpRequest], Any] | Sequence[str | Callable[[HttpRequest], Any]]
+
+_paths: dict[str, None] = {}
+
+
+def _ip(request: HttpRequest, user: Any) -> str:
+    return f"ip:{client_address(request)}"
+
+
+def _user(request: HttpRequest, user: Any) -> str:
+    if user is None:
+        raise ConfigurationError(
+            "The key 'user' needs request.user: add AuthenticationMiddleware to MIDDLEWARE, before what asks."
+        )
+    return f"user:{user.pk}" if user.is_authenticated else "anonymous"
+
+
+def _user_or_ip(request: HttpRequest, user: Any) -> str:
+    return _user(request, user) if user is not None and user.is_authenticated else _ip(request, user)
+
+
+_NAMED: dict[str, Find] = {"ip": _ip, "user": _user, "user_or_ip": _user_or_ip}
+_PARTS: dict[str, Callable[[HttpRequest, str], str]] = {
+    "header": lambda request, name: request.headers.get(name, ""),
+    "get": lambda request, name: request.GET.get(name, ""),
+    "post": lambda request, name: request.POST.get(name, ""),
+}
+
+
+class Key:
+    """What the argument ``key`` stands for. Callers that send no such header or field count together as one.
+
+    A list or tuple stands for all of its keys together: ``["ip", "post:email"]`` counts each pair for itself. Raises
+    InvalidValue for what is none of the allowed forms. A dotted path may name what its module defines only later, so
+    it is imported at the first request; ``manage.py check`` tries it before that.
+    """
+
+    def __init__(self, spec: Spec) -> None:
+        specs = list(spec) if isinstance(spec, (list, tuple)) else [spec]
+        if not specs:
+            raise InvalidValue(f"The key is an empty list. {GRAMMAR}")
+        self._finds = [_finder(one) for one in specs]
+        self._needs_user = any(one in ("user", "user_or_ip") for one in specs)
+
+    def of(self, request: HttpRequest) -> Any:
+        """Return the identity behind a request."""
+        user = getattr(request, "user", None) if self._needs_user else None
+        found = [find(request, user) for find in self._finds]
+        if any(map(isawaitable, found)):
+            for one in filter(iscoroutine, found):
+                one.close()
+            raise TypeError("The throttle's key is a coroutine function, and the view is not one.")
+        return _joined(found)
+
+    async def aof(self, request: HttpRequest) -> Any:
+        """See of(). The key may be a coroutine function here."""
+        user = await _current_user(request) if self._needs_user else None
+        found = []
+        for find in self._finds:
+            one = find(request, user)
+            found.append(await one if isawaitable(one) else one)
+        return _joined(found)
+
+
+def load(path: str) -> Callable[[HttpRequest], Any]:
+    """Return the function of a dotted path. Raises ConfigurationError."""
+    try:
+        found = import_string(path)
+    except ImportError as error:
+        raise ConfigurationError(f"The key {path!r} can't be imported: {error}.") from error
+    if not callable(found):
+        raise ConfigurationError(f"The key {path!r} is no function.")
+    return found  # type: ignore[no-any-return]
+
+
+def note(path: str) -> None:
+    """Have the system check look at a dotted path."""
+    if len(_paths) < MOST:
+        _paths[path] = None
+
+
+def paths() -> list[str]:
+    """Return the dotted paths that keys of this process were built with."""
+    return list(_paths)
+
+
+def _finder(spec: Any) -> Find:
+    if callable(spec):
+        return lambda request, user: spec(request)
+    text = spec if isinstance(spec, str) else ""
+    if text in _NAMED:
+        return _NAMED[text]
+    kind, _, name = text.partition(":")
+    if name and kind in _PARTS:
+        return lambda request, user: f"{kind}:{_PARTS[kind](request, name)}"
+    if "." in text and ":" not in text:
+        note(text)
+        loaded = lru_cache(maxsize=1)(load)
+        return lambda request, user: loaded(text)(request)
+    near = get_close_matches(text[:80].lower(), _NAMED, n=1)
+    advice = f" Did you mean {near[0]!r}?" if near else ""
+    raise InvalidValue(f"The key {ascii(spec)[:80]} is not known.{advice} {GRAMMAR}")
+
+
+def _joined(found: list[Any]) -> Any:
+    """Return one identity for several: no two lists give the same text, whatever a client puts into a part."""
+    if len(found) == 1:
+        return found[0]
+    wrong = next((one for one in found if isinstance(one, bool) or not isinstance(one, (str, int)) or one == ""), None)
+    if wrong is not None or None in found:
+        raise InvalidName(f"Each part of an identity must be text that is not empty, or a whole number, not {wrong!r}.")
+    return " ".join(str(one).replace("%", "%25").replace(" ", "%20") for one in found)
+
+
+async def _current_user(request: HttpRequest) -> Any:
+    # A lazy user is read from the database by whoever looks at it first; one that a middleware set is there.
+    user = getattr(request, "user", None)
+    if isinstance(user, SimpleLazyObject) and hasattr(request, "auser"):
+        return await request.auser()
+    return user
