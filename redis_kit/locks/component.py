@@ -1,30 +1,13 @@
-"""What the kit has to know about locks and semaphores."""
+"""Locks and semaphores as a component of the kit."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Literal
 
 from django.core.checks import CheckMessage, Error
 from django.utils.module_loading import import_string
 
 from redis_kit.core.component import Component
-from redis_kit.core.conf import Section, section
-
-
-@dataclass(frozen=True)
-class LockSettings(Section):
-    """The options of ``REDIS_KIT["LOCKS"]``."""
-
-    name = "LOCKS"
-    ranges = {"TIMEOUT": (0.1, 86_400)}
-
-    #: Length of a lease in seconds, where a lock or semaphore does not state its own.
-    TIMEOUT: float = 30.0
-    #: What happens while Redis is away.
-    ON_FAILURE: Literal["raise", "closed"] = "raise"
-    #: Dotted path of a function without arguments that says what the caller works on, such as the id of its request.
-    #: It is asked each time a lock is taken, outside of queue jobs, and shown to others as part of the holder.
-    HOLDER: str = ""
+from redis_kit.core.conf import section
+from redis_kit.locks.settings import LockSettings
 
 
 class Locks(Component):
@@ -34,11 +17,11 @@ class Locks(Component):
     panels = ("redis_kit.locks.dashboard.panel.LocksPanel",)
 
     def checks(self) -> Iterable[CheckMessage]:
-        """Return an error where ``HOLDER`` names no function."""
+        """Return an error if ``HOLDER`` does not name a function."""
         path = section(LockSettings).HOLDER
         try:
-            found = callable(import_string(path)) if path else True
+            is_function = callable(import_string(path)) if path else True
         except ImportError:
-            found = False
-        if not found:
-            yield Error(f"REDIS_KIT['LOCKS']['HOLDER'] is {path!r}, which is no function.", id="redis_kit.E013")
+            is_function = False
+        if not is_function:
+            yield Error(f"REDIS_KIT['LOCKS']['HOLDER'] is {path!r}, which is not a function.", id="redis_kit.E013")

@@ -7,7 +7,7 @@ import pytest
 from redis_kit.core import conf
 from redis_kit.core.checks.configuration import check_settings
 from redis_kit.core.errors import ConfigurationError
-from redis_kit.locks.component import LockSettings
+from redis_kit.locks.settings import LockSettings
 from redis_kit.queues.component import QueueSettings
 
 URL = {"default": {"URL": "redis://localhost/0"}}

@@ -12,8 +12,8 @@ from django.utils.module_loading import import_string
 
 from redis_kit.core import conf
 from redis_kit.core.activity import doing as doing_now
-from redis_kit.locks.component import LockSettings
 from redis_kit.locks.holders.call_site import location
+from redis_kit.locks.settings import LockSettings
 
 logger = logging.getLogger("redis_kit.locks")
 

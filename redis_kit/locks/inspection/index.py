@@ -11,10 +11,10 @@ from redis_kit.core.keys import encode
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import Batch
-from redis_kit.locks.component import LockSettings
 from redis_kit.locks.holders import holder
 from redis_kit.locks.kinds import slots
 from redis_kit.locks.kinds.base import BUCKETS
+from redis_kit.locks.settings import LockSettings
 
 LIST = scripts.load("redis_kit.locks", "list_live")
 CONTENDED = scripts.load("redis_kit.locks", "list_contended")

@@ -26,11 +26,11 @@ from redis_kit.locks.arguments import (
     seconds,
     until_commit,
 )
-from redis_kit.locks.component import LockSettings
 from redis_kit.locks.errors import CannotRenew, LockLost, LockNotAcquired, NotHeld
 from redis_kit.locks.leases.lease import Lease, safe_deadline
 from redis_kit.locks.leases.ownership import Taken, shared
 from redis_kit.locks.renewal import loss, pending_releases, renewer
+from redis_kit.locks.settings import LockSettings
 
 BUCKETS = 16
 BEHIND_OTHERS = "stayed taken while others of this process waited for it too."
