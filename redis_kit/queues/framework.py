@@ -1,7 +1,7 @@
-"""Django's task framework: its own from 6.0 on, before that the backport ``django-tasks``, or neither.
+"""Django's task framework: built in from Django 6.0, the package ``django-tasks`` before that.
 
-Without either, ``FOUND`` is False and there are only ``Task`` and ``InvalidTask``, in a form of the kit's own. One that
-is installed and lacks a name that is needed here raises ConfigurationError: it is not taken for absent.
+Without one of them ``FOUND`` is False, and using any other name raises ConfigurationError. ``Queue`` needs no
+framework. A framework that lacks a name used here raises ConfigurationError at import: it is not treated as absent.
 """
 
 from importlib.metadata import version
@@ -54,9 +54,19 @@ elif find_spec("django_tasks"):
     except ImportError as error:
         raise _unusable("django-tasks", error) from error
 else:
-    from redis_kit.queues.tasks.plaintask import InvalidTask, Task
-
     FOUND = False
+
+    class InvalidTask(Exception):
+        """The base of an exception that exists without a framework, too."""
+
+    def __getattr__(name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise ConfigurationError(
+            "Tasks need Django 6.0 or newer, or the package django-tasks: pip install 'django-redis-kit[tasks]'. "
+            "redis_kit.queues.Queue works without them."
+        )
+
 
 __all__ = [
     "FOUND",
@@ -80,7 +90,7 @@ __all__ = [
 
 
 def heard(signal: Any, level: int) -> bool:
-    """Say whether anybody hears a signal: the framework's own receiver only logs, which mostly nobody reads."""
+    """Return whether sending a signal has any effect. The framework's own receiver only logs, mostly to nowhere."""
     if len(signal.receivers) != 1:
         return bool(signal.receivers)
     one = signal.receivers[0][1]

@@ -8,7 +8,6 @@ from django.utils import translation
 
 from redis_kit.core import component, connections
 from redis_kit.queues import Queue, task
-from redis_kit.queues.framework import FOUND
 from redis_kit.queues.jobs import payload
 from redis_kit.queues.jobs.ack import Ended
 from redis_kit.queues.store import calls, enqueue
@@ -17,7 +16,6 @@ from tests.dashboard.parsed import page, row_buttons, said, whole_page
 from tests.dashboard.test_escaping import ATTACKS, harmless_links, without_titles
 from tests.queues.putting import put
 
-pytestmark = pytest.mark.skipif(not FOUND, reason="there is no django.tasks, so there are no results")
 PAGE = f"{ADMIN}queues/"
 CANCEL = f"{PAGE}do/cancel/"
 EVER = 10**9  # ms

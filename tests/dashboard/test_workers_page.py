@@ -9,7 +9,6 @@ from django.utils import translation
 
 from redis_kit.core import component, connections
 from redis_kit.queues import Queue, task, workers
-from redis_kit.queues.framework import FOUND
 from redis_kit.queues.store import calls
 from tests.dashboard.conftest import ADMIN, MEASURE
 from tests.dashboard.parsed import page, whole_page
@@ -72,7 +71,6 @@ def test_supervisors_are_shown_with_their_children(crew, boss):
     assert figures["Workers"] == "4"
 
 
-@pytest.mark.skipif(not FOUND, reason="there is no django.tasks, so nobody notes when a job begins")
 def test_jobs_are_shown_with_task_and_age_and_lead_to_their_pages(crew, signed_in):
     result = send.enqueue(7)
     crew.claim(worker="w2")

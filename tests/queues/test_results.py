@@ -29,6 +29,7 @@ from redis_kit.queues import (
     framework,
     task,
 )
+from redis_kit.queues.commands import queue_names
 from redis_kit.queues.framework import TaskResultDoesNotExist, TaskResultMismatch, TaskResultStatus, task_backends
 from redis_kit.queues.jobs.ack import ended
 from redis_kit.queues.jobs.job import Job
@@ -667,8 +668,8 @@ def test_worker_knows_the_queues_of_the_setting(settings):
         "default": {"BACKEND": BACKEND, "QUEUES": ["only in the setting"]},
         "other": {"BACKEND": IMMEDIATE, "QUEUES": ["not ours"]},
     }
-    assert "only in the setting" in registry.queue_names()
-    assert "not ours" not in registry.queue_names()
+    assert "only in the setting" in queue_names.of_tasks()
+    assert "not ours" not in queue_names.of_tasks()
 
 
 @pytest.mark.django_db(transaction=True)
@@ -729,22 +730,36 @@ sys.modules["django.tasks"] = sys.modules["django_tasks"] = None
 import django
 os.environ["DJANGO_SETTINGS_MODULE"] = "tests.queues.worker_settings"
 django.setup()
-from redis_kit.queues import Handle, framework as djangotasks
-from redis_kit.testing.jobs import drain
-from tests.queues.jobs import tasks
-assert not djangotasks.FOUND
-handle = tasks.remember.using(priority=5).enqueue("alone")
-assert type(handle) is Handle and handle.queue_name == "default"
-assert drain() == 1
-assert tasks.done == ["alone"]
-assert tasks.remember(1) == tasks.remember.call(1) == tasks.remember_async.call(1) == 1
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management import CommandError, call_command
+from redis_kit import queues
+from redis_kit.queues import framework
+assert not framework.FOUND
+queue = queues.Queue("mail")
+queue.put({"task": "shop.tasks.send", "args": ["secret"]})
+call_command("rk_queues", "mail")
+try:
+    queues.task
+except ImproperlyConfigured as error:
+    print(error)
+try:
+    call_command("rk_worker", "--burst")
+except CommandError as error:
+    assert error.returncode == 78 and "django-tasks" in str(error)
+from redis_kit.queues.panels import redaction
+assert redaction.payload(queue.peek()[0].body) == repr("***")
+(job,) = queue.claim(10)
+queue.ack(job)
 """
 
 
-def test_tasks_of_the_kit_need_no_framework(kit, settings):
+def test_tasks_without_a_framework_are_one_clear_error_and_queues_work(kit, settings):
     environment = {**os.environ, "REDIS_KIT": json.dumps(settings.REDIS_KIT)}
-    subprocess.run([sys.executable, "-c", ALONE], check=True, env=environment, cwd=Path(__file__).parents[2])
-    assert not [key for key in kit.keys() if ":result:" in key]
+    command = [sys.executable, "-c", ALONE]
+    done = subprocess.run(command, env=environment, cwd=Path(__file__).parents[2], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    message = "Tasks need Django 6.0 or newer, or the package django-tasks: pip install 'django-redis-kit[tasks]'."
+    assert message in done.stdout
 
 
 def test_plain_tasks_run_in_a_worker_that_finds_them_by_itself(kit, start_worker):

@@ -11,7 +11,6 @@ import pytest
 
 from redis_kit.core.errors import RedisUnavailable
 from redis_kit.queues import Cancelled, Counts, LeaseLost, Queue, workers
-from redis_kit.queues.framework import FOUND
 from redis_kit.queues.jobs.job import Job
 from tests.fixtures.kit import Kit
 from tests.fixtures.process import wait_for
@@ -84,7 +83,7 @@ def test_nothing_that_a_worker_without_logging_settings_writes_can_be_forged(que
     assert worker.wait(30) == 0
     said = worker.log.read_text()
     print(said)
-    logged = 2 + FOUND + bool(debug)  # by the kit, by the task's logger; by the framework; by django.tasks
+    logged = 3 + bool(debug)  # by the kit, by the task's logger; by the framework; by django.tasks
     assert said.count("    | Job 'X' of queue 'default' (shop.tasks.pay) succeeded.\\r\\x1b[31mred\n") == logged
     assert not any(line.startswith("Job 'X'") for line in said.splitlines())
     assert said.replace("\n", "").isprintable()

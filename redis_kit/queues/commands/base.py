@@ -9,6 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from redis_kit.core import terminal
 from redis_kit.core.terminal import clean
+from redis_kit.queues.commands import queue_names
 from redis_kit.queues.monitoring.stats import known_queues
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.tasks import registry
@@ -40,7 +41,7 @@ class QueueCommand(BaseCommand):
         names = known_queues(using=using)
         if name not in names:
             registry.discover()
-            names = [*dict.fromkeys([*names, *registry.queue_names()])]
+            names = [*dict.fromkeys([*names, *queue_names.of_tasks()])]
         if name not in names:
             near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
             more = "" if len(names) <= SHOWN else f" and {len(names) - SHOWN:,} more"

@@ -10,6 +10,8 @@ from django.core.management.base import CommandError
 
 from redis_kit.core.errors import InvalidName, RedisFailure
 from redis_kit.core.keys import encode
+from redis_kit.queues import framework
+from redis_kit.queues.tasks import registry
 
 WEIGHT = (1, 1000)
 A_WEIGHT = f"a weight is a whole number from {WEIGHT[0]} to {WEIGHT[1]}"
@@ -34,6 +36,16 @@ def parse(text: str) -> tuple[tuple[str, ...], tuple[int, ...] | None]:
     if not all(WEIGHT[0] <= weight <= WEIGHT[1] for weight in weights):
         raise ArgumentTypeError(f"{text!a}: {A_WEIGHT}")
     return names, weights
+
+
+def of_tasks() -> list[str]:
+    """Return the queues that the registered tasks and the setting ``TASKS`` name, sorted."""
+    named = set(registry.queue_names())
+    if framework.FOUND:
+        from redis_kit.queues import backend
+
+        named |= backend.queue_names()
+    return sorted(named)
 
 
 def check(names: Collection[str], known: Collection[str], *, weighed: bool) -> None:

@@ -65,20 +65,20 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Run the worker. Returns after a signal, also where jobs had to be given back."""
-        from redis_kit.queues.tasks import registry
-        from redis_kit.queues.worker.options import Options
-        from redis_kit.queues.worker.shared.logs import counted
-        from redis_kit.queues.worker.supervisor import autoreload
-        from redis_kit.queues.worker.supervisor.supervisor import Supervisor
-
         if options["burst"] and options["reload"]:
             raise CommandError("--burst and --reload exclude each other.", returncode=2)
         logs.protect_default_handlers()  # the framework logs a failed task once more, with what its exception says
         with terminal.failing():
+            from redis_kit.queues.tasks import registry
+            from redis_kit.queues.worker.options import Options
+            from redis_kit.queues.worker.shared.logs import counted
+            from redis_kit.queues.worker.supervisor import autoreload
+            from redis_kit.queues.worker.supervisor.supervisor import Supervisor
+
             registry.discover()
             if os.environ.get(autoreload.TRIAL):
                 return
-            known = dict.fromkeys([*conf.section(QueueSettings).NAMES, *registry.queue_names()])
+            known = dict.fromkeys([*conf.section(QueueSettings).NAMES, *queue_names.of_tasks()])
             names, weights = options["queue_name"] or (tuple(known), None)
             its = Options(names, weights, **{name: options[name] for name in Options._fields[2:]})
             connections.client(profile="worker")  # what is wrong with its address is told here, not by each child

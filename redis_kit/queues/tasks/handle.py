@@ -12,7 +12,7 @@ class NoResult(RedisKitError):
 
 @dataclass(frozen=True)
 class Handle:
-    """What enqueue() returns where no result is stored: which job it made, or makes after the commit.
+    """What enqueue() returns for a task that stores no result: the job that it added, or adds after the commit.
 
     ``created`` is False where the unique key of the call was in use, by the job of this id; None until the commit.
     Nothing can be asked about the call: the methods of a result raise NoResult.
@@ -47,5 +47,4 @@ class Handle:
         self._refuse("acancel()", f"; Queue({self.queue_name!r}).aremove({self.id!r}) removes the job while it waits")
 
     def _refuse(self, name: str, instead: str = "") -> NoReturn:
-        why = "its task has store_result=False, or there is no framework for tasks"
-        raise NoResult(f"Job {self.id!r} stores no result, so there is no {name}: {why}{instead}.")
+        raise NoResult(f"Job {self.id!r} stores no result, since its task has store_result=False: no {name}{instead}.")

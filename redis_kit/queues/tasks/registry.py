@@ -39,17 +39,12 @@ def _defined(name: str) -> Any:
     """Return a task that was made for another backend, if a module that is loaded holds it under this name."""
     module, _, attribute = name.rpartition(".")
     found = getattr(sys.modules.get(module), "__dict__", {}).get(attribute)
-    return found if isinstance(found, framework.Task) and found.module_path == name else None
+    return found if framework.FOUND and isinstance(found, framework.Task) and found.module_path == name else None
 
 
 def queue_names() -> list[str]:
-    """Return the queues that the known tasks and the setting ``TASKS`` name, in the order of the alphabet."""
-    named = {task.queue_name for task in _tasks.values()}
-    if framework.FOUND:
-        from redis_kit.queues.backend import queue_names
-
-        named |= queue_names()
-    return sorted(named)
+    """Return the queues of the registered tasks, sorted."""
+    return sorted({task.queue_name for task in _tasks.values()})
 
 
 def discover() -> None:

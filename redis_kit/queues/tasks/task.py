@@ -70,7 +70,7 @@ class Task(framework.Task, Generic[Parameters, Result]):  # type: ignore[type-ar
         if not self.plain_json:
             options.check(self)
         # A decorated function in a script that has yet to configure Django is looked at when it is enqueued.
-        if framework.FOUND and settings.configured:
+        if settings.configured:
             self.get_backend().validate_task(self)
 
     def __call__(self, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
@@ -120,21 +120,13 @@ class Task(framework.Task, Generic[Parameters, Result]):  # type: ignore[type-ar
         In a transaction the job is added after the commit, and not at all after a rollback; ``enqueue_on_commit=False``
         adds it now. Raises BadArguments, NotSerializable, PayloadTooLarge at once, and RedisUnavailable.
         """
-        if framework.FOUND:
-            backend = self.get_backend()
-            return backend.enqueue(self._for(backend), args, kwargs)
-        from redis_kit.queues.tasks import enqueue as sending
-
-        return sending.enqueue(self, args, kwargs)
+        backend = self.get_backend()
+        return backend.enqueue(self._for(backend), args, kwargs)
 
     async def aenqueue(self, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Any:
         """See enqueue(). The job is added now: Django has no transactions in asynchronous code."""
-        if framework.FOUND:
-            backend = self.get_backend()
-            return await backend.aenqueue(self._for(backend), args, kwargs)
-        from redis_kit.queues.tasks import enqueue as sending
-
-        return await sending.aenqueue(self, args, kwargs)
+        backend = self.get_backend()
+        return await backend.aenqueue(self._for(backend), args, kwargs)
 
     def get_backend(self) -> Any:
         """Return the backend that ``TASKS`` names; in a project without that setting, the kit's own."""
@@ -227,8 +219,8 @@ def task(
 ) -> Any:
     """Make a function of a module a task, as ``@task`` or ``@task(queue_name="mail")``.
 
-    It is a task of ``django.tasks`` where Django, or the package ``django-tasks``, has that: ``takes_context`` and
-    ``backend`` are its options, and its results can be read unless ``store_result`` is False.
+    It is a task of ``django.tasks``, which is part of Django 6.0; Django 5.2 needs the package ``django-tasks``.
+    ``takes_context`` and ``backend`` are options of the framework. Results are stored unless ``store_result`` is False.
 
     It is attempted ``max_attempts`` times (1 to 1000; 11, or what the option ``MAX_ATTEMPTS`` says). The waits between
     grow and are random, or those of ``backoff``: seconds, a sequence of them of which the last one repeats, or a

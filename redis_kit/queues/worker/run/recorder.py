@@ -21,7 +21,7 @@ _NOTHING = object()
 
 def keeper(source: Source, job: Job, backends: dict[str, Any]) -> "Keeper | None":
     """Return what keeps the result of a job; None where none is stored. Its backend is one of those, and added."""
-    alias = history.backend(job.story) if job.story and framework.FOUND else None
+    alias = history.backend(job.story) if job.story else None
     if alias is None:
         return None
     if alias not in backends:
