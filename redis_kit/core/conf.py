@@ -1,6 +1,5 @@
 """The ``REDIS_KIT`` setting: one frozen dataclass per section, checked, and live under ``override_settings``."""
 
-import difflib
 import math
 import types
 from collections.abc import Callable, Iterator, Mapping
@@ -11,6 +10,7 @@ from django.conf import settings
 from django.core.signals import setting_changed
 
 from redis_kit.core.errors import ConfigurationError
+from redis_kit.core.text import did_you_mean
 
 
 class Problem(NamedTuple):
@@ -150,9 +150,7 @@ def mismatches(kind: type[Section], where: str, values: Mapping[str, Any]) -> It
 
 def unknown(where: str, name: str, allowed: Mapping[str, Any] | list[str]) -> Problem:
     """Return the problem of a key that is no option, naming the nearest one that is."""
-    folded = {one.casefold(): one for one in allowed}
-    near = difflib.get_close_matches(str(name).casefold(), folded, n=1, cutoff=0.5)
-    hint = f"Did you mean '{folded[near[0]]}'?" if near else f"Allowed: {', '.join(sorted(allowed))}."
+    hint = did_you_mean(name, allowed, f"Allowed: {', '.join(sorted(allowed))}.")
     return Problem("E002", f"{where} has no option {name!r}.", hint)
 
 
@@ -167,9 +165,8 @@ def _wrong(kind: type[Section], where: str, name: str, value: Any) -> Iterator[P
     if not matches(value, hint):
         choices = _choices(hint)
         if choices:
-            near = difflib.get_close_matches(str(value), choices, n=1)
-            advice = f"Did you mean '{near[0]}'?" if near else ""
-            yield Problem("E011", f"{place} is {value!r}; allowed: {', '.join(map(repr, choices))}.", advice)
+            wrong = f"{place} is {value!r}; allowed: {', '.join(map(repr, choices))}."
+            yield Problem("E011", wrong, did_you_mean(value, choices))
         else:
             allowed = f" from {least_most[0]:g} to {least_most[1]:g}" if least_most else ""
             yield Problem("E006", f"{place} is {value!r}; it must be {describe(hint)}{allowed}.")

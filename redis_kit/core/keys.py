@@ -4,12 +4,12 @@ import hashlib
 import re
 from base64 import urlsafe_b64encode
 from functools import lru_cache
-from typing import Any
 
 from django.conf import settings
 
 from redis_kit.core import conf
 from redis_kit.core.errors import InvalidName
+from redis_kit.core.text import shortened
 
 LONGEST = 512  # bytes of UTF-8
 _UNSAFE = re.compile(r"[\x00-\x20\x7f%:{}*?\[\]\\^]")
@@ -21,7 +21,7 @@ def encode(name: str) -> str:
     Two names never share a part. Raises InvalidName unless the name is 1 to 512 bytes of valid UTF-8 text.
     """
     if not isinstance(name, str) or not name:
-        raise InvalidName(f"A name must be text that is not empty, not {_shown(name)}.")
+        raise InvalidName(f"A name must be text that is not empty, not {shortened(name)}.")
     return _encoded(name)
 
 
@@ -30,9 +30,11 @@ def _encoded(name: str) -> str:
     try:
         size = len(name.encode())
     except UnicodeEncodeError:
-        raise InvalidName(f"The name {_shown(name)} is not valid Unicode: it holds half of a surrogate pair.") from None
+        raise InvalidName(
+            f"The name {shortened(name)} is not valid Unicode: it holds half of a surrogate pair."
+        ) from None
     if size > LONGEST:
-        raise InvalidName(f"The name {_shown(name)} has {size} bytes; at most {LONGEST} are allowed. Use its hash.")
+        raise InvalidName(f"The name {shortened(name)} has {size} bytes; at most {LONGEST} are allowed. Use its hash.")
     return _UNSAFE.sub(lambda found: f"%{ord(found[0]):02X}", name)
 
 
@@ -61,8 +63,3 @@ def _hash_key() -> bytes:
 def _derived(text: str | bytes) -> bytes:
     secret = text.encode() if isinstance(text, str) else text
     return hashlib.blake2b(secret, digest_size=32, person=b"redis_kit").digest()
-
-
-def _shown(name: Any) -> str:
-    text = ascii(name)
-    return text if len(text) <= 80 else f"{text[:77]}..."

@@ -1,6 +1,12 @@
-"""Text that may come from anybody, as it may be shown."""
+"""Text for messages: made safe to show, cut to a length, or with the name that was probably meant."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Any
 
 MARGIN = "    | "  # of each further line: none of them looks like one that a program wrote by itself
+LIKENESS = 0.5  # of 1: "mial" and "mail" are alike, "mial" and "default" are not
+LONGEST_NAME = 100  # characters that are compared, as the time grows with their square
 
 
 def clean(text: str) -> str:
@@ -11,3 +17,30 @@ def clean(text: str) -> str:
 def contained(text: str) -> str:
     """Return text whose lines stay lines, behind a margin from the second one on; what terminals obey is escaped."""
     return f"\n{MARGIN}".join(map(clean, text.split("\n")))
+
+
+def shortened(value: Any, limit: int = 80) -> str:
+    """Return a value as Python writes it, in ASCII and at most ``limit`` characters, for a message.
+
+    It never raises: a value whose repr() fails is named by its type.
+    """
+    try:
+        text = ascii(value)
+    except Exception:  # a repr() of the project's, or a number of too many digits
+        text = f"a value of type {type(value).__name__}"
+    return text if len(text) <= limit else f"{text[: limit - 3]}..."
+
+
+def similar(name: Any, allowed: Iterable[str]) -> list[str]:
+    """Return at most three names that are like one that does not exist, the likest first. Case does not count."""
+    if not isinstance(name, str):
+        return []
+    folded = {one.casefold()[:LONGEST_NAME]: one for one in allowed}
+    near = get_close_matches(name.casefold()[:LONGEST_NAME], folded, cutoff=LIKENESS)
+    return [folded[one] for one in near]
+
+
+def did_you_mean(name: Any, allowed: Iterable[str], otherwise: str = "") -> str:
+    """Return ``Did you mean 'mail'?`` for a name that does not exist, or ``otherwise`` if none is like it."""
+    near = similar(name, allowed)
+    return f"Did you mean {near[0]!r}?" if near else otherwise

@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Any, Protocol
 
 from redis_kit.core.errors import InvalidValue
+from redis_kit.core.text import shortened
 
 Seconds = float | timedelta
 
@@ -20,7 +21,8 @@ def seconds(name: str, value: Any, allowed: tuple[float, float]) -> float:
     is_number = isinstance(number, (int, float)) and not isinstance(number, bool)
     if not is_number or not allowed[0] <= number <= allowed[1]:
         raise InvalidValue(
-            f"{name} must be {allowed[0]:g} to {allowed[1]:,.0f} seconds, a number or a timedelta, not {_shown(value)}."
+            f"{name} must be {allowed[0]:g} to {allowed[1]:,.0f} seconds, a number or a timedelta, "
+            f"not {shortened(value)}."
         )
     return float(number)
 
@@ -28,14 +30,16 @@ def seconds(name: str, value: Any, allowed: tuple[float, float]) -> float:
 def whole(name: str, value: Any, allowed: tuple[int, int]) -> int:
     """Return a whole number. Raises InvalidValue naming the range."""
     if isinstance(value, bool) or not isinstance(value, int) or not allowed[0] <= value <= allowed[1]:
-        raise InvalidValue(f"{name} must be a whole number from {allowed[0]} to {allowed[1]:,}, not {_shown(value)}.")
+        raise InvalidValue(
+            f"{name} must be a whole number from {allowed[0]} to {allowed[1]:,}, not {shortened(value)}."
+        )
     return value
 
 
 def flag(name: str, value: Any) -> bool:
     """Return True or False. Raises InvalidValue for anything else."""
     if not isinstance(value, bool):
-        raise InvalidValue(f"{name} must be True or False, not {_shown(value)}.")
+        raise InvalidValue(f"{name} must be True or False, not {shortened(value)}.")
     return value
 
 
@@ -69,17 +73,12 @@ def longest(max_hold: Any, renew: bool) -> float | None:
 def until_commit(release: Any) -> bool:
     """Tell whether ``release`` means the end of the transaction."""
     if release not in ("on_exit", "on_commit"):
-        raise InvalidValue(f"release must be 'on_exit' or 'on_commit', not {_shown(release)}.")
+        raise InvalidValue(f"release must be 'on_exit' or 'on_commit', not {shortened(release)}.")
     return bool(release == "on_commit")
 
 
 def callback(on_lost: Any) -> Any:
     """Return a callable, or None."""
     if on_lost is not None and not callable(on_lost):
-        raise InvalidValue(f"on_lost must be a callable that takes the lease, not {_shown(on_lost)}.")
+        raise InvalidValue(f"on_lost must be a callable that takes the lease, not {shortened(on_lost)}.")
     return on_lost
-
-
-def _shown(value: Any) -> str:
-    text = ascii(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."

@@ -10,6 +10,7 @@ from django.conf import settings
 from django.utils.timezone import is_naive, make_aware
 
 from redis_kit.core.errors import InvalidValue
+from redis_kit.core.text import shortened
 
 Delay = float | timedelta
 LONGEST_DELAY = 10 * 365 * 86_400  # seconds
@@ -23,7 +24,7 @@ def milliseconds(delay: Any, name: str = "delay") -> int:
     number = delay.total_seconds() if isinstance(delay, timedelta) else delay
     is_number = isinstance(number, (int, float)) and not isinstance(number, bool)
     if not is_number or not 0 <= number <= LONGEST_DELAY:
-        raise InvalidValue(f"{name} must be 0 to {LONGEST_DELAY:,} seconds or a timedelta, not {shown(delay)}.")
+        raise InvalidValue(f"{name} must be 0 to {LONGEST_DELAY:,} seconds or a timedelta, not {shortened(delay)}.")
     return math.ceil(number * 1000)
 
 
@@ -42,35 +43,26 @@ def moment(when: datetime) -> int:
 def seconds(name: str, value: Any, allowed: tuple[float, float]) -> float:
     """Return a number of seconds. Raises InvalidValue naming the range."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not allowed[0] <= value <= allowed[1]:
-        raise InvalidValue(f"{name} must be {allowed[0]:g} to {allowed[1]:,.0f} seconds, not {shown(value)}.")
+        raise InvalidValue(f"{name} must be {allowed[0]:g} to {allowed[1]:,.0f} seconds, not {shortened(value)}.")
     return float(value)
 
 
 def whole(name: str, value: Any, allowed: tuple[int, int]) -> int:
     """Return a whole number. Raises InvalidValue naming the range."""
     if isinstance(value, bool) or not isinstance(value, int) or not allowed[0] <= value <= allowed[1]:
-        raise InvalidValue(f"{name} must be a whole number from {allowed[0]} to {allowed[1]}, not {shown(value)}.")
+        raise InvalidValue(f"{name} must be a whole number from {allowed[0]} to {allowed[1]}, not {shortened(value)}.")
     return value
 
 
 def identifier(name: str, value: Any) -> str:
     """Return the id of a job or worker. Raises InvalidValue naming the characters that it may have."""
     if not isinstance(value, str) or not _ID.fullmatch(value):
-        raise InvalidValue(f"{name} must be 1 to 128 of the characters A-Z a-z 0-9 _ . -, not {shown(value)}.")
+        raise InvalidValue(f"{name} must be 1 to 128 of the characters A-Z a-z 0-9 _ . -, not {shortened(value)}.")
     return value
 
 
 def one_of(name: str, value: Any, allowed: Collection[str]) -> str:
     """Return one of some words. Raises InvalidValue naming them."""
     if not isinstance(value, str) or value not in allowed:
-        raise InvalidValue(f"{name} must be one of {', '.join(allowed)}, not {shown(value)}.")
+        raise InvalidValue(f"{name} must be one of {', '.join(allowed)}, not {shortened(value)}.")
     return value
-
-
-def shown(value: Any) -> str:
-    """Return a value as a short text for a message, whatever it is."""
-    try:
-        text = ascii(value)
-    except Exception:  # a repr() of the caller, or a number of too many digits
-        return f"a value of type {type(value).__name__}"
-    return text if len(text) <= 80 else f"{text[:77]}..."

@@ -14,6 +14,7 @@ from django.utils.module_loading import import_string
 from django.views.defaults import permission_denied
 
 from redis_kit.core.errors import ConfigurationError, InvalidName, InvalidValue
+from redis_kit.core.text import shortened
 from redis_kit.throttling.http.decorator import _is_async, _path
 from redis_kit.throttling.http.responses import Told, add_fields, refused
 from redis_kit.throttling.strategies.base import OVERRUN
@@ -265,7 +266,7 @@ def _known(key: Any) -> Key | None:
 
 def _valued(value: Any) -> str:
     if value is None or not isinstance(value, (str, int)):
-        raise InvalidName(f"The key of a rate limit must return text, not {ascii(value)[:80]}.")
+        raise InvalidName(f"The key of a rate limit must return text, not {shortened(value)}.")
     return f"key:{value}"
 
 

@@ -130,10 +130,10 @@ def test_queues_have_a_strict_order_or_weights(text, names, weights):
 @pytest.mark.parametrize(
     ("names", "told"),
     [
-        ("mial", ["No task names the queue 'mial', and it holds nothing: did you mean 'mail'?"]),
-        ("qqqq,default", ["No task names the queue 'qqqq', and it holds nothing: is the name right?"]),
-        ("tenant:a", ["No task names the queue 'tenant:a', and it holds nothing: is the name right?"]),
-        ("mail:1,a:b:2", ["No task names the queue 'a:b', and it holds nothing: is the name right?"]),
+        ("mial", ["Unknown queue 'mial': no task uses it and it is empty. Did you mean 'mail'?"]),
+        ("qqqq,default", ["Unknown queue 'qqqq': no task uses it and it is empty. Is the name right?"]),
+        ("tenant:a", ["Unknown queue 'tenant:a': no task uses it and it is empty. Is the name right?"]),
+        ("mail:1,a:b:2", ["Unknown queue 'a:b': no task uses it and it is empty. Is the name right?"]),
         ("used,used:x,mail,elsewhere", []),
     ],
 )
@@ -142,7 +142,7 @@ def test_queue_that_nothing_knows_is_told_of_once(kit, chosen, caplog, names, to
     Queue("used").put(1)
     Queue("used:x").put(1)
     call_command("rk_worker", "--queue-name", names)
-    assert [one.getMessage() for one in caplog.records if "No task" in one.getMessage()] == told
+    assert [one.getMessage() for one in caplog.records if "Unknown queue" in one.getMessage()] == told
     assert len(chosen) == 1
 
 
@@ -155,9 +155,9 @@ def test_queue_that_only_workers_have_registered_is_told_of_at_each_start(kit, c
         sweep([queue])
     Queue("later").put(1, delay=3600)
     call_command("rk_worker", "--queue-name", "mial,a:b,later")
-    assert [one.getMessage() for one in caplog.records if "No task" in one.getMessage()] == [
-        "No task names the queue 'mial', and it holds nothing: did you mean 'mail'?",
-        "No task names the queue 'a:b', and it holds nothing: is the name right?",
+    assert [one.getMessage() for one in caplog.records if "Unknown queue" in one.getMessage()] == [
+        "Unknown queue 'mial': no task uses it and it is empty. Did you mean 'mail'?",
+        "Unknown queue 'a:b': no task uses it and it is empty. Is the name right?",
     ]
 
 

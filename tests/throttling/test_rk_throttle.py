@@ -312,7 +312,7 @@ def test_unknown_name_says_which_is_near(login, rk_throttle, arguments):
     assert rk_throttle(*arguments) == (
         1,
         "",
-        "CommandError: No throttle is known under the name logn. Did you mean login?\n",
+        "CommandError: No throttle is known under the name logn. Did you mean 'login'?\n",
     )
 
 

@@ -1,7 +1,6 @@
 """``manage.py rk_locks``: what is held, by whom, and how to end that."""
 
 import argparse
-import difflib
 import json
 from collections.abc import Iterable
 from typing import Any
@@ -10,6 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from redis_kit.core import terminal
 from redis_kit.core.terminal import clean
+from redis_kit.core.text import similar
 from redis_kit.locks.commands.tables import about, table, title
 from redis_kit.locks.inspection.api import KINDS, MOST, LiveLock, LiveSemaphore, find, force_release, live_locks
 
@@ -112,7 +112,7 @@ class Command(BaseCommand):
         live = live_locks(limit=1000, using=using)
         held: list[Held] = [*live.semaphores, *live.locks]
         titles = {one.name: title(one) for one in held}
-        near = [titles[one] for one in difflib.get_close_matches(name, titles, cutoff=0.5)]
+        near = [titles[one] for one in similar(name, titles)]
         hint = f" Held are: {'; '.join(near)}." if near else ""
         raise CommandError(f"Nothing is held under the name {clean(name)}.{hint}")
 

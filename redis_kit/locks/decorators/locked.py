@@ -1,6 +1,5 @@
 """``@locked``: a function that runs at most once at a time, in every process."""
 
-import difflib
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -9,6 +8,7 @@ from typing import Any, Literal, TypeVar
 from asgiref.sync import iscoroutinefunction
 
 from redis_kit.core.errors import InvalidValue
+from redis_kit.core.text import did_you_mean, shortened
 from redis_kit.locks.arguments import Seconds
 from redis_kit.locks.decorators.name_template import Naming
 from redis_kit.locks.errors import LockNotAcquired
@@ -101,9 +101,8 @@ def _answer(on_busy: OnBusy, args: Sequence[Any], kwargs: Mapping[str, Any]) -> 
 
 def _check_answer(on_busy: Any) -> None:
     if on_busy not in ANSWERS and not callable(on_busy):
-        near = difflib.get_close_matches(str(on_busy), ANSWERS, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise InvalidValue(f"on_busy must be 'raise', 'skip', 'wait' or a callable, not {on_busy!r}.{hint}")
+        wrong = f"on_busy must be 'raise', 'skip', 'wait' or a callable, not {shortened(on_busy)}."
+        raise InvalidValue(f"{wrong} {did_you_mean(on_busy, ANSWERS)}".rstrip())
 
 
 def _check(function: Any) -> None:

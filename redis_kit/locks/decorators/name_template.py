@@ -8,6 +8,7 @@ from typing import Any
 
 from redis_kit.core.errors import InvalidName
 from redis_kit.core.keys import encode
+from redis_kit.core.text import shortened
 
 
 class Naming:
@@ -61,5 +62,6 @@ def _fields(template: Any) -> set[str]:
 
 
 def _wrong(template: Any, reason: str) -> InvalidName:
-    shown = ascii(template)[:80]
-    return InvalidName(f"{shown} can't be the name of a lock here: {reason}. Only plain {{argument}} is allowed.")
+    return InvalidName(
+        f"{shortened(template)} can't be the name of a lock here: {reason}. Only plain {{argument}} is allowed."
+    )

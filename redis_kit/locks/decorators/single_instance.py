@@ -15,7 +15,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from redis_kit.core.activity import doing
 from redis_kit.core.errors import InvalidValue, RedisFailure
-from redis_kit.core.text import clean
+from redis_kit.core.text import clean, shortened
 from redis_kit.locks.arguments import Seconds
 from redis_kit.locks.decorators.name_template import Naming
 from redis_kit.locks.errors import LockNotAcquired, NotHeld
@@ -60,7 +60,7 @@ def single_instance(
     A command that loses its lock is stopped as by TERM and fails with 1. ``self.lease`` is the Lease. Two round trips.
     """
     if on_busy not in ANSWERS:
-        raise InvalidValue(f"on_busy must be 'fail' or 'skip', not {ascii(on_busy)[:80]}.")
+        raise InvalidValue(f"on_busy must be 'fail' or 'skip', not {shortened(on_busy)}.")
     make = functools.partial(Lock, timeout=timeout, blocking_timeout=wait, renew=True, using=using)
     make("checks the arguments")
 

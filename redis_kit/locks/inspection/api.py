@@ -1,12 +1,12 @@
 """What is held now and what is waited for, and how to end what somebody else holds."""
 
-import difflib
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
 from redis_kit.core.steps import Batch
+from redis_kit.core.text import did_you_mean, shortened
 from redis_kit.locks.arguments import whole
 from redis_kit.locks.holders.holder import Holder
 from redis_kit.locks.inspection import force_release as forcing
@@ -133,11 +133,10 @@ def _find(name: str, limit: int, using: str) -> Flow[list[LiveLock | LiveSemapho
 
 def _member(kind: str, name: str, within: Sequence[str]) -> Member:
     if kind not in KINDS:
-        near = difflib.get_close_matches(str(kind), KINDS, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise InvalidValue(f"kind must be one of {', '.join(map(repr, KINDS))}, not {kind!r}.{hint}")
+        hint = did_you_mean(kind, KINDS)
+        raise InvalidValue(f"kind must be one of {', '.join(map(repr, KINDS))}, not {shortened(kind)}. {hint}".rstrip())
     if isinstance(within, str) or (within and kind != "semaphore"):
-        raise InvalidValue(f"within must be a list of names, and only a semaphore has one, not {ascii(within)[:80]}.")
+        raise InvalidValue(f"within must be a list of names, and only a semaphore has one, not {shortened(within)}.")
     return Member.of(kind, name, within)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from redis_kit.core.errors import InvalidName, InvalidValue
 from redis_kit.core.flow import Flow
 from redis_kit.core.gather import together
+from redis_kit.core.text import shortened
 from redis_kit.locks.acquiring.reentrancy import still_needed
 from redis_kit.locks.arguments import Seconds, blocking_time, flag, patience
 from redis_kit.locks.errors import CannotRenew, LockNotAcquired, NotHeld
@@ -230,7 +231,7 @@ def _lock(one: Any, options: dict[str, Any]) -> Leasing:
     if isinstance(one, ReadWriteLock):
         raise InvalidValue(f"A MultiLock takes one side of {one!r}: its .read or its .write.")
     if not isinstance(one, str):
-        raise InvalidName(f"A MultiLock takes names, locks and semaphores, not {ascii(one)[:80]}.")
+        raise InvalidName(f"A MultiLock takes names, locks and semaphores, not {shortened(one)}.")
     return Lock(one, **options)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
 from redis_kit.core.scripts import ScriptCall
+from redis_kit.core.text import shortened
 from redis_kit.locks.acquiring.wait import Attempt, Refusal
 from redis_kit.locks.arguments import LIMIT, Seconds, flag, whole
 from redis_kit.locks.errors import LockNotAcquired
@@ -149,7 +150,7 @@ class Semaphore(Leasing):
 
     def _checked_outer(self, within: Any) -> "Semaphore":
         if not isinstance(within, Semaphore):
-            raise InvalidValue(f"within must be a Semaphore, not {ascii(within)[:80]}.")
+            raise InvalidValue(f"within must be a Semaphore, not {shortened(within)}.")
         if self.fair or within.fair:
             raise InvalidValue(
                 "fair=True goes only without within: who is first in one queue may not be in the other, "

@@ -1,6 +1,5 @@
 """What the commands about queues have in common: a queue's name, JSON on request, and exit codes."""
 
-import difflib
 import json
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -9,6 +8,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from redis_kit.core import terminal
 from redis_kit.core.terminal import clean
+from redis_kit.core.text import did_you_mean
 from redis_kit.queues.commands import queue_names
 from redis_kit.queues.monitoring.stats import known_queues
 from redis_kit.queues.queue import Queue
@@ -43,9 +43,8 @@ class QueueCommand(BaseCommand):
             registry.discover()
             names = [*dict.fromkeys([*names, *queue_names.of_tasks()])]
         if name not in names:
-            near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
             more = "" if len(names) <= SHOWN else f" and {len(names) - SHOWN:,} more"
-            hint = f"Did you mean {near[0]}?" if near else f"Known are: {', '.join(names[:SHOWN])}{more}."
+            hint = did_you_mean(name, names, f"Known are: {', '.join(names[:SHOWN])}{more}.")
             raise CommandError(f"There is no queue {clean(name)}. {clean(hint)}")
         return Queue(name, using=using)
 

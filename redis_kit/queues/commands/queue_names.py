@@ -1,6 +1,5 @@
 """The queues that a worker is given by name: as text, and whether there are such."""
 
-import difflib
 import logging
 import re
 from argparse import ArgumentTypeError
@@ -10,6 +9,7 @@ from django.core.management.base import CommandError
 
 from redis_kit.core.errors import InvalidName, RedisFailure
 from redis_kit.core.keys import encode
+from redis_kit.core.text import did_you_mean
 from redis_kit.queues import framework
 from redis_kit.queues.tasks import registry
 
@@ -71,6 +71,5 @@ def check(names: Collection[str], known: Collection[str], *, weighed: bool) -> N
             weight = name.rpartition(":")[2]
             told = f"--queue-name: there is no queue {name!a}, and {weight!a} is no weight: {A_WEIGHT}."
             raise CommandError(f"{told} For a new queue of that name, put it into NAMES.", returncode=2)
-        near = difflib.get_close_matches(name, sorted(found), n=1, cutoff=0.5)
-        hint = f"did you mean {near[0]!a}?" if near else "is the name right?"
-        logger.warning("No task names the queue %a, and it holds nothing: %s", name, hint)
+        hint = did_you_mean(name, sorted(found), "Is the name right?")
+        logger.warning("Unknown queue %a: no task uses it and it is empty. %s", name, hint)

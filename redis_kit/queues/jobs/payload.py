@@ -14,7 +14,7 @@ from typing import Any
 from uuid import UUID
 
 from redis_kit.core.errors import RedisKitError
-from redis_kit.queues.validation import shown
+from redis_kit.core.text import shortened
 
 LARGEST = 256 * 1024  # bytes
 DEEPEST = 100
@@ -116,7 +116,7 @@ def _plain(value: Any, path: tuple[Any, ...]) -> Any:
         if isinstance(value, kind):
             return {tag: write(value)}
     advice = " Pass its primary key." if hasattr(value, "pk") else ""
-    raise NotSerializable(f"{place(path)} is {shown(value)}, which JSON can't hold.{advice}")
+    raise NotSerializable(f"{place(path)} is {shortened(value)}, which JSON can't hold.{advice}")
 
 
 def _text(value: str, path: tuple[Any, ...]) -> str:
@@ -124,7 +124,7 @@ def _text(value: str, path: tuple[Any, ...]) -> str:
         try:
             value.encode()
         except UnicodeEncodeError:
-            raise NotSerializable(f"{place(path)} is {shown(value)}, which is not valid Unicode.") from None
+            raise NotSerializable(f"{place(path)} is {shortened(value)}, which is not valid Unicode.") from None
     return value
 
 
@@ -139,7 +139,7 @@ def _number(value: float, path: tuple[Any, ...]) -> float:
 
 def _key(key: Any, path: tuple[Any, ...]) -> str:
     if not isinstance(key, str):
-        raise NotSerializable(f"{place(path)} has the key {shown(key)}; JSON has only text as keys.")
+        raise NotSerializable(f"{place(path)} has the key {shortened(key)}; JSON has only text as keys.")
     # A key of the caller never looks like a tag.
     return f"${key}" if _text(key, (*path, key)).startswith("$") else key
 

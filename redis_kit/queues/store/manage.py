@@ -6,6 +6,7 @@ from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.scripts import ScriptCall
+from redis_kit.core.text import shortened
 from redis_kit.queues import validation
 from redis_kit.queues.jobs import job
 from redis_kit.queues.jobs.job import Pause, State, StoredJob
@@ -65,7 +66,7 @@ def run_now(queue: Primitive, id: str) -> Flow[bool]:
 def requeue(queue: Primitive, ids: Iterable[str]) -> Flow[int]:
     """Make some dead jobs ready."""
     if isinstance(ids, str):
-        raise InvalidValue(f"ids must be several, such as [{validation.shown(ids)}].")
+        raise InvalidValue(f"ids must be several, such as [{shortened(ids)}].")
     chosen = [validation.identifier("id", id) for id in ids]
     moved = 0
     for at in range(0, len(chosen), CHUNK):

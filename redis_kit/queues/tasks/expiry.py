@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from redis_kit.core.errors import InvalidValue, RedisKitError
+from redis_kit.core.text import shortened
 from redis_kit.queues import validation
 from redis_kit.queues.jobs.job import Job
 from redis_kit.queues.jobs.message import Message
@@ -25,7 +26,7 @@ def milliseconds(task: "Task[..., Any]") -> int:
         time = 0
     if not time:
         allowed = f"more than 0 and at most {validation.LONGEST_DELAY:,} seconds, or a timedelta; None is for ever"
-        raise InvalidValue(f"expires must be {allowed}. It is {validation.shown(task.expires)}.")
+        raise InvalidValue(f"expires must be {allowed}. It is {shortened(task.expires)}.")
     return time
 
 

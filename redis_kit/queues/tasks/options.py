@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.keys import encode
+from redis_kit.core.text import shortened
 from redis_kit.queues import validation
 from redis_kit.queues.tasks import expiry, retry, unique
 
@@ -30,7 +31,7 @@ def check(task: "Task[..., Any]") -> None:
         raise InvalidValue(f"run_after must be a datetime or a timedelta, not {task.run_after!r}.")
     for name in ("store_result", "enqueue_on_commit"):
         if not isinstance(value := getattr(task, name), bool):
-            raise InvalidValue(f"{name} must be True or False, not {validation.shown(value)}.")
+            raise InvalidValue(f"{name} must be True or False, not {shortened(value)}.")
     expiry.milliseconds(task)
     retry.check(task.backoff)
     unique.check(task)

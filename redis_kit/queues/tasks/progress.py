@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from redis_kit.core.errors import InvalidValue, PoolExhausted, RedisUnavailable
 from redis_kit.core.flow import Flow
-from redis_kit.queues import validation
+from redis_kit.core.text import shortened
 from redis_kit.queues.jobs import history, payload
 from redis_kit.queues.jobs.job import Job, LeaseLost
 from redis_kit.queues.jobs.payload import CorruptMessage
@@ -97,7 +97,7 @@ def _asked(done: Any, total: Any, note: Any) -> Running | None:
         if not (value is None and name == "total"):
             _number(name, value)
     if not isinstance(note, str):
-        raise InvalidValue(f"note must be text, not {validation.shown(note)}.")
+        raise InvalidValue(f"note must be text, not {shortened(note)}.")
     found = _current.get()
     return found if found and found.keeps and found.let(done, total) else None
 
@@ -105,7 +105,7 @@ def _asked(done: Any, total: Any, note: Any) -> Running | None:
 def _number(name: str, value: Any) -> None:
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not is_number or not 0 <= value < 2**63 or math.isnan(value):
-        raise InvalidValue(f"{name} must be a number of 0 or more, not {validation.shown(value)}.")
+        raise InvalidValue(f"{name} must be a number of 0 or more, not {shortened(value)}.")
 
 
 def _tell(found: Running, done: float, total: float | None, note: str) -> Flow[None]:

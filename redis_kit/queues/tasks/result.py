@@ -7,7 +7,8 @@ from datetime import datetime
 from typing import Any
 
 from redis_kit.core.error_text import path_of, traceback_of
-from redis_kit.queues import framework, validation
+from redis_kit.core.text import shortened
+from redis_kit.queues import framework
 from redis_kit.queues.framework import TaskError, TaskResultStatus
 from redis_kit.queues.jobs import history, message, payload
 from redis_kit.queues.jobs.history import Story
@@ -180,7 +181,7 @@ def _find(value: Any, path: tuple[Any, ...]) -> None:
         for key, item in value.items():
             if not isinstance(key, (str, bytes)):
                 where = payload.place(path)
-                raise NotSerializable(f"{where} has the key {validation.shown(key)}; JSON has only text as keys.")
+                raise NotSerializable(f"{where} has the key {shortened(key)}; JSON has only text as keys.")
             _find(item, (*path, key))
     elif isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
         for place, item in enumerate(value):
@@ -190,7 +191,7 @@ def _find(value: Any, path: tuple[Any, ...]) -> None:
             framework.normalize_json(value)
         except (TypeError, ValueError):
             where = payload.place(path)
-            raise NotSerializable(f"{where} is {validation.shown(value)}, which JSON can't hold.") from None
+            raise NotSerializable(f"{where} is {shortened(value)}, which JSON can't hold.") from None
 
 
 def _errors(kept: dict[bytes, bytes]) -> list[TaskError]:

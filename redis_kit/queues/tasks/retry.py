@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from redis_kit.core import conf
 from redis_kit.core.errors import InvalidValue, RedisKitError
+from redis_kit.core.text import shortened
 from redis_kit.queues import validation
 from redis_kit.queues.component import QueueSettings
 from redis_kit.queues.jobs.job import Job
@@ -76,7 +77,7 @@ def check(chosen: Any) -> None:
         for one in chosen if isinstance(chosen, (list, tuple)) else ():
             validation.milliseconds(one, "backoff")
         return
-    raise InvalidValue(f"backoff must be {ALLOWED}, not {validation.shown(chosen)}.")
+    raise InvalidValue(f"backoff must be {ALLOWED}, not {shortened(chosen)}.")
 
 
 def _chosen(chosen: Backoff, attempt: int, error: BaseException, result: Any) -> float | None:

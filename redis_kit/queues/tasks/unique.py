@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from redis_kit.core.errors import InvalidValue
+from redis_kit.core.text import shortened
 from redis_kit.queues import validation
 from redis_kit.queues.jobs import payload
 
@@ -44,13 +45,11 @@ class Placed(NamedTuple):
 def asked(key: Any, until: Any, replace: Any) -> Wish | None:
     """Return what put() was told; None for no key. Raises InvalidValue."""
     if not isinstance(replace, bool) or (replace and key is None):
-        raise InvalidValue(
-            f"replace must be True or False, and True needs a unique key, not {validation.shown(replace)}."
-        )
+        raise InvalidValue(f"replace must be True or False, and True needs a unique key, not {shortened(replace)}.")
     if key is None:
         return None
     if not isinstance(key, str) or not 0 < len(key.encode("utf-8", "replace")) <= LONGEST:
-        raise InvalidValue(f"unique must be text of 1 to {LONGEST} bytes, not {validation.shown(key)}.")
+        raise InvalidValue(f"unique must be text of 1 to {LONGEST} bytes, not {shortened(key)}.")
     return Wish(_hashed("key", key), end("unique_until", until), replace)
 
 
@@ -69,7 +68,7 @@ def end(name: str, until: Any) -> str:
     is_time = isinstance(until, (int, float, timedelta)) and not isinstance(until, bool)
     if is_time and (time := validation.milliseconds(until, name)):
         return str(time)
-    raise InvalidValue(f"{name} must be {ALLOWED}, not {validation.shown(until)}.")
+    raise InvalidValue(f"{name} must be {ALLOWED}, not {shortened(until)}.")
 
 
 def check(task: "Task[..., Any]") -> None:
@@ -77,7 +76,7 @@ def check(task: "Task[..., Any]") -> None:
     if not isinstance(task.unique, bool):
         end("unique", task.unique)
     if not isinstance(task.replace, bool):
-        raise InvalidValue(f"replace must be True or False, not {validation.shown(task.replace)}.")
+        raise InvalidValue(f"replace must be True or False, not {shortened(task.replace)}.")
     for name, given in (("unique_by", task.unique_by is not None), ("replace", task.replace)):
         if given and task.unique is False:
             raise InvalidValue(f"{name} needs unique: True, {ALLOWED}.")
@@ -90,7 +89,7 @@ def _check_names(task: "Task[..., Any]") -> None:
     if not isinstance(task.unique_by, tuple) or not task.unique_by or not set(task.unique_by) <= set(known):
         raise InvalidValue(
             f"unique_by must be None, a function of the task's arguments that returns text, or a tuple of names among "
-            f"{', '.join(known) or '(the task has no parameter)'}, not {validation.shown(task.unique_by)}."
+            f"{', '.join(known) or '(the task has no parameter)'}, not {shortened(task.unique_by)}."
         )
 
 
@@ -103,7 +102,7 @@ def _same(task: "Task[..., Any]", args: Any, kwargs: Any) -> str:
     if callable(task.unique_by):
         text = task.unique_by(*args, **kwargs)
         if not isinstance(text, str):
-            raise InvalidValue(f"unique_by of {task.module_path} must return text, not {validation.shown(text)}.")
+            raise InvalidValue(f"unique_by of {task.module_path} must return text, not {shortened(text)}.")
         return text
     values = _bound(task, args, kwargs)
     if task.unique_by is not None:

@@ -1,12 +1,12 @@
 """The throttles that a command can know: those that its process has built."""
 
-import difflib
 from importlib import import_module
 
 from django.conf import settings
 
 from redis_kit.core.error_text import described
 from redis_kit.core.errors import ConfigurationError, InvalidName
+from redis_kit.core.text import did_you_mean
 from redis_kit.throttling import discovery as site
 from redis_kit.throttling.throttles.throttle import Throttle
 
@@ -43,10 +43,7 @@ def one_of(throttles: list[Throttle], name: str, using: str | None) -> Throttle:
 
 def hint(name: str, names: list[str]) -> str:
     """Return what to say of a name that none of them is."""
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-    if near:
-        return f"Did you mean {near[0]}?"
-    if names:
-        more = "" if len(names) <= SHOWN else f" and {len(names) - SHOWN:,} more"
-        return f"Known are: {', '.join(names[:SHOWN])}{more}."
-    return "A throttle is known when a policy of the settings names it, or importing ROOT_URLCONF builds it."
+    if not names:
+        return "A throttle is known when a policy of the settings names it, or importing ROOT_URLCONF builds it."
+    more = "" if len(names) <= SHOWN else f" and {len(names) - SHOWN:,} more"
+    return did_you_mean(name, names, f"Known are: {', '.join(names[:SHOWN])}{more}.")

@@ -18,6 +18,7 @@ from redis_kit.core.errors import (
 )
 from redis_kit.core.keys import hashed
 from redis_kit.core.primitive import Primitive
+from redis_kit.core.text import shortened
 from redis_kit.throttling.component import ThrottleSettings
 from redis_kit.throttling.engine import refusal_cache
 from redis_kit.throttling.engine.local_buckets import LocalBuckets, buckets
@@ -156,7 +157,7 @@ class Limits(Primitive):
         if not isinstance(identity, str) or not identity:
             raise InvalidName(
                 f"The identity for the throttle {self.name!r} must be text that is not empty, or a whole number, "
-                f"not {ascii(identity)[:80]}."
+                f"not {shortened(identity)}."
             )
         # What is remembered is bounded in bytes too.
         return identity if len(identity) <= 128 else hashed(identity)

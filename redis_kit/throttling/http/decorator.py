@@ -9,6 +9,7 @@ from asgiref.sync import iscoroutinefunction
 from django.http import HttpRequest
 
 from redis_kit.core.errors import InvalidValue
+from redis_kit.core.text import shortened
 from redis_kit.throttling.http.guards import Guard, aanswer, answer, check_functions, methods_of
 from redis_kit.throttling.throttles.throttle import Throttle
 from redis_kit.throttling.values.ban import Ban
@@ -95,7 +96,7 @@ def _check_cost(cost: Any, limit: Throttle | None) -> None:
     if callable(cost):
         return
     if type(cost) is not int:
-        raise InvalidValue(f"cost must be a whole number or a callable, not {ascii(cost)[:80]}.")
+        raise InvalidValue(f"cost must be a whole number or a callable, not {shortened(cost)}.")
     if limit:
         limit.checked("anybody", cost)
 

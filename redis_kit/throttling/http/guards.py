@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from django.http import HttpRequest
 
 from redis_kit.core.errors import InvalidValue
+from redis_kit.core.text import shortened
 from redis_kit.throttling.engine.reservation import Reservation, arefund_all, refund_all
 from redis_kit.throttling.http.responses import Told, add_fields, deciding, refused
 from redis_kit.throttling.throttles.hit_all import areserve_all, reserve_all
@@ -162,7 +163,7 @@ def check_functions(**given: Any) -> None:
     """Raise InvalidValue for an argument that is neither a callable nor None."""
     for argument, value in given.items():
         if value is not None and not callable(value):
-            raise InvalidValue(f"{argument} must be a callable or None, not {ascii(value)[:80]}.")
+            raise InvalidValue(f"{argument} must be a callable or None, not {shortened(value)}.")
 
 
 def _exempt(guard: Guard) -> Decision:

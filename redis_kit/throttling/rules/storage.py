@@ -11,6 +11,7 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.keys import hashed
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import Batch, Call
+from redis_kit.core.text import shortened
 from redis_kit.throttling.engine import refusal_cache
 from redis_kit.throttling.values.rates import InvalidRate, Rate, parse
 
@@ -55,7 +56,7 @@ def target(throttle: "Throttle", identity: str | int | None, who: str) -> Target
         return Target("", "")
     if identity is None:
         if not isinstance(who, str) or not re.fullmatch(f"[A-Za-z0-9_-]{{{HASH}}}", who):
-            raise InvalidValue(f"who must be the {HASH} characters by which lists name a caller, not {_cut(who)}.")
+            raise InvalidValue(f"who must be the {HASH} characters by which lists name a caller, not {shortened(who)}.")
         return Target(who, "")
     if who:
         raise InvalidValue("Give identity or who, not both: they name the same caller.")
@@ -164,7 +165,7 @@ def _rates(throttle: "Throttle", rates: Any) -> tuple[Rate, ...]:
         raise InvalidValue(f"The rate {never} would let nothing pass, which is no rate to count by: ban the caller.")
     text = "; ".join(map(str, found))
     if parse(text) != found:
-        raise InvalidRate(f"The rates {_cut(rates)} can't be written as text: {text!r} stands for others.")
+        raise InvalidRate(f"The rates {shortened(rates)} can't be written as text: {text!r} stands for others.")
     return found
 
 
@@ -177,8 +178,8 @@ def _milliseconds(throttle: "Throttle", seconds: float) -> int:
     is_number = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
     if not is_number or not 0.001 <= seconds <= LONGEST:
         raise InvalidValue(
-            f"seconds must be from 0.001 to {LONGEST:,}, which is 366 days, not {_cut(seconds)}: every rule ends. Set "
-            "it again to prolong it."
+            f"seconds must be from 0.001 to {LONGEST:,}, which is 366 days, not {shortened(seconds)}: every rule ends. "
+            "Set it again to prolong it."
         )
     return round(seconds * 1000)
 
@@ -193,7 +194,3 @@ def _forget(throttle: "Throttle", who: str) -> None:
 
 def _moment(milliseconds: int) -> datetime:
     return datetime.fromtimestamp(milliseconds / 1000, UTC)
-
-
-def _cut(value: object) -> str:
-    return ascii(value)[:80]

@@ -1,6 +1,5 @@
 """Strategies: how a throttle counts. Each is three functions on the server and the reading of their figures."""
 
-import difflib
 from collections.abc import Sequence
 from functools import lru_cache
 from importlib.resources import files
@@ -12,6 +11,7 @@ from django.utils.module_loading import import_string
 from redis_kit.core.errors import ConfigurationError, InvalidValue
 from redis_kit.core.scripts import Script
 from redis_kit.core.scripts import load as load_script
+from redis_kit.core.text import did_you_mean
 from redis_kit.throttling.values.decision import Decision
 from redis_kit.throttling.values.rates import Rate
 
@@ -93,9 +93,8 @@ def load(name: str) -> type[Strategy]:
     """Return a strategy's class by its name or its dotted path. Raises InvalidValue for anything else."""
     path = (STRATEGIES | MOVED).get(name, name) if isinstance(name, str) else ""
     if "." not in path:
-        near = difflib.get_close_matches(str(name), STRATEGIES, n=1)
-        advice = f"Did you mean {near[0]!r}?" if near else f"Use {', '.join(map(repr, STRATEGIES))} or a dotted path."
-        raise InvalidValue(f"There is no strategy {name!r}. {advice}")
+        hint = did_you_mean(name, STRATEGIES, f"Use {', '.join(map(repr, STRATEGIES))} or a dotted path.")
+        raise InvalidValue(f"There is no strategy {name!r}. {hint}")
     try:
         found = import_string(path)
     except ImportError as error:

@@ -7,6 +7,7 @@ from redis_kit.core import connections
 from redis_kit.core.client.cluster import ClusterClient
 from redis_kit.core.errors import InvalidValue, RedisFailure
 from redis_kit.core.flow import Flow
+from redis_kit.core.text import shortened
 from redis_kit.throttling.engine.decide import Asked, Outcome, decide, settle
 from redis_kit.throttling.engine.reservation import Reservation
 from redis_kit.throttling.throttles.throttle import Throttle
@@ -66,7 +67,7 @@ async def areserve_all(calls: Sequence[Called]) -> list[Reservation]:
 
 def _read(call: Any) -> Asked:
     if not isinstance(call, (tuple, list)) or len(call) not in (2, 3) or not isinstance(call[0], Throttle):
-        raise InvalidValue(f"A call is (throttle, identity) or (throttle, identity, cost), not {ascii(call)[:80]}.")
+        raise InvalidValue(f"A call is (throttle, identity) or (throttle, identity, cost), not {shortened(call)}.")
     return _asked(*call)
 
 

@@ -1,7 +1,6 @@
 """Identities: whose calls a throttle counts together, found in a request."""
 
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
 from functools import lru_cache
 from inspect import isawaitable, iscoroutine
 from typing import Any
@@ -11,6 +10,7 @@ from django.utils.functional import SimpleLazyObject
 from django.utils.module_loading import import_string
 
 from redis_kit.core.errors import ConfigurationError, InvalidName, InvalidValue
+from redis_kit.core.text import did_you_mean, shortened
 from redis_kit.core.web.client_address import client_address
 
 GRAMMAR = (
@@ -119,9 +119,8 @@ def _finder(spec: Any) -> Find:
         note(text)
         loaded = lru_cache(maxsize=1)(load)
         return lambda request, user: loaded(text)(request)
-    near = get_close_matches(text[:80].lower(), _NAMED, n=1)
-    advice = f" Did you mean {near[0]!r}?" if near else ""
-    raise InvalidValue(f"The key {ascii(spec)[:80]} is not known.{advice} {GRAMMAR}")
+    hint = did_you_mean(text, _NAMED)
+    raise InvalidValue(" ".join(filter(None, (f"The key {shortened(spec)} is not known.", hint, GRAMMAR))))
 
 
 def _joined(found: list[Any]) -> Any:

@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from redis_kit.core.errors import InvalidValue
+from redis_kit.core.text import shortened
 
 GRAMMAR = (
     "Write a rate as '10/m', '10_000/d', '15/5m', '10/300' (seconds) or '100 per hour', with ' burst 20' behind it "
@@ -138,6 +139,4 @@ def _number(value: Any) -> bool:
 
 
 def _invalid(value: Any, why: str = "") -> InvalidRate:
-    text = ascii(value)
-    shown = text if len(text) <= 80 else f"{text[:77]}..."
-    return InvalidRate(f"The rate {shown} is not valid{': ' if why else ''}{why}. {GRAMMAR}")
+    return InvalidRate(f"The rate {shortened(value)} is not valid{': ' if why else ''}{why}. {GRAMMAR}")
