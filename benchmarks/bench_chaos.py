@@ -2,7 +2,7 @@
 
     python -m benchmarks chaos 100000
 
-It ends with 1 where the oracle of ``tests/queues/chaos`` finds anything. Ten minutes at most for 100,000 jobs; the seed
+It ends with 1 where the oracle of ``tests/chaos/queues`` finds anything. Ten minutes at most for 100,000 jobs; the seed
 that it prints brings the same jobs and the same order of kills again: ``python -m benchmarks chaos 100000 7``.
 """
 
@@ -23,14 +23,14 @@ def run(jobs: int = JOBS, seed: int | None = None) -> None:
     if not settings.configured:
         os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
         django.setup()
-    from tests.queues.chaos import chaos
-    from tests.queues.chaos.chaos import Plan
+    from tests.chaos.queues import kill_loop
+    from tests.chaos.queues.kill_loop import Plan
 
     seed = secrets.randbelow(1_000_000) if seed is None else seed
     kept = Plan(jobs=1, mix={"lasting": 1}, lasting=LONG, threads=1, most=0, seed=seed, patience=2 * LONG)
     found = []
     for name, plan in (("kills at random", Plan(jobs=jobs, seed=seed, patience=300)), ("one long job", kept)):
-        outcome = chaos.run(plan)
+        outcome = kill_loop.run(plan)
         print(f"{name}: {outcome}\n", *outcome.violations[:SHOWN], sep="\n  ")
         found += outcome.violations
     if found:

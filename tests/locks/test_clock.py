@@ -8,8 +8,8 @@ import pytest
 from redis_kit.core import connections
 from redis_kit.locks import Lock, LockLost, force_release
 from redis_kit.locks.acquiring.wait import Attempt
+from tests.chaos.locks.support.kinds import KINDS, made
 from tests.fixtures.servers import wait_for
-from tests.locks.histories.kinds import KINDS, made
 
 pytestmark = pytest.mark.alone
 

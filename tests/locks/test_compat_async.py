@@ -12,8 +12,8 @@ from redis.exceptions import LockError, LockNotOwnedError
 
 from redis_kit.locks.compat import AsyncLock, flows
 from redis_kit.locks.compat.keys import side_keys
+from tests.chaos.locks.cancellations import Driven, trials
 from tests.fixtures.servers import wait_for
-from tests.locks.histories.cancellations import Driven, trials
 
 pytestmark = pytest.mark.alone
 

@@ -6,8 +6,8 @@ import time
 import pytest
 
 from redis_kit.queues import Queue, reports_of
+from tests.chaos.queues.support import history
 from tests.fixtures.process import wait_for
-from tests.queues.chaos import journal as numbers
 from tests.queues.jobs.tasks import note
 from tests.queues.journal import LASTING
 from tests.queues.processes import children, stopped
@@ -25,7 +25,7 @@ def queue(kit):
 def start(start_worker, monkeypatch, tmp_path):
     """A function that starts a worker of a release."""
     monkeypatch.setenv("MORE_APPS", "tests.queues.releases")
-    monkeypatch.setenv(numbers.VARIABLE, str(tmp_path / "numbers"))
+    monkeypatch.setenv(history.VARIABLE, str(tmp_path / "numbers"))
 
     def started(release, *arguments):
         monkeypatch.setenv("RELEASE", release)
@@ -36,7 +36,7 @@ def start(start_worker, monkeypatch, tmp_path):
 
 @pytest.fixture
 def ran(tmp_path):
-    return lambda: sorted(entry.number for entry in numbers.read(tmp_path / "numbers") if entry.phase == "end")
+    return lambda: sorted(entry.number for entry in history.read(tmp_path / "numbers") if entry.phase == "end")
 
 
 def put(queue, number, name, **more):

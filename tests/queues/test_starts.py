@@ -1,4 +1,4 @@
-"""Signals while a worker starts: none is lost, at whichever line of its code it comes."""
+"""Signals and limits that a worker meets while it starts."""
 
 import signal
 import time
@@ -6,16 +6,12 @@ import time
 import pytest
 
 from redis_kit.queues import Queue, workers
+from tests.chaos.queues.startup import as_in_front
 from tests.fixtures.process import free_port, wait_for
-from tests.queues.chaos import lines, starts
-from tests.queues.conftest import ROOT
 from tests.queues.jobs.tasks import note
 from tests.queues.journal import QUICK
 
 pytestmark = [pytest.mark.alone, pytest.mark.once]
-
-SIGNALLING = f"{lines.FOLDER}/worker/signalling.py"
-FIRST = (("TERM",),)
 
 
 @pytest.fixture
@@ -38,31 +34,9 @@ def app(tmp_path, monkeypatch):
     return make
 
 
-@pytest.mark.timeout(240)
-def test_no_signal_is_lost_at_any_line_that_changes_who_takes_them():
-    outcome = starts.run(starts.Plan(at=tuple(range(40, 116, 6)), files=SIGNALLING, signals=FIRST))
-    print(outcome)
-    assert not outcome.violations, "\n".join(outcome.violations)[:4000]
-
-
-@pytest.mark.timeout(240)
-def test_lost_signals_of_a_seeded_bug_are_found():
-    clumsy = f"{ROOT}/tests/queues/chaos/swallowing.py"
-    plan = starts.Plan(
-        at=(6, 12),
-        files=clumsy,
-        signals=FIRST,
-        command=("-m", "tests.queues.chaos.swallowing", "rk_worker", "--queue-name", "default"),
-        environment={"DJANGO_SETTINGS_MODULE": "tests.queues.chaos.starting"},
-        patience=2.0,
-    )
-    outcome = starts.run(plan)
-    assert "hangs" in "".join(outcome.violations)
-
-
 def test_interrupt_in_a_callback_of_the_start_is_not_lost(queue, journal, start_worker, app):
     app("class One: pass\none = One()\nref = weakref.ref(one, lambda _: os.kill(os.getpid(), signal.SIGINT))\ndel one")
-    worker = start_worker(before=starts.as_in_front)
+    worker = start_worker(before=as_in_front)
     assert worker.wait(10) == -signal.SIGINT
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from redis_kit.throttling import Throttle
-from tests.throttling.crew import hammered, throttles
+from tests.chaos.throttling.support.processes import hammered, throttles
 
 pytestmark = pytest.mark.once
 PROCESSES, LIMIT = 8, 100

@@ -3,7 +3,7 @@
 import os
 
 from redis_kit.queues import task
-from tests.queues.chaos.journal import note
+from tests.chaos.queues.support.history import note
 
 NEW = os.environ.get("RELEASE", "old") == "new"
 

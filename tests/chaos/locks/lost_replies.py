@@ -1,0 +1,284 @@
+"""Replies that get lost, to every verb of every kind of lock: none may leave a lock stuck, or held twice.
+
+    python -m tests.chaos.locks.lost_replies --rounds 50
+
+In each round a caller for each kind and each way to call it uses the same lock object as in the round before. Then the
+way to the server breaks, and each calls a verb. As soon as the server answers again, each lock is taken by its caller
+or by a rival that comes another way, in either order. Prints one line and what was wrong; ends with 1 where that is
+anything.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import itertools
+import random
+import secrets
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from time import monotonic, sleep
+from typing import Any
+
+from django.conf import settings
+
+from redis_kit.core.errors import RedisKitError, RedisUnavailable
+from redis_kit.locks import AlreadyHeld, force_release
+from tests.chaos.locks.support.bugs import Seeds
+from tests.chaos.locks.support.lock_factories import ENDLESS, MAKERS, parts
+from tests.fixtures.process import Server, wait_for
+from tests.fixtures.proxy import Mode, Proxy
+
+SOON = 2.0  # seconds after an answer of the server within which a lock that nobody holds is free
+SHORT = 0.6  # seconds of a lease that is renewed while replies get lost
+SHOWN = 20
+FAULTS: tuple[Mode, ...] = ("drop_replies", "blackhole", "cut_reply", "rst")
+VERBS = ("acquire", "wait", "release", "block", "extend", "reacquire", "renewal", "force_release")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be run."""
+
+    rounds: int = 3
+    seed: int = 1
+    kinds: Sequence[str] = tuple(MAKERS)
+    soon: float = SOON
+
+
+@dataclass
+class Outcome:
+    """What it came to."""
+
+    rounds: int = 0
+    calls: Counter[str] = field(default_factory=Counter)
+    failed: Counter[str] = field(default_factory=Counter)
+    longest: float = 0.0  # seconds from the server's first answer until a rival had the lock
+    violations: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        called = ", ".join(f"{verb} {self.failed[verb]} of {count}" for verb, count in sorted(self.calls.items()))
+        kinds = Counter(text.partition(":")[0] for text in self.violations)
+        wrong = ", ".join(f"{kinds[what]} {what}" for what in ("overlaps", "handed out again", "stuck"))
+        return f"{self.rounds} rounds; failed: {called}; {wrong}; all free within {self.longest:.2f} s"
+
+
+class Caller:
+    """One who calls the verbs of one kind of lock, in one of the two ways, and a rival that comes another way."""
+
+    def __init__(self, kind: str, *, run_async: bool, chance: random.Random) -> None:
+        self.kind, self.run_async, self.chance = kind, run_async, chance
+        self.name = f"{kind} {'async' if run_async else 'sync'}"
+        self.verb, self.held, self.over = "", None, list[Any]()
+        self._runner: asyncio.Runner | None = None
+        self._count = itertools.count()
+        self.begin_anew()
+
+    def begin_anew(self) -> None:
+        """Go on with a lock of another name: what was wrong with this one is told once."""
+        make, name = MAKERS[self.kind], f"{self.name} {next(self._count)}"
+        self.endless, self.short = make(name, timeout=ENDLESS), make(name, timeout=SHORT, renew=True)
+        self.rival = make(name, timeout=ENDLESS, using="direct")
+
+    def prepare(self) -> None:
+        """Choose a verb, and take the lock if that needs one that is held."""
+        if self.run_async and self._runner is None:
+            self._runner = asyncio.Runner()
+        self.verb, self.over = self.chance.choice(VERBS), []
+        self.lock = self.short if self.verb == "renewal" else self.endless
+        taken = self.verb not in ("acquire", "wait")
+        self.held = wait_for(self._taken) if taken else None
+
+    def _taken(self) -> Any:
+        with contextlib.suppress(RedisKitError):  # the breaker may be open yet
+            return self._call(self.lock.acquire, blocking_timeout=5)
+        return None
+
+    def break_it(self) -> bool:
+        """Call the verb while the way to the server is broken; return whether that failed."""
+        try:
+            self._verb()
+        except AlreadyHeld:
+            raise
+        except (RedisKitError, LookupError):
+            return True
+        return False
+
+    def _verb(self) -> None:
+        if self.verb == "acquire":
+            self.held = self._call(self.lock.acquire, blocking=False)
+        elif self.verb == "wait":
+            self.held = self._call(self.lock.acquire, blocking_timeout=0.3)
+        elif self.verb == "release":
+            self._let_go()
+        elif self.verb == "block":
+            over, self.held = self.held, None
+            self.over.append(over)
+            self._call(over.__exit__, None, None, None)
+        elif self.verb == "renewal":
+            sleep(self.chance.uniform(0.3, 0.8) * SHORT)
+        elif self.verb == "force_release":
+            for part in parts(self.lock):
+                force_release(part.name, **_kind(part))
+        else:
+            args = (ENDLESS,) if self.verb == "extend" else ()
+            self._call(self.held.extend, *args)
+
+    def check(self, soon: float, began: float) -> Iterator[str]:
+        """Compete with the rival for what may be free; yield what is wrong."""
+        if self.held and self.verb == "force_release":
+            # It can't know of that, so it and a rival may both count on the lock until it asks.
+            self._end()
+        elif self.held:
+            if self._rival(0.0):
+                if self.held.held:
+                    yield f"overlaps: {self}: the rival got it while the caller counts on it"
+                self.rival.release()
+            self._end()
+            began = monotonic()
+        first = self.chance.random() < 0.5
+        if first:
+            yield from self._again()
+        if not self._rival(max(began + soon - monotonic(), 0.01)):
+            yield f"stuck: {self}: not free after {monotonic() - began:.1f} s"
+            return
+        yield from self._again(taken=True)
+        self.rival.release()
+
+    def _again(self, *, taken: bool = False) -> Iterator[str]:
+        try:
+            lease = self._call(self.lock.acquire, blocking_timeout=0.02)
+        except AlreadyHeld as error:
+            yield f"handed out again: {self}: {error}"
+            return
+        except RedisKitError:  # a connection that was cut, or the breaker
+            return
+        if not lease:
+            return
+        if any(lease is old or _tokens(lease) & _tokens(old) for old in self.over):
+            yield f"handed out again: {self}: a lease whose release was asked for"
+        if taken and lease.held:
+            yield f"overlaps: {self}: the caller got it while the rival holds it"
+        with contextlib.suppress(RedisKitError):
+            self._call(lease.release)
+
+    def _let_go(self) -> None:
+        over, self.held = self.held, None
+        self.over.append(over)
+        self._call(over.release)
+
+    def _end(self) -> None:
+        with contextlib.suppress(RedisKitError):  # it may be lost, or the breaker be open
+            self._let_go()
+
+    def _rival(self, patience: float) -> Any:
+        end = monotonic() + patience
+        while True:
+            try:
+                return self.rival.acquire(blocking_timeout=max(end - monotonic(), 0.0))
+            except RedisUnavailable:  # a machine that is busy
+                if monotonic() > end:
+                    return None
+
+    def _call(self, method: Any, *args: Any, **kwargs: Any) -> Any:
+        if self._runner is None:
+            return method(*args, **kwargs)
+        name = method.__name__
+        twin = getattr(method.__self__, f"__a{name[2:]}" if name.startswith("__") else f"a{name}")
+
+        async def awaited() -> Any:
+            return await twin(*args, **kwargs)
+
+        return self._runner.run(awaited())
+
+    def close(self) -> None:
+        """Close its event loop."""
+        if self._runner:
+            self._runner.close()
+
+    def __str__(self) -> str:
+        return f"{self.name}, {self.verb}"
+
+
+def _tokens(lease: Any) -> set[str]:
+    return {one.token for one in getattr(lease, "leases", (lease,))}
+
+
+def _kind(part: Any) -> dict[str, Any]:
+    within = [level.name for level in getattr(part, "levels", (part,))[:-1]]
+    return {"kind": part.kind, **({"within": within} if within else {})}
+
+
+class Rounds:
+    """A proxy, the callers, and one thread for each of them, in which its tasks or calls run."""
+
+    def __init__(self, plan: Plan, proxy: Proxy) -> None:
+        self.plan, self.proxy = plan, proxy
+        self.chance = random.Random(plan.seed)
+        self.callers = [
+            Caller(kind, run_async=run_async, chance=random.Random(f"{plan.seed} {kind} {run_async}"))
+            for kind, run_async in itertools.product(plan.kinds, (False, True))
+        ]
+        self._threads = [ThreadPoolExecutor(1) for _ in self.callers]
+        self._guard = threading.Lock()
+
+    def run(self) -> Outcome:
+        """Run all rounds."""
+        outcome = Outcome()
+        try:
+            for _ in range(self.plan.rounds):
+                self._round(outcome)
+        finally:
+            self._each(Caller.close)
+            for thread in self._threads:
+                thread.shutdown()
+        return outcome
+
+    def _round(self, outcome: Outcome) -> None:
+        self._each(Caller.prepare)
+        with self.proxy.fault(self.chance.choice(FAULTS)):
+            failed = self._each(Caller.break_it)
+        began = monotonic()
+        found = self._each(lambda caller: list(caller.check(self.plan.soon, began)))
+        outcome.rounds += 1
+        outcome.longest = max(outcome.longest, monotonic() - began)
+        for caller, one, wrong in zip(self.callers, failed, found, strict=True):
+            outcome.calls[caller.verb] += 1
+            outcome.failed[caller.verb] += bool(one)
+            outcome.violations += wrong
+            if wrong:
+                caller.begin_anew()
+
+    def _each(self, work: Callable[[Caller], Any]) -> list[Any]:
+        futures = [thread.submit(work, one) for thread, one in zip(self._threads, self.callers, strict=True)]
+        return [future.result(60) for future in futures]
+
+
+def main() -> int:
+    """Run what the command line asks for."""
+    parser = argparse.ArgumentParser(description="Lose replies to every verb of every lock.")
+    parser.add_argument("--rounds", type=int, default=50)
+    parser.add_argument("--kind", choices=[*MAKERS, "all"], default="all")
+    parser.add_argument("--seed", type=int, default=secrets.randbelow(1_000_000))
+    parser.add_argument("--bug", default="", help="put this one in")
+    given = parser.parse_args()
+    server = Server(tcp=True)
+    proxy = Proxy(server.port)
+    connections = {"default": {"URL": proxy.url}, "direct": {"URL": server.url}}
+    settings.configure(USE_TZ=True, REDIS_KIT={"PREFIX": "lost", "CONNECTIONS": connections})
+    Seeds().sow(given.bug)
+    kinds = tuple(MAKERS) if given.kind == "all" else (given.kind,)
+    try:
+        outcome = Rounds(Plan(rounds=given.rounds, seed=given.seed, kinds=kinds), proxy).run()
+    finally:
+        proxy.stop()
+        server.stop()
+    print("\n  ".join([f"seed {given.seed}: {outcome}", *outcome.violations[:SHOWN]]))
+    return bool(outcome.violations)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

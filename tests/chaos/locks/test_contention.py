@@ -1,0 +1,86 @@
+"""What competing processes did: with seeded bugs, which the checkers must find, without, and while all goes wrong."""
+
+import pytest
+
+from tests.chaos.locks import contention
+from tests.chaos.locks.contention import Plan
+from tests.chaos.locks.support import checkers
+from tests.chaos.locks.support.bugs import BUGS
+from tests.chaos.locks.support.kinds import KINDS
+from tests.chaos.locks.support.leases import holds
+from tests.chaos.locks.support.scenario_runner import Stage
+from tests.chaos.locks.support.scenarios import SCENES
+from tests.fixtures.proxy import Proxy
+
+pytestmark = pytest.mark.alone
+
+SEED = 37  # with which a pause and a kill come first
+WAITING = ("sleeper", "in_order", "queue", "lost_reply")  # scenes in which tasks do not do what threads do
+CHECKS = [*checkers.ALWAYS, checkers.refused_for_nothing]
+ASYNC = {"answer_of_long_ago"}  # bugs that show in tasks alone: where a timer and a reply are due at once
+TRIES = 10  # for those
+# Those that test_cancellations.py and test_lost_replies.py look for.
+OF_SINGLE_CALLS = {
+    "clean_up_in_the_cancelled_task",
+    "release_that_waits_for_the_reply",
+    "release_that_is_sent_once",
+}
+FOUND_BY = {
+    "release_of_any_holder": ("late_release", checkers.overlaps),
+    "release_by_del": ("late_release", checkers.outlived),
+    "write_without_a_fence": ("late_release", checkers.stale_writes),
+    "extension_of_any_holder": ("late_extension", checkers.overlaps_on_the_server),
+    "extension_takes_anew": ("gap", checkers.overlaps),
+    "slot_taken_anew": ("late_slot", checkers.overlaps),
+    "blind_retry": ("lost_reply", checkers.refused_for_nothing),
+    "lease_without_end": ("dead_holder:lock", checkers.refused_for_nothing),
+    "fence_that_forgets": ("lost_data", checkers.fences),
+    "deadline_from_the_reply": ("late_reply", checkers.margins),
+    "deadline_without_a_margin": ("late_reply", checkers.margins),
+    "answer_of_long_ago": ("sleeper:lock", checkers.overlaps),
+    "clock_of_the_client": ("fast_clock", checkers.overlaps),
+    "count_then_add": ("rush", checkers.overlaps),
+    "weight_that_does_not_count": ("heavy", checkers.overlaps),
+    "writer_beside_readers": ("reader_and_writer", checkers.overlaps),
+    "barging": ("queue", checkers.barging),
+}
+
+
+@pytest.fixture(scope="module")
+def stage(tcp_valkey, tmp_path_factory):
+    """Three processes, for all scenes."""
+    proxy = Proxy(tcp_valkey.port)
+    with Stage(tmp_path_factory.mktemp("stage"), server=tcp_valkey, proxy=proxy) as stage:
+        yield stage
+    proxy.stop()
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_nothing_is_found_without_a_bug(stage, name):
+    history = stage.play(SCENES[name])
+    assert not [text for check in CHECKS for text in check(history)]
+
+
+@pytest.mark.parametrize("name", [name for name in SCENES if name.startswith(WAITING)])
+def test_nothing_is_found_without_a_bug_in_async_code(stage, name):
+    history = stage.play(SCENES[name], run_async=True)
+    assert not [text for check in CHECKS for text in check(history)]
+
+
+@pytest.mark.parametrize("bug", FOUND_BY)
+def test_seeded_bug_is_found(stage, bug):
+    name, check = FOUND_BY[bug]
+    tries = TRIES if bug in ASYNC else 1
+    assert any(check(stage.play(SCENES[name], bug=bug, run_async=bug in ASYNC)) for _ in range(tries))
+
+
+def test_every_bug_is_looked_for():
+    assert set(BUGS) == {*FOUND_BY, *OF_SINGLE_CALLS}
+
+
+def test_nothing_is_found_while_all_goes_wrong():
+    plan = Plan(seconds=1.6, kinds=tuple(KINDS), run_async=None, seed=SEED, names=1, lease=0.4)
+    outcome = contention.run(plan)
+    assert not outcome.violations, outcome
+    assert {"pause", "kill"} <= set(outcome.faults)
+    assert set(KINDS) == {hold.name.partition(":")[0] for hold in holds(outcome.history)}

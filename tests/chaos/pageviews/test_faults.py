@@ -1,0 +1,51 @@
+"""Each view counts once through all faults; the loop that says so finds a buffer that repeats, and one that drops."""
+
+import pytest
+
+from redis_kit.core import connections
+from redis_kit.core.errors import OutOfMemory, RedisUnavailable
+from redis_kit.pageviews import buffer as module
+from redis_kit.pageviews import counting
+from redis_kit.pageviews.buffer import buffer
+from tests.chaos.pageviews import faults
+from tests.fixtures.proxy import Proxy
+
+SEED, ROUNDS = 11, 40
+
+
+@pytest.fixture
+def stage(kit, own_server, monkeypatch):
+    """A proxy before a server of one's own, and its administrator."""
+    monkeypatch.setattr(connections, "WORKER", 0.3)
+    monkeypatch.setattr(buffer, "_start", lambda: None)
+    proxy = Proxy(own_server.port)
+    with own_server.client() as admin:
+        faults.prepare(admin)
+        kit.connect(faults.connection(proxy.port))
+        yield proxy, admin
+    proxy.stop()
+
+
+def test_each_view_counts_once_through_all_faults(stage):
+    recorded, met, wrong = faults.run(*stage, ROUNDS, SEED)
+    assert wrong == {}
+    assert recorded > 1000
+    assert len(met) > 12
+
+
+def test_loop_finds_batches_that_are_not_known_again(stage, monkeypatch):
+    made = counting.Counting.__init__
+    monkeypatch.setattr(
+        counting.Counting, "__init__", lambda self, *args, **options: made(self, *args, **options | {"number": 0})
+    )
+    _, _, wrong = faults.run(*stage, ROUNDS, SEED)
+    counted, expected = wrong["all"]
+    assert counted > expected
+
+
+def test_loop_finds_views_that_are_dropped_where_access_is_denied(stage, monkeypatch):
+    for one in (module, counting):
+        monkeypatch.setattr(one, "TEMPORARY", (RedisUnavailable, OutOfMemory))
+    _, _, wrong = faults.run(*stage, ROUNDS, SEED)
+    counted, expected = wrong["all"]
+    assert counted < expected

@@ -1,0 +1,223 @@
+"""Tasks that are interrupted at each step of a call to the kit; then what became of all jobs is judged.
+
+    python -m tests.chaos.queues.interruptions 5000 [seed [bug]]
+
+Some are interrupted at the first place, the second, and so on, where Python could raise an exception and the worker
+lets it; others by the worker itself, at random moments. Between them are jobs that nobody interrupts.
+"""
+
+import io
+import json
+import logging
+import os
+import random
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from threading import Event
+from typing import Any
+
+from redis_kit.core import connections
+from redis_kit.core.errors import RedisFailure
+from redis_kit.core.signals import redis_unavailable
+from redis_kit.locks import live_locks
+from redis_kit.queues import Queue
+from redis_kit.queues.signals import job_dead
+from redis_kit.queues.worker.options import Options
+from redis_kit.queues.worker.process.process import Launcher
+from tests.chaos.queues import interrupted_tasks
+from tests.chaos.queues.support import interruption_bugs
+from tests.queues import inside
+
+MOST = 8  # connections of the process: those that leak are soon missing
+PATIENCE = 30.0  # seconds in which all is to be done
+STUCK = 8.0  # the same where something is to be found
+
+
+@dataclass
+class Outcome:
+    """What became of a run. ``violations`` is empty where all is as it should be."""
+
+    seed: int
+    steps: dict[str, int] = field(default_factory=dict)
+    ended: Counter[str] = field(default_factory=Counter)
+    innocents: int = 0
+    violations: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        steps = ", ".join(f"{name} {count}" for name, count in sorted(self.steps.items()))
+        ends = ", ".join(f"{name} {count}" for name, count in self.ended.most_common())
+        return f"seed {self.seed}: places {steps}; interrupted jobs: {ends}; {self.innocents} others done"
+
+
+def run(count: int, *, seed: int = 1, patience: float = PATIENCE) -> Outcome:
+    """Interrupt about so many jobs, on the server of the settings, and return what became of all."""
+    outcome, randomness = Outcome(seed), random.Random(seed)
+    opened: list[Any] = []
+
+    def receive(**said: Any) -> None:
+        opened.append(said["error"])
+
+    def count_end(reason: str, **_: Any) -> None:
+        outcome.ended[reason.partition(":")[0]] += 1
+
+    redis_unavailable.connect(receive)
+    job_dead.connect(count_end)
+    handler = logging.StreamHandler(io.StringIO())
+    interrupted_tasks.log.addHandler(handler)
+    interrupted_tasks.log.propagate = interrupted_tasks.log.disabled = False
+    interrupted_tasks.done.clear()
+    interrupted_tasks.steps.clear()
+    launcher = Launcher(Options((interrupted_tasks.NAME,), threads=3, grace=1.0))
+    interrupted_tasks.launcher[:] = [launcher]
+    try:
+        with inside.working(launcher):
+            _run(outcome, count, randomness, patience)
+        _judge(outcome, opened)
+    except RedisFailure as error:
+        outcome.violations.append(f"Who looks at the queue gets an error: {error}")
+    finally:
+        redis_unavailable.disconnect(receive)
+        job_dead.disconnect(count_end)
+        interrupted_tasks.log.removeHandler(handler)
+        outcome.steps = dict(interrupted_tasks.steps)
+    return outcome
+
+
+def _run(outcome: Outcome, count: int, randomness: random.Random, patience: float) -> None:
+    kinds = [(call, fresh) for call in interrupted_tasks.CALLS for fresh in (True, False)]
+    for _ in range(2):  # what the first ones import and send only they do
+        for call, fresh in kinds:
+            interrupted_tasks.stepped.enqueue(call, fresh, 0, "timeout")  # counts the places
+        if not _wait_until_done(outcome, patience):
+            return
+    counts = {
+        (call, fresh): interrupted_tasks.steps[interrupted_tasks.place(call, fresh=fresh)] for call, fresh in kinds
+    }
+    share = max(1, count // 2 // len(kinds))  # of each kind, as some have a hundred times as many places as others
+    chosen = [
+        (call, fresh, at)
+        for (call, fresh), most in counts.items()
+        for at in randomness.sample(range(1, most + 1), min(share, most))
+    ]
+    randomness.shuffle(chosen)
+    numbers = iter(range(10**9))
+    for batch in _batches(chosen, 20):
+        for call, fresh, at in batch:
+            interrupted_tasks.stepped.enqueue(call, fresh, at, randomness.choice(list(interrupted_tasks.ERRORS)))
+            interrupted_tasks.innocent.enqueue(call, _counted(outcome, numbers))
+        if not _wait_until_done(outcome, patience):
+            return
+    for _ in range(max(1, (count - len(chosen)) // 20)):
+        cancelled = [interrupted_tasks.busy.enqueue() for _ in range(2)]
+        for _ in range(18):
+            randomness.choice(interrupted_tasks.TIMED).enqueue()
+            interrupted_tasks.innocent.enqueue(
+                randomness.choice(list(interrupted_tasks.CALLS)), _counted(outcome, numbers)
+            )
+        interrupted_tasks.innocent_async.enqueue(_counted(outcome, numbers))
+        for result in cancelled:
+            _cancel(result.id, randomness, patience)
+        if not _wait_until_done(outcome, patience):
+            return
+
+
+def _counted(outcome: Outcome, numbers: Iterator[int]) -> int:
+    outcome.innocents += 1
+    return next(numbers)
+
+
+def _batches(items: list[Any], size: int) -> Iterator[list[Any]]:
+    for at in range(0, len(items), size):
+        yield items[at : at + size]
+
+
+def _cancel(id: str, randomness: random.Random, patience: float) -> None:
+    end, never = time.monotonic() + patience, Event()
+    running = interrupted_tasks.launcher[0]._deadlines._limits
+    while not any(limit.job == (0, id) for limit in list(running.values())) and time.monotonic() < end:
+        never.wait(0.001)
+    never.wait(randomness.uniform(0, 0.02))
+    interrupted_tasks.launcher[0]._cancel((0, id))
+
+
+def _wait_until_done(outcome: Outcome, patience: float) -> bool:
+    end, queue, never = time.monotonic() + patience, Queue(interrupted_tasks.NAME), Event()
+    while any((queue.counts().ready, queue.counts().running)):
+        if time.monotonic() > end:
+            outcome.violations.append(f"Jobs are not done after {patience:g} s: {queue.counts()}.")
+            return False
+        never.wait(0.01)
+    _count(outcome, queue)
+    return True
+
+
+def _count(outcome: Outcome, queue: Queue) -> None:
+    """Note what the jobs died of, and let them go."""
+    for job in queue.dead(1000):
+        name, reason = job.payload["task"].rpartition(".")[2], job.reason.partition(":")[0]
+        if name.startswith("innocent"):
+            outcome.violations.append(f"A job that nobody interrupted failed: {job.reason}")
+        elif reason not in ("TaskTimeout", "Cancelled"):
+            outcome.violations.append(f"A job that was interrupted failed of something else: {job.reason}")
+    queue.purge("dead")
+
+
+def _judge(outcome: Outcome, opened: list[Any]) -> None:
+    """Say what is wrong."""
+    bad, counts = outcome.violations, Queue(interrupted_tasks.NAME).counts()
+    if any(counts[:3]):
+        bad.append(f"Jobs are left: {counts}.")
+    missing = outcome.innocents - len(interrupted_tasks.done)
+    if missing:
+        bad.append(f"{missing} jobs that nobody interrupted were not done.")
+    if opened:
+        bad.append(f"The circuit breaker opened: {opened[0]}")
+    bad += _leaks()
+
+
+def _leaks() -> list[str]:
+    """Return what is wrong with the connections and the locks."""
+    found, client, taken = [], connections.client(), []
+    if client.breaker and client.breaker.failures:
+        found.append("The circuit breaker has counted failures.")
+    try:
+        for _ in range(MOST):
+            taken.append(client._take())
+    except Exception as error:
+        found.append(f"Connections are lost, {len(taken)} of {MOST} are left: {error}")
+    for connection in taken:
+        client._pool.give(connection)
+    end, never = time.monotonic() + interrupted_tasks.LEASE + 1, Event()
+    while (held := live_locks().locks) and time.monotonic() < end:
+        never.wait(0.05)
+    return found + [f"Locks are held beyond their leases: {held}"] * bool(held)
+
+
+def main(count: int, seed: int = 1, bug: str = "") -> int:
+    """Run on a server of its own, with a bug that was put in or none, and print what was found."""
+    import django
+
+    from redis_kit.core.embedded.server import EmbeddedServer
+
+    os.environ["DJANGO_SETTINGS_MODULE"] = "tests.queues.worker_settings"
+    with EmbeddedServer() as server:
+        options = {"QUEUES": {"BEAT": 0.5, "DEAD_LIMIT": 1000}, "MAX_CONNECTIONS": MOST, "READ_TIMEOUT": 2.0}
+        os.environ["REDIS_KIT"] = json.dumps({"CONNECTIONS": {"default": {"URL": server.url}}, **options})
+        django.setup()
+        logging.getLogger("redis_kit").setLevel(logging.CRITICAL)
+        if bug:
+            interruption_bugs.BUGS[bug][0]()
+        began = time.monotonic()
+        outcome = run(count, seed=seed, patience=STUCK if bug else PATIENCE)
+        print(f"{outcome}; {time.monotonic() - began:.0f} s")
+        print("\n".join(outcome.violations[:20]) or "Nothing is wrong.", flush=True)
+        if bug:
+            os._exit(bool(outcome.violations))  # threads may be stuck
+    return bool(outcome.violations)
+
+
+if __name__ == "__main__":
+    sys.exit(main(*map(int, sys.argv[1:3]), *sys.argv[3:4]))

@@ -1,0 +1,335 @@
+"""A server that comes back without its last seconds, or is replaced by a replica that lags, while workers have jobs.
+
+    python -m tests.chaos.queues.rollback 20
+
+What the server lost is known: the puts that it acknowledged in those seconds. Nothing else may be missing, no job may
+stay among the running ones, and none may run again whose claim the server had kept.
+"""
+
+import contextlib
+import json
+import os
+import re
+import secrets
+import signal
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+from typing import Any, Literal, NamedTuple
+
+from django.test.utils import override_settings
+
+from redis_kit.core import connections
+from redis_kit.core.errors import RedisUnavailable
+from redis_kit.queues import Counts, Queue
+from tests.chaos.queues import tasks
+from tests.chaos.queues.support import history
+from tests.chaos.queues.support.executions import SECOND, Run, runs
+from tests.chaos.queues.support.workers import COMMAND, Crew, wait_until
+from tests.fixtures.groups import SentinelGroup
+from tests.fixtures.process import Server
+
+How = Literal["file", "replica"]
+LAG = 2.0  # seconds that the server loses
+TOLD = 1.0  # seconds in which a worker has told the server what is done, on a busy machine
+TIMES = (0.02, 0.2)  # seconds that some jobs take
+SAMPLE = 0.02  # seconds between two looks at the size of the file
+START = 30.0
+AWAY = 0.5  # seconds after the death of a primary in which no other one can be there
+# No moment at which the machine has no time for a worker looks like its death.
+LEASES = {"BEAT": 0.5, "DEAD_AFTER": 8.0}
+# A heartbeat that finds a suspect, one that confirms it, and the time to find the server and to settle.
+STATED = 10.0
+# With "everysec" the server may answer up to two seconds before it writes to its file, where the disk is slow. Here it
+# writes before it answers, so that the file's size tells what it had promised; the last seconds are cut off by hand.
+ARGUMENTS = ("--maxmemory", "0", "--appendfsync", "no", "--auto-aof-rewrite-percentage", "0")
+KINDS = ("nothing", "kept", "short", "steady", "unsteady")
+
+
+class Put(NamedTuple):
+    """A job that the server acknowledged, when that was known here (ns)."""
+
+    number: int
+    kind: str
+    id: str
+    at: int
+
+
+class Loss(NamedTuple):
+    """The server forgot what it did from ``cut`` until it died; from ``back`` on there is another state (ns)."""
+
+    cut: int
+    back: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be run."""
+
+    how: How = "file"
+    rounds: int = 1
+    rate: float = 150.0  # jobs a second, with which about six run at any moment
+    seconds: float = 3.0  # of load before each loss, and after the last one
+    workers: int = 1
+    processes: int = 2
+    threads: int = 6
+    patience: float = STATED
+    kills: bool = False  # a child too, within a second before the server dies
+    command: tuple[str, ...] = COMMAND
+    seed: int = field(default_factory=lambda: secrets.randbelow(1_000_000))
+
+
+@dataclass
+class Outcome:
+    """What it came to."""
+
+    plan: Plan
+    puts: list[Put]
+    losses: list[Loss]
+    runs: dict[int, list[Run]]
+    status: dict[str, str]
+    counts: Counts
+    settled: float
+    logs: str
+    killed: set[int]  # pids of children, with which the memory of ends is gone
+
+    def violations(self) -> list[str]:
+        """Return all that must not be."""
+        return [*self.lost(), *self.stuck(), *self.unexplained()]
+
+    def lost(self) -> Iterator[str]:
+        """Yield the jobs that were acknowledged when the server forgot nothing, and are not done."""
+        for put in self.puts:
+            if not self._forgot(put.at) and not self._is_done(put):
+                yield f"job {put.number} ({put.kind}) was acknowledged and is not done: {self.runs.get(put.number)}"
+
+    def stuck(self) -> Iterator[str]:
+        """Yield what is left in the queue."""
+        if self.counts != Counts(0, 0, 0, 0):
+            yield f"after {self.settled:.1f} s the queue holds {self.counts}"
+
+    def unexplained(self) -> Iterator[str]:
+        """Yield the jobs that ran again, though the server had kept either their ends or their claims."""
+        for before, after in self.repeats():
+            if before.failed or before.pid in self.killed:
+                continue
+            of = [loss for loss in self.losses if loss.cut - TOLD * SECOND < (before.ended or 0) < loss.back]
+            if not of:
+                yield f"job {after.number} ran again, and the server had kept its end: {before}"
+            elif all(before.begun < loss.cut for loss in of):
+                yield f"job {after.number} ran again, and the server had kept its claim: {before}"
+
+    def repeats(self) -> list[tuple[Run, Run]]:
+        """Return each execution that was not the first one of its job, behind the one before."""
+        return [pair for its in self.runs.values() for pair in pairwise(its)]
+
+    def settled_again(self) -> int:
+        """Return how many jobs the workers say to have ended again."""
+        return sum(int(count) for count in re.findall(r"lost the ends of (\d+) job", self.logs))
+
+    def __str__(self) -> str:
+        forgotten = [put for put in self.puts if self._forgot(put.at)]
+        gone = sum(not self._is_done(put) for put in forgotten)
+        again = sum(not before.failed for before, _ in self.repeats())
+        kills = f" with {len(self.killed)} kills" if self.killed else ""
+        return (
+            f"seed {self.plan.seed}, {self.plan.how}{kills}: {len(self.losses)} losses of {LAG:g} s, "
+            f"{len(self.puts):,} puts acknowledged, {len(forgotten):,} of them in those seconds, {gone:,} of these "
+            f"lost; lost of the others {len(list(self.lost()))}; {self.settled_again():,} ended again, "
+            f"{again:,} ran again; nothing left {self.settled:.2f} s after the last put"
+        )
+
+    def _forgot(self, at: int) -> bool:
+        return any(loss.cut <= at <= loss.back for loss in self.losses)
+
+    def _is_done(self, put: Put) -> bool:
+        ended = any(run.ended and not run.failed for run in self.runs.get(put.number, ()))
+        stores = put.kind in ("kept", "steady", "unsteady")
+        return ended and (not stores or self.status.get(put.id) == "SUCCESSFUL")
+
+
+class Load(threading.Thread):
+    """Puts jobs of all kinds, and notes which were acknowledged and when."""
+
+    def __init__(self, rate: float, chance: Random) -> None:
+        super().__init__(daemon=True)
+        self.rate, self.chance = rate, chance
+        self.puts: list[Put] = []
+        self.over = threading.Event()
+
+    def run(self) -> None:
+        """Put until it is over."""
+        number = 0
+        while not self.over.wait(1 / self.rate):
+            number += 1
+            kind = self.chance.choice(KINDS)
+            more = (self.chance.uniform(*TIMES),) if kind in ("short", "steady") else ()
+            with contextlib.suppress(RedisUnavailable):
+                id = getattr(tasks, kind).enqueue(number, *more).id
+                self.puts.append(Put(number, kind, id, time.monotonic_ns()))
+
+
+class FileThatIsCut:
+    """A server with an append-only file, which is cut to what it was before some seconds when the server dies."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "data"
+        self.server = Server(tcp=True, persistence=True, data_dir=self.folder, extra_args=ARGUMENTS)
+        self.connection = self.server.connection
+        self._sizes: list[tuple[int, int]] = []
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+
+    def lose(self) -> Loss:
+        """Kill the server, cut its file, and start it again."""
+        self.server.stop()
+        killed = time.monotonic_ns()
+        cut, size = [one for one in self._sizes if one[0] <= killed - LAG * SECOND][-1]
+        self._sizes.clear()
+        with self._file().open("r+b") as file:
+            file.truncate(size)
+        self.server.start()
+        return Loss(cut, time.monotonic_ns())
+
+    def stop(self) -> None:
+        """End it all."""
+        self._over.set()
+        self._thread.join()
+        self.server.stop()
+
+    def _watch(self) -> None:
+        while not self._over.wait(SAMPLE):
+            now = time.monotonic_ns()  # what was answered before this moment is in the file
+            with contextlib.suppress(OSError):
+                self._sizes.append((now, self._file().stat().st_size))
+
+    def _file(self) -> Path:
+        return max(self.folder.glob("**/*.incr.aof"))
+
+
+class ReplicaThatLags:
+    """A primary under Sentinels, whose replica takes its place without the last seconds."""
+
+    def __init__(self, folder: Path) -> None:
+        self.group = SentinelGroup()
+        self.connection = self.group.connection
+
+    def lose(self) -> Loss:
+        """Cut the replica off, kill the primary after some seconds, and wait until the replica serves."""
+        stale = self.group.replica
+        with stale.client() as replica, self.group.primary.client() as primary:
+            replica.config_set("masteruser", "nobody")
+            replica.config_set("masterauth", "wrong")
+            cut = time.monotonic_ns()
+            primary.client_kill_filter(_type="replica")
+        time.sleep(LAG)
+        killed = time.monotonic_ns()
+        self.group.fail_over(crash=True)
+        with stale.client() as now_primary:
+            now_primary.config_set("masteruser", "")
+            now_primary.config_set("masterauth", "")
+        return Loss(cut, killed + int(AWAY * SECOND))
+
+    def stop(self) -> None:
+        """End it all."""
+        self.group.stop()
+
+
+SERVERS: dict[How, Callable[[Path], Any]] = {"file": FileThatIsCut, "replica": ReplicaThatLags}
+
+
+def run(plan: Plan) -> Outcome:
+    """Run jobs, let the server lose its last seconds, and judge. All that it starts has ended when it returns."""
+    with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="rollback")))
+        server = SERVERS[plan.how](folder)
+        stack.callback(server.stop)
+        settings = {
+            "PREFIX": f"r{secrets.token_hex(4)}",
+            "CONNECTIONS": {"default": server.connection},
+            "QUEUES": LEASES,
+            "CONNECT_TIMEOUT": 2.0,
+            "READ_TIMEOUT": 2.0,
+        }
+        stack.enter_context(override_settings(REDIS_KIT=settings))
+        stack.callback(connections.close)
+        path = folder / "journal"
+        environment = {"REDIS_KIT": json.dumps(settings), history.VARIABLE: str(path), "CHAOS_LOG": "WARNING"}
+        options = ["--threads", plan.threads, "--processes", plan.processes]
+        crew = Crew(folder, size=plan.workers, options=options, environment=environment, command=plan.command)
+        stack.callback(crew.close)
+        load = Load(plan.rate, Random(plan.seed))
+        load.start()
+        assert wait_until(path.exists, START), crew.logs()
+        losses, killed, chance = [], set(), Random(plan.seed)
+        for _ in range(plan.rounds):
+            time.sleep(plan.seconds)
+            if plan.kills:
+                killed.add(_kill_a_child(crew, chance))
+                time.sleep(chance.random())
+            losses.append(server.lose())
+        time.sleep(plan.seconds)
+        load.over.set()
+        load.join()
+        return _judged(plan, load.puts, losses, path, crew, killed)
+
+
+def _kill_a_child(crew: Crew, chance: Random) -> int:
+    found = wait_until(crew.working, START) and chance.choice(sorted(crew.working()))
+    os.kill(found, signal.SIGKILL)
+    return found
+
+
+def _judged(plan: Plan, puts: list[Put], losses: list[Loss], path: Path, crew: Crew, killed: set[int]) -> Outcome:
+    queue, began = Queue("default"), time.monotonic()
+    wait_until(lambda: _counts(queue) == Counts(0, 0, 0, 0), plan.patience)
+    settled = time.monotonic() - began
+    ids = [put.id for put in puts]
+    status = {id: found for at in range(0, len(ids), 500) for id, found in _status(queue, ids[at : at + 500])}
+    its = runs(history.read(path), ())
+    return Outcome(plan, puts, losses, its, status, queue.counts(), settled, crew.logs(), killed)
+
+
+def _counts(queue: Queue) -> Counts | None:
+    with contextlib.suppress(RedisUnavailable):
+        return queue.counts()
+    return None
+
+
+def _status(queue: Queue, ids: Sequence[str]) -> Iterator[tuple[str, str]]:
+    from redis_kit.core.steps import Batch, Call
+
+    def ask() -> Any:
+        return (yield Batch([Call("HGET", queue.key(f"result:{id}"), "status") for id in ids]))
+
+    for id, found in zip(ids, queue._run(ask()), strict=True):
+        if found:
+            yield id, found.decode()
+
+
+def main(rounds: int) -> int:
+    """Run many rounds of both kinds, and print what they came to."""
+    import django
+
+    django.setup()
+    worst, plans = 0, [Plan(how=how, rounds=rounds, workers=2) for how in SERVERS]
+    # A child that had died may be there again: then its lease decides, and the notice that others get before.
+    slow = Plan(rounds=rounds, workers=2, kills=True, patience=STATED + 2 * LEASES["DEAD_AFTER"])
+    for plan in [*plans, slow]:
+        outcome = run(plan)
+        found = outcome.violations()
+        print("\n".join([str(outcome), *found[:20]]), flush=True)
+        worst = max(worst, len(found))
+    return min(1, worst)
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
+    raise SystemExit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 5))

@@ -1,0 +1,214 @@
+"""Releases come and go under load: some tasks are new, renamed or changed, so that no worker knows them all.
+
+    python -m tests.chaos.queues.rollout 20000 --rounds 10
+
+Workers of both releases are started and stopped in waves, rolled out and rolled back; the load calls the tasks of both.
+In the end a worker of each is there, and every job must have run once. The same seed brings the same calls.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from threading import Event, Thread
+from typing import Any, Literal
+
+from django.test.utils import override_settings
+
+from redis_kit.core import connections
+from redis_kit.queues import Counts, Queue
+from tests.chaos.queues.kill_loop import PATIENT
+from tests.chaos.queues.support import history
+from tests.chaos.queues.support.workers import COMMAND, ROOT, wait_until
+from tests.fixtures.process import Server
+
+Release = Literal["old", "new"]
+LEASES = {"BEAT": 0.3, "DEAD_AFTER": 4.0}
+START, STOP = 60.0, 40.0  # seconds
+HOME = "tests.queues.releases.tasks"
+CALLS: dict[str, dict[str, Any]] = {  # which a release makes; ``args`` get the number of the job
+    "kept": {},
+    "added": {},
+    "renamed": {},
+    "before": {},
+    "changed": {},
+    "changed in the new release": {"task": f"{HOME}.changed", "kwargs": {"colour": "red"}},
+    "changed twice": {"task": f"{HOME}.changed", "kwargs": {"colour": "red", "size": 2}},
+}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be run."""
+
+    jobs: int
+    rate: float = 100.0  # jobs a second
+    rounds: int = 1  # of rolling out and back
+    calm: float = 1.0  # seconds between two steps
+    seed: int = field(default_factory=lambda: secrets.randbelow(1_000_000))
+    options: Mapping[str, Any] = field(default_factory=dict)  # of queues
+    command: tuple[str, ...] = COMMAND
+    patience: float = 30.0  # seconds for all to be done when workers of both releases are there
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What it came to."""
+
+    plan: Plan
+    sent: int
+    dead: dict[str, int]
+    violations: list[str]
+    given_back: int  # jobs that another release's worker had, as far as workers said so
+    seconds: float
+    last: float  # of these, from when both releases were there for good to when all was done
+    logs: str
+
+    def __str__(self) -> str:
+        dead = f"dead {sum(self.dead.values())}, of these {self.dead}" if self.dead else "dead 0"
+        what = f"{self.sent:,} jobs, {dead}, made ready for a worker that knew them {self.given_back:,}"
+        return f"seed {self.plan.seed}: {what}; {self.seconds:.1f} s, the end {self.last:.1f} s"
+
+
+class Fleet:
+    """Workers of both releases."""
+
+    def __init__(self, folder: Path, environment: Mapping[str, str], command: tuple[str, ...]) -> None:
+        self.folder, self.environment, self.command = folder, environment, command
+        self.working: list[tuple[Release, subprocess.Popen[bytes]]] = []
+        self.count = 0
+
+    def start(self, release: Release) -> None:
+        """Start a worker, and return when it works."""
+        log = self.folder / f"worker{self.count}-{release}.log"
+        self.count += 1
+        environment = {**os.environ, **self.environment, "RELEASE": release}
+        with log.open("wb") as file:
+            command = [sys.executable, *self.command, "--threads", "2"]
+            process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=file, stderr=file)
+        self.working.append((release, process))
+        if not wait_until(lambda: b"works on" in log.read_bytes(), START):
+            raise AssertionError(f"no worker within {START} s: {log.read_text()[-2000:]}")
+
+    def stop(self, release: Release) -> None:
+        """Stop the workers of a release, one after the other."""
+        for one in [one for one in self.working if one[0] == release]:
+            one[1].send_signal(signal.SIGTERM)
+            if code := one[1].wait(STOP):
+                raise AssertionError(f"a worker ended with {code}: {self.logs()[-2000:]}")
+            self.working.remove(one)
+
+    def close(self) -> None:
+        """Kill those that are left; their children end with them."""
+        for _, process in self.working:
+            process.kill()
+            process.wait()
+
+    def logs(self) -> str:
+        """Return what all have said."""
+        return "".join(path.read_text(errors="replace") for path in sorted(self.folder.glob("worker*.log")))
+
+
+class Load(Thread):
+    """Calls of both releases, one after another, until it is told to stop and all are sent."""
+
+    def __init__(self, plan: Plan) -> None:
+        super().__init__(daemon=True)
+        self.plan, self.chance, self.sent = plan, Random(plan.seed), {}
+        self.enough = Event()
+        self.sent: dict[int, str] = {}
+
+    def run(self) -> None:
+        """Send them."""
+        queue, began = Queue("default"), time.monotonic()
+        while len(self.sent) < self.plan.jobs or not self.enough.is_set():
+            number, kind = len(self.sent) + 1, self.chance.choice(list(CALLS))
+            call = {"task": f"{HOME}.{kind}", **CALLS[kind], "args": [number]}
+            queue.put(call, priority=self.chance.choice((-1, 0, 1)))
+            self.sent[number] = kind
+            time.sleep(max(0.0, began + number / self.plan.rate - time.monotonic()))
+
+
+def run(plan: Plan) -> Outcome:
+    """Roll out, roll back, and judge. All that it starts has ended when it returns."""
+    began = time.monotonic()
+    with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="rollout")))
+        server = Server(tcp=True, extra_args=("--maxmemory", "0"))
+        stack.callback(server.stop)
+        kit = {"CONNECTIONS": {"default": server.connection}, "QUEUES": {**LEASES, **plan.options}, **PATIENT}
+        stack.enter_context(override_settings(REDIS_KIT=kit))
+        stack.callback(connections.close)
+        environment = {"REDIS_KIT": json.dumps(kit), history.VARIABLE: str(folder / "journal"), "CHAOS_LOG": "INFO"}
+        fleet = Fleet(folder, {**environment, "MORE_APPS": "tests.queues.releases"}, plan.command)
+        stack.callback(fleet.close)
+        load, queue = Load(plan), Queue("default")
+        load.start()
+        _waves(plan, fleet)
+        load.enough.set()
+        load.join()
+        sure = time.monotonic()
+        wait_until(lambda: queue.counts()._replace(dead=0) == Counts(0, 0, 0, 0), plan.patience)
+        last = time.monotonic() - sure
+        for release in ("old", "new"):
+            fleet.stop(release)
+        dead = Counter(load.sent[job.payload["args"][0]] for job in queue.dead(1000))
+        ran = Counter(entry.number for entry in history.read(folder / "journal") if entry.phase == "end")
+        found = list(_violations(load.sent, ran, queue.counts()))
+        logs = fleet.logs()
+    recalled = sum(int(line.split(": ")[1].split()[0]) for line in logs.splitlines() if "can run here" in line)
+    return Outcome(plan, len(load.sent), dict(dead), found, recalled, time.monotonic() - began, last, logs)
+
+
+def _waves(plan: Plan, fleet: Fleet) -> None:
+    fleet.start("old")
+    for _ in range(plan.rounds):
+        time.sleep(plan.calm)
+        for release, other in (("new", "old"), ("old", "new")):  # out, then back
+            fleet.start(release)
+            time.sleep(plan.calm)
+            fleet.stop(other)
+            time.sleep(plan.calm)
+    fleet.start("new")
+
+
+def _violations(sent: dict[int, str], ran: Counter[int], counts: Counts) -> Any:
+    if counts != Counts(0, 0, 0, 0):
+        yield f"the queue holds {counts}"
+    for number, kind in sent.items():
+        if ran[number] != 1:
+            yield f"job {number} ({kind}) ran {ran[number]} times"
+
+
+def main() -> int:
+    """Run it as a command."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("jobs", type=int)
+    parser.add_argument("--rate", type=float, default=300.0)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seed", type=int, default=secrets.randbelow(1_000_000))
+    given = parser.parse_args()
+    outcome = run(Plan(given.jobs, rate=given.rate, rounds=given.rounds, seed=given.seed))
+    print(outcome, *outcome.violations[:20], sep="\n")
+    return int(bool(outcome.violations))
+
+
+if __name__ == "__main__":
+    import django
+    from django.conf import settings
+
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
+    django.setup()
+    assert settings.configured
+    raise SystemExit(main())

@@ -1,0 +1,139 @@
+"""SIGKILL for children, supervisors, whole machines and the server: in a random order that a seed decides."""
+
+import os
+import signal
+import time
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from random import Random
+from typing import Literal, NamedTuple
+
+from tests.chaos.queues.support import history
+from tests.chaos.queues.support.workers import Crew, Member, wait_until
+from tests.fixtures.process import Server
+
+Kind = Literal["child", "supervisor", "machine", "server"]
+ROUND: tuple[Kind, ...] = ("child", "child", "child", "child", "supervisor", "machine", "server")
+WHOLE = ("machine", "server")  # all that a worker without children can die of
+PATIENCE = 20.0
+BUSY = 1.0  # seconds in which to wait for one that is in the middle of a job
+
+
+class Kill(NamedTuple):
+    """What was killed, from when to when it was away (ns), which processes went with it, and how many jobs at most."""
+
+    kind: Kind
+    at: int
+    until: int
+    pids: frozenset[int] = frozenset()
+    slots: int = 0
+    supervisor: int = 0  # its pid
+
+
+class Aim(NamedTuple):
+    """What is killed: which kinds, and of how many in a hundred it is known that they are in the middle of a job."""
+
+    kinds: Sequence[Kind] = ROUND
+    supervised: bool = True
+    busy: int = 50
+
+
+class Killer:
+    """Kills one thing after another; each round brings every kind at least once."""
+
+    def __init__(self, crew: Crew, server: Server, journal: Path, *, threads: int, aim: Aim, seed: int) -> None:
+        self.crew, self.server, self.journal, self.threads, self.aim = crew, server, journal, threads, aim
+        self.chance = Random(seed)
+        self.kills: list[Kill] = []
+        self._coming: list[Kind] = []
+
+    @property
+    def count(self) -> Counter[str]:
+        """Return how often each kind was killed."""
+        return Counter(kill.kind for kill in self.kills)
+
+    def next(self) -> None:
+        """Kill one thing."""
+        if not self._coming:
+            self._coming = [kind for kind in self.aim.kinds if self.aim.supervised or kind in WHOLE]
+            self.chance.shuffle(self._coming)
+        self.kill(self._coming.pop())
+
+    def kill(self, kind: Kind) -> None:
+        """Kill one of this kind."""
+        if kind == "server":
+            self._kill_server()
+        else:
+            getattr(self, f"_kill_{kind}")(*self._member())
+
+    def _member(self) -> tuple[Member, int]:
+        """Return a worker that works, and a child of it: the worker itself where it has none."""
+        found: list[tuple[Member, int]] = []
+        if self.chance.randrange(100) < self.aim.busy:
+            wait_until(lambda: self._look(found, history.busy(self.journal)), BUSY)
+        if not found and not wait_until(lambda: self._look(found, None), PATIENCE):
+            raise AssertionError(f"no worker had children within {PATIENCE} s")
+        return self.chance.choice(found)
+
+    def _look(self, found: list[tuple[Member, int]], wanted: set[int] | None) -> bool:
+        with self.crew.lock:
+            alive = [member for member in self.crew.members if member.process.poll() is None]
+            pairs = [
+                (member, pid)
+                for member in alive
+                for pid in sorted(member.children() if self.aim.supervised else {member.pid})
+            ]
+        found[:] = [(member, pid) for member, pid in pairs if wanted is None or pid in wanted]
+        return bool(found)
+
+    def _kill_child(self, member: Member, victim: int) -> None:
+        self._note("child", {victim}, self.threads, member)
+        with suppress(ProcessLookupError):
+            os.kill(victim, signal.SIGKILL)
+
+    def _kill_supervisor(self, member: Member, _: int) -> None:
+        children = self._stopped(member)
+        self._note("supervisor", children, self.threads * len(children), member)
+        os.kill(member.pid, signal.SIGKILL)
+        member.process.wait()
+
+    def _kill_machine(self, member: Member, _: int) -> None:
+        children = self._stopped(member)
+        everyone = children | {member.pid}
+        if not self.aim.supervised and self.aim.busy == 100 and member.pid not in history.busy(self.journal):
+            os.kill(member.pid, signal.SIGCONT)  # its job came to an end in this very moment
+            self.kill("machine")
+            return
+        self._note("machine", everyone, self.threads * max(1, len(children)), member)
+        for pid in (member.pid, *children):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        member.process.wait()
+
+    def _stopped(self, member: Member) -> set[int]:
+        # Or it could have another child before it dies.
+        os.kill(member.pid, signal.SIGSTOP)
+        return member.children()
+
+    def _kill_server(self) -> None:
+        began = time.monotonic_ns()
+        self.server.stop()  # by SIGKILL
+        time.sleep(self.chance.uniform(0, 0.3))
+        self.server.start()
+        self.kills.append(Kill("server", began, time.monotonic_ns()))
+
+    def _note(self, kind: Kind, pids: set[int], slots: int, member: Member) -> None:
+        now = time.monotonic_ns()
+        self.kills.append(Kill(kind, now, now, frozenset(pids), slots, member.pid))
+
+
+def _is_supervised() -> bool:
+    from redis_kit.queues.commands.rk_worker import Command
+
+    return "--processes" in Command().create_parser("manage.py", "rk_worker").format_help()
+
+
+#: Whether workers consist of a supervisor and children.
+SUPERVISED = _is_supervised()

@@ -1,0 +1,136 @@
+"""The workers, from outside: supervisors that are started again when they end, and their children, by their pids."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+ROOT = Path(__file__).parents[4]
+LOOK = 0.01  # seconds
+STOP = 30.0
+COMMAND = ("-m", "django", "rk_worker", "--settings", "tests.chaos.queues.settings", "--queue-name", "default")
+
+
+class Member:
+    """One supervisor, and all children that it was seen with."""
+
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str], log: Path) -> None:
+        with log.open("ab") as file:
+            self.process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=file, stderr=file)
+        self.pid, self.known = self.process.pid, {self.process.pid}
+
+    def children(self) -> set[int]:
+        """Return the pids of those that live now."""
+        found = set()
+        for path in Path(f"/proc/{self.pid}/task").glob("*/children"):
+            with suppress(OSError):
+                found |= set(map(int, path.read_text().split()))
+        self.known |= found
+        return found
+
+
+class Crew:
+    """So many supervisors. One that ends is replaced by another one within moments, until stop()."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        size: int,
+        options: Sequence[object],
+        environment: Mapping[str, str],
+        command: Sequence[str] = COMMAND,
+        supervised: bool = True,
+    ) -> None:
+        self.supervised = supervised
+        self.folder, self.environment = folder, {**os.environ, **environment}
+        self.command = [sys.executable, *command, *map(str, options)]
+        self.lock = threading.RLock()
+        self.members = [self._new(number) for number in range(size)]
+        self.gone: list[Member] = []
+        self._ending = threading.Event()
+        self._watch = threading.Thread(target=self._keep, name="crew", daemon=True)
+        self._watch.start()
+
+    def _new(self, number: int) -> Member:
+        return Member(self.command, self.environment, self.folder / f"worker{number}.log")
+
+    def _keep(self) -> None:
+        while not self._ending.wait(LOOK):
+            with self.lock:
+                for place, member in enumerate(self.members):
+                    if member.process.poll() is None:
+                        member.children()
+                    else:
+                        self.gone.append(member)
+                        self.members[place] = self._new(place)
+
+    def supervisor(self, pid: int) -> Member | None:
+        """Return the supervisor of this pid, which may have ended; None where it is no supervisor's."""
+        with self.lock:
+            return next((member for member in self.members + self.gone if member.pid == pid), None)
+
+    def working(self) -> set[int]:
+        """Return the pids of those that work: the children, or a worker that has none by its nature."""
+        with self.lock:
+            alive = [member for member in self.members if member.process.poll() is None]
+            return {pid for member in alive for pid in (member.children() if self.supervised else {member.pid})}
+
+    def stop(self) -> list[int]:
+        """Stop all with TERM and return how they ended."""
+        self._ending.set()
+        self._watch.join()
+        for member in self.members:
+            member.process.send_signal(signal.SIGTERM)
+        with suppress(subprocess.TimeoutExpired):
+            return [member.process.wait(STOP) for member in self.members]
+        return [member.process.poll() or 0 for member in self.members] + [-1]
+
+    def orphans(self, patience: float) -> set[int]:
+        """Return those of all children that live when all supervisors have ended; they get some time to die."""
+        deadline = time.monotonic() + patience
+        while (found := self._alive()) and time.monotonic() < deadline:
+            time.sleep(LOOK)
+        return found
+
+    def _alive(self) -> set[int]:
+        ended = [member for member in self.members + self.gone if member.process.poll() is not None]
+        return {pid for member in ended for pid in member.known - {member.pid} if self._is_ours(pid)}
+
+    def _is_ours(self, pid: int) -> bool:
+        with suppress(OSError):
+            return str(self.folder).encode() in Path(f"/proc/{pid}/environ").read_bytes()
+        return False
+
+    def logs(self) -> str:
+        """Return what the workers said."""
+        return "".join(path.read_text(errors="replace") for path in sorted(self.folder.glob("worker*.log")))
+
+    def close(self) -> None:
+        """Kill whatever is left of what was started here."""
+        self._ending.set()
+        self._watch.join()
+        for member in self.members + self.gone:
+            if member.process.poll() is None:
+                children = member.children()
+                member.process.kill()
+                member.process.wait()
+                member.known |= children
+        for pid in self._alive():
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+
+def wait_until(condition: Callable[[], object], seconds: float) -> bool:
+    """Wait for a condition; False when it did not come true in time."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True

@@ -1,0 +1,24 @@
+"""A service that tasks need is away: the defaults outlast that."""
+
+import pytest
+
+from tests.chaos.queues import dependency_outage
+from tests.chaos.queues.dependency_outage import FORMER, Plan
+
+pytestmark = [pytest.mark.alone, pytest.mark.once]
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("minutes", [30, 60])
+def test_no_job_dies_of_an_outage_of_another_service(minutes):
+    outcome = dependency_outage.run(Plan(jobs=60, outage=60 * minutes))
+    print(outcome)
+    assert not outcome.violations, outcome.violations[:20]
+    assert min(outcome.attempts) > 3
+
+
+@pytest.mark.timeout(180)
+def test_former_defaults_are_found_to_lose_the_jobs():
+    outcome = dependency_outage.run(Plan(jobs=60, options=FORMER))
+    print(outcome)
+    assert outcome.dead == 60

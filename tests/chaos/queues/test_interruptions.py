@@ -1,0 +1,34 @@
+"""No job is left running, none fails for another one, no connection is lost, wherever a task is interrupted."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from tests.chaos.queues.support.interruption_bugs import BUGS
+
+pytestmark = [pytest.mark.alone, pytest.mark.once, pytest.mark.timeout(180)]
+
+
+def interrupt(count, *more):
+    """Interrupt about so many jobs in a process of its own; return its exit code and what it found."""
+    command = [sys.executable, "-m", "tests.chaos.queues.interruptions", str(count), *map(str, more)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=170)
+    print(done.stdout, done.stderr[-4000:])
+    return done.returncode, done.stdout
+
+
+def test_tasks_are_interrupted_at_each_place_of_a_call_and_at_any_time():
+    code, said = interrupt(160, 7)
+    assert code == 0
+    assert "Nothing is wrong." in said
+    assert all(int(re.search(f"{kind} ([0-9]+)", said)[1]) > 10 for kind in ("TaskTimeout", "Cancelled"))
+
+
+@pytest.mark.parametrize("bug", BUGS)
+def test_bug_that_was_put_in_is_found(bug):
+    _, what, count = BUGS[bug]
+    code, said = interrupt(count, 1, bug)
+    assert code == 1
+    assert what in said

@@ -1,0 +1,99 @@
+"""No job is lost, and none has two outcomes, while workers and the server are killed: at random, and at each step."""
+
+from dataclasses import replace
+
+import pytest
+
+from redis_kit.queues.worker.shared import failpoints
+from tests.chaos.queues import kill_loop
+from tests.chaos.queues.kill_loop import Outcome, Plan
+from tests.chaos.queues.support import checker
+from tests.chaos.queues.support.fault_injector import ROUND, SUPERVISED, Killer
+
+pytestmark = [pytest.mark.alone, pytest.mark.once]
+
+QUICK = {"BEAT": 0.1, "DEAD_AFTER": 0.6}
+CLUMSY = ("-m", "tests.chaos.queues.support.buggy_worker")
+FOUND_BY = {
+    "ack_first": checker.lost,
+    "pop": checker.lost,
+    "ack_twice": checker.double,
+    "do_twice": checker.unexplained,
+    "drop_outcome": checker.lost,
+    "late_lease": checker.late,
+    "poison_at_once": checker.lost,
+}
+UNHURT = ("ack_twice", "do_twice", "drop_outcome")  # these show when nobody dies
+# Not all of the load is as short as elsewhere, so that there is something to interrupt.
+BUSY = {"nothing": 15, "kept": 10, "short": 10, "short_async": 10, "long": 20, "steady": 20, "flaky": 6, "delayed": 7}
+BUSY = {**BUSY, "doomed": 2}
+HANDFUL = {"nothing": 2, "kept": 2, "steady": 2, "flaky": 3, "short_async": 1}
+
+
+def clean(outcome: Outcome) -> None:
+    """Print the figures, and fail with what the oracle found."""
+    print(outcome)
+    assert not outcome.violations, "\n".join([str(outcome), *outcome.violations[:20], outcome.logs[-4000:]])
+
+
+@pytest.mark.timeout(180)
+def test_no_job_is_lost_while_children_supervisors_machines_and_the_server_are_killed():
+    outcome = kill_loop.run(Plan(jobs=5000, rate=250, threads=4, mix=BUSY, seed=7))
+    clean(outcome)
+    wanted = set(ROUND) if SUPERVISED else {"machine", "server"}
+    assert {kill.kind for kill in outcome.case.kills} == wanted
+    assert any(True for _ in checker.interrupted(outcome.case))
+
+
+@pytest.mark.parametrize("point", failpoints.POINTS)
+def test_no_job_is_lost_when_a_process_dies_at(point, tmp_path):
+    if not SUPERVISED and point in ("forked", *failpoints.SUPERVISOR[1:]):
+        pytest.skip("this worker has no children")
+    plan = Plan(
+        jobs=10,
+        mix=HANDFUL,
+        threads=2,
+        workers=1,
+        most=0,
+        seed=1,
+        leases=QUICK,
+        child=10,
+        spare=20,  # the only supervisor has to start again
+        patience=40,
+        keep=tmp_path,
+        environment={failpoints.POINT: point},
+    )
+    clean(kill_loop.run(plan, meanwhile=kill_a_child if point in failpoints.SUPERVISOR[1:] else None))
+    assert (tmp_path / "once").exists(), "nobody came to that point"
+
+
+def kill_a_child(killer: Killer) -> None:
+    """Give the supervisor a reason to act."""
+    killer.kill("child")
+
+
+def test_job_that_takes_six_leases_runs_once():
+    leases = {"BEAT": 0.2, "DEAD_AFTER": 1.0}
+    outcome = kill_loop.run(Plan(jobs=1, mix={"lasting": 1}, lasting=6.0, threads=1, most=0, leases=leases))
+    clean(outcome)
+    assert len(outcome.case.runs[1]) == 1
+
+
+def test_oracle_finds_nothing_without_a_bug():
+    clean(clumsy("none", spare=20, patience=30))
+
+
+@pytest.mark.parametrize("bug", FOUND_BY)
+def test_seeded_bug_is_found(bug):
+    outcome = clumsy(bug)
+    assert list(FOUND_BY[bug](outcome.case)), str(outcome)
+
+
+def clumsy(bug: str, *, patience: float = 2.5, **options: float) -> Outcome:
+    """Let two workers do long jobs one by one, with a bug, and kill one of them where that makes a difference."""
+    leases = {"BEAT": 0.1, "DEAD_AFTER": 0.4}
+    environment = {"DJANGO_SETTINGS_MODULE": "tests.chaos.queues.settings"}
+    load = Plan(jobs=30, mix={"long": 1}, leases=leases, environment=environment, patience=patience, **options)
+    workers = {"workers": 2, "processes": 1, "threads": 1, "command": (*CLUMSY, bug)}
+    kills = {"kills": ("machine",), "most": 0 if bug in UNHURT else 1, "busy": 100, "calm": (0.1, 0.2)}
+    return kill_loop.run(replace(load, **workers, **kills))

@@ -1,0 +1,26 @@
+"""A server that loses its last two seconds, and a replica that lacked them: what ended is ended again."""
+
+import pytest
+
+from tests.chaos.queues import rollback
+from tests.chaos.queues.rollback import Plan
+
+pytestmark = [pytest.mark.alone, pytest.mark.once, pytest.mark.timeout(180)]
+
+FORGETFUL = ("-m", "tests.chaos.queues.support.buggy_reconciliation", *rollback.COMMAND[2:])
+
+
+@pytest.mark.parametrize("how", rollback.SERVERS)
+def test_nothing_is_stuck_nor_lost_beyond_what_the_server_lost(how):
+    outcome = rollback.run(Plan(how=how, seed=5))
+    print(outcome)
+    found = outcome.violations()
+    assert not found, "\n".join([str(outcome), *found[:20], outcome.logs[-4000:]])
+    assert any(put.at > outcome.losses[0].back for put in outcome.puts)
+    assert outcome.settled_again()
+
+
+def test_worker_that_does_not_compare_is_found():
+    outcome = rollback.run(Plan(seed=5, patience=4.0, command=FORGETFUL))
+    print(outcome)
+    assert list(outcome.stuck())

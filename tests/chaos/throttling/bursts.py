@@ -1,0 +1,102 @@
+"""Three hundred requests at once from one address, to a real server with few connections to Redis.
+
+``python -m tests.chaos.throttling.bursts 20`` sends 20 bursts to an ASGI server and to a threaded WSGI server, with
+50, 5 and 1 connections and the time limits of a real site. It prints the result of each. The exit code is 1 if a
+throttle admitted a wrong number, if a response was an error, or if the circuit breaker counted a failure.
+"""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from contextlib import contextmanager
+
+from tests.chaos.throttling.support.burst_site import LIMIT
+from tests.fixtures.process import Server, free_port, wait_for
+
+CROWD = 300
+PATHS = {"asgi": ("/async/", "/view/"), "wsgi": ("/view/", "/async/")}
+
+
+@contextmanager
+def site(kind, url, *, connections, timeout=0.25, plant=False):
+    """Serve the site in a process of its own; gives its port."""
+    port = free_port()
+    given = {"CROWD_URL": url, "CROWD_CONNECTIONS": connections, "CROWD_TIMEOUT": timeout, "CROWD_PLANT": plant or ""}
+    environment = os.environ | {name: str(value) for name, value in given.items()}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.chaos.throttling.support.burst_site", kind, str(port)], env=environment
+    )
+    try:
+        wait_for(lambda: asyncio.run(_is_up(port)), timeout=60)
+        yield port
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+async def _is_up(port):
+    try:
+        return (await ask(port, "/state/"))[0] == 200
+    except OSError:
+        return False
+
+
+async def ask(port, path, ready=None):
+    """Send one request on a connection of its own, and return status and body; with others where there is a barrier."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        if ready:
+            await ready.wait()
+        writer.write(f"GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n".encode())
+        reply = await reader.read()
+    finally:
+        writer.close()
+    head, _, body = reply.partition(b"\r\n\r\n")
+    return int(head.split()[1]) if head else 0, body
+
+
+async def crowd(port, path, size=CROWD):
+    """Send so many requests at once, and return how many got which status."""
+    ready = asyncio.Barrier(size)
+    async with asyncio.timeout(90):
+        replies = await asyncio.gather(*[ask(port, path, ready) for _ in range(size)])
+    return Counter(status for status, _ in replies)
+
+
+def state(port):
+    """Return how the circuit breaker of the site stands."""
+    return json.loads(asyncio.run(ask(port, "/state/"))[1])
+
+
+def wrong(statuses, breaker, size=CROWD):
+    """Return what is wrong with the outcome of a crowd."""
+    right = {200: LIMIT, 429: size - LIMIT}
+    found = [f"{dict(statuses)} in place of {right}"] if statuses != right else []
+    return found + ([f"the breaker: {breaker}"] if breaker["open"] or breaker["failures"] else [])
+
+
+def main(crowds):
+    """Run it, and return the exit code."""
+    server, failed = Server(), 0
+    try:
+        for kind, paths in PATHS.items():
+            for connections in (50, 5, 1):
+                with site(kind, server.url, connections=connections) as port:
+                    for path in paths:
+                        found = []
+                        for _ in range(crowds):
+                            server.flush()
+                            statuses = asyncio.run(crowd(port, path))
+                            found += wrong(statuses, state(port))
+                        failed += bool(found)
+                        print(f"{kind} {path:8} {connections:2} connections: {crowds} crowds, {found or 'all right'}")
+    finally:
+        server.stop()
+    return int(bool(failed))
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1])))

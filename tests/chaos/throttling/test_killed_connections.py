@@ -1,0 +1,33 @@
+"""Connections that are killed all the time make no strategy admit too many."""
+
+import pytest
+
+from tests.chaos.throttling.killed_connections import LIMIT, PERIOD, run
+from tests.fixtures.kit import PATIENT
+from tests.throttling.bounds import CHECKS, excess
+
+pytestmark = pytest.mark.once
+DECISIONS = 20_000
+
+
+@pytest.mark.parametrize("tasks", [0, 2], ids=["sync", "async"])  # three failures in a row open the circuit breaker
+def test_decisions_on_connections_that_are_killed_admit_none_too_many(make_server, settings, tasks):
+    server = make_server()
+    settings.REDIS_KIT = {"PREFIX": "kills", "CONNECTIONS": {"default": server.connection}, **PATIENT}
+    found, kills, missed = run(server, settings.REDIS_KIT, DECISIONS // (tasks or 1), tasks=tasks)
+    assert found.keys() == CHECKS.keys()
+    assert kills > 10
+    assert missed < DECISIONS / 4
+    for admitted, over in found.values():
+        assert admitted > LIMIT
+        assert over == 0
+
+
+@pytest.mark.parametrize("strategy", CHECKS)
+def test_check_finds_one_too_many(strategy):
+    start = 1_760_000_000_000_000
+    fair = [start + place * PERIOD // LIMIT for place in range(LIMIT)]
+    assert excess(strategy, fair, LIMIT, PERIOD) == 0
+    full = [start + 10 * PERIOD] * LIMIT
+    assert excess(strategy, fair + full, LIMIT, PERIOD) == 0
+    assert excess(strategy, [*fair, *full, full[0]], LIMIT, PERIOD) == 1
