@@ -1,4 +1,4 @@
-"""Settings of the example site. Everything that a run may want otherwise comes from the environment."""
+"""Settings of the example site. Environment variables override what a run of the demo may change."""
 
 import os
 from pathlib import Path
@@ -9,7 +9,7 @@ if not DATABASE:
     VAR.mkdir(exist_ok=True)
     DATABASE = str(VAR / "reading.sqlite3")
 
-SECRET_KEY = "for-a-demonstration-on-this-machine-only-0123456789"
+SECRET_KEY = "for-a-demo-on-this-machine-only-0123456789"
 DEBUG = True
 ALLOWED_HOSTS = ["localhost", "127.0.0.1", "testserver"]
 ROOT_URLCONF = "example_project.urls"
@@ -23,7 +23,8 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.sessions",
     "django.contrib.staticfiles",
-    "example_project.reading",  # before the kit, since it has a page of its own for what the throttle refuses
+    "demo",  # manage.py rk_demo, which drives and checks this site
+    "example_project.reading",  # before the kit, since its page for refused calls (429) replaces the kit's
     "redis_kit",
 ]
 MIDDLEWARE = [
@@ -53,7 +54,7 @@ DATABASES = {
         "ENGINE": "django.db.backends.sqlite3",
         "NAME": DATABASE,
         "OPTIONS": {
-            # The site and the worker write at the same time: take turns instead of failing.
+            # The site and the worker write at the same time: wait instead of failing.
             "timeout": 20,
             "transaction_mode": "IMMEDIATE",
             "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
@@ -67,7 +68,7 @@ LOGIN_URL = "log-in"
 LOGIN_REDIRECT_URL = "articles"
 LOGOUT_REDIRECT_URL = "articles"
 PASSWORD_HASHERS = ["example_project.reading.hashers.QuickHasher"]
-# Both in cookies, so that a page for a visitor without an account needs no database.
+# Both use cookies, so that a page for an anonymous visitor needs no database.
 SESSION_ENGINE = "django.contrib.sessions.backends.signed_cookies"
 MESSAGE_STORAGE = "django.contrib.messages.storage.cookie.CookieStorage"
 
@@ -79,14 +80,14 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "handlers": {"console": {"class": "logging.StreamHandler"}},
-    # Refused and missing pages are what the visitors of this site are for, and no news.
+    # The demo's visitors cause 404 and 429 on purpose.
     "loggers": {"django.request": {"handlers": ["console"], "level": "ERROR", "propagate": False}},
 }
 
 REDIS_KIT = {
     "CONNECTIONS": {"default": {"EMBEDDED": True}},
     "PREFIX": "reading",
-    # The visitors of rk_demo come from this machine and say in X-Forwarded-For whom they play.
+    # rk_demo runs on this machine and sets the address of each visitor in X-Forwarded-For.
     "TRUSTED_PROXIES": ["127.0.0.1/32"],
     "QUEUES": {"NAMES": ["letters"]},
 }

@@ -1,4 +1,4 @@
-"""The site's addresses. What none of them takes is a page of the library, so that any access log can be replayed."""
+"""The site's URLs. Every other path is a page of the library, so that any access log can be replayed."""
 
 from django.contrib import admin
 from django.urls import include, path

@@ -1,4 +1,4 @@
-"""The site for a WSGI server, with its static files: this is a demonstration, so there is no web server in front."""
+"""The site for a WSGI server. It serves its static files too, since the demo has no web server in front."""
 
 import os
 

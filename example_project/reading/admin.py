@@ -17,7 +17,7 @@ class ArticleAdmin(admin.ModelAdmin):
 
 @admin.register(Letter)
 class LetterAdmin(admin.ModelAdmin):
-    """What jobs brought."""
+    """Letters, with their due and arrival times."""
 
     list_display = ("kind", "article", "reader", "due_at", "arrived_at")
     list_select_related = ("article", "reader")
@@ -25,6 +25,6 @@ class LetterAdmin(admin.ModelAdmin):
 
 @admin.register(Report)
 class ReportAdmin(admin.ModelAdmin):
-    """Reports and who built them."""
+    """Reports and their builders."""
 
     list_display = ("started_at", "finished_at", "builder")

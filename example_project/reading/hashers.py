@@ -1,9 +1,9 @@
-"""How passwords of this demonstration are kept."""
+"""The password hasher of the example site."""
 
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
 
 
 class QuickHasher(PBKDF2PasswordHasher):
-    """Too few rounds for a real site: every visitor of the demonstration logs in, and its password is printed."""
+    """A hasher with too few iterations for a real site: the demo logs in often, and its passwords are public."""
 
     iterations = 1000

@@ -1,4 +1,4 @@
-"""What the reading room keeps in its database. Everything else it shows is in Redis."""
+"""The models of the reading room. Everything else that it shows is in Redis."""
 
 from datetime import timedelta
 
@@ -15,7 +15,7 @@ class User(SignInMixin, AbstractUser):
 
 
 class Article(models.Model):
-    """A text of the reading room."""
+    """An article of the reading room."""
 
     slug = models.SlugField(unique=True)
     title = models.CharField(max_length=100)
@@ -36,13 +36,13 @@ class Article(models.Model):
 
 
 class Letter(models.Model):
-    """What a job brought to a reader: an article, or a reminder of one.
+    """An article or a reminder that a job delivered to a reader.
 
-    The constraint makes the jobs repeatable: a job that runs twice brings one letter.
+    The constraint makes the jobs repeatable: a job that runs twice delivers one letter.
     """
 
     class Kind(models.TextChoices):
-        """Why it was sent."""
+        """The kind of a letter."""
 
         ARTICLE = "article", "Article"
         REMINDER = "reminder", "Reminder"
@@ -62,12 +62,12 @@ class Letter(models.Model):
 
     @property
     def late(self) -> timedelta:
-        """How long after its time it arrived."""
+        """Return the time from when it was due until it arrived."""
         return self.arrived_at - self.due_at
 
 
 class Report(FencedModelMixin, models.Model):
-    """A report on the articles; unfinished while somebody builds it. Its fence refuses a builder that was too slow."""
+    """A report on the articles; unfinished while it is being built. Its fence refuses a builder that was too slow."""
 
     builder = models.CharField(max_length=150)
     started_at = models.DateTimeField(auto_now_add=True)
@@ -82,5 +82,5 @@ class Report(FencedModelMixin, models.Model):
 
     @property
     def seconds(self) -> float:
-        """How long it took to build."""
+        """Return the seconds that it took to build; 0 while it is unfinished."""
         return (self.finished_at - self.started_at).total_seconds() if self.finished_at else 0.0

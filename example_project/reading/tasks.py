@@ -1,4 +1,4 @@
-"""The jobs: each brings a letter. They may run twice, and bring one letter all the same."""
+"""The tasks. A job that runs twice still delivers one letter."""
 
 from datetime import datetime
 
@@ -10,5 +10,5 @@ QUEUE = "letters"
 
 @task(queue_name=QUEUE, timeout=30)
 def deliver(kind: str, reader_id: int, article_id: int, due_at: datetime) -> None:
-    """Write a letter of a kind to a reader. ``due_at`` is when it should arrive."""
+    """Deliver a letter to a reader. ``due_at`` is when it should arrive."""
     Letter.objects.get_or_create(kind=kind, reader_id=reader_id, article_id=article_id, due_at=due_at)

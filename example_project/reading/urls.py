@@ -1,4 +1,4 @@
-"""The addresses of the reading room."""
+"""The URLs of the reading room."""
 
 from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import path

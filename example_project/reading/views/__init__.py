@@ -1,1 +1,1 @@
-"""The pages, a module for each part of the kit that they show."""
+"""The views: a module for each component that they show."""

@@ -1,4 +1,4 @@
-"""Articles and the library: pages whose views are counted, and votes that are throttled."""
+"""Articles and the library: pages with counted views, and votes with a throttle."""
 
 from urllib.parse import unquote
 
@@ -15,13 +15,13 @@ from redis_kit.pageviews import PageViews, page
 from redis_kit.throttling import throttle
 
 READING = "300/m"  # pages of the library for one address
-LONGEST = 500  # bytes of a page's name
+MAX_NAME = 500  # bytes of a page's name
 
 
 @require_safe
 @page("/")
 def article_list(request: HttpRequest) -> HttpResponse:
-    """Show all articles, each with its figures of today."""
+    """Show all articles with today's figures."""
     shelf = [{"article": article} | figures(article.slug) for article in Article.objects.all()]
     return render(request, "reading/articles.html", {"shelf": shelf})
 
@@ -29,7 +29,7 @@ def article_list(request: HttpRequest) -> HttpResponse:
 @require_safe
 @page(lambda request, slug: ("article", slug))
 def article(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show an article, with what a reader can do about it."""
+    """Show an article and its forms."""
     found = get_object_or_404(Article, slug=slug)
     context = {"article": found, "delays": DELAYS, "vote_rate": settings.READING_VOTE_RATE}
     return render(request, "reading/article.html", context | figures(slug))
@@ -48,17 +48,17 @@ def vote(request: HttpRequest, slug: str) -> HttpResponse:
 @throttle(READING, key="ip")
 @page(lambda request, path: shelf(path))
 async def library(request: HttpRequest, path: str) -> HttpResponse:
-    """Show a page for any other address. This view is async, as one that waits for other servers would be."""
+    """Show a page for any other path. This view is async, to show that throttles and page views work there too."""
     title = unquote(path).strip("/").rpartition("/")[2].replace("-", " ").replace("_", " ") or "Untitled"
     (today,) = await PageViews(shelf(path)).aby_day()
-    # The user is found out here, since a template can't wait for the database.
+    # The user is loaded here, since a template can't await the database.
     context = {"title": title[:1].upper() + title[1:], "user": await request.auser()}
     return render(request, "reading/library.html", context | {"views": today.views, "visitors": today.visitors})
 
 
 def shelf(path: str) -> str:
-    """Return the name that a page of the library is counted by; of a very long one the beginning."""
-    return f"/{path}".encode()[:LONGEST].decode(errors="ignore")
+    """Return the name under which a page of the library is counted, cut at 500 bytes."""
+    return f"/{path}".encode()[:MAX_NAME].decode(errors="ignore")
 
 
 def figures(slug: str) -> dict[str, int]:

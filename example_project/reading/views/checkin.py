@@ -9,13 +9,13 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 
-OLDEST = timedelta(366)  # how far the calendar goes back
+MAX_AGE = timedelta(366)  # of the calendar's first month
 
 
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def check_in(request: HttpRequest, year: int | None = None, month: int | None = None) -> HttpResponse:
-    """Check in, or show a month of check-ins, the present one by default."""
+    """Check in, or show a month of check-ins, by default the current one."""
     if request.method == "POST":
         return _checked_in(request)
     today = timezone.localdate()
@@ -23,7 +23,7 @@ def check_in(request: HttpRequest, year: int | None = None, month: int | None = 
         first = date(year or today.year, month or today.month, 1)
     except ValueError:
         raise Http404 from None
-    oldest = (today - OLDEST).replace(day=1)
+    oldest = (today - MAX_AGE).replace(day=1)
     if not oldest <= first <= today:
         raise Http404
     following = (first + timedelta(31)).replace(day=1)
@@ -42,7 +42,7 @@ def check_in(request: HttpRequest, year: int | None = None, month: int | None = 
 def _checked_in(request: HttpRequest) -> HttpResponse:
     result = request.user.sign_in()
     if not result.new:
-        messages.info(request, "You have checked in today already.")
+        messages.info(request, "You have already checked in today.")
     elif result.milestones:
         messages.success(request, f"You have reached {max(result.milestones)} days in a row!")
     else:

@@ -1,4 +1,4 @@
-"""Jobs, now and later: have an article sent, be reminded of one, and see what came."""
+"""Jobs, immediate and delayed: send an article, send a reminder, and show the letters."""
 
 from datetime import timedelta
 
@@ -13,14 +13,14 @@ from example_project.reading.models import Article, Letter
 from example_project.reading.tasks import deliver
 
 DELAYS = ((10, "10 seconds"), (60, "a minute"), (600, "10 minutes"))
-LONGEST = 3600
-SHOWN = 50
+MAX_DELAY = 3600  # seconds
+MAX_SHOWN = 50
 
 
 @require_POST
 @login_required
 def send(request: HttpRequest, slug: str) -> HttpResponse:
-    """Have an article sent at once."""
+    """Enqueue a job that sends an article."""
     article = get_object_or_404(Article, slug=slug)
     deliver.enqueue(Letter.Kind.ARTICLE.value, request.user.pk, article.pk, timezone.now())
     messages.success(request, f"“{article}” is on its way to you.")
@@ -30,12 +30,12 @@ def send(request: HttpRequest, slug: str) -> HttpResponse:
 @require_POST
 @login_required
 def remind(request: HttpRequest, slug: str) -> HttpResponse:
-    """Have a reminder of an article sent after some seconds."""
+    """Enqueue a job that sends a reminder of an article after some seconds."""
     article = get_object_or_404(Article, slug=slug)
     asked = request.POST.get("seconds", "")
     seconds = int(asked) if asked.isascii() and asked.isdecimal() and len(asked) <= 4 else 0
-    if not 1 <= seconds <= LONGEST:
-        messages.warning(request, f"A reminder comes after 1 to {LONGEST} seconds.")
+    if not 1 <= seconds <= MAX_DELAY:
+        messages.warning(request, f"A reminder comes after 1 to {MAX_DELAY} seconds.")
         return redirect(article)
     due_at = timezone.now() + timedelta(seconds=seconds)
     deliver.using(run_after=due_at).enqueue(Letter.Kind.REMINDER.value, request.user.pk, article.pk, due_at)
@@ -46,6 +46,6 @@ def remind(request: HttpRequest, slug: str) -> HttpResponse:
 @require_safe
 @login_required
 def letters(request: HttpRequest) -> HttpResponse:
-    """Show what jobs brought to this reader."""
+    """Show the letters of this reader."""
     found = Letter.objects.filter(reader=request.user.pk).select_related("article")
-    return render(request, "reading/letters.html", {"letters": found[:SHOWN]})
+    return render(request, "reading/letters.html", {"letters": found[:MAX_SHOWN]})

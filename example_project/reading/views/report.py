@@ -1,4 +1,4 @@
-"""A report that takes some seconds and that only one process may build at a time."""
+"""A report that takes some seconds to build. Only one process may build it at a time."""
 
 import time
 
@@ -17,7 +17,7 @@ NAME = "report"
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def report(request: HttpRequest) -> HttpResponse:
-    """Show the last report, or build a new one; who comes while it is being built is told by whom."""
+    """Show the last report, or build a new one. While it is being built, the answer names the builder."""
     if request.method != "POST":
         return _page(request, is_busy=Lock(NAME).locked())
     try:
@@ -25,7 +25,7 @@ def report(request: HttpRequest) -> HttpResponse:
     except LockNotAcquired as busy:
         return _page(request, is_busy=True, holder=busy.holder, status=409)
     except StaleFence:
-        messages.warning(request, "This took so long that somebody else began anew. Nothing was written here.")
+        messages.warning(request, "This took so long that another build has started. Nothing was saved.")
         return _page(request, is_busy=Lock(NAME).locked(), status=409)
     messages.success(request, f"The report is done. It took {built.seconds:.1f} s.")
     return redirect("report")
@@ -34,17 +34,17 @@ def report(request: HttpRequest) -> HttpResponse:
 def build(builder: str) -> Report:
     """Build a report.
 
-    Raises LockNotAcquired while another process, thread or task is building one, and StaleFence where this one took
-    longer than its lease and another has begun since.
+    Raises LockNotAcquired while another process, thread or task is building one. Raises StaleFence if this build took
+    longer than its lease and another one has started since.
     """
     with Lock(NAME, timeout=30, blocking=False) as lease:
-        # Who began a report and did not finish it has lost the lock, and can't finish it from here on.
+        # The builder of an unfinished report has lost the lock. From here on its writes are refused.
         fenced(Report.objects.filter(finished_at__isnull=True), lease).update()
         report = Report(builder=builder)
         report.save_fenced(lease)
         articles = list(Article.objects.all())
         for article in articles:
-            # Stands for the long queries of a real report.
+            # In place of the slow queries of a real report.
             time.sleep(settings.READING_REPORT_SECONDS / len(articles))
             report.lines.append((article.title, len(article.body.split()), article.votes))
         report.finished_at = timezone.now()
@@ -55,7 +55,7 @@ def build(builder: str) -> Report:
 def _page(request: HttpRequest, *, is_busy: bool, holder: str = "", status: int = 200) -> HttpResponse:
     context = {
         "report": Report.objects.filter(finished_at__isnull=False).first(),
-        # One that is unfinished without the lock was left behind by a process that died.
+        # An unfinished report without the lock was left by a process that died.
         "running": Report.objects.filter(finished_at__isnull=True).first() if is_busy else None,
         "is_busy": is_busy,
         "holder": holder,

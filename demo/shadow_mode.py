@@ -1,9 +1,9 @@
-"""What a policy would have refused of a log, and which rate to propose: shadow mode at the log's own times."""
+"""The calls of a log that a policy would refuse, and the rate to propose: shadow mode at the log's own times."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
-from example_project.demo import accesslog
+from demo import access_log
 from redis_kit.core.web.client_address import grouped, parse
 from redis_kit.throttling import Throttle, report
 from redis_kit.throttling.statistics.offenders import offenders
@@ -12,29 +12,29 @@ RATE = "60/m"
 SHOWN = 10  # addresses
 
 
-class Judge:
-    """A throttle that refuses nobody, and whose clock stands at whatever line of the log is read."""
+class ShadowedLog:
+    """A throttle in shadow mode, with a clock that shows the time of the current line of a log."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.now = path, 0.0
-        # Of the strategies the one that takes the rate at its word, in every stretch of a minute.
+        # The only strategy that is exact in every period of a minute.
         self.throttle = Throttle("replay", RATE, strategy="sliding_log", shadow=True, clock=lambda: self.now)
 
     def read(self) -> None:
-        """Let the throttle see the log in the order of its times. Lines without a request or a time are left out."""
-        hits = [hit for hit in accesslog.read(self.path) if hit]
-        timed = [(moment, hit.address) for hit in hits if (moment := accesslog.seconds(hit)) is not None]
+        """Hit the throttle for each request, in the order of time. Lines without a request or a time are left out."""
+        hits = [hit for hit in access_log.read(self.path) if hit]
+        timed = [(moment, hit.address) for hit in hits if (moment := access_log.seconds(hit)) is not None]
         for self.now, address in sorted(timed):
             found = parse(address)
             self.throttle.hit(f"ip:{grouped(found) if found else address}")
 
 
 def lines(path: Path) -> Iterator[str]:
-    """Yield what the policy would have done to a log."""
-    judge = Judge(path)
-    judge.read()
-    found = report(judge.throttle)
-    calls, most = found.allowed + found.refused, offenders(judge.throttle, limit=SHOWN)
+    """Yield the report of the policy on a log."""
+    shadowed = ShadowedLog(path)
+    shadowed.read()
+    found = report(shadowed.throttle)
+    calls, most = found.allowed + found.refused, offenders(shadowed.throttle, limit=SHOWN)
     yield f"\nA policy of {RATE} for each address, in shadow mode at the log's own times:"
     yield f"it would refuse {found.refused:,} of {calls:,} requests ({found.share:.2%})" + (
         ", most of them:" * bool(most)

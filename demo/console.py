@@ -1,8 +1,8 @@
-"""What the demonstration prints."""
+"""Output of the demo."""
 
 from typing import TextIO
 
 
 def say(text: str, *, file: TextIO | None = None) -> None:
-    """Print at once, also into a pipe."""
+    """Print and flush, so that a pipe gets it at once."""
     print(text, file=file, flush=True)

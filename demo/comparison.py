@@ -1,4 +1,4 @@
-"""What the kit counted of a replayed log, beside what is in the log."""
+"""The kit's counts of a replayed log, beside exact counts."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -10,11 +10,11 @@ from urllib.parse import unquote
 from django.urls import resolve
 from django.utils import timezone
 
-from example_project.demo import shadow
-from example_project.demo.accesslog import Hit
-from example_project.demo.console import say
-from example_project.demo.replay import Answer, Replay
-from example_project.demo.run import Run
+from demo import shadow_mode
+from demo.access_log import Hit
+from demo.console import say
+from demo.replay import Answer, Replay
+from demo.session import Session
 from example_project.reading.views.articles import shelf
 from redis_kit.core.web.client_address import grouped, parse
 from redis_kit.pageviews import PageViews
@@ -25,44 +25,44 @@ SENDER = "127.0.0.1"
 TOLERANCE = 0.02  # of the visitors, or one visitor where that is more
 
 RULE = """\
-A page view is a GET that the site answered with a page (200, text/html), and that was not made by a bot, judged by its
-agent. What the throttle refused is none. The site has a page for every path; the page's name is the path without its
-query. A visitor is an address with an agent. All of the log counts as today."""
+A page view is a GET that the site answered with a page (200, text/html). Requests by bots, recognised by their agent,
+and requests that the throttle refused do not count. The site has a page for every path; the page's name is the path
+without its query. A visitor is an address with an agent. The whole log counts as today."""
 
 
 class Count(NamedTuple):
-    """Views and different visitors."""
+    """Views and unique visitors."""
 
     views: int
     visitors: int
 
 
 class Exact:
-    """Views and visitors by page, kept in full, of what was sent and how it was answered."""
+    """Exact views and visitors by page, from each request and its answer."""
 
     def __init__(self) -> None:
         self.views: Counter[str] = Counter()
         self.visitors: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)
 
     def see(self, hit: Hit, answer: Answer) -> None:
-        """Count a request, if it was a page view by the kit's own rules."""
+        """Count a request if it was a page view by the kit's rules."""
         if is_page_view(hit.method, answer.status, answer.content_type, {}) and not is_bot(hit.agent):
             page = page_name(hit.target)
             self.views[page] += 1
             self.visitors[page].add(visitor(hit))
 
     def in_all(self) -> Count:
-        """Return the figures of all pages together."""
+        """Return the count of all pages together."""
         return Count(self.views.total(), len(set().union(*self.visitors.values())))
 
     def most_visited(self) -> list[tuple[str, Count]]:
-        """Return the figures of the most visited pages."""
+        """Return the counts of the most visited pages."""
         pages = self.views.most_common(MOST_VISITED)
         return [(page, Count(views, len(self.visitors[page]))) for page, views in pages]
 
 
 class Row(NamedTuple):
-    """A page's figures, by the kit and exactly."""
+    """The kit's count of a page, and the exact one."""
 
     page: str
     counted: Count
@@ -70,26 +70,26 @@ class Row(NamedTuple):
 
     @property
     def is_right(self) -> bool:
-        """Whether all views were counted, and the visitors nearly."""
+        """Return whether the views are equal and the visitors within the tolerance."""
         off = abs(self.counted.visitors - self.exact.visitors)
         return self.counted.views == self.exact.views and off <= max(TOLERANCE * self.exact.visitors, 1)
 
 
-def carry_out(run: Run, path: Path, *, rate: float) -> int:
-    """Replay a log and print how the counts compare; 1 when views are not equal or visitors too far off, else 0."""
+def carry_out(session: Session, path: Path, *, rate: float) -> int:
+    """Replay a log and print the comparison. Return 1 if views differ or visitors are too far off, else 0."""
     day, exact = timezone.localdate(), Exact()
-    say(f"Playing {path.name} to {run.url}, at most {rate:g} requests a second.")
-    replay = Replay(run.port, path, rate=rate, seen=exact.see)
-    replay.run(check=run.check)
-    # The site counts what it still holds when it ends.
-    run.end()
+    say(f"Replaying {path.name} to {session.url}, at most {rate:g} requests a second.")
+    replay = Replay(session.port, path, rate=rate, seen=exact.see)
+    replay.run(check=session.check)
+    # When the site ends, it counts the views that it still buffers.
+    session.end()
     rows = [Row("In all", counted(PageViews.site(on_failure="raise"), day), exact.in_all())]
     for page, count in exact.most_visited():
         rows.append(Row(page, counted(PageViews(page, on_failure="raise"), day), count))
     say(summary(replay))
     for line in table(rows):
         say(line)
-    for line in shadow.lines(path):
+    for line in shadow_mode.lines(path):
         say(line)
     wrong = [row.page for row in rows if not row.is_right]
     if wrong:
@@ -98,32 +98,32 @@ def carry_out(run: Run, path: Path, *, rate: float) -> int:
 
 
 def counted(views: PageViews, day: date) -> Count:
-    """Return what the kit counted since a day, which is today unless the replay ran past midnight."""
+    """Return the kit's count since a day: today, unless the replay ran past midnight."""
     return Count(views.views(day), views.visitors(day))
 
 
 def page_name(target: str) -> str:
-    """Return the name that the site counts a request's page by."""
+    """Return the name under which the site counts a request."""
     path = unquote(target.partition("?")[0])
     match = resolve(path)
     return match.view_name if match.url_name not in ("articles", "library") else shelf(path[1:])
 
 
 def visitor(hit: Hit) -> tuple[str, str]:
-    """Return who made a request, as the site tells people apart within a day."""
+    """Return the identity of a request's visitor, as the site determines it within a day."""
     address = parse(hit.address)
-    # A log may hold host names, which are no addresses to the site: then it sees the sender, this machine.
+    # A log may hold host names. The site does not accept these as addresses, and sees the sender, this machine.
     return (grouped(address) if address else SENDER), hit.agent[:LONGEST_AGENT]
 
 
 def summary(replay: Replay) -> str:
-    """Return what was sent and how it was answered."""
+    """Return a summary of requests and answers."""
     answers = ", ".join(f"{count:,} × {status}" for status, count in sorted(replay.statuses.items()))
     return f"""
 {replay.sent:,} requests in {replay.seconds:.1f} s, {replay.sent / replay.seconds:.0f} a second.
 Answers: {answers}.
 Refused by the throttle: {replay.statuses[429]:,}.
-Lines left out, since they hold no request: {replay.unreadable:,}.
+Lines left out because they hold no request: {replay.unreadable:,}.
 
 {RULE}
 """
@@ -139,5 +139,5 @@ def table(rows: list[Row]) -> Iterator[str]:
 
 
 def error(found: int, exact: int) -> str:
-    """Return by how much a figure is off, in percent."""
+    """Return the error of a figure in percent."""
     return f"{100 * (found - exact) / exact:+.2f} %" if exact else "-"

@@ -1,4 +1,4 @@
-"""A small crowd that visits the site all the time, so that every page of the dashboard moves."""
+"""Constant visits to the site, so that every page of the dashboard changes."""
 
 import contextlib
 import http.client
@@ -6,9 +6,9 @@ import random
 import threading
 from collections.abc import Callable
 
-from example_project.demo.seed import PASSWORD, READERS
-from example_project.demo.texts import TEXTS
-from example_project.demo.visitor import BOT, BROWSER, Visitor
+from demo.articles import ARTICLES
+from demo.seed import PASSWORD, READERS
+from demo.visitor import BOT, BROWSER, Visitor
 
 PER_SECOND = 4.0  # visits, of one request or some more
 THREADS = 4
@@ -20,10 +20,10 @@ AGENTS = (
     BOT,
 )
 # The first articles are read more often than the last.
-SHARES = [1 / place for place in range(1, len(TEXTS) + 1)]
+SHARES = [1 / place for place in range(1, len(ARTICLES) + 1)]
 
 
-class Crowd:
+class Traffic:
     """Threads that each play one visitor after another, together at about five requests a second."""
 
     def __init__(self, port: int) -> None:
@@ -34,12 +34,12 @@ class Crowd:
         self.threads = [threading.Thread(target=self._visit, daemon=True) for _ in range(THREADS)]
 
     def start(self) -> None:
-        """Let them come."""
+        """Start the visits."""
         for thread in self.threads:
             thread.start()
 
     def stop(self) -> None:
-        """Let nobody else come. A visit that is under way is not waited for."""
+        """Start no further visits. Open ones are not waited for."""
         self.over.set()
 
     def _visit(self) -> None:
@@ -50,7 +50,7 @@ class Crowd:
                 act(self)
 
     def stranger(self) -> Visitor:
-        """Return somebody without an account: one of 400 addresses."""
+        """Return a visitor without an account, from one of 400 addresses."""
         place = random.randrange(STRANGERS)
         return Visitor(self.port, address=f"198.51.{100 + place // 200}.{place % 200}", agent=random.choice(AGENTS))
 
@@ -64,53 +64,53 @@ class Crowd:
 
 def some_article() -> str:
     """Return the address of an article."""
-    return f"/read/{random.choices(TEXTS, SHARES)[0].slug}/"
+    return f"/read/{random.choices(ARTICLES, SHARES)[0].slug}/"
 
 
-def look_around(crowd: Crowd) -> None:
+def look_around(traffic: Traffic) -> None:
     """Open the list or a page of the library."""
-    crowd.stranger().get(random.choice(["/", "/", f"/library/shelf-{random.randrange(20)}/"]))
+    traffic.stranger().get(random.choice(["/", "/", f"/library/shelf-{random.randrange(20)}/"]))
 
 
-def read(crowd: Crowd) -> None:
+def read(traffic: Traffic) -> None:
     """Open an article."""
-    crowd.stranger().get(some_article())
+    traffic.stranger().get(some_article())
 
 
-def read_and_vote(crowd: Crowd) -> None:
-    """Open an article as a reader and vote for it."""
-    reader, article = crowd.reader(), some_article()
+def read_and_vote(traffic: Traffic) -> None:
+    """Open an article as a reader, and vote for it."""
+    reader, article = traffic.reader(), some_article()
     reader.get(article)
     reader.post(f"{article}vote/")
 
 
-def vote_in_haste(crowd: Crowd) -> None:
+def vote_in_haste(traffic: Traffic) -> None:
     """Vote until it is refused."""
-    stranger, article = crowd.stranger(), some_article()
+    stranger, article = traffic.stranger(), some_article()
     stranger.get(article)
     for _ in range(7):
-        if crowd.over.is_set() or stranger.post(f"{article}vote/").status == 429:
+        if traffic.over.is_set() or stranger.post(f"{article}vote/").status == 429:
             return
 
 
-def check_in(crowd: Crowd) -> None:
+def check_in(traffic: Traffic) -> None:
     """Check in for today."""
-    crowd.reader().post("/check-in/")
+    traffic.reader().post("/check-in/")
 
 
-def have_sent(crowd: Crowd) -> None:
-    """Have an article sent, or be reminded of one."""
+def have_sent(traffic: Traffic) -> None:
+    """Have an article sent, and ask for a reminder."""
     article = some_article()
-    crowd.reader().post(f"{article}send/")
-    crowd.reader().post(f"{article}remind/", seconds=10)
+    traffic.reader().post(f"{article}send/")
+    traffic.reader().post(f"{article}remind/", seconds=10)
 
 
-def ask_for_report(crowd: Crowd) -> None:
-    """Ask for the report; somebody else may be building it."""
-    crowd.reader().post("/report/")
+def ask_for_report(traffic: Traffic) -> None:
+    """Ask for the report, even while another visitor builds it."""
+    traffic.reader().post("/report/")
 
 
-WEIGHTED: tuple[tuple[Callable[[Crowd], None], float], ...] = (
+WEIGHTED: tuple[tuple[Callable[[Traffic], None], float], ...] = (
     (read, 50),
     (look_around, 20),
     (read_and_vote, 12),

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import IO, NamedTuple, cast
 
 QUOTED = r'"((?:[^"\\]|\\.)*)"'
-# host identity user [time] "request" status bytes "referer" "agent"; what a server adds behind that is left alone.
+# host identity user [time] "request" status bytes "referer" "agent"; further fields are ignored.
 LINE = re.compile(rf"(\S+) \S+ .*?\[([^\]]*)\] {QUOTED} \d{{3}} (?:\d+|-) {QUOTED} {QUOTED}(?: .*)?")
 REQUEST = re.compile(r"([A-Z]+) (/[^\x00-\x20\x7f]*) HTTP/\d(?:\.\d)?")
 ESCAPED = re.compile(r'\\(x[0-9a-fA-F]{2}|[\\"bnrtv])')
@@ -19,7 +19,7 @@ GZIP = b"\x1f\x8b"
 
 
 class Hit(NamedTuple):
-    """One request of a log, as it can be sent again. ``moment`` is as the log has it; see seconds()."""
+    """One request of a log, as it can be sent again. ``moment`` is the text in the log; see seconds()."""
 
     address: str
     moment: str
@@ -30,7 +30,7 @@ class Hit(NamedTuple):
 
 
 def read(path: Path) -> Iterator[Hit | None]:
-    """Yield each line's request, None for a line that holds none. The file may be plain or compressed by gzip."""
+    """Yield the request of each line, None for a line without one. The file may be plain or compressed by gzip."""
     with opened(path) as lines:
         for line in lines:
             if not line.isspace():
@@ -38,7 +38,7 @@ def read(path: Path) -> Iterator[Hit | None]:
 
 
 def opened(path: Path) -> IO[str]:
-    """Open a log by what is in it, not by its name. Each byte is a character, so that none is lost."""
+    """Open a log by its content, not by its name. Each byte is a character, so that none is lost."""
     with path.open("rb") as file:
         compressed = file.read(2) == GZIP
     if compressed:
@@ -47,7 +47,7 @@ def opened(path: Path) -> IO[str]:
 
 
 def parse(line: str) -> Hit | None:
-    """Return the request of a line; None where there is none that could be sent: cut off, no path, no HTTP."""
+    """Return the request of a line; None if it can't be sent again: cut off, without a path, not HTTP."""
     found = LINE.fullmatch(line.rstrip("\r\n"))
     asked = REQUEST.fullmatch(unescaped(found[3])) if found else None
     if not found or not asked:
@@ -57,7 +57,7 @@ def parse(line: str) -> Hit | None:
 
 
 def seconds(hit: Hit) -> float | None:
-    """Return when a request was made, in seconds since 1970; None where the log has no such time."""
+    """Return the time of a request in seconds since 1970; None if the log's time is not valid."""
     try:
         return datetime.strptime(hit.moment, "%d/%b/%Y:%H:%M:%S %z").timestamp()
     except ValueError:
@@ -65,7 +65,7 @@ def seconds(hit: Hit) -> float | None:
 
 
 def unescaped(text: str) -> str:
-    r"""Return what a server wrote as ``\"``, ``\\`` or ``\xhh``."""
+    r"""Return the text with ``\"``, ``\\`` and ``\xhh`` decoded."""
     return ESCAPED.sub(lambda found: _plain(found[1]), text)
 
 

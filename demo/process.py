@@ -1,4 +1,4 @@
-"""A process that ends with this one, however this one ends."""
+"""A child process that ends with this process, even if this process is killed."""
 
 import contextlib
 import os
@@ -12,20 +12,20 @@ from redis_kit.core.embedded.server import Guarded
 
 
 class Failed(Exception):
-    """The demonstration cannot start or go on; the message says why."""
+    """The demo can't start or continue; the message says why."""
 
 
-class Child:
-    """The site or the worker: a process under a guard, which kills it when this process is gone."""
+class ChildProcess:
+    """The site or the worker: a process under a guard, which kills it when this process has ended."""
 
     def __init__(self, name: str, command: Sequence[str], *, folder: Path) -> None:
-        """Start it. ``folder`` is made for its log and goes with it."""
+        """Start it. ``folder`` is created for its log and removed with it."""
         self.name = name
         folder.mkdir(mode=0o700)
         self.guarded = Guarded(command, folder=folder)
 
     def check(self) -> None:
-        """Raise Failed, with the end of its log, when it has ended."""
+        """Raise Failed with the end of its log if it has ended."""
         if self.guarded.poll() is not None:
             raise Failed(f"The {self.name} has ended. The end of its log:\n{self.guarded.log_tail()}")
 
@@ -36,7 +36,7 @@ class Child:
                 os.kill(self.guarded.server_pid, signal.SIGTERM)
 
     def end(self, *, deadline: float) -> None:
-        """Wait until it has ended; kill it at ``deadline``, a moment of the monotonic clock."""
+        """Wait until it has ended; kill it at ``deadline``, on the monotonic clock."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.guarded.wait(timeout=max(0.0, deadline - time.monotonic()))
         self.guarded.stop()

@@ -1,4 +1,4 @@
-"""What the site has before its first visitor comes: readers, articles, and some weeks of history."""
+"""Data of the site before its first visitor: readers, articles, and some weeks of history."""
 
 import random
 from datetime import datetime, timedelta
@@ -9,7 +9,7 @@ from django.db import connection, transaction
 from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
 
-from example_project.demo.texts import TEXTS
+from demo.articles import ARTICLES
 from example_project.reading.models import Article, User
 from redis_kit.pageviews import PageViews
 
@@ -20,12 +20,12 @@ READERS = (
     *("milo", "nia", "olga", "per", "quinn", "rosa", "sam", "tove", "uma", "vera", "wim", "yara"),
 )
 HISTORY = 6  # days in a row, up to yesterday, on which the administrator checked in
-WEEKS = 5  # for which the readers have checked in now and then
-VIEWED = 14  # days for which there are page views
+WEEKS = 5  # of occasional check-ins by the readers
+VIEWED = 14  # days with page views
 
 
 def prepare() -> None:
-    """Bring the database up to date, and fill it and the server where they are empty."""
+    """Migrate the database, and fill it and the server if they are empty."""
     executor = MigrationExecutor(connection)
     if executor.migration_plan(executor.loader.graph.leaf_nodes()):
         call_command("migrate", verbosity=0, skip_checks=True)
@@ -40,23 +40,23 @@ def prepare() -> None:
 
 @transaction.atomic
 def fill_database() -> None:
-    """Put in the readers and the articles, all or none."""
+    """Create the readers and the articles in one transaction."""
     User.objects.create_superuser(ADMIN, password=ADMIN)
     password = make_password(PASSWORD)
     User.objects.bulk_create(User(username=name, password=password) for name in READERS)
-    Article.objects.bulk_create(Article(position=place, **text._asdict()) for place, text in enumerate(TEXTS))
+    Article.objects.bulk_create(Article(position=place, **text._asdict()) for place, text in enumerate(ARTICLES))
 
 
 def seed_views(dice: random.Random) -> None:
-    """Let some hundred visitors have read articles on the days before today."""
+    """Count views of articles by some hundred visitors on the days before today."""
     for ago in range(1, VIEWED + 1):
         for _ in range(dice.randrange(15, 35)):
-            text = TEXTS[min(dice.randrange(len(TEXTS)), dice.randrange(len(TEXTS)))]
+            text = ARTICLES[min(dice.randrange(len(ARTICLES)), dice.randrange(len(ARTICLES)))]
             PageViews("article", text.slug).add(f"reader {dice.randrange(60)}", at=moment(dice, ago))
 
 
 def seed_sign_ins(dice: random.Random) -> None:
-    """Let the readers have checked in on some of the days before today, and the administrator on the last ones."""
+    """Check the readers in on some of the days before today, and the administrator on the last ones."""
     today = timezone.localdate()
     for reader in User.objects.all():
         diligence = dice.random()
@@ -67,6 +67,6 @@ def seed_sign_ins(dice: random.Random) -> None:
 
 
 def moment(dice: random.Random, ago: int) -> datetime:
-    """Return some time of a day that is so many days ago."""
+    """Return a random time on the day that was ``ago`` days before today."""
     start = timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(ago)
     return start + timedelta(seconds=dice.randrange(86_400))

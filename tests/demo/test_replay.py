@@ -1,4 +1,4 @@
-"""``rk_demo --replay``: a small log whose figures are known, and a real one where it is there."""
+"""``rk_demo --replay``: a small log with known figures, and a real one if it is available."""
 
 import gzip
 import re
@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import pytest
 
-from example_project.demo.accesslog import read
+from demo.access_log import read
 from redis_kit.pageviews.rules import is_bot
-from tests.example.started import ROOT
+from tests.demo.support.demo_process import ROOT
 
 pytestmark = pytest.mark.alone
 
@@ -67,7 +67,7 @@ def small(start, folder):
     return demo
 
 
-def test_page_views_and_visitors_of_a_log_are_counted_by_the_kits_rules(small):
+def test_views_and_visitors_of_a_log_are_counted_by_the_kits_rules(small):
     found = table(small.text)
     assert found["/popular"] == Row(62, 62, 21, 21)
     assert found["/six"] == Row(6, 6, 2, 2)  # two networks of /64
@@ -78,19 +78,19 @@ def test_page_views_and_visitors_of_a_log_are_counted_by_the_kits_rules(small):
     assert found[f"/{'x' * 15}…{'x' * 19}"] == Row(1, 1, 1, 1)
 
 
-def test_what_the_throttle_refused_is_counted_as_that_and_not_as_a_view(small):
+def test_refused_requests_are_counted_as_refusals_and_not_as_views(small):
     count = refused(small)
     assert 1 <= count <= 40
     assert table(small.text)["/greedy"] == Row(340 - count, 340 - count, 1, 1)
 
 
-def test_lines_without_a_request_are_left_out_and_counted(small):
-    assert "Lines left out, since they hold no request: 2." in small.text
+def test_lines_without_a_request_are_left_out_and_their_number_is_printed(small):
+    assert "Lines left out because they hold no request: 2." in small.text
     sent = len(list(small_log())) - 2
     assert re.search(rf"^{sent:,} requests in ", small.text, re.MULTILINE)
 
 
-def test_rule_is_stated_and_nothing_is_left(small):
+def test_rule_is_printed_and_nothing_is_left(small):
     assert "A page view is a GET that the site answered with a page" in small.text
     assert small.leaves_nothing()
 
@@ -101,7 +101,7 @@ def test_rule_is_stated_and_nothing_is_left(small):
         (b"", "holds no request in Combined Log Format"),
         (b"\n \n", "holds no request in Combined Log Format"),
         (b"no line of a log\nnor this\n", "holds no request in Combined Log Format"),
-        # without a time in it, so that each process that collects the tests gives them the same names
+        # Without a time, so that each process that collects the tests gives them the same names.
         (gzip.compress(b"", mtime=0), "holds no request in Combined Log Format"),
         (gzip.compress(b"no line of a log\n" * 9, mtime=0)[:-9], "can't be read"),
         (b"\x1f\x8bno gzip", "can't be read"),
@@ -116,7 +116,7 @@ def test_file_without_a_request_is_refused(start, folder, content, message):
 
 
 @pytest.mark.skipif(not REAL.exists(), reason="the real log is not beside this checkout")
-def test_real_log_is_counted_exactly_and_its_visitors_within_two_percent(start, folder):
+def test_views_of_a_real_log_are_exact_and_visitors_within_two_percent(start, folder):
     log = folder / "real.log"
     with gzip.open(REAL) as lines:
         log.write_bytes(b"".join(islice(lines, LINES)))

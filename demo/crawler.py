@@ -1,20 +1,21 @@
-"""Following links."""
+"""A crawler for the links of the site."""
 
 import re
 from collections import deque
 from html import unescape
 from urllib.parse import urljoin, urlsplit
 
-from example_project.demo.visitor import Visitor
+from demo.visitor import Visitor
 
 LINK = re.compile(r'(?:href|src)="([^"]*)"')
 MOST = 200
 
 
 def crawl(visitor: Visitor, start: str = "/") -> dict[str, int]:
-    """Return the status of each address of the site that its own pages link to, the start included.
+    """Return the status of each address that the site's pages link to, including the start.
 
-    The admin is opened, but its links are not followed: they lead through all of the database. At most 200 addresses.
+    The admin is opened, but its links are not followed: there is one for each row of the database. At most 200
+    addresses.
     """
     found: dict[str, int] = {}
     waiting = deque([start])
@@ -32,11 +33,11 @@ def crawl(visitor: Visitor, start: str = "/") -> dict[str, int]:
 
 
 def is_local(link: str) -> bool:
-    """Tell whether a link leads to another page of the site."""
+    """Return whether a link leads to another page of the site."""
     parts = urlsplit(unescape(link))
     return not parts.scheme and not parts.netloc and bool(parts.path)
 
 
 def local(path: str, link: str) -> str:
-    """Return where a link of a page leads, without its fragment."""
+    """Return the address that a link of a page leads to, without its fragment."""
     return urljoin(path, unescape(link)).partition("#")[0]

@@ -1,4 +1,4 @@
-"""Starting ``rk_demo`` as a process of its own, and seeing what is left of it."""
+"""``rk_demo`` as a process, and the processes and files that it leaves."""
 
 import os
 import re
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parents[3]
 COMMAND = [sys.executable, str(ROOT / "manage.py"), "rk_demo"]
 Found = TypeVar("Found")
 
@@ -25,26 +25,28 @@ def wait_for(condition: Callable[[], Found], *, seconds: float) -> Found:
 
 
 class Demo:
-    """A run of the command, with temporary files and kept data in a folder of its own."""
+    """A run of the command with its own folder for temporary files and stored data."""
 
     def __init__(self, folder: Path, *arguments: str, **environment: str) -> None:
         self.folder = folder
         self.temporary = folder / "tmp"
         self.temporary.mkdir(exist_ok=True)
         own = {"TMPDIR": str(self.temporary), "READING_DATABASE": str(folder / "home" / "reading.sqlite3")}
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("DJANGO_", "REDIS_KIT_"))}
+        inherited = {
+            name: value for name, value in os.environ.items() if not name.startswith(("DJANGO_", "REDIS_KIT_"))
+        }
         self.output = folder / f"output-{time.monotonic_ns()}"
         with self.output.open("w") as output:
-            settings = {"env": kept | own | environment, "cwd": folder}
+            settings = {"env": inherited | own | environment, "cwd": folder}
             self.process = subprocess.Popen([*COMMAND, *arguments], stdout=output, stderr=subprocess.STDOUT, **settings)
 
     @property
     def text(self) -> str:
-        """What it has printed."""
+        """Return its output so far."""
         return self.output.read_text()
 
     def printed(self, pattern: str, *, seconds: float = 60) -> str:
-        """Wait until it has printed something, and return the first group of it."""
+        """Wait until the output matches, and return the first group of the match."""
 
         def found() -> re.Match[str] | None:
             match = re.search(pattern, self.text)
@@ -58,12 +60,12 @@ class Demo:
         return self.process.wait(timeout=seconds)
 
     def kill(self) -> None:
-        """End it for certain."""
+        """Kill it."""
         self.process.kill()
         self.process.wait()
 
     def processes(self) -> list[int]:
-        """Return the processes that it started, and itself, as far as they live."""
+        """Return its process and those that it started, as far as they are alive."""
         mark = str(self.temporary).encode()
         # The server writes its title over its environment; that names its socket.
         return [
@@ -83,11 +85,11 @@ class Demo:
         return found[0] if found else None
 
     def leaves_nothing(self) -> bool:
-        """Tell whether no process and no temporary file is left."""
+        """Return whether no process and no temporary file is left."""
         return not self.processes() and not list(self.temporary.iterdir())
 
     def end(self, number: signal.Signals = signal.SIGTERM) -> float:
-        """Send a signal, wait for the end, and return how many seconds it took."""
+        """Send a signal, wait for the end, and return the seconds until then."""
         started = time.monotonic()
         self.process.send_signal(number)
         self.ended(seconds=15)
@@ -95,7 +97,7 @@ class Demo:
 
 
 def content(path: Path) -> bytes:
-    """Return a file of a process that may be gone; empty then."""
+    """Return the content of a file; empty if its process has ended."""
     try:
         return path.read_bytes()
     except OSError:

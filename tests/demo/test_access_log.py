@@ -2,7 +2,7 @@ import gzip
 
 import pytest
 
-from example_project.demo.accesslog import Hit, parse, read
+from demo.access_log import Hit, parse, read
 
 LINE = '203.0.113.7 - - [17/May/2015:10:05:03 +0000] "GET /a?b=c HTTP/1.1" 200 203 "http://x.org/" "Mozilla/5.0 (X11)"'
 HIT = Hit("203.0.113.7", "17/May/2015:10:05:03 +0000", "GET", "/a?b=c", "http://x.org/", "Mozilla/5.0 (X11)")
@@ -12,7 +12,7 @@ def with_request(request):
     return parse(LINE.replace("GET /a?b=c HTTP/1.1", request))
 
 
-def test_line_gives_who_asked_for_what():
+def test_line_gives_the_address_and_the_request():
     assert parse(LINE) == HIT
     assert parse(f"{LINE}\r\n") == HIT
 
@@ -22,7 +22,7 @@ def test_name_of_the_user_may_be_anything(user):
     assert parse(LINE.replace("- - [", f"- {user} [")) == HIT
 
 
-def test_fields_behind_the_agent_are_left_alone():
+def test_fields_after_the_agent_are_ignored():
     assert parse(f'{LINE} "gzip" 0.012') == HIT
 
 
@@ -37,7 +37,7 @@ def test_escaped_quotes_and_bytes_are_read():
     assert parse(LINE.replace("(X11)", r"\x41\t\r\nB")).agent == "Mozilla/5.0 A\tB"
 
 
-def test_bytes_outside_ascii_are_sent_as_escapes_in_a_target_and_as_they_are_in_an_agent():
+def test_bytes_outside_ascii_are_escaped_in_a_target_and_kept_in_an_agent():
     assert with_request("GET /é HTTP/1.1").target == "/%E9"
     assert parse(LINE.replace("X11", "é")).agent == "Mozilla/5.0 (é)"
 
@@ -59,7 +59,7 @@ def test_any_version_is_read(version):
         *(r"GET /a b HTTP/1.1", r"\x16\x03\x01", r"GET /\x00 HTTP/1.1", r"GET /\r\nX-Evil:1 HTTP/1.1"),
     ],
 )
-def test_request_that_can_not_be_sent_is_none(request_line):
+def test_request_that_can_not_be_sent_gives_none(request_line):
     assert with_request(request_line) is None
 
 
@@ -67,7 +67,7 @@ def test_request_that_can_not_be_sent_is_none(request_line):
     "line",
     ["", "nonsense", LINE[:60], LINE.removesuffix('"'), LINE.replace(" 200 ", " two "), LINE.replace('"http', "http")],
 )
-def test_line_that_is_cut_off_or_of_another_format_is_none(line):
+def test_line_that_is_cut_off_or_of_another_format_gives_none(line):
     assert parse(line) is None
 
 

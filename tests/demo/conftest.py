@@ -5,20 +5,20 @@ from pathlib import Path
 
 import pytest
 
-from tests.example.started import Demo
+from tests.demo.support.demo_process import Demo
 
 Start = Callable[..., Demo]
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the runs of one file keep their data. Its path is short enough for a socket."""
+    """The folder for the runs of a test file. Its path is short enough for a socket."""
     return tmp_path_factory.mktemp("d")
 
 
 @pytest.fixture(scope="module")
 def start(folder: Path) -> Iterator[Start]:
-    """Start the command with some arguments and environment."""
+    """Return a function that starts the command with arguments and environment variables."""
     started: list[Demo] = []
 
     def begin(*arguments: str, folder: Path = folder, **environment: str) -> Demo:

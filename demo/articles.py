@@ -3,8 +3,8 @@
 from typing import NamedTuple
 
 
-class Text(NamedTuple):
-    """One article."""
+class ArticleText(NamedTuple):
+    """An article of the site."""
 
     slug: str
     title: str
@@ -12,8 +12,8 @@ class Text(NamedTuple):
     body: str
 
 
-TEXTS = (
-    Text(
+ARTICLES = (
+    ArticleText(
         "one-builder-at-a-time",
         "One builder at a time",
         "Two people ask for the same report. Only one of them should pay for it.",
@@ -29,7 +29,7 @@ killed cannot give anything back. After thirty seconds the lock is free again, w
 The report of this site is built behind such a lock. Ask for it in two windows: the second one tells you who is at \
 work.""",
     ),
-    Text(
+    ArticleText(
         "the-fence-behind-the-lock",
         "The fence behind the lock",
         "A lock with a time limit can be lost without noticing. A number that only grows settles it.",
@@ -45,7 +45,7 @@ number when it writes, and whoever stores the data refuses a number lower than t
 The sleeper wakes, writes, and is turned away at the fence. Nothing was overwritten, and nobody had to trust a \
 clock.""",
     ),
-    Text(
+    ArticleText(
         "five-votes-a-minute",
         "Five votes a minute",
         "How a limit can be exact although a hundred requests arrive at the same moment.",
@@ -59,7 +59,7 @@ keeps pressing the button is not pushed further and further away from the next v
 
 A good refusal also says when to come back. Vote for this article six times in a row, and read the answer.""",
     ),
-    Text(
+    ArticleText(
         "a-letter-that-is-not-lost",
         "A letter that is not lost",
         "What happens to a job when the process that was doing it is killed.",
@@ -74,7 +74,7 @@ what it was doing goes back to the others.
 The price is that a job may run twice, when a worker dies between the work and the word. So a job should bear \
 being repeated. Have this article sent to you: the letter is written by such a job.""",
     ),
-    Text(
+    ArticleText(
         "in-ten-seconds-not-eleven",
         "In ten seconds, not in eleven",
         "Waiting for the next thing to do, without asking all the time whether it is there.",
@@ -88,7 +88,7 @@ is nothing to do, and it is late by milliseconds.
 
 Let yourself be reminded of this article. The page of your letters shows when it was due and when it came.""",
     ),
-    Text(
+    ArticleText(
         "how-many-not-who",
         "How many, and not who",
         "Counting a million different people in twelve kilobytes, without knowing any of them.",
@@ -104,7 +104,7 @@ Nobody can be read back from it.
 The figures above the text are counted like that. Open this page in another browser: the visitors go up by one, \
 and after a reload only the views do.""",
     ),
-    Text(
+    ArticleText(
         "forty-six-bytes-for-a-year",
         "Forty-six bytes for a year",
         "A calendar of all the days on which somebody was here, smaller than its own description.",
@@ -118,7 +118,7 @@ where one row of bits ends and another begins.
 
 Check in on the page of that name. Then do it again: a day has only one bit.""",
     ),
-    Text(
+    ArticleText(
         "when-the-server-is-away",
         "When the server is away",
         "Every part of a site should know beforehand what it will do without the others.",

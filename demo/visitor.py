@@ -1,4 +1,4 @@
-"""A visitor of the site: real HTTP, cookies, forms, and an address of its own."""
+"""A visitor of the site: real HTTP with cookies, forms and its own address."""
 
 import http.client
 import re
@@ -13,7 +13,7 @@ DATA = re.compile(r'<data (?:id="(\w+)" )?value="([^"]*)">')
 
 
 class Page(NamedTuple):
-    """An answer of the site."""
+    """The site's answer to a request."""
 
     path: str
     status: int
@@ -22,19 +22,19 @@ class Page(NamedTuple):
 
     @property
     def data(self) -> dict[str, str]:
-        """The named figures that the page shows."""
+        """Return the named figures on the page."""
         return {name: value for name, value in DATA.findall(self.text) if name}
 
 
 class Visitor:
-    """One browser. Each request has a connection of its own, and an error of the network is left to the caller."""
+    """One browser. Each request has its own connection; network errors are raised."""
 
     def __init__(self, port: int, *, address: str = "", agent: str = BROWSER, timeout: float = 15.0) -> None:
         self.port = port
         self.timeout = timeout
         self.headers = {"User-Agent": agent, "Connection": "close"}
         if address:
-            # The site trusts this machine as a proxy, so this is the visitor's address to it.
+            # The site trusts this machine as a proxy, so it takes this as the visitor's address.
             self.headers["X-Forwarded-For"] = address
         self.cookies: dict[str, str] = {}
 
@@ -43,14 +43,14 @@ class Visitor:
         return self._ask("GET", path)
 
     def post(self, path: str, **fields: str | int) -> Page:
-        """Send a form; without a token for it yet, open the log-in page first to get one."""
+        """Send a form. Without a CSRF token yet, open the log-in page first to get one."""
         if "csrftoken" not in self.cookies:
             self.get("/log-in/")
         fields["csrfmiddlewaretoken"] = self.cookies.get("csrftoken", "")
         return self._ask("POST", path, urlencode(fields))
 
     def log_in(self, name: str, password: str) -> bool:
-        """Log in, and tell whether it worked."""
+        """Log in, and return whether it worked."""
         return self.post("/log-in/", username=name, password=password).status == 302
 
     def _ask(self, method: str, path: str, body: str | None = None) -> Page:

@@ -1,19 +1,19 @@
-"""The verdict of shadow mode on a log, against a count of our own."""
+"""The report of shadow mode on a log, compared with an exact count."""
 
 from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
 
-from example_project.demo import accesslog, shadow
+from demo import access_log, shadow_mode
 
 REAL = Path(__file__).parents[3] / "shared" / "data" / "access.log.gz"
 LINE = '{address} - - [17/May/2015:10:{minute:02}:{second:02} +0000] "GET / HTTP/1.1" 200 2 "-" "Mozilla/5.0"\n'
 
 
 def exact(path):
-    """Return requests, and how many of each address are beyond 60 in some stretch of a minute that passed."""
-    hits = [(accesslog.seconds(hit), hit.address) for hit in accesslog.read(path) if hit]
+    """Return the number of requests, and for each address those beyond 60 within a minute."""
+    hits = [(access_log.seconds(hit), hit.address) for hit in access_log.read(path) if hit]
     passed, refused = defaultdict(list), Counter()
     for moment, address in sorted(hits):
         if sum(moment - one < 60 for one in passed[address][-60:]) < 60:
@@ -32,17 +32,17 @@ def test_addresses_over_the_rate_are_named_and_a_rate_is_proposed(kit, tmp_path)
             [*eager, *calm, "no request\n", LINE.replace("17/May", "37/May").format(address="x", minute=1, second=1)]
         )
     )
-    said = list(shadow.lines(log))
+    said = list(shadow_mode.lines(log))
     assert "it would refuse 30 of 290 requests (10.34%), most of them:" in said
     assert [line.split() for line in said if line.startswith("  ")] == [["203.0.113.7", "30"]]
     assert said[-2] == "Requests of an address in a minute: half 1 or fewer, 99.9 % 90 or fewer, at most 90."
     assert said[-1] == "Proposed rate: 90/m"
 
 
-@pytest.mark.skipif(not REAL.exists(), reason="the real log lies beside the checkout, and is not here")
-def test_real_log_is_judged_as_by_hand(kit):
+@pytest.mark.skipif(not REAL.exists(), reason="the real log is not beside this checkout")
+def test_report_on_a_real_log_equals_an_exact_count(kit):
     sent, refused = exact(REAL)
-    said = list(shadow.lines(REAL))
+    said = list(shadow_mode.lines(REAL))
     assert (
         f"it would refuse {refused.total():,} of {sent:,} requests ({refused.total() / sent:.2%}), most of them:"
         in said

@@ -1,4 +1,4 @@
-"""Run the site under uvicorn: ``python serve.py PORT``. Ends on SIGTERM, after the requests that it is answering."""
+"""Run the site under uvicorn: ``python site_server.py PORT``. SIGTERM ends it after the open requests."""
 
 import sys
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 
 def main(port: int) -> None:
     """Serve on the loopback interface only."""
-    sys.path[0] = str(Path(__file__).resolve().parents[2])
+    sys.path[0] = str(Path(__file__).resolve().parents[1])
     import uvicorn
 
     config = uvicorn.Config(
@@ -15,8 +15,8 @@ def main(port: int) -> None:
         port=port,
         log_level="warning",
         access_log=False,
-        lifespan="on",  # at the end of which asgi.py counts the last page views
-        # The kit reads X-Forwarded-For itself, and only what REDIS_KIT["TRUSTED_PROXIES"] allows.
+        lifespan="on",  # when it ends, asgi.py counts the last page views
+        # The kit reads X-Forwarded-For itself, and only from the proxies in REDIS_KIT["TRUSTED_PROXIES"].
         proxy_headers=False,
         timeout_keep_alive=30,
         timeout_graceful_shutdown=1,

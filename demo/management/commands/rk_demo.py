@@ -1,4 +1,4 @@
-"""``manage.py rk_demo``: the kit at work, in one command."""
+"""``manage.py rk_demo``: the example site with everything that it needs, in one command."""
 
 import argparse
 import zlib
@@ -14,15 +14,15 @@ class Command(BaseCommand):
     """Run the example site with its own server, a worker and visitors, until Ctrl-C."""
 
     help = (
-        "Run the example site with its own server, a worker and a crowd of visitors, until Ctrl-C. With --check, look "
-        "whether all of it works, and exit. With --replay, play an access log to it, compare the counts, and exit."
+        "Run the example site with its own server, a worker and simulated visitors, until Ctrl-C. With --check, check "
+        "every part and exit. With --replay, replay an access log, compare the counts and exit."
     )
     requires_system_checks = []
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Add the options; a wrong one gives the usage and exit code 2."""
         self.parser = parser
-        parser.add_argument("--port", type=port, help="where to serve; 8000 by default, or a free one if that is taken")
+        parser.add_argument("--port", type=port, help="port to serve on (default: 8000, or a free one)")
         either = parser.add_mutually_exclusive_group()
         either.add_argument("--check", action="store_true", help="check each part over HTTP; exit code 1 if one fails")
         either.add_argument(
@@ -31,21 +31,21 @@ class Command(BaseCommand):
         parser.add_argument("--rate", type=rate, help="requests per second of a replay, at most; 500 by default")
 
     def handle(self, *, port: int | None, check: bool, replay: Path | None, rate: float | None, **options: Any) -> None:
-        """Do what was asked for. Raises SystemExit with the exit code."""
+        """Run the demo. Raises SystemExit with the exit code."""
         if rate is not None and replay is None:
             self.parser.error("argument --rate: only with --replay")
         if replay is not None:
             self._require_a_request(replay)
-        # Imported here, so that --help and the other commands of the project don't pay for it.
-        from example_project.demo import main
+        # Imported here to keep --help and the project's other commands fast.
+        from demo import main
 
         raise SystemExit(main.main(port=port, check=check, replay=replay, rate=rate or 500.0))
 
     def _require_a_request(self, path: Path) -> None:
-        from example_project.demo import accesslog
+        from demo import access_log
 
         try:
-            found = any(accesslog.read(path))
+            found = any(access_log.read(path))
         except (EOFError, OSError, zlib.error) as error:
             self.parser.error(f"argument --replay: {str(path)!r} can't be read: {error}")
         if not found:
@@ -55,7 +55,7 @@ class Command(BaseCommand):
 def port(text: str) -> int:
     """Return a port that an account without privileges may serve on."""
     if not text.isdecimal() or not 1024 <= int(text) <= 65535:
-        raise argparse.ArgumentTypeError(f"{text!r} is no port from 1024 to 65535")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port from 1024 to 65535")
     return int(text)
 
 
@@ -66,7 +66,7 @@ def rate(text: str) -> float:
     except ValueError:
         found = 0.0
     if not RATES[0] <= found <= RATES[1]:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of requests per second from 1 to 10,000")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of requests per second from 1 to 10,000")
     return found
 
 

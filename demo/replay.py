@@ -1,4 +1,4 @@
-"""Play an access log to the site: every line as a real request of the visitor who made it."""
+"""Replay an access log to the site: every line as a real request, from the visitor's address."""
 
 import contextlib
 import http.client
@@ -8,16 +8,16 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from example_project.demo import accesslog
-from example_project.demo.accesslog import Hit
-from example_project.demo.child import Failed
+from demo import access_log
+from demo.access_log import Hit
+from demo.process import Failed
 
 THREADS = 6
-PATIENCE = 15.0  # seconds for one answer
+TIMEOUT = 15.0  # seconds for one answer
 
 
 class Answer:
-    """What the site said to one request."""
+    """The site's answer to one request."""
 
     __slots__ = ("content_type", "status")
 
@@ -28,12 +28,12 @@ class Answer:
 
 
 class Replay:
-    """The sending of one log, in several threads at a bounded rate."""
+    """The requests of a log, sent in several threads at a limited rate."""
 
     def __init__(self, port: int, path: Path, *, rate: float, seen: Callable[[Hit, Answer], None]) -> None:
-        """Get ready. ``seen`` is called with each request and its answer, one at a time."""
+        """Prepare a replay. ``seen`` is called with each request and its answer, one at a time."""
         self.port, self.rate, self.seen = port, rate, seen
-        self.lines = accesslog.read(path)
+        self.lines = access_log.read(path)
         self.taking, self.telling = threading.Lock(), threading.Lock()
         self.unreadable = 0
         self.statuses: Counter[int] = Counter()
@@ -42,11 +42,11 @@ class Replay:
 
     @property
     def sent(self) -> int:
-        """How many requests were answered."""
+        """Return the number of requests that were answered."""
         return self.statuses.total()
 
     def run(self, *, check: Callable[[], None]) -> None:
-        """Send everything. ``check`` is called now and then and may raise. Raises Failed when the site fails."""
+        """Send all requests. ``check`` is called five times a second and may raise. Raises Failed if the site fails."""
         self.start = time.monotonic()
         self.due = self.start
         threads = [threading.Thread(target=self._send, daemon=True) for _ in range(THREADS)]
@@ -58,21 +58,21 @@ class Replay:
                 thread.join(0.2)
         self.seconds = time.monotonic() - self.start
         if self.errors:
-            raise Failed(f"The replay has stopped after {self.sent} requests: {self.errors[0]!r}")
+            raise Failed(f"The replay stopped after {self.sent} requests: {self.errors[0]!r}")
 
     def _send(self) -> None:
         try:
-            with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)) as connection:
+            with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=TIMEOUT)) as connection:
                 for hit in self._turns():
                     answer = ask(connection, hit)
                     with self.telling:
                         self.statuses[answer.status] += 1
                         self.seen(hit, answer)
-        except Exception as error:  # a thread has nobody to raise to: run() does it
+        except Exception as error:  # run() raises it
             self.errors.append(error)
 
     def _turns(self) -> Iterator[Hit]:
-        """Yield lines at their time, until the log or somebody's patience is at its end."""
+        """Yield requests at their time, until the end of the log or the first error."""
         while not self.errors:
             with self.taking:
                 hit = next(self.lines, ...)
@@ -87,7 +87,7 @@ class Replay:
 
 
 def ask(connection: http.client.HTTPConnection, hit: Hit) -> Answer:
-    """Send the request on a connection that stays open. One that the site has closed meanwhile is opened anew, once."""
+    """Send the request on a connection that stays open. If the site has closed it, reconnect once."""
     headers = {"X-Forwarded-For": hit.address}
     headers |= {name: text for name, text in (("User-Agent", hit.agent), ("Referer", hit.referer)) if text}
     if hit.method == "POST":

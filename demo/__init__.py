@@ -1,0 +1,1 @@
+"""Drives and checks the example site: ``manage.py rk_demo``."""

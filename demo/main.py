@@ -1,0 +1,117 @@
+"""The ways to run ``rk_demo``: the demo, ``--check`` and ``--replay``."""
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from types import FrameType
+
+from demo.console import say
+from demo.process import Failed
+from demo.session import USUAL_PORT, is_free, running
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+CHECK_INTERVAL = 0.2  # seconds between two checks of the processes
+LOADED = time.monotonic()
+
+
+def main(*, port: int | None, check: bool, replay: Path | None, rate: float) -> int:
+    """Run it, and return an exit code: 0 on success and when Ctrl-C ends the demo, 1 on failure."""
+    for number in SIGNALS:
+        signal.signal(number, stop)
+    try:
+        if check:
+            return checked(port)
+        if replay:
+            return replayed(replay, port, rate)
+        run_demo(port)
+    except Failed as error:
+        say(f"\n{error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        if check or replay:
+            say("\nInterrupted before it was complete.", file=sys.stderr)
+            return 1
+        say("\nEnded.")
+    return 0
+
+
+def stop(number: int, frame: FrameType | None) -> None:
+    """Stop. Further signals are ignored, so that nothing interrupts the clean-up."""
+    for one in SIGNALS:
+        signal.signal(one, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
+def run_demo(port: int | None) -> None:
+    """Run the site with its visitors until a signal. Raises Failed if one of its processes ends by itself."""
+    from demo.traffic import Traffic
+
+    with running(port=chosen(port), keep=True) as session:
+        traffic = Traffic(session.port)
+        traffic.start()
+        try:
+            say(WELCOME.format(url=session.url, seconds=since_start()))
+            while True:
+                session.check()
+                time.sleep(CHECK_INTERVAL)
+        finally:
+            traffic.stop()
+
+
+def checked(port: int | None) -> int:
+    """Check every part over HTTP and print the results."""
+    from demo import checks
+
+    os.environ.setdefault("READING_REPORT_SECONDS", "1.5")
+    with running(port=given(port), keep=False) as session:
+        return checks.carry_out(session, since_start())
+
+
+def replayed(path: Path, port: int | None, rate: float) -> int:
+    """Replay a log to the site and compare the kit's counts with exact ones."""
+    from demo import comparison
+
+    with running(port=given(port), keep=False) as session:
+        return comparison.carry_out(session, path, rate=rate)
+
+
+def chosen(port: int | None) -> int | None:
+    """Return the port to serve on, None for any free one. Raises Failed if the requested port is taken."""
+    if port is None and not is_free(USUAL_PORT):
+        say(f"Port {USUAL_PORT} is taken; using another one. Choose one with --port.")
+        return None
+    return given(port) or USUAL_PORT
+
+
+def given(port: int | None) -> int | None:
+    """Return the requested port. Raises Failed if it is taken."""
+    if port is not None and not is_free(port):
+        raise Failed(f"Port {port} is taken. Choose another one, or leave out --port.")
+    return port
+
+
+def since_start() -> float:
+    """Return the age of this process in seconds, with the start of Python if the system knows it."""
+    try:
+        ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
+        uptime = float(Path("/proc/uptime").read_text().split()[0])
+        return uptime - ticks / os.sysconf("SC_CLK_TCK")
+    except OSError:
+        return time.monotonic() - LOADED
+
+
+WELCOME = """
+The reading room is at   {url}
+The dashboard is at      {url}admin/redis_kit/dashboard/
+Log in as                admin, with the password admin
+First page after         {seconds:.1f} s
+
+Three things to try
+  1. Vote for an article six times in a row, and read the answer to the sixth.
+  2. Let yourself be reminded of an article in 10 seconds, and see in your letters how late it came.
+  3. Ask for the report in two windows at once, and look at «Locks» on the dashboard while it is built.
+
+Ctrl-C ends all of it.
+"""
