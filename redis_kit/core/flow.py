@@ -19,6 +19,11 @@ class Step(Protocol):
 Flow = Generator[Step, Any, Result]
 
 
+def one(step: Step) -> Flow[Any]:
+    """Return a flow of a single step, whose result is the reply."""
+    return (yield step)
+
+
 def run(flow: Flow[Result], client: Any) -> Result:
     """Carry a flow out. What a step raises is raised in the flow at its ``yield``, where it can clean up."""
     try:

@@ -1,51 +1,60 @@
-"""Several flows at once: what each of them asks next goes to the server in one round trip."""
+"""Several flows side by side: what each of them asks next goes to the server in one round trip."""
 
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar, overload
 
 from redis_kit.core.flow import Flow
-from redis_kit.core.steps import Batch
+from redis_kit.core.steps import Batch, TolerantBatch
 
 Result = TypeVar("Result")
 
 
-class Each(Batch):
-    """A batch whose replies stand for themselves: an error among them is returned, not raised."""
-
-    def result(self, replies: list[Any]) -> list[Any]:
-        """Return them as they are."""
-        return replies
+@overload
+def gather(flows: Sequence[Flow[Result]]) -> Flow[list[Result]]: ...
+@overload
+def gather(flows: Sequence[Flow[Result]], *, return_exceptions: Literal[True]) -> Flow[list[Result | Exception]]: ...
 
 
-def together(flows: Sequence[Flow[Result]]) -> Flow[list[Result | Exception]]:
-    """Carry out flows side by side; return what each returned or raised.
+def gather(flows: Sequence[Flow[Any]], *, return_exceptions: bool = False) -> Flow[list[Any]]:
+    """Carry out flows side by side and return their results, in as many round trips as the longest of them needs.
 
-    All they may yield are script calls. What interrupts them is raised in each, so that each can clean up, and again at
-    the end.
+    The flows may yield single calls, calls of scripts and batches of these. All of them are carried out to their end.
+    Then the first exception among them is raised, or, with ``return_exceptions``, each stands in place of its result.
+    An interruption, such as a cancellation, is raised in each flow, so that each can clean up, and again at the end.
     """
     results: list[Any] = [None] * len(flows)
     replies: list[Any] = [None] * len(flows)
     going = list(range(len(flows)))
-    interrupted: BaseException | None = None
+    interruption: BaseException | None = None
     while True:
-        steps = {place: step for place in going if (step := _next(flows[place], place, replies, results)) is not None}
+        steps: dict[int, Any] = {}
+        for place in going:
+            if (step := _next(flows[place], replies[place], results, place)) is not None:
+                steps[place] = step
         if not steps:
             break
         going = list(steps)
+        calls = [call for step in steps.values() for call in _calls(step)]
         try:
-            found = yield Each(list(steps.values()))
+            found = (yield TolerantBatch(calls)) if calls else []
         except BaseException as error:
-            interrupted = interrupted or (None if isinstance(error, Exception) else error)
-            found = [error] * len(steps)
-        for place, reply in zip(going, found, strict=True):
-            replies[place] = reply
-    if interrupted:
-        raise interrupted
+            interruption = interruption or (None if isinstance(error, Exception) else error)
+            found = [error] * len(calls)
+        at = 0
+        for place, step in steps.items():
+            count = len(_calls(step))
+            replies[place] = _reply(step, found[at : at + count])
+            at += count
+    if interruption:
+        raise interruption
+    if not return_exceptions:
+        for result in results:
+            if isinstance(result, Exception):
+                raise result
     return results
 
 
-def _next(flow: Flow[Any], place: int, replies: list[Any], results: list[Any]) -> Any:
-    reply = replies[place]
+def _next(flow: Flow[Any], reply: Any, results: list[Any], place: int) -> Any:
     try:
         return flow.throw(reply) if isinstance(reply, BaseException) else flow.send(reply)
     except StopIteration as stop:
@@ -55,3 +64,20 @@ def _next(flow: Flow[Any], place: int, replies: list[Any], results: list[Any]) -
     except BaseException:
         results[place] = None  # raised again for all of them
     return None
+
+
+def _calls(step: Any) -> Sequence[Any]:
+    return step.calls if isinstance(step, Batch) else (step,)
+
+
+def _reply(step: Any, replies: list[Any]) -> Any:
+    """Return the reply to a step, or the exception to raise in its flow."""
+    if not isinstance(step, Batch):
+        return replies[0]
+    interruption = next((one for one in replies if isinstance(one, BaseException)), None)
+    if interruption is not None and not isinstance(interruption, Exception):
+        return interruption
+    try:
+        return step.result(replies)
+    except Exception as error:
+        return error

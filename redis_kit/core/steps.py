@@ -82,6 +82,14 @@ class Batch:
         return merged(replies, places, named)
 
 
+class TolerantBatch(Batch):
+    """A batch whose errors are replies: none is raised but one that concerns all of it."""
+
+    def result(self, replies: list[Any]) -> list[Any]:
+        """Return the replies as they are."""
+        return replies
+
+
 class Pop:
     """Wait for an element of a list, for at most ``timeout`` seconds; its bytes, or None. Takes what it returns."""
 

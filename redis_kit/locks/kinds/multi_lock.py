@@ -9,7 +9,7 @@ from typing import Any
 
 from redis_kit.core.errors import InvalidName, InvalidValue
 from redis_kit.core.flow import Flow
-from redis_kit.core.gather import together
+from redis_kit.core.gather import gather
 from redis_kit.core.text import shortened
 from redis_kit.locks.acquiring.reentrancy import still_needed
 from redis_kit.locks.arguments import Seconds, blocking_time, flag, patience
@@ -151,7 +151,7 @@ class _Taking:
 
     def undo(self, keep: int = 0) -> Flow[None]:
         """Give back what was taken, but for the first ``keep`` locks; without the server, as soon as it answers."""
-        yield from together([lease.source._let_go(lease) for lease in self._own(keep)])
+        yield from gather([lease.source._let_go(lease) for lease in self._own(keep)], return_exceptions=True)
 
     def abandon(self) -> None:
         """Leave it to the background to give back what was taken."""
@@ -166,7 +166,7 @@ class _Taking:
     def _at_once(self) -> Flow[LockNotAcquired | None]:
         # What comes after one that is refused is given back: to hold it during the wait could close a circle of waits.
         begun = len(self.leases)
-        found = yield from together([self._take(lock, 0) for lock in self.locks[begun:]])
+        found = yield from gather([self._take(lock, 0) for lock in self.locks[begun:]], return_exceptions=True)
         raise_first(found)
         free = next((place for place, one in enumerate(found) if not isinstance(one, Lease)), len(found))
         yield from self.undo(begun + free)
@@ -190,7 +190,9 @@ class _Taking:
         if not isinstance(found, Lease):
             return _refused(lock, found)
         # Each starts anew with its full length.
-        results = yield from together([lease.source._extend(lease, lease.source.lasting, True) for lease in ours])
+        results = yield from gather(
+            [lease.source._extend(lease, lease.source.lasting, True) for lease in ours], return_exceptions=True
+        )
         raise_first([one for one in results if not isinstance(one, NotHeld)])
         if not all(lease.held for lease in self.leases.values()):
             yield from self.undo()
@@ -212,7 +214,7 @@ class _Keeping:
         """Renew them. One round trip."""
         asked, before = monotonic(), [lease.deadline for lease in self.leases]
         flows = [_renewed(lease) for lease in self.leases]
-        results = self.leases[0].source._run(together(flows))
+        results = self.leases[0].source._run(gather(flows, return_exceptions=True))
         for lease, deadline, lasting in zip(self.leases, before, results, strict=True):
             # One that was lost is noticed after the wait.
             if isinstance(lasting, int) and lasting and lease.deadline == deadline:

@@ -4,8 +4,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from redis_kit.core import flow
 from redis_kit.core.errors import InvalidValue
-from redis_kit.core.flow import Flow
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.text import shortened
 from redis_kit.locks.acquiring.wait import Attempt, Refusal
@@ -87,11 +87,11 @@ class Semaphore(Leasing):
         anybody, but nobody gets in until there is room below it. It is kept although nobody holds a slot. One round
         trip.
         """
-        self._run(_only(self._set_limit(number)))
+        self._run(flow.one(self._set_limit(number)))
 
     async def aset_limit(self, number: int | None) -> None:
         """See set_limit()."""
-        await self._arun(_only(self._set_limit(number)))
+        await self._arun(flow.one(self._set_limit(number)))
 
     def position(self) -> int | None:
         """Return the place in the queue of the first one who waits through this object: 1 comes next.
@@ -163,7 +163,3 @@ class Semaphore(Leasing):
         # One script takes from all levels, so their keys have the tag of the outermost.
         self.member, self._tag = f"{within.member}:{self.encoded}", within.tag()
         return within
-
-
-def _only(step: ScriptCall) -> Flow[None]:
-    yield step

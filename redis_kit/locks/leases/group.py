@@ -6,7 +6,7 @@ from types import TracebackType
 
 from redis_kit.core.errors import RedisKitError
 from redis_kit.core.flow import Flow
-from redis_kit.core.gather import together
+from redis_kit.core.gather import gather
 from redis_kit.locks.arguments import Seconds
 from redis_kit.locks.errors import NotHeld, with_notes
 from redis_kit.locks.leases.lease import Lease
@@ -88,12 +88,12 @@ class Leases:
     def _release(self) -> Flow[None]:
         # Those that were given back one by one are no error, unless all were.
         left = [lease for lease in self.leases if lease.lost or not lease.over] or self.leases
-        raise_first((yield from together([lease.source._release(lease) for lease in left])))
+        raise_first((yield from gather([lease.source._release(lease) for lease in left], return_exceptions=True)))
 
     def _extend(self, additional_time: Seconds | None, replace_ttl: bool) -> Flow[bool]:
         changes = [lease._change(additional_time, replace_ttl) for lease in self.leases]
         flows = [lease.source._extend(lease, *change) for lease, change in zip(self.leases, changes, strict=True)]
-        raise_first((yield from together(flows)))
+        raise_first((yield from gather(flows, return_exceptions=True)))
         return True
 
     def _failed(self, failure: RedisKitError, error: BaseException | None) -> None:

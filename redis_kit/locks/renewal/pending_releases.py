@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
-from redis_kit.core.gather import Each
 from redis_kit.core.signals import redis_recovered
+from redis_kit.core.steps import TolerantBatch
 from redis_kit.locks.errors import CannotRenew
 from redis_kit.locks.renewal import scheduler
 
@@ -163,7 +163,7 @@ def _first(queue: PendingReleases, mine: Sequence[PendingRelease], steps: Flow[R
 
 def answers(entries: Sequence[PendingRelease]) -> Flow[list[Any]]:
     """Send releases in one round trip, and return the answers, errors among them."""
-    replies: list[Any] = yield Each([entry.source._give_back(entry.token) for entry in entries])
+    replies: list[Any] = yield TolerantBatch([entry.source._give_back(entry.token) for entry in entries])
     return replies
 
 

@@ -1,11 +1,12 @@
 """Renewal of leases: each is made longer when a third of it is over, for as long as its holder keeps it."""
 
-import random
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from redis_kit.core import flow
+from redis_kit.core.client.backoff import full_jitter
 from redis_kit.core.errors import RedisFailure
-from redis_kit.core.flow import Flow, Step
+from redis_kit.core.flow import Step
 from redis_kit.locks.holders.stack_trace import stack_of
 from redis_kit.locks.leases.lease import DRIFT, MARGIN, Lease, safe_deadline
 from redis_kit.locks.leases.ownership import caller
@@ -150,12 +151,8 @@ def _due(lease: Lease) -> float:
 
 
 def _soon(lasting: float) -> float:
-    return random.uniform(0, min(SOON, lasting / 10))  # noqa: S311 -- spreads tries, hides nothing
+    return full_jitter(0, first=SOON, longest=lasting / 10)
 
 
 def _asked(source: "Leasing", step: Step) -> Any:
-    return source._run(_only(step))
-
-
-def _only(step: Step) -> Flow[Any]:
-    return (yield step)
+    return source._run(flow.one(step))

@@ -9,7 +9,6 @@ import heapq
 import itertools
 import logging
 import os
-import random
 import threading
 from collections import deque
 from math import inf
@@ -17,6 +16,7 @@ from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import Protocol
 
+from redis_kit.core.client.backoff import full_jitter
 from redis_kit.locks.errors import CannotRenew
 
 logger = logging.getLogger("redis_kit.locks")
@@ -159,8 +159,8 @@ class Loop:
             entry.failures = 0
         except BaseException:
             logger.exception("A beat of %r failed; it is tried again.", item)
-            after = random.uniform(0, min(LATEST, SOON * 2**entry.failures))  # noqa: S311 -- spreads tries, hides nothing
-            entry.failures = min(entry.failures + 1, 16)
+            after = full_jitter(entry.failures, first=SOON, longest=LATEST)
+            entry.failures += 1
         if after is None:
             if self._entries.get(item) is entry:
                 self.remove(item)

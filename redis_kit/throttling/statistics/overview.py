@@ -1,11 +1,11 @@
 """How many throttles stand at once, for the dashboard: each question goes to the server for all of them together."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from redis_kit.core import connections, flow
 from redis_kit.core.flow import Flow
-from redis_kit.core.steps import Batch
+from redis_kit.core.gather import gather
 from redis_kit.throttling.engine.demand import Report
 from redis_kit.throttling.rules import storage
 from redis_kit.throttling.rules.storage import Rule
@@ -48,56 +48,27 @@ def overview(throttles: Sequence[Throttle], *, minutes: int, offenders: int, rul
     found: dict[Throttle, Watched] = {}
     for using in dict.fromkeys(throttle.using for throttle in throttles):
         some = [throttle for throttle in throttles if throttle.using == using]
-        steps = _side_by_side([_watched(throttle, minutes, offenders, rules) for throttle in some])
+        steps = gather([_watched(throttle, minutes, offenders, rules) for throttle in some])
         found |= {one.throttle: one for one in flow.run(steps, connections.client(using))}
     return [found[throttle] for throttle in throttles]
 
 
 def _watched(throttle: Throttle, minutes: int, offenders: int, rules: int) -> Flow[Watched]:
-    by_minute, most, (held, listed), report = yield from _side_by_side(
-        [
-            counters.read([throttle], minutes),
-            listing(throttle, offenders),
-            _rules(throttle, rules),
-            _report(throttle),
-        ]
-    )
+    parts: list[Flow[Any]] = [
+        counters.read([throttle], minutes),
+        listing(throttle, offenders),
+        _rules(throttle, rules),
+        _report(throttle),
+    ]
+    by_minute, most, (held, listed), report = yield from gather(parts)
     return Watched(throttle, by_minute[throttle], most, listed, held, report)
 
 
 def _rules(throttle: Throttle, limit: int) -> Flow[tuple[int, list[Rule]]]:
-    (held, *_), found = yield from _side_by_side([_single(storage.index(throttle, 0)), storage.listed(throttle, limit)])
+    parts: list[Flow[Any]] = [flow.one(storage.index(throttle, 0)), storage.listed(throttle, limit)]
+    (held, *_), found = yield from gather(parts)
     return held, found
 
 
 def _report(throttle: Throttle) -> Flow[Report | None]:
     return (yield from reading(throttle)) if reports(throttle) else None
-
-
-def _single(step: Any) -> Flow[Any]:
-    return (yield step)
-
-
-def _side_by_side(flows: Sequence[Flow[Any]]) -> Flow[list[Any]]:
-    """Carry out flows that yield calls and batches, in as many round trips as the longest of them."""
-    results: list[Any] = [None] * len(flows)
-    replies: dict[int, Any] = dict.fromkeys(range(len(flows)))
-    while replies:
-        steps: dict[int, Any] = {}
-        for place, reply in replies.items():
-            try:
-                steps[place] = flows[place].send(reply)
-            except StopIteration as stop:
-                results[place] = stop.value
-        calls = [call for step in steps.values() for call in _calls(step)]
-        given = iter((yield Batch(calls)) if calls else ())
-        replies = {place: _reply(step, given) for place, step in steps.items()}
-    return results
-
-
-def _calls(step: Any) -> Sequence[Any]:
-    return step.calls if isinstance(step, Batch) else [step]
-
-
-def _reply(step: Any, given: Iterator[Any]) -> Any:
-    return [next(given) for _ in step.calls] if isinstance(step, Batch) else next(given)

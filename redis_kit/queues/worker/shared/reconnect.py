@@ -3,12 +3,12 @@
 It does so too while the server refuses its password, which an operator may be changing.
 """
 
-import random
 from collections.abc import Callable
 from itertools import count
 from threading import Event
 from typing import TypeVar
 
+from redis_kit.core.client.backoff import full_jitter
 from redis_kit.core.errors import AuthenticationFailed, RedisUnavailable
 
 Answer = TypeVar("Answer")
@@ -18,7 +18,7 @@ FIRST, LONGEST = 0.05, 2.0  # seconds
 
 def pause(attempt: int) -> float:
     """Return the seconds to wait after a failed attempt, counted from 0: full jitter, 2 s at most."""
-    return random.uniform(0, min(LONGEST, FIRST * 2 ** min(attempt, 10)))  # noqa: S311 -- spreads load, hides nothing
+    return full_jitter(attempt, first=FIRST, longest=LONGEST)
 
 
 def until_answered(call: Callable[[], Answer], given_up: Event) -> Answer:
