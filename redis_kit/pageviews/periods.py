@@ -1,13 +1,12 @@
 """Days as the site counts them: in Django's ``TIME_ZONE``, whoever looks."""
 
 import calendar
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 
 from django.utils import timezone
 
+from redis_kit.core import dates
 from redis_kit.core.errors import InvalidValue
-
-MOST_DAYS = 366
 
 
 def now() -> datetime:
@@ -26,11 +25,7 @@ def local(moment: datetime | None) -> datetime:
 
 def checked(name: str, day: date | None) -> date:
     """Return a day; today for None. Raises InvalidValue unless it is a date and no datetime."""
-    if day is None:
-        return now().date()
-    if not isinstance(day, date) or isinstance(day, datetime):
-        raise InvalidValue(f"{name} must be a date, not {day!r}.")
-    return day
+    return now().date() if day is None else dates.checked(name, day)
 
 
 def days(start: date | None, end: date | None) -> list[date]:
@@ -39,11 +34,7 @@ def days(start: date | None, end: date | None) -> list[date]:
     Raises InvalidValue unless these are 1 to 366 days.
     """
     last = checked("end", end)
-    first = last if start is None else checked("start", start)
-    count = (last - first).days + 1
-    if not 1 <= count <= MOST_DAYS:
-        raise InvalidValue(f"start and end are {first} and {last}; a range has 1 to {MOST_DAYS} days, and ends last.")
-    return [first + timedelta(number) for number in range(count)]
+    return dates.between(last if start is None else start, last)
 
 
 def months(wanted: list[date]) -> dict[str, list[date]]:

@@ -8,12 +8,11 @@ from zoneinfo import ZoneInfo
 from django.conf import settings
 from django.utils import timezone
 
-from redis_kit.core import conf
+from redis_kit.core import conf, dates
 from redis_kit.core.errors import InvalidValue
 from redis_kit.signins.component import SignInSettings
 
 FIRST = date(2000, 1, 1)
-MOST_DAYS = 366
 
 
 def zone(instance: Any) -> tzinfo:
@@ -53,19 +52,12 @@ def logical_day(instance: Any, at: datetime | date | None = None) -> date:
 
 def checked(name: str, day: date | None) -> date:
     """Return a day; today for None. Raises InvalidValue unless it is a date and no datetime."""
-    if day is None:
-        return today()
-    if not isinstance(day, date) or isinstance(day, datetime):
-        raise InvalidValue(f"{name} must be a date, not {day!r}.")
-    return day
+    return today() if day is None else dates.checked(name, day)
 
 
 def between(start: date, end: date) -> list[date]:
     """Return the days from start to end, both included. Raises InvalidValue unless these are 1 to 366."""
-    count = (checked("end", end) - checked("start", start)).days + 1
-    if not 1 <= count <= MOST_DAYS:
-        raise InvalidValue(f"start and end are {start} and {end}; a range has 1 to {MOST_DAYS} days, and ends last.")
-    return [start + timedelta(number) for number in range(count)]
+    return dates.between(checked("start", start), checked("end", end))
 
 
 def _aware(at: datetime) -> datetime:
