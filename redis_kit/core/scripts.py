@@ -14,6 +14,17 @@ _HEADER = re.compile(r"^-- (KEYS|ARGV)\[(\d+)(\.\.\.)?\]", re.MULTILINE)
 _KIND = re.compile(r"^-- KEYS\[\d+(?:\.\.\.)?\] +\w+ +(zset|hash|list|set|string|counter|bitmap|)\b", re.MULTILINE)
 STRINGS = {"counter": "string", "bitmap": "string"}
 _INCLUDE = re.compile(r"^-- @include (_\w+)$", re.MULTILINE)
+_CHECK = re.compile(r"^( *)-- @check_types (.+)$", re.MULTILINE)
+_KEY = re.compile(r"^-- KEYS\[\d+\] +(\w+) +(\w+)", re.MULTILINE)
+# Redis answers WRONGTYPE where a key holds something else; a counter that is not a number is refused too.
+_CHECKS = {
+    "zset": 'redis.call("ZCARD", %s)',
+    "hash": 'redis.call("HLEN", %s)',
+    "list": 'redis.call("LLEN", %s)',
+    "set": 'redis.call("SCARD", %s)',
+    "string": 'redis.call("STRLEN", %s)',
+    "counter": 'redis.call("INCRBY", %s, 0)',
+}
 
 
 class ScriptCall:
@@ -95,7 +106,15 @@ class Script:
 
 @cache
 def load(package: str, name: str) -> Script:
-    """Return the script ``scripts/<name>.lua`` of a component's package."""
+    """Return the script ``scripts/<name>.lua`` of a component's package.
+
+    A line ``-- @include _name`` stands for the text of ``scripts/_name.lua``. A line ``-- @check_types jobs, ready``
+    stands for one command for each of these keys, which locals of the same names hold. It fails where a key is not of
+    the type that the header names: so a script with several writes is refused before the first of them.
+    """
     folder = files(package) / "scripts"
     source = (folder / f"{name}.lua").read_text(encoding="utf-8")
-    return Script(f"{package}.{name}", _INCLUDE.sub(lambda found: (folder / f"{found[1]}.lua").read_text(), source))
+    whole = _INCLUDE.sub(lambda found: (folder / f"{found[1]}.lua").read_text(encoding="utf-8"), source)
+    keys = {key: _CHECKS[kind] % key for key, kind in _KEY.findall(source) if kind in _CHECKS}
+    checked = _CHECK.sub(lambda found: found[1] + " ".join(keys[key] for key in found[2].split(", ")), whole)
+    return Script(f"{package}.{name}", checked)

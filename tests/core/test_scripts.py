@@ -33,6 +33,13 @@ def test_scripts_are_loaded_once():
     assert scripts.load("redis_kit.locks", "acquire") is scripts.load("redis_kit.locks", "acquire")
 
 
+def test_line_that_checks_types_becomes_one_command_for_each_key():
+    source = scripts.load("redis_kit.queues.store", "requeue").source
+    assert 'redis.call("ZCARD", dead)\n' in source
+    assert 'redis.call("HLEN", cancels) redis.call("ZCARD", ready) redis.call("LLEN", signal)\n' in source
+    assert "@check_types" not in source
+
+
 @pytest.mark.parametrize("cold", [False, True])
 def test_key_of_another_type_is_named(kit, twin, cold):
     queue = Queue("mail")

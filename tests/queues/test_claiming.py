@@ -80,8 +80,8 @@ def test_claim_reaps_only_where_a_lease_is_over_and_claims_again_only_where_that
     assert finish(flow, b"250 8000 5000 \n").next == 0.25
     flow = claim.claim(QUEUE, "w4", 1)
     flow.send(None)
-    assert sent(flow.send(b"-1 0 5000 \n"))[0] == "beat"
-    assert sent(flow.send([-1, 9000, 1, b"", [], [], [], 5000]))[0] == "exchange"
+    assert sent(flow.send(b"-1 0 5000 \n"))[0] == "heartbeat"
+    assert sent(flow.send([-1, 9000, 1, b"", [], [], [], 5000]))[0] == "ack_and_claim"
     assert [job.id for job in finish(flow, b"0 9000 5000 \n1 0 2 12\nid0 1 0 5000\n1").jobs] == ["id"]
     flow = claim.claim(QUEUE, "w4", 1)
     flow.send(None)
@@ -92,7 +92,7 @@ def test_claim_reaps_only_where_a_lease_is_over_and_claims_again_only_where_that
 def test_caller_that_is_stopped_after_its_claim_gets_the_jobs_with_its_next_one():
     flow = claim.claim(QUEUE, "w7", 1)
     _, (_, token, *_) = sent(flow.send(None))
-    assert sent(flow.send(b"0 0 5000 \n1 0 2 12\nid0 1 0 5000\n1"))[0] == "beat"
+    assert sent(flow.send(b"0 0 5000 \n1 0 2 12\nid0 1 0 5000\n1"))[0] == "heartbeat"
     with pytest.raises(asyncio.CancelledError):
         flow.throw(asyncio.CancelledError())
     assert sent(claim.claim(QUEUE, "w7", 1).send(None))[1][1] == token
@@ -101,13 +101,13 @@ def test_caller_that_is_stopped_after_its_claim_gets_the_jobs_with_its_next_one(
 def test_names_of_queues_are_noted_after_the_job_is_stored_and_their_failure_is_no_failure():
     flow = enqueue.put(Queue("noted"), [("id", b"1")])
     assert sent(flow.send(None))[0] == "put"
-    assert sent(flow.send(1))[0] == "register"
+    assert sent(flow.send(1))[0] == "register_queue"
     with pytest.raises(StopIteration) as stop:
         flow.throw(RedisUnavailable("away"))
     assert stop.value.value == ["id"]
     flow = enqueue.put(Queue("noted"), [("id", b"1")])
     flow.send(None)
-    assert sent(flow.send(1))[0] == "register"
+    assert sent(flow.send(1))[0] == "register_queue"
     assert finish(flow, 1) == ["id"]
     flow = enqueue.put(Queue("noted"), [("id", b"1")])
     flow.send(None)
@@ -135,7 +135,7 @@ def test_ids_that_are_no_text_are_sent_as_they_came():
 
 
 def test_scripts_take_the_keys_that_their_headers_name():
-    assert calls.END("rk:{q}:", *range(2), results=["x"]).command[3:12] == (
+    assert calls.ACK("rk:{q}:", *range(2), results=["x"]).command[3:12] == (
         "rk:{q}:running",
         "rk:{q}:jobs",
         "rk:{q}:settled",

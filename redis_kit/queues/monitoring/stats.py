@@ -192,7 +192,7 @@ def _readable(queues: list[str], replies: list[Any], errors: Errors | None) -> I
 
 def _reports(queues: list[str], minutes: int, using: str, errors: Errors | None) -> Flow[dict[str, Report]]:
     validation.whole("minutes", minutes, MINUTES)
-    steps = [calls.REPORT(base, minutes) for base in _bases(queues, using)]
+    steps = [calls.QUEUE_STATS(base, minutes) for base in _bases(queues, using)]
     replies = yield Batch(steps, lenient=errors is not None)
     return {name: _report(reply) for name, reply in _readable(queues, replies, errors)}
 

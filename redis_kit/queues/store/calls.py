@@ -40,15 +40,15 @@ class Move:
         return [base + part + (f":{job}" if part in OWN else "") for part in self._parts]
 
 
-PUT, EXCHANGE, END, NACK, RELEASE = map(Move, ("put", "exchange", "end", "nack", "release"))
-BEAT, LEAVE, EXTEND = map(Move, ("beat", "leave", "extend"))
-PUT_UNIQUE, PROGRESS = map(Move, ("put_unique", "progress"))
-DEFER, RECALL = map(Move, ("defer", "recall"))
-COUNT, REPORT, LIST_DEAD, LIST_WORKERS = map(Move, ("count", "report", "list_dead", "list_workers"))
-REQUEUE, RUN_NOW, REMOVE, PURGE = map(Move, ("requeue", "run_now", "remove", "purge"))
-FIND, PEEK, PAUSE, RESUME, PAUSED = map(Move, ("find", "peek", "pause", "resume", "paused"))
-CANCEL, FIND_RESULT, EXAMINE = map(Move, ("cancel", "find_result", "examine"))
-REAP, ORDER, SWEEP = map(Move, ("reap", "order", "sweep"))
+EXTEND, LIST_DEAD = map(Move, ("extend", "list_dead"))
+PUT, PUT_UNIQUE, NACK, DEFER, RECALL = map(Move, ("put", "put_unique", "nack", "defer", "recall"))
+ACK, ACK_AND_CLAIM, RETURN_CLAIMED = map(Move, ("ack", "ack_and_claim", "return_claimed"))
+HEARTBEAT, SIGN_OFF, REAP, SWEEP = map(Move, ("heartbeat", "sign_off", "reap", "sweep"))
+COUNT, QUEUE_STATS, LIST_WORKERS, SEND_COMMAND = map(Move, ("count", "queue_stats", "list_workers", "send_command"))
+REQUEUE, RUN_NOW, DELETE, PURGE, CANCEL = map(Move, ("requeue", "run_now", "delete", "purge", "cancel"))
+GET_JOB, GET_JOB_DETAILS, PEEK = map(Move, ("get_job", "get_job_details", "peek"))
+GET_RESULT, STORE_PROGRESS = map(Move, ("get_result", "store_progress"))
+PAUSE, RESUME, GET_PAUSE = map(Move, ("pause", "resume", "get_pause"))
 TAKEN = 200  # jobs in one call
 ORDER_KEPT = 60_000  # ms
 SAMPLE = 200  # jobs that a sweep looks at
@@ -74,7 +74,7 @@ def exchange(
 ) -> ScriptCall:
     """Return the step that ends jobs and takes others."""
     args = (worker, claim, limit, lease(), about or identity.information(), int(again))
-    return EXCHANGE(base, *args, *_flat(ended), results=_with_results(ended))
+    return ACK_AND_CLAIM(base, *args, *_flat(ended), results=_with_results(ended))
 
 
 def put_unique(base: str, job: tuple[str, bytes], wish: Wish, *, delay: int, due: int, priority: int) -> ScriptCall:
@@ -85,12 +85,12 @@ def put_unique(base: str, job: tuple[str, bytes], wish: Wish, *, delay: int, due
 
 def end(base: str, worker: str, ended: Sequence[Ended]) -> ScriptCall:
     """Return the step that ends jobs which are done."""
-    return END(base, worker, lease(), *_flat(ended), results=_with_results(ended))
+    return ACK(base, worker, lease(), *_flat(ended), results=_with_results(ended))
 
 
 def release(base: str, jobs: Sequence[Job]) -> ScriptCall:
     """Return the step that gives back claimed jobs that were not begun."""
-    return RELEASE(base, *(b"/".join(_claimed(job)) for job in jobs))
+    return RETURN_CLAIMED(base, *(b"/".join(_claimed(job)) for job in jobs))
 
 
 def extend(base: str, job: Job) -> ScriptCall:
@@ -121,7 +121,7 @@ def recall(base: str, digest: str, runs: bool, limit: int) -> ScriptCall:
 
 def progress(base: str, job: Job, *, told: bytes, keep: int) -> ScriptCall:
     """Return the step that keeps how far a running job is, for so many ms."""
-    return PROGRESS(base, *_claimed(job), told, keep, job=job.id)
+    return STORE_PROGRESS(base, *_claimed(job), told, keep, job=job.id)
 
 
 def cancel(base: str, id: str, *, error: bytes, keep: int) -> ScriptCall:
@@ -131,12 +131,12 @@ def cancel(base: str, id: str, *, error: bytes, keep: int) -> ScriptCall:
 
 def find_result(base: str, id: str, *, waits: bool = False) -> ScriptCall:
     """Return the step that finds out what became of a call."""
-    return FIND_RESULT(base, id, int(waits), job=id)
+    return GET_RESULT(base, id, int(waits), job=id)
 
 
 def examine(base: str, id: str, errors: int, longest: int) -> ScriptCall:
     """Return the step that tells what is known of a job, its latest errors among it; texts of so many bytes at most."""
-    return EXAMINE(base, id, errors, longest, job=id)
+    return GET_JOB_DETAILS(base, id, errors, longest, job=id)
 
 
 def beat(base: str, worker: str, about: str = "", *, after: bytes = b"", page: int = 0) -> ScriptCall:
@@ -146,7 +146,7 @@ def beat(base: str, worker: str, about: str = "", *, after: bytes = b"", page: i
     """
     options = conf.section(QueueSettings)
     args = (lease(), about or identity.information(), options.MAX_CRASHES, options.DEAD_LIMIT)
-    return BEAT(base, worker, *args, after, page)
+    return HEARTBEAT(base, worker, *args, after, page)
 
 
 def reap(base: str, worker: str, started: Sequence[str]) -> ScriptCall:
@@ -163,7 +163,7 @@ def sweep(base: str) -> ScriptCall:
 
 def order(base: str, worker: str, word: str) -> ScriptCall:
     """Return the step that leaves an order for a worker."""
-    return ORDER(base, worker, word, ORDER_KEPT)
+    return SEND_COMMAND(base, worker, word, ORDER_KEPT)
 
 
 def _flat(ended: Sequence[Ended]) -> list[Any]:

@@ -166,7 +166,7 @@ def leave(queue: Primitive, worker: str | None) -> Flow[int]:
     """Give back all that a worker holds."""
     total = 0
     while True:
-        count: int = yield calls.LEAVE(queue.key(""), _worker(worker), GIVE_BACK)
+        count: int = yield calls.SIGN_OFF(queue.key(""), _worker(worker), GIVE_BACK)
         total += count
         if count < GIVE_BACK:
             return total

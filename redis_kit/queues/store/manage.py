@@ -42,7 +42,7 @@ def find(queue: Primitive, id: str) -> Flow[StoredJob | None]:
 
 def find_step(queue: Primitive, id: str) -> ScriptCall:
     """Return the step that looks at one job. Raises InvalidValue."""
-    return calls.FIND(queue.key(""), validation.identifier("id", id), LOOKED_THROUGH)
+    return calls.GET_JOB(queue.key(""), validation.identifier("id", id), LOOKED_THROUGH)
 
 
 def found(reply: list[bytes]) -> StoredJob | None:
@@ -55,7 +55,7 @@ def found(reply: list[bytes]) -> StoredJob | None:
 
 def remove(queue: Primitive, id: str) -> Flow[bool]:
     """Remove a job that no worker has."""
-    return bool((yield calls.REMOVE(queue.key(""), validation.identifier("id", id))))
+    return bool((yield calls.DELETE(queue.key(""), validation.identifier("id", id))))
 
 
 def run_now(queue: Primitive, id: str) -> Flow[bool]:
@@ -112,5 +112,5 @@ def resume(queue: Primitive) -> Flow[bool]:
 
 def paused(queue: Primitive) -> Flow[Pause | None]:
     """Tell whether it is paused."""
-    reply = yield calls.PAUSED(queue.key(""))
+    reply = yield calls.GET_PAUSE(queue.key(""))
     return job.pause(*reply) if reply else None

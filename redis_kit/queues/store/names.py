@@ -4,7 +4,7 @@ from redis_kit.core import conf, scripts
 from redis_kit.core.scripts import ScriptCall
 
 MOST = 1000
-REGISTER = scripts.load("redis_kit.queues.store", "register")
+REGISTER = scripts.load("redis_kit.queues.store", "register_queue")
 
 noted: set[tuple[str, str]] = set()  # connection, and the beginning of the queue's keys
 

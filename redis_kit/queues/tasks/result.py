@@ -98,7 +98,7 @@ def begun(queue_name: str, job: Job, call: Message, about: Story) -> RedisTaskRe
 
 
 def found(queue_name: str, id: str, reply: list[Any]) -> RedisTaskResult | None:
-    """Return the result of a call that FIND_RESULT told of; None when it told of none.
+    """Return the result of a call that GET_RESULT told of; None when it told of none.
 
     Raises UnknownTask, and CorruptMessage where it makes no sense.
     """

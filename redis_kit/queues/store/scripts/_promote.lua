@@ -1,4 +1,6 @@
--- Makes scheduled jobs ready whose time has come, 100 at most.
+-- Make scheduled jobs ready whose time has come, at most 100.
+-- needs  scheduled, ready, jobs, sequence, now, place_of, read_record
+-- gives  next_due, promote
 local function next_due()
     return tonumber(redis.call("ZRANGE", scheduled, 0, 0, "WITHSCORES")[2])
 end
@@ -7,7 +9,7 @@ local function promote()
     local due = redis.call("ZRANGEBYSCORE", scheduled, "-inf", now, "LIMIT", 0, 100)
     local records, last, places = redis.call("HMGET", jobs, unpack(due)), redis.call("INCRBY", sequence, #due), {}
     for at, id in ipairs(due) do
-        places[2 * at - 1], places[2 * at] = place(read(records[at] or ""), last - #due + at), id
+        places[2 * at - 1], places[2 * at] = place_of(read_record(records[at] or ""), last - #due + at), id
     end
     redis.call("ZADD", ready, unpack(places))
     redis.call("ZREM", scheduled, unpack(due))

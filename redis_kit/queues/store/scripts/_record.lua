@@ -1,7 +1,8 @@
--- A record is "<priority> <attempts> <crashes> <due>\n<payload>". One with another head is all payload, and numbers
--- that make no sense are cut to size: a worker then reads it and says what is wrong.
-
-local function read(record)
+-- The record of a job: its head, then its payload. A record with another head is all payload, and numbers out of range
+-- are cut to size: a worker then reads the job and says what is wrong.
+-- needs  jobs, record_head
+-- gives  read_record, write_record
+local function read_record(record)
     local priority, attempts, crashes, due, start = string.match(record, "^(%-?%d+) (%d+) (%d+) (%d+)\n()")
     if not start then
         return 0, 0, 0, 0, record
@@ -10,28 +11,7 @@ local function read(record)
     return priority, math.min(1e6, attempts), math.min(1e6, crashes), math.min(2 ^ 53, due), string.sub(record, start)
 end
 
-local function write(id, priority, attempts, crashes, due, payload)
-    local record = string.format("%.0f %.0f %.0f %.0f\n", priority, attempts, crashes, due) .. payload
-    redis.call("HSET", jobs, id, record)
-    return record
-end
-
--- A job whose result is stored begins with a line that tells of each attempt when it began and whose it was.
-local function told(payload, attempt)
-    return string.byte(payload) == 126 and string.gsub(payload, "\n", " " .. attempt .. "\n", 1) or payload
-end
-
-local function untold(payload)
-    return (string.gsub(payload, "^(~[^\n]*) [^ \n]+\n", "%1\n"))
-end
-
--- Counts an attempt; returns the record and when it was due. The usual head is not taken apart, as claims are to be quick.
-local function attempted(record, attempt)
-    local before, attempts, after, due, payload = string.match(record, "^(%-?%d%d?%d? )(%d%d?)( %d+ )(%d+)\n(.*)$")
-    if before then
-        return before .. attempts + 1 .. after .. due .. "\n" .. told(payload, attempt), due
-    end
-    local priority, counted, crashes, at, other = read(record)
-    local head = string.format("%.0f %.0f %.0f %.0f\n", priority, counted + 1, crashes, at)
-    return head .. told(other, attempt), at
+local function write_record(id, priority, attempts, crashes, due, payload)
+    redis.call("HSET", jobs, id, record_head(priority, attempts, crashes, due) .. payload)
+    return true
 end

@@ -1,37 +1,38 @@
 #!lua flags=allow-oom
--- Cancel a job: one that waits is gone, and that is its result, if it has one; of one that runs its worker learns by its
--- next beat.
+-- Cancel a job. One that waits is removed, and that is stored as its result, if it has one. The worker of a running job
+-- is told at its next heartbeat.
 --
 -- KEYS[1]  jobs       hash: id -> record
 -- KEYS[2]  ready      zset: id -> place
 -- KEYS[3]  scheduled  zset: id -> when it is due, ms on the server's clock
 -- KEYS[4]  dead       zset: id -> when it died, ms
--- KEYS[5]  cancels    hash: id -> 1, of jobs that run and are not to
--- KEYS[6]  result     hash: what is known of the call
--- KEYS[7]  finished   list: an element for each who waits for the result
+-- KEYS[5]  cancels    hash: id -> 1 for jobs that are to be cancelled though they run
+-- KEYS[6]  result     hash: what is stored about the call
+-- KEYS[7]  finished   list: an element for each caller that waits for the result
 -- KEYS[8]  unique     hash: unique key -> id
 -- KEYS[9]  owners     hash: id -> until when it has a unique key, and that key
 -- ARGV[1]  id         of the job
--- ARGV[2]  error      what the result is to tell
--- ARGV[3]  keep       ms for which it is kept
+-- ARGV[2]  error      stored with the result
+-- ARGV[3]  ttl_ms     to store it
 -- returns  1 when it was cancelled, 2 when it runs and its worker will be told, 0 when it neither waits nor runs
 
 local jobs, ready, scheduled, dead, cancels, result, finished, unique, owners = unpack(KEYS)
-local id, error, ttl = ARGV[1], ARGV[2], ARGV[3]
+local id, error, ttl_ms = ARGV[1], ARGV[2], ARGV[3]
 local DAY = 24 * 3600 * 1000
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
--- @include _keep
--- @include _free
+-- @include _store_result
+-- @include _free_unique_key
+-- @include _history
+local any_unique = has_unique_keys()
 local record = redis.call("HGET", jobs, id)
 local waits = redis.call("ZSCORE", ready, id) or redis.call("ZSCORE", scheduled, id)
-for _, key in ipairs({result, cancels}) do redis.call("HLEN", key) end
-redis.call("LLEN", finished)
+-- @check_types result, cancels, finished
 if not record or redis.call("ZSCORE", dead, id) then
     return 0
 elseif not waits then
-    -- Some that ended before a beat told of them make room.
+    -- Some that ended before a heartbeat took them make room.
     for _, other in ipairs(redis.call("HRANDFIELD", cancels, 10)) do
         if redis.call("HEXISTS", jobs, other) == 0 then redis.call("HDEL", cancels, other) end
     end
@@ -43,8 +44,8 @@ redis.call("ZREM", ready, id)
 redis.call("ZREM", scheduled, id)
 redis.call("HDEL", cancels, id)
 redis.call("HDEL", jobs, id)
-free(id)
-if string.match(record, "^[^\n]*\n~") then
-    keep(result, finished, ttl, redis.call("HGET", result, "waiting"), "FAILED", record, "cancelled", error)
+free_unique_key(id, any_unique)
+if history_of(record) then
+    store_result(result, finished, ttl_ms, redis.call("HGET", result, "waiting"), "FAILED", record, "cancelled", error)
 end
 return 1

@@ -1,78 +1,84 @@
 #!lua flags=allow-oom
--- Give back a job whose call this worker can't run, for others: after a time that grows, and no attempt is counted.
+-- Return a job whose call this worker can't run, for other workers. The delay grows, and no attempt is counted.
 --
 -- KEYS[1]   running    zset of scores 0: worker/claim.number/place/id
 -- KEYS[2]   jobs       hash: id -> record
 -- KEYS[3]   settled    hash: worker -> its last answers
 -- KEYS[4]   workers    zset: worker -> when its lease ends, ms on the server's clock
 -- KEYS[5]   scheduled  zset: id -> when it is due, ms
--- KEYS[6]   signal     list: one element while a worker should look
+-- KEYS[6]   signal     list: one element while a worker is to wake up
 -- KEYS[7]   paused     string  the queue is paused while it exists: since when, ms
 -- KEYS[8]   cancels    hash: id -> 1 for jobs that are to be cancelled though they run
 -- KEYS[9]   unknown    hash: digest of a shape of calls -> jobs, since, known, and the shape
--- KEYS[10]  deferred   zset: id/due of each job of this shape that was given back -> since when nobody runs it, ms
+-- KEYS[10]  deferred   zset: id/due of each job of this shape that was returned -> since when no worker runs it, ms
 -- ARGV[1]   token      of the claim
 -- ARGV[2]   id         of the job
 -- ARGV[3]   lease      ms
 -- ARGV[4]   digest     of the shape
 -- ARGV[5]   shape      task, number of arguments and names of others
 -- ARGV[6]   expires    ms beyond its time in which the job must begin, 0 for ever
--- ARGV[7]   patience   ms for which it is given back again and again
+-- ARGV[7]   longest    ms for which it is returned again and again
 -- ARGV[8]   most       how many shapes are kept
--- returns   2 given back, also when repeated; 5 when its time for that is over, 6 when it is to be cancelled: then nothing
---           was changed; 0 when the claim had been lost
+-- returns   2 returned, also when repeated; 5 when its time for that is over, 6 when it is to be cancelled: then nothing
+--           was changed; 0 when the claim was lost
 --
 -- The time between two tries grows with that since the first one, and with the number of such jobs: however many there
 -- are, workers look at 50 of them a second, or, as none waits for more than 10 minutes, at each once in 10 minutes.
 
 local running, jobs, settled, workers, scheduled, signal, paused, cancels, unknown, deferred = unpack(KEYS)
 local token, id, lease, digest, shape = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5]
-local expires, patience, most = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
-local GIVEN_BACK, OVER, CANCELLED = 2, 5, 6
+local expires, longest, most = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
+local RETURNED, EXHAUSTED, CANCELLED = 2, 5, 6
 local FIRST, LONGEST, EACH = 2000, 600000, 20  -- ms
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.ceil(clock[2] / 1000)
 
+-- @include _record_head
 -- @include _record
--- @include _settle
+-- @include _history
+-- @include _remember_answer
 -- @include _wake
--- @include _unknown
+-- @include _unknown_calls
+local worker, mark = worker_and_mark(token)
+if not worker then
+    return 0
+end
+local answers, ends = read_answers(worker)
 local record = redis.call("HGET", jobs, id)
 local first = redis.call("ZRANGE", scheduled, 0, 0, "WITHSCORES")[2]
-for _, key in ipairs({cancels, unknown}) do redis.call("HLEN", key) end
-redis.call("LLEN", signal)
+-- @check_types cancels, unknown, signal
 if not redis.call("ZSCORE", running, token .. "/" .. id) then
-    return earlier() == GIVEN_BACK and GIVEN_BACK or 0
+    return earlier_answer(answers, mark) == RETURNED and RETURNED or 0
 elseif not record then
     return 0
 end
-local priority, attempts, crashes, due, payload = read(record)
--- Who used the same id before, and was due at another time, was another job.
+local priority, attempts, crashes, due, payload = read_record(record)
+-- A job of the same id that was due at another time was another job.
 local before = id .. "/" .. string.format("%.0f", due)
 local since = tonumber(redis.call("ZSCORE", deferred, before)) or clock[1] * 1000 + clock[2] / 1000
 if redis.call("HEXISTS", cancels, id) == 1 then
     return CANCELLED
-elseif now - since >= patience then
-    return OVER
+elseif now - since >= longest then
+    return EXHAUSTED
 end
 
 redis.call("ZREM", deferred, before)
 local at = now + math.min(LONGEST, math.max(FIRST, now - since, EACH * redis.call("ZCARD", deferred)))
 if expires > 0 then
-    at = math.min(at, math.max(now + FIRST, due + expires + 1))  -- when it has expired that is soon seen
+    at = math.min(at, math.max(now + FIRST, due + expires + 1))  -- so that its expiry is soon seen
 else
     due = at
 end
 redis.call("ZREM", running, token .. "/" .. id)
-write(id, priority, math.max(0, attempts - 1), crashes, due, untold(payload))
+write_record(id, priority, math.max(0, attempts - 1), crashes, due, remove_attempt(payload))
 redis.call("ZADD", scheduled, string.format("%.0f", at), id)
 redis.call("ZADD", deferred, string.format("%.3f", since), id .. "/" .. string.format("%.0f", due))
-local there, _, _, known = row(digest)
-if there or redis.call("HLEN", unknown) < most then
-    keep_row(digest, known or 0, shape)
+local stored, _, _, known = read_unknown(digest)
+if stored or redis.call("HLEN", unknown) < most then
+    write_unknown(digest, known or 0, shape)
 end
-for _, key in ipairs({unknown, deferred}) do redis.call("PEXPIRE", key, string.format("%.0f", patience + 2 * LONGEST)) end
+for _, key in ipairs({unknown, deferred}) do redis.call("PEXPIRE", key, string.format("%.0f", longest + 2 * LONGEST)) end
 if not first or at < tonumber(first) then
     wake()
 end
-return settle(GIVEN_BACK)
+return remember_answer(worker, mark, answers, ends, RETURNED)

@@ -10,7 +10,8 @@
 
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
-redis.call("ZCARD", KEYS[2])
+local running, workers = unpack(KEYS)
+-- @check_types workers
 if not redis.call("ZSCORE", KEYS[1], ARGV[1]) then
     return 0
 end

@@ -1,25 +1,25 @@
 #!lua flags=no-writes
--- List the workers of a queue and the jobs in their hands.
+-- List the workers of a queue and their running jobs.
 --
 -- KEYS[1]  workers  zset: worker -> when its lease ends, ms on the server's clock
--- KEYS[2]  info     hash: worker -> since when it is alive, ms, and what it says of itself
+-- KEYS[2]  info     hash: worker -> since when it is alive, ms, and what it reports about itself
 -- KEYS[3]  running  zset of scores 0: worker/claim.number/place/id
 -- KEYS[4]  jobs     hash: id -> record
 -- ARGV[1]  limit    how many workers, and how many jobs of each, at most
--- ARGV[2]  bytes    of records that are read, at most, but for the last: beyond that nothing is told of jobs
+-- ARGV[2]  bytes    of records that are read, at most, but for the last: after that no more jobs are read
 -- returns  for each: worker, ms to the end of its lease, information, {worker/claim.number/place/id of a job, for how many
---          ms it runs, -1 where it does not tell, the first bytes of its body, ...}
+--          ms it runs, -1 when that is not stored, the first bytes of its body, ...}
 
 local limit, bytes = tonumber(ARGV[1]), tonumber(ARGV[2])
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
-local function told(id)
+-- @include _history
+local function age_and_body(id)
     local record = bytes > 0 and redis.call("HGET", KEYS[4], id) or ""
     bytes = bytes - #record
-    local story, body = string.match(record, "^[^\n]*\n(~[^\n]*)\n()")
-    local begun = tonumber(string.match(story or "", " (%d+)/[^ ]*$"))
-    body = body or string.match(record, "^[^\n]*\n()") or 1
+    local history, body = history_of(record)
+    local begun = tonumber(string.match(history or "", " (%d+)/[^ ]*$"))
     return begun and math.max(0, now - begun) or -1, string.sub(record, body, body + 511)
 end
 
@@ -28,7 +28,7 @@ for at = 1, #found, 2 do
     local worker, jobs = found[at], {}
     local from, to = "[" .. worker .. "/", "(" .. worker .. "0"
     for _, member in ipairs(redis.call("ZRANGEBYLEX", KEYS[3], from, to, "LIMIT", 0, limit)) do
-        local age, body = told(string.match(member, "^[^/]*/[^/]*/[^/]*/(.*)$") or "")
+        local age, body = age_and_body(string.match(member, "^[^/]*/[^/]*/[^/]*/(.*)$") or "")
         for _, item in ipairs({member, age, body}) do
             table.insert(jobs, item)
         end

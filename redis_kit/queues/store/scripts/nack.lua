@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- End a failed attempt: the job is ready again, scheduled, or dead when its attempts are used up.
+-- Record a failed attempt: the job is ready again, scheduled, or dead when its attempts are used up.
 --
 -- KEYS[1]   running    zset of scores 0: worker/claim.number/place/id
 -- KEYS[2]   jobs       hash: id -> record
@@ -9,12 +9,12 @@
 -- KEYS[6]   ready      zset: id -> place
 -- KEYS[7]   scheduled  zset: id -> when it is due, ms
 -- KEYS[8]   sequence   counter of jobs that got ready
--- KEYS[9]   signal     list: one element while a worker should look
+-- KEYS[9]   signal     list: one element while a worker is to wake up
 -- KEYS[10]  dead       zset: id -> when it died, ms
 -- KEYS[11]  reasons    hash: id -> why it died
--- KEYS[12]  paused     the queue is paused while it exists: since when, ms
--- KEYS[13]  result     hash: what is known of the call
--- KEYS[14]  finished   list: an element for each who waits for the result
+-- KEYS[12]  paused     string  the queue is paused while it exists: since when, ms
+-- KEYS[13]  result     hash: what is stored about the call
+-- KEYS[14]  finished   list: an element for each caller that waits for the result
 -- KEYS[15]  unique     hash: unique key -> id
 -- KEYS[16]  owners     hash: id -> until when it has a unique key, and that key
 -- ARGV[1]   token      of the claim
@@ -24,66 +24,72 @@
 -- ARGV[5]   attempts   how many a job has
 -- ARGV[6]   reason     what went wrong
 -- ARGV[7]   limit      how many dead jobs are kept
--- ARGV[8]   error      what the result is to tell of this attempt; "" where none is stored
--- ARGV[9]   keep       ms for which it is kept
--- returns   1 ready, 2 scheduled, 3 dead, also when repeated; 0 when the claim had been lost
+-- ARGV[8]   error      stored with the result; "" when no result is stored
+-- ARGV[9]   ttl_ms     to store it
+-- returns   1 ready, 2 scheduled, 3 dead, also when repeated; 0 when the claim was lost
 
 local running, jobs, settled, workers, minutes, ready, scheduled, sequence, signal, dead, reasons, paused = unpack(KEYS)
-local result, finished, unique, owners, error, ttl = KEYS[13], KEYS[14], KEYS[15], KEYS[16], ARGV[8], ARGV[9]
+local result, finished, unique, owners, error, ttl_ms = KEYS[13], KEYS[14], KEYS[15], KEYS[16], ARGV[8], ARGV[9]
 local token, id, lease, delay, most = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local reason, dead_limit = ARGV[6], tonumber(ARGV[7])
 local READY, SCHEDULED, DEAD, DONE = 1, 2, 3, 4
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.ceil(clock[2] / 1000)
 
+-- @include _record_head
 -- @include _record
+-- @include _history
 -- @include _place
--- @include _settle
--- @include _count
+-- @include _remember_answer
+-- @include _count_minute
 -- @include _wake
--- @include _free
--- @include _bury
--- @include _keep
+-- @include _free_unique_key
+-- @include _bury_job
+-- @include _store_result
+local worker, mark = worker_and_mark(token)
+if not worker then
+    return 0
+end
+local answers, ends = read_answers(worker)
+local minute, any_unique = read_minute(), has_unique_keys()
 local record = redis.call("HGET", jobs, id)
 local first = redis.call("ZRANGE", scheduled, 0, 0, "WITHSCORES")[2]
-for _, key in ipairs({running, ready, dead}) do redis.call("ZCARD", key) end
-redis.call("HLEN", reasons)
-redis.call("LLEN", signal)
--- A result whose key is of a wrong type is not kept, or the job would not end until that is gone.
+-- @check_types running, ready, dead, reasons, signal
+-- A result whose key is of a wrong type is not stored, or the job would not end until that key is gone.
 local waiting
 if error ~= "" then
-    local there, list = redis.pcall("HGET", result, "waiting"), redis.pcall("LLEN", finished)
-    error, waiting = type(there) == "table" and "" or error, type(list) == "number" and there
+    local callers, list = redis.pcall("HGET", result, "waiting"), redis.pcall("LLEN", finished)
+    error, waiting = type(callers) == "table" and "" or error, type(list) == "number" and callers
 end
 
 local last = redis.call("INCRBY", sequence, 1)
 if redis.call("ZREM", running, token .. "/" .. id) == 0 then
-    local answer = earlier()
+    local answer = earlier_answer(answers, mark)
     return answer ~= DONE and answer or 0
 elseif not record then
     return 0
 end
-count(0, 1, 0, 0, 0)
-local _, begun = string.gsub(string.match(record, "\n(~[^\n]*)\n") or "", " ", "")
-local priority, attempts, crashes, _, payload = read(record)
+count_minute(minute, 0, 1, 0, 0, 0)
+local begun = attempts_begun(record)
+local priority, attempts, crashes, _, payload = read_record(record)
 if attempts >= most then
-    bury(id, reason)
+    bury_job(id, reason, any_unique)
     if error ~= "" then
-        keep(result, finished, ttl, waiting, "FAILED", record, "error" .. begun, error)
+        store_result(result, finished, ttl_ms, waiting, "FAILED", record, "error" .. begun, error)
     end
-    return settle(DEAD)
+    return remember_answer(worker, mark, answers, ends, DEAD)
 end
 if error ~= "" then
     redis.call("HSET", result, "error" .. begun, error)
-    redis.call("PEXPIRE", result, ttl)
+    redis.call("PEXPIRE", result, ttl_ms)
 end
-write(id, priority, attempts, crashes, now + delay, payload)
+write_record(id, priority, attempts, crashes, now + delay, payload)
 if delay == 0 then
-    redis.call("ZADD", ready, place(priority, last), id)
+    redis.call("ZADD", ready, place_of(priority, last), id)
 else
     redis.call("ZADD", scheduled, string.format("%.0f", now + delay), id)
 end
 if delay == 0 or not first or now + delay < tonumber(first) then
     wake()
 end
-return settle(delay == 0 and READY or SCHEDULED)
+return remember_answer(worker, mark, answers, ends, delay == 0 and READY or SCHEDULED)

@@ -1,18 +1,18 @@
 #!lua flags=allow-oom
--- Pause a queue, or give its pause another end.
+-- Pause a queue, or change the end of its pause.
 --
 -- KEYS[1]  paused  string  the queue is paused while it exists: since when, ms on the server's clock
--- KEYS[2]  signal  list: one element while a worker should look
--- ARGV[1]  time    for how long, ms; 0 until somebody ends it
+-- KEYS[2]  signal  list: one element while a worker is to wake up
+-- ARGV[1]  time    for how long, ms; 0 until it is resumed
 -- returns  1
 --
--- A worker is woken to learn of the end. It then sleeps until that.
+-- A worker is woken, so that it reads the end of the pause, until which it sleeps.
 
 local paused, signal = KEYS[1], KEYS[2]
 local time = tonumber(ARGV[1])
 local clock = redis.call("TIME")
 local since = redis.call("GET", paused) or string.format("%.0f", clock[1] * 1000 + math.floor(clock[2] / 1000))
-redis.call("LLEN", signal)
+-- @check_types signal
 
 if time == 0 then
     redis.call("SET", paused, since)

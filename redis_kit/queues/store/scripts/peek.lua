@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- Look at jobs of one state: ready ones in the order of claims, scheduled ones by due time, running ones by worker, and
+-- Return jobs of one state: ready ones in the order of claims, scheduled ones by due time, running ones by worker, and
 -- dead ones from the latest. Fewer than the limit where they are large: a script must not keep the server for long.
 --
 -- KEYS[1]  jobs       hash: id -> record
@@ -19,19 +19,19 @@ local jobs, ready, scheduled, dead, reasons, running = unpack(KEYS)
 local state, offset, limit = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local cut, bytes = tonumber(ARGV[4]), tonumber(ARGV[5])
 local key = ({ready = ready, scheduled = scheduled, dead = dead, running = running})[state]
-local order = state == "dead" and "ZREVRANGE" or "ZRANGE"
-local found = redis.call(order, key, offset, offset + limit - 1, "WITHSCORES")
+local range = state == "dead" and "ZREVRANGE" or "ZRANGE"
+local entries = redis.call(range, key, offset, offset + limit - 1, "WITHSCORES")
 
 local reply = {}
-for at = 1, #found, 2 do
-    local id, died, reason, worker = found[at], "", "", ""
+for at = 1, #entries, 2 do
+    local id, died, reason, worker = entries[at], "", "", ""
     if state == "dead" then
-        died, reason = found[at + 1], redis.call("HGET", reasons, id) or ""
+        died, reason = entries[at + 1], redis.call("HGET", reasons, id) or ""
     elseif state == "running" then
         worker, id = string.match(id, "^([^/]+)/[^/]+/[^/]+/(.*)$")
     end
     local record = id and redis.call("HGET", jobs, id) or ""
-    for _, item in ipairs({id or found[at], string.sub(record, 1, cut), died, reason, worker or ""}) do
+    for _, item in ipairs({id or entries[at], string.sub(record, 1, cut), died, reason, worker or ""}) do
         table.insert(reply, item)
     end
     bytes = bytes - #record

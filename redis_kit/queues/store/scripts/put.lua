@@ -7,8 +7,8 @@
 -- KEYS[4]     dead       zset: id -> when it died, ms
 -- KEYS[5]     reasons    hash: id -> why it died
 -- KEYS[6]     sequence   counter of jobs that got ready
--- KEYS[7]     signal     list: one element while a worker should look
--- KEYS[8]     paused     the queue is paused while it exists: since when, ms
+-- KEYS[7]     signal     list: one element while a worker is to wake up
+-- KEYS[8]     paused     string  the queue is paused while it exists: since when, ms
 -- KEYS[9]     unique     hash: unique key -> id
 -- KEYS[10]    owners     hash: id -> until when it has a unique key, and that key
 -- KEYS[11...] cancels    hash: id -> 1, of jobs that run and are not to; only for ids that may have been used before
@@ -28,14 +28,15 @@ due = due > 0 and due or now + delay
 
 -- @include _place
 -- @include _wake
--- A job that is dead may be put anew.
+-- @include _free_unique_key
+-- @include _record_head
+-- A dead job may be put again.
 local function revived(id, record)
     if not redis.call("ZSCORE", dead, id) then
         return false
     end
-    redis.call("HLEN", reasons)
--- @include _free
-    free(id)
+    -- @check_types reasons
+    free_unique_key(id, has_unique_keys())
     redis.call("ZREM", dead, id)
     redis.call("HDEL", reasons, id)
     redis.call("HSET", jobs, id, record)
@@ -44,13 +45,12 @@ end
 
 local later = due > now
 local first = later and redis.call("ZRANGE", scheduled, 0, 0, "WITHSCORES")[2]
-local marked = redis.call("LLEN", signal) > 0
+local woken = redis.call("LLEN", signal) > 0
 local cancels = KEYS[11]
 if cancels then redis.call("HLEN", cancels) end
-redis.call("ZCARD", ready)
-redis.call("INCRBY", sequence, 0)
+-- @check_types ready, sequence
 
-local head = string.format("%.0f 0 0 %.0f\n", priority, math.max(now, due))
+local head = record_head(priority, 0, 0, math.max(now, due))
 local when, added, entries = later and string.format("%.0f", due), {}, {}
 for at = 4, #ARGV, 2 do
     local id, record = ARGV[at], head .. ARGV[at + 1]
@@ -64,10 +64,10 @@ end
 if cancels then redis.call("HDEL", cancels, unpack(added)) end  -- that was an earlier job of this id
 local last = later and 0 or redis.call("INCRBY", sequence, #added)
 for at, id in ipairs(added) do
-    entries[2 * at - 1], entries[2 * at] = when or place(priority, last - #added + at), id
+    entries[2 * at - 1], entries[2 * at] = when or place_of(priority, last - #added + at), id
 end
 redis.call("ZADD", later and scheduled or ready, unpack(entries))
-if not marked and (not later or not first or due < tonumber(first)) then
+if not woken and (not later or not first or due < tonumber(first)) then
     wake()
 end
 return #added

@@ -7,8 +7,8 @@
 -- KEYS[4]   dead       zset: id -> when it died, ms
 -- KEYS[5]   reasons    hash: id -> why it died
 -- KEYS[6]   sequence   counter of jobs that got ready
--- KEYS[7]   signal     list: one element while a worker should look
--- KEYS[8]   paused     the queue is paused while it exists: since when, ms
+-- KEYS[7]   signal     list: one element while a worker is to wake up
+-- KEYS[8]   paused     string  the queue is paused while it exists: since when, ms
 -- KEYS[9]   unique     hash: unique key -> id
 -- KEYS[10]  owners     hash: id -> until when it has a unique key, and that key
 -- KEYS[11]  cancels    hash: id -> 1, of jobs that run and are not to
@@ -32,43 +32,43 @@ local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.ceil(clock[2] / 1000)
 due = due > 0 and due or now + delay
 
+-- @include _record_head
 -- @include _record
 -- @include _place
--- @include _free
--- @include _held
+-- @include _free_unique_key
+-- @include _unique_holder
 -- @include _wake
+local any_unique = has_unique_keys()
 local later = due > now
 local first = later and redis.call("ZRANGE", scheduled, 0, 0, "WITHSCORES")[2]
-local holder, died = redis.call("GET", period) or held(key), redis.call("ZSCORE", dead, id)
+local holder, died = redis.call("GET", period) or unique_holder(key), redis.call("ZSCORE", dead, id)
 holder = holder or not died and redis.call("HEXISTS", jobs, id) == 1 and id
 local place_before = redis.call("ZSCORE", ready, holder or id)
 local waits = holder and (place_before or redis.call("ZSCORE", scheduled, holder))
-for _, hash in ipairs({reasons, cancels}) do redis.call("HLEN", hash) end
-redis.call("ZCARD", scheduled)
-redis.call("LLEN", signal)
+-- @check_types reasons, cancels, scheduled, signal
 if holder and not (waits and replaces) then
     return {0, holder}
 end
 
 local last, attempts, crashes, before, old, _ = redis.call("INCRBY", sequence, 1), 0, 0
 if holder then
-    id, before, attempts, crashes, _, old = holder, read(redis.call("HGET", jobs, holder) or "")
+    id, before, attempts, crashes, _, old = holder, read_record(redis.call("HGET", jobs, holder) or "")
     local line, rest = string.match(payload, "^(~[^\n]*)(\n.*)$")
     payload = line and line .. (string.match(old, "^~[^ \n]*([^\n]*)\n") or "") .. rest or payload
 elseif died then
     redis.call("ZREM", dead, id)
     redis.call("HDEL", reasons, id)
-    free(id)
+    free_unique_key(id, any_unique)
 end
 if not holder then
     redis.call("HDEL", cancels, id)  -- that was an earlier job of this id
 end
-write(id, priority, attempts, crashes, math.max(now, due), payload)
+write_record(id, priority, attempts, crashes, math.max(now, due), payload)
 redis.call("ZREM", later and ready or scheduled, id)
 if later then
     redis.call("ZADD", scheduled, string.format("%.0f", due), id)
 elseif not place_before or before ~= priority then
-    redis.call("ZADD", ready, place(priority, last), id)
+    redis.call("ZADD", ready, place_of(priority, last), id)
 end
 if not holder and tonumber(ending) then
     redis.call("SET", period, id, "PX", ending)

@@ -1,14 +1,14 @@
 #!lua flags=allow-oom
--- Take the jobs of a worker that is known to be dead: those it ran count a crash, the others are as if never claimed.
+-- Return the jobs of a worker that died: those it ran count a crash, the others are as if never claimed.
 --
 -- KEYS[1]     workers  zset: worker -> when its lease ends, ms on the server's clock
--- KEYS[2]     info     hash: worker -> since when it is alive, ms, and what it says of itself
+-- KEYS[2]     info     hash: worker -> since when it is alive, ms, and what it reports about itself
 -- KEYS[3]     running  zset of scores 0: worker/claim.number/place/id
 -- KEYS[4]     jobs     hash: id -> record
 -- KEYS[5]     ready    zset: id -> place
--- KEYS[6]     signal   list: one element while a worker should look
+-- KEYS[6]     signal   list: one element while a worker is to wake up
 -- KEYS[7]     settled  hash: worker -> its last answers
--- KEYS[8]     paused   the queue is paused while it exists: since when, ms
+-- KEYS[8]     paused   string  the queue is paused while it exists: since when, ms
 -- KEYS[9]     dead     zset: id -> when it died, ms
 -- KEYS[10]    reasons  hash: id -> why it died
 -- KEYS[11]    unique   hash: unique key -> id
@@ -26,29 +26,30 @@ local worker, take, most, dead_limit = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
+-- @include _record_head
 -- @include _record
+-- @include _history
 -- @include _wake
--- @include _free
--- @include _bury
--- @include _poison
--- @include _sound
--- @include _return
-for _, key in ipairs({workers, running, ready, dead}) do redis.call("ZCARD", key) end
-for _, key in ipairs({info, jobs, settled, reasons}) do redis.call("HLEN", key) end
-redis.call("LLEN", signal)
+-- @include _free_unique_key
+-- @include _bury_job
+-- @include _bury_poison
+-- @include _valid_place
+-- @include _return_jobs
+local any_unique = has_unique_keys()
+-- @check_types workers, running, ready, dead, info, jobs, settled, reasons, signal
 
 local started, reply = {}, {0}
 for at = 5, #ARGV do
     started[ARGV[at]] = true
 end
-reply[1] = give_back(worker, take, function(id, priority, attempts, crashes, due, payload)
+reply[1] = return_jobs(worker, take, function(id, priority, attempts, crashes, due, payload)
     if not started[id] then
-        return write(id, priority, math.max(0, attempts - 1), crashes, due, untold(payload))
+        return write_record(id, priority, math.max(0, attempts - 1), crashes, due, remove_attempt(payload))
     end
-    write(id, priority, attempts, crashes + 1, now, payload)
+    write_record(id, priority, attempts, crashes + 1, now, payload)
     if crashes + 1 < most then
         return true
     end
-    poison(reply, id, crashes + 1, payload)
+    bury_poison(reply, id, crashes + 1, payload, any_unique)
 end)
 return reply

@@ -1,21 +1,21 @@
 #!lua flags=allow-oom
--- Make ready the jobs that workers gave back since they could not run them, as there is a worker that can. Where there is
--- none, only look which of them are still there.
+-- Make the jobs ready that workers returned since they could not run them, as there is a worker that can. A caller that
+-- can't run them either only looks which of them still exist.
 --
 -- KEYS[1]  jobs       hash: id -> record
 -- KEYS[2]  ready      zset: id -> place
 -- KEYS[3]  scheduled  zset: id -> when it is due, ms on the server's clock
 -- KEYS[4]  dead       zset: id -> when it died, ms
 -- KEYS[5]  sequence   counter of jobs that got ready
--- KEYS[6]  signal     list: one element while a worker should look
+-- KEYS[6]  signal     list: one element while a worker is to wake up
 -- KEYS[7]  paused     string  the queue is paused while it exists: since when, ms
 -- KEYS[8]  unknown    hash: digest of a shape of calls -> jobs, since, known, and the shape
--- KEYS[9]  deferred   zset: id/due of each job of this shape that was given back -> since when nobody runs it, ms
+-- KEYS[9]  deferred   zset: id/due of each job of this shape that was returned -> since when no worker runs it, ms
 -- ARGV[1]  digest     of the shape
 -- ARGV[2]  runs       1 when the caller runs such calls
 -- ARGV[3]  limit      how many jobs, at most, and each second: workers that can't run them are there, too
 -- returns  how many are ready now, how many wait, for how many ms the first of them does, and how many ms ago a worker
---          said that it runs such calls; nothing where none was given back
+--          said that it runs such calls; nothing when none was returned
 
 local jobs, ready, scheduled, dead, sequence, signal, paused, unknown, deferred = unpack(KEYS)
 local digest, runs, limit = ARGV[1], ARGV[2] == "1", tonumber(ARGV[3])
@@ -23,14 +23,13 @@ local PAUSE, FORGOTTEN = 1000, 60000  -- ms
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
+-- @include _record_head
 -- @include _record
 -- @include _place
 -- @include _wake
--- @include _unknown
-for _, key in ipairs({ready, scheduled, dead}) do redis.call("ZCARD", key) end
-redis.call("LLEN", signal)
-redis.call("HLEN", jobs)
-local shape, _, _, known = row(digest)
+-- @include _unknown_calls
+-- @check_types ready, scheduled, dead, signal, jobs
+local shape, _, _, known = read_unknown(digest)
 if not shape then
     return {}
 end
@@ -57,11 +56,11 @@ local function recall()
     for at, entry in ipairs(entries) do
         local id, given = string.match(entry, "^(.*)/(%d+)$")
         local record = id and redis.call("ZSCORE", scheduled, id) and redis.call("HGET", jobs, id)
-        local priority, attempts, crashes, due, payload = read(record or "")
+        local priority, attempts, crashes, due, payload = read_record(record or "")
         if record and string.format("%.0f", due) == given then
             redis.call("ZREM", scheduled, id)
-            write(id, priority, attempts, crashes, math.min(now, due), payload)
-            redis.call("ZADD", ready, place(priority, last - #entries + at), id)
+            write_record(id, priority, attempts, crashes, math.min(now, due), payload)
+            redis.call("ZADD", ready, place_of(priority, last - #entries + at), id)
             moved = moved + 1
         end
     end
@@ -77,7 +76,7 @@ elseif not runs then
     sweep()
 end
 if redis.call("EXISTS", deferred) == 1 or now - known < FORGOTTEN then
-    keep_row(digest, known, shape)
+    write_unknown(digest, known, shape)
 else
     redis.call("HDEL", unknown, digest)
 end

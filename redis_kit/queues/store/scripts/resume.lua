@@ -1,22 +1,22 @@
 #!lua flags=allow-oom
--- End a queue's pause, and wake a worker where there is something to do.
+-- End a queue's pause, and wake a worker if there is a job.
 --
--- KEYS[1]  paused     the queue is paused while it exists: since when, ms on the server's clock
+-- KEYS[1]  paused     string  the queue is paused while it exists: since when, ms on the server's clock
 -- KEYS[2]  ready      zset: id -> place
 -- KEYS[3]  scheduled  zset: id -> when it is due, ms
--- KEYS[4]  signal     list: one element while a worker should look
+-- KEYS[4]  signal     list: one element while a worker is to wake up
 -- returns  1 when it was paused, 0 when it was not
 
 local paused, ready, scheduled, signal = unpack(KEYS)
 
 -- @include _wake
--- A key of a wrong type keeps nobody from ending a pause, as it kept nobody from beginning it.
+-- A key of a wrong type prevents nobody from ending a pause, as it prevented nobody from beginning it.
 local function count(key)
-    local found = redis.pcall("ZCARD", key)
-    return tonumber(found) or 1
+    local reply = redis.pcall("ZCARD", key)
+    return tonumber(reply) or 1
 end
 local waiting = count(ready) + count(scheduled)
-redis.call("LLEN", signal)
+-- @check_types signal
 if redis.call("DEL", paused) == 0 then
     return 0
 end

@@ -5,8 +5,8 @@
 -- KEYS[2]  ready      zset: id -> place
 -- KEYS[3]  scheduled  zset: id -> when it is due, ms on the server's clock
 -- KEYS[4]  sequence   counter of jobs that got ready
--- KEYS[5]  signal     list: one element while a worker should look
--- KEYS[6]  paused     the queue is paused while it exists: since when, ms
+-- KEYS[5]  signal     list: one element while a worker is to wake up
+-- KEYS[6]  paused     string  the queue is paused while it exists: since when, ms
 -- ARGV[1]  id
 -- returns  1 when it is ready now, 0 where no job of this id was scheduled
 
@@ -15,19 +15,19 @@ local id = ARGV[1]
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
+-- @include _record_head
 -- @include _record
 -- @include _place
 -- @include _wake
 local record = redis.call("HGET", jobs, id)
-redis.call("ZCARD", ready)
-redis.call("LLEN", signal)
+-- @check_types ready, signal
 if not record or not redis.call("ZSCORE", scheduled, id) then
     return 0
 end
 local last = redis.call("INCRBY", sequence, 1)
-local priority, attempts, crashes, _, payload = read(record)
+local priority, attempts, crashes, _, payload = read_record(record)
 redis.call("ZREM", scheduled, id)
-write(id, priority, attempts, crashes, now, payload)
-redis.call("ZADD", ready, place(priority, last), id)
+write_record(id, priority, attempts, crashes, now, payload)
+redis.call("ZADD", ready, place_of(priority, last), id)
 wake()
 return 1

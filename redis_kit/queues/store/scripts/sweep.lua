@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- Make jobs ready that nothing leads to: they stand among the jobs and in no state, or run for a worker that is not known.
--- No script of the kit leaves such a job; a key that was damaged and deleted does.
+-- Make jobs ready that are in no state, or run for a worker that does not exist. No script leaves such a job; a key that
+-- was damaged and deleted does.
 --
 -- KEYS[1]  jobs       hash: id -> record
 -- KEYS[2]  ready      zset: id -> place
@@ -9,8 +9,8 @@
 -- KEYS[5]  running    zset of scores 0: worker/claim.number/place/id
 -- KEYS[6]  workers    zset: worker -> when its lease ends, ms
 -- KEYS[7]  sequence   counter of jobs that got ready
--- KEYS[8]  signal     list: one element while a worker should look
--- KEYS[9]  paused     the queue is paused while it exists: since when, ms
+-- KEYS[8]  signal     list: one element while a worker is to wake up
+-- KEYS[9]  paused     string  the queue is paused while it exists: since when, ms
 -- ARGV[1]  sample     how many jobs are looked at, by chance
 -- ARGV[2]  most       running jobs with which it is done; where there are more, nothing is
 -- ARGV[3]  longest    the longest lease that any worker may have, ms
@@ -21,17 +21,16 @@ local sample, most, longest = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
+-- @include _record_head
 -- @include _record
 -- @include _place
 -- @include _wake
--- @include _sound
+-- @include _valid_place
 local chosen, count = redis.call("HRANDFIELD", jobs, sample), redis.call("ZCARD", running)
 if #chosen + count == 0 then
     return {}
 end
-for _, key in ipairs({ready, scheduled, dead, workers}) do redis.call("ZCARD", key) end
-redis.call("LLEN", signal)
-redis.call("INCRBY", sequence, 0)
+-- @check_types ready, scheduled, dead, workers, signal, sequence
 
 -- Scripts find a worker's jobs by their names alone, which holds where all scores are 0; and no lease is longer.
 for _, range in ipairs({{"-inf", "(0"}, {"(0", "+inf"}}) do
@@ -53,7 +52,7 @@ local function put_back(id, place)
     back[#back + 1] = id
 end
 for _, member in ipairs(redis.call("ZRANGE", running, 0, -1)) do
-    local worker, score, id = string.match(member, "^([^/]+)/[^/]+/([^/]+)/(.*)$")
+    local worker, place, id = string.match(member, "^([^/]+)/[^/]+/([^/]+)/(.*)$")
     if worker and alive[worker] == nil then
         alive[worker] = redis.call("ZSCORE", workers, worker) and true or false
     end
@@ -61,7 +60,7 @@ for _, member in ipairs(redis.call("ZRANGE", running, 0, -1)) do
         held[id] = true
     elseif #back < 100 then
         redis.call("ZREM", running, member)
-        if id and redis.call("HEXISTS", jobs, id) == 1 then put_back(id, sound(score)) end
+        if id and redis.call("HEXISTS", jobs, id) == 1 then put_back(id, valid_place(place)) end
     end
 end
 local scores = {}
@@ -70,7 +69,7 @@ for at, key in ipairs({ready, scheduled, dead}) do
 end
 for at, id in ipairs(chosen) do
     if not (held[id] or scores[1][at] or scores[2][at] or scores[3][at]) and #back < 100 then
-        put_back(id, place(read(redis.call("HGET", jobs, id)), redis.call("INCRBY", sequence, 1)))
+        put_back(id, place_of(read_record(redis.call("HGET", jobs, id)), redis.call("INCRBY", sequence, 1)))
     end
 end
 if #back > 0 then

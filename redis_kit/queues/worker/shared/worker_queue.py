@@ -79,7 +79,7 @@ class Source(Queue):
             yield calls.end(self.key(""), self.worker, done[start : start + enqueue.MOST_ENDED])
 
     def _put_back(self, members: Sequence[bytes]) -> Flow[int]:
-        count: int = yield calls.RELEASE(self.key(""), *members)
+        count: int = yield calls.RETURN_CLAIMED(self.key(""), *members)
         return count
 
     def _listen(self) -> Flow[bool]:
@@ -146,7 +146,7 @@ def _recall(pairs: list[tuple[Source, str]]) -> Flow[list[Recalled | RedisFailur
 
 
 def _waits(sources: list[Source]) -> Flow[list[float | RedisFailure | None]]:
-    replies = yield Batch([calls.REPORT(source.key(""), 1) for source in sources], lenient=True)
+    replies = yield Batch([calls.QUEUE_STATS(source.key(""), 1) for source in sources], lenient=True)
     return [reply if isinstance(reply, RedisFailure) else _wait(reply) for reply in replies]
 
 

@@ -1,7 +1,7 @@
 #!lua flags=no-writes
--- Tell what is known of a job beyond its state: what became of its call, and what keeps others away from it.
+-- Return what is stored about a job beyond its state: the result of its call, its unique key, and whether it is cancelled.
 --
--- KEYS[1]  result   hash: what is known of the call
+-- KEYS[1]  result   hash: what is stored about the call
 -- KEYS[2]  jobs     hash: id -> record
 -- KEYS[3]  unique   hash: unique key -> id
 -- KEYS[4]  owners   hash: id -> until when it has a unique key, and that key
@@ -16,20 +16,21 @@
 local result, jobs, unique, owners, cancels = unpack(KEYS)
 local id, most, bytes = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 
+-- @include _history
 local function short(text)
     return text and #text <= bytes and text or ""
 end
-local found = redis.call("HMGET", result, "record", "status", "at", "value", "progress", "cancelled")
-local record = redis.call("HGET", jobs, id) or short(found[1])
+local stored = redis.call("HMGET", result, "record", "status", "at", "value", "progress", "cancelled")
+local record = redis.call("HGET", jobs, id) or short(stored[1])
 local owned = redis.call("HGET", owners, id) or ""
 if redis.call("HGET", unique, string.match(owned, "^%l+ (.*)$") or "") ~= id then
     owned = ""
 end
 local reply = {record, "", "", "", "", "", owned, redis.call("HEXISTS", cancels, id)}
 for at = 2, 6 do
-    reply[at] = short(found[at])
+    reply[at] = short(stored[at])
 end
-local _, attempts = string.gsub(string.match(record, "^[^\n]*\n(~[^\n]*)\n") or "", " ", "")
+local attempts = attempts_begun(record)
 for number = attempts, math.max(1, attempts - most + 1), -1 do
     local error = short(redis.call("HGET", result, "error" .. number))
     if error ~= "" then

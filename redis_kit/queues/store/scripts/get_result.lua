@@ -1,21 +1,21 @@
 #!lua flags=allow-oom
--- Find out what is known of a call, and say that somebody waits for its end.
+-- Return what is stored about a call, and note that a caller waits for its end.
 --
--- KEYS[1]  result     hash: what is known of the call
+-- KEYS[1]  result     hash: what is stored about the call
 -- KEYS[2]  jobs       hash: id -> record
 -- KEYS[3]  ready      zset: id -> place
 -- KEYS[4]  scheduled  zset: id -> when it is due, ms on the server's clock
 -- KEYS[5]  dead       zset: id -> when it died, ms
 -- KEYS[6]  reasons    hash: id -> why it died
 -- ARGV[1]  id         of the job
--- ARGV[2]  waits      1 for who waits, 0 for who does not
--- returns  its status, "" when nothing is known; when it ended, ms; its record; why it died; then what the result holds
+-- ARGV[2]  waits      1 when the caller waits, else 0
+-- returns  its status, "" when nothing is stored; when it ended, ms; its record; why it died; then what the result holds
 --
--- While there is a job it knows better than what was kept of an earlier end: a dead one may run again.
+-- While the job exists, it decides, and not what was stored at an earlier end: a dead job may run again.
 
 local result, jobs, ready, scheduled, dead, reasons = unpack(KEYS)
 local id, waits = ARGV[1], ARGV[2] == "1"
-local record, kept = redis.call("HGET", jobs, id), redis.call("HGETALL", result)
+local record, fields = redis.call("HGET", jobs, id), redis.call("HGETALL", result)
 local status, at, reason = "", 0, ""
 
 if record then
@@ -33,11 +33,11 @@ if record then
         redis.call("PEXPIRE", result, 3600000, "NX")
     end
 else
-    local found = redis.call("HMGET", result, "status", "at", "record")
-    status, at, record = found[1] or "", found[2] or 0, found[3] or ""
+    local stored = redis.call("HMGET", result, "status", "at", "record")
+    status, at, record = stored[1] or "", stored[2] or 0, stored[3] or ""
 end
 local reply = {status, at, record, reason}
-for _, part in ipairs(kept) do
+for _, part in ipairs(fields) do
     table.insert(reply, part)
 end
 return reply

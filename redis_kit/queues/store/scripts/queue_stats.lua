@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- Report how a queue is doing: how much of what there is, how long it waits, what was done in each of the last minutes.
+-- Return how a queue is doing: counts by state, how long the next job has been waiting, what was done in each minute.
 --
 -- KEYS[1]   scheduled  zset: id -> when it is due, ms on the server's clock
 -- KEYS[2]   ready      zset: id -> place
@@ -9,13 +9,13 @@
 -- KEYS[6]   minutes    hash: minute -> minute, jobs done, attempts failed, how late jobs began
 -- KEYS[7]   paused     string  the queue is paused while it exists: since when, ms
 -- KEYS[8]   workers    zset: worker -> when its lease ends, ms
--- KEYS[9]   info       hash: worker -> since when it is alive, ms, and what it says of itself
+-- KEYS[9]   info       hash: worker -> since when it is alive, ms, and what it reports about itself
 -- KEYS[10]  unknown    hash: digest of a shape of calls -> jobs, since, known, and the shape
 -- ARGV[1]   minutes    how many, this one among them
 -- returns  how many are scheduled, ready, running, dead; for how many ms the next ready job or the next scheduled one
 --          has been due, the longer of both (-1: neither is); the present minute since 1970; since when it is paused
 --          (-1: it is not), ms to the end of that (-1: none); how many workers are alive, and how many of 100 of these
---          say that they claim no more; {shape of calls that workers gave back, how many jobs, how many ms ago the first
+--          say that they claim no more; {shape of calls that workers returned, how many jobs, how many ms ago the first
 --          of these came, and when a worker could run it last, ...}; jobs done, attempts failed, jobs begun, ms by which
 --          these were late, together and at most, in each minute, the earliest first
 
@@ -24,13 +24,14 @@ local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local minute = math.floor(now / 60000)
 
+-- @include _record_head
 -- @include _record
 local reply = {}
 for at = 1, 4 do
     reply[at] = redis.call("ZCARD", KEYS[at])
 end
 local record = redis.call("HGET", jobs, redis.call("ZRANGE", KEYS[2], 0, 0)[1] or "")
-local _, _, _, due = read(record or "")
+local _, _, _, due = read_record(record or "")
 -- A scheduled job gets ready with the next claim. Where no worker claims, it waits as much as a ready one.
 local time = tonumber(redis.call("ZRANGE", KEYS[1], 0, 0, "WITHSCORES")[2]) or now + 1
 local ready, overdue = record and math.max(0, now - due) or -1, now - time

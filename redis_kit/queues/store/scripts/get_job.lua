@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- Find one job.
+-- Return one job and its state.
 --
 -- KEYS[1]  jobs       hash: id -> record
 -- KEYS[2]  ready      zset: id -> place

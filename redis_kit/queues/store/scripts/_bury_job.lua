@@ -1,6 +1,8 @@
--- Puts a job among the dead ones, of which the oldest make room. Needs _free.
+-- Put a job among the dead jobs, of which the oldest make room.
+-- needs  dead, reasons, jobs, now, dead_limit, free_unique_key
+-- gives  bury_job
 local MONTH = 30 * 24 * 3600 * 1000
-local function bury(id, reason)
+local function bury_job(id, reason, any_unique)
     redis.call("ZADD", dead, string.format("%.0f", now), id)
     redis.call("HSET", reasons, id, reason)
     local count, oldest = redis.call("ZCARD", dead), redis.call("ZRANGE", dead, 0, 9, "WITHSCORES")
@@ -11,7 +13,7 @@ local function bury(id, reason)
         redis.call("ZREM", dead, oldest[at])
         redis.call("HDEL", reasons, oldest[at])
         redis.call("HDEL", jobs, oldest[at])
-        free(oldest[at])
+        free_unique_key(oldest[at], any_unique)
         count = count - 1
     end
 end

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Remove a job that no worker has.
+-- Delete a job that no worker has.
 --
 -- KEYS[1]  jobs       hash: id -> record
 -- KEYS[2]  ready      zset: id -> place
@@ -9,14 +9,14 @@
 -- KEYS[6]  unique     hash: unique key -> id
 -- KEYS[7]  owners     hash: id -> until when it has a unique key, and that key
 -- ARGV[1]  id
--- returns  1 when it was removed; 0 where there is none, or it is running
+-- returns  1 when it was deleted; 0 when there is none, or it is running
 
 local jobs, ready, scheduled, dead, reasons, unique, owners = unpack(KEYS)
 local id = ARGV[1]
 
--- @include _free
-for _, key in ipairs({ready, scheduled, dead}) do redis.call("ZCARD", key) end
-for _, key in ipairs({jobs, reasons}) do redis.call("HLEN", key) end
+-- @include _free_unique_key
+local any_unique = has_unique_keys()
+-- @check_types ready, scheduled, dead, jobs, reasons
 
 local removed = 0
 for _, key in ipairs({ready, scheduled, dead}) do
@@ -25,7 +25,7 @@ end
 if removed > 0 then
     redis.call("HDEL", jobs, id)
     redis.call("HDEL", reasons, id)
-    free(id)
+    free_unique_key(id, any_unique)
     return 1
 end
 return 0

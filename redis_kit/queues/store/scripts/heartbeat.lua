@@ -1,17 +1,17 @@
 #!lua flags=allow-oom
--- Keep a worker alive, and give back the jobs of workers that are not.
+-- Keep a worker alive, and return the jobs of dead workers to the queue.
 --
 -- KEYS[1]   workers    zset: worker -> when its lease ends, ms on the server's clock
--- KEYS[2]   info       hash: worker -> since when it is alive, ms, and what it says of itself
+-- KEYS[2]   info       hash: worker -> since when it is alive, ms, and what it reports about itself
 -- KEYS[3]   running    zset of scores 0: worker/claim.number/place/id
 -- KEYS[4]   jobs       hash: id -> record
 -- KEYS[5]   ready      zset: id -> place
 -- KEYS[6]   scheduled  zset: id -> when it is due, ms
--- KEYS[7]   signal     list: one element while a worker should look
+-- KEYS[7]   signal     list: one element while a worker is to wake up
 -- KEYS[8]   dead       zset: id -> when it died, ms
 -- KEYS[9]   reasons    hash: id -> why it died
 -- KEYS[10]  settled    hash: worker -> its last answers
--- KEYS[11]  paused     the queue is paused while it exists: since when, ms
+-- KEYS[11]  paused     string  the queue is paused while it exists: since when, ms
 -- KEYS[12]  orders     hash: worker -> what it is to do, taken with this call; worker/until -> when that is void, ms
 -- KEYS[13]  cancels    hash: id -> 1 for jobs that are to be cancelled though they run
 -- KEYS[14]  unique     hash: unique key -> id
@@ -19,17 +19,17 @@
 -- KEYS[16]  unknown    hash: digest of a shape of calls -> jobs, since, known, and the shape
 -- ARGV[1]   worker
 -- ARGV[2]   lease        ms
--- ARGV[3]   information  what the worker says of itself
+-- ARGV[3]   information  what the worker reports about itself
 -- ARGV[4]   crashes      workers that may die with one job
 -- ARGV[5]   limit        how many dead jobs are kept
 -- ARGV[6]   after        running job of the worker after which its list begins, "": with the first
 -- ARGV[7]   page         how many of its running jobs are listed, at most
--- returns   ms to the next job, ms to the end of another's lease (-1: never), jobs given back, the worker's order ("": none),
---           {ids of its jobs that are to be cancelled}, {worker/claim.number/place/id of its running jobs}, {what `unknown`
---           holds}, the time in ms, then of each dead one its id, why, and the first bytes of its body
+-- returns   ms to the next job, ms to the end of another's lease (-1: never), jobs returned, the worker's command or "",
+--           {ids of its jobs to cancel}, {worker/claim.number/place/id of its running jobs}, {what `unknown` holds}, the
+--           time in ms, then the id, the reason and the first bytes of the body of each job that was buried
 --
--- After an outage all leases are over, though nobody died. So where no worker was alive for a whole lease there is only
--- notice: a lease from when the first of them was, marked by a half in its end, after which anyone may act.
+-- After an outage all leases are over, though no worker died. So if no worker was alive for a whole lease there is only
+-- notice: a lease from when the first of them was alive, marked by a half in its end. After it any worker may act.
 
 local workers, info, running, jobs, ready, scheduled, signal, dead, reasons, settled, paused = unpack(KEYS)
 local orders, cancels, unique, owners, unknown = KEYS[12], KEYS[13], KEYS[14], KEYS[15], KEYS[16]
@@ -37,20 +37,21 @@ local worker, lease, information, most, dead_limit = ARGV[1], tonumber(ARGV[2]),
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
+-- @include _record_head
 -- @include _record
--- @include _alive
+-- @include _history
+-- @include _worker_lease
 -- @include _wake
--- @include _free
--- @include _bury
--- @include _poison
--- @include _sound
--- @include _return
--- @include _witness
-for _, key in ipairs({running, ready, scheduled, dead}) do redis.call("ZCARD", key) end
-for _, key in ipairs({info, jobs, reasons, settled, unknown}) do redis.call("HLEN", key) end
-redis.call("LLEN", signal)
-local told, cancelled = redis.call("HMGET", orders, worker, worker .. "/until"), {}
-local order = (tonumber(told[2] or now) or 0) >= now and told[1] or ""
+-- @include _free_unique_key
+-- @include _bury_job
+-- @include _bury_poison
+-- @include _valid_place
+-- @include _return_jobs
+-- @include _up_since
+-- @check_types running, ready, scheduled, dead, info, jobs, reasons, settled, unknown, signal
+local ends, any_unique = lease_end(), has_unique_keys()
+local stored, cancelled = redis.call("HMGET", orders, worker, worker .. "/until"), {}
+local command = (tonumber(stored[2] or now) or 0) >= now and stored[1] or ""
 if redis.call("HLEN", cancels) > 0 then
     for _, member in ipairs(redis.call("ZRANGEBYLEX", running, "[" .. worker .. "/", "(" .. worker .. "0")) do
         local id = string.match(member, "^[^/]+/[^/]+/[^/]+/(.*)$")
@@ -59,33 +60,30 @@ if redis.call("HLEN", cancels) > 0 then
         end
     end
 end
-if told[1] then redis.call("HDEL", orders, worker, worker .. "/until") end
-if not redis.call("HGET", info, worker) then
-    ends = 0
-end
-renew(1)
-local since, said = string.match(redis.call("HGET", info, worker), "^(%d+) (.*)$")
+if stored[1] then redis.call("HDEL", orders, worker, worker .. "/until") end
+renew_lease(redis.call("HGET", info, worker) and ends or 0, 1)
+local since, said_before = string.match(redis.call("HGET", info, worker), "^(%d+) (.*)$")
 since = tonumber(since) or now
-if said ~= information then
+if said_before ~= information then
     redis.call("HSET", info, worker, string.format("%.0f ", since) .. information)
 end
 local first = ARGV[6] == "" and "[" .. worker .. "/" or "(" .. ARGV[6]
-local held = redis.call("ZRANGEBYLEX", running, first, "(" .. worker .. "0", "LIMIT", 0, ARGV[7])
-local reply, room = {0, 0, 0, order, cancelled, held, redis.call("HGETALL", unknown), now}, 100
+local claims = redis.call("ZRANGEBYLEX", running, first, "(" .. worker .. "0", "LIMIT", 0, ARGV[7])
+local reply, room = {0, 0, 0, command, cancelled, claims, redis.call("HGETALL", unknown), now}, 100
 local silent = redis.call("ZRANGEBYSCORE", workers, "-inf", string.format("(%.0f", now), "WITHSCORES", "LIMIT", 0, 10)
-local notice = #silent > 0 and there_since() + lease
+local notice = #silent > 0 and up_since() + lease
 for at = 1, #silent, 2 do
     local other, noticed = silent[at], silent[at + 1] % 1 > 0
     if now < notice and not noticed then
         redis.call("ZADD", workers, string.format("%.0f.5", notice), other)
     elseif room > 0 then
-        room = room - give_back(other, room, function(id, priority, attempts, crashes, _, payload)
-            write(id, priority, attempts, crashes + 1, now, payload)
+        room = room - return_jobs(other, room, function(id, priority, attempts, crashes, _, payload)
+            write_record(id, priority, attempts, crashes + 1, now, payload)
             if crashes + 1 < most then
                 reply[3] = reply[3] + 1
                 return true
             end
-            poison(reply, id, crashes + 1, payload)
+            bury_poison(reply, id, crashes + 1, payload, any_unique)
         end)
     end
 end
@@ -96,5 +94,5 @@ if left == -2 then
 else
     reply[1] = left < 0 and -1 or math.max(1, left)
 end
-reply[2] = next_lease()
+reply[2] = next_lease_end()
 return reply

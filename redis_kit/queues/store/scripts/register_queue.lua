@@ -1,10 +1,10 @@
 #!lua
--- Note that a queue exists.
+-- Register a queue by its name.
 --
 -- KEYS[1]  names  set of the names of queues
 -- ARGV[1]  name
--- ARGV[2]  limit  how many names are kept
--- returns  1 when it is noted, 0 when there are too many
+-- ARGV[2]  limit  how many names there may be
+-- returns  1 when it is registered, 0 when there are too many
 
 if redis.call("SCARD", KEYS[1]) < tonumber(ARGV[2]) then
     redis.call("SADD", KEYS[1], ARGV[1])

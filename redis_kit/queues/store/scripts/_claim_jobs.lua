@@ -1,13 +1,17 @@
--- Gives ready jobs to the worker, and those that it claimed before with the same call. Returns how many are new, and
--- whether any are left; then how many jobs began, and how late: the sum and the greatest, in ms. One whose time makes no
--- sense is not among them.
-local function claim_jobs()
-    local again = redis.call("ZRANGEBYLEX", running, "[" .. mine .. ".", "(" .. mine .. "/")
+-- Claim ready jobs for the worker, at most `limit`, and those again that it claimed before with the same call. `give` is
+-- called with the number in the claim, the place, the id and the record of each. Returns how many are new, whether any
+-- are left, how many jobs began, and how late these were: the sum and the greatest, in ms. A job whose time makes no
+-- sense is not counted as begun.
+-- needs  worker, claim, now, running, settled, ready, jobs, count_attempt, renew_lease
+-- gives  claim_jobs
+local function claim_jobs(limit, repeated, is_paused, ends, give)
+    local owner, attempt = worker .. "/" .. claim, string.format("%.0f/", now) .. worker
+    local again = redis.call("ZRANGEBYLEX", running, "[" .. owner .. ".", "(" .. owner .. "/")
     -- A call that was repeated, or whose jobs have ended, may still come in late: then nobody waits for its answer.
     local answers = redis.call("HGET", settled, worker) or ""
     if #again == 0 and string.find(answers, " " .. claim .. ".", 1, true) then
         limit = 0
-    elseif ARGV[6] == "1" then
+    elseif repeated then
         redis.call("HSET", settled, worker, string.sub(answers .. " " .. claim .. ".0:0", -4096))
     end
     -- One more than asked for, to know whether any is left.
@@ -17,19 +21,20 @@ local function claim_jobs()
         ids[#ids + 1] = first[at]
     end
     local records = #ids > 0 and redis.call("HMGET", jobs, unpack(ids)) or {}
-    renew(0.95)
+    renew_lease(ends, 0.95)
     for at, record in ipairs(records) do
         if record then
             local due
-            record, due = attempted(record, attempt)
-            local its = now - due
-            if its > 0 and its < now then
-                late, latest = late + its, its > latest and its or latest
+            record, due = count_attempt(record, attempt)
+            local lateness = now - due
+            if lateness > 0 and lateness < now then
+                late, latest = late + lateness, lateness > latest and lateness or latest
             end
-            begun = its < now and begun + 1 or begun
-            members[#members + 1], members[#members + 2] = 0, mine .. "." .. at .. "/" .. first[2 * at] .. "/" .. ids[at]
+            begun = lateness < now and begun + 1 or begun
+            local place = first[2 * at]
+            members[#members + 1], members[#members + 2] = 0, owner .. "." .. at .. "/" .. place .. "/" .. ids[at]
             written[#written + 1], written[#written + 2] = ids[at], record
-            give(at, first[2 * at], ids[at], record)
+            give(at, place, ids[at], record)
         end
     end
     if #members > 0 then

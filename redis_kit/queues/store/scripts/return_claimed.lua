@@ -1,0 +1,35 @@
+#!lua flags=allow-oom
+-- Return claimed jobs that were not begun: they are ready again, in their old place, and the attempt does not count.
+--
+-- KEYS[1]     running  zset of scores 0: worker/claim.number/place/id
+-- KEYS[2]     jobs     hash: id -> record
+-- KEYS[3]     ready    zset: id -> place
+-- KEYS[4]     signal   list: one element while a worker is to wake up
+-- KEYS[5]     paused   string  the queue is paused while it exists: since when, ms
+-- ARGV[1...]  members  worker/claim.number/place/id of each
+-- returns     how many were returned
+
+local running, jobs, ready, signal, paused = unpack(KEYS)
+
+-- @include _record_head
+-- @include _record
+-- @include _history
+-- @include _wake
+-- @include _valid_place
+-- @check_types running, ready, jobs, signal
+
+local count = 0
+for _, member in ipairs(ARGV) do
+    local place, id = string.match(member, "^[^/]+/[^/]+/([^/]+)/(.*)$")
+    local record = redis.call("ZREM", running, member) == 1 and id and redis.call("HGET", jobs, id)
+    if record then
+        local priority, attempts, crashes, due, payload = read_record(record)
+        write_record(id, priority, math.max(0, attempts - 1), crashes, due, remove_attempt(payload))
+        redis.call("ZADD", ready, valid_place(place), id)
+        count = count + 1
+    end
+end
+if count > 0 then
+    wake()
+end
+return count

@@ -1,0 +1,20 @@
+#!lua
+-- Store a command for a worker, which takes it with its next heartbeat.
+--
+-- KEYS[1]  workers  zset: worker -> when its lease ends, ms on the server's clock
+-- KEYS[2]  orders   hash: worker -> what it is to do; worker/until -> when that is void, ms on the server's clock
+-- ARGV[1]  worker
+-- ARGV[2]  command  quiet, work or stop
+-- ARGV[3]  ttl_ms   after which a command that was not taken is void
+-- returns  1 when it was stored, 0 when there is no such worker
+
+local workers, orders = unpack(KEYS)
+-- @check_types orders
+if not redis.call("ZSCORE", workers, ARGV[1]) then
+    return 0
+end
+local clock = redis.call("TIME")
+local void = string.format("%.0f", clock[1] * 1000 + math.floor(clock[2] / 1000) + ARGV[3])
+redis.call("HSET", orders, ARGV[1], ARGV[2], ARGV[1] .. "/until", void)
+redis.call("PEXPIRE", orders, ARGV[3])
+return 1
