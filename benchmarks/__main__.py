@@ -1,7 +1,7 @@
-"""Run all benchmarks, or those named: ``python -m benchmarks locks throttling``.
+"""Run all benchmarks, or the named ones: ``python -m benchmarks locks throttling``.
 
-What comes after a name is given to that one: numbers, as in ``python -m benchmarks chaos 5000``, and words after a
-colon, as in ``python -m benchmarks workers:drains,starts``.
+A benchmark takes the numbers after its name, as in ``python -m benchmarks chaos 5000``, and the words after a colon,
+as in ``python -m benchmarks workers:drains,starts``.
 """
 
 import signal
@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 def main(names: list[str]) -> int:
-    """Run them one after the other."""
+    """Run the named benchmarks one after the other, and return an exit code."""
     known = sorted(path.stem.removeprefix("bench_") for path in Path(__file__).parent.glob("bench_*.py"))
     chosen: list[tuple[str, list[int | str]]] = []
     for text in names:
@@ -22,9 +22,9 @@ def main(names: list[str]) -> int:
             chosen.append((name, [words] if words else []))
     unknown = [name for name, _ in chosen if name not in known]
     if unknown:
-        print(f"There is no benchmark {', '.join(unknown)}. Those there are: {', '.join(known)}.", file=sys.stderr)
+        print(f"Unknown benchmark: {', '.join(unknown)}. Choose from: {', '.join(known)}.", file=sys.stderr)
         return 2
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # servers and workers end with it, in an orderly way
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # an orderly exit ends servers and workers too
     for name, arguments in chosen or [(name, []) for name in known]:
         print(f"== {name}")
         import_module(f"benchmarks.bench_{name}").run(*arguments)

@@ -1,4 +1,4 @@
-"""No job is lost: many jobs run while children, supervisors, whole machines and the server are killed.
+"""No job is lost: many jobs run while worker processes, supervisors, whole machines and the server are killed.
 
     python -m benchmarks chaos 100000
 
@@ -19,7 +19,7 @@ SHOWN = 20
 
 
 def run(jobs: int = JOBS, seed: int | None = None) -> None:
-    """Run them, then one job that takes six leases; print the figures and what was found."""
+    """Run them, then one job that takes six leases; print the figures and the violations."""
     if not settings.configured:
         os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
         django.setup()

@@ -7,7 +7,7 @@ import time
 from django.conf import settings
 from django.test.utils import override_settings
 
-from benchmarks.measure import compare, site
+from benchmarks.support.measurement import compare, site
 from redis_kit.core import connections, flow
 from redis_kit.core.errors import RedisUnavailable
 from redis_kit.core.scripts import Script
@@ -16,7 +16,7 @@ COUNT = Script("count", "-- KEYS[1] counter\nreturn redis.call('INCR', KEYS[1])"
 
 
 def counted() -> flow.Flow[int]:
-    """Count up by one."""
+    """Increment the counter."""
     found: int = yield COUNT(["counter"])
     return found
 
@@ -42,7 +42,7 @@ def run() -> None:
 
 
 def refused() -> None:
-    """Call a server that can't be reached; the breaker opens at the third call."""
+    """Call an unreachable server; the breaker opens at the third call."""
     with contextlib.suppress(RedisUnavailable):
         connections.client("gone").call("PING")
 

@@ -1,10 +1,10 @@
-"""An uncontended lock beside the bare pair of commands that any lock needs, and beside redis-py's own."""
+"""An uncontended lock beside the two commands that any lock needs, and beside redis-py's lock."""
 
 from secrets import token_hex
 
 import redis
 
-from benchmarks.measure import compare, site
+from benchmarks.support.measurement import compare, site
 from redis_kit.locks import Lock, Semaphore
 
 RELEASE = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"
@@ -29,13 +29,13 @@ def run() -> None:
 
 
 def bare(client: redis.Redis, digest: str) -> None:
-    """Take and release with the least that is safe: no fence, no index, nobody woken."""
+    """Acquire and release with the fewest safe commands: no fence, no index, no wake-up."""
     token = token_hex(16)
     client.set("bench:bare", token, nx=True, px=30_000)
     client.evalsha(digest, 1, "bench:bare", token)
 
 
 def pair(lock: object) -> None:
-    """Take and release."""
+    """Acquire and release."""
     lock.acquire()  # type: ignore[attr-defined]
     lock.release()  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""Workers of others beside the kit's, in one run: drain, idle start, memory and commands per job."""
+"""Workers of other packages beside the kit's, in one run: drain, idle start, memory and commands per job."""
 
 import contextlib
 import os
@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.workers import counting, drain, starting
-from benchmarks.workers.contestant import Contestant, Failed, Filled, Pit
-from benchmarks.workers.process import environment, folder
-from benchmarks.workers.server import Server, median, on_tcp
-from benchmarks.workers.starting import Delays
+from benchmarks.support.workers import command_counts, drain, latency
+from benchmarks.support.workers.latency import Delays
+from benchmarks.support.workers.processes import environment, folder
+from benchmarks.support.workers.server import Server, median, on_tcp
+from benchmarks.support.workers.testbed import Failed, Filled, Setup, TestBed
 
-# Title, module of benchmarks.peers, variant, and the module that has to be installed.
+# Title, module of benchmarks.support.peers, variant, and the module that has to be installed.
 PEERS = (
     ("Celery prefork, acks_late", "celery", "", "celery"),
     ("RQ SimpleWorker", "rq", "", "rq"),
@@ -32,8 +32,8 @@ PEERS = (
     ("threadmill, 8 threads", "django", "threadmill", "threadmill"),
 )
 KIT = (
-    Contestant("kit, tasks without results", "kit", "forgotten-8"),
-    Contestant("kit, tasks with results", "kit", "kept-8"),
+    Setup("kit, tasks without results", "kit", "forgotten-8"),
+    Setup("kit, tasks with results", "kit", "kept-8"),
 )
 ROUNDS = 3
 STARTS = 300  # jobs, for the start of one by an idle worker
@@ -41,41 +41,41 @@ COUNTED = 500  # jobs, for commands
 
 
 class Row(NamedTuple):
-    """What is known of one contestant."""
+    """The results of one setup."""
 
     drained: drain.Result
     start: Delays
-    commands: counting.Commands
+    commands: command_counts.Commands
 
 
 def run(cases: str = "") -> None:
-    """Print a table of all, or of those whose title holds one of these words: ``peers:kit,huey``."""
-    contestants = [one for one in (*KIT, *installed()) if any(word in one.title for word in cases.split(","))]
+    """Print a table of all setups, or of those with one of these words in their title: ``peers:kit,huey``."""
+    setups = [one for one in (*KIT, *installed()) if any(word in one.title for word in cases.split(","))]
     with folder() as place, on_tcp(one_core=False) as server:
-        pits = tried(server, contestants, place)
-        drained = [drain.Result(pit.contestant, 1, filled, []) for pit, filled in pits]
+        beds = tried(server, setups, place)
+        drained = [drain.Result(bed.setup, 1, filled, []) for bed, filled in beds]
         for _ in range(ROUNDS):
-            for (pit, filled), result in zip(pits, drained, strict=True):
-                with telling():
-                    result.rounds.append(drain.drain(pit, filled))
+            for (bed, filled), result in zip(beds, drained, strict=True):
+                with errors_printed():
+                    result.rounds.append(drain.drain(bed, filled))
         rows = []
-        for (pit, _), result in zip(pits, drained, strict=True):
-            with telling():
-                rows += [row(pit, result)] if result.rounds else []
+        for (bed, _), result in zip(beds, drained, strict=True):
+            with errors_printed():
+                rows += [row(bed, result)] if result.rounds else []
         show(rows)
 
 
 @contextlib.contextmanager
-def telling() -> Iterator[None]:
-    """Let the others go on where one does not work."""
+def errors_printed() -> Iterator[None]:
+    """Print an error instead of raising it, so that the other setups still run."""
     try:
         yield
     except Failed as error:
         print(error, file=sys.stderr)
 
 
-def installed() -> list[Contestant]:
-    """Return the peers that the interpreters in PEERS have; say which are missing."""
+def installed() -> list[Setup]:
+    """Return the peers that the interpreters in PEERS have installed; print the missing ones."""
     pythons = [path for path in os.environ.get("PEERS", "").split(os.pathsep) if path]
     found = []
     for title, peer, variant, module in PEERS:
@@ -83,7 +83,7 @@ def installed() -> list[Contestant]:
         if python is None:
             print(f"{title}: not installed, left out. See benchmarks/peers.txt.")
         else:
-            found.append(Contestant(title, peer, variant, os.path.abspath(python)))  # noqa: PTH100 - not the link's target
+            found.append(Setup(title, peer, variant, os.path.abspath(python)))  # noqa: PTH100 - not the link's target
     return found
 
 
@@ -92,25 +92,25 @@ def _has(python: str, module: str) -> bool:
     return subprocess.run(command, check=False, env=environment(python)).returncode == 0
 
 
-def tried(server: Server, contestants: list[Contestant], place: Path) -> list[tuple[Pit, Filled]]:
-    """Return those that work, each with as many jobs as it does in some seconds."""
+def tried(server: Server, setups: list[Setup], place: Path) -> list[tuple[TestBed, Filled]]:
+    """Return the setups that work, each with a queue that takes some seconds to drain."""
     found = []
-    for contestant in contestants:
-        own = place / f"{contestant.peer}-{contestant.variant}"
+    for setup in setups:
+        own = place / f"{setup.peer}-{setup.variant}"
         own.mkdir()
-        pit = Pit(server, contestant, own)
-        with telling():
-            with pit.driver() as driver:
-                print(f"{contestant.title}: {driver.ask('versions')}", flush=True)
-            found.append((pit, pit.fill(drain.trial(pit))))
+        bed = TestBed(server, setup, own)
+        with errors_printed():
+            with bed.driver() as driver:
+                print(f"{setup.title}: {driver.ask('versions')}", flush=True)
+            found.append((bed, bed.fill(drain.trial(bed))))
     print()
     return found
 
 
-def row(pit: Pit, drained: drain.Result) -> Row:
-    """Measure the rest."""
-    start = starting.idle_start(pit, STARTS)[1]
-    return Row(drained, start, counting.commands(pit, pit.fill(COUNTED), idle=5.0))
+def row(bed: TestBed, drained: drain.Result) -> Row:
+    """Measure idle start and commands, and return the row."""
+    start = latency.idle_start(bed, STARTS)[1]
+    return Row(drained, start, command_counts.commands(bed, bed.fill(COUNTED), idle=5.0))
 
 
 def show(rows: list[Row]) -> None:
@@ -122,7 +122,7 @@ def show(rows: list[Row]) -> None:
     print(f"{'':32}{'put/s':>8}{'jobs':>8}{'jobs/s':>8}{'x PING':>8}{'by work':>8}{'p50 ms':>8}{'p99 ms':>8}", end="")
     print(f"{'bytes/job':>10}{'commands/job':>15}{'idle/s':>7}")
     for drained, start, commands in sorted(rows, key=lambda row: -row.drained.thrift):
-        print(f"{drained.contestant.title:32}{drained.filled.rate:8,.0f}{drained.filled.count:8,}", end="")
+        print(f"{drained.setup.title:32}{drained.filled.rate:8,.0f}{drained.filled.count:8,}", end="")
         print(f"{drained.rate:8,.0f}{drained.ratio:8.3f}{drained.thrift:8.3f}{start.p50:8.2f}{start.p99:8.2f}", end="")
         print(f"{drained.filled.size:10,.0f}{commands.sent:8.2f} /{commands.run:5.1f}{commands.idle:7.1f}")
         if broken := [one for one in drained.rounds if one.lost or one.repeated]:

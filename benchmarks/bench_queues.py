@@ -1,4 +1,4 @@
-"""A queue's calls beside a bare round trip and beside bare commands that do the least of the same kind."""
+"""A queue's calls beside a bare round trip, and beside the fewest commands that do the same."""
 
 from collections.abc import Callable
 from itertools import count
@@ -6,9 +6,9 @@ from typing import Any
 
 import redis
 
-from benchmarks.measure import compare
-from benchmarks.workers.report import Goal
-from benchmarks.workers.server import on_tcp
+from benchmarks.support.measurement import compare
+from benchmarks.support.workers.goals import Goal
+from benchmarks.support.workers.server import on_tcp
 from redis_kit.queues import Job, Queue, task
 
 PING = "bare: PING"
@@ -18,7 +18,7 @@ WAITING = 100_000  # jobs
 
 
 def run() -> None:
-    """Print the rates of putting, of taking, and of whole lives of jobs, then the goals."""
+    """Print the rates of put, of claim and ack, and of all three together, then the goals."""
     for cores, one_core in (("one core", True), ("all cores", False)):
         with on_tcp(one_core=one_core) as server:
             goals = putting(server.client) + taking(server.client)
@@ -29,7 +29,7 @@ def run() -> None:
 
 
 def putting(client: redis.Redis) -> list[Goal]:
-    """Compare ways to put a job, and of putting many in one call."""
+    """Compare ways to put one job, or many in one call."""
     queue, numbers = Queue("bench"), count()
     one, waiting, many = "kit: put", "kit: task.enqueue, without result", f"kit: put_many of {BATCH}"
     things: dict[str, Callable[[], object]] = {
@@ -53,7 +53,7 @@ def putting(client: redis.Redis) -> list[Goal]:
 
 
 def taking(client: redis.Redis) -> list[Goal]:
-    """Compare ways to take jobs and end them, with many waiting."""
+    """Compare ways to claim and acknowledge jobs while many are waiting."""
     single, batches, fused = Queue("single"), Queue("batches"), Queue("fused")
     for queue in (single, batches, fused):
         queue.put_many({"n": number} for number in range(WAITING))
@@ -79,7 +79,7 @@ def taking(client: redis.Redis) -> list[Goal]:
 
 
 def lives(client: redis.Redis) -> None:
-    """Compare whole lives."""
+    """Compare put, claim and ack of one job."""
     queue = Queue("lives")
     things: dict[str, Callable[[], object]] = {
         PING: client.ping,
@@ -92,7 +92,7 @@ def lives(client: redis.Redis) -> None:
 
 @task(store_result=False)
 def nothing(number: int) -> None:
-    """Do nothing, and leave nothing behind."""
+    """Do nothing, and store no result."""
 
 
 @task
@@ -101,23 +101,23 @@ def kept(number: int) -> None:
 
 
 def bare(client: redis.Redis) -> None:
-    """The least that survives a dead worker: a list, and one of jobs in hand; no delay, priority, owner or retry."""
+    """Put, move and remove with lists: survives a dead worker, but has no delay, priority, owner or retry."""
     client.lpush("bench:lives", "1")
     taken(client, "bench:lives")
 
 
 def taken(client: redis.Redis, name: str) -> None:
-    """Take a job and end it."""
+    """Take a job and remove it."""
     job = client.lmove(name, "bench:hand", "RIGHT", "LEFT")
     client.lrem("bench:hand", 1, job)
 
 
 def exchange(queue: Queue, hand: list[Job]) -> None:
-    """End the jobs in hand and take others, in one call."""
+    """Acknowledge the claimed jobs and claim others, in one call."""
     hand[:] = queue.claim(BATCH, done=hand)
 
 
 def live(queue: Queue) -> None:
-    """Put a job, take it, end it."""
+    """Put a job, claim it and acknowledge it."""
     queue.put({"n": 1})
     queue.ack(*queue.claim())

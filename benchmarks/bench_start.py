@@ -1,4 +1,4 @@
-"""What having the app installed adds to the start of a site."""
+"""The time that the app adds to the start of a site."""
 
 import statistics
 import subprocess
@@ -25,6 +25,6 @@ def run() -> None:
 
 
 def started(*apps: str) -> float:
-    """Return the seconds that django.setup() takes in a process of its own."""
+    """Return the seconds that django.setup() takes in a new process."""
     done = subprocess.run([sys.executable, "-c", PROGRAM, *apps], capture_output=True, text=True, check=True)
     return float(done.stdout)

@@ -1,4 +1,4 @@
-"""Throttles: each strategy beside a bare EVALSHA and others' limiters, and a refusal beside a round trip."""
+"""Throttles: each strategy beside a bare EVALSHA and other packages, and a refusal beside a round trip."""
 
 import asyncio
 import itertools
@@ -10,20 +10,20 @@ import redis
 from django.http import HttpResponse
 from django.test import RequestFactory, override_settings
 
-from benchmarks import limiters
-from benchmarks.limiters import LIMIT, Check
-from benchmarks.measure import compare, site
+from benchmarks.support import limiters
+from benchmarks.support.limiters import LIMIT, Check
+from benchmarks.support.measurement import compare, site
 
 BARE, SAME = "redis-py: EVALSHA of 'return 1'", "redis-py: EVALSHA of the kit's script"
 SHORT: dict[str, Any] = {"rounds": 60, "seconds": 0.025}
-AT_ONCE, HITS = 64, 50  # callers that come in turn, and how often each comes: 25 calls before, on average
-IDLE = 100_000  # callers
+AT_ONCE, HITS = 64, 50  # identities in turn, and calls of each: 25 earlier calls on average
+IDLE = 100_000  # identities
 THREE = f"{LIMIT}/m; 3000/h; 20000/d"
 EIGHT = f"{LIMIT}/m; 200/2m; 300/3m; 400/4m; 3000/h; 20000/d; 100000/w; 300000/month"
 
 
 def run() -> None:
-    """Print one table per strategy, then what the goals of the kit's throttles came to."""
+    """Print one table per strategy, then the goals of the kit's throttles."""
     with site() as client:
         url = f"unix://{client.connection_pool.connection_kwargs['path']}"
         cache = {"default": {"BACKEND": "django_redis.cache.RedisCache", "LOCATION": url}}
@@ -37,7 +37,7 @@ def run() -> None:
 
 
 def strategies(client: redis.Redis, url: str) -> list[str]:
-    """Compare admitted calls of each strategy with the peers' of the same kind."""
+    """Compare allowed calls of each strategy with the same kind of limiter of other packages."""
     from redis_kit.throttling import Throttle
 
     throttled, limits = limiters.throttled_py(url), limiters.limits(url)
@@ -70,7 +70,7 @@ def strategies(client: redis.Redis, url: str) -> list[str]:
 
 
 def several(client: redis.Redis) -> list[str]:
-    """Compare decisions on several rates and several throttles at once."""
+    """Compare decisions of several rates and several throttles at once."""
     from redis_kit.throttling import Throttle, hit_all
 
     three, eight = Throttle("bench three", THREE), Throttle("bench eight", EIGHT)
@@ -91,7 +91,7 @@ def several(client: redis.Redis) -> list[str]:
 
 
 def refusals(client: redis.Redis) -> list[str]:
-    """Compare a refusal that is remembered with a round trip."""
+    """Compare a refusal from the refusal cache with a round trip."""
     from redis_kit.throttling import Throttle
 
     spent = Throttle("bench spent", "1/d")
@@ -113,7 +113,7 @@ def behind_the_decorator() -> None:
     guarded = throttle(limit, key="ip")(view)
 
     def behind() -> HttpResponse:
-        request.__dict__.pop("throttles", None)  # as a new request, to which nothing was said yet
+        request.__dict__.pop("throttles", None)  # like a new request, without decisions
         return guarded(request)
 
     things = {
@@ -135,7 +135,7 @@ async def one_after_the_other() -> None:
 
 
 def memory(client: redis.Redis) -> list[str]:
-    """Measure what callers cost while they are idle: what the server says of a key, and what all of them take."""
+    """Measure the memory of idle identities: the server's figure for one key, and the average of all of them."""
     from redis_kit.throttling import Throttle
 
     client.flushall()
@@ -151,18 +151,18 @@ def memory(client: redis.Redis) -> list[str]:
 
 
 def bare(client: redis.Redis) -> dict[str, Callable[[], object]]:
-    """Return the least that any script costs, for the same callers."""
+    """Return a call of the shortest script, for the same identities."""
     digest = client.script_load("return 1")
     return {BARE: admitted("bare", lambda caller: client.evalsha(digest, 1, caller))}
 
 
 def same(client: redis.Redis, kind: str) -> dict[str, Callable[[], object]]:
-    """Return the kit's script with the kit's arguments, for what of its time is the server's."""
+    """Return the kit's script with the kit's arguments, sent by redis-py: the server's part of the time."""
     from redis_kit.throttling import Throttle
     from redis_kit.throttling.engine.decide import Asked, decide
 
     if kind == "sliding_log":
-        return {}  # whose one caller would soon be refused
+        return {}  # its only identity would soon be refused
     step: Any = next(
         decide([Asked(Throttle(f"bench same {kind}", "100000000/m", strategy=kind), "joe", 1)], consume=True)
     )
@@ -171,9 +171,9 @@ def same(client: redis.Redis, kind: str) -> dict[str, Callable[[], object]]:
 
 
 def admitted(name: str, check: Check) -> Callable[[], object]:
-    """Return a check of ever new callers, some at once, each of whom comes no more often than passes.
+    """Return a check for new identities all the time. Each makes fewer calls than its rate allows.
 
-    Peers keep the same keys for several of their limiters, so that the callers of each have a name of their own.
+    Other packages use the same keys for several limiters, so the identities include the limiter's name.
     """
     turn = itertools.count()
 
@@ -186,11 +186,11 @@ def admitted(name: str, check: Check) -> Callable[[], object]:
 
 
 def picked(checks: dict[str, Check], *kinds: str) -> dict[str, Check]:
-    """Return those of some kinds."""
+    """Return the checks of these kinds."""
     return {name: check for name, check in checks.items() if name.partition(": ")[2] in kinds}
 
 
 def goal(what: str, found: float, least: float) -> str:
-    """Return a line on a goal and on what it came to."""
+    """Return the line of a goal and its result."""
     wanted = f" (at least {least:g})" if least else ""
     return f"{'     ' if not least else 'ok   ' if found >= least else 'SHORT'} {what:78}{found:6.2f}{wanted}"

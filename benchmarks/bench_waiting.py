@@ -1,12 +1,11 @@
-"""Waiting for a lock: processes and tasks that hand one on, beside a bare hand-off by a list and redis-py's lock."""
+"""Waiting for a lock: processes and tasks that pass it on, beside a bare hand-off by a list and redis-py's lock."""
 
 import asyncio
 import statistics
 
-from benchmarks.contenders import BARE, FAIR, OURS, THEIRS
-from benchmarks.crew import Outcome, crew
-from benchmarks.measure import site
-from benchmarks.waiting import (
+from benchmarks.support.locks.kinds import BARE, FAIR, OURS, THEIRS
+from benchmarks.support.locks.processes import Outcome, lock_processes
+from benchmarks.support.locks.waiting import (
     BLOCKED,
     INSIDE,
     TASKS,
@@ -17,14 +16,15 @@ from benchmarks.waiting import (
     many_tasks,
     side_by_side,
 )
+from benchmarks.support.measurement import site
 
 PROCESSES = 8
 REST = 0.003  # seconds
 
 
 def run() -> None:
-    """Print the figures of all contenders, and which goals the kit's locks meet."""
-    with site(one_core=False) as client, crew(PROCESSES, address()) as processes:
+    """Print the figures of all locks, and the goals of the kit's locks."""
+    with site(one_core=False) as client, lock_processes(PROCESSES, address()) as processes:
         busy = side_by_side(processes, client, rest=0.0)
         show(f"{PROCESSES} processes, {INSIDE * 1000:.0f} ms inside, no rest", busy)
         rested = side_by_side(processes, client, rest=REST)
@@ -52,7 +52,7 @@ def show(title: str, found: dict[str, Figures]) -> None:
 
 
 def show_blocked(blocked: dict[str, float]) -> None:
-    """Print what blocked waiters send."""
+    """Print the commands that blocked waiters send."""
     print(f"{f'one waiter, blocked for {BLOCKED:g} s':40}{'commands/s':>12}")
     for kind, sent in blocked.items():
         print(f"{kind:40}{sent:12.1f}")
@@ -60,7 +60,7 @@ def show_blocked(blocked: dict[str, float]) -> None:
 
 
 def show_tasks(passed: dict[str, Passed]) -> None:
-    """Print what many tasks need."""
+    """Print the connections and the time that many tasks need."""
     print(f"{f'{TASKS:,} tasks of one process on one lock':40}{'connections':>12}{'had it':>9}{'seconds':>9}")
     for kind, (connections, tasks, seconds) in passed.items():
         print(f"{kind:40}{connections:12}{tasks:9}{seconds:9.2f}")
@@ -73,7 +73,7 @@ def show_goals(
     blocked: dict[str, float],
     passed: Passed,
 ) -> None:
-    """Print each goal, what was measured, and whether it was met."""
+    """Print each goal with its measured value, and whether it was met."""
     goals = [
         ("hand-off p50, times bare", gap_ratio(busy, OURS, 0.5), "<=", 2),
         ("hand-off p99, times bare", gap_ratio(busy, OURS, 0.99), "<=", 5),
@@ -96,7 +96,7 @@ def show_goals(
 
 
 def percentile(one: Outcome, share: float) -> float:
-    """Return a percentile of the time that the lock lay free, in seconds."""
+    """Return a percentile of the time between two holders, in seconds."""
     ordered = sorted(one.gaps)
     return ordered[int(len(ordered) * share)]
 
@@ -107,7 +107,7 @@ def gap(slices: list[Outcome], share: float) -> float:
 
 
 def gap_ratio(found: dict[str, Figures], kind: str, share: float) -> float:
-    """Return how many times as long as the bare hand-off it takes."""
+    """Return the time as a multiple of the bare hand-off's."""
     pairs = zip(found[kind].slices, found[BARE].slices, strict=True)
     return statistics.median(percentile(mine, share) / percentile(bare, share) for mine, bare in pairs)
 
@@ -119,7 +119,7 @@ def rate_ratio(found: dict[str, Figures], kind: str) -> float:
 
 
 def evenness(slices: list[Outcome]) -> float:
-    """Return by what the luckiest process got more turns than the unluckiest."""
+    """Return the ratio of the most acquisitions of a process to the fewest."""
     return statistics.median(one.evenness for one in slices)
 
 

@@ -3,24 +3,24 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks.workers import counting, crowd, drain, starting
-from benchmarks.workers.contestant import Contestant, Pit
-from benchmarks.workers.process import folder
-from benchmarks.workers.report import Goal, show_delays, show_drains
-from benchmarks.workers.server import Server, median, on_tcp
+from benchmarks.support.workers import command_counts, drain, large_queues, latency
+from benchmarks.support.workers.goals import Goal, show_delays, show_drains
+from benchmarks.support.workers.processes import folder
+from benchmarks.support.workers.server import Server, median, on_tcp
+from benchmarks.support.workers.testbed import Setup, TestBed
 
-FORGOTTEN, KEPT = Contestant("tasks without results", "kit", "forgotten-8"), Contestant("tasks", "kit", "kept-8")
-ONE_THREAD = Contestant("tasks without results, one thread", "kit", "forgotten-1")
-TWO_THREADS = Contestant("tasks without results, two threads", "kit", "forgotten-2")
+FORGOTTEN, KEPT = Setup("tasks without results", "kit", "forgotten-8"), Setup("tasks", "kit", "kept-8")
+ONE_THREAD = Setup("tasks without results, one thread", "kit", "forgotten-1")
+TWO_THREADS = Setup("tasks without results, two threads", "kit", "forgotten-2")
 ROUNDS = 3
 
 
 def run(cases: str = "") -> None:
-    """Print a table per case, then the goals: all cases, or those named, as in ``workers:drains,starts``."""
+    """Print a table per case, then the goals: all cases, or the named ones, as in ``workers:drains,starts``."""
     goals: list[Goal] = []
     with folder() as place:
         with on_tcp(one_core=True) as server:
-            for case in (drains, crowds, weights):
+            for case in (drains, large, weights):
                 goals += _if_wanted(case, cases, server, place)
         with on_tcp(one_core=False) as server:
             for case in (scaling, starts, schedules, backlog, fairness, commands):
@@ -60,7 +60,7 @@ def scaling(server: Server, place: Path) -> list[Goal]:
 
 def starts(server: Server, place: Path) -> list[Goal]:
     """Jobs for an idle worker."""
-    rounds = [starting.idle_start(_pit(server, FORGOTTEN, place)) for _ in range(ROUNDS)]
+    rounds = [latency.idle_start(_bed(server, FORGOTTEN, place)) for _ in range(ROUNDS)]
     show_delays("start of a job by an idle worker, ms, from the call's return", [after for after, _ in rounds])
     show_delays("the same, from the call's beginning", [call for _, call in rounds])
     return [
@@ -71,8 +71,8 @@ def starts(server: Server, place: Path) -> list[Goal]:
 
 def schedules(server: Server, place: Path) -> list[Goal]:
     """Jobs due at random moments."""
-    rounds = [starting.lateness(_pit(server, FORGOTTEN, place)) for _ in range(ROUNDS)]
-    show_delays(f"lateness of {starting.SCHEDULED:,} jobs due in {starting.WITHIN:g} s, ms", rounds)
+    rounds = [latency.lateness(_bed(server, FORGOTTEN, place)) for _ in range(ROUNDS)]
+    show_delays(f"lateness of {latency.SCHEDULED:,} jobs due in {latency.WITHIN:g} s, ms", rounds)
     return [
         Goal("lateness, p50 ms", median([one.p50 for one in rounds]), "<=", 2),
         Goal("lateness, p99 ms", median([one.p99 for one in rounds]), "<=", 10),
@@ -81,16 +81,18 @@ def schedules(server: Server, place: Path) -> list[Goal]:
     ]
 
 
-def crowds(server: Server, place: Path) -> list[Goal]:
+def large(server: Server, place: Path) -> list[Goal]:
     """A million scheduled jobs beside none."""
-    slower = crowd.slowed_by_many()
+    slower = large_queues.slowed_by_many()
     server.flush()
-    return [Goal(f"{name}: slower by {crowd.SCHEDULED:,} scheduled", by, "<=", 1.3) for name, by in slower.items()]
+    return [
+        Goal(f"{name}: slower by {large_queues.SCHEDULED:,} scheduled", by, "<=", 1.3) for name, by in slower.items()
+    ]
 
 
 def backlog(server: Server, place: Path) -> list[Goal]:
     """Many jobs that are overdue at once."""
-    rounds = [crowd.overdue(_pit(server, FORGOTTEN, place)) for _ in range(ROUNDS)]
+    rounds = [large_queues.overdue(_bed(server, FORGOTTEN, place)) for _ in range(ROUNDS)]
     for one in rounds:
         print(f"overdue: {one.rate:,.0f} promoted/s, longest script {one.longest:.1f} ms, PING p99 {one.pings:.1f} ms")
     print()
@@ -102,8 +104,8 @@ def backlog(server: Server, place: Path) -> list[Goal]:
 
 
 def weights(server: Server, place: Path) -> list[Goal]:
-    """What a job weighs while it waits."""
-    weights = crowd.weight(server, [_pit(server, one, place) for one in (FORGOTTEN, KEPT)])
+    """The server's memory per waiting job."""
+    weights = large_queues.weight(server, [_bed(server, one, place) for one in (FORGOTTEN, KEPT)])
     server.flush()
     return [Goal(f"bytes of {name}", size, "<=", 300) for name, size in weights.items()]
 
@@ -111,30 +113,30 @@ def weights(server: Server, place: Path) -> list[Goal]:
 def fairness(server: Server, place: Path) -> list[Goal]:
     """Short jobs beside a long one."""
     goals = []
-    for contestant, processes in ((TWO_THREADS, 1), (ONE_THREAD, 2)):
-        pit = _pit(server, contestant, place)
-        longest = max(starting.behind_a_long_one(pit, processes) for _ in range(ROUNDS))
+    for setup, processes in ((TWO_THREADS, 1), (ONE_THREAD, 2)):
+        bed = _bed(server, setup, place)
+        longest = max(latency.behind_a_long_one(bed, processes) for _ in range(ROUNDS))
         where = "two threads" if processes == 1 else "two processes of one thread"
         goals.append(Goal(f"longest wait behind a job of 10 s, {where}, ms", longest, "<=", 100))
     return goals
 
 
 def commands(server: Server, place: Path) -> list[Goal]:
-    """Commands of a worker that is busy, and of one that is idle."""
+    """Commands of a busy worker and of an idle one."""
     goals = []
-    for contestant in (FORGOTTEN, KEPT):
-        pit = _pit(server, contestant, place)
-        found = counting.commands(pit, pit.fill(3000))
+    for setup in (FORGOTTEN, KEPT):
+        bed = _bed(server, setup, place)
+        found = command_counts.commands(bed, bed.fill(3000))
         names = ", ".join(f"{name} {number:.3f}" for name, number in found.names.items())
-        print(f"{contestant.title}: per job {found.sent:.3f} sent ({names}), {found.run:.1f} run", end="")
+        print(f"{setup.title}: per job {found.sent:.3f} sent ({names}), {found.run:.1f} run", end="")
         print(f"; idle {found.idle:.1f}/s")
-        goals.append(Goal(f"commands sent per job, {contestant.title}", found.sent, "<=", 0.2))
-        goals.append(Goal(f"commands a second when idle, {contestant.title}", found.idle, "<=", 1.0))
+        goals.append(Goal(f"commands sent per job, {setup.title}", found.sent, "<=", 0.2))
+        goals.append(Goal(f"commands a second when idle, {setup.title}", found.idle, "<=", 1.0))
     print()
     return goals
 
 
-def _pit(server: Server, contestant: Contestant, place: Path) -> Pit:
-    own = place / f"{contestant.peer}-{contestant.variant}"
+def _bed(server: Server, setup: Setup, place: Path) -> TestBed:
+    own = place / f"{setup.peer}-{setup.variant}"
     own.mkdir(exist_ok=True)
-    return Pit(server, contestant, own)
+    return TestBed(server, setup, own)

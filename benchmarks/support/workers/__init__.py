@@ -1,0 +1,1 @@
+"""Measurements of workers as whole processes."""

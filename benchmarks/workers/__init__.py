@@ -1,1 +1,0 @@
-"""Workers as whole processes: what each measurement needs, and the measurements."""
