@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from demo import access_log
-from redis_kit.core.web.client_address import grouped, parse
+from redis_kit.core.web.client_address import grouped
+from redis_kit.core.web.proxies import parse
 from redis_kit.throttling import Throttle, report
 from redis_kit.throttling.statistics.offenders import offenders
 

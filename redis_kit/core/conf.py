@@ -34,58 +34,6 @@ class Section:
         return iter(())
 
 
-@dataclass(frozen=True)
-class KitSettings(Section):
-    """The options at the top of ``REDIS_KIT``, beside the components' sections."""
-
-    ranges = {
-        "CONNECT_TIMEOUT": (0.01, 10),
-        "READ_TIMEOUT": (0.01, 10),
-        "POOL_TIMEOUT": (0.01, 60),
-        "MAX_CONNECTIONS": (1, 10_000),
-    }
-
-    #: What every key begins with: a short word for this project, where several share a server.
-    PREFIX: str = "rk"
-    #: Where the servers are, by alias; ``default`` is the one used unless told otherwise. Without this option it is the
-    #: ``default`` cache.
-    CONNECTIONS: Mapping[str, Any] | None = None
-    #: Seconds within which a connection for a request must stand.
-    CONNECT_TIMEOUT: float = 0.25
-    #: Seconds within which the server must answer a request.
-    READ_TIMEOUT: float = 0.25
-    #: Connections of one process, or event loop, to one server. Where all are in use, calls wait for one.
-    MAX_CONNECTIONS: int = 50
-    #: Seconds for which a call of a request waits for a connection where all are in use.
-    POOL_TIMEOUT: float = 2.0
-    #: Dotted paths of your own components.
-    EXTRA_COMPONENTS: list[str] | tuple[str, ...] = ()
-    #: The proxies whose forwarded header is believed: how many stand in front, or their networks.
-    TRUSTED_PROXIES: int | list[str] | tuple[str, ...] = ()
-    #: The header in which those proxies name the client.
-    FORWARDED_HEADER: str = "X-Forwarded-For"
-    #: The secret of hashed identities, 32 bytes or more; without it one is derived from ``SECRET_KEY``.
-    HASH_KEY: str = ""
-
-    def problems(self) -> Iterator[Problem]:
-        """Yield the rules for the prefix, the hash key and the proxies; connections have their own module."""
-        from redis_kit.core.web.client_address import proxy_problems
-
-        if not self.PREFIX or len(self.PREFIX.encode()) > 64 or set(self.PREFIX) & set(" {}*?[]\\%\0"):
-            yield Problem(
-                "E005",
-                f"REDIS_KIT['PREFIX'] is {self.PREFIX!r}; it must be 1 to 64 bytes without space, {{ }} * ? [ ] \\ %.",
-                "Use a short word for this project, such as 'shop'.",
-            )
-        if self.HASH_KEY and len(self.HASH_KEY.encode()) < 32:
-            yield Problem(
-                "E009",
-                "REDIS_KIT['HASH_KEY'] is shorter than 32 bytes, so hashed identities could be guessed.",
-                "Use 32 random bytes or more, or leave it out to derive it from SECRET_KEY.",
-            )
-        yield from proxy_problems(self.TRUSTED_PROXIES)
-
-
 AnySection = TypeVar("AnySection", bound=Section)
 
 _cache: dict[type[Section], Any] = {}

@@ -19,6 +19,7 @@ from redis_kit.core.client.breaker import Breaker
 from redis_kit.core.client.cluster import AsyncClusterClient, ClusterClient
 from redis_kit.core.client.pools import Limits
 from redis_kit.core.client.single import AsyncClient, Client, Server, probe
+from redis_kit.core.settings import KitSettings
 
 Profile = Literal["request", "worker"]
 WORKER = 2.0  # seconds to connect, and to read beyond the time that a blocking command may take
@@ -85,7 +86,7 @@ def _build(
 
 
 def _server(using: str, profile: Profile, found: Address, source: Callable[..., connection_factory.Source]) -> Server:
-    options = conf.section(conf.KitSettings)
+    options = conf.section(KitSettings)
     connect, read = (options.CONNECT_TIMEOUT, options.READ_TIMEOUT) if profile == "request" else (WORKER, WORKER)
     timeouts = {"socket_connect_timeout": connect, "socket_timeout": read}
     breaker = _breaker(using, found, timeouts) if profile == "request" else None

@@ -9,6 +9,7 @@ from django.conf import settings
 
 from redis_kit.core import conf
 from redis_kit.core.errors import InvalidName
+from redis_kit.core.settings import KitSettings
 from redis_kit.core.text import shortened
 
 LONGEST = 512  # bytes of UTF-8
@@ -55,7 +56,7 @@ def _hashed(identity: str, key: bytes) -> str:
 
 
 def _hash_key() -> bytes:
-    text = conf.section(conf.KitSettings).HASH_KEY or settings.SECRET_KEY
+    text = conf.section(KitSettings).HASH_KEY or settings.SECRET_KEY
     return _derived(text)
 
 

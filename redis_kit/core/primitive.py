@@ -7,6 +7,7 @@ from redis_kit.core import conf, connections, flow
 from redis_kit.core.complaints import Complaints
 from redis_kit.core.errors import OutOfMemory, RedisFailure, RedisUnavailable
 from redis_kit.core.keys import encode
+from redis_kit.core.settings import KitSettings
 from redis_kit.core.signals import failure_policy_applied, tell
 
 logger = logging.getLogger("redis_kit")
@@ -37,7 +38,7 @@ class Primitive:
 
     def key(self, part: str) -> str:
         """Return the key of one part, such as ``rk:{queues:mail}:ready``."""
-        return f"{conf.section(conf.KitSettings).PREFIX}:{{{self.tag()}}}:{part}"
+        return f"{conf.section(KitSettings).PREFIX}:{{{self.tag()}}}:{part}"
 
     def policy(self) -> str:
         """Return what to do while the server is away: ``raise``, ``open``, ``closed``, ..."""

@@ -21,6 +21,7 @@ from redis_kit.core.errors import (
 from redis_kit.core.flow import Flow
 from redis_kit.core.keys import hashed
 from redis_kit.core.scripts import ScriptCall
+from redis_kit.core.settings import KitSettings
 from redis_kit.core.steps import Batch
 from redis_kit.pageviews.component import PageViewSettings
 from redis_kit.pageviews.pages import OTHER, SITE, encoded
@@ -175,7 +176,7 @@ def tally(events: Iterable[Event]) -> dict[Place, Tally]:
 
 def admitted(events: list[Event], *, using: str) -> Flow[list[Event]]:
     """Return the events under the names that count: those beyond the day's ``MAX_PAGES`` become ``(other)``."""
-    prefix, most = conf.section(conf.KitSettings).PREFIX, conf.section(PageViewSettings).MAX_PAGES
+    prefix, most = conf.section(KitSettings).PREFIX, conf.section(PageViewSettings).MAX_PAGES
     wanted: dict[str, dict[str, None]] = {}
     for event in events:
         wanted.setdefault(f"{event.moment:%Y-%m-%d}", {}).update(dict.fromkeys(event.names))
@@ -225,7 +226,7 @@ def identified(visitor: str) -> str:
 
 def key(name: str, part: str) -> str:
     """Return a key of what has an encoded name."""
-    return f"{conf.section(conf.KitSettings).PREFIX}:{{pageviews:{name}}}:{part}"
+    return f"{conf.section(KitSettings).PREFIX}:{{pageviews:{name}}}:{part}"
 
 
 def _ms(seconds: float) -> int:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from redis_kit.core import conf
 from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
+from redis_kit.core.settings import KitSettings
 from redis_kit.core.steps import Batch, Call
 from redis_kit.signins import days
 from redis_kit.signins.component import SignInSettings
@@ -51,7 +52,7 @@ class Activity(Primitive):
         return found[0].users
 
     def _daily_active(self, wanted: list[date]) -> Flow[list[ActiveDay]]:
-        prefix = conf.section(conf.KitSettings).PREFIX
+        prefix = conf.section(KitSettings).PREFIX
         starts = [f"{prefix}:{{{bucket_tag(self.encoded, bucket)}}}:day:" for bucket in range(BUCKETS)]
         counts = yield Batch([Call("BITCOUNT", f"{start}{day}") for day in wanted for start in starts])
         parts = [counts[place : place + BUCKETS] for place in range(0, len(counts), BUCKETS)]

@@ -8,6 +8,7 @@ from redis_kit.core import conf, connections
 from redis_kit.core.component import Component
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.panels import Bars, Content, Figure, Panel, Table, action
+from redis_kit.core.settings import KitSettings
 
 MIRROR: list[Any] = []  # content, or an error to raise at that place
 FAILURE: list[Exception] = []  # what the next sale ends with
@@ -26,7 +27,7 @@ class Parts(Component):
 
 
 def key(part: str) -> str:
-    return f"{conf.section(conf.KitSettings).PREFIX}:{{parts}}:{part}"
+    return f"{conf.section(KitSettings).PREFIX}:{{parts}}:{part}"
 
 
 def call(*command: Any) -> Any:

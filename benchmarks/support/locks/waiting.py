@@ -14,6 +14,7 @@ import redis.asyncio
 from benchmarks.support.locks.kinds import BARE, LEASE, LOCKS, OURS, PATIENCE
 from benchmarks.support.locks.processes import LockProcesses, Outcome, Visit, Work, outcome
 from redis_kit.core import conf
+from redis_kit.core.settings import KitSettings
 from redis_kit.locks import Lock
 
 ROUNDS = 5
@@ -47,7 +48,7 @@ class Passed(NamedTuple):
 
 def address() -> str:
     """Return the server's address."""
-    return str(conf.section(conf.KitSettings).CONNECTIONS["default"]["URL"])
+    return str(conf.section(KitSettings).CONNECTIONS["default"]["URL"])
 
 
 def side_by_side(processes: LockProcesses, client: redis.Redis, *, rest: float) -> dict[str, Figures]:

@@ -9,6 +9,7 @@ from redis_kit.core import conf
 from redis_kit.core.client import addresses
 from redis_kit.core.component import components
 from redis_kit.core.errors import ConfigurationError, RedisKitError
+from redis_kit.core.settings import KitSettings
 
 
 def check_settings(**kwargs: Any) -> list[CheckMessage]:
@@ -28,7 +29,7 @@ def check_deployment(**kwargs: Any) -> list[CheckMessage]:
 
 
 def _settings_messages() -> Iterator[CheckMessage]:
-    top = list(conf.problems(conf.KitSettings))
+    top = list(conf.problems(KitSettings))
     yield from map(_message, top)
     yield from map(_message, addresses.problems())
     if any("EXTRA_COMPONENTS" in problem.message for problem in top):
@@ -38,7 +39,7 @@ def _settings_messages() -> Iterator[CheckMessage]:
     except ConfigurationError as error:
         yield Error(str(error), id="redis_kit.E002")
         return
-    allowed = [*(component.settings.name for component in found), *conf.options(conf.KitSettings)]
+    allowed = [*(component.settings.name for component in found), *conf.options(KitSettings)]
     for name in conf.configured():
         if name not in allowed:
             yield _message(conf.unknown("REDIS_KIT", name, allowed))

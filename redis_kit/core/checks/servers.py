@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from redis_kit.core import connections
-from redis_kit.core.conf import KitSettings, Problem, section
+from redis_kit.core.conf import Problem, section
 from redis_kit.core.errors import ConfigurationError, RedisFailure
+from redis_kit.core.settings import KitSettings
 
 OLDEST = {"redis": (7, 0), "valkey": (7, 2)}
 # The Lua use-after-free CVE-2025-49844 was fixed in these and in all later lines.

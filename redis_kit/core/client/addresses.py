@@ -9,6 +9,7 @@ from django.conf import settings
 
 from redis_kit.core import conf
 from redis_kit.core.errors import ConfigurationError
+from redis_kit.core.settings import KitSettings
 
 SCHEMES = {"redis": "redis", "rediss": "rediss", "unix": "unix", "valkey": "redis", "valkeys": "rediss"}
 SOURCES = ("CACHE", "CLUSTER", "EMBEDDED", "SENTINELS", "URL")
@@ -193,7 +194,7 @@ def _option_problems(where: str, given: Mapping[str, Any], source: str) -> Itera
 def _unknown(where: str, name: Any, allowed: list[str]) -> conf.Problem:
     """Return the problem of an option that is none there, telling where it belongs."""
     problem, wanted = conf.unknown(where, name, allowed), str(name).upper()
-    if wanted in conf.options(conf.KitSettings):
+    if wanted in conf.options(KitSettings):
         return problem._replace(hint="It is an option of REDIS_KIT itself, not of a connection.")
     if wanted in TIMEOUTS:
         option = TIMEOUTS[wanted]

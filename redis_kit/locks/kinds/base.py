@@ -12,6 +12,7 @@ from redis_kit.core.errors import RedisKitError
 from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.scripts import ScriptCall
+from redis_kit.core.settings import KitSettings
 from redis_kit.locks.acquiring.acquire import asking
 from redis_kit.locks.acquiring.reentrancy import still_needed, taken_again
 from redis_kit.locks.acquiring.wait import Attempt, Refusal
@@ -274,8 +275,7 @@ class Leasing(Primitive):
 
     def _keys(self) -> tuple[str, ...]:
         """Return the keys that its bucket shares, and then its own."""
-        prefix = conf.section(conf.KitSettings).PREFIX
-        if self._named[0] != prefix:
+        if self._named[0] != (prefix := conf.section(KitSettings).PREFIX):
             own = (f"{self.member}:{part}" for part in self.parts)
             self._named = prefix, tuple(self.key(part) for part in (*SHARED, *own))
         return self._named[1]

@@ -2,6 +2,7 @@
 
 from redis_kit.core import conf, scripts
 from redis_kit.core.scripts import ScriptCall
+from redis_kit.core.settings import KitSettings
 
 MOST = 1000
 REGISTER = scripts.load("redis_kit.queues.store", "register_queue")
@@ -11,7 +12,7 @@ noted: set[tuple[str, str]] = set()  # connection, and the beginning of the queu
 
 def key() -> str:
     """Return the key of the names' set. It is in a slot of its own."""
-    return f"{conf.section(conf.KitSettings).PREFIX}:{{queues}}:names"
+    return f"{conf.section(KitSettings).PREFIX}:{{queues}}:names"
 
 
 def note(name: str) -> ScriptCall:

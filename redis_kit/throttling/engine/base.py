@@ -18,6 +18,7 @@ from redis_kit.core.errors import (
 )
 from redis_kit.core.keys import hashed
 from redis_kit.core.primitive import Primitive
+from redis_kit.core.settings import KitSettings
 from redis_kit.core.text import shortened
 from redis_kit.throttling.component import ThrottleSettings
 from redis_kit.throttling.engine import refusal_cache
@@ -97,8 +98,8 @@ class Limits(Primitive):
     def keys_of(self, who: str) -> list[str]:
         """Return the keys of a decision on the caller with this hash."""
         prefix, base, common = self._bases
-        if prefix != conf.section(conf.KitSettings).PREFIX:
-            prefix, base = conf.section(conf.KitSettings).PREFIX, self.key("")
+        if prefix != conf.section(KitSettings).PREFIX:
+            prefix, base = conf.section(KitSettings).PREFIX, self.key("")
             common = tuple(f"{base}{part}" for part in COMMON)
             self._bases = prefix, base, common  # at once, since threads share it
         return [f"{base}{who}{self._kind}", f"{base}{who}", *common]

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from redis_kit.core import conf
 from redis_kit.core.errors import ConfigurationError
+from redis_kit.core.settings import KitSettings
 from redis_kit.core.web.client_address import INVALID, client_address
 from redis_kit.throttling.http.responses import Told, deciding
 from redis_kit.throttling.strategies.sliding_log import MOST
@@ -50,7 +51,7 @@ class RateThrottle:
 
     def get_ident(self, request: Any) -> Any:
         """Return the client's address: as the kit finds it where ``TRUSTED_PROXIES`` is set, else as the framework."""
-        if not conf.section(conf.KitSettings).TRUSTED_PROXIES:
+        if not conf.section(KitSettings).TRUSTED_PROXIES:
             return super().get_ident(request)  # type: ignore[misc]
         with suppress(ConfigurationError):  # it came past the proxies and over a Unix socket
             return client_address(request)

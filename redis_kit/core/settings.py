@@ -1,0 +1,78 @@
+"""The options at the top of ``REDIS_KIT``."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from ipaddress import ip_network
+from typing import Any
+
+from redis_kit.core.conf import Problem, Section
+
+MOST_PROXIES = 32
+
+
+@dataclass(frozen=True)
+class KitSettings(Section):
+    """The options at the top of ``REDIS_KIT``, beside the components' sections."""
+
+    ranges = {
+        "CONNECT_TIMEOUT": (0.01, 10),
+        "READ_TIMEOUT": (0.01, 10),
+        "POOL_TIMEOUT": (0.01, 60),
+        "MAX_CONNECTIONS": (1, 10_000),
+    }
+
+    #: What every key begins with: a short word for this project, where several share a server.
+    PREFIX: str = "rk"
+    #: Where the servers are, by alias; ``default`` is the one used unless told otherwise. Without this option it is the
+    #: ``default`` cache.
+    CONNECTIONS: Mapping[str, Any] | None = None
+    #: Seconds within which a connection for a request must stand.
+    CONNECT_TIMEOUT: float = 0.25
+    #: Seconds within which the server must answer a request.
+    READ_TIMEOUT: float = 0.25
+    #: Connections of one process, or event loop, to one server. Where all are in use, calls wait for one.
+    MAX_CONNECTIONS: int = 50
+    #: Seconds for which a call of a request waits for a connection where all are in use.
+    POOL_TIMEOUT: float = 2.0
+    #: Dotted paths of your own components.
+    EXTRA_COMPONENTS: list[str] | tuple[str, ...] = ()
+    #: The proxies whose forwarded header is believed: how many stand in front, or their networks.
+    TRUSTED_PROXIES: int | list[str] | tuple[str, ...] = ()
+    #: The header in which those proxies name the client.
+    FORWARDED_HEADER: str = "X-Forwarded-For"
+    #: The secret of hashed identities, 32 bytes or more; without it one is derived from ``SECRET_KEY``.
+    HASH_KEY: str = ""
+
+    def problems(self) -> Iterator[Problem]:
+        """Yield the rules for the prefix, the hash key and the proxies; connections have their own module."""
+        if not self.PREFIX or len(self.PREFIX.encode()) > 64 or set(self.PREFIX) & set(" {}*?[]\\%\0"):
+            yield Problem(
+                "E005",
+                f"REDIS_KIT['PREFIX'] is {self.PREFIX!r}; it must be 1 to 64 bytes without space, {{ }} * ? [ ] \\ %.",
+                "Use a short word for this project, such as 'shop'.",
+            )
+        if self.HASH_KEY and len(self.HASH_KEY.encode()) < 32:
+            yield Problem(
+                "E009",
+                "REDIS_KIT['HASH_KEY'] is shorter than 32 bytes, so hashed identities could be guessed.",
+                "Use 32 random bytes or more, or leave it out to derive it from SECRET_KEY.",
+            )
+        yield from _proxy_problems(self.TRUSTED_PROXIES)
+
+
+def _proxy_problems(trusted: int | Sequence[str]) -> Iterator[Problem]:
+    place = "REDIS_KIT['TRUSTED_PROXIES']"
+    if isinstance(trusted, int):
+        if not 0 <= trusted <= MOST_PROXIES:
+            yield Problem("E008", f"{place} is {trusted}; a number of proxies is between 0 and {MOST_PROXIES}.")
+        return
+    for text in trusted:
+        try:
+            network = ip_network(text, strict=False)
+        except ValueError:
+            yield Problem("E008", f"{place} holds {text!r}, which is not a network.", "Write it as '10.0.0.0/8'.")
+        else:
+            if network.prefixlen == 0:
+                yield Problem(
+                    "W013", f"{place} holds {text!r}: every client is trusted, so every client can choose its address."
+                )

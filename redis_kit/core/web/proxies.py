@@ -1,0 +1,57 @@
+"""The hops of a forwarded header, of which only those that trusted proxies wrote are believed."""
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from typing import Any
+
+from django.http import HttpRequest
+
+from redis_kit.core.settings import MOST_PROXIES
+
+Address = IPv4Address | IPv6Address
+_FOR = re.compile(r"(?:^|;)\s*for=([^;]*)", re.IGNORECASE)  # in one element of Forwarded (RFC 7239)
+
+
+def forwarded(
+    request: HttpRequest, remote: Address | None, trusted: int | Sequence[str], header: str
+) -> Address | None:
+    """Return the address that trusted proxies name in a header; ``remote``, the peer's, where they name none.
+
+    ``trusted`` is their number, or their networks. At most 32 hops are read, from the right.
+    """
+    meta = "HTTP_" + header.upper().replace("-", "_")
+    hops = request.META.get(meta, "").rsplit(",", MOST_PROXIES)[-MOST_PROXIES:] if request.META.get(meta) else []
+    if meta == "HTTP_FORWARDED":
+        hops = [element[1] if (element := _FOR.search(hop)) else "" for hop in hops]
+    if isinstance(trusted, int):
+        return (parse(hops[-trusted]) if len(hops) >= trusted else None) or remote
+    networks = _networks(tuple(trusted))
+    for hop in reversed(hops):
+        if remote is not None and not any(remote in network for network in networks):
+            break
+        found = parse(hop)
+        if found is None:
+            break
+        remote = found
+    return remote
+
+
+def parse(text: str) -> Address | None:
+    """Return the address in one hop of a header, with or without a port, brackets or a zone; None for anything else."""
+    text = text.strip().strip('"')
+    if text.startswith("["):
+        text = text[1:].partition("]")[0]
+    elif text.count(":") == 1:
+        text = text.partition(":")[0]
+    try:
+        address = ip_address(text.partition("%")[0])
+    except ValueError:
+        return None
+    return (address.ipv4_mapped or address) if isinstance(address, IPv6Address) else address
+
+
+@lru_cache(maxsize=8)
+def _networks(texts: tuple[str, ...]) -> tuple[Any, ...]:
+    return tuple(ip_network(text, strict=False) for text in texts)
