@@ -8,19 +8,19 @@ from asgiref.sync import async_to_sync
 
 from redis_kit.queues.jobs import ids
 from redis_kit.queues.worker.fetch.exchange import Done
-from redis_kit.queues.worker.fetch.recent import RecentEnds
-from redis_kit.queues.worker.run.event_loop import Coroutines
+from redis_kit.queues.worker.fetch.recent import RecentAcks
+from redis_kit.queues.worker.run.event_loop import EventLoop
 from redis_kit.queues.worker.run.outcome import FailedAttempt
-from redis_kit.queues.worker.run.runner import Processor
-from redis_kit.queues.worker.run.timeouts import Deadlines, Key
-from redis_kit.queues.worker.shared.status_board import Board
-from redis_kit.queues.worker.shared.worker_queue import Source
+from redis_kit.queues.worker.run.runner import JobRunner
+from redis_kit.queues.worker.run.timeouts import JobKey, Timeouts
+from redis_kit.queues.worker.shared.status_board import StatusBoard
+from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 
 
-class _Here(Coroutines):
+class _Here(EventLoop):
     """Runs synchronous parts of asynchronous tasks in the test's thread, in whose transaction the test is."""
 
-    def run(self, job: Key, work: Callable[[], Awaitable[Any]], *, timeout: float | None, sync: Any) -> Any:
+    def run(self, job: JobKey, work: Callable[[], Awaitable[Any]], *, timeout: float | None, sync: Any) -> Any:
         """Run a coroutine and return its result."""
 
         async def awaited() -> Any:
@@ -29,7 +29,7 @@ class _Here(Coroutines):
         return async_to_sync(awaited)()
 
 
-class _Processor(Processor):
+class _Processor(JobRunner):
     """Lets who runs the tests stop them, also while a job runs."""
 
     def _record(self, failure: FailedAttempt, *, again: bool = False) -> None:
@@ -45,7 +45,7 @@ def drain(*names: str) -> int:
     retry with its backoff among them, stays. Timeouts of tasks are not enforced.
     """
     worker, count = ids.new_worker(), 0
-    sources = [Source(name, worker=worker, about=ids.information()) for name in names or ("default",)]
+    sources = [WorkerQueue(name, worker=worker, about=ids.information()) for name in names or ("default",)]
     runs = processor(sources)
     while jobs := [(number, job) for number, source in enumerate(sources) for job in source.claim(1, worker=worker)]:
         for number, job in jobs:
@@ -57,13 +57,18 @@ def drain(*names: str) -> int:
     return count
 
 
-def processor(sources: Sequence[Source]) -> Processor:
+def processor(sources: Sequence[WorkerQueue]) -> JobRunner:
     """Return what runs a job of these queues in the thread that asks for it."""
-    alone: dict[str, Any] = {"board": Board(1), "deadlines": Deadlines(), "coroutines": _Here(), "given_up": Event()}
-    return _Processor(sources, **alone, later=lambda call: None, recent=RecentEnds())
+    alone: dict[str, Any] = {
+        "board": StatusBoard(1),
+        "deadlines": Timeouts(),
+        "coroutines": _Here(),
+        "given_up": Event(),
+    }
+    return _Processor(sources, **alone, later=lambda call: None, recent=RecentAcks())
 
 
-def _end(source: Source, done: Done) -> None:
+def _end(source: WorkerQueue, done: Done) -> None:
     source.exchange(0, [done.ended])
     if done.told:
         done.told()

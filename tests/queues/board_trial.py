@@ -10,7 +10,7 @@ import sys
 import time
 
 from redis_kit.queues.jobs.ack import Ended
-from redis_kit.queues.worker.shared.status_board import Board
+from redis_kit.queues.worker.shared.status_board import StatusBoard
 
 
 def work(board):
@@ -42,7 +42,7 @@ def check(board):
 def main(rounds):
     busy = 0
     for number in range(rounds):
-        board = Board(1)
+        board = StatusBoard(1)
         pid = os.fork()
         if not pid:
             work(board)

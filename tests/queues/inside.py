@@ -6,12 +6,12 @@ import threading
 from redis_kit.core import conf
 from redis_kit.core.errors import RedisFailure
 from redis_kit.queues.component import QueueSettings
-from redis_kit.queues.worker.process.process import Launcher
+from redis_kit.queues.worker.process.process import WorkerProcess
 from redis_kit.queues.worker.shared.worker_queue import beat
 
 
 @contextlib.contextmanager
-def working(launcher: Launcher):
+def working(launcher: WorkerProcess):
     """Let it work meanwhile, and beat for it."""
     over = threading.Event()
     threads = [threading.Thread(target=launcher.run), threading.Thread(target=_beat, args=(launcher, over))]
@@ -30,7 +30,7 @@ def working(launcher: Launcher):
     assert not any(thread.is_alive() for thread in threads)
 
 
-def _beat(launcher: Launcher, over: threading.Event) -> None:
+def _beat(launcher: WorkerProcess, over: threading.Event) -> None:
     noted = False
     while not over.is_set():
         for source in launcher.sources:

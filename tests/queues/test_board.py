@@ -6,13 +6,13 @@ import threading
 
 import pytest
 
-from redis_kit.queues.worker.shared.status_board import Board, Running
+from redis_kit.queues.worker.shared.status_board import Running, StatusBoard
 from tests.queues.conftest import ROOT
 
 
 @pytest.fixture
 def board():
-    with_two = Board(2, room=1000)
+    with_two = StatusBoard(2, room=1000)
     yield with_two
     with_two.close()
 
@@ -81,7 +81,7 @@ def test_full_log_says_so_and_loses_nothing(board):
 
 
 def test_jobs_are_counted_by_all_threads():
-    board = Board(1)
+    board = StatusBoard(1)
     threads = [threading.Thread(target=lambda: [board.tally(2) for _ in range(2000)]) for _ in range(4)]
     for thread in threads:
         thread.start()

@@ -10,12 +10,12 @@ from redis_kit.queues.jobs import ids
 from redis_kit.queues.panels.actions import JobTarget
 from redis_kit.queues.store import calls, enqueue
 from redis_kit.queues.worker.options import Options
-from redis_kit.queues.worker.process.process import Launcher
+from redis_kit.queues.worker.process.process import WorkerProcess
 from redis_kit.queues.worker.shared.channel import pair
-from redis_kit.queues.worker.shared.status_board import Board
-from redis_kit.queues.worker.shared.worker_queue import Source
+from redis_kit.queues.worker.shared.status_board import StatusBoard
+from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 from redis_kit.queues.worker.supervisor.child import Child
-from redis_kit.queues.worker.supervisor.heartbeat import Beat, Outage
+from redis_kit.queues.worker.supervisor.heartbeat import Heartbeat, Outage
 from tests.fixtures.process import wait_for
 from tests.queues import inside
 
@@ -120,8 +120,8 @@ def test_cancellation_of_a_job_that_is_tried_again_stays(queue):
 @pytest.fixture
 def child(any_kit):
     ours, theirs = pair()
-    sources = [Source(name, worker="w", about=ids.information()) for name in ("mail", "news")]
-    one = Child(0, "w", ours, Board(4), sources)
+    sources = [WorkerQueue(name, worker="w", about=ids.information()) for name in ("mail", "news")]
+    one = Child(0, "w", ours, StatusBoard(4), sources)
     one.theirs = theirs
     yield one
     one.let_go()
@@ -132,7 +132,7 @@ def test_each_heartbeat_tells_what_is_to_be_cancelled_until_it_has_ended(child, 
     queue.put(1, id="a")
     (job,) = child.sources[0].exchange(1).jobs
     mark(queue, "a")
-    beat = Beat(Outage())
+    beat = Heartbeat(Outage())
     for _ in range(2):
         beat.beat([child])
         assert [words for words in child.theirs.heard() if words[0] == "cancel"] == [("cancel", "0", "a")]
@@ -145,7 +145,7 @@ def test_each_heartbeat_tells_what_is_to_be_cancelled_until_it_has_ended(child, 
 def test_only_the_job_of_the_queue_that_is_meant_is_stopped(kit, gate, held):
     kit.options(QUEUES={"BEAT": 0.1, "DEAD_AFTER": 5})
     upper, lower = pair()
-    launcher = Launcher(Options(("mail", "news"), threads=2), line=lower)
+    launcher = WorkerProcess(Options(("mail", "news"), threads=2), line=lower)
     with inside.working(launcher):
         first, second = held.enqueue("mail"), held.using(queue_name="news").enqueue("news")
         wait_for(lambda: sorted(begun) == ["mail", "news"])

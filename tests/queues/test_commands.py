@@ -14,7 +14,7 @@ from redis_kit.core.errors import KeyConflict
 from redis_kit.management.commands import rk_pause, rk_purge, rk_queues, rk_resume, rk_retry
 from redis_kit.queues import Counts, Queue, counts_of, reports_of
 from redis_kit.queues.jobs import ids as identity
-from redis_kit.queues.worker.shared.worker_queue import Source, beat
+from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, beat
 from redis_kit.testing.jobs import drain
 from tests.queues.conftest import ROOT
 from tests.queues.test_deaths import die
@@ -103,7 +103,7 @@ def test_queue_with_jobs_and_without_a_worker_is_told(mail, command):
 
 def test_workers_that_claim_no_more_are_none_for_jobs_that_wait(command, kit):
     queue = Queue("default")
-    (first, second) = [Source("default", worker=name, about="") for name in ("w1", "w2")]
+    (first, second) = [WorkerQueue("default", worker=name, about="") for name in ("w1", "w2")]
     for source, state, shown in (
         (first, "working", "1"),
         (first, "quiet", "1 (1 quiet)"),

@@ -20,7 +20,7 @@ from redis_kit.queues import (
 from redis_kit.queues.monitoring.inspection import inspect, look_up
 from redis_kit.queues.store import manage
 from redis_kit.queues.worker.options import Options
-from redis_kit.queues.worker.process.process import Launcher
+from redis_kit.queues.worker.process.process import WorkerProcess
 from tests.fixtures.process import wait_for
 from tests.queues.inside import working
 from tests.queues.jobs import tasks
@@ -169,7 +169,7 @@ def test_many_queues_at_a_look(any_kit, twin):
 
 def test_worker_serves_two_queues(any_kit):
     tasks.done.clear()
-    with working(Launcher(Options(("mail", "news"), threads=2))):
+    with working(WorkerProcess(Options(("mail", "news"), threads=2))):
         wait_for(lambda: "news" in known_queues())
         for name in ("news", "mail", "news"):
             tasks.remember.using(queue_name=name).enqueue(name)

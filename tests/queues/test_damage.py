@@ -16,7 +16,7 @@ from redis_kit.queues.jobs.payload import CorruptMessage
 from redis_kit.queues.monitoring import stats
 from redis_kit.queues.monitoring.stats import counts_of
 from redis_kit.queues.store import calls as moves
-from redis_kit.queues.worker.shared.worker_queue import Source, sweep
+from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, sweep
 from redis_kit.queues.worker.supervisor.orphans import Orphans
 from redis_kit.testing.jobs import drain
 from tests.queues.jobs.tasks import note, remember
@@ -102,7 +102,7 @@ def test_values_that_make_no_sense_fail_nowhere_or_as_a_conflict(kit, raw):
     kit.options(QUEUES={"DEAD_AFTER": 0.2, "BEAT": 0.05, "DEAD_LIMIT": 3})
     for _ in range(ROUNDS):
         queue = Queue("default")
-        source = Source("default", worker="w", about="{}")
+        source = WorkerQueue("default", worker="w", about="{}")
         note.enqueue("x")
         (job,) = queue.claim(worker="w")
         for call in randomness.sample([*calls(queue, source, job)], 12):
@@ -138,7 +138,7 @@ def misplace(raw, queue, place):
 
 def ways(raw, queue, member):
     """Return all that gives a worker's jobs back."""
-    source = Source("mail", worker="v", about="")
+    source = WorkerQueue("mail", worker="v", about="")
     yield lambda: queue.leave(worker="w")
     yield lambda: [raw.zadd(queue.key("workers"), {"w": 1}), queue.beat(worker="v"), silent(raw, queue)]
     yield lambda: source._run(reaped(queue))
@@ -160,7 +160,7 @@ def reaped(queue):
 def test_place_that_is_no_number_loses_no_job_and_keeps_no_other(queue, raw, place, way):
     member, ids = misplace(raw, queue, place)
     list(ways(raw, queue, member))[way]()
-    Orphans().look([Source("mail", worker="v", about="")])
+    Orphans().look([WorkerQueue("mail", worker="v", about="")])
     assert {job.id for job in queue.claim(5, worker="other")} == ids
 
 
@@ -170,7 +170,7 @@ def test_jobs_of_a_key_that_was_damaged_and_deleted_are_ready_again(queue, raw, 
     (running,) = queue.claim(worker="w")
     raw.delete(queue.key("ready"))
     raw.set(queue.key("ready"), "x")
-    source, orphans = Source("mail", worker="v", about=""), Orphans()
+    source, orphans = WorkerQueue("mail", worker="v", about=""), Orphans()
     assert "ready" in str(orphans.look([source])["mail"])
     raw.delete(queue.key("ready"))
     assert "ready" in str(orphans.look([source])["mail"])  # it looks again only after a while
@@ -188,7 +188,7 @@ def test_jobs_of_workers_that_nobody_knows_are_ready_again(queue, raw):
     queue.claim(worker="w")
     raw.delete(queue.key("workers"))
     queue.beat(worker="w")
-    Orphans().look([Source("mail", worker="v", about="")])
+    Orphans().look([WorkerQueue("mail", worker="v", about="")])
     assert queue.counts() == Counts(0, 1, 1, 0)
 
 
@@ -197,7 +197,7 @@ def test_leases_without_an_end_and_claims_out_of_order_are_mended(queue, raw):
     queue.claim(2, worker="w")
     raw.zadd(queue.key("workers"), {"w": "inf"})
     raw.zadd(queue.key("running"), {b"\xff": -5})
-    Orphans().look([Source("mail", worker="v", about="")])
+    Orphans().look([WorkerQueue("mail", worker="v", about="")])
     assert raw.zscore(queue.key("workers"), "w") < 1e14
     assert queue.leave(worker="w") == 2
     assert queue.counts() == Counts(0, 2, 0, 0)

@@ -11,7 +11,7 @@ import pytest
 from redis_kit.core.errors import RedisKitError
 from redis_kit.queues import Cancelled, TaskTimeout
 from redis_kit.queues.worker.run import timeouts
-from redis_kit.queues.worker.run.timeouts import Deadlines
+from redis_kit.queues.worker.run.timeouts import Timeouts
 from tests.fixtures.process import wait_for
 
 JOB = (0, "a")
@@ -20,7 +20,7 @@ JOB = (0, "a")
 @pytest.fixture
 def limits():
     """Deadlines whose thread runs."""
-    found = Deadlines()
+    found = Timeouts()
     thread = threading.Thread(target=found.run)
     thread.start()
     yield found

@@ -7,9 +7,9 @@ import pytest
 
 from redis_kit.queues import Counts, Queue
 from redis_kit.queues.worker.fetch.fetcher import Fetcher
-from redis_kit.queues.worker.fetch.rotation import Order
-from redis_kit.queues.worker.shared.status_board import Board
-from redis_kit.queues.worker.shared.worker_queue import Source
+from redis_kit.queues.worker.fetch.rotation import Rotation
+from redis_kit.queues.worker.shared.status_board import StatusBoard
+from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 from tests.fixtures.process import wait_for
 
 
@@ -19,9 +19,9 @@ def holding(kit, proxy):
     kit.connect(proxy.connection, QUEUES={"DEAD_AFTER": 60})
     queue = Queue("mail")
     queue.put_many(range(2))
-    source = Source("mail", worker="w", about="")
+    source = WorkerQueue("mail", worker="w", about="")
     source.release([])  # the server learns the script
-    fetcher = Fetcher([source], board=Board(1), order=Order(1), on_empty=lambda: None)
+    fetcher = Fetcher([source], board=StatusBoard(1), order=Rotation(1), on_empty=lambda: None)
     fetcher._exchange([[]], 2)
     fetcher.next()
     return fetcher, queue
@@ -59,8 +59,8 @@ def test_job_that_certainly_was_not_returned_is_run(holding, proxy):
 
 def test_return_that_fails_is_not_tried_again_at_once(holding, proxy, monkeypatch):
     fetcher, queue = holding
-    tries, release = [], Source.release
-    monkeypatch.setattr(Source, "release", lambda self, jobs: tries.append(1) or release(self, jobs))
+    tries, release = [], WorkerQueue.release
+    monkeypatch.setattr(WorkerQueue, "release", lambda self, jobs: tries.append(1) or release(self, jobs))
     with proxy.fault("refuse"):
         proxy.kill_all()
         with watching(fetcher):
@@ -74,10 +74,10 @@ def test_return_that_fails_is_not_tried_again_at_once(holding, proxy, monkeypatc
 @pytest.fixture
 def two(kit):
     """A fetcher that asks mail before news, with one thread and its watch, and what another worker hears of news."""
-    sources = [Source(name, worker="w", about="") for name in ("mail", "news")]
-    fetcher = Fetcher(sources, board=Board(1), order=Order(2), on_empty=lambda: None)
+    sources = [WorkerQueue(name, worker="w", about="") for name in ("mail", "news")]
+    fetcher = Fetcher(sources, board=StatusBoard(1), order=Rotation(2), on_empty=lambda: None)
     with watching(fetcher):
-        yield fetcher, sources[1], Source("news", worker="other", about="")
+        yield fetcher, sources[1], WorkerQueue("news", worker="other", about="")
 
 
 @contextlib.contextmanager

@@ -11,7 +11,7 @@ from redis_kit.core import signals as core_signals
 from redis_kit.queues import Counts, Queue, framework, signals, task
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.process import recycling
-from redis_kit.queues.worker.process.process import Launcher
+from redis_kit.queues.worker.process.process import WorkerProcess
 from redis_kit.queues.worker.run import runner
 from tests.fixtures.process import wait_for
 from tests.queues import inside
@@ -28,7 +28,7 @@ def queue(kit):
 def work_off(queue):
     """Let one thread do all that is ready, and a job after it."""
     tasks.remember.using(priority=-100).enqueue("next")
-    assert Launcher(Options(("default",), threads=1, burst=True)).run() == 0
+    assert WorkerProcess(Options(("default",), threads=1, burst=True)).run() == 0
     assert tasks.done[-1:] == ["next"]
     assert queue.counts().running == 0
 
@@ -136,15 +136,15 @@ def wait():
 
 
 PLACES = {
-    "keeper": (runner, "keeper"),
+    "recorder": (runner, "recorder_of"),
     "start": (runner.expiry, "expired"),
-    "result": (runner.Keeper, "result"),
-    "error": (runner.Keeper, "error"),
-    "keeps": (runner.Keeper, "keeps"),
-    "begin": (runner.Keeper, "begin"),
-    "context": (runner.Keeper, "context"),
+    "result": (runner.ResultRecorder, "result"),
+    "error": (runner.ResultRecorder, "error"),
+    "keeps": (runner.ResultRecorder, "keeps"),
+    "begin": (runner.ResultRecorder, "begin"),
+    "context": (runner.ResultRecorder, "context"),
     "connections": (runner.connections, "all"),
-    "limits": (recycling.Limits, "check"),
+    "limits": (recycling.RecyclingLimits, "check"),
     "ended": (runner, "ended"),
     "log": (logging.Logger, "handle"),
 }
@@ -156,7 +156,7 @@ def test_whatever_exits_between_claim_and_outcome_leaves_no_job_running(queue, m
     owner, name = PLACES[place]
     with monkeypatch.context() as patched:
         patched.setattr(owner, name, exits)
-        with inside.working(Launcher(Options(("default",), threads=1))):
+        with inside.working(WorkerProcess(Options(("default",), threads=1))):
             wait_for(lambda: not queue.counts().ready, timeout=30)
             wait_for(lambda: not queue.counts().running, timeout=30)
     work_off(queue)
@@ -164,7 +164,7 @@ def test_whatever_exits_between_claim_and_outcome_leaves_no_job_running(queue, m
 
 
 def test_record_that_fails_is_tried_again_in_a_plain_form(queue, monkeypatch, caplog):
-    reasons, fail = [], runner.Source.fail
+    reasons, fail = [], runner.WorkerQueue.fail
 
     def refuse(self, job, *, error, kept, **how):
         reasons.append((error, kept))
@@ -172,9 +172,9 @@ def test_record_that_fails_is_tried_again_in_a_plain_form(queue, monkeypatch, ca
             raise TypeError("can't be sent")
         return fail(self, job, error=error, kept=kept, **how)
 
-    monkeypatch.setattr(runner.Source, "fail", refuse)
+    monkeypatch.setattr(runner.WorkerQueue, "fail", refuse)
     hostile.fail_as.enqueue("Empty")
-    with inside.working(Launcher(Options(("default",), threads=1))):
+    with inside.working(WorkerProcess(Options(("default",), threads=1))):
         wait_for(lambda: queue.counts().dead == 1, timeout=30)
     assert reasons[0][1] != reasons[1][1]
     assert reasons[1] == ("Empty", (b"", 0))
@@ -197,5 +197,5 @@ def test_transaction_that_a_task_left_open_is_not_the_next_jobs(queue):
     seen.clear()
     leave_open.enqueue()
     leave_open.enqueue()
-    assert Launcher(Options(("default",), threads=1, burst=True)).run() == 0
+    assert WorkerProcess(Options(("default",), threads=1, burst=True)).run() == 0
     assert seen == [False, False]

@@ -10,7 +10,7 @@ import pytest
 from redis_kit.core.errors import InvalidValue, KeyConflict
 from redis_kit.queues import Counts, Queue, known_queues, reports_of
 from redis_kit.queues.worker.options import Options
-from redis_kit.queues.worker.process.process import Launcher
+from redis_kit.queues.worker.process.process import WorkerProcess
 from tests.fixtures.process import wait_for
 from tests.queues import inside
 from tests.queues.jobs import tasks
@@ -183,7 +183,7 @@ def working(kit):
     """A worker in threads of this process; only signs can wake it."""
     kit.options(QUEUES={"BEAT": 30, "DEAD_AFTER": 100})
     tasks.done.clear()
-    with inside.working(Launcher(Options(("default",), threads=2))) as launcher:
+    with inside.working(WorkerProcess(Options(("default",), threads=2))) as launcher:
         wait_for(lambda: "default" in known_queues() and Queue("default").key("workers") in kit.keys())
         yield launcher
 
@@ -248,5 +248,5 @@ def test_burst_ends_on_a_paused_queue(queue):
     queue.pause()
     tasks.done.clear()
     tasks.remember.enqueue(1)
-    assert Launcher(Options(("default",), threads=1, burst=True)).run() == 0
+    assert WorkerProcess(Options(("default",), threads=1, burst=True)).run() == 0
     assert tasks.done == []

@@ -12,10 +12,10 @@ from redis_kit.queues.store import calls, enqueue
 from redis_kit.queues.store.claim import poison
 from redis_kit.queues.tasks import registry
 from redis_kit.queues.worker.shared.channel import pair
-from redis_kit.queues.worker.shared.status_board import Board
-from redis_kit.queues.worker.shared.worker_queue import Source
+from redis_kit.queues.worker.shared.status_board import StatusBoard
+from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 from redis_kit.queues.worker.supervisor.child import Child
-from redis_kit.queues.worker.supervisor.heartbeat import Beat, Outage
+from redis_kit.queues.worker.supervisor.heartbeat import Heartbeat, Outage
 from redis_kit.queues.worker.supervisor.reaper import Reaper
 from tests.queues.jobs import tasks
 
@@ -106,8 +106,8 @@ def child(any_kit):
     """A dead child, as its supervisor knows it: of two queues, with a board and nobody at the other end."""
     ours, theirs = pair()
     theirs.close()
-    sources = [Source(name, worker="dead", about=ids.information()) for name in ("mail", "news")]
-    one = Child(0, "dead", ours, Board(4), sources)
+    sources = [WorkerQueue(name, worker="dead", about=ids.information()) for name in ("mail", "news")]
+    one = Child(0, "dead", ours, StatusBoard(4), sources)
     yield one
     one.let_go()
 
@@ -242,7 +242,7 @@ def test_worker_tells_of_its_supervisor_and_threads(any_kit):
 
 
 def test_queue_that_can_not_be_beaten_for_is_told_once_and_the_others_are_beaten_for(child, any_kit, caplog):
-    beat = Beat(Outage(), reports=True)
+    beat = Heartbeat(Outage(), reports=True)
     beat.beat([child])
     Queue("news").put(1)
     order(child.worker, "quiet")

@@ -11,13 +11,13 @@ from redis_kit.queues.jobs.job import member
 from redis_kit.queues.worker.fetch import recent
 from redis_kit.queues.worker.fetch.exchange import Done
 from redis_kit.queues.worker.fetch.fetcher import Fetcher
-from redis_kit.queues.worker.fetch.recent import Failure, RecentEnds, remembered
-from redis_kit.queues.worker.fetch.rotation import Order
+from redis_kit.queues.worker.fetch.recent import Failure, RecentAcks, remembered
+from redis_kit.queues.worker.fetch.rotation import Rotation
 from redis_kit.queues.worker.options import Options
-from redis_kit.queues.worker.process.process import Launcher
+from redis_kit.queues.worker.process.process import WorkerProcess
 from redis_kit.queues.worker.run.outcome import failed
-from redis_kit.queues.worker.shared.status_board import Board
-from redis_kit.queues.worker.shared.worker_queue import PAGE, Source
+from redis_kit.queues.worker.shared.status_board import StatusBoard
+from redis_kit.queues.worker.shared.worker_queue import PAGE, WorkerQueue
 from redis_kit.queues.worker.supervisor.reconciliation import Suspects
 from tests.fixtures.process import wait_for
 from tests.queues.backup import Backup
@@ -55,7 +55,9 @@ def queue(kit):
 
 @pytest.fixture
 def fetcher(queue):
-    return Fetcher([Source("mail", worker="w", about="")], board=Board(1), order=Order(1), on_empty=lambda: None)
+    return Fetcher(
+        [WorkerQueue("mail", worker="w", about="")], board=StatusBoard(1), order=Rotation(1), on_empty=lambda: None
+    )
 
 
 def settle(fetcher, members):
@@ -99,10 +101,10 @@ def test_what_is_claimed_begun_or_done_here_is_left_alone(fetcher, queue, kit):
 
 def test_claim_whose_answer_got_lost_is_repeated_and_not_given_back(kit, proxy):
     kit.connect(proxy.connection, QUEUES=LASTING)
-    queue, source = Queue("mail"), Source("mail", worker="w", about="")
+    queue, source = Queue("mail"), WorkerQueue("mail", worker="w", about="")
     queue.put("x")
     source.exchange(0)
-    fetcher = Fetcher([source], board=Board(1), order=Order(1), on_empty=lambda: None)
+    fetcher = Fetcher([source], board=StatusBoard(1), order=Rotation(1), on_empty=lambda: None)
     with proxy.fault("drop_replies"):
         fetcher._exchange([[]], 1)
     assert queue.counts() == Counts(0, 0, 1, 0)
@@ -132,7 +134,7 @@ def test_end_is_recorded_again_with_its_result(fetcher, queue, kit):
 
 def test_failed_attempt_is_recorded_again_with_its_delay_and_error(kit):
     kit.options(QUEUES={**LASTING, "MAX_ATTEMPTS": 3})
-    queue, launcher = Queue("default"), Launcher(Options(("default",), threads=1), worker="w")
+    queue, launcher = Queue("default"), WorkerProcess(Options(("default",), threads=1), worker="w")
     backups, record = [], launcher._processor._record
     launcher._processor._record = lambda *args, **more: [backups.append(Backup(kit)), record(*args, **more)]
     result = fail.enqueue("x")
@@ -183,7 +185,7 @@ def test_heartbeat_lists_running_jobs_page_by_page(any_kit):
     jobs = {member(job) for job in queue.claim(PAGE + 5, worker="w")}
     queue.put("another's")
     queue.claim(worker="v")
-    source, suspects, asked = Source("mail", worker="w", about=""), Suspects(), []
+    source, suspects, asked = WorkerQueue("mail", worker="w", about=""), Suspects(), []
     for _ in range(4):
         source.after = suspects.after
         asked.append(suspects.take_in(beaten(source).held, set()))
@@ -216,7 +218,7 @@ def test_job_is_suspect_only_where_two_passes_in_a_row_miss_it():
 def test_memory_of_ends_is_bounded(monkeypatch):
     monkeypatch.setattr(recent, "MOST", 3)
     monkeypatch.setattr(recent, "MOST_BYTES", 10)
-    ends = RecentEnds()
+    ends = RecentAcks()
     batch = [Failure(b"t", b"%d" % number, b"x", list) for number in range(5)]
     for one in batch:
         ends.add([one])

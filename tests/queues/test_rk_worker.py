@@ -10,7 +10,7 @@ from redis_kit.queues import Queue
 from redis_kit.queues.commands.queue_names import parse
 from redis_kit.queues.commands.rk_worker import Command
 from redis_kit.queues.worker.options import Options
-from redis_kit.queues.worker.shared.worker_queue import Source, sweep
+from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, sweep
 from redis_kit.queues.worker.supervisor import supervisor
 from tests.queues.conftest import COMMAND, ROOT
 from tests.queues.jobs.tasks import remember_elsewhere
@@ -149,7 +149,7 @@ def test_queue_that_nothing_knows_is_told_of_once(kit, chosen, caplog, names, to
 def test_queue_that_only_workers_have_registered_is_told_of_at_each_start(kit, chosen, caplog):
     kit.options(QUEUES={"NAMES": ["mail"]})
     for name in ("mial", "a:b", "later"):
-        queue = Source(name, worker="w", about="")
+        queue = WorkerQueue(name, worker="w", about="")
         queue.note()
         queue.claim()
         sweep([queue])

@@ -9,7 +9,7 @@ from redis_kit.core.errors import InvalidValue, KeyConflict, RedisUnavailable
 from redis_kit.queues import LeaseLost, Progress, Queue, aprogress, progress, task
 from redis_kit.queues.framework import Task, TaskResultStatus
 from redis_kit.queues.tasks import progress as running
-from redis_kit.queues.worker.shared.worker_queue import Source
+from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 from redis_kit.testing.jobs import drain, processor
 from tests.fixtures.process import wait_for
 from tests.queues.jobs import tasks
@@ -215,7 +215,7 @@ def test_job_that_another_worker_has_by_now_is_told_so(queue, kit):
 
     steps[:] = [lose]
     result = task(work).enqueue()
-    source = Source("default", worker="w1", about="{}")
+    source = WorkerQueue("default", worker="w1", about="{}")
     (job,) = source.claim(1, worker="w1")
     processor([source]).run(0, 0, job)
     assert "is over" in tasks.done[0]

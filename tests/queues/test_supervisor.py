@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from redis_kit.queues import Counts, Queue, order, workers
-from redis_kit.queues.worker.supervisor.respawn import Restraint
+from redis_kit.queues.worker.supervisor.respawn import RespawnBackoff
 from tests.fixtures.kit import Kit
 from tests.fixtures.process import free_port, wait_for
 from tests.queues import putting
@@ -141,7 +141,7 @@ def test_poison_of_every_kind_is_dead_after_the_limit_and_the_others_are_done(qu
 
 
 def test_children_that_die_at_birth_are_forked_more_and_more_slowly():
-    restraint, waits = Restraint(), []
+    restraint, waits = RespawnBackoff(), []
     restraint.note(0.5)
     assert restraint.over()
     for _ in range(12):
@@ -150,7 +150,7 @@ def test_children_that_die_at_birth_are_forked_more_and_more_slowly():
         waits.append(restraint.until - before)
     assert waits == pytest.approx([0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 5, 5, 5, 5, 5, 5], abs=0.05)
     assert not restraint.over()
-    restraint = Restraint()
+    restraint = RespawnBackoff()
     for _ in range(5):
         restraint.note(1.5)
     assert restraint.over()

@@ -8,7 +8,7 @@ from redis_kit.queues.store import calls as moves
 from redis_kit.queues.store import unknown
 from redis_kit.queues.tasks import call_shape, registry
 from redis_kit.queues.tasks.registry import UnknownTask
-from redis_kit.queues.worker.shared.worker_queue import Source
+from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 from redis_kit.queues.worker.supervisor.recaller import Recaller
 from redis_kit.testing.jobs import drain
 
@@ -75,7 +75,7 @@ def pass_time(kit, queue, seconds):
 
 def recall(queue, *shapes):
     """Do what a supervisor does whose beat told of these."""
-    Recaller().see_to([(Source(queue.name, worker="w", about="{}"), list(shapes))])
+    Recaller().see_to([(WorkerQueue(queue.name, worker="w", about="{}"), list(shapes))])
 
 
 def test_unknown_task_goes_back_and_no_attempt_counts(kit, queue, release):
@@ -348,7 +348,7 @@ def test_log_says_what_to_do_once_a_minute_for_a_task(queue, release, caplog):
     queue.put({"task": path, "args": [1, 2, 3]})
     release.forget()
     drain()
-    recaller, source = Recaller(), Source(queue.name, worker="w", about="{}")
+    recaller, source = Recaller(), WorkerQueue(queue.name, worker="w", about="{}")
     for _ in range(3):
         recaller.see_to([(source, [release.call, f'["{path}", 3]'])])
     (told,) = [record.getMessage() for record in caplog.records if "no living worker" in record.getMessage()]

@@ -9,8 +9,8 @@ import pytest
 from redis_kit.core.activity import doing
 from redis_kit.queues import Counts, Queue, known_queues, signals, task, workers
 from redis_kit.queues.worker.options import Options
-from redis_kit.queues.worker.process.process import Launcher
-from redis_kit.queues.worker.shared.worker_queue import Source
+from redis_kit.queues.worker.process.process import WorkerProcess
+from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 from tests.fixtures.process import wait_for
 from tests.queues import inside
 from tests.queues.jobs import tasks
@@ -25,13 +25,13 @@ def queue(kit):
 
 def burst(*queues, threads=1):
     """Run a worker until nothing is ready."""
-    assert Launcher(Options(queues or ("default",), threads=threads, burst=True)).run() == 0
+    assert WorkerProcess(Options(queues or ("default",), threads=threads, burst=True)).run() == 0
 
 
 @pytest.fixture
 def working(queue):
     """A worker in threads of this process."""
-    with inside.working(Launcher(Options(("default", "mail"), threads=2))) as launcher:
+    with inside.working(WorkerProcess(Options(("default", "mail"), threads=2))) as launcher:
         wait_for(lambda: "mail" in known_queues())
         yield launcher
 
@@ -73,8 +73,8 @@ def nap(number: int) -> None:
 
 
 def test_burst_does_not_end_while_jobs_are_on_their_way_back(queue, monkeypatch):
-    release = Source.release
-    monkeypatch.setattr(Source, "release", lambda self, jobs: (time.sleep(0.3), release(self, jobs))[1])
+    release = WorkerQueue.release
+    monkeypatch.setattr(WorkerQueue, "release", lambda self, jobs: (time.sleep(0.3), release(self, jobs))[1])
     for number in range(40):
         tasks.remember.enqueue(number)  # they let the worker claim several at once
     for number in range(40, 46):

@@ -9,7 +9,7 @@ from redis_kit.core.errors import KeyConflict
 from redis_kit.queues import LeaseLost, Queue
 from redis_kit.queues.store import calls as moves
 from redis_kit.queues.tasks.unique import asked
-from redis_kit.queues.worker.shared.worker_queue import Source, beat
+from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, beat
 from tests.queues.backup import Backup
 from tests.queues.jobs.tasks import remember
 from tests.queues.test_damage import calls
@@ -26,7 +26,7 @@ class Scene:
     """A queue with jobs in each state, two workers, of which one is dead, and all that may be called."""
 
     def __init__(self, raw):
-        self.queue, self.source = Queue("default"), Source("default", worker="w", about="{}")
+        self.queue, self.source = Queue("default"), WorkerQueue("default", worker="w", about="{}")
         for _ in range(3):
             remember.enqueue("x")
         self.queue.put(1, unique="u")

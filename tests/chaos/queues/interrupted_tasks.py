@@ -15,7 +15,7 @@ from typing import Any
 from redis_kit.core import connections
 from redis_kit.locks import Lock
 from redis_kit.queues import Cancelled, Queue, TaskTimeout, counts_of, progress, task
-from redis_kit.queues.worker.process.process import Launcher
+from redis_kit.queues.worker.process.process import WorkerProcess
 from redis_kit.queues.worker.run import timeouts
 from redis_kit.throttling import Throttle
 
@@ -23,7 +23,7 @@ NAME = "default"
 LEASE = 0.5  # seconds
 WAITS = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032)  # seconds
 ERRORS: dict[str, type[BaseException]] = {"timeout": TaskTimeout, "cancel": Cancelled}
-launcher: list[Launcher] = []
+launcher: list[WorkerProcess] = []
 steps: Counter[str] = Counter()  # places in each call at which it can be interrupted
 done: set[int] = set()
 log = logging.getLogger("tests.interrupts")

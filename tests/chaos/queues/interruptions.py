@@ -26,7 +26,7 @@ from redis_kit.locks import live_locks
 from redis_kit.queues import Queue
 from redis_kit.queues.signals import job_dead
 from redis_kit.queues.worker.options import Options
-from redis_kit.queues.worker.process.process import Launcher
+from redis_kit.queues.worker.process.process import WorkerProcess
 from tests.chaos.queues import interrupted_tasks
 from tests.chaos.queues.support import interruption_bugs
 from tests.queues import inside
@@ -70,7 +70,7 @@ def run(count: int, *, seed: int = 1, patience: float = PATIENCE) -> Outcome:
     interrupted_tasks.log.propagate = interrupted_tasks.log.disabled = False
     interrupted_tasks.done.clear()
     interrupted_tasks.steps.clear()
-    launcher = Launcher(Options((interrupted_tasks.NAME,), threads=3, grace=1.0))
+    launcher = WorkerProcess(Options((interrupted_tasks.NAME,), threads=3, grace=1.0))
     interrupted_tasks.launcher[:] = [launcher]
     try:
         with inside.working(launcher):

@@ -12,12 +12,12 @@ from redis_kit.queues.jobs.ack import Ended
 from redis_kit.queues.jobs.job import Job
 from redis_kit.queues.store.claim import Claimed
 from redis_kit.queues.store.enqueue import MOST_ENDED, lost
-from redis_kit.queues.worker.fetch.recent import RecentEnds
-from redis_kit.queues.worker.fetch.rotation import Order
+from redis_kit.queues.worker.fetch.recent import RecentAcks
+from redis_kit.queues.worker.fetch.rotation import Rotation
 from redis_kit.queues.worker.fetch.watchdog import Duties
 from redis_kit.queues.worker.shared import failpoints
 from redis_kit.queues.worker.shared.reconnect import AWAY, pause
-from redis_kit.queues.worker.shared.worker_queue import Source
+from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 
 logger = logging.getLogger("redis_kit.worker")
 
@@ -39,8 +39,8 @@ class Exchanger:
 
     def __init__(
         self,
-        sources: Sequence[Source],
-        order: Order,
+        sources: Sequence[WorkerQueue],
+        order: Rotation,
         duties: Duties,
         take_in: Callable[[int, Claimed, int], None],
         keep: Callable[[int, list[Done], float], None],
@@ -50,7 +50,7 @@ class Exchanger:
         self._take_in, self._keep, self._wake = take_in, keep, wake
         self._failures: Counter[int] = Counter()
         self._complaints = Complaints()
-        self.recent = RecentEnds()
+        self.recent = RecentAcks()
         self.shut = [0.0] * len(sources)
 
     @property

@@ -11,14 +11,14 @@ from redis_kit.core.errors import RedisFailure
 from redis_kit.queues.jobs.job import Job, member
 from redis_kit.queues.store.claim import Claimed
 from redis_kit.queues.worker.fetch.exchange import Done, Exchanger
-from redis_kit.queues.worker.fetch.prefetch import Pace
+from redis_kit.queues.worker.fetch.prefetch import Prefetch
 from redis_kit.queues.worker.fetch.returns import Returns
-from redis_kit.queues.worker.fetch.rotation import Order
+from redis_kit.queues.worker.fetch.rotation import Rotation
 from redis_kit.queues.worker.fetch.watchdog import Duties
 from redis_kit.queues.worker.run.outcome import guarded
 from redis_kit.queues.worker.shared import failpoints
-from redis_kit.queues.worker.shared.status_board import Board
-from redis_kit.queues.worker.shared.worker_queue import Source
+from redis_kit.queues.worker.shared.status_board import StatusBoard
+from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 from redis_kit.queues.worker.supervisor.reconciliation import Reconciler
 
 LATER = 1.0  # seconds
@@ -32,7 +32,9 @@ class Fetcher:
     The thread that finds no claimed job asks the server, for all. Done jobs lie on the board until the server knows.
     """
 
-    def __init__(self, sources: Sequence[Source], *, board: Board, order: Order, on_empty: Callable[[], None]) -> None:
+    def __init__(
+        self, sources: Sequence[WorkerQueue], *, board: StatusBoard, order: Rotation, on_empty: Callable[[], None]
+    ) -> None:
         self._sources, self._board, self._on_empty = sources, board, on_empty
         self._duties = Duties(len(sources))
         self._exchanger = Exchanger(sources, order, self._duties, self._take_in, self._keep, self.wake)
@@ -44,7 +46,7 @@ class Fetcher:
         self._inbox: deque[tuple[int, Job]] = deque()
         self._hands: dict[int, tuple[int, Job] | None] = {}  # by thread, until that asks for the next one
         self._done: list[list[Done]] = [[] for _ in sources]
-        self._pace, self._filled, self._rings, self._untold = Pace(), 0.0, inf, inf
+        self._pace, self._filled, self._rings, self._untold = Prefetch(), 0.0, inf, inf
         self._alarm, self._waiting, self.threads = 0.0, 0, 0
         self._fetching = self._roused = self._quiet = self._stopped = self._empty = False
         self._later: list[Callable[[], None]] = []
@@ -166,8 +168,7 @@ class Fetcher:
     def give_back(self) -> None:
         """Give back the jobs that no thread has begun."""
         with self._work:
-            waiting = list(self._inbox)
-            self._inbox.clear()
+            waiting, self._inbox = list(self._inbox), deque()
         self._returns.give_back(waiting)
 
     def reconcile(self, number: int, members: Sequence[str]) -> None:
@@ -178,8 +179,8 @@ class Fetcher:
 
     def _held(self) -> set[bytes]:
         with self._work:
-            claimed = [job for _, job in (*self._inbox, *filter(None, self._hands.values()))]
-            return set(map(member, (*claimed, *(one.job for its in self._done for one in its))))
+            jobs = [job for _, job in (*self._inbox, *filter(None, self._hands.values()))]
+            return {member(job) for job in (*jobs, *(one.job for its in self._done for one in its))}
 
     def _fetch(self, *, claim: bool) -> None:
         with self._work:
@@ -217,9 +218,9 @@ class Fetcher:
             guarded("What follows a call to the server", call, None)
 
     def _may_fetch(self) -> bool:
+        now = monotonic()
         if self._fetching:
             return False
-        now = monotonic()
         if any(done and shut <= now for done, shut in zip(self._done, self._exchanger.shut, strict=True)):
             return True
         return self._alarm <= now and not (self._quiet or self._stopped)
@@ -242,8 +243,7 @@ class Fetcher:
     def _ring(self, at: float) -> None:
         if at <= monotonic():
             self._alarm = 0.0
-            self._rouse()
-            return
+            return self._rouse()
         self._alarm = min(self._alarm, at)
         if at < self._rings:
             self._tick.notify()

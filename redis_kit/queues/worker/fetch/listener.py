@@ -6,13 +6,13 @@ from threading import Event
 from redis_kit.core.errors import RedisFailure
 from redis_kit.queues.worker.fetch.fetcher import Fetcher
 from redis_kit.queues.worker.shared.reconnect import pause
-from redis_kit.queues.worker.shared.worker_queue import Source
+from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 
 
 class Listener:
     """Listens to one queue while a thread is free: who could not act on a sign must not take it from those who can."""
 
-    def __init__(self, number: int, source: Source, fetcher: Fetcher, *, stopping: Event) -> None:
+    def __init__(self, number: int, source: WorkerQueue, fetcher: Fetcher, *, stopping: Event) -> None:
         self._number, self._source, self._fetcher, self._stopping = number, source, fetcher, stopping
 
     def run(self) -> None:

@@ -5,7 +5,7 @@ MOST = 100  # jobs: the server must not be held for long
 GROWTH = 4
 
 
-class Pace:
+class Prefetch:
     """Claims beyond the free threads as many jobs as were done in 10 ms of the batch before: none of long ones."""
 
     def __init__(self) -> None:

@@ -31,7 +31,7 @@ def remembered(attempt: FailedAttempt) -> Failure:
     return Failure(one.token, one.id, attempt.told[0], again.record)
 
 
-class RecentEnds:
+class RecentAcks:
     """Keeps the last 20,000 ends with at most 4 MiB of results and errors, however long ago they were.
 
     A server that was down for an hour has lost the seconds before that hour, so no time limit would fit.

@@ -6,7 +6,7 @@ from functools import partial
 
 from redis_kit.core.errors import RedisFailure
 from redis_kit.queues.jobs.job import Job
-from redis_kit.queues.worker.shared.worker_queue import Source
+from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 
 logger = logging.getLogger("redis_kit.worker")
 
@@ -19,7 +19,7 @@ class Returns:
 
     def __init__(
         self,
-        sources: Sequence[Source],
+        sources: Sequence[WorkerQueue],
         *,
         keep: Callable[[int, list[Job]], None],
         later: Callable[[Callable[[], None]], None],

@@ -4,7 +4,7 @@ import random
 from collections.abc import Sequence
 
 
-class Order:
+class Rotation:
     """Strict: the first queue that has jobs. By weight: each queue comes first as often as its weight says."""
 
     def __init__(self, count: int, weights: Sequence[int] | None = None) -> None:

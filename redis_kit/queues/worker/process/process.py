@@ -13,24 +13,24 @@ from redis_kit.queues.jobs.job import Job
 from redis_kit.queues.worker.fetch.exchange import Done
 from redis_kit.queues.worker.fetch.fetcher import Fetcher
 from redis_kit.queues.worker.fetch.listener import Listener
-from redis_kit.queues.worker.fetch.rotation import Order
+from redis_kit.queues.worker.fetch.rotation import Rotation
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.process import outliving
-from redis_kit.queues.worker.process.recycling import Limits
-from redis_kit.queues.worker.process.threads import Manager
-from redis_kit.queues.worker.run.event_loop import Coroutines
+from redis_kit.queues.worker.process.recycling import RecyclingLimits
+from redis_kit.queues.worker.process.threads import ThreadPool
+from redis_kit.queues.worker.run.event_loop import EventLoop
 from redis_kit.queues.worker.run.outcome import guarded
-from redis_kit.queues.worker.run.runner import Processor
-from redis_kit.queues.worker.run.timeouts import Deadlines, Key
-from redis_kit.queues.worker.shared.channel import Line
+from redis_kit.queues.worker.run.runner import JobRunner
+from redis_kit.queues.worker.run.timeouts import JobKey, Timeouts
+from redis_kit.queues.worker.shared.channel import Channel
 from redis_kit.queues.worker.shared.logs import counted
-from redis_kit.queues.worker.shared.status_board import Board
-from redis_kit.queues.worker.shared.worker_queue import Source
+from redis_kit.queues.worker.shared.status_board import StatusBoard
+from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 
 logger = logging.getLogger("redis_kit.worker")
 
 
-class Launcher:
+class WorkerProcess:
     """One worker process. ``line`` brings its supervisor's orders; ``board`` shows that what it does."""
 
     def __init__(
@@ -39,24 +39,24 @@ class Launcher:
         *,
         worker: str = "",
         about: str = "",
-        line: Line | None = None,
-        board: Board | None = None,
+        line: Channel | None = None,
+        board: StatusBoard | None = None,
     ) -> None:
         self.options, self.worker, self._line = options, worker or ids.new_worker(), line
-        board = board or Board(options.threads)
+        board = board or StatusBoard(options.threads)
         about = about or ids.information(queues=options.queues, threads=options.threads)
-        self.sources = [Source(name, worker=self.worker, about=about) for name in options.queues]
-        self._limits = Limits(options, board, line) if line else None
+        self.sources = [WorkerQueue(name, worker=self.worker, about=about) for name in options.queues]
+        self._limits = RecyclingLimits(options, board, line) if line else None
         self._events: SimpleQueue[str] = SimpleQueue()
         self._given_up, self._stopping = Event(), Event()
-        self._deadlines, self._coroutines = Deadlines(), Coroutines()
+        self._deadlines, self._coroutines = Timeouts(), EventLoop()
         self._fetcher = Fetcher(
             self.sources,
             board=board,
-            order=Order(len(self.sources), options.weights),
+            order=Rotation(len(self.sources), options.weights),
             on_empty=self._empty,
         )
-        self._processor = Processor(
+        self._processor = JobRunner(
             self.sources,
             board=board,
             deadlines=self._deadlines,
@@ -65,7 +65,7 @@ class Launcher:
             later=self._fetcher.later,
             recent=self._fetcher.recent,
         )
-        self._manager = Manager(options.threads, self._fetcher, process=self._process, on_end=self._ended)
+        self._manager = ThreadPool(options.threads, self._fetcher, process=self._process, on_end=self._ended)
 
     def run(self) -> int:
         """Work until told to stop, or with ``burst`` until nothing is ready; 1 when the supervisor is gone, else 0."""
@@ -112,7 +112,7 @@ class Launcher:
         queues, count = ", ".join(self.options.queues), counted(self.options.threads, "thread")
         logger.info("Worker %s works on %s with %s.", self.worker, queues, count)
 
-    def _take_orders(self, line: Line) -> None:
+    def _take_orders(self, line: Channel) -> None:
         for word, *arguments in line.read():
             if word == "look":
                 self._fetcher.wake(float(arguments[1]))
@@ -129,7 +129,7 @@ class Launcher:
                 self._events.put(word)
         self._events.put("gone")
 
-    def _cancel(self, job: Key) -> None:
+    def _cancel(self, job: JobKey) -> None:
         # The end of its attempt is in the log.
         if not self._deadlines.cancel(job):
             self._coroutines.cancel(job)

@@ -7,8 +7,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from redis_kit.queues.worker.options import Options
-from redis_kit.queues.worker.shared.channel import Line
-from redis_kit.queues.worker.shared.status_board import Board
+from redis_kit.queues.worker.shared.channel import Channel
+from redis_kit.queues.worker.shared.status_board import StatusBoard
 
 
 def resident() -> float:
@@ -26,10 +26,10 @@ def resident_of(pid: int | str) -> float | None:
     return None
 
 
-class Limits:
+class RecyclingLimits:
     """Asks the supervisor for a replacement, once, when the process has run enough jobs or has grown too large."""
 
-    def __init__(self, options: Options, board: Board, line: Line) -> None:
+    def __init__(self, options: Options, board: StatusBoard, line: Channel) -> None:
         self._options, self._board, self._line = options, board, line
         self.reached = False
 

@@ -13,7 +13,7 @@ from redis_kit.queues.worker.process import outliving
 logger = logging.getLogger("redis_kit.worker")
 
 
-class Manager:
+class ThreadPool:
     """Keeps threads that run one job after the other until the fetcher gives no more; the last one says so."""
 
     def __init__(

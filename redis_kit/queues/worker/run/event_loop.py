@@ -11,12 +11,12 @@ from asgiref.sync import SyncToAsync, ThreadSensitiveContext, sync_to_async
 from django.db import close_old_connections
 
 from redis_kit.queues.tasks.task import Cancelled, TaskTimeout
-from redis_kit.queues.worker.run.timeouts import Key
+from redis_kit.queues.worker.run.timeouts import JobKey
 
 logger = logging.getLogger("redis_kit.worker")
 
 
-class Coroutines:
+class EventLoop:
     """One loop in a thread of its own, begun with the first asynchronous task.
 
     Clients that belong to a loop live as long as the worker does. The thread that has the job waits. What a task calls
@@ -26,10 +26,10 @@ class Coroutines:
     def __init__(self) -> None:
         self._lock = Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._tasks: dict[Key, asyncio.Task[Any]] = {}
-        self._cancelled: set[Key] = set()
+        self._tasks: dict[JobKey, asyncio.Task[Any]] = {}
+        self._cancelled: set[JobKey] = set()
 
-    def run(self, job: Key, work: Callable[[], Awaitable[Any]], *, timeout: float | None, sync: Any) -> Any:
+    def run(self, job: JobKey, work: Callable[[], Awaitable[Any]], *, timeout: float | None, sync: Any) -> Any:
         """Run a coroutine and return its result. Raises TaskTimeout and Cancelled beside what it raises."""
         ended = asyncio.run_coroutine_threadsafe(self._run(job, work, timeout, sync), self._started())
         result, error = ended.result()
@@ -37,18 +37,18 @@ class Coroutines:
             raise error
         return result
 
-    def cancel(self, job: Key) -> None:
+    def cancel(self, job: JobKey) -> None:
         """Cancel the coroutine of a job, if it runs here, and once."""
         if self._loop:
             self._loop.call_soon_threadsafe(self._cancel, job)
 
-    def _cancel(self, job: Key) -> None:
+    def _cancel(self, job: JobKey) -> None:
         if (task := self._tasks.get(job)) and job not in self._cancelled:
             self._cancelled.add(job)
             task.cancel()
 
     async def _run(
-        self, job: Key, work: Callable[[], Awaitable[Any]], timeout: float | None, sync: Any
+        self, job: JobKey, work: Callable[[], Awaitable[Any]], timeout: float | None, sync: Any
     ) -> tuple[Any, BaseException | None]:
         # Returns the error: asyncio would raise SystemExit and KeyboardInterrupt in the loop, for all its tasks.
         self._tasks[job] = asyncio.current_task()  # type: ignore[assignment]
@@ -64,7 +64,7 @@ class Coroutines:
                 with suppress(BaseException):
                     await sync_to_async(close_old_connections)()
 
-    async def _limited(self, job: Key, work: Callable[[], Awaitable[Any]], timeout: float | None) -> Any:
+    async def _limited(self, job: JobKey, work: Callable[[], Awaitable[Any]], timeout: float | None) -> Any:
         try:
             async with asyncio.timeout(timeout) as limit:
                 return await work()

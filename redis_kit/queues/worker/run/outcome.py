@@ -19,9 +19,9 @@ from redis_kit.queues.jobs.job import Job, State
 from redis_kit.queues.jobs.payload import CorruptMessage
 from redis_kit.queues.tasks import expiry, registry, retry
 from redis_kit.queues.tasks.task import Cancelled, Task
-from redis_kit.queues.worker.run.recorder import Keeper
+from redis_kit.queues.worker.run.recorder import ResultRecorder
 from redis_kit.queues.worker.shared.logs import lasting
-from redis_kit.queues.worker.shared.worker_queue import Source
+from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 
 Value = TypeVar("Value")
 logger = logging.getLogger("redis_kit.worker")
@@ -35,11 +35,11 @@ class FailedAttempt(NamedTuple):
     ``max_attempts`` counts to the attempt after which the job is dead, ``of`` those that the task has.
     """
 
-    source: Source
+    source: WorkerQueue
     job: Job
     task: Task[..., Any] | None
     error: BaseException
-    keeper: Keeper | None
+    keeper: ResultRecorder | None
     reason: str
     told: tuple[bytes, int]
     delay: float
@@ -111,12 +111,12 @@ class FailedAttempt(NamedTuple):
 
 
 def failed(
-    source: Source,
+    source: WorkerQueue,
     job: Job,
     error: BaseException,
     *,
     task: Task[..., Any] | None = None,
-    keeper: Keeper | None = None,
+    keeper: ResultRecorder | None = None,
     final: bool = False,
     killed: bool = False,
 ) -> FailedAttempt:
@@ -143,7 +143,7 @@ def guarded(what: str, call: Callable[[], Value], otherwise: Value) -> Value:
         return otherwise
 
 
-def _wait(job: Job, error: BaseException, task: Task[..., Any] | None, keeper: Keeper | None) -> float | None:
+def _wait(job: Job, error: BaseException, task: Task[..., Any] | None, keeper: ResultRecorder | None) -> float | None:
     if task is None:
         return retry.backoff(job.attempt)
     return None if issubclass(type(error), Cancelled) else retry.delay(task, job, error, keeper and keeper.result())

@@ -14,25 +14,25 @@ from redis_kit.queues.jobs.job import Job
 from redis_kit.queues.jobs.message import Message
 from redis_kit.queues.jobs.payload import CorruptMessage
 from redis_kit.queues.tasks.task import backend_of
-from redis_kit.queues.worker.shared.worker_queue import Source
+from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 
 _NOTHING = object()
 
 
-def keeper(source: Source, job: Job, backends: dict[str, Any]) -> "Keeper | None":
+def recorder_of(source: WorkerQueue, job: Job, backends: dict[str, Any]) -> "ResultRecorder | None":
     """Return what keeps the result of a job; None where none is stored. Its backend is one of those, and added."""
     alias = history.backend(job.story) if job.story else None
     if alias is None:
         return None
     if alias not in backends:
         backends[alias] = _backend(alias)
-    return Keeper(source, job, backends[alias])
+    return ResultRecorder(source, job, backends[alias])
 
 
-class Keeper:
+class ResultRecorder:
     """The result of one attempt, from its beginning to its end. It is made where somebody wants to see it."""
 
-    def __init__(self, source: Source, job: Job, backend: Any) -> None:
+    def __init__(self, source: WorkerQueue, job: Job, backend: Any) -> None:
         from redis_kit.queues.tasks import result as results
 
         self._results, self._backend = results, backend

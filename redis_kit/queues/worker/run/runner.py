@@ -25,16 +25,16 @@ from redis_kit.queues.tasks import call_shape, expiry, progress
 from redis_kit.queues.tasks.registry import UnknownTask
 from redis_kit.queues.tasks.task import Cancelled, Task, TaskTimeout, extended
 from redis_kit.queues.worker.fetch.exchange import Done
-from redis_kit.queues.worker.fetch.recent import RecentEnds, remembered
-from redis_kit.queues.worker.run.event_loop import Coroutines, synchronous
+from redis_kit.queues.worker.fetch.recent import RecentAcks, remembered
+from redis_kit.queues.worker.run.event_loop import EventLoop, synchronous
 from redis_kit.queues.worker.run.outcome import FailedAttempt, failed, guarded
-from redis_kit.queues.worker.run.recorder import Keeper, keeper
-from redis_kit.queues.worker.run.timeouts import Deadlines, Key
+from redis_kit.queues.worker.run.recorder import ResultRecorder, recorder_of
+from redis_kit.queues.worker.run.timeouts import JobKey, Timeouts
 from redis_kit.queues.worker.run.unfit import UnfitJob
 from redis_kit.queues.worker.shared import failpoints
 from redis_kit.queues.worker.shared.reconnect import AWAY, until_answered
-from redis_kit.queues.worker.shared.status_board import Board
-from redis_kit.queues.worker.shared.worker_queue import Source
+from redis_kit.queues.worker.shared.status_board import StatusBoard
+from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 
 logger = logging.getLogger("redis_kit.worker")
 IDLE = 0.1  # seconds after which a thread's connections are looked at before a job too, and not only after it
@@ -52,19 +52,19 @@ class Outcome(NamedTuple):
     unfit: Message | NewerMessage | None = None  # a call that this worker can't run
 
 
-class Processor:
+class JobRunner:
     """What every thread of the worker does with a job."""
 
     def __init__(
         self,
-        sources: Sequence[Source],
+        sources: Sequence[WorkerQueue],
         *,
-        board: Board,
-        deadlines: Deadlines,
-        coroutines: Coroutines,
+        board: StatusBoard,
+        deadlines: Timeouts,
+        coroutines: EventLoop,
         given_up: Event,
         later: Callable[[Callable[[], None]], None],
-        recent: RecentEnds,
+        recent: RecentAcks,
     ) -> None:
         self._sources, self._board, self._given_up, self._later = sources, board, given_up, later
         self._recent = recent
@@ -91,7 +91,7 @@ class Processor:
         source, kept = self._sources[number], None
         self._own.gave_back = False
         try:
-            kept = keeper(source, job, self._backends)
+            kept = recorder_of(source, job, self._backends)
             outcome = self._attempt(slot, number, job, kept)
             if outcome.unfit and isinstance(outcome.error, Exception):
                 self._own.gave_back = True
@@ -105,7 +105,7 @@ class Processor:
         self._record(failure)
         return None
 
-    def _attempt(self, slot: int, number: int, job: Job, kept: Keeper | None) -> Outcome:
+    def _attempt(self, slot: int, number: int, job: Job, kept: ResultRecorder | None) -> Outcome:
         source = self._sources[number]
         try:
             call = message.loads(job.body)
@@ -122,7 +122,7 @@ class Processor:
         hard = None if task.timeout is None else monotonic() + task.timeout + AFTER
         self._board.begin(slot, number, job.token, job.id, hard)
         failpoints.reach("begun")
-        tell(signals.job_started, Processor, queue=source.name, job=job, task=task)
+        tell(signals.job_started, JobRunner, queue=source.name, job=job, task=task)
         if kept:
             kept.begin(call)
         before = doing.set(f"job {task.module_path} {job.id}")
@@ -138,7 +138,7 @@ class Processor:
             progress.end(here)
             doing.reset(before)
 
-    def _call(self, job: Key, task: Task[..., Any], call: message.Message, context: Any) -> Any:
+    def _call(self, job: JobKey, task: Task[..., Any], call: message.Message, context: Any) -> Any:
         args = [context, *call.args] if task.takes_context else call.args
         work = partial(task.func, *args, **call.kwargs)
         try:
@@ -157,9 +157,9 @@ class Processor:
             self._own.synchronous = synchronous()
         return self._own.synchronous
 
-    def _succeeded(self, number: int, job: Job, outcome: Outcome, kept: Keeper | None) -> Done:
+    def _succeeded(self, number: int, job: Job, outcome: Outcome, kept: ResultRecorder | None) -> Done:
         def told() -> None:
-            tell(signals.job_succeeded, Processor, queue=self._sources[number].name, job=job, task=outcome.task)
+            tell(signals.job_succeeded, JobRunner, queue=self._sources[number].name, job=job, task=outcome.task)
             if kept:
                 kept.succeeded()
 

@@ -21,7 +21,7 @@ from redis_kit.queues.tasks.task import Cancelled, TaskTimeout
 from redis_kit.queues.worker.run.alarm import Alarm
 
 Result = TypeVar("Result")
-Key = tuple[int, str]  # the number of a job's source, and its id
+JobKey = tuple[int, str]  # the number of a job's source, and its id
 PAUSE = 0.001  # seconds until the next look at a thread that was within such code
 PATIENCE = 0.2  # seconds for which the kit's own code is waited for: where it waits itself, it is interrupted
 THREADING = threading.Thread.run.__code__.co_filename
@@ -31,11 +31,11 @@ TAKING = {"__enter__", "__exit__", "_acquire_restore", "_release_save", "acquire
 
 class _Limit(NamedTuple):
     end: float
-    job: Key
+    job: JobKey
     error: type[BaseException] = TaskTimeout
 
 
-class Deadlines:
+class Timeouts:
     """Raises TaskTimeout in a thread whose time is up. One that waits in C code gets it when that returns."""
 
     def __init__(self) -> None:
@@ -55,7 +55,7 @@ class Deadlines:
         self._stop.set()
         self._alarm.set(0)
 
-    def cancel(self, job: Key) -> bool:
+    def cancel(self, job: JobKey) -> bool:
         """Raise Cancelled in the thread that runs this job, and say whether there was one."""
         with self._lock:
             found = {thread: limit for thread, limit in self._limits.items() if limit.job == job}
@@ -64,7 +64,7 @@ class Deadlines:
         self._alarm.set(0)
         return bool(found)
 
-    def run_within(self, job: Key, seconds: float | None, work: Callable[[], Result]) -> Result:
+    def run_within(self, job: JobKey, seconds: float | None, work: Callable[[], Result]) -> Result:
         """Return what a job's work returns, which has so many seconds; None: for ever."""
         thread = get_ident()
         with self._lock:

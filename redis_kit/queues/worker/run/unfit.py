@@ -8,18 +8,18 @@ from redis_kit.queues.store import unknown
 from redis_kit.queues.tasks import call_shape
 from redis_kit.queues.tasks.task import Cancelled
 from redis_kit.queues.worker.run.outcome import FailedAttempt, failed
-from redis_kit.queues.worker.run.recorder import Keeper
-from redis_kit.queues.worker.shared.worker_queue import Source
+from redis_kit.queues.worker.run.recorder import ResultRecorder
+from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 
 
 class UnfitJob(NamedTuple):
     """A job, what its message holds, and why this worker can't run it."""
 
-    source: Source
+    source: WorkerQueue
     job: Job
     call: Message | NewerMessage
     why: Exception
-    keeper: Keeper | None
+    keeper: ResultRecorder | None
 
     def give_back(self) -> FailedAttempt | None:
         """Give it back, counting no attempt; else return what it dies of. One round trip; a repeat is safe.

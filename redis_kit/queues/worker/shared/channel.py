@@ -9,7 +9,7 @@ from urllib.parse import quote, unquote
 MOST = 1 << 16  # bytes that wait for one who does not read
 
 
-class Line:
+class Channel:
     """One end: a line of text for a word and its arguments, each quoted as in a URL, since ids may hold any byte.
 
     Nothing that is said is waited for, nor lost while the other end reads.
@@ -75,7 +75,7 @@ class Line:
         return [tuple(unquote(word, errors="surrogateescape") for word in line.decode().split(" ")) for line in lines]
 
 
-def pair() -> tuple[Line, Line]:
+def pair() -> tuple[Channel, Channel]:
     """Return both ends of a new line."""
     first, second = socket.socketpair()
-    return Line(first), Line(second)
+    return Channel(first), Channel(second)

@@ -32,7 +32,7 @@ class Running(NamedTuple):
         return f"{self.token}/{self.id}".encode("utf-8", "surrogateescape")
 
 
-class Board:
+class StatusBoard:
     """Made by the supervisor, written by the child, each slot by one thread of it, read by the supervisor."""
 
     def __init__(self, slots: int, *, room: int = 1 << 20) -> None:

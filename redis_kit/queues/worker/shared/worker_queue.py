@@ -18,7 +18,7 @@ PAGE = 100  # running jobs that a heartbeat lists
 LISTEN = 4.0  # seconds: for how long a lost wake-up, or a connection that is half open, goes unnoticed
 
 
-class Source(Queue):
+class WorkerQueue(Queue):
     """Its calls wait for longer than those of a request, and go out in the name of one worker.
 
     ``after`` is the running job after which the next heartbeat's list of them begins.
@@ -90,7 +90,7 @@ class Source(Queue):
         yield Batch([Call("RPUSH", key, 1), Call("PEXPIRE", key, 10_000)])
 
 
-class SupervisedSource(Source):
+class SupervisedQueue(WorkerQueue):
     """A queue as its worker's supervisor sees it. ``call`` makes each call to the server, and may end it early."""
 
     def __init__(self, name: str, *, worker: str, about: str, call: Callable[[Callable[[], Any]], Any]) -> None:
@@ -101,7 +101,7 @@ class SupervisedSource(Source):
         return self._call(partial(super()._run, steps, **answers))
 
 
-def beat(sources: list[Source]) -> list[Beaten | RedisFailure]:
+def beat(sources: list[WorkerQueue]) -> list[Beaten | RedisFailure]:
     """Keep workers alive on their queues, as far as these let them, and list a page of the running jobs of each.
 
     One round trip, on a Cluster one per node.
@@ -109,35 +109,35 @@ def beat(sources: list[Source]) -> list[Beaten | RedisFailure]:
     return sources[0]._run(_beat(sources))
 
 
-def recall(pairs: list[tuple[Source, str]]) -> list[Recalled | RedisFailure | None]:
+def recall(pairs: list[tuple[WorkerQueue, str]]) -> list[Recalled | RedisFailure | None]:
     """See to jobs that workers gave back, by source and shape. One round trip, on a Cluster one per node."""
     return pairs[0][0]._run(_recall(pairs))
 
 
-def waits(sources: list[Source]) -> list[float | RedisFailure | None]:
+def waits(sources: list[WorkerQueue]) -> list[float | RedisFailure | None]:
     """Return for how many seconds the next job of each queue waits; None where none does. One round trip."""
     return sources[0]._run(_waits(sources))
 
 
-def sweep(sources: list[Source]) -> list[list[bytes] | RedisFailure]:
+def sweep(sources: list[WorkerQueue]) -> list[list[bytes] | RedisFailure]:
     """Make jobs ready that nothing leads to, and return their ids for each queue. One round trip."""
     return sources[0]._run(_sweep(sources))
 
 
-def _sweep(sources: list[Source]) -> Flow[list[list[bytes] | RedisFailure]]:
+def _sweep(sources: list[WorkerQueue]) -> Flow[list[list[bytes] | RedisFailure]]:
     replies: list[list[bytes] | RedisFailure] = yield Batch(
         [calls.sweep(source.key("")) for source in sources], lenient=True
     )
     return replies
 
 
-def _beat(sources: list[Source]) -> Flow[list[Beaten | RedisFailure]]:
+def _beat(sources: list[WorkerQueue]) -> Flow[list[Beaten | RedisFailure]]:
     steps = [calls.beat(one.key(""), one.worker, one.about, after=one.after, page=PAGE) for one in sources]
     replies = yield Batch(steps, lenient=True)
     return [reply if isinstance(reply, RedisFailure) else beaten(reply) for reply in replies]
 
 
-def _recall(pairs: list[tuple[Source, str]]) -> Flow[list[Recalled | RedisFailure | None]]:
+def _recall(pairs: list[tuple[WorkerQueue, str]]) -> Flow[list[Recalled | RedisFailure | None]]:
     replies = yield Batch([unknown.recall_step(source, shape) for source, shape in pairs], lenient=True)
     return [
         reply if isinstance(reply, RedisFailure) else unknown.recalled(shape, reply)
@@ -145,7 +145,7 @@ def _recall(pairs: list[tuple[Source, str]]) -> Flow[list[Recalled | RedisFailur
     ]
 
 
-def _waits(sources: list[Source]) -> Flow[list[float | RedisFailure | None]]:
+def _waits(sources: list[WorkerQueue]) -> Flow[list[float | RedisFailure | None]]:
     replies = yield Batch([calls.QUEUE_STATS(source.key(""), 1) for source in sources], lenient=True)
     return [reply if isinstance(reply, RedisFailure) else _wait(reply) for reply in replies]
 

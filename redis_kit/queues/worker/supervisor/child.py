@@ -20,12 +20,12 @@ from redis_kit.core.signals import tell
 from redis_kit.queues import signals as told
 from redis_kit.queues.jobs import ids
 from redis_kit.queues.worker.options import Options
-from redis_kit.queues.worker.process.process import Launcher
+from redis_kit.queues.worker.process.process import WorkerProcess
 from redis_kit.queues.worker.process.recycling import resident_of
 from redis_kit.queues.worker.shared import failpoints
-from redis_kit.queues.worker.shared.channel import Line, pair
-from redis_kit.queues.worker.shared.status_board import Board, Running
-from redis_kit.queues.worker.shared.worker_queue import Source, SupervisedSource
+from redis_kit.queues.worker.shared.channel import Channel, pair
+from redis_kit.queues.worker.shared.status_board import Running, StatusBoard
+from redis_kit.queues.worker.shared.worker_queue import SupervisedQueue, WorkerQueue
 from redis_kit.queues.worker.supervisor.os_signals import Signals, held_back
 from redis_kit.queues.worker.supervisor.reconciliation import Suspects
 
@@ -40,9 +40,9 @@ class Child:
 
     pid: int
     worker: str
-    line: Line
-    board: Board
-    sources: list[Source]
+    line: Channel
+    board: StatusBoard
+    sources: list[WorkerQueue]
     born: float = field(default_factory=monotonic)
     recycling: bool = False
     stopping: bool = False
@@ -124,7 +124,7 @@ class Child:
 
 def fork(options: Options, *, supervisor: str, in_child: Callable[[], None], signals: Signals) -> Child:
     """Fork a child that is a worker of its own. ``in_child`` frees it of what only its parent needs."""
-    worker, (ours, theirs), board = ids.new_worker(), pair(), Board(options.threads)
+    worker, (ours, theirs), board = ids.new_worker(), pair(), StatusBoard(options.threads)
     parent = os.getpid()
     connections.close_all()  # a receiver of signals may have opened one
     sys.stdout.flush()
@@ -146,20 +146,20 @@ def fork(options: Options, *, supervisor: str, in_child: Callable[[], None], sig
     if not pid:
         _live(options, worker, about(os.getpid()), theirs, board)
     theirs.close()
-    make = partial(SupervisedSource, worker=worker, about=about(pid), call=signals.call)
-    sources: list[Source] = [make(name) for name in options.queues]
+    make = partial(SupervisedQueue, worker=worker, about=about(pid), call=signals.call)
+    sources: list[WorkerQueue] = [make(name) for name in options.queues]
     return Child(pid, worker, ours, board, sources, about=partial(about, pid))
 
 
-def _live(options: Options, worker: str, about: str, line: Line, board: Board) -> NoReturn:
+def _live(options: Options, worker: str, about: str, line: Channel, board: StatusBoard) -> NoReturn:
     # Never returns: what called the supervisor is the parent's business, its exit handlers too.
     code = FAILED
     provide(options.threads + len(options.queues) + OTHERS)
     try:
         said = {"worker": worker, "queues": options.queues}
-        tell(told.worker_started, Launcher, **said)
-        code = Launcher(options, worker=worker, about=about, line=line, board=board).run()
-        tell(told.worker_stopping, Launcher, **said)
+        tell(told.worker_started, WorkerProcess, **said)
+        code = WorkerProcess(options, worker=worker, about=about, line=line, board=board).run()
+        tell(told.worker_stopping, WorkerProcess, **said)
     except BaseException:
         logger.exception("Worker %s failed.", worker)
     finally:

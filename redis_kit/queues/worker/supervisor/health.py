@@ -14,7 +14,7 @@ MOST = 16  # callers at a time
 Report = Callable[[], tuple[bool, dict[str, Any]]]
 
 
-class Health:
+class HealthServer:
     """A listening socket on 127.0.0.1, and who has called. ``report`` says whether all is well, and the details."""
 
     def __init__(self, port: int, report: Report) -> None:

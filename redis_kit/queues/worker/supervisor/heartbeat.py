@@ -13,7 +13,7 @@ from redis_kit.queues.store.claim import Beaten, Poison
 from redis_kit.queues.worker.shared import failpoints
 from redis_kit.queues.worker.shared.clock import ServerClock
 from redis_kit.queues.worker.shared.reconnect import AWAY
-from redis_kit.queues.worker.shared.worker_queue import Source, beat, waits
+from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, beat, waits
 from redis_kit.queues.worker.supervisor.child import Child
 from redis_kit.queues.worker.supervisor.orphans import Orphans
 from redis_kit.queues.worker.supervisor.recaller import Recaller
@@ -44,7 +44,7 @@ class Outage:
         self.lasts = error is not None
 
 
-class Beat:
+class Heartbeat:
     """Beats for all children and queues in one round trip, and earlier where another worker's lease is about to end.
 
     ``at`` is when the next beat is due, ``answered`` when one was last answered, both on the monotonic clock;
@@ -91,7 +91,9 @@ class Beat:
         self.at = monotonic() + wait
         return orders
 
-    def _answers(self, children: list[Child], wrong: dict[str, RedisFailure]) -> list[tuple[Child, Source, Beaten]]:
+    def _answers(
+        self, children: list[Child], wrong: dict[str, RedisFailure]
+    ) -> list[tuple[Child, WorkerQueue, Beaten]]:
         pairs = [(child, source) for child in children for source in child.sources]
         if not pairs:
             return []
@@ -117,7 +119,7 @@ class Beat:
             wrong.update({name: answer for name, answer in answers.items() if isinstance(answer, RedisFailure)})
             self.waits = {name: answer for name, answer in answers.items() if isinstance(answer, float)}
 
-    def _note(self, sources: list[Source]) -> bool:
+    def _note(self, sources: list[WorkerQueue]) -> bool:
         try:
             for source in sources:
                 source.note()
@@ -138,7 +140,7 @@ class Beat:
         if self._complaints.due(about):
             logger.error(*what)
 
-    def _take_in(self, child: Child, source: Source, answer: Beaten) -> None:
+    def _take_in(self, child: Child, source: WorkerQueue, answer: Beaten) -> None:
         index = child.sources.index(source)
         if answer.next_job is not None and answer.next_job <= 3 * conf.section(QueueSettings).BEAT:
             child.line.say("look", index, f"{answer.next_job:.3f}")
@@ -164,4 +166,4 @@ def buried(queue: str, job: Poison) -> None:
     """Tell that a job is dead since too many workers died with it."""
     task = f" ({job.task})" if job.task else ""
     logger.error("Job %a of queue %a%s is dead: %a", job.id, queue, task, job.reason)
-    tell(signals.job_dead, Beat, queue=queue, id=job.id, reason="poison")
+    tell(signals.job_dead, Heartbeat, queue=queue, id=job.id, reason="poison")

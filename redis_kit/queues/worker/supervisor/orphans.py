@@ -5,7 +5,7 @@ from time import monotonic
 
 from redis_kit.core.errors import RedisFailure
 from redis_kit.queues.worker.shared.logs import counted
-from redis_kit.queues.worker.shared.worker_queue import Source, sweep
+from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, sweep
 
 logger = logging.getLogger("redis_kit.worker")
 EVERY = 15.0  # seconds
@@ -19,7 +19,7 @@ class Orphans:
         self._at = 0.0
         self._wrong: dict[str, RedisFailure] = {}
 
-    def look(self, sources: list[Source]) -> dict[str, RedisFailure]:
+    def look(self, sources: list[WorkerQueue]) -> dict[str, RedisFailure]:
         """Make those ready that are found; return what is wrong with queues. One round trip, or none."""
         if monotonic() < self._at:
             return self._wrong

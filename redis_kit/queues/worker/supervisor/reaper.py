@@ -17,7 +17,7 @@ from redis_kit.queues.worker.shared import failpoints
 from redis_kit.queues.worker.shared.logs import named
 from redis_kit.queues.worker.shared.reconnect import AWAY, pause
 from redis_kit.queues.worker.shared.status_board import Running
-from redis_kit.queues.worker.shared.worker_queue import Source
+from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 from redis_kit.queues.worker.supervisor.child import Child
 from redis_kit.queues.worker.supervisor.heartbeat import Outage, buried
 
@@ -26,14 +26,14 @@ LATE = 1.0  # seconds after which to look once more: a claim that was under way 
 
 
 @dataclass(eq=False)
-class Estate:
+class DeadChild:
     """What a dead child left: its queues, what it had done, what it is blamed for, ran for too long, and ran in all.
 
     ``at`` is when to see to it.
     """
 
     worker: str
-    left: list[tuple[int, Source]]
+    left: list[tuple[int, WorkerQueue]]
     done: list[Ended]
     ran: list[Running]
     overdue: list[Running]
@@ -48,7 +48,7 @@ class Reaper:
 
     def __init__(self, outage: Outage) -> None:
         self._outage = outage
-        self._estates: list[Estate] = []
+        self._estates: list[DeadChild] = []
 
     def add(self, child: Child, *, crashed: bool) -> None:
         """Take over from a child. Where it crashed, its jobs count that, unless it was killed for another one."""
@@ -57,7 +57,7 @@ class Reaper:
         over = [one for one in ran if (one.source, one.token, one.id) in late]
         blamed = ran if crashed and not child.overdue and not child.given_up else []
         left = list(enumerate(child.sources))
-        self._estates.append(Estate(child.worker, left, _done(child), blamed, over, ran, again=crashed))
+        self._estates.append(DeadChild(child.worker, left, _done(child), blamed, over, ran, again=crashed))
 
     def next(self) -> float | None:
         """Return when there is something to do, on the monotonic clock."""
@@ -85,7 +85,7 @@ class Reaper:
                 estate.tries += 1
                 return  # the others would wait for nothing
 
-    def _see_to(self, estate: Estate) -> None:
+    def _see_to(self, estate: DeadChild) -> None:
         sources = [source for _, source in estate.left]
         while estate.left:
             index, source = estate.left[0]
@@ -101,7 +101,7 @@ class Reaper:
         self._estates.remove(estate)
         if estate.again:
             left = list(enumerate(sources))
-            self._estates.append(Estate(estate.worker, left, [], [], [], [], at=monotonic() + LATE))
+            self._estates.append(DeadChild(estate.worker, left, [], [], [], [], at=monotonic() + LATE))
 
 
 def _done(child: Child) -> list[Ended]:
@@ -114,7 +114,7 @@ def _done(child: Child) -> list[Ended]:
     return found
 
 
-def _reap(estate: Estate, index: int, source: Source) -> None:
+def _reap(estate: DeadChild, index: int, source: WorkerQueue) -> None:
     done = [one for one in estate.done if one.source == index]
     _tried(source, lambda: source._run(_told(source, estate.worker, done)))
     failpoints.reach("outcomes_sent")
@@ -133,7 +133,7 @@ def _reap(estate: Estate, index: int, source: Source) -> None:
         buried(source.name, job)
 
 
-def _tried(source: Source, step: Callable[[], Any]) -> bool:
+def _tried(source: WorkerQueue, step: Callable[[], Any]) -> bool:
     """Take a step, and say whether it was done; what is wrong with it is logged."""
     try:
         step()
@@ -145,17 +145,17 @@ def _tried(source: Source, step: Callable[[], Any]) -> bool:
     return True
 
 
-def _complain(what: str, source: Source, error: Exception) -> None:
+def _complain(what: str, source: WorkerQueue, error: Exception) -> None:
     unforeseen = None if isinstance(error, RedisFailure) else error
     logger.error(what, source.name, error, exc_info=unforeseen)
 
 
-def _told(source: Source, worker: str, done: list[Ended]) -> Flow[None]:
+def _told(source: WorkerQueue, worker: str, done: list[Ended]) -> Flow[None]:
     for start in range(0, len(done), enqueue.MOST_ENDED):
         yield calls.end(source.key(""), worker, done[start : start + enqueue.MOST_ENDED])
 
 
-def _taken(source: Source, worker: str, ran: list[str]) -> Flow[tuple[int, list[Poison]]]:
+def _taken(source: WorkerQueue, worker: str, ran: list[str]) -> Flow[tuple[int, list[Poison]]]:
     total, dead = 0, []
     while True:
         taken, *told = yield calls.reap(source.key(""), worker, ran)

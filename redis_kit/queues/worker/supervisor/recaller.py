@@ -11,7 +11,7 @@ from redis_kit.queues.component import QueueSettings
 from redis_kit.queues.store.unknown import UnknownCalls
 from redis_kit.queues.tasks import call_shape
 from redis_kit.queues.worker.shared.logs import counted, lasting
-from redis_kit.queues.worker.shared.worker_queue import Source, recall
+from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, recall
 
 logger = logging.getLogger("redis_kit.worker")
 UNKNOWN = "import its module in the tasks.py of an installed app, deploy this worker, or keep the old name of the task"
@@ -24,7 +24,7 @@ class Recaller:
     def __init__(self) -> None:
         self._complaints = Complaints()
 
-    def see_to(self, found: Iterable[tuple[Source, list[str]]]) -> None:
+    def see_to(self, found: Iterable[tuple[WorkerQueue, list[str]]]) -> None:
         """Take in which shapes of calls each queue tells of. One round trip where there are any."""
         pairs = {(source.name, shape): source for source, shapes in found for shape in shapes}
         if not pairs:

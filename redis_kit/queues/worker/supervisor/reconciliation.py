@@ -13,9 +13,9 @@ from redis_kit.core.errors import RedisFailure
 from redis_kit.queues.jobs.ack import Ended
 from redis_kit.queues.jobs.job import LeaseLost
 from redis_kit.queues.store import claim
-from redis_kit.queues.worker.fetch.recent import RecentEnds
+from redis_kit.queues.worker.fetch.recent import RecentAcks
 from redis_kit.queues.worker.shared.logs import counted
-from redis_kit.queues.worker.shared.worker_queue import PAGE, Source
+from redis_kit.queues.worker.shared.worker_queue import PAGE, WorkerQueue
 
 logger = logging.getLogger("redis_kit.worker")
 MOST = 10_000  # suspects of one child and queue
@@ -44,7 +44,7 @@ class Suspects:
 class Reconciler:
     """The child's part. ``held`` returns what it has in hand, or done and not yet told."""
 
-    def __init__(self, sources: Sequence[Source], recent: RecentEnds, held: Callable[[], set[bytes]]) -> None:
+    def __init__(self, sources: Sequence[WorkerQueue], recent: RecentAcks, held: Callable[[], set[bytes]]) -> None:
         self._sources, self._recent, self._held = sources, recent, held
         self._asked: list[tuple[int, list[bytes]]] = []
 
@@ -67,7 +67,7 @@ class Reconciler:
                 logger.exception("Queue %a: jobs that ended could not be settled.", source.name)
 
 
-def _settle(source: Source, recent: RecentEnds, unknown: list[bytes]) -> None:
+def _settle(source: WorkerQueue, recent: RecentAcks, unknown: list[bytes]) -> None:
     known = recent.find(unknown)
     if ended := [one for one in known.values() if isinstance(one, Ended)]:
         source.end(ended)

@@ -7,7 +7,7 @@ QUIET = 10.0  # seconds without such a death after which they are forgotten
 FIRST, LONGEST = 0.1, 5.0  # seconds
 
 
-class Restraint:
+class RespawnBackoff:
     """When the next child may be forked: at once, unless the last ones died within a second of their start."""
 
     def __init__(self) -> None:

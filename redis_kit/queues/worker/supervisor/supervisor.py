@@ -21,11 +21,11 @@ from redis_kit.queues.worker.shared import failpoints
 from redis_kit.queues.worker.shared.logs import counted, named, running
 from redis_kit.queues.worker.supervisor import autoreload, os_signals
 from redis_kit.queues.worker.supervisor.child import SPARE, Child, fork
-from redis_kit.queues.worker.supervisor.health import Health
-from redis_kit.queues.worker.supervisor.heartbeat import Beat, Outage
+from redis_kit.queues.worker.supervisor.health import HealthServer
+from redis_kit.queues.worker.supervisor.heartbeat import Heartbeat, Outage
 from redis_kit.queues.worker.supervisor.os_signals import Interrupted, Signals
 from redis_kit.queues.worker.supervisor.reaper import Reaper
-from redis_kit.queues.worker.supervisor.respawn import Restraint
+from redis_kit.queues.worker.supervisor.respawn import RespawnBackoff
 
 logger = logging.getLogger("redis_kit.worker")
 LONGEST = 1.0  # seconds of one wait
@@ -46,10 +46,10 @@ class Supervisor:
         self._until = self._last = inf  # when jobs, and this process, are to have ended
         self._complaints = Complaints()
         outage = Outage()
-        self._beat = Beat(outage, reports=options.health_port is not None)
-        self._reaper, self._restraint = Reaper(outage), Restraint()
+        self._beat = Heartbeat(outage, reports=options.health_port is not None)
+        self._reaper, self._restraint = Reaper(outage), RespawnBackoff()
         self._signals = Signals(self._judge)
-        self._health = None if options.health_port is None else Health(options.health_port, self._report)
+        self._health = None if options.health_port is None else HealthServer(options.health_port, self._report)
         self._files = autoreload.Files() if options.reload else None
         self._restart = False
         self._silent_yet: list[Child] = []  # children that have yet to tell their stacks
