@@ -7,6 +7,7 @@ from redis_kit.core.lazy import lazily
 if TYPE_CHECKING:
     from redis_kit.queues.jobs.job import Counts, DeadJob, Job, LeaseLost, Pause, StoredJob
     from redis_kit.queues.jobs.payload import CorruptMessage, NotSerializable, PayloadTooLarge
+    from redis_kit.queues.jobs.progress import Progress
     from redis_kit.queues.monitoring.stats import (
         Report,
         acounts_of,
@@ -24,30 +25,30 @@ if TYPE_CHECKING:
     from redis_kit.queues.queue import Queue
     from redis_kit.queues.store.unknown import UnknownCalls
     from redis_kit.queues.tasks.expiry import Expired
-    from redis_kit.queues.tasks.handle import Handle, NoResult
-    from redis_kit.queues.tasks.progress import Progress, aprogress, progress
+    from redis_kit.queues.tasks.progress import aprogress, progress
     from redis_kit.queues.tasks.registry import UnknownTask
+    from redis_kit.queues.tasks.result import EnqueuedJob, NoResult
     from redis_kit.queues.tasks.retry import GiveUp, Retry
     from redis_kit.queues.tasks.task import (
-        BadArguments,
         Cancelled,
+        InvalidArguments,
         InvalidTask,
         Task,
         TaskTimeout,
-        WorkersDied,
+        WorkerLost,
         task,
     )
 
 __all__ = [
-    "BadArguments",
     "Cancelled",
     "CorruptMessage",
     "Counts",
     "DeadJob",
+    "EnqueuedJob",
     "Expired",
     "GiveUp",
-    "Handle",
     "Held",
+    "InvalidArguments",
     "InvalidTask",
     "Job",
     "LeaseLost",
@@ -65,7 +66,7 @@ __all__ = [
     "UnknownCalls",
     "UnknownTask",
     "Worker",
-    "WorkersDied",
+    "WorkerLost",
     "acounts_of",
     "aknown_queues",
     "aorder",
@@ -85,7 +86,6 @@ __getattr__, __dir__ = lazily(
     __name__,
     {
         "tasks.expiry": ("Expired",),
-        "tasks.handle": ("Handle", "NoResult"),
         "jobs.job": ("Counts", "DeadJob", "Job", "LeaseLost", "Pause", "StoredJob"),
         "monitoring.stats": (
             *("Report", "counts_of", "known_queues", "order", "reports_of", "workers"),
@@ -93,11 +93,13 @@ __getattr__, __dir__ = lazily(
         ),
         "queue": ("Queue",),
         "tasks.registry": ("UnknownTask",),
+        "tasks.result": ("EnqueuedJob", "NoResult"),
         "tasks.retry": ("GiveUp", "Retry"),
-        "tasks.progress": ("Progress", "aprogress", "progress"),
+        "jobs.progress": ("Progress",),
+        "tasks.progress": ("aprogress", "progress"),
         "jobs.payload": ("CorruptMessage", "NotSerializable", "PayloadTooLarge"),
         "tasks.task": (
-            *("BadArguments", "Cancelled", "InvalidTask", "Task", "TaskTimeout", "WorkersDied"),
+            *("Cancelled", "InvalidArguments", "InvalidTask", "Task", "TaskTimeout", "WorkerLost"),
             "task",
         ),
         "store.unknown": ("UnknownCalls",),

@@ -17,14 +17,14 @@ from redis_kit.queues import validation
 from redis_kit.queues.component import QueueSettings
 from redis_kit.queues.framework import BaseTaskBackend, TaskResultDoesNotExist, heard, task_backends, task_enqueued
 from redis_kit.queues.jobs import history, ids
-from redis_kit.queues.tasks import options, registry
+from redis_kit.queues.tasks import registry
 from redis_kit.queues.tasks import result as results
 from redis_kit.queues.tasks.result import RedisTaskResult
-from redis_kit.queues.tasks.task import Task, check_function, extended
+from redis_kit.queues.tasks.task import Task, check_function, check_options, extended
 
 if TYPE_CHECKING:
     from redis_kit.queues.queue import Queue
-    from redis_kit.queues.tasks.enqueue import Packed
+    from redis_kit.queues.tasks.enqueue import PackedCall
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class RedisTaskBackend(BaseTaskBackend):
         super().validate_task(task)
         if not isinstance(task, Task) or task.plain_json:
             check_function(task.func)
-            options.check(extended(task))
+            check_options(extended(task))
         registry.notice(task)
 
     def enqueue(self, task: Any, args: Any, kwargs: Any) -> Any:
@@ -82,11 +82,11 @@ class RedisTaskBackend(BaseTaskBackend):
             return await sending.aenqueue(call, args, kwargs)
         result = results.new(task, ids.new_call(task.queue_name), args, kwargs)
         packed = sending.packed(call, result.args, result.kwargs)
-        sending.settle(result, placed := await sending.asend(call, result.id, self._told(result, packed)))
-        if placed.created:
+        sending.note(result, added := await sending.aput(call, result.id, self._told(result, packed)))
+        if added.created:
             if heard(task_enqueued, logging.DEBUG):
                 await task_enqueued.asend_robust(type(self), task_result=result)
-        elif not placed.replaced:
+        elif not added.replaced:
             with suppress(RedisFailure, TaskResultDoesNotExist):
                 await result.arefresh()
         return result
@@ -109,15 +109,15 @@ class RedisTaskBackend(BaseTaskBackend):
         queue = self._queue(result_id)
         return self._found(queue, result_id, await queue._arun(asking.find(queue, result_id)))
 
-    def wait(self, result_id: str, timeout: float) -> RedisTaskResult:
-        """Return what became of a call when it has ended, or after ``timeout`` seconds. See RedisTaskResult.wait()."""
+    def wait_until_finished(self, result_id: str, timeout: float) -> RedisTaskResult:
+        """Return the result of a call when it has ended, or after ``timeout`` seconds. See RedisTaskResult."""
         from redis_kit.queues.store import results as asking
 
         queue = self._queue(result_id)
         return self._found(queue, result_id, queue._run(asking.wait(queue, result_id, timeout)))
 
-    async def await_(self, result_id: str, timeout: float) -> RedisTaskResult:
-        """See wait()."""
+    async def await_until_finished(self, result_id: str, timeout: float) -> RedisTaskResult:
+        """See wait_until_finished()."""
         from redis_kit.queues.store import results as asking
 
         queue = self._queue(result_id)
@@ -127,17 +127,19 @@ class RedisTaskBackend(BaseTaskBackend):
         """Cancel a call that has not ended, and say whether there was one. See RedisTaskResult.cancel()."""
         from redis_kit.queues.store import results as asking
 
-        queue = self._queue(result_id)
-        return bool(queue._run(asking.cancel(queue, result_id, results.cancelled(), self.keeps(failed=True))))
+        queue, keep = self._queue(result_id), self.result_ttl_ms(failed=True)
+        return bool(queue._run(asking.cancel(queue, result_id, results.cancelled(), keep)))
 
     async def acancel(self, result_id: str) -> bool:
         """See cancel()."""
         from redis_kit.queues.store import results as asking
 
         queue = self._queue(result_id)
-        return bool(await queue._arun(asking.cancel(queue, result_id, results.cancelled(), self.keeps(failed=True))))
+        return bool(
+            await queue._arun(asking.cancel(queue, result_id, results.cancelled(), self.result_ttl_ms(failed=True)))
+        )
 
-    def keeps(self, *, failed: bool) -> int:
+    def result_ttl_ms(self, *, failed: bool) -> int:
         """Return for how many ms results are kept."""
         name = "FAILED_RESULT_TTL" if failed else "RESULT_TTL"
         seconds = getattr(self.chosen, name) or getattr(conf.section(QueueSettings), name)
@@ -165,22 +167,22 @@ class RedisTaskBackend(BaseTaskBackend):
             self.validate_task(task)
         return extended(task)
 
-    def _send(self, result: RedisTaskResult, packed: "Packed") -> None:
+    def _send(self, result: RedisTaskResult, packed: "PackedCall") -> None:
         from redis_kit.queues.tasks import enqueue as sending
 
-        placed = sending.send(extended(result.task), result.id, self._told(result, packed))
-        sending.settle(result, placed)
-        if placed.created:
+        added = sending.put(extended(result.task), result.id, self._told(result, packed))
+        sending.note(result, added)
+        if added.created:
             if heard(task_enqueued, logging.DEBUG):
                 task_enqueued.send_robust(type(self), task_result=result)
-        elif not placed.replaced:
+        elif not added.replaced:
             with suppress(RedisFailure, TaskResultDoesNotExist):
                 result.refresh()
 
-    def _told(self, result: RedisTaskResult, packed: "Packed") -> "Packed":
+    def _told(self, result: RedisTaskResult, packed: "PackedCall") -> "PackedCall":
         """Return a call with the story of the job before it."""
         object.__setattr__(result, "enqueued_at", now := timezone.now())
-        return type(packed)(history.line(now, result.task.run_after, self.alias) + packed.body, packed.wish)
+        return type(packed)(history.line(now, result.task.run_after, self.alias) + packed.body, packed.key)
 
     def _queue(self, result_id: str) -> "Queue":
         from redis_kit.queues.queue import Queue

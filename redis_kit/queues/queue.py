@@ -7,9 +7,9 @@ from redis_kit.core.primitive import Primitive
 from redis_kit.queues import signals
 from redis_kit.queues.component import QueueSettings
 from redis_kit.queues.jobs.job import Counts, DeadJob, Job, Pause, State, StoredJob
+from redis_kit.queues.jobs.unique import PutResult, Until, chosen
 from redis_kit.queues.store import enqueue, manage
 from redis_kit.queues.store.claim import Claimed
-from redis_kit.queues.tasks.unique import Placed, Until, asked
 from redis_kit.queues.validation import Delay
 
 
@@ -47,8 +47,8 @@ class Queue(Primitive):
 
         Raises NotSerializable, PayloadTooLarge, InvalidValue. One round trip, and another for a process's first job.
         """
-        job, wish = enqueue.job(payload, id), asked(unique, unique_until, replace)
-        steps = enqueue.put_one(self, job, wish, delay=delay, priority=priority, own=id is not None)
+        job, key = enqueue.job(payload, id), chosen(unique, unique_until, replace)
+        steps = enqueue.put_one(self, job, key, delay=delay, priority=priority, own=id is not None)
         return self._placed(self._run(steps))
 
     async def aput(
@@ -63,8 +63,8 @@ class Queue(Primitive):
         replace: bool = False,
     ) -> str:
         """See put()."""
-        job, wish = enqueue.job(payload, id), asked(unique, unique_until, replace)
-        steps = enqueue.put_one(self, job, wish, delay=delay, priority=priority, own=id is not None)
+        job, key = enqueue.job(payload, id), chosen(unique, unique_until, replace)
+        steps = enqueue.put_one(self, job, key, delay=delay, priority=priority, own=id is not None)
         return await self._aplaced(await self._arun(steps))
 
     def put_many(self, payloads: Iterable[Any], *, delay: Delay = 0, priority: int = 0) -> list[str]:
@@ -266,11 +266,11 @@ class Queue(Primitive):
         if lost:
             raise enqueue.lost(self, lost)
 
-    def _placed(self, placed: Placed) -> str:
+    def _placed(self, placed: PutResult) -> str:
         self._announce([placed.id] if placed.created else [])
         return placed.id
 
-    async def _aplaced(self, placed: Placed) -> str:
+    async def _aplaced(self, placed: PutResult) -> str:
         await self._aannounce([placed.id] if placed.created else [])
         return placed.id
 

@@ -126,7 +126,7 @@ def _run(server: Any, count: int, seed: int) -> None:
         took = time.monotonic() - began
         before, dead = ended(queue), queue.counts().dead
         result = note.enqueue("good")
-        good = result.wait(10) and result.is_finished
+        good = result.wait_until_finished(10) and result.is_finished
         worker.terminate()
     print(f"{took:.1f} s; done {before[0]}, failed {before[1]}, of {filled.jobs}; {dead} dead jobs kept; seed {seed}")
     print(f"a good job after that was done: {good}; the worker ended with {worker.returncode}")

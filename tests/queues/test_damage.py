@@ -248,10 +248,10 @@ def test_damaged_result_is_one_error_that_names_the_key(kit, raw, twin, field, v
 def test_damage_beside_a_result_costs_nothing(kit, raw, field, value):
     result = remember.enqueue("x")
     raw.hset(Queue("default").key(f"result:{result.id}"), field, value)
-    assert result.wait(0.01) is False
+    assert result.wait_until_finished(0.01) is False
     assert result.progress is None
     drain("default")
-    assert result.wait(1)
+    assert result.wait_until_finished(1)
     assert result.return_value == "x"
 
 

@@ -9,7 +9,7 @@ import pytest
 from django.utils import timezone
 
 from redis_kit.core.errors import InvalidValue
-from redis_kit.queues import BadArguments, InvalidTask, NotSerializable, PayloadTooLarge, Queue, task
+from redis_kit.queues import InvalidArguments, InvalidTask, NotSerializable, PayloadTooLarge, Queue, task
 from redis_kit.queues.jobs.payload import dumps, loads
 from tests.app.models import User
 from tests.queues.jobs.tasks import remember, remember_async
@@ -62,7 +62,7 @@ def test_what_json_can_not_hold_is_refused_with_its_place(kit, twin, value, mess
 
 def test_wrong_arguments_and_large_ones_are_refused(kit, twin):
     for args, kwargs in (((), {}), ((1, 2), {}), ((1,), {"thrice": 1}), ((1,), {"value": 1})):
-        with pytest.raises(BadArguments, match="remember"):
+        with pytest.raises(InvalidArguments, match="remember"):
             twin(remember.enqueue, *args, **kwargs)
     for add in (remember.enqueue, Queue("default").put):
         with pytest.raises(PayloadTooLarge, match="262,144"):

@@ -42,7 +42,7 @@ def test_job_whose_end_the_server_lost_is_ended_again_and_runs_once(kit, journal
     backup.restore()
     assert Queue("default").counts().running == 3
     wait_for(lambda: Queue("default").counts() == EMPTY)
-    assert all(result.wait(1) for result in results)
+    assert all(result.wait_until_finished(1) for result in results)
     assert sorted(journal.names("begin")) == ["one", "three", "two"]
     assert b"the server had lost the ends of" in worker.log.read_bytes()
 

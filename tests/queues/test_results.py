@@ -19,13 +19,13 @@ from redis_kit.core.errors import ConfigurationError, KeyConflict
 from redis_kit.queues import (
     Cancelled,
     Counts,
-    Handle,
+    EnqueuedJob,
     NoResult,
     NotSerializable,
     PayloadTooLarge,
     Queue,
     UnknownTask,
-    WorkersDied,
+    WorkerLost,
     framework,
     task,
 )
@@ -233,7 +233,7 @@ def test_call_with_which_workers_died_has_failed(queue, kit):
     wait_for(lambda: queue.beat(worker="w2") or queue.counts().dead)
     result.refresh()
     assert (result.status, result.attempts) == (FAILED, 1)
-    assert result.errors[0].exception_class is WorkersDied
+    assert result.errors[0].exception_class is WorkerLost
     assert "poison" in result.errors[0].traceback
 
 
@@ -270,7 +270,7 @@ def test_task_that_stores_no_result_leaves_nothing(queue, kit, twin):
     framework.task_finished.connect(lambda **_: heard.append(1), weak=False, dispatch_uid="heard")
     try:
         handle = twin(silent.enqueue, 1)
-        assert isinstance(handle, Handle)
+        assert isinstance(handle, EnqueuedJob)
         assert drain() == 1
     finally:
         framework.task_finished.disconnect(dispatch_uid="heard")
@@ -282,17 +282,17 @@ def test_task_that_stores_no_result_leaves_nothing(queue, kit, twin):
     for ask in (handle.refresh, handle.cancel):
         with pytest.raises(NoResult, match="store_result=False"):
             twin(ask)
-    with pytest.raises(NoResult, match=r"no wait\(\)"):
-        handle.wait(1)
-    with pytest.raises(NoResult, match=r"no await_\(\)"):
-        asyncio.run(handle.await_(1))
+    with pytest.raises(NoResult, match=r"no wait_until_finished\(\)"):
+        handle.wait_until_finished(1)
+    with pytest.raises(NoResult, match=r"no await_until_finished\(\)"):
+        asyncio.run(handle.await_until_finished(1))
 
 
 @pytest.mark.django_db(transaction=True)
 def test_result_that_is_asked_for_before_the_commit_says_so(queue):
     with transaction.atomic():
         result = calls.echo.enqueue([1])
-        for ask in (result.refresh, lambda: result.wait(1)):
+        for ask in (result.refresh, lambda: result.wait_until_finished(1)):
             with pytest.raises(TaskResultDoesNotExist, match=f"{result.id} is not known: not committed yet"):
                 ask()
 
@@ -337,7 +337,9 @@ def waiting():
     def start(result, number):
         for _ in range(number):
             copy = calls.sleep.get_backend().get_result(result.id)
-            threads.append(threading.Thread(target=lambda copy=copy: told.append((copy.wait(30), str(copy.status)))))
+            threads.append(
+                threading.Thread(target=lambda copy=copy: told.append((copy.wait_until_finished(30), str(copy.status))))
+            )
             threads[-1].start()
 
     yield start, told, threads
@@ -374,23 +376,23 @@ def test_waiting_for_a_call_that_has_ended_is_one_command(queue, kit, commands):
     result = calls.echo.enqueue(1)
     drain()
     with commands(kit) as sent:
-        assert result.wait(5)
+        assert result.wait_until_finished(5)
     assert sent == ["EVALSHA"]
     assert result.return_value == 1
 
 
 def test_waiting_ends_when_the_time_is_up(kit):
     result = calls.echo.enqueue(1)
-    assert result.wait(0) is False
-    assert result.wait(0.05) is False
-    assert asyncio.run(result.await_(0.05)) is False
+    assert result.wait_until_finished(0) is False
+    assert result.wait_until_finished(0.05) is False
+    assert asyncio.run(result.await_until_finished(0.05)) is False
     assert result.status == READY
 
 
 def test_waiting_in_an_event_loop_ends_with_the_call(queue, kit):
     async def both():
         result = await calls.echo.aenqueue(1)
-        waiter = asyncio.ensure_future(result.await_(30))
+        waiter = asyncio.ensure_future(result.await_until_finished(30))
         await asyncio.to_thread(wait_for, lambda: kit.client.hexists(queue.key(f"result:{result.id}"), "waiting"))
         await asyncio.to_thread(drain)
         assert await asyncio.wait_for(waiter, 4)
@@ -481,7 +483,7 @@ def test_value_that_is_too_large_makes_the_job_dead_at_once(kit, queue):
     assert result.errors[0].exception_class is PayloadTooLarge
     reason = queue.dead()[0].reason
     assert result.attempts == 1
-    assert reason.startswith("PayloadTooLarge: What the task returned can't be stored: it has 3")
+    assert reason.startswith("PayloadTooLarge: The task's return value can't be stored: it has 3")
     assert reason.endswith("Or set store_result=False.")
 
 
@@ -659,7 +661,7 @@ def test_decorator_of_the_framework_takes_the_options_of_the_kit(queue):
         pytest.skip("the decorator of Django 6.0 takes no further options")
     result = plain_task(max_attempts=1)(fail_once).enqueue()
     drain()
-    assert result.wait(0)
+    assert result.wait_until_finished(0)
     assert (result.status, result.attempts) == (FAILED, 1)
 
 
@@ -706,7 +708,7 @@ def test_tasks_of_the_kit_go_to_redis_without_the_setting(queue, settings):
     result = tasks.remember.enqueue(1)
     assert queue.counts().ready == 1
     drain()
-    assert result.wait(0)
+    assert result.wait_until_finished(0)
     assert result.return_value == 1
 
 
@@ -721,7 +723,7 @@ def test_wrong_options_are_found_by_the_check_and_at_first_use_and_keep_no_worke
         calls.echo.enqueue(1)
     drain()
     settings.TASKS = {"default": {"BACKEND": BACKEND, "QUEUES": []}}
-    assert result.wait(0)
+    assert result.wait_until_finished(0)
 
 
 ALONE = """
@@ -765,6 +767,6 @@ def test_tasks_without_a_framework_are_one_clear_error_and_queues_work(kit, sett
 def test_plain_tasks_run_in_a_worker_that_finds_them_by_itself(kit, start_worker):
     result = calls.sleep.using(queue_name="default").enqueue(0.01)
     start_worker("--burst")
-    assert result.wait(30)
+    assert result.wait_until_finished(30)
     assert result.return_value == "rested"
     assert result.worker_ids

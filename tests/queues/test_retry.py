@@ -12,7 +12,6 @@ from redis_kit.queues.component import QueueSettings
 from redis_kit.queues.jobs.job import Job
 from redis_kit.queues.tasks import retry
 from redis_kit.testing.jobs import drain
-from tests.queues.jobs import tasks
 
 errors: list[BaseException] = []
 
@@ -170,7 +169,7 @@ def test_log_of_what_a_task_asked_for_is_one_line_without_a_traceback(queue, cap
 
 def default(attempt):
     """Return waits that follow an attempt of a task without a backoff."""
-    return [retry.delay(tasks.fail, Job("x", b"", "", attempt), ValueError(), None) for _ in range(200)]
+    return [retry.delay("fail", None, Job("x", b"", "", attempt), ValueError(), None) for _ in range(200)]
 
 
 def test_default_doubles_from_ten_seconds_to_an_hour_and_is_random_above_half_of_that(settings):
@@ -194,10 +193,6 @@ def test_options_change_the_default(settings):
         assert whole / 2 <= min(default(attempt)) <= max(default(attempt)) <= whole
     settings.REDIS_KIT = {"QUEUES": {"RETRY_BACKOFF": 0}}
     assert set(default(7)) == {0}
-
-
-def test_job_without_a_task_is_given_up():
-    assert retry.delay(None, Job("x", b"", ""), ValueError(), None) is None
 
 
 @pytest.mark.parametrize(

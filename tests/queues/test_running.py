@@ -8,6 +8,7 @@ import pytest
 from redis_kit.core.errors import InvalidValue, KeyConflict, RedisUnavailable
 from redis_kit.queues import LeaseLost, Progress, Queue, aprogress, progress, task
 from redis_kit.queues.framework import Task, TaskResultStatus
+from redis_kit.queues.jobs import progress as stored_progress
 from redis_kit.queues.tasks import progress as running
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 from redis_kit.testing.jobs import drain, processor
@@ -258,4 +259,4 @@ def test_progress_expires_and_a_key_of_another_type_is_a_conflict(queue, kit):
     "kept", [None, b"", b"x", b"5 ", b"5 [1]", b"5 [1,2,3,4]", b"x [1,2,3]", b"5 5", b"9" * 30 + b" [1,2,3]"]
 )
 def test_what_makes_no_sense_is_no_progress(kept):
-    assert running.read(kept) is None
+    assert stored_progress.loads(kept) is None

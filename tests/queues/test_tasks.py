@@ -9,9 +9,9 @@ from django.db import transaction
 
 from redis_kit.core.errors import InvalidName, InvalidValue
 from redis_kit.queues import (
-    BadArguments,
     CorruptMessage,
     Counts,
+    InvalidArguments,
     InvalidTask,
     NotSerializable,
     PayloadTooLarge,
@@ -92,9 +92,9 @@ def plain(a=1, /, *, b=2):
 
 def test_wrong_arguments_are_refused_at_once_even_in_a_transaction(kit):
     with transaction.atomic():
-        with pytest.raises(BadArguments, match=r"tests\.queues\.jobs\.tasks\.remember.*missing"):
+        with pytest.raises(InvalidArguments, match=r"tests\.queues\.jobs\.tasks\.remember.*missing"):
             tasks.remember.enqueue()
-        with pytest.raises(BadArguments, match="unexpected"):
+        with pytest.raises(InvalidArguments, match="unexpected"):
             tasks.remember.enqueue(1, thrice=True)
         with pytest.raises(NotSerializable, match=r"args\[0\]\['x'\]"):
             tasks.remember.enqueue({"x": object()})

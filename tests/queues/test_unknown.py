@@ -3,10 +3,11 @@
 import pytest
 
 from redis_kit.queues import Cancelled, Queue, task
+from redis_kit.queues.jobs import call_shape
 from redis_kit.queues.jobs.job import LeaseLost
 from redis_kit.queues.store import calls as moves
 from redis_kit.queues.store import unknown
-from redis_kit.queues.tasks import call_shape, registry
+from redis_kit.queues.tasks import registry
 from redis_kit.queues.tasks.registry import UnknownTask
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 from redis_kit.queues.worker.supervisor.recaller import Recaller
@@ -146,7 +147,7 @@ def test_arguments_that_do_not_fit_the_function_here_are_for_other_workers(queue
     drain()
     assert (queue.counts().scheduled, queue.counts().dead, ran) == (1, 0, [])
     with pytest.raises(UnknownTask, match=f"arguments do not fit {NAME}\\(name: object"):
-        call_shape.find(message(call))
+        registry.find_for(message(call))
 
 
 def message(call):
@@ -173,9 +174,9 @@ def test_message_of_a_newer_release_waits_for_its_workers(queue, monkeypatch):
     queue.put({"task": "x.y", "v": 0})
     drain()
     assert (queue.counts().scheduled, queue.counts().dead) == (1, 1)
-    assert not call_shape.can_run("[null, 2]")
-    monkeypatch.setattr(call_shape.message, "VERSION", 2)
-    assert call_shape.can_run("[null, 2]")
+    assert not registry.can_run("[null, 2]")
+    monkeypatch.setattr(registry.message, "VERSION", 2)
+    assert registry.can_run("[null, 2]")
 
 
 def test_worker_that_knows_the_task_gets_the_jobs_at_once_the_first_ones_first(kit, queue, release):
@@ -376,5 +377,5 @@ def test_log_says_what_to_do_once_a_minute_for_a_task(queue, release, caplog):
     ],
 )
 def test_shapes_are_shown_as_calls(shape, shown):
-    assert call_shape.shown(shape) == shown
-    assert not call_shape.can_run(shape)
+    assert call_shape.described(shape) == shown
+    assert not registry.can_run(shape)

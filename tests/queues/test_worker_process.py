@@ -277,7 +277,7 @@ def test_progress_of_a_worker_is_read_by_others_while_it_runs(queue, start_worke
     wait_for(lambda: (result.refresh(), result.progress)[1], timeout=30)
     assert (str(result.status), result.progress[:3]) == ("RUNNING", (1, 2, "waits"))
     (tmp_path / "go").touch()
-    assert result.wait(30)
+    assert result.wait_until_finished(30)
     assert (str(result.status), result.progress.done) == ("SUCCESSFUL", 2)
 
 
@@ -299,7 +299,7 @@ def test_calls_that_run_are_cancelled_and_leave_nothing_dead(queue, journal, sta
     wait_for(lambda: len(journal.names("begin")) == 2)
     for result in results:
         assert result.cancel()
-        assert result.wait(20)
+        assert result.wait_until_finished(20)
         assert [error.exception_class for error in result.errors] == [Cancelled]
     wait_for(lambda: queue.counts() == EMPTY)
     assert journal.names() == []

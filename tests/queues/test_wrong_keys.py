@@ -7,8 +7,8 @@ import redis
 
 from redis_kit.core.errors import KeyConflict
 from redis_kit.queues import LeaseLost, Queue
+from redis_kit.queues.jobs.unique import chosen
 from redis_kit.queues.store import calls as moves
-from redis_kit.queues.tasks.unique import asked
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, beat
 from tests.queues.backup import Backup
 from tests.queues.jobs.tasks import remember
@@ -74,7 +74,7 @@ class Scene:
 
     def spoil(self, raw, part):
         """Put something else in the place of a key, or of one for each job; return their names."""
-        names = [f"{part}:{id}" for id in ([*self.ids, asked("p", 5, False).key] if part in OF_JOBS else ())] or [part]
+        names = [f"{part}:{id}" for id in ([*self.ids, chosen("p", 5, False).key] if part in OF_JOBS else ())] or [part]
         keys = [self.queue.key(name) for name in names]
         for key in keys:
             raw.delete(key)

@@ -8,12 +8,12 @@ from redis_kit.core.scripts import ScriptCall
 from redis_kit.queues import validation
 from redis_kit.queues.jobs import history as story
 from redis_kit.queues.jobs import job, payload
+from redis_kit.queues.jobs import progress as stored_progress
 from redis_kit.queues.jobs.history import Story
 from redis_kit.queues.jobs.job import Record, StoredJob
 from redis_kit.queues.jobs.payload import CorruptMessage
+from redis_kit.queues.jobs.progress import Progress
 from redis_kit.queues.store import calls, manage
-from redis_kit.queues.tasks import progress as running
-from redis_kit.queues.tasks.progress import Progress
 
 MOST_ERRORS = 10
 MOST_BYTES = 300_000  # of one text
@@ -69,7 +69,7 @@ def known(found: list[bytes], examined: list[Any]) -> Known | None:
     parts = job.read(record) if record else None
     pairs = zip(errors[::2], errors[1::2], strict=True)
     told = [one for number, error in pairs if (one := _told(number, error))]
-    outcome = Outcome(_text(status), _moment(at), value, running.read(progress), _told(0, cancelled), told)
+    outcome = Outcome(_text(status), _moment(at), value, stored_progress.loads(progress), _told(0, cancelled), told)
     until, _, key = _text(owned).partition(" ")
     about = story.read(parts.story) if parts else None
     return Known(stored, parts, about, outcome, key, until, bool(cancelling))

@@ -12,8 +12,8 @@ from redis_kit.queues.panels.actions import JobTarget
 
 if TYPE_CHECKING:
     from redis_kit.queues.jobs.history import Story
+    from redis_kit.queues.jobs.progress import Progress
     from redis_kit.queues.monitoring.lookup import Known, Told
-    from redis_kit.queues.tasks.progress import Progress
 
 FIRST = _("First jobs of %s")
 LONG = 200  # characters of a cell

@@ -11,7 +11,7 @@ from redis_kit.queues.component import QueueSettings
 from redis_kit.queues.jobs import ids as identity
 from redis_kit.queues.jobs.ack import Ended
 from redis_kit.queues.jobs.job import Job
-from redis_kit.queues.tasks.unique import Wish
+from redis_kit.queues.jobs.unique import UniqueKey
 
 REASON = 1000  # characters
 OF_JOB = ("result", "finished")
@@ -77,9 +77,11 @@ def exchange(
     return ACK_AND_CLAIM(base, *args, *_flat(ended), results=_with_results(ended))
 
 
-def put_unique(base: str, job: tuple[str, bytes], wish: Wish, *, delay: int, due: int, priority: int) -> ScriptCall:
+def put_unique(
+    base: str, job: tuple[str, bytes], unique: UniqueKey, *, delay: int, due: int, priority: int
+) -> ScriptCall:
     """Return the step that adds a job unless there is one of its unique key. Times are in ms."""
-    key, until, replace = wish
+    key, until, replace = unique
     return PUT_UNIQUE(base, delay, due, priority, *job, key, until, int(replace), job=key)
 
 

@@ -13,9 +13,9 @@ from redis_kit.queues.jobs import ids as identity
 from redis_kit.queues.jobs import payload as serializers
 from redis_kit.queues.jobs.ack import Ended, ended
 from redis_kit.queues.jobs.job import Counts, DeadJob, Job, LeaseLost, State, died
+from redis_kit.queues.jobs.unique import PutResult, UniqueKey
 from redis_kit.queues.store import calls, names
 from redis_kit.queues.store import claim as claiming
-from redis_kit.queues.tasks.unique import Placed, Wish
 from redis_kit.queues.validation import Delay
 
 CHUNK = 500  # jobs in one call
@@ -74,26 +74,26 @@ def put(
 def put_one(
     queue: Primitive,
     job: tuple[str, bytes],
-    wish: Wish | None = None,
+    key: UniqueKey | None = None,
     *,
     delay: Delay = 0,
     due: int = 0,
     priority: int = 0,
     own: bool = False,
-) -> Flow[Placed]:
+) -> Flow[PutResult]:
     """Add a job, unless there is one of the same unique key; return which job there is now."""
-    if wish is None:
+    if key is None:
         added = yield from put(queue, [job], delay=delay, due=due, priority=priority, own=own)
-        return Placed(job[0], bool(added))
+        return PutResult(job[0], bool(added))
     validation.whole("priority", priority, validation.PRIORITY)
     wait = validation.milliseconds(delay)
     try:
-        answer, id = yield calls.put_unique(queue.key(""), job, wish, delay=wait, due=due, priority=priority)
+        answer, id = yield calls.put_unique(queue.key(""), job, key, delay=wait, due=due, priority=priority)
     except RedisUnavailable as error:
         _explain(error)
         raise
     yield from _noted(queue)
-    return Placed(id.decode("utf-8", "surrogateescape"), answer == ADDED, answer == REPLACED)
+    return PutResult(id.decode("utf-8", "surrogateescape"), answer == ADDED, answer == REPLACED)
 
 
 def _explain(error: RedisUnavailable) -> None:

@@ -8,10 +8,10 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.queues.component import QueueSettings
+from redis_kit.queues.jobs import call_shape
 from redis_kit.queues.jobs.job import Job
 from redis_kit.queues.store import calls as moves
 from redis_kit.queues.store.enqueue import lost
-from redis_kit.queues.tasks import call_shape
 
 GIVEN_BACK, OVER, CANCELLED = 2, 5, 6
 SHAPES = 100  # of calls, remembered for a queue
@@ -48,9 +48,9 @@ class Recalled(NamedTuple):
     waiting: UnknownCalls
 
 
-def recall_step(queue: Primitive, shape: str) -> ScriptCall:
-    """Return the step that makes jobs of a shape ready where this process can run them, or counts them again."""
-    return moves.recall(queue.key(""), call_shape.digest(shape), call_shape.can_run(shape), RECALLED)
+def recall_step(queue: Primitive, shape: str, *, can_run: bool) -> ScriptCall:
+    """Return the step that makes jobs of a shape ready if this process can run them, else counts them again."""
+    return moves.recall(queue.key(""), call_shape.digest(shape), can_run, RECALLED)
 
 
 def recalled(shape: str, reply: Sequence[int]) -> Recalled | None:
@@ -67,4 +67,4 @@ def read(reply: Sequence[Any]) -> tuple[UnknownCalls, ...]:
 def _calls(shape: bytes, jobs: int, age: int, known: int) -> UnknownCalls:
     text = shape.decode("utf-8", "replace")
     is_known = 0 <= known <= moves.lease()
-    return UnknownCalls(call_shape.task_of(text), call_shape.shown(text), jobs, max(0, age) / 1000, is_known)
+    return UnknownCalls(call_shape.task_of(text), call_shape.described(text), jobs, max(0, age) / 1000, is_known)

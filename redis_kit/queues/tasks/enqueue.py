@@ -8,75 +8,75 @@ from django.db import transaction
 from redis_kit.core.flow import Flow
 from redis_kit.queues import validation
 from redis_kit.queues.jobs import ids, message
+from redis_kit.queues.jobs.unique import PutResult, UniqueKey
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.store import enqueue as flows
 from redis_kit.queues.tasks import expiry, signature, unique
-from redis_kit.queues.tasks.handle import Handle
-from redis_kit.queues.tasks.task import BadArguments, Task
-from redis_kit.queues.tasks.unique import Placed, Wish
+from redis_kit.queues.tasks.result import EnqueuedJob
+from redis_kit.queues.tasks.task import InvalidArguments, Task
 
 
-class Packed(NamedTuple):
-    """A call as it is sent: its body and, where it is unique, the key."""
+class PackedCall(NamedTuple):
+    """A call as it is stored: the body of its job and, for a unique task, the key."""
 
     body: bytes
-    wish: Wish | None
+    key: UniqueKey | None
 
 
-def enqueue(task: Task[..., Any], args: Any, kwargs: Any) -> Handle:
+def enqueue(task: Task[..., Any], args: Any, kwargs: Any) -> EnqueuedJob:
     """Add a job that stores no result. One round trip."""
-    handle, call = Handle(ids.new_call(task.queue_name), task.queue_name), packed(task, args, kwargs)
-    after_commit(task, lambda: settle(handle, send(task, handle.id, call)))
-    return handle
+    job, call = EnqueuedJob(ids.new_call(task.queue_name), task.queue_name), packed(task, args, kwargs)
+    after_commit(task, lambda: note(job, put(task, job.id, call)))
+    return job
 
 
-async def aenqueue(task: Task[..., Any], args: Any, kwargs: Any) -> Handle:
+async def aenqueue(task: Task[..., Any], args: Any, kwargs: Any) -> EnqueuedJob:
     """See enqueue()."""
-    handle, call = Handle(ids.new_call(task.queue_name), task.queue_name), packed(task, args, kwargs)
-    settle(handle, await asend(task, handle.id, call))
-    return handle
+    job, call = EnqueuedJob(ids.new_call(task.queue_name), task.queue_name), packed(task, args, kwargs)
+    note(job, await aput(task, job.id, call))
+    return job
 
 
-def packed(task: Task[..., Any], args: Any, kwargs: Any) -> Packed:
-    """Return a call as it is sent. Raises BadArguments, NotSerializable, PayloadTooLarge, InvalidValue."""
+def packed(task: Task[..., Any], args: Any, kwargs: Any) -> PackedCall:
+    """Return a call as it is stored. Raises InvalidArguments, NotSerializable, PayloadTooLarge, InvalidValue."""
     given = (None, *args) if task.takes_context else args
-    if wrong := signature.mismatch(task.func, given, kwargs):
-        raise BadArguments(f"{task.module_path}{task.signature}: {wrong}.")
-    body = message.dumps(task.module_path, args, kwargs, expires=expiry.milliseconds(task))
-    return Packed(body, unique.asked_by(task, args, kwargs))
+    if mismatch := signature.mismatch(task.func, given, kwargs):
+        raise InvalidArguments(f"{task.module_path}{task.signature}: {mismatch}.")
+    body = message.dumps(task.module_path, args, kwargs, expires=expiry.milliseconds(task.expires))
+    return PackedCall(body, unique.key_of_call(task, args, kwargs))
 
 
-def after_commit(task: Task[..., Any], call: Callable[[], None], *, waits: bool = True) -> None:
-    """Make a call now, or after the commit of the transaction, where there is one and the task waits for it."""
+def after_commit(task: Task[..., Any], action: Callable[[], None], *, waits: bool = True) -> None:
+    """Run an action now, or after the commit if there is a transaction and the task waits for it."""
     if waits and task.enqueue_on_commit and transaction.get_connection().in_atomic_block:
-        transaction.on_commit(call)
+        transaction.on_commit(action)
     else:
-        call()
+        action()
 
 
-def settle(result: Any, placed: Placed) -> None:
-    """Note in what enqueue() returned which job there is."""
-    object.__setattr__(result, "id", placed.id)
-    object.__setattr__(result, "created", placed.created)
+def note(result: Any, added: PutResult) -> None:
+    """Note in the value that enqueue() returned which job there is."""
+    object.__setattr__(result, "id", added.id)
+    object.__setattr__(result, "created", added.created)
 
 
-def send(task: Task[..., Any], id: str, call: Packed) -> Placed:
+def put(task: Task[..., Any], id: str, call: PackedCall) -> PutResult:
     """Add a job and return which one there is. One round trip."""
     queue = Queue(task.queue_name)
-    placed: Placed = queue._run(_put(queue, task, (id, call.body), call.wish))
-    queue._placed(placed)
-    return placed
+    added: PutResult = queue._run(_put(queue, task, (id, call.body), call.key))
+    queue._placed(added)
+    return added
 
 
-async def asend(task: Task[..., Any], id: str, call: Packed) -> Placed:
-    """See send()."""
+async def aput(task: Task[..., Any], id: str, call: PackedCall) -> PutResult:
+    """See put()."""
     queue = Queue(task.queue_name)
-    placed: Placed = await queue._arun(_put(queue, task, (id, call.body), call.wish))
-    await queue._aplaced(placed)
-    return placed
+    added: PutResult = await queue._arun(_put(queue, task, (id, call.body), call.key))
+    await queue._aplaced(added)
+    return added
 
 
-def _put(queue: Queue, task: Task[..., Any], job: tuple[str, bytes], wish: Wish | None) -> Flow[Placed]:
+def _put(queue: Queue, task: Task[..., Any], job: tuple[str, bytes], key: UniqueKey | None) -> Flow[PutResult]:
     if task.run_after is not None:
-        return flows.put_one(queue, job, wish, due=validation.moment(task.run_after), priority=task.priority)
-    return flows.put_one(queue, job, wish, delay=task._delay or 0, priority=task.priority)
+        return flows.put_one(queue, job, key, due=validation.moment(task.run_after), priority=task.priority)
+    return flows.put_one(queue, job, key, delay=task.run_in or 0, priority=task.priority)

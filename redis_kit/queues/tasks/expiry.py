@@ -1,6 +1,6 @@
-"""Jobs that nobody wants any more when they have waited for too long. The server's clock decides."""
+"""Expiry: a job that has waited for too long does not run. The server's clock decides."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from redis_kit.core.errors import InvalidValue, RedisKitError
 from redis_kit.core.text import shortened
@@ -8,32 +8,29 @@ from redis_kit.queues import validation
 from redis_kit.queues.jobs.job import Job
 from redis_kit.queues.jobs.message import Message
 
-if TYPE_CHECKING:
-    from redis_kit.queues.tasks.task import Task
-
 
 class Expired(RedisKitError):
-    """A job had waited for longer than its task's ``expires`` allows, so it did not run: the error of its result."""
+    """A job waited for longer than its task's ``expires`` allows, so it did not run. Stored as its result's error."""
 
 
-def milliseconds(task: "Task[..., Any]") -> int:
-    """Return for how long a call of a task may wait; 0 for ever. Raises InvalidValue."""
-    if task.expires is None:
+def milliseconds(expires: Any) -> int:
+    """Return for how many ms a call may wait, given the option of its task; 0 for ever. Raises InvalidValue."""
+    if expires is None:
         return 0
     try:
-        time = validation.milliseconds(task.expires, "expires")
+        time = validation.milliseconds(expires, "expires")
     except InvalidValue:
         time = 0
     if not time:
         allowed = f"more than 0 and at most {validation.LONGEST_DELAY:,} seconds, or a timedelta; None is for ever"
-        raise InvalidValue(f"expires must be {allowed}. It is {shortened(task.expires)}.")
+        raise InvalidValue(f"expires must be {allowed}. It is {shortened(expires)}.")
     return time
 
 
 def expired(job: Job, call: Message) -> Expired | None:
-    """Return the error of a job that began too late after it was due; None for one in time.
+    """Return the error of a job that was claimed too late after it was due; None if it was claimed in time.
 
-    One with which a worker died had begun in time, so it runs again.
+    A job that was running when its worker died had begun in time, so it runs again.
     """
     late = job.claimed - job.due
     if not call.expires or job.crashes or late * 1000 <= call.expires:

@@ -1,4 +1,4 @@
-"""The tasks that this process knows, by name. A message can name one of them, and nothing else: it never imports."""
+"""The tasks of this process by name, and the calls that it can run. A message names a task and never imports it."""
 
 import sys
 from typing import Any
@@ -7,39 +7,71 @@ from django.utils.module_loading import autodiscover_modules
 
 from redis_kit.core.errors import RedisKitError
 from redis_kit.queues import framework
+from redis_kit.queues.jobs import call_shape, message
+from redis_kit.queues.jobs.message import Message
+from redis_kit.queues.tasks import signature
 
 _tasks: dict[str, Any] = {}
 
 
 class UnknownTask(RedisKitError, LookupError):
-    """No task of this name was defined in any module that was imported."""
+    """No imported module defines a task of this name."""
+
+
+class UnfitArguments(UnknownTask):
+    """The function of a registered task does not accept these arguments."""
 
 
 def register(task: Any) -> None:
-    """Remember a task under its name; one that had it before is replaced, as when a module is loaded again."""
+    """Register a task under its name. It replaces an older one, as when a module is loaded again."""
     _tasks[task.module_path] = task
 
 
 def notice(task: Any) -> None:
-    """Remember a task unless its function is known: the same one with another queue or priority is nothing new."""
-    known = _tasks.get(task.module_path)
-    if known is None or known.func is not task.func:
+    """Register a task unless its function is registered: another queue or priority does not make a new task."""
+    registered = _tasks.get(task.module_path)
+    if registered is None or registered.func is not task.func:
         register(task)
 
 
 def find(name: str) -> Any:
     """Return a task, of the kit or of django.tasks. Raises UnknownTask."""
-    found = _tasks.get(name) or _defined(name)
-    if found is None:
+    task = _tasks.get(name) or _defined(name)
+    if task is None:
         raise UnknownTask(f"unknown task {name[:200]!a}: no module that this worker imported defines it")
-    return found
+    return task
 
 
-def _defined(name: str) -> Any:
-    """Return a task that was made for another backend, if a module that is loaded holds it under this name."""
-    module, _, attribute = name.rpartition(".")
-    found = getattr(sys.modules.get(module), "__dict__", {}).get(attribute)
-    return found if framework.FOUND and isinstance(found, framework.Task) and found.module_path == name else None
+def find_for(call: Message) -> Any:
+    """Return the task of a call. Raises UnknownTask, or UnfitArguments if its function can't be called like that."""
+    task = find(call.task)
+    args = [None, *call.args] if task.takes_context else call.args
+    if mismatch := signature.mismatch(task.func, args, call.kwargs):
+        raise UnfitArguments(f"arguments do not fit {call.task}{signature.of(task.func)}: {mismatch}")
+    return task
+
+
+def is_registered(name: str) -> bool:
+    """Return whether find() finds a task of this name, whatever arguments it takes."""
+    try:
+        find(name)
+    except UnknownTask:
+        return False
+    return True
+
+
+def can_run(shape: str) -> bool:
+    """Return whether this process can run calls of a shape."""
+    match call_shape.parts(shape):
+        case (None, version):
+            return isinstance(version, int) and version <= message.VERSION
+        case (str(name), int(count), *names):
+            try:
+                find_for(Message(name, [None] * count, dict.fromkeys(names)))
+            except UnknownTask:
+                return False
+            return True
+    return False
 
 
 def queue_names() -> list[str]:
@@ -50,3 +82,12 @@ def queue_names() -> list[str]:
 def discover() -> None:
     """Import the ``tasks`` modules of all installed apps."""
     autodiscover_modules("tasks")
+
+
+def _defined(name: str) -> Any:
+    """Return a task that was made for another backend, if a loaded module holds it under this name."""
+    module, _, attribute = name.rpartition(".")
+    value = getattr(sys.modules.get(module), "__dict__", {}).get(attribute)
+    if framework.FOUND and isinstance(value, framework.Task) and value.module_path == name:
+        return value
+    return None

@@ -4,31 +4,76 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Any
+from typing import Any, NoReturn
 
 from redis_kit.core.error_text import path_of, traceback_of
+from redis_kit.core.errors import RedisKitError
 from redis_kit.core.text import shortened
 from redis_kit.queues import framework
 from redis_kit.queues.framework import TaskError, TaskResultStatus
 from redis_kit.queues.jobs import history, message, payload
+from redis_kit.queues.jobs import progress as stored_progress
 from redis_kit.queues.jobs.history import Story
 from redis_kit.queues.jobs.job import Job, read
 from redis_kit.queues.jobs.message import Message
 from redis_kit.queues.jobs.payload import CorruptMessage, NotSerializable, PayloadTooLarge
-from redis_kit.queues.tasks import progress as running
+from redis_kit.queues.jobs.progress import Progress
 from redis_kit.queues.tasks import registry
-from redis_kit.queues.tasks.progress import Progress
-from redis_kit.queues.tasks.task import Cancelled, Task, WorkersDied, remade
+from redis_kit.queues.tasks.task import Cancelled, Task, WorkerLost, copy
 
-UNSTORED = "What the task returned can't be stored:"
+UNSTORED = "The task's return value can't be stored:"
+
+
+class NoResult(RedisKitError):
+    """The result of a call was requested, but its task stores none."""
+
+
+@dataclasses.dataclass(frozen=True)
+class EnqueuedJob:
+    """Returned by enqueue() for a task that stores no result: the job that it added, or adds after the commit.
+
+    ``created`` is False if the unique key of the call was in use by the job of this id; None until the commit. The
+    methods of a result raise NoResult.
+    """
+
+    id: str
+    queue_name: str
+    created: bool | None = dataclasses.field(default=None, compare=False)
+
+    def refresh(self) -> NoReturn:
+        """Raise NoResult."""
+        self._refuse("refresh()")
+
+    async def arefresh(self) -> NoReturn:
+        """See refresh()."""
+        self._refuse("arefresh()")
+
+    def wait_until_finished(self, timeout: float = 0) -> NoReturn:
+        """Raise NoResult."""
+        self._refuse("wait_until_finished()")
+
+    async def await_until_finished(self, timeout: float = 0) -> NoReturn:
+        """See wait_until_finished()."""
+        self._refuse("await_until_finished()")
+
+    def cancel(self) -> NoReturn:
+        """Raise NoResult."""
+        self._refuse("cancel()", f"; Queue({self.queue_name!r}).remove({self.id!r}) removes the job while it waits")
+
+    async def acancel(self) -> NoReturn:
+        """See cancel()."""
+        self._refuse("acancel()", f"; Queue({self.queue_name!r}).aremove({self.id!r}) removes the job while it waits")
+
+    def _refuse(self, name: str, instead: str = "") -> NoReturn:
+        raise NoResult(f"Job {self.id!r} stores no result, since its task has store_result=False: no {name}{instead}.")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RedisTaskResult(framework.TaskResult):  # type: ignore[type-arg, misc]
-    """What became of a call. ``id`` is that of its job.
+    """The result of a call. ``id`` is the id of its job.
 
-    ``created`` is False where enqueue() found the unique key of the call in use, by this job. Until the commit it is
-    None, as it is in a result that was read. ``progress`` is what the task told last, if it did.
+    ``created`` is False if the unique key of the call was in use by this job. It is None until the commit, and in a
+    result that was read. ``progress`` is the task's last report, if there was one.
     """
 
     created: bool | None = dataclasses.field(default=None, compare=False)
@@ -47,33 +92,33 @@ class RedisTaskResult(framework.TaskResult):  # type: ignore[type-arg, misc]
         return self.task.queue_name
 
     def refresh(self) -> None:
-        """Read again what became of the call. One round trip. Raises TaskResultDoesNotExist."""
+        """Read the result again. One round trip. Raises TaskResultDoesNotExist."""
         _copy(self.task.get_backend().get_result(self.id), self)
 
     async def arefresh(self) -> None:
         """See refresh()."""
         _copy(await self.task.get_backend().aget_result(self.id), self)
 
-    def wait(self, timeout: float) -> bool:
-        """Wait until the call has ended, for at most ``timeout`` seconds, and say whether it has; refreshes the result.
+    def wait_until_finished(self, timeout: float) -> bool:
+        """Wait until the call has ended, for at most ``timeout`` seconds. Return whether it has; refresh the result.
 
-        Nothing is polled: the worker wakes who waits. Raises TaskResultDoesNotExist. One round trip when it has ended
-        before, else three, and two more every 5 s.
+        The worker wakes the callers that wait; there is no polling. Raises TaskResultDoesNotExist. One round trip if
+        the call has ended before, else three, and two more every 5 s.
         """
-        _copy(self.task.get_backend().wait(self.id, timeout), self)  # type: ignore[attr-defined]
+        _copy(self.task.get_backend().wait_until_finished(self.id, timeout), self)  # type: ignore[attr-defined]
         return self.is_finished
 
-    async def await_(self, timeout: float) -> bool:
-        """See wait()."""
-        _copy(await self.task.get_backend().await_(self.id, timeout), self)  # type: ignore[attr-defined]
+    async def await_until_finished(self, timeout: float) -> bool:
+        """See wait_until_finished()."""
+        _copy(await self.task.get_backend().await_until_finished(self.id, timeout), self)  # type: ignore[attr-defined]
         return self.is_finished
 
     def cancel(self) -> bool:
-        """Cancel the call, and say whether it was still there to be cancelled.
+        """Cancel the call. Return False if it has already ended.
 
-        One that waits has failed now, with the error Cancelled; it will not run. Of one that runs the worker learns by
-        its next beat (option ``BEAT``) and stops it; until then it is RUNNING, and it may end before. One round trip,
-        and another to refresh the result.
+        A waiting call fails now, with the error Cancelled, and will not run. A running call is stopped at the worker's
+        next heartbeat; until then it is RUNNING, and it may end before. One round trip, and another to refresh the
+        result.
         """
         done: bool = self.task.get_backend().cancel(self.id)  # type: ignore[attr-defined]
         self.refresh()
@@ -98,9 +143,9 @@ def begun(queue_name: str, job: Job, call: Message, about: Story) -> RedisTaskRe
 
 
 def found(queue_name: str, id: str, reply: list[Any]) -> RedisTaskResult | None:
-    """Return the result of a call that GET_RESULT told of; None when it told of none.
+    """Return the result in a reply of the store; None if there is none.
 
-    Raises UnknownTask, and CorruptMessage where it makes no sense.
+    Raises UnknownTask, and CorruptMessage if the reply can't be read.
     """
     with _readable(queue_name, id):
         status, at, record, reason = reply[:4]
@@ -113,10 +158,10 @@ def found(queue_name: str, id: str, reply: list[Any]) -> RedisTaskResult | None:
     task = _rebuilt(_known(call.task), queue_name, stored.priority, about)
     with _readable(queue_name, id):
         result = _result(task, id, call, TaskResultStatus(status.decode()), about=about, errors=_errors(kept))
-        object.__setattr__(result, "progress", running.read(kept.get(b"progress")))
+        object.__setattr__(result, "progress", stored_progress.loads(kept.get(b"progress")))
         if result.status == TaskResultStatus.FAILED and not result.errors:
             why = reason.decode("utf-8", "replace")
-            result.errors.append(TaskError(exception_class_path=path_of(WorkersDied), traceback=why))
+            result.errors.append(TaskError(exception_class_path=path_of(WorkerLost), traceback=why))
         if result.is_finished:
             ended(result, result.status, history.milliseconds(int(float(at))))
         if result.status == TaskResultStatus.SUCCESSFUL:
@@ -137,13 +182,13 @@ def _readable(queue_name: str, id: str) -> Iterator[None]:
 
 
 def ended(result: RedisTaskResult, status: TaskResultStatus, moment: datetime) -> None:
-    """Note in a result that the call has ended; not before it began, whatever the clocks of two machines say."""
+    """Note in a result that the call has ended; not before it began, even if the clocks of two machines differ."""
     object.__setattr__(result, "status", status)
     object.__setattr__(result, "finished_at", max(filter(None, (moment, result.enqueued_at, result.last_attempted_at))))
 
 
 def value(returned: Any) -> tuple[Any, bytes]:
-    """Return what a task returned in JSON's types, and as JSON. Raises NotSerializable and PayloadTooLarge."""
+    """Return a return value in JSON's types, and as JSON. Raises NotSerializable and PayloadTooLarge."""
     try:
         try:
             plain = framework.normalize_json(returned)
@@ -158,7 +203,7 @@ def value(returned: Any) -> tuple[Any, bytes]:
 
 
 def error(raised: BaseException) -> TaskError:
-    """Return what a result tells of an exception."""
+    """Return an exception as a result has it."""
     return TaskError(exception_class_path=path_of(type(raised)), traceback=traceback_of(raised))
 
 
@@ -169,7 +214,7 @@ def stored_error(told: TaskError) -> bytes:
 
 
 def cancelled() -> bytes:
-    """Return what the result of a cancelled call tells, as it is stored."""
+    """Return the error of a cancelled call, as it is stored."""
     return stored_error(error(Cancelled("The job was cancelled while it waited.")))
 
 
@@ -228,7 +273,7 @@ def _result(
 
 
 def _rebuilt(task: Any, queue_name: str, priority: int, about: Story) -> Any:
-    return remade(task, priority=priority, queue_name=queue_name, backend=about.backend, run_after=about.run_after)
+    return copy(task, priority=priority, queue_name=queue_name, backend=about.backend, run_after=about.run_after)
 
 
 def _known(name: str) -> Any:

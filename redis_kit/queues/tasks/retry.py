@@ -5,7 +5,7 @@ import logging
 import random
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from redis_kit.core import conf
 from redis_kit.core.errors import InvalidValue, RedisKitError
@@ -14,9 +14,6 @@ from redis_kit.queues import validation
 from redis_kit.queues.component import QueueSettings
 from redis_kit.queues.jobs.job import Job
 from redis_kit.queues.validation import Delay
-
-if TYPE_CHECKING:
-    from redis_kit.queues.tasks.task import Task
 
 Backoff = Delay | Sequence[Delay] | Callable[[BaseException, Any], Delay | None] | None
 ALLOWED = (
@@ -27,9 +24,9 @@ logger = logging.getLogger("redis_kit.worker")
 
 
 class Retry(RedisKitError):
-    """Raised by a task to be tried again, after ``delay`` seconds or a timedelta; without it, after its backoff.
+    """Raise it in a task to try again after ``delay`` seconds or a timedelta, by default after the task's backoff.
 
-    It ends an attempt like any other error: after the last one the job is dead. Raises InvalidValue.
+    It ends the attempt like any other error: after the last attempt the job is dead. Raises InvalidValue.
     """
 
     def __init__(self, why: str = "", *, delay: Delay | None = None) -> None:
@@ -40,28 +37,28 @@ class Retry(RedisKitError):
 
 
 class GiveUp(RedisKitError):
-    """Raised by a task that need not be tried again: its job is dead at once."""
+    """Raise it in a task to end its retries: the job is dead at once."""
 
 
-def delay(task: "Task[..., Any] | None", job: Job, error: BaseException, result: Any) -> float | None:
-    """Return the seconds to wait after a failed attempt; None to give the job up."""
+def delay(task: str, backoff: Backoff, job: Job, error: BaseException, result: Any) -> float | None:
+    """Return the seconds to wait after a failed attempt, given name and backoff of the task; None to end retries."""
     kind = type(error)  # isinstance() asks the error for its class, which may raise
-    if task is None or issubclass(kind, GiveUp):
+    if issubclass(kind, GiveUp):
         return None
     if issubclass(kind, Retry) and (given := getattr(error, "delay", None)) is not None:
         return _seconds(given)
     try:
-        return _chosen(task.backoff, job.attempt, error, result)
-    except BaseException:  # SystemExit, too: a job is not to suffer from it
-        logger.exception("The backoff of %s for job %a failed; the default one is used.", task.module_path, job.id)
-        return backoff(job.attempt)
+        return _chosen(backoff, job.attempt, error, result)
+    except BaseException:  # SystemExit, too: the job must not suffer from it
+        logger.exception("The backoff of %s for job %a failed; using the default backoff.", task, job.id)
+        return default_delay(job.attempt)
 
 
-def backoff(attempt: int) -> float:
+def default_delay(attempt: int) -> float:
     """Return the seconds to wait after an attempt: ``RETRY_BACKOFF``, doubled with each, up to ``RETRY_BACKOFF_MAX``.
 
-    Equal jitter, after "Exponential Backoff And Jitter" (AWS Architecture Blog, 2015): between half of that and all of
-    it. Jobs that failed together do not come back together, and the attempts outlast an outage of a known length.
+    The wait is random, between half of that and all of it: equal jitter, after "Exponential Backoff And Jitter" (AWS
+    Architecture Blog, 2015). Jobs that failed together come back apart, and the attempts last for a known time.
     """
     options = conf.section(QueueSettings)
     whole = min(options.RETRY_BACKOFF_MAX, options.RETRY_BACKOFF * 2 ** min(attempt - 1, 30))
@@ -82,10 +79,10 @@ def check(chosen: Any) -> None:
 
 def _chosen(chosen: Backoff, attempt: int, error: BaseException, result: Any) -> float | None:
     if callable(chosen):
-        found = chosen(error, result)
-        return None if found is None else _seconds(found)
+        seconds = chosen(error, result)
+        return None if seconds is None else _seconds(seconds)
     if chosen is None:
-        return backoff(attempt)
+        return default_delay(attempt)
     if isinstance(chosen, Sequence):
         return _seconds(chosen[min(attempt, len(chosen)) - 1])
     return _seconds(chosen)
@@ -109,6 +106,6 @@ def _takes_two(function: Callable[..., Any]) -> bool:
         inspect.signature(function).bind(None, None)
     except TypeError:
         return False
-    except ValueError:  # something of C that does not tell
+    except ValueError:  # a function written in C may have no signature
         return True
     return True

@@ -11,24 +11,30 @@ from typing import Any, Generic, NoReturn, ParamSpec, TypeVar, overload
 from django.conf import settings
 from django.core.signals import setting_changed
 from django.utils import timezone
+from django.utils.module_loading import import_string
 
-from redis_kit.core.errors import RedisKitError
-from redis_kit.queues import framework
-from redis_kit.queues.tasks import options, registry
+from redis_kit.core.errors import InvalidValue, RedisKitError
+from redis_kit.core.keys import encode
+from redis_kit.core.text import shortened
+from redis_kit.queues import framework, validation
+from redis_kit.queues.jobs.unique import Until
+from redis_kit.queues.tasks import expiry, registry, retry, unique
 from redis_kit.queues.tasks import signature as signatures
 from redis_kit.queues.tasks.retry import Backoff
-from redis_kit.queues.tasks.unique import By, Until
+from redis_kit.queues.tasks.unique import By
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
-_own: dict[str, Any] = {}  # the kit's backends, by alias: all threads may share them
+BACKEND = "redis_kit.queues.backend.RedisTaskBackend"  # of a project without the setting TASKS
+TIMEOUT = (0.001, 604_800.0)  # seconds
+_backends: dict[str, Any] = {}  # of BACKEND, by alias: all threads may share them
 
 
 class InvalidTask(RedisKitError, framework.InvalidTask, TypeError):
     """A function can't be a task: no worker could find it by its name."""
 
 
-class BadArguments(RedisKitError, TypeError):
+class InvalidArguments(RedisKitError, TypeError):
     """The arguments do not fit the task's signature; nothing was sent."""
 
 
@@ -44,7 +50,7 @@ class Cancelled(BaseException):
     """A job was cancelled, while it waited or ran: the error of its result. Raised inside a task, as TaskTimeout is."""
 
 
-class WorkersDied(RedisKitError):
+class WorkerLost(RedisKitError):
     """Too many workers died with a job: the error of its result."""
 
 
@@ -56,7 +62,7 @@ class Task(framework.Task, Generic[Parameters, Result]):  # type: ignore[type-ar
     timeout: float | None = 300.0
     enqueue_on_commit: bool = True
     store_result: bool = True
-    _delay: timedelta | None = None
+    run_in: timedelta | None = None  # from the moment at which the job is added
     unique: bool | Until = False
     unique_by: By = None
     replace: bool = False
@@ -68,15 +74,15 @@ class Task(framework.Task, Generic[Parameters, Result]):  # type: ignore[type-ar
         if isinstance(self.backoff, list):
             object.__setattr__(self, "backoff", tuple(self.backoff))  # a task can be hashed
         if not self.plain_json:
-            options.check(self)
+            check_options(self)
         # A decorated function in a script that has yet to configure Django is looked at when it is enqueued.
         if settings.configured:
             self.get_backend().validate_task(self)
 
     def __call__(self, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
         """Run the function itself, in this process."""
-        found: Result = self.func(*args, **kwargs)
-        return found
+        returned: Result = self.func(*args, **kwargs)
+        return returned
 
     @property
     def delay(self) -> NoReturn:
@@ -109,16 +115,16 @@ class Task(framework.Task, Generic[Parameters, Result]):  # type: ignore[type-ar
         given = {"priority": priority, "queue_name": queue_name, "backend": backend, "expires": expires}
         changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
         if isinstance(run_after, timedelta):
-            changes |= {"_delay": run_after, "run_after": None}
+            changes |= {"run_in": run_after, "run_after": None}
         elif run_after is not None:
-            changes |= {"_delay": None, "run_after": run_after}
+            changes |= {"run_in": None, "run_after": run_after}
         return changed(self, **changes)
 
     def enqueue(self, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Any:
-        """Add a job that calls the task, and return its result to be, or a Handle where none is stored. One round trip.
+        """Add a job that calls the task. Return its result, or an EnqueuedJob if none is stored. One round trip.
 
         In a transaction the job is added after the commit, and not at all after a rollback; ``enqueue_on_commit=False``
-        adds it now. Raises BadArguments, NotSerializable, PayloadTooLarge at once, and RedisUnavailable.
+        adds it now. Raises InvalidArguments, NotSerializable, PayloadTooLarge at once, and RedisUnavailable.
         """
         backend = self.get_backend()
         return backend.enqueue(self._for(backend), args, kwargs)
@@ -129,47 +135,46 @@ class Task(framework.Task, Generic[Parameters, Result]):  # type: ignore[type-ar
         return await backend.aenqueue(self._for(backend), args, kwargs)
 
     def get_backend(self) -> Any:
-        """Return the backend that ``TASKS`` names; in a project without that setting, the kit's own."""
+        """Return the backend that ``TASKS`` names, RedisTaskBackend in a project without that setting."""
         return backend_of(self.backend)
 
     def _for(self, backend: Any) -> "Task[Parameters, Result]":
-        """Return the task as a backend understands it: other ones know of times, but not of delays."""
-        if self._delay is None or hasattr(backend, "keeps"):
+        """Return the task as a backend understands it: other backends know times, but not delays."""
+        if self.run_in is None or hasattr(backend, "result_ttl_ms"):
             return self
-        return changed(self, _delay=None, run_after=timezone.now() + self._delay)
+        return changed(self, run_in=None, run_after=timezone.now() + self.run_in)
 
 
 def backend_of(alias: str) -> Any:
-    """Return the task backend of this name; in a project without the setting ``TASKS``, the kit's own."""
-    found = _own.get(alias)
-    if found is not None:
-        return found
-    from redis_kit.queues.backend import RedisTaskBackend
-
+    """Return the task backend of an alias, RedisTaskBackend in a project without the setting ``TASKS``."""
+    backend = _backends.get(alias)
+    if backend is not None:
+        return backend
+    kind = import_string(BACKEND)
     if settings.configured and settings.is_overridden("TASKS"):  # type: ignore[misc]
-        found = framework.task_backends[alias]
+        backend = framework.task_backends[alias]
     else:
-        found = RedisTaskBackend(alias, {"QUEUES": []})
-    if settings.configured and type(found) is RedisTaskBackend:
-        _own[alias] = found
-    return found
+        backend = kind(alias, {"QUEUES": []})
+    if settings.configured and type(backend) is kind:
+        _backends[alias] = backend
+    return backend
 
 
 def extended(task: Any) -> Task[..., Any]:
-    """Return a task of django.tasks as one of the kit's, which it may be."""
+    """Return a task of django.tasks as a Task of the kit; it may be one already."""
     if isinstance(task, Task):
         return task
-    found: Task[..., Any] = remade(task, Task)
-    return found
+    copied: Task[..., Any] = copy(task, Task)
+    return copied
 
 
-def remade(task: Any, kind: type[Any] | None = None, **changes: Any) -> Any:
-    """Return a copy of a task that nobody looks at again: it may come from settings that were others."""
+def copy(task: Any, kind: type[Any] | None = None, **changes: Any) -> Any:
+    """Return a copy of a task without checking it again: other settings may have applied when it was made."""
     made: Any = kind or type(task)
-    found = object.__new__(made)
+    copied = object.__new__(made)
     for name, default in _fields(made):
-        object.__setattr__(found, name, changes[name] if name in changes else getattr(task, name, default))
-    return found
+        object.__setattr__(copied, name, changes[name] if name in changes else getattr(task, name, default))
+    return copied
 
 
 @cache
@@ -237,7 +242,7 @@ def task(
 
     def made(function: Callable[..., Any]) -> Task[..., Any]:
         check_function(function)
-        found: Task[..., Any] = Task(
+        defined: Task[..., Any] = Task(
             func=function,
             run_after=None,  # Django 6.0 has no default for it
             queue_name=queue_name,
@@ -255,14 +260,14 @@ def task(
             backoff=backoff,
             plain_json=False,
         )
-        registry.register(found)
-        return found
+        registry.register(defined)
+        return defined
 
     return made if func is None else made(func)
 
 
 def check_function(function: Any) -> None:
-    """Raise InvalidTask where no worker could find the function by its name."""
+    """Raise InvalidTask if no worker could find the function by its name."""
     module, name = getattr(function, "__module__", "?"), getattr(function, "__qualname__", "?")
     if not inspect.isfunction(function) or not name.isidentifier():
         raise InvalidTask(f"{module}.{name} can't be a task: it must be a function at the top of a module.")
@@ -270,9 +275,31 @@ def check_function(function: Any) -> None:
         raise InvalidTask(f"{module}.{name} can't be a task: no worker can import the program that was started.")
 
 
+def check_options(task: Task[..., Any]) -> None:
+    """Raise InvalidName or InvalidValue if an option of a task is wrong."""
+    encode(task.queue_name)
+    validation.whole("priority", task.priority, validation.PRIORITY)
+    if task.max_attempts is not None:
+        validation.whole("max_attempts", task.max_attempts, validation.LIMIT)
+    if task.timeout is not None:
+        validation.seconds("timeout", task.timeout, TIMEOUT)
+    if task.run_in is not None:
+        validation.milliseconds(task.run_in)
+    if isinstance(task.run_after, datetime):
+        validation.moment(task.run_after)
+    elif task.run_after is not None:
+        raise InvalidValue(f"run_after must be a datetime or a timedelta, not {task.run_after!r}.")
+    for name in ("store_result", "enqueue_on_commit"):
+        if not isinstance(value := getattr(task, name), bool):
+            raise InvalidValue(f"{name} must be True or False, not {shortened(value)}.")
+    expiry.milliseconds(task.expires)
+    retry.check(task.backoff)
+    unique.check(task)
+
+
 def _forget(*, setting: str, **kwargs: Any) -> None:
     if setting == "TASKS":
-        _own.clear()
+        _backends.clear()
 
 
 setting_changed.connect(_forget, dispatch_uid="redis_kit.queues.tasks.task")

@@ -1,78 +1,45 @@
-"""Unique keys: what makes two calls of a task the same one, and for how long."""
+"""Unique tasks: which calls count as the same one, and for how long."""
 
-import hashlib
 import inspect
 import json
-from base64 import urlsafe_b64encode
 from collections.abc import Callable
-from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Protocol
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.text import shortened
-from redis_kit.queues import validation
 from redis_kit.queues.jobs import payload
+from redis_kit.queues.jobs.unique import ALLOWED, UniqueKey, Until, digest, end
 
-if TYPE_CHECKING:
-    from redis_kit.queues.tasks.task import Task
-
-Until = Literal["done", "queued"] | float | timedelta
 By = tuple[str, ...] | Callable[..., str] | None
-ENDS = ("done", "queued")
-LONGEST = 512  # bytes of UTF-8 in a key
-ALLOWED = "'done', 'queued', or a time of more than 0 in seconds or as a timedelta"
 
 
-class Wish(NamedTuple):
-    """The unique key of a new job, ``done``, ``queued`` or the ms for which it lasts, and what a further job does."""
+class UniqueOptions(Protocol):
+    """The part of a task that is read here."""
 
-    key: str
-    until: str
-    replace: bool = False
-
-
-class Placed(NamedTuple):
-    """The id of the job that there is now; whether it is a new one; else, whether it got what the new one was to have.
-
-    ``id`` is that of an older job where the unique key was in use.
-    """
-
-    id: str
-    created: bool
-    replaced: bool = False
+    @property
+    def module_path(self) -> str: ...
+    @property
+    def signature(self) -> inspect.Signature: ...
+    @property
+    def takes_context(self) -> bool: ...
+    @property
+    def unique(self) -> bool | Until: ...
+    @property
+    def unique_by(self) -> By: ...
+    @property
+    def replace(self) -> bool: ...
 
 
-def asked(key: Any, until: Any, replace: Any) -> Wish | None:
-    """Return what put() was told; None for no key. Raises InvalidValue."""
-    if not isinstance(replace, bool) or (replace and key is None):
-        raise InvalidValue(f"replace must be True or False, and True needs a unique key, not {shortened(replace)}.")
-    if key is None:
-        return None
-    if not isinstance(key, str) or not 0 < len(key.encode("utf-8", "replace")) <= LONGEST:
-        raise InvalidValue(f"unique must be text of 1 to {LONGEST} bytes, not {shortened(key)}.")
-    return Wish(_hashed("key", key), end("unique_until", until), replace)
-
-
-def asked_by(task: "Task[..., Any]", args: Any, kwargs: Any) -> Wish | None:
-    """Return the wish of a task's call; None where the task is not unique. Raises InvalidValue, NotSerializable."""
+def key_of_call(task: UniqueOptions, args: Any, kwargs: Any) -> UniqueKey | None:
+    """Return the unique key of a call; None if the task is not unique. Raises InvalidValue, NotSerializable."""
     if task.unique is False:
         return None
     until = end("unique", "done" if task.unique is True else task.unique)
-    return Wish(_hashed(task.module_path, _same(task, args, kwargs)), until, task.replace)
+    return UniqueKey(digest(task.module_path, _identity(task, args, kwargs)), until, task.replace)
 
 
-def end(name: str, until: Any) -> str:
-    """Return until when a key is in use, as the script has it. Raises InvalidValue naming what is allowed."""
-    if isinstance(until, str) and until in ENDS:
-        return until
-    is_time = isinstance(until, (int, float, timedelta)) and not isinstance(until, bool)
-    if is_time and (time := validation.milliseconds(until, name)):
-        return str(time)
-    raise InvalidValue(f"{name} must be {ALLOWED}, not {shortened(until)}.")
-
-
-def check(task: "Task[..., Any]") -> None:
-    """Raise InvalidValue where an option of a task about this is wrong."""
+def check(task: UniqueOptions) -> None:
+    """Raise InvalidValue if ``unique``, ``unique_by`` or ``replace`` of a task is wrong."""
     if not isinstance(task.unique, bool):
         end("unique", task.unique)
     if not isinstance(task.replace, bool):
@@ -84,21 +51,21 @@ def check(task: "Task[..., Any]") -> None:
         _check_names(task)
 
 
-def _check_names(task: "Task[..., Any]") -> None:
-    known = _parameters(task)
-    if not isinstance(task.unique_by, tuple) or not task.unique_by or not set(task.unique_by) <= set(known):
+def _check_names(task: UniqueOptions) -> None:
+    names = _parameters(task)
+    if not isinstance(task.unique_by, tuple) or not task.unique_by or not set(task.unique_by) <= set(names):
         raise InvalidValue(
             f"unique_by must be None, a function of the task's arguments that returns text, or a tuple of names among "
-            f"{', '.join(known) or '(the task has no parameter)'}, not {shortened(task.unique_by)}."
+            f"{', '.join(names) or '(the task has no parameter)'}, not {shortened(task.unique_by)}."
         )
 
 
-def _parameters(task: "Task[..., Any]") -> list[str]:
+def _parameters(task: UniqueOptions) -> list[str]:
     return list(task.signature.parameters)[1 if task.takes_context else 0 :]
 
 
-def _same(task: "Task[..., Any]", args: Any, kwargs: Any) -> str:
-    """Return a text that two calls share when they are the same one."""
+def _identity(task: UniqueOptions, args: Any, kwargs: Any) -> str:
+    """Return a text that is equal for calls that count as the same one."""
     if callable(task.unique_by):
         text = task.unique_by(*args, **kwargs)
         if not isinstance(text, str):
@@ -110,13 +77,8 @@ def _same(task: "Task[..., Any]", args: Any, kwargs: Any) -> str:
     return json.dumps(payload.plain(values, "arguments"), sort_keys=True)
 
 
-def _bound(task: "Task[..., Any]", args: Any, kwargs: Any) -> dict[str, Any]:
-    """Return the arguments by their names, defaults among them: it does not matter how they were passed."""
-    bound: inspect.BoundArguments = task.signature.bind(*((None, *args) if task.takes_context else args), **kwargs)
+def _bound(task: UniqueOptions, args: Any, kwargs: Any) -> dict[str, Any]:
+    """Return the arguments by name, with defaults: it does not matter how they were passed."""
+    bound = task.signature.bind(*((None, *args) if task.takes_context else args), **kwargs)
     bound.apply_defaults()
     return {name: bound.arguments[name] for name in _parameters(task)}
-
-
-def _hashed(domain: str, text: str) -> str:
-    digest = hashlib.sha256(f"{domain}\0{text}".encode("utf-8", "surrogatepass")).digest()
-    return urlsafe_b64encode(digest[:16])[:22].decode()

@@ -145,8 +145,10 @@ def guarded(what: str, call: Callable[[], Value], otherwise: Value) -> Value:
 
 def _wait(job: Job, error: BaseException, task: Task[..., Any] | None, keeper: ResultRecorder | None) -> float | None:
     if task is None:
-        return retry.backoff(job.attempt)
-    return None if issubclass(type(error), Cancelled) else retry.delay(task, job, error, keeper and keeper.result())
+        return retry.default_delay(job.attempt)
+    if issubclass(type(error), Cancelled):
+        return None
+    return retry.delay(task.module_path, task.backoff, job, error, keeper and keeper.result())
 
 
 def most_attempts(task: Task[..., Any] | None) -> int:

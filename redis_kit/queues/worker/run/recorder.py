@@ -83,7 +83,7 @@ class ResultRecorder:
 
     def keeps(self, *, failed: bool) -> int:
         """Return for how many ms the result is kept."""
-        return int(self._backend.keeps(failed=failed))
+        return int(self._backend.result_ttl_ms(failed=failed))
 
     def succeeded(self) -> None:
         """Tell that the task has ended well."""

@@ -21,7 +21,7 @@ from redis_kit.queues.jobs.ack import ended
 from redis_kit.queues.jobs.job import Job, LeaseLost
 from redis_kit.queues.jobs.message import Message, NewerMessage
 from redis_kit.queues.jobs.payload import CorruptMessage, NotSerializable, PayloadTooLarge
-from redis_kit.queues.tasks import call_shape, expiry, progress
+from redis_kit.queues.tasks import expiry, progress, registry
 from redis_kit.queues.tasks.registry import UnknownTask
 from redis_kit.queues.tasks.task import Cancelled, Task, TaskTimeout, extended
 from redis_kit.queues.worker.fetch.exchange import Done
@@ -110,7 +110,7 @@ class JobRunner:
         try:
             call = message.loads(job.body)
             late = expiry.expired(job, call)
-            task = extended(call_shape.find(call))
+            task = extended(registry.find_for(call))
         except NewerMessage as error:
             return Outcome(error=error, unfit=error)
         except CorruptMessage as error:

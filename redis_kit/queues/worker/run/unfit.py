@@ -2,10 +2,10 @@
 
 from typing import NamedTuple
 
+from redis_kit.queues.jobs import call_shape
 from redis_kit.queues.jobs.job import Job
 from redis_kit.queues.jobs.message import Message, NewerMessage
 from redis_kit.queues.store import unknown
-from redis_kit.queues.tasks import call_shape
 from redis_kit.queues.tasks.task import Cancelled
 from redis_kit.queues.worker.run.outcome import FailedAttempt, failed
 from redis_kit.queues.worker.run.recorder import ResultRecorder

@@ -13,6 +13,7 @@ from redis_kit.queues.queue import Queue
 from redis_kit.queues.store import calls, claim, enqueue, results, unknown
 from redis_kit.queues.store.claim import Beaten, Claimed, beaten
 from redis_kit.queues.store.unknown import Recalled
+from redis_kit.queues.tasks import registry
 
 PAGE = 100  # running jobs that a heartbeat lists
 LISTEN = 4.0  # seconds: for how long a lost wake-up, or a connection that is half open, goes unnoticed
@@ -138,7 +139,8 @@ def _beat(sources: list[WorkerQueue]) -> Flow[list[Beaten | RedisFailure]]:
 
 
 def _recall(pairs: list[tuple[WorkerQueue, str]]) -> Flow[list[Recalled | RedisFailure | None]]:
-    replies = yield Batch([unknown.recall_step(source, shape) for source, shape in pairs], lenient=True)
+    steps = [unknown.recall_step(source, shape, can_run=registry.can_run(shape)) for source, shape in pairs]
+    replies = yield Batch(steps, lenient=True)
     return [
         reply if isinstance(reply, RedisFailure) else unknown.recalled(shape, reply)
         for (_, shape), reply in zip(pairs, replies, strict=True)

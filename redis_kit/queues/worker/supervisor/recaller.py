@@ -9,7 +9,7 @@ from redis_kit.core.complaints import Complaints
 from redis_kit.core.errors import RedisFailure
 from redis_kit.queues.component import QueueSettings
 from redis_kit.queues.store.unknown import UnknownCalls
-from redis_kit.queues.tasks import call_shape
+from redis_kit.queues.tasks import registry
 from redis_kit.queues.worker.shared.logs import counted, lasting
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, recall
 
@@ -38,7 +38,7 @@ class Recaller:
             if reply.moved:
                 what = counted(reply.moved, "job"), reply.waiting.call
                 logger.info("Queue %a: %s of %a, given back by other workers, can run here.", source.name, *what)
-            if not call_shape.can_run(shape) and reply.waiting.jobs and not reply.waiting.known:
+            if not registry.can_run(shape) and reply.waiting.jobs and not reply.waiting.known:
                 left[source.name, reply.waiting.task].append(reply.waiting)
         for (queue, task), several in left.items():
             if self._complaints.due(f"{queue} {task}"):
@@ -48,7 +48,7 @@ class Recaller:
 def _warn(queue: str, several: list[UnknownCalls]) -> None:
     """Say once a minute for each task what waits, and what to do."""
     shown, jobs = several[0].call, sum(one.jobs for one in several)
-    advice = UNFIT if call_shape.is_known(several[0].task) else UNKNOWN
+    advice = UNFIT if registry.is_registered(several[0].task) else UNKNOWN
     end = conf.section(QueueSettings).UNKNOWN_TASK_TTL
     first, age = "1 job" if jobs == 1 else f"{jobs} jobs wait; the first", max(one.age for one in several)
     told = "Queue %a: no living worker can run %a: %s has waited for %s and will be dead in %s if no worker can run it."
