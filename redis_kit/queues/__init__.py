@@ -5,6 +5,18 @@ from typing import TYPE_CHECKING
 from redis_kit.core.lazy import lazily
 
 if TYPE_CHECKING:
+    from redis_kit.queues.errors import (
+        Cancelled,
+        Expired,
+        GiveUp,
+        InvalidArguments,
+        InvalidTask,
+        NoResult,
+        Retry,
+        TaskTimeout,
+        UnknownTask,
+        WorkerLost,
+    )
     from redis_kit.queues.jobs.job import Counts, DeadJob, Job, LeaseLost, Pause, StoredJob
     from redis_kit.queues.jobs.payload import CorruptMessage, NotSerializable, PayloadTooLarge
     from redis_kit.queues.jobs.progress import Progress
@@ -24,20 +36,9 @@ if TYPE_CHECKING:
     from redis_kit.queues.monitoring.workers import Held, Worker
     from redis_kit.queues.queue import Queue
     from redis_kit.queues.store.unknown import UnknownCalls
-    from redis_kit.queues.tasks.expiry import Expired
     from redis_kit.queues.tasks.progress import aprogress, progress
-    from redis_kit.queues.tasks.registry import UnknownTask
-    from redis_kit.queues.tasks.result import EnqueuedJob, NoResult
-    from redis_kit.queues.tasks.retry import GiveUp, Retry
-    from redis_kit.queues.tasks.task import (
-        Cancelled,
-        InvalidArguments,
-        InvalidTask,
-        Task,
-        TaskTimeout,
-        WorkerLost,
-        task,
-    )
+    from redis_kit.queues.tasks.result import EnqueuedJob
+    from redis_kit.queues.tasks.task import Task, task
 
 __all__ = [
     "Cancelled",
@@ -85,23 +86,21 @@ __all__ = [
 __getattr__, __dir__ = lazily(
     __name__,
     {
-        "tasks.expiry": ("Expired",),
+        "errors": (
+            *("Cancelled", "Expired", "GiveUp", "InvalidArguments", "InvalidTask", "NoResult", "Retry"),
+            *("TaskTimeout", "UnknownTask", "WorkerLost"),
+        ),
         "jobs.job": ("Counts", "DeadJob", "Job", "LeaseLost", "Pause", "StoredJob"),
         "monitoring.stats": (
             *("Report", "counts_of", "known_queues", "order", "reports_of", "workers"),
             *("acounts_of", "aknown_queues", "aorder", "areports_of", "aworkers"),
         ),
         "queue": ("Queue",),
-        "tasks.registry": ("UnknownTask",),
-        "tasks.result": ("EnqueuedJob", "NoResult"),
-        "tasks.retry": ("GiveUp", "Retry"),
+        "tasks.result": ("EnqueuedJob",),
         "jobs.progress": ("Progress",),
         "tasks.progress": ("aprogress", "progress"),
         "jobs.payload": ("CorruptMessage", "NotSerializable", "PayloadTooLarge"),
-        "tasks.task": (
-            *("Cancelled", "InvalidArguments", "InvalidTask", "Task", "TaskTimeout", "WorkerLost"),
-            "task",
-        ),
+        "tasks.task": ("Task", "task"),
         "store.unknown": ("UnknownCalls",),
         "monitoring.workers": ("Held", "Worker"),
     },

@@ -158,7 +158,7 @@ def test_only_the_job_of_the_queue_that_is_meant_is_stopped(kit, gate, held):
         assert first.status == "RUNNING"
         gate.set()
         wait_for(lambda: (first.refresh(), first.is_finished)[1])
-    assert [error.exception_class_path for error in second.errors] == ["redis_kit.queues.tasks.task.Cancelled"]
+    assert [error.exception_class_path for error in second.errors] == ["redis_kit.queues.errors.Cancelled"]
     assert (first.status, second.status, ended) == ("SUCCESSFUL", "FAILED", ["mail"])
     for end in (upper, lower):
         end.close()

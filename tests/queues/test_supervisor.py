@@ -180,7 +180,7 @@ def test_task_that_can_not_be_interrupted_costs_its_process(queue, journal, star
     assert said.count("taken from worker") == 1
     assert "ended by" not in said
     handle.refresh()
-    assert [error.exception_class_path for error in handle.errors] == ["redis_kit.queues.tasks.task.TaskTimeout"]
+    assert [error.exception_class_path for error in handle.errors] == ["redis_kit.queues.errors.TaskTimeout"]
     assert handle.is_finished == (state == "dead")
     # The other job of that child is no worse off than if it had never begun.
     second_begin(journal)

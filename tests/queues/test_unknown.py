@@ -3,12 +3,12 @@
 import pytest
 
 from redis_kit.queues import Cancelled, Queue, task
+from redis_kit.queues.errors import UnknownTask
 from redis_kit.queues.jobs import call_shape
 from redis_kit.queues.jobs.job import LeaseLost
 from redis_kit.queues.store import calls as moves
 from redis_kit.queues.store import unknown
 from redis_kit.queues.tasks import registry
-from redis_kit.queues.tasks.registry import UnknownTask
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 from redis_kit.queues.worker.supervisor.recaller import Recaller
 from redis_kit.testing.jobs import drain

@@ -154,8 +154,8 @@ def test_error_of_a_task_that_takes_too_long_tells_where_it_was_and_its_end_once
     records = [record for record in caplog.records if record.name == "redis_kit.worker"]
     (error,) = [record.exc_info[1] for record in records if record.exc_info]
     told = "".join(format_exception(error))
-    assert told.count("redis_kit.queues.tasks.task.TaskTimeout") == 1
-    assert told.endswith(f"redis_kit.queues.tasks.task.TaskTimeout: {task.module_path} ran for more than 0.1 s\n")
+    assert told.count("redis_kit.queues.errors.TaskTimeout") == 1
+    assert told.endswith(f"redis_kit.queues.errors.TaskTimeout: {task.module_path} ran for more than 0.1 s\n")
     assert f", in {task.name}\n" in told
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from redis_kit.queues.errors import UnknownTask
 from redis_kit.queues.jobs import message
 from redis_kit.queues.jobs import payload as serializers
 from redis_kit.queues.jobs.payload import CorruptMessage
@@ -58,7 +59,7 @@ def value(stored: bytes) -> str:
 def _arguments(call: message.Message) -> list[str]:
     try:
         names = [*registry.find(call.task).signature.bind_partial(*call.args).arguments]
-    except (registry.UnknownTask, TypeError):
+    except (UnknownTask, TypeError):
         names = None
     given = [*map(repr, _positional(call.args, names))]
     return [*given, *(f"{name}={value!r}" for name, value in _redacted(call.kwargs).items())]

@@ -7,13 +7,14 @@ from django.db import transaction
 
 from redis_kit.core.flow import Flow
 from redis_kit.queues import validation
+from redis_kit.queues.errors import InvalidArguments
 from redis_kit.queues.jobs import ids, message
 from redis_kit.queues.jobs.unique import PutResult, UniqueKey
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.store import enqueue as flows
 from redis_kit.queues.tasks import expiry, signature, unique
 from redis_kit.queues.tasks.result import EnqueuedJob
-from redis_kit.queues.tasks.task import InvalidArguments, Task
+from redis_kit.queues.tasks.task import Task
 
 
 class PackedCall(NamedTuple):

@@ -2,15 +2,12 @@
 
 from typing import Any
 
-from redis_kit.core.errors import InvalidValue, RedisKitError
+from redis_kit.core.errors import InvalidValue
 from redis_kit.core.text import shortened
 from redis_kit.queues import validation
+from redis_kit.queues.errors import Expired
 from redis_kit.queues.jobs.job import Job
 from redis_kit.queues.jobs.message import Message
-
-
-class Expired(RedisKitError):
-    """A job waited for longer than its task's ``expires`` allows, so it did not run. Stored as its result's error."""
 
 
 def milliseconds(expires: Any) -> int:

@@ -5,21 +5,13 @@ from typing import Any
 
 from django.utils.module_loading import autodiscover_modules
 
-from redis_kit.core.errors import RedisKitError
 from redis_kit.queues import framework
+from redis_kit.queues.errors import UnfitArguments, UnknownTask
 from redis_kit.queues.jobs import call_shape, message
 from redis_kit.queues.jobs.message import Message
 from redis_kit.queues.tasks import signature
 
 _tasks: dict[str, Any] = {}
-
-
-class UnknownTask(RedisKitError, LookupError):
-    """No imported module defines a task of this name."""
-
-
-class UnfitArguments(UnknownTask):
-    """The function of a registered task does not accept these arguments."""
 
 
 def register(task: Any) -> None:

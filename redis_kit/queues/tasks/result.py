@@ -7,9 +7,9 @@ from datetime import datetime
 from typing import Any, NoReturn
 
 from redis_kit.core.error_text import path_of, traceback_of
-from redis_kit.core.errors import RedisKitError
 from redis_kit.core.text import shortened
 from redis_kit.queues import framework
+from redis_kit.queues.errors import Cancelled, NoResult, UnknownTask, WorkerLost
 from redis_kit.queues.framework import TaskError, TaskResultStatus
 from redis_kit.queues.jobs import history, message, payload
 from redis_kit.queues.jobs import progress as stored_progress
@@ -19,13 +19,9 @@ from redis_kit.queues.jobs.message import Message
 from redis_kit.queues.jobs.payload import CorruptMessage, NotSerializable, PayloadTooLarge
 from redis_kit.queues.jobs.progress import Progress
 from redis_kit.queues.tasks import registry
-from redis_kit.queues.tasks.task import Cancelled, Task, WorkerLost, copy
+from redis_kit.queues.tasks.task import Task, copy
 
 UNSTORED = "The task's return value can't be stored:"
-
-
-class NoResult(RedisKitError):
-    """The result of a call was requested, but its task stores none."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -279,7 +275,7 @@ def _rebuilt(task: Any, queue_name: str, priority: int, about: Story) -> Any:
 def _known(name: str) -> Any:
     try:
         return registry.find(name)
-    except registry.UnknownTask:
+    except UnknownTask:
         registry.discover()
         return registry.find(name)
 

@@ -8,10 +8,11 @@ from datetime import timedelta
 from typing import Any
 
 from redis_kit.core import conf
-from redis_kit.core.errors import InvalidValue, RedisKitError
+from redis_kit.core.errors import InvalidValue
 from redis_kit.core.text import shortened
 from redis_kit.queues import validation
 from redis_kit.queues.component import QueueSettings
+from redis_kit.queues.errors import GiveUp, Retry
 from redis_kit.queues.jobs.job import Job
 from redis_kit.queues.validation import Delay
 
@@ -21,23 +22,6 @@ ALLOWED = (
     "function of the exception and the result that returns one or None"
 )
 logger = logging.getLogger("redis_kit.worker")
-
-
-class Retry(RedisKitError):
-    """Raise it in a task to try again after ``delay`` seconds or a timedelta, by default after the task's backoff.
-
-    It ends the attempt like any other error: after the last attempt the job is dead. Raises InvalidValue.
-    """
-
-    def __init__(self, why: str = "", *, delay: Delay | None = None) -> None:
-        super().__init__(why)
-        if delay is not None:
-            validation.milliseconds(delay)
-        self.delay = delay
-
-
-class GiveUp(RedisKitError):
-    """Raise it in a task to end its retries: the job is dead at once."""
 
 
 def delay(task: str, backoff: Backoff, job: Job, error: BaseException, result: Any) -> float | None:

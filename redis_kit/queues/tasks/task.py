@@ -13,10 +13,11 @@ from django.core.signals import setting_changed
 from django.utils import timezone
 from django.utils.module_loading import import_string
 
-from redis_kit.core.errors import InvalidValue, RedisKitError
+from redis_kit.core.errors import InvalidValue
 from redis_kit.core.keys import encode
 from redis_kit.core.text import shortened
 from redis_kit.queues import framework, validation
+from redis_kit.queues.errors import InvalidTask
 from redis_kit.queues.jobs.unique import Until
 from redis_kit.queues.tasks import expiry, registry, retry, unique
 from redis_kit.queues.tasks import signature as signatures
@@ -28,30 +29,6 @@ Result = TypeVar("Result")
 BACKEND = "redis_kit.queues.backend.RedisTaskBackend"  # of a project without the setting TASKS
 TIMEOUT = (0.001, 604_800.0)  # seconds
 _backends: dict[str, Any] = {}  # of BACKEND, by alias: all threads may share them
-
-
-class InvalidTask(RedisKitError, framework.InvalidTask, TypeError):
-    """A function can't be a task: no worker could find it by its name."""
-
-
-class InvalidArguments(RedisKitError, TypeError):
-    """The arguments do not fit the task's signature; nothing was sent."""
-
-
-class TaskTimeout(BaseException):
-    """A task ran for longer than its ``timeout``. Raised inside the task, which may clean up.
-
-    No Exception, as asyncio's CancelledError is none: what a library or ``except Exception`` takes for a failure of its
-    own would not end the task.
-    """
-
-
-class Cancelled(BaseException):
-    """A job was cancelled, while it waited or ran: the error of its result. Raised inside a task, as TaskTimeout is."""
-
-
-class WorkerLost(RedisKitError):
-    """Too many workers died with a job: the error of its result."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,9 +5,9 @@ from collections.abc import Callable, Collection, Sequence
 from threading import Lock
 from typing import NamedTuple
 
+from redis_kit.queues.errors import Cancelled
 from redis_kit.queues.jobs.ack import Ended, ended
 from redis_kit.queues.jobs.job import Job
-from redis_kit.queues.tasks.task import Cancelled
 from redis_kit.queues.worker.run.outcome import FailedAttempt
 
 MOST = 20_000  # ends

@@ -10,7 +10,7 @@ from typing import Any
 from asgiref.sync import SyncToAsync, ThreadSensitiveContext, sync_to_async
 from django.db import close_old_connections
 
-from redis_kit.queues.tasks.task import Cancelled, TaskTimeout
+from redis_kit.queues.errors import Cancelled, TaskTimeout
 from redis_kit.queues.worker.run.timeouts import JobKey
 
 logger = logging.getLogger("redis_kit.worker")

@@ -15,10 +15,11 @@ from redis_kit.core.errors import RedisFailure
 from redis_kit.core.signals import tell
 from redis_kit.queues import signals
 from redis_kit.queues.component import QueueSettings
+from redis_kit.queues.errors import Cancelled, Expired, GiveUp, Retry, UnknownTask
 from redis_kit.queues.jobs.job import Job, State
 from redis_kit.queues.jobs.payload import CorruptMessage
-from redis_kit.queues.tasks import expiry, registry, retry
-from redis_kit.queues.tasks.task import Cancelled, Task
+from redis_kit.queues.tasks import retry
+from redis_kit.queues.tasks.task import Task
 from redis_kit.queues.worker.run.recorder import ResultRecorder
 from redis_kit.queues.worker.shared.logs import lasting
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
@@ -26,7 +27,7 @@ from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 Value = TypeVar("Value")
 logger = logging.getLogger("redis_kit.worker")
 LATER: float | None = 60.0  # seconds, where not even the settings can be read
-PLAIN = (retry.Retry, retry.GiveUp, Cancelled, expiry.Expired)  # say all by themselves: no traceback
+PLAIN = (Retry, GiveUp, Cancelled, Expired)  # say all by themselves: no traceback
 
 
 class FailedAttempt(NamedTuple):
@@ -106,7 +107,7 @@ class FailedAttempt(NamedTuple):
             return
         if error:
             logger.warning("%s failed, %s, the last one.", name, attempt, exc_info=error)
-        ran = self.task and not issubclass(type(self.error), expiry.Expired)
+        ran = self.task and not issubclass(type(self.error), Expired)
         logger.error("%s is dead%s: %a", name, f" after {attempt}" if ran else "", self.reason)
 
 
@@ -162,8 +163,8 @@ def reason(error: BaseException) -> str:
     kind = type(error)
     if issubclass(kind, CorruptMessage):
         return f"corrupt: {text_of(error)}"
-    if issubclass(kind, expiry.Expired):
+    if issubclass(kind, Expired):
         return f"expired: {text_of(error)}"
-    if issubclass(kind, registry.UnknownTask):
+    if issubclass(kind, UnknownTask):
         return text_of(error)
     return described(error)

@@ -2,10 +2,11 @@
 
 from redis_kit.core.flow import Flow
 from redis_kit.core.steps import Call
+from redis_kit.queues.errors import TaskTimeout
 from redis_kit.queues.jobs import message
 from redis_kit.queues.jobs.job import Job, LeaseLost, read
 from redis_kit.queues.tasks import registry
-from redis_kit.queues.tasks.task import TaskTimeout, extended
+from redis_kit.queues.tasks.task import extended
 from redis_kit.queues.worker.run.outcome import failed
 from redis_kit.queues.worker.run.recorder import recorder_of
 from redis_kit.queues.worker.shared.status_board import Running

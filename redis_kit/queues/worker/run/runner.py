@@ -16,14 +16,14 @@ from redis_kit.core.error_text import described, text_of
 from redis_kit.core.errors import CommandFailed, RedisFailure
 from redis_kit.core.signals import tell
 from redis_kit.queues import signals
+from redis_kit.queues.errors import Cancelled, TaskTimeout, UnknownTask
 from redis_kit.queues.jobs import message
 from redis_kit.queues.jobs.ack import ended
 from redis_kit.queues.jobs.job import Job, LeaseLost
 from redis_kit.queues.jobs.message import Message, NewerMessage
 from redis_kit.queues.jobs.payload import CorruptMessage, NotSerializable, PayloadTooLarge
 from redis_kit.queues.tasks import expiry, progress, registry
-from redis_kit.queues.tasks.registry import UnknownTask
-from redis_kit.queues.tasks.task import Cancelled, Task, TaskTimeout, extended
+from redis_kit.queues.tasks.task import Task, extended
 from redis_kit.queues.worker.fetch.exchange import Done
 from redis_kit.queues.worker.fetch.recent import RecentAcks, remembered
 from redis_kit.queues.worker.run.event_loop import EventLoop, synchronous

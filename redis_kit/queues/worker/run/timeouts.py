@@ -17,7 +17,7 @@ from time import monotonic
 from types import FrameType
 from typing import NamedTuple, TypeVar
 
-from redis_kit.queues.tasks.task import Cancelled, TaskTimeout
+from redis_kit.queues.errors import Cancelled, TaskTimeout
 from redis_kit.queues.worker.run.alarm import Alarm
 
 Result = TypeVar("Result")

@@ -2,11 +2,11 @@
 
 from typing import NamedTuple
 
+from redis_kit.queues.errors import Cancelled
 from redis_kit.queues.jobs import call_shape
 from redis_kit.queues.jobs.job import Job
 from redis_kit.queues.jobs.message import Message, NewerMessage
 from redis_kit.queues.store import unknown
-from redis_kit.queues.tasks.task import Cancelled
 from redis_kit.queues.worker.run.outcome import FailedAttempt, failed
 from redis_kit.queues.worker.run.recorder import ResultRecorder
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue

@@ -1,0 +1,62 @@
+"""The exceptions of queues and tasks."""
+
+from redis_kit.core.errors import RedisKitError
+from redis_kit.queues import framework, validation
+from redis_kit.queues.validation import Delay
+
+
+class InvalidTask(RedisKitError, framework.InvalidTask, TypeError):
+    """A function can't be a task: no worker could find it by its name."""
+
+
+class InvalidArguments(RedisKitError, TypeError):
+    """The arguments do not fit the task's signature; nothing was sent."""
+
+
+class TaskTimeout(BaseException):
+    """A task ran for longer than its ``timeout``. Raised inside the task, which may clean up.
+
+    No Exception, as asyncio's CancelledError is none: what a library or ``except Exception`` takes for a failure of its
+    own would not end the task.
+    """
+
+
+class Cancelled(BaseException):
+    """A job was cancelled, while it waited or ran: the error of its result. Raised inside a task, as TaskTimeout is."""
+
+
+class WorkerLost(RedisKitError):
+    """Too many workers died with a job: the error of its result."""
+
+
+class UnknownTask(RedisKitError, LookupError):
+    """No imported module defines a task of this name."""
+
+
+class UnfitArguments(UnknownTask):
+    """The function of a registered task does not accept these arguments."""
+
+
+class Expired(RedisKitError):
+    """A job waited for longer than its task's ``expires`` allows, so it did not run. Stored as its result's error."""
+
+
+class NoResult(RedisKitError):
+    """The result of a call was requested, but its task stores none."""
+
+
+class Retry(RedisKitError):
+    """Raise it in a task to try again after ``delay`` seconds or a timedelta, by default after the task's backoff.
+
+    It ends the attempt like any other error: after the last attempt the job is dead. Raises InvalidValue.
+    """
+
+    def __init__(self, why: str = "", *, delay: Delay | None = None) -> None:
+        super().__init__(why)
+        if delay is not None:
+            validation.milliseconds(delay)
+        self.delay = delay
+
+
+class GiveUp(RedisKitError):
+    """Raise it in a task to end its retries: the job is dead at once."""
