@@ -17,7 +17,7 @@ class RedisKitConfig(AppConfig):
         from redis_kit.core.checks.configuration import check_deployment, check_settings
         from redis_kit.core.component import components
         from redis_kit.core.errors import ConfigurationError
-        from redis_kit.core.logs import protect
+        from redis_kit.core.logs.filters import protect
 
         protect()
         checks.register(check_settings, "redis_kit")

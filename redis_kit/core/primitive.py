@@ -4,16 +4,16 @@ import logging
 from typing import Any, ClassVar, TypeVar
 
 from redis_kit.core import conf, connections, flow
-from redis_kit.core.complaints import Complaints
 from redis_kit.core.errors import OutOfMemory, RedisFailure, RedisUnavailable
 from redis_kit.core.keys import encode
+from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.settings import KitSettings
 from redis_kit.core.signals import failure_policy_applied, tell
 
 logger = logging.getLogger("redis_kit")
 Result = TypeVar("Result")
 _down: set[tuple[str, str]] = set()  # components and connections for which a policy is answering now
-_complaints = Complaints()
+_log_limit = LogRateLimit()
 
 
 class Primitive:
@@ -79,7 +79,7 @@ class Primitive:
         return answers[f"if_{policy}"]
 
     def _note(self, error: RedisFailure, policy: str) -> None:
-        if _complaints.due(f"{self.component} {self.using} {type(error).__name__}"):
+        if _log_limit.allows(f"{self.component} {self.using} {type(error).__name__}"):
             logger.error("%s: a call failed, policy %r answers: %s", self.component, policy, error)
             tell(failure_policy_applied, type(self), component=self.component, policy=policy, error=error)
 

@@ -9,7 +9,6 @@ from time import monotonic
 from typing import Any, NamedTuple
 
 from redis_kit.core import conf, scripts
-from redis_kit.core.error_text import described, exc_info
 from redis_kit.core.errors import (
     KeyConflict,
     OutOfMemory,
@@ -20,6 +19,7 @@ from redis_kit.core.errors import (
 )
 from redis_kit.core.flow import Flow
 from redis_kit.core.keys import hashed
+from redis_kit.core.logs.error_text import described, exc_info
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.settings import KitSettings
 from redis_kit.core.steps import Batch

@@ -15,8 +15,8 @@ from django.http import HttpResponse
 from django.test import RequestFactory
 
 from redis_kit.core import connections, primitive
-from redis_kit.core.complaints import Complaints
 from redis_kit.core.errors import AuthenticationFailed, CommandFailed, RedisUnavailable
+from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.locks import Lock
 from redis_kit.queues import Queue
 from redis_kit.throttling import Throttle, throttle
@@ -44,7 +44,7 @@ def guarded(request):
 @pytest.fixture
 def refused(guarded, settings, monkeypatch):
     """The kit on it, without the password."""
-    monkeypatch.setattr(primitive, "_complaints", Complaints())
+    monkeypatch.setattr(primitive, "_log_limit", LogRateLimit())
     monkeypatch.setattr(primitive, "_down", set())
     with contextlib.closing(Kit(guarded, settings)) as kit:
         yield kit

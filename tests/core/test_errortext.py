@@ -4,7 +4,7 @@ import traceback
 
 import pytest
 
-from redis_kit.core.error_text import HUGE, path_of, summary_of, traceback_of
+from redis_kit.core.logs.error_text import HUGE, path_of, summary_of, traceback_of
 
 FORGED = "Job 'X' of queue 'default' (shop.tasks.pay) succeeded."
 

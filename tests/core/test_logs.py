@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 from django.utils.log import AdminEmailHandler
 
-from redis_kit.core import logs
-from redis_kit.core.logs import LOGGERS, SafeText, described, protect_default_handlers
+from redis_kit.core.logs import filters
+from redis_kit.core.logs.filters import LOGGERS, SafeText, described, protect_default_handlers
 from redis_kit.core.text import clean, contained
 from tests.test_layout import MODULES
 
@@ -159,7 +159,7 @@ def test_each_logger_of_the_kit_has_the_filter():
     ("given", "guarded"), [({}, True), ({"loggers": {"shop": {}}}, True), ({"loggers": {"django": {}}}, False)]
 )
 def test_handlers_of_python_and_django_get_the_filter_and_those_of_a_project_do_not(monkeypatch, given, guarded):
-    monkeypatch.setattr(logs, "settings", SimpleNamespace(LOGGING=given))  # Django 6.1 would set logging up by it
+    monkeypatch.setattr(filters, "settings", SimpleNamespace(LOGGING=given))  # Django 6.1 would set logging up by it
     last, console, mail = logging.StreamHandler(), logging.StreamHandler(), AdminEmailHandler()
     monkeypatch.setattr(logging, "lastResort", last)
     monkeypatch.setattr(logging.getLogger("django"), "handlers", [console, mail])

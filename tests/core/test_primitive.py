@@ -5,14 +5,14 @@ import logging
 import pytest
 
 from redis_kit.core import primitive
-from redis_kit.core.complaints import Complaints
+from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.throttling import Throttle
 
 
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch):
     monkeypatch.setattr(primitive, "_down", set())
-    monkeypatch.setattr(primitive, "_complaints", Complaints())
+    monkeypatch.setattr(primitive, "_log_limit", LogRateLimit())
 
 
 def said(caplog, words):

@@ -8,7 +8,7 @@ from django.core.cache import cache
 from django.test import AsyncClient, Client, RequestFactory
 
 from redis_kit.core import primitive
-from redis_kit.core.complaints import Complaints
+from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.pageviews import OTHER, PageViews, dropped, flush
 from redis_kit.pageviews.buffer import Dropped
 from redis_kit.pageviews.middleware import PageViewMiddleware
@@ -215,7 +215,7 @@ def test_with_write_sync_the_view_counts_before_the_answer(get, site):
 
 
 def test_with_write_sync_what_is_dropped_is_counted_by_its_reason_and_logged_once(get, site, caplog, monkeypatch):
-    monkeypatch.setattr(primitive, "_complaints", Complaints())
+    monkeypatch.setattr(primitive, "_log_limit", LogRateLimit())
     site.options(PAGEVIEWS={"WRITE": "sync"})
     site.client.lpush(PageViews("post").key(f"views:{now():%Y-%m}"), "x")
     for _ in range(3):

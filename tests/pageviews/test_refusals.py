@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from redis_kit.core import connections, primitive
-from redis_kit.core.complaints import Complaints
 from redis_kit.core.errors import OutOfMemory, PermissionDenied, PoolExhausted, RedisUnavailable
+from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.pageviews import PageViews, aflush, dropped, flush
 from redis_kit.pageviews.buffer import CAPACITY, INTERVAL, LONGEST, Dropped, buffer
 from redis_kit.pageviews.counting import Event
@@ -37,7 +37,7 @@ def no_thread(monkeypatch):
 def guarded_kit(own_kit, monkeypatch):
     """The kit as the server's user ``counter``."""
     monkeypatch.setattr(connections, "WORKER_WAIT", 0.3)
-    monkeypatch.setattr(primitive, "_complaints", Complaints())
+    monkeypatch.setattr(primitive, "_log_limit", LogRateLimit())
     with own_kit.server.client() as admin:
         admin.acl_setuser("counter", enabled=True, passwords=["+first"], keys=["*"], categories=["+@all"])
     port = own_kit.server.port

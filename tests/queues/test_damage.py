@@ -7,8 +7,8 @@ import random
 import pytest
 import redis
 
-from redis_kit.core.complaints import Complaints
 from redis_kit.core.errors import KeyConflict
+from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.queues import Counts, LeaseLost, Queue, aworkers, known_queues, order, reports_of, workers
 from redis_kit.queues.backend import RedisTaskBackend
 from redis_kit.queues.jobs.ack import ended
@@ -257,7 +257,7 @@ def test_damage_beside_a_result_costs_nothing(kit, raw, field, value):
 
 def test_damaged_queue_is_left_out_of_workers_and_counts_and_told(kit, raw, caplog, monkeypatch):
     good, bad = Queue("mail"), Queue("news")
-    monkeypatch.setattr(stats, "_complaints", Complaints())
+    monkeypatch.setattr(stats, "_log_limit", LogRateLimit())
     for queue in (good, bad):
         queue.put(1)
         queue.claim(worker=queue.name)

@@ -6,8 +6,8 @@ import pytest
 from django.db import connection
 from django.dispatch import Signal
 
-from redis_kit.core import error_text
 from redis_kit.core import signals as core_signals
+from redis_kit.core.logs import error_text
 from redis_kit.queues import Counts, Queue, framework, signals, task
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.process import recycling

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from redis_kit.core import connections, primitive
-from redis_kit.core.complaints import Complaints
+from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.signals import failure_policy_applied
 from redis_kit.throttling import Throttle, hit_all
 from tests.fixtures.servers import wait_for
@@ -16,7 +16,7 @@ from tests.fixtures.servers import wait_for
 @pytest.fixture
 def full(kit, monkeypatch):
     """All connections are in use: those of threads, and those of the loop that ``take`` runs in."""
-    monkeypatch.setattr(primitive, "_complaints", Complaints())
+    monkeypatch.setattr(primitive, "_log_limit", LogRateLimit())
     monkeypatch.setattr(primitive, "_down", set())
     kit.options(MAX_CONNECTIONS=1, POOL_TIMEOUT=0.05)
     pool = connections.client()._pool

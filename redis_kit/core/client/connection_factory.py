@@ -13,7 +13,7 @@ from redis.retry import Retry
 from redis.sentinel import Sentinel
 
 from redis_kit.core.client.addresses import Address
-from redis_kit.core.error_text import described
+from redis_kit.core.logs.error_text import described
 
 _driver: dict[str, Any] = {}  # what all connections tell the server of their library
 

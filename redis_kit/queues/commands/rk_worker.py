@@ -10,8 +10,9 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser, SystemCheckError
 
-from redis_kit.core import conf, connections, logs, terminal
+from redis_kit.core import conf, connections, terminal
 from redis_kit.core.client import addresses
+from redis_kit.core.logs.filters import protect_default_handlers
 from redis_kit.queues.commands import queue_names
 from redis_kit.queues.component import QueueSettings
 from redis_kit.queues.worker.supervisor import os_signals
@@ -67,7 +68,7 @@ class Command(BaseCommand):
         """Run the worker. Returns after a signal, also where jobs had to be given back."""
         if options["burst"] and options["reload"]:
             raise CommandError("--burst and --reload exclude each other.", returncode=2)
-        logs.protect_default_handlers()  # the framework logs a failed task once more, with what its exception says
+        protect_default_handlers()  # the framework logs a failed task once more, with what its exception says
         with terminal.failing():
             from redis_kit.queues.tasks import registry
             from redis_kit.queues.worker.options import Options

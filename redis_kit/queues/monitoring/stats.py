@@ -5,10 +5,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
 from redis_kit.core import conf
-from redis_kit.core.complaints import Complaints
 from redis_kit.core.errors import InvalidName, KeyConflict, RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.keys import encode
+from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.steps import Batch, Call
 from redis_kit.queues import validation
@@ -21,7 +21,7 @@ from redis_kit.queues.store import calls, names, unknown
 from redis_kit.queues.store.unknown import UnknownCalls
 
 logger = logging.getLogger("redis_kit")
-_complaints = Complaints()
+_log_limit = LogRateLimit()
 MINUTES = (1, 4320)
 MOST_WORKERS = 100
 MOST_BYTES = 4 * 1024 * 1024  # of jobs' records, read for one queue
@@ -236,7 +236,7 @@ def _left_out(queue: str, error: RedisFailure, errors: Errors | None) -> None:
         errors[queue] = error
     elif not isinstance(error, KeyConflict):
         raise error
-    elif _complaints.due(queue):
+    elif _log_limit.allows(queue):
         logger.error("Workers of queue %a are not listed: %s", queue, error)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.utils.translation import gettext_lazy as _
 
-from redis_kit.core import error_text
+from redis_kit.core.logs import error_text
 from redis_kit.core.panels import MOST_ROWS, Content, Lines, Link, Listing, Meter, Table
 from redis_kit.queues.panels.actions import JobTarget
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, NoReturn
 
-from redis_kit.core.error_text import path_of, traceback_of
+from redis_kit.core.logs.error_text import path_of, traceback_of
 from redis_kit.core.text import shortened
 from redis_kit.queues import framework
 from redis_kit.queues.errors import Cancelled, NoResult, UnknownTask, WorkerLost

@@ -4,8 +4,8 @@ from importlib import import_module
 
 from django.conf import settings
 
-from redis_kit.core.error_text import described
 from redis_kit.core.errors import ConfigurationError, InvalidName
+from redis_kit.core.logs.error_text import described
 from redis_kit.core.text import did_you_mean
 from redis_kit.throttling import discovery as site
 from redis_kit.throttling.throttles.throttle import Throttle

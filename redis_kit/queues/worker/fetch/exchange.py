@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import NamedTuple
 
-from redis_kit.core.complaints import Complaints
 from redis_kit.core.errors import RedisFailure
+from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.queues.jobs.ack import Ended
 from redis_kit.queues.jobs.job import Job
 from redis_kit.queues.store.claim import Claimed
@@ -49,7 +49,7 @@ class Exchanger:
         self._sources, self._order, self._duties = sources, order, duties
         self._take_in, self._keep, self._wake = take_in, keep, wake
         self._failures: Counter[int] = Counter()
-        self._complaints = Complaints()
+        self._log_limit = LogRateLimit()
         self.recent = RecentAcks()
         self.shut = [0.0] * len(sources)
 
@@ -102,6 +102,6 @@ class Exchanger:
         name = self._sources[number].name
         self.shut[number] = monotonic() + pause(self._failures[number])
         self._failures[number] += 1
-        if not isinstance(error, AWAY) and self._complaints.due(name):
+        if not isinstance(error, AWAY) and self._log_limit.allows(name):
             unforeseen = None if isinstance(error, RedisFailure) else error
             logger.error("Queue %a can't be read: %s", name, error, exc_info=unforeseen)

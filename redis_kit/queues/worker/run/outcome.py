@@ -10,8 +10,8 @@ from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from redis_kit.core import conf
-from redis_kit.core.error_text import ExcInfo, described, exc_info, name_of, text_of
 from redis_kit.core.errors import RedisFailure
+from redis_kit.core.logs.error_text import ExcInfo, described, exc_info, name_of, text_of
 from redis_kit.core.signals import tell
 from redis_kit.queues import signals
 from redis_kit.queues.component import QueueSettings

@@ -12,8 +12,8 @@ from django.conf import settings
 from django.db import connections, reset_queries
 
 from redis_kit.core.activity import doing
-from redis_kit.core.error_text import described, text_of
 from redis_kit.core.errors import CommandFailed, RedisFailure
+from redis_kit.core.logs.error_text import described, text_of
 from redis_kit.core.signals import tell
 from redis_kit.queues import signals
 from redis_kit.queues.errors import Cancelled, TaskTimeout, UnknownTask

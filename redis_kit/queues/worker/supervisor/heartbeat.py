@@ -4,8 +4,8 @@ import logging
 from time import monotonic
 
 from redis_kit.core import conf
-from redis_kit.core.complaints import Complaints
 from redis_kit.core.errors import AuthenticationFailed, RedisFailure, RedisUnavailable
+from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.signals import tell
 from redis_kit.queues import signals
 from redis_kit.queues.component import QueueSettings
@@ -30,12 +30,12 @@ class Outage:
 
     def __init__(self) -> None:
         self.lasts = False
-        self._complaints = Complaints()
+        self._log_limit = LogRateLimit()
 
     def say(self, error: RedisUnavailable | AuthenticationFailed | None) -> None:
         """Take in how the last call went."""
         if isinstance(error, AuthenticationFailed):
-            if self._complaints.due("access"):
+            if self._log_limit.allows("access"):
                 logger.error("The worker waits until Redis lets it in: %s", error)
         elif error and not self.lasts:
             logger.error("Redis is away, the worker waits for it: %s", error)
@@ -60,7 +60,7 @@ class Heartbeat:
         self.at, self.answered = 0.0, monotonic()
         self.waits: dict[str, float] = {}
         self.broken: dict[str, RedisFailure] = {}
-        self._complaints, self._orphans = Complaints(), Orphans()
+        self._log_limit, self._orphans = LogRateLimit(), Orphans()
         self._recaller, self.clock = Recaller(), ServerClock()
 
     def beat(self, children: list[Child]) -> list[str]:
@@ -137,7 +137,7 @@ class Heartbeat:
 
     def _complain(self, about: str, *what: object) -> None:
         """Log an error, once a minute for one thing: it comes again with each beat."""
-        if self._complaints.due(about):
+        if self._log_limit.allows(about):
             logger.error(*what)
 
     def _take_in(self, child: Child, source: WorkerQueue, answer: Beaten) -> None:

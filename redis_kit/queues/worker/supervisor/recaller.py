@@ -5,8 +5,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from redis_kit.core import conf
-from redis_kit.core.complaints import Complaints
 from redis_kit.core.errors import RedisFailure
+from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.queues.component import QueueSettings
 from redis_kit.queues.store.unknown import UnknownCalls
 from redis_kit.queues.tasks import registry
@@ -22,7 +22,7 @@ class Recaller:
     """Does so with each beat that tells of such jobs. Usually none does."""
 
     def __init__(self) -> None:
-        self._complaints = Complaints()
+        self._log_limit = LogRateLimit()
 
     def see_to(self, found: Iterable[tuple[WorkerQueue, list[str]]]) -> None:
         """Take in which shapes of calls each queue tells of. One round trip where there are any."""
@@ -41,7 +41,7 @@ class Recaller:
             if not registry.can_run(shape) and reply.waiting.jobs and not reply.waiting.known:
                 left[source.name, reply.waiting.task].append(reply.waiting)
         for (queue, task), several in left.items():
-            if self._complaints.due(f"{queue} {task}"):
+            if self._log_limit.allows(f"{queue} {task}"):
                 _warn(queue, several)
 
 

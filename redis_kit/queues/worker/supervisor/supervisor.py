@@ -12,8 +12,8 @@ from time import monotonic, sleep
 from typing import Any
 
 from redis_kit.core import conf, connections
-from redis_kit.core.complaints import Complaints
 from redis_kit.core.errors import KeyConflict
+from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.queues.component import QueueSettings
 from redis_kit.queues.jobs import ids
 from redis_kit.queues.worker.options import Options
@@ -44,7 +44,7 @@ class Supervisor:
         self._wanted = options.processes
         self._quiet = self._stopping = self._now = self._burying = False
         self._until = self._last = inf  # when jobs, and this process, are to have ended
-        self._complaints = Complaints()
+        self._log_limit = LogRateLimit()
         outage = Outage()
         self._beat = Heartbeat(outage, reports=options.health_port is not None)
         self._reaper, self._restraint = Reaper(outage), RespawnBackoff()
@@ -88,7 +88,7 @@ class Supervisor:
                 return  # a signal to stop comes first, or this is the end
             except Exception:  # no memory for a fork, no descriptors: all that may pass, and the other steps are done
                 failed = True
-                if self._complaints.due(step.__qualname__):
+                if self._log_limit.allows(step.__qualname__):
                     logger.exception("The supervisor failed; it goes on.")
         if failed:
             sleep(AGAIN)

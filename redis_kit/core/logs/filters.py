@@ -5,8 +5,8 @@ import traceback
 
 from django.conf import settings
 
-from redis_kit.core import error_text
-from redis_kit.core.error_text import ExcInfo
+from redis_kit.core.logs import error_text
+from redis_kit.core.logs.error_text import ExcInfo
 from redis_kit.core.text import MARGIN, clean, contained
 
 #: All loggers of the kit.
