@@ -136,7 +136,7 @@ def streak_grows(site: Site) -> str:
 
 def dashboard_is_complete(site: Site) -> str:
     """Open each page of the dashboard."""
-    from redis_kit.dashboard.reading import panels
+    from redis_kit.dashboard.collect import panels
 
     pages = {reverse("admin:redis_kit_dashboard_changelist"): "Redis"}
     for panel in panels():

@@ -17,7 +17,11 @@ class Component:
     """What the kit has to know about a feature: its settings, its panels, its checks."""
 
     settings: ClassVar[type[conf.Section]]
+    #: Dotted paths of the dashboard's panels.
     panels: ClassVar[tuple[str, ...]] = ()
+    #: Codenames and names of permissions of the app ``redis_kit``, for the panels of built-in components. Panels of
+    #: ``EXTRA_COMPONENTS`` use permissions of the project's models. Names are in English, as Django's are.
+    permissions: ClassVar[tuple[tuple[str, str], ...]] = ()
 
     @property
     def label(self) -> str:
@@ -34,6 +38,11 @@ class Component:
     def load_panels(self) -> list[Panel]:
         """Return the dashboard panels, in their order."""
         return [import_string(path)() for path in self.panels]
+
+
+def builtin_permissions() -> list[tuple[str, str]]:
+    """Return the permissions of the built-in components, by codename."""
+    return sorted(permission for path in BUILTIN for permission in _import(path).permissions)
 
 
 def components() -> tuple[Component, ...]:

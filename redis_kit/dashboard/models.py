@@ -3,9 +3,11 @@
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from redis_kit.core.component import builtin_permissions
+
 
 class Dashboard(models.Model):
-    """A page of the dashboard, as the admin's log names it. Never stored."""
+    """A page of the dashboard, for entries of the admin's log. Never stored."""
 
     slug = models.CharField(max_length=200, primary_key=True)
     title = models.CharField(max_length=200)
@@ -16,15 +18,8 @@ class Dashboard(models.Model):
         default_permissions = ()
         verbose_name = _("dashboard")
         verbose_name_plural = _("Dashboard")
-        # Kept in the database at migration, in English like Django's own.
-        permissions = [
-            ("view_dashboard", "Can view the Redis dashboard"),
-            ("manage_queues", "Can manage queues and their jobs"),
-            ("release_locks", "Can release locks that others hold"),
-            ("change_limits", "Can change the limits of semaphores"),
-            ("reset_throttles", "Can reset and change throttles"),
-            ("view_identities", "Can see identities unmasked"),
-        ]
+        # Declared by each component; a migration stores them in the database.
+        permissions = [*builtin_permissions()]
 
     def __str__(self) -> str:
         return self.title

@@ -15,6 +15,10 @@ class Locks(Component):
 
     settings = LockSettings
     panels = ("redis_kit.locks.dashboard.panel.LocksPanel",)
+    permissions = (
+        ("release_locks", "Can release locks that others hold"),
+        ("change_limits", "Can change the limits of semaphores"),
+    )
 
     def checks(self) -> Iterable[CheckMessage]:
         """Return an error if ``HOLDER`` does not name a function."""

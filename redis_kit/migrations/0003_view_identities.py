@@ -12,12 +12,13 @@ class Migration(migrations.Migration):
             options={
                 "verbose_name": "dashboard",
                 "verbose_name_plural": "Dashboard",
+                # By codename, as the model has them.
                 "permissions": [
-                    ("view_dashboard", "Can view the Redis dashboard"),
+                    ("change_limits", "Can change the limits of semaphores"),
                     ("manage_queues", "Can manage queues and their jobs"),
                     ("release_locks", "Can release locks that others hold"),
-                    ("change_limits", "Can change the limits of semaphores"),
                     ("reset_throttles", "Can reset and change throttles"),
+                    ("view_dashboard", "Can view the Redis dashboard"),
                     ("view_identities", "Can see identities unmasked"),
                 ],
                 "managed": False,

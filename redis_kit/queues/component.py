@@ -94,6 +94,7 @@ class Queues(Component):
 
     settings = QueueSettings
     panels = ("redis_kit.queues.panels.panels.QueuesPanel", "redis_kit.queues.panels.panels.WorkersPanel")
+    permissions = (("manage_queues", "Can manage queues and their jobs"),)
 
     def checks(self) -> Iterator[CheckMessage]:
         """Yield what is wrong with ``TASKS``, unless the framework's own check is there, which looks at it too."""

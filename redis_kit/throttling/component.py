@@ -71,6 +71,10 @@ class Throttling(Component):
 
     settings = ThrottleSettings
     panels = ("redis_kit.throttling.dashboard.panel.ThrottlesPanel",)
+    permissions = (
+        ("reset_throttles", "Can reset and change throttles"),
+        ("view_identities", "Can see identities unmasked"),
+    )
 
     def ready(self) -> None:
         """Connect what counts failed log-ins; it does nothing unless the project has the backend."""

@@ -32,7 +32,7 @@ def test_every_page_can_be_read_and_breaks_no_policy(visit, stock, scheme, width
         Figure("A figure with a long name", 1234567, "and a hint", alarm=True),
         Table("Wide", [f"column {n}" for n in range(9)], [["word " * 9] * 9] * 3, actions=("reflect",)),
         Table("Empty", ("A",), []),
-        Table("Drawn", ("Lease", "Use", "Full", "Lines"), [(Ring("12 s", 0.4), *DRAWN)]),
+        Table("View", ("Lease", "Use", "Full", "Lines"), [(Ring("12 s", 0.4), *DRAWN)]),
         Table(
             "Beside", ("Name", "Ring", "Use", "Full", "Lines"), [(Lines(("lock", "kind")), Ring("9 s", 1), *DRAWN)] * 2
         ),

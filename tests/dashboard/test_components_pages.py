@@ -8,7 +8,7 @@ from django.apps import apps
 from redis_kit.core import connections
 from redis_kit.core.component import components
 from redis_kit.core.panels import Viewer
-from redis_kit.dashboard.reading import panels
+from redis_kit.dashboard.collect import panels
 from redis_kit.signins import SignInMixin
 from tests.dashboard.conftest import ADMIN
 from tests.dashboard.parsed import page

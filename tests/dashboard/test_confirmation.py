@@ -45,7 +45,7 @@ def test_other_text_is_refused_and_may_be_typed_again(boss, typed):
     assert vault.DONE == []
     assert not LogEntry.objects.exists()
     found = Parsed(response.content.decode())
-    assert found.find("p", id="rk-wrong")[0].words == "What you typed is not the name above. Nothing was done."
+    assert found.find("p", id="rk-wrong")[0].words == "The text you typed is not the name above. Nothing was done."
     (field,) = found.find("input", id="rk-typed")
     assert (field.attributes["aria-describedby"], field.attributes["aria-invalid"]) == ("rk-wrong", "true")
     assert found.find("input", id="rk-reason")[0].attributes["value"] == "it <b>hangs</b>"

@@ -7,7 +7,7 @@ from django.utils import translation
 from redis_kit.core import connections
 from redis_kit.core.errors import ConfigurationError, RedisUnavailable
 from redis_kit.core.panels import Bars, Figure, Table
-from redis_kit.dashboard.component import DashboardSettings
+from redis_kit.dashboard.settings import DashboardSettings
 from tests.dashboard import parts
 from tests.dashboard.conftest import ADMIN
 from tests.dashboard.parsed import page, whole_page
@@ -181,7 +181,7 @@ def test_failing_panel_shows_its_error_in_place(stock, boss):
 def test_defect_of_a_panel_is_logged_and_hides_no_other(stock, boss, caplog, wrong):
     parts.MIRROR[:] = [wrong]
     found = page(boss.get(ADMIN))
-    assert [one.words for one in found.find("p", class_="rk-error")] == ["This panel failed. The log says why."]
+    assert [one.words for one in found.find("p", class_="rk-error")] == ["This panel failed. See the log."]
     assert "7 Alarm" in [one.words for one in found.find("dd")]
     assert "The panel MirrorPanel failed." in caplog.text
     assert "Traceback" in caplog.text
@@ -229,7 +229,7 @@ def test_panels_of_a_server_that_hangs_are_asked_for_a_part_of_a_second(own_kit,
     finally:
         own_kit.server.thaw()
     errors = [one.words for one in found.find("p", class_="rk-error")]
-    assert errors.count("Not asked: the server did not answer in time.") >= 10
+    assert errors.count("Skipped: the server did not answer in time.") >= 10
     assert 1 < len(parts.ASKED) < 10
 
 

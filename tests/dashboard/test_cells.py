@@ -6,7 +6,7 @@ from django.utils import timezone, translation
 from django.utils.translation import gettext_lazy
 
 from redis_kit.core.panels import Meter, Ring
-from redis_kit.dashboard.text import CUT, Cell, cell
+from redis_kit.dashboard.cells import MAX_SHOWN, Cell, cell
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_meter_of_an_unknown_whole_is_a_number():
 
 
 def test_long_text_is_cut_and_kept():
-    assert cell("x" * CUT) == Cell("x" * CUT)
-    assert cell("x" * (CUT + 1)) == Cell("x" * (CUT - 1) + "…", "x" * (CUT + 1))
-    assert cell("\n" * CUT).full == "\\n" * CUT
+    assert cell("x" * MAX_SHOWN) == Cell("x" * MAX_SHOWN)
+    assert cell("x" * (MAX_SHOWN + 1)) == Cell("x" * (MAX_SHOWN - 1) + "…", "x" * (MAX_SHOWN + 1))
+    assert cell("\n" * MAX_SHOWN).full == "\\n" * MAX_SHOWN
     assert len(cell("x" * 10_000).full) == 4097

@@ -1,4 +1,4 @@
-"""Values as text to look at. Names and values come from anybody, so nothing here may be trusted."""
+"""Values as the text of cells. Names and values come from anybody, so none of them can be trusted."""
 
 import math
 import unicodedata
@@ -12,23 +12,23 @@ from django.utils.translation import gettext as _
 
 from redis_kit.core.panels import Lines, Link, Meter, Ring
 
-CUT = 200  # characters shown
-SHORT = 16  # characters that stay on one line
-MOST = 4096  # characters kept for the tooltip
-# Letters of Persian and Indic scripts and of joined emoji need these two; every other format character can deceive.
+MAX_SHOWN = 200  # characters
+MAX_UNBROKEN = 16  # characters that stay on one line
+MAX_TOOLTIP = 4096  # characters
+# Persian and Indic scripts and joined emoji need these two; every other format character can deceive.
 JOINERS = "\u200c\u200d"
 HIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
 
-class RingDrawn(NamedTuple):
-    """The part of a ring that is drawn strong, of 100."""
+class RingView(NamedTuple):
+    """The filled part of a ring, of 100."""
 
     part: str
     template: str = "redis_kit/dashboard/_ring.html"
 
 
-class MeterDrawn(NamedTuple):
-    """The part of a bar that is drawn strong, of 100, and whether that is all of it."""
+class MeterView(NamedTuple):
+    """The filled part of a meter, of 100, and whether that is all of it."""
 
     part: str
     full: bool
@@ -36,31 +36,31 @@ class MeterDrawn(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """A text to draw, what is drawn beside it, and lines below; ``full`` is the uncut text where it was cut.
+    """A text, the drawing beside it, and the lines below it; ``full`` is the uncut text if it was cut.
 
-    ``link`` is where it leads, from the address of the overview on.
+    ``link`` is an address relative to that of the overview.
     """
 
     text: str
     full: str = ""
     number: bool = False
-    drawing: RingDrawn | MeterDrawn | None = None
+    drawing: RingView | MeterView | None = None
     below: tuple["Cell", ...] = ()
     link: str = ""
 
     @property
     def short(self) -> bool:
-        """Say whether it is too short to be broken."""
-        return len(self.text) <= SHORT
+        """Return whether the text is too short to be broken."""
+        return len(self.text) <= MAX_UNBROKEN
 
 
-def cell(value: Any, cut: int = CUT) -> Cell:
-    """Return what to draw for any value: cut, with control characters escaped. HTML is escaped by the template."""
+def cell(value: Any, cut: int = MAX_SHOWN) -> Cell:
+    """Return the cell of any value: cut, with control characters escaped. The template escapes HTML."""
     if isinstance(value, Ring):
-        ring = RingDrawn(_part(value.share, 1))
+        ring = RingView(_part(value.share, 1))
         return cell(value.value, cut)._replace(number=False, drawing=ring)
     if isinstance(value, Meter):
-        meter = MeterDrawn(_part(value.number, value.most), value.number >= value.most) if value.most > 0 else None
+        meter = MeterView(_part(value.number, value.most), value.number >= value.most) if value.most > 0 else None
         return Cell(_of(value), drawing=meter)
     if isinstance(value, Link):
         return cell(value.value, cut)._replace(link=_address(value))
@@ -68,22 +68,22 @@ def cell(value: Any, cut: int = CUT) -> Cell:
         first, *rest = [cell(one, cut) for one in value.lines if one not in ("", None)] or [Cell("")]
         return first._replace(number=False, below=tuple(rest))
     plain = readable(value)
-    text = visible(plain[: MOST + 1])
+    text = visible(plain[: MAX_TOOLTIP + 1])
     number = isinstance(value, (int, float, Decimal)) and not isinstance(value, bool)
     if len(text) <= cut:
         return Cell(text, number=number)
-    full = text if len(plain) <= MOST else text[:MOST] + "…"
+    full = text if len(plain) <= MAX_TOOLTIP else text[:MAX_TOOLTIP] + "…"
     return Cell(text[: cut - 1] + "…", full, number)
 
 
-def lines(text: str, most: int) -> str:
-    """Return a text of several lines as it can be looked at: cut, and with control characters escaped."""
-    shown = "\n".join(visible(line.expandtabs(8)) for line in text[: most + 1].splitlines())
-    return shown if len(text) <= most else f"{shown[:most]}…"
+def lines(text: str, limit: int) -> str:
+    """Return a text of several lines: cut, with control characters escaped."""
+    shown = "\n".join(visible(line.expandtabs(8)) for line in text[: limit + 1].splitlines())
+    return shown if len(text) <= limit else f"{shown[:limit]}…"
 
 
 def readable(value: Any) -> str:
-    """Return a value as people of the active language and time zone write it."""
+    """Return a value in the format of the active language and time zone."""
     if value is None or (isinstance(value, (float, Decimal)) and not math.isfinite(value)):
         return "–"
     if isinstance(value, bool):
@@ -101,7 +101,7 @@ def readable(value: Any) -> str:
 
 
 def visible(text: str) -> str:
-    """Return the text with characters that can't be seen, or that turn the direction of others, as escapes."""
+    """Return the text with invisible characters, and those that change its direction, as escapes."""
     if text.isprintable() and text.isascii():
         return text
     return "".join(_escape(one) for one in text)
@@ -114,8 +114,8 @@ def _escape(character: str) -> str:
 
 
 def _address(link: Link) -> str:
-    asked = urlencode(link.asked, errors="replace")
-    return f"{quote(link.slug, safe='', errors='replace')}/" + (f"?{asked}" if asked else "")
+    query = urlencode(link.asked, errors="replace")
+    return f"{quote(link.slug, safe='', errors='replace')}/" + (f"?{query}" if query else "")
 
 
 def _of(meter: Meter) -> str:
@@ -128,8 +128,8 @@ def _part(number: float, most: float) -> str:
 
 
 def _number(value: Any) -> str:
-    most = 0 if abs(value) >= 100 else 2 if abs(value) >= 1 else 4
-    _whole, _point, fraction = f"{value:.{most}f}".partition(".")
+    places = 0 if abs(value) >= 100 else 2 if abs(value) >= 1 else 4
+    _whole, _point, fraction = f"{value:.{places}f}".partition(".")
     decimals = len(fraction.rstrip("0"))
     return str(formats.number_format(round(value, decimals), decimal_pos=decimals, force_grouping=True))
 

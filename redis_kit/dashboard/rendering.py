@@ -1,0 +1,279 @@
+"""Views of what panels yield, for the templates: cells of text, buttons, the geometry of bars."""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple
+from urllib.parse import quote
+
+from django.utils.translation import gettext as _
+
+from redis_kit.core.errors import RedisKitError
+from redis_kit.core.panels import MOST_ROWS, Action, Bars, Content, Field, Figure, Listing, Panel, Table
+from redis_kit.dashboard.cells import Cell, cell, lines
+
+MAX_BARS = 400
+MAX_LABELS = 7
+MAX_TEXT = 20_000  # characters of a listing
+STEP, WIDTH, HEIGHT = 10, 8, 100  # of a bar and its chart, in the units of its viewBox
+
+
+class ActionButton(NamedTuple):
+    """The button of an action that this viewer may use; ``url`` is the target of its form."""
+
+    name: str
+    action: Action
+    url: str
+
+    @property
+    def asks(self) -> Cell | None:
+        """Return the label of its text field."""
+        return cell(self.action.asks) if self.action.asks else None
+
+    @property
+    def in_rows_only(self) -> bool:
+        """Return whether only rows of tables have it."""
+        return self.action.asks is None
+
+    @property
+    def wants(self) -> Cell | None:
+        """Return the label of the text field on its confirmation page."""
+        return cell(self.action.wants) if self.action.wants else None
+
+    @property
+    def label(self) -> Cell:
+        """Return the text on it."""
+        return cell(self.action.label)
+
+    @property
+    def grave(self) -> bool:
+        """Return whether it looks like a button that deletes something."""
+        return self.action.grave
+
+    @property
+    def confirms(self) -> bool:
+        """Return whether a confirmation page follows."""
+        return self.action.confirms
+
+
+class RowButton(NamedTuple):
+    """A button in a row. The value is quoted: a form would change line ends and drop what HTML can't hold."""
+
+    action: ActionButton
+    value: str
+
+
+@dataclass(frozen=True)
+class FigureView:
+    """A number with its name."""
+
+    label: Cell
+    value: Cell
+    hint: Cell
+    alarm: bool
+
+
+class Row(NamedTuple):
+    """The first cell of a row, its other cells with the names of their columns, and its buttons."""
+
+    head: Cell
+    cells: Sequence[tuple[Cell, Cell]]
+    buttons: Sequence[RowButton]
+
+
+@dataclass(frozen=True)
+class TableView:
+    """A table; ``left_out`` is the number of further rows."""
+
+    template: ClassVar[str] = "redis_kit/dashboard/_table.html"
+    title: Cell
+    columns: Sequence[Cell]
+    rows: Sequence[Row]
+    empty: Cell
+    has_buttons: bool
+    left_out: int = 0
+
+    def first(self, count: int) -> "TableView":
+        """Return the table with only its first rows, without buttons."""
+        rows = [row._replace(buttons=()) for row in self.rows[:count]]
+        return replace(self, rows=rows, has_buttons=False, left_out=self.left_out + len(self.rows) - len(rows))
+
+
+class Bar(NamedTuple):
+    """One bar: its place in the chart, its label and its value."""
+
+    x: int
+    y: str
+    height: str
+    label: Cell
+    value: Cell
+
+
+@dataclass(frozen=True)
+class BarsView:
+    """A bar chart drawn from 0, and its data."""
+
+    template: ClassVar[str] = "redis_kit/dashboard/_bars.html"
+    title: Cell
+    bars: Sequence[Bar]
+    highest: Cell
+    width: int
+    height: int = HEIGHT
+    bar_width: int = WIDTH
+
+    @property
+    def flat(self) -> bool:
+        """Return whether all bars are 0."""
+        return all(bar.height == "0.0" for bar in self.bars)
+
+    @property
+    def pixels(self) -> int:
+        """Return its width in pixels if the page is wide enough."""
+        return min(max(len(self.bars) * 40, 240), 900)
+
+    @property
+    def labels(self) -> list[Cell]:
+        """Return the labels below it: all of up to 7, otherwise the first, the middle and the last."""
+        labels = [bar.label for bar in self.bars]
+        return labels if len(labels) <= MAX_LABELS else [labels[0], labels[(len(labels) - 1) // 2], labels[-1]]
+
+    def first(self, count: int) -> "BarsView":
+        """Return the whole chart: it is small."""
+        return self
+
+
+@dataclass(frozen=True)
+class FieldView:
+    """A field of a search form, with the value of the current search."""
+
+    field: Field
+    label: Cell
+    any: Cell | None
+    value: str
+
+    @property
+    def name(self) -> str:
+        """Return its name in the query string."""
+        return self.field.name
+
+    @property
+    def optional(self) -> bool:
+        """Return whether it may be left out."""
+        return self.field.optional
+
+    @cached_property
+    def choices(self) -> Sequence[str]:
+        """Return the choices; none if the server is unavailable, which the panel's content reports."""
+        if not callable(self.field.choices):
+            return self.field.choices
+        try:
+            return self.field.choices()
+        except RedisKitError:
+            return ()
+
+
+class SearchView(NamedTuple):
+    """A search form."""
+
+    label: Cell
+    fields: Sequence[FieldView]
+
+    @property
+    def asked(self) -> dict[str, str]:
+        """Return the values of the current search."""
+        return {field.name: field.value for field in self.fields if field.value}
+
+
+@dataclass(frozen=True)
+class ListingView:
+    """A long text."""
+
+    template: ClassVar[str] = "redis_kit/dashboard/_listing.html"
+    title: Cell
+    text: str
+
+    def first(self, count: int) -> "ListingView":
+        """Return all of it: it is closed until opened."""
+        return self
+
+
+View = FigureView | TableView | BarsView | ListingView
+
+
+def render(content: Content, buttons: Mapping[str, ActionButton]) -> View:
+    """Return the view of one piece of a panel's content."""
+    if isinstance(content, Figure):
+        return FigureView(cell(content.label), cell(content.value), cell(content.hint), content.alarm)
+    if isinstance(content, Table):
+        return _table(content, [buttons[name] for name in content.actions if name in buttons])
+    if isinstance(content, Bars):
+        return _bars(content)
+    if isinstance(content, Listing):
+        return ListingView(cell(content.title), lines(content.text, MAX_TEXT))
+    raise TypeError(f"A panel yields Figure, Table, Bars or Listing, not {type(content).__name__}.")
+
+
+def search_view(panel: Panel) -> SearchView | None:
+    """Return a panel's search form for its viewer, or None."""
+    if (search := panel.search()) is None:
+        return None
+    asked = panel.viewer.asked
+    fields = [_field(one, asked.get(one.name, "")) for one in search.fields]
+    return SearchView(cell(search.label), fields)
+
+
+def _field(field: Field, value: str) -> FieldView:
+    any = cell(field.any) if field.any else None
+    return FieldView(field, cell(field.label), any, value)
+
+
+def action_buttons(
+    actions: Mapping[str, Action], *, may: Callable[[str], bool], url: Callable[[str], str]
+) -> list[ActionButton]:
+    """Return the buttons of the actions that the viewer may use."""
+    return [ActionButton(name, action, url(name)) for name, action in actions.items() if may(action.permission)]
+
+
+def quoted(value: Any) -> str:
+    """Return a value as a form can carry it unchanged."""
+    return quote(str(value), safe="", errors="replace")
+
+
+def _table(table: Table, buttons: Sequence[ActionButton]) -> TableView:
+    columns = [cell(column) for column in table.columns]
+    values = table.values or [str(row[0]) if row else "" for row in table.rows]
+    offered = table.offered or [table.actions] * len(table.rows)
+    rows = [
+        _row(row, columns, value, [button for button in buttons if button.name in chosen])
+        for row, value, chosen in list(zip(table.rows, values, offered, strict=True))[:MOST_ROWS]
+        if row
+    ]
+    # Numbers are aligned to the right, and so is the name of their column.
+    for index in range(1, len(columns)):
+        below = [row.cells[index - 1][1] for row in rows]
+        number = any(one.number for one in below) and all(one.number or one.text in ("", "–") for one in below)
+        columns[index] = columns[index]._replace(number=number)
+    empty = cell(table.empty or _("Nothing here."))
+    return TableView(cell(table.title), columns, rows, empty, bool(buttons), max(len(table.rows) - MOST_ROWS, 0))
+
+
+def _row(row: Sequence[Any], columns: Sequence[Cell], value: str, buttons: Iterable[ActionButton]) -> Row:
+    carried = quoted(value)
+    row_buttons = [RowButton(button, carried) for button in buttons if value]
+    return Row(cell(row[0]), list(zip(columns[1:], map(cell, row[1:]), strict=True)), row_buttons)
+
+
+def _bars(chart: Bars) -> BarsView:
+    data = list(chart.bars)[-MAX_BARS:]
+    highest = max((value for _label, value in data if math.isfinite(value)), default=0)
+    bars = [_bar(index, label, value, highest) for index, (label, value) in enumerate(data)]
+    return BarsView(cell(chart.title), bars, cell(max(highest, 0)), max(len(bars), 1) * STEP)
+
+
+def _bar(index: int, label: Any, value: float, highest: float) -> Bar:
+    drawn = value > 0 and math.isfinite(value)
+    # A value above 0 must be visible, however small it is beside the others.
+    height = max(HEIGHT * value / highest, 0.5) if drawn else 0
+    x = index * STEP + (STEP - WIDTH) // 2
+    return Bar(x, f"{HEIGHT - height:.1f}", f"{height:.1f}", cell(label), cell(value))
