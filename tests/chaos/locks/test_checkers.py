@@ -146,7 +146,7 @@ def test_those_who_come_together_may_be_served_in_any_order():
     )
 
 
-def test_those_who_fit_side_by_side_are_woken_at_once_and_may_come_in_any_order():
+def test_waiters_that_fit_side_by_side_may_be_served_in_any_order():
     both = {"fair": True, "limit": 2}
     first, second = hold("a", 1050, 1200, asked=10, **both), hold("b", 1000, 1100, asked=900, **both)
     assert not found(checkers.barging, first, second)

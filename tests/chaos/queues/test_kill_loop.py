@@ -37,7 +37,7 @@ def clean(outcome: Outcome) -> None:
 
 
 @pytest.mark.timeout(180)
-def test_no_job_is_lost_while_children_supervisors_machines_and_the_server_are_killed():
+def test_no_job_is_lost_while_workers_and_the_server_are_killed():
     outcome = kill_loop.run(Plan(jobs=5000, rate=250, threads=4, mix=BUSY, seed=7))
     clean(outcome)
     wanted = set(ROUND) if SUPERVISED else {"machine", "server"}
