@@ -15,7 +15,7 @@ _KIND = re.compile(r"^-- KEYS\[\d+(?:\.\.\.)?\] +\w+ +(zset|hash|list|set|string
 STRINGS = {"counter": "string", "bitmap": "string"}
 _INCLUDE = re.compile(r"^-- @include (_\w+)$", re.MULTILINE)
 _CHECK = re.compile(r"^( *)-- @check_types (.+)$", re.MULTILINE)
-_KEY = re.compile(r"^-- KEYS\[\d+\] +(\w+) +(\w+)", re.MULTILINE)
+_KEY = re.compile(r"^-- KEYS\[(\d+)(?:\.\.\.)?\] +(\w+) +(\w+)", re.MULTILINE)
 # Redis answers WRONGTYPE where a key holds something else; a counter that is not a number is refused too.
 _CHECKS = {
     "zset": 'redis.call("ZCARD", %s)',
@@ -24,6 +24,7 @@ _CHECKS = {
     "set": 'redis.call("SCARD", %s)',
     "string": 'redis.call("STRLEN", %s)',
     "counter": 'redis.call("INCRBY", %s, 0)',
+    "bitmap": 'redis.call("GETBIT", %s, 0)',
 }
 
 
@@ -109,12 +110,18 @@ def load(package: str, name: str) -> Script:
     """Return the script ``scripts/<name>.lua`` of a component's package.
 
     A line ``-- @include _name`` stands for the text of ``scripts/_name.lua``. A line ``-- @check_types jobs, ready``
-    stands for one command for each of these keys, which locals of the same names hold. It fails where a key is not of
-    the type that the header names: so a script with several writes is refused before the first of them.
+    stands for one command for each of these keys that fails if the key is not of the type that the header names. So a
+    script with several writes is refused before the first of them.
     """
     folder = files(package) / "scripts"
     source = (folder / f"{name}.lua").read_text(encoding="utf-8")
     whole = _INCLUDE.sub(lambda found: (folder / f"{found[1]}.lua").read_text(encoding="utf-8"), source)
-    keys = {key: _CHECKS[kind] % key for key, kind in _KEY.findall(source) if kind in _CHECKS}
-    checked = _CHECK.sub(lambda found: found[1] + " ".join(keys[key] for key in found[2].split(", ")), whole)
+    checks = {key: _check(whole, place, key, kind) for place, key, kind in _KEY.findall(source) if kind in _CHECKS}
+    checked = _CHECK.sub(lambda found: found[1] + " ".join(checks[key] for key in found[2].split(", ")), whole)
     return Script(f"{package}.{name}", checked)
+
+
+def _check(source: str, place: str, key: str, kind: str) -> str:
+    # A local variable is faster than an entry of the global table.
+    is_local = re.search(rf"^local (?:\w+, )*{key}\b", source, re.MULTILINE)
+    return _CHECKS[kind] % (key if is_local else f"KEYS[{place}]")

@@ -14,9 +14,9 @@ from redis_kit.core import conf
 from redis_kit.core.conf import Section
 from redis_kit.core.errors import ConfigurationError, InvalidName, InvalidValue, RedisFailure
 from redis_kit.queues import validation
-from redis_kit.queues.component import QueueSettings
 from redis_kit.queues.framework import BaseTaskBackend, TaskResultDoesNotExist, heard, task_backends, task_enqueued
 from redis_kit.queues.jobs import history, ids
+from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.tasks import registry
 from redis_kit.queues.tasks import result as results
 from redis_kit.queues.tasks.result import RedisTaskResult

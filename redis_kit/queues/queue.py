@@ -5,9 +5,9 @@ from typing import Any
 
 from redis_kit.core.primitive import Primitive
 from redis_kit.queues import signals
-from redis_kit.queues.component import QueueSettings
 from redis_kit.queues.jobs.job import Counts, DeadJob, Job, Pause, State, StoredJob
 from redis_kit.queues.jobs.unique import PutResult, Until, chosen
+from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.store import enqueue, manage
 from redis_kit.queues.store.claim import Claimed
 from redis_kit.queues.validation import Delay
@@ -17,7 +17,7 @@ class Queue(Primitive):
     """Jobs in order of priority, first in first out within one, delivered at least once.
 
     A claimed job belongs to a worker: this process, unless ``worker=`` says otherwise. It stays so while the worker
-    shows signs of life (claims, acks, beats); after ``DEAD_AFTER`` seconds without one it is given to others. After
+    shows signs of life (claims, acks, beats); after ``WORKER_TIMEOUT`` seconds without one it is given to others. After
     chapter 6.4 of "Redis in Action" (Carlson, 2013), with claims in place of pops.
     """
 
@@ -121,7 +121,7 @@ class Queue(Primitive):
         return await self._arun(enqueue.nack(self, job, delay, error, max_attempts))
 
     def extend(self, job: Job) -> None:
-        """Say that the worker of a job is alive: all its jobs stay its for another ``DEAD_AFTER`` seconds.
+        """Say that the worker of a job is alive: all its jobs stay its for another ``WORKER_TIMEOUT`` seconds.
 
         One round trip. Raises LeaseLost when the job had been given to another worker.
         """
@@ -134,7 +134,7 @@ class Queue(Primitive):
     def beat(self, *, worker: str | None = None) -> int:
         """Say that the worker is alive, and return how many jobs of dead ones were given back (at most 100).
 
-        Needed where a job takes longer than ``DEAD_AFTER``; ``rk_worker`` does it by itself. One round trip.
+        Needed where a job takes longer than ``WORKER_TIMEOUT``; ``rk_worker`` does it by itself. One round trip.
         """
         return self._run(enqueue.beat(self, worker)).given_back
 

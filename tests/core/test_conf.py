@@ -8,7 +8,7 @@ from redis_kit.core import conf
 from redis_kit.core.checks.configuration import check_settings
 from redis_kit.core.errors import ConfigurationError
 from redis_kit.locks.settings import LockSettings
-from redis_kit.queues.component import QueueSettings
+from redis_kit.queues.settings import QueueSettings
 
 URL = {"default": {"URL": "redis://localhost/0"}}
 
@@ -92,7 +92,7 @@ def test_wrong_lease_names_the_range(settings, lease):
 
 
 def test_beat_must_be_well_below_the_lease(settings):
-    assert ids(settings, QUEUES={"BEAT": 6, "DEAD_AFTER": 10}) == {"E007"}
+    assert ids(settings, QUEUES={"HEARTBEAT_INTERVAL": 6, "WORKER_TIMEOUT": 10}) == {"E007"}
 
 
 @pytest.mark.parametrize("proxies", [["10.0.0.0/8", "house"], ["10.0.0.0/33"], -1, 99])
@@ -136,10 +136,10 @@ def test_wrong_value_is_an_error_at_first_use_too(settings):
 
 
 def test_options_follow_the_settings(settings):
-    settings.REDIS_KIT = {"QUEUES": {"BEAT": 1}}
-    assert conf.section(QueueSettings).BEAT == 1
-    settings.REDIS_KIT = {"QUEUES": {"BEAT": 0.5}}
-    assert conf.section(QueueSettings).BEAT == 0.5
+    settings.REDIS_KIT = {"QUEUES": {"HEARTBEAT_INTERVAL": 1}}
+    assert conf.section(QueueSettings).HEARTBEAT_INTERVAL == 1
+    settings.REDIS_KIT = {"QUEUES": {"HEARTBEAT_INTERVAL": 0.5}}
+    assert conf.section(QueueSettings).HEARTBEAT_INTERVAL == 0.5
 
 
 @pytest.mark.parametrize("whole", [["a"], "redis://h", 3])

@@ -5,7 +5,7 @@ import threading
 
 from redis_kit.core import conf
 from redis_kit.core.errors import RedisFailure
-from redis_kit.queues.component import QueueSettings
+from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.worker.process.process import WorkerProcess
 from redis_kit.queues.worker.shared.worker_queue import beat
 
@@ -39,4 +39,4 @@ def _beat(launcher: WorkerProcess, over: threading.Event) -> None:
                 if not noted:
                     source.note()
         noted = True
-        over.wait(conf.section(QueueSettings).BEAT)
+        over.wait(conf.section(QueueSettings).HEARTBEAT_INTERVAL)

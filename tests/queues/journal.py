@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import NamedTuple
 
-QUICK = {"BEAT": 0.1, "DEAD_AFTER": 0.6}
+QUICK = {"HEARTBEAT_INTERVAL": 0.1, "WORKER_TIMEOUT": 0.6}
 # No moment at which the machine has no time for a worker looks like its death.
-LASTING = {"BEAT": 0.5, "DEAD_AFTER": 4}
+LASTING = {"HEARTBEAT_INTERVAL": 0.5, "WORKER_TIMEOUT": 4}
 
 
 class Line(NamedTuple):

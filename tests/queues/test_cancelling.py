@@ -143,7 +143,7 @@ def test_each_heartbeat_tells_what_is_to_be_cancelled_until_it_has_ended(child, 
 
 @pytest.mark.parametrize("held", [hold_mail, hold_async], ids=["thread", "loop"])
 def test_only_the_job_of_the_queue_that_is_meant_is_stopped(kit, gate, held):
-    kit.options(QUEUES={"BEAT": 0.1, "DEAD_AFTER": 5})
+    kit.options(QUEUES={"HEARTBEAT_INTERVAL": 0.1, "WORKER_TIMEOUT": 5})
     upper, lower = pair()
     launcher = WorkerProcess(Options(("mail", "news"), threads=2), line=lower)
     with inside.working(launcher):

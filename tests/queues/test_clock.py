@@ -102,5 +102,5 @@ def test_job_of_a_worker_that_dies_after_the_clock_went_back_runs_again_in_time(
     victim.send_signal(signal.SIGSTOP)
     os.kill(child, signal.SIGKILL)
     victim.kill()
-    wait_for(lambda: len(journal.lines(name="long", step="begin")) == 2, timeout=4 * LASTING["DEAD_AFTER"])
+    wait_for(lambda: len(journal.lines(name="long", step="begin")) == 2, timeout=4 * LASTING["WORKER_TIMEOUT"])
     assert other.poll() is None

@@ -7,14 +7,15 @@ import pytest
 
 from redis_kit.core import conf
 from redis_kit.core.errors import ConfigurationError
-from redis_kit.queues.component import Queues, QueueSettings
+from redis_kit.queues.component import Queues
+from redis_kit.queues.settings import QueueSettings
 
 
 @pytest.mark.parametrize(
     ("options", "id", "words"),
     [
-        ({"BEAT": 5}, "E007", "less than half of DEAD_AFTER"),
-        ({"DEAD_AFTER": 4}, "E007", "five times BEAT"),
+        ({"HEARTBEAT_INTERVAL": 5}, "E007", "less than half of WORKER_TIMEOUT"),
+        ({"WORKER_TIMEOUT": 4}, "E007", "five times HEARTBEAT_INTERVAL"),
         ({"SERIALIZER": "pickle"}, "E010", "only 'json'"),
         ({"SERIALIZER": "jsn"}, "E010", "only 'json'"),
         ({"NAMES": [""]}, "E006", "NAMES"),

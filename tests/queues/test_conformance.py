@@ -76,7 +76,7 @@ def test_life_of_jobs(any_kit, twin):
 
 
 def test_jobs_of_a_dead_worker(any_kit, twin):
-    any_kit.options(QUEUES={"BEAT": 0.05, "DEAD_AFTER": 0.2})
+    any_kit.options(QUEUES={"HEARTBEAT_INTERVAL": 0.05, "WORKER_TIMEOUT": 0.2})
     queue = Queue("mail")
     twin(queue.put, 1)
     (lost,) = twin(queue.claim, worker="dead")

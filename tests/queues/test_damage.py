@@ -99,7 +99,7 @@ def test_values_that_make_no_sense_fail_nowhere_or_as_a_conflict(kit, raw):
     seed = random.randrange(10**6)
     print(f"seed {seed}")
     randomness = random.Random(seed)
-    kit.options(QUEUES={"DEAD_AFTER": 0.2, "BEAT": 0.05, "DEAD_LIMIT": 3})
+    kit.options(QUEUES={"WORKER_TIMEOUT": 0.2, "HEARTBEAT_INTERVAL": 0.05, "DEAD_LIMIT": 3})
     for _ in range(ROUNDS):
         queue = Queue("default")
         source = WorkerQueue("default", worker="w", about="{}")
@@ -122,7 +122,7 @@ PLACES = ["nan", "-nan", "inf", "-inf", "1e999", "x", "0x10", " 5", "5 ", "1,5",
 
 @pytest.fixture
 def queue(kit):
-    kit.options(QUEUES={"DEAD_AFTER": 60})
+    kit.options(QUEUES={"WORKER_TIMEOUT": 60})
     return Queue("mail")
 
 

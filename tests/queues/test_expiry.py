@@ -93,7 +93,7 @@ def test_retry_counts_from_its_own_time(queue, kit):
 
 
 def test_job_with_which_a_worker_died_runs_however_late(queue, kit):
-    kit.options(QUEUES={"BEAT": 0.05, "DEAD_AFTER": 0.2})
+    kit.options(QUEUES={"HEARTBEAT_INTERVAL": 0.05, "WORKER_TIMEOUT": 0.2})
     result = made(expires=60).enqueue(1)
     queue.claim(worker="w1")
     wait_for(lambda: queue.beat(worker="w2"))

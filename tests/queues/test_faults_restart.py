@@ -62,7 +62,7 @@ def seconds_of(pid):
 
 def test_killed_server_comes_back_with_all_that_it_promised(make_server, kit_on, journal, start_worker, tmp_path):
     server = make_server(tcp=True, persistence=True, data_dir=tmp_path / "data", extra_args=ARGUMENTS)
-    kit_on(server).options(QUEUES={"BEAT": 0.3, "DEAD_AFTER": AWAY / 2})
+    kit_on(server).options(QUEUES={"HEARTBEAT_INTERVAL": 0.3, "WORKER_TIMEOUT": AWAY / 2})
     worker, other = start_worker("--threads", 2), start_worker("--processes", 2, "--threads", 2)
     with Traffic(journal) as traffic:
         for _ in range(2):

@@ -16,7 +16,7 @@ from tests.fixtures.process import wait_for
 @pytest.fixture
 def holding(kit, proxy):
     """A fetcher that holds one more job than its thread has begun, and its queue."""
-    kit.connect(proxy.connection, QUEUES={"DEAD_AFTER": 60})
+    kit.connect(proxy.connection, QUEUES={"WORKER_TIMEOUT": 60})
     queue = Queue("mail")
     queue.put_many(range(2))
     source = WorkerQueue("mail", worker="w", about="")

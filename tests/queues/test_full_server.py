@@ -19,7 +19,7 @@ LARGE = "x" * 20_000
 
 @pytest.fixture
 def queue(own_kit):
-    own_kit.options(QUEUES={"DEAD_LIMIT": 5, "BEAT": 0.2, "DEAD_AFTER": 4})
+    own_kit.options(QUEUES={"DEAD_LIMIT": 5, "HEARTBEAT_INTERVAL": 0.2, "WORKER_TIMEOUT": 4})
     return Queue("default")
 
 

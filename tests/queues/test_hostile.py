@@ -20,7 +20,7 @@ from tests.queues.jobs import hostile, tasks
 
 @pytest.fixture
 def queue(kit):
-    kit.options(QUEUES={"BEAT": 0.1, "DEAD_AFTER": 5})
+    kit.options(QUEUES={"HEARTBEAT_INTERVAL": 0.1, "WORKER_TIMEOUT": 5})
     tasks.done.clear()
     return Queue("default")
 

@@ -15,7 +15,7 @@ LEASE = 0.3
 
 @pytest.fixture
 def queue(kit):
-    kit.options(QUEUES={"BEAT": 0.1, "DEAD_AFTER": LEASE})
+    kit.options(QUEUES={"HEARTBEAT_INTERVAL": 0.1, "WORKER_TIMEOUT": LEASE})
     return Queue("mail")
 
 
@@ -151,7 +151,7 @@ def end_all_leases(kit, queue):
 
 
 def test_after_an_outage_nobody_is_robbed_by_who_comes_back_first(queue, kit):
-    kit.options(QUEUES={"BEAT": 0.1, "DEAD_AFTER": 5})
+    kit.options(QUEUES={"HEARTBEAT_INTERVAL": 0.1, "WORKER_TIMEOUT": 5})
     queue.put_many(["a", "b"])
     (a,), (b,) = queue.claim(worker="w1"), queue.claim(worker="w2")
     end_all_leases(kit, queue)
@@ -169,7 +169,7 @@ def test_newcomer_gives_jobs_back_at_once_where_another_worker_was_there_all_the
 
 
 def test_successor_of_all_workers_gives_their_jobs_back_a_lease_after_it_came(queue, kit):
-    kit.options(QUEUES={"BEAT": 0.1, "DEAD_AFTER": 1.0})
+    kit.options(QUEUES={"HEARTBEAT_INTERVAL": 0.1, "WORKER_TIMEOUT": 1.0})
     queue.put("a")
     queue.claim(worker="dead")
     pause = threading.Event()
@@ -183,7 +183,7 @@ def test_successor_of_all_workers_gives_their_jobs_back_a_lease_after_it_came(qu
 
 
 def test_worker_that_comes_back_after_a_short_outage_robs_nobody(queue, kit):
-    kit.options(QUEUES={"BEAT": 0.1, "DEAD_AFTER": 1.0})
+    kit.options(QUEUES={"HEARTBEAT_INTERVAL": 0.1, "WORKER_TIMEOUT": 1.0})
     queue.put("a")
     pause = threading.Event()
     for _ in range(12):

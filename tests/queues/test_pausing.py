@@ -181,7 +181,7 @@ def test_key_of_another_type_keeps_nobody_from_ending_a_pause(queue, kit):
 @pytest.fixture
 def working(kit):
     """A worker in threads of this process; only signs can wake it."""
-    kit.options(QUEUES={"BEAT": 30, "DEAD_AFTER": 100})
+    kit.options(QUEUES={"HEARTBEAT_INTERVAL": 30, "WORKER_TIMEOUT": 100})
     tasks.done.clear()
     with inside.working(WorkerProcess(Options(("default",), threads=2))) as launcher:
         wait_for(lambda: "default" in known_queues() and Queue("default").key("workers") in kit.keys())

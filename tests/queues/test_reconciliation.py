@@ -26,7 +26,7 @@ from tests.queues.jobs.tasks import fail, wait_for_file
 from tests.queues.journal import LASTING
 
 EMPTY = Counts(0, 0, 0, 0)
-BOTH = {"BEAT": 0.2, "DEAD_AFTER": 4}
+BOTH = {"HEARTBEAT_INTERVAL": 0.2, "WORKER_TIMEOUT": 4}
 
 
 @pytest.mark.alone

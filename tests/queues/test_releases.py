@@ -100,6 +100,6 @@ def test_quiet_worker_does_not_count_as_one_that_knows_a_task(queue, start):
     start("old")
     put(queue, 1, "added")
     wait_for(lambda: queue.counts().scheduled == 1)
-    time.sleep(2 * LASTING["BEAT"])
+    time.sleep(2 * LASTING["HEARTBEAT_INTERVAL"])
     (found,) = reports_of(["default"])["default"].unknown
     assert (found.task, found.known) == (f"{HOME}.added", False)

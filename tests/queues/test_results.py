@@ -197,7 +197,7 @@ def test_attempt_that_was_given_back_does_not_count(queue):
 
 
 def test_attempt_of_a_worker_that_died_counts(queue, kit):
-    kit.options(QUEUES={"BEAT": 0.05, "DEAD_AFTER": 0.2})
+    kit.options(QUEUES={"HEARTBEAT_INTERVAL": 0.05, "WORKER_TIMEOUT": 0.2})
     result = calls.echo.enqueue(1)
     queue.claim(worker="w1")
     wait_for(lambda: queue.beat(worker="w2"))
@@ -227,7 +227,7 @@ def test_task_is_looked_at_again_when_it_is_enqueued(queue, settings, twin):
 
 
 def test_call_with_which_workers_died_has_failed(queue, kit):
-    kit.options(QUEUES={"MAX_CRASHES": 1, "BEAT": 0.05, "DEAD_AFTER": 0.2})
+    kit.options(QUEUES={"MAX_CRASHES": 1, "HEARTBEAT_INTERVAL": 0.05, "WORKER_TIMEOUT": 0.2})
     result = calls.echo.enqueue(1)
     queue.claim(worker="w1")
     wait_for(lambda: queue.beat(worker="w2") or queue.counts().dead)

@@ -205,7 +205,7 @@ def test_wrong_progress_is_refused(run, queue, wrong, said):
 
 
 def test_job_that_another_worker_has_by_now_is_told_so(queue, kit):
-    kit.options(QUEUES={"BEAT": 0.05, "DEAD_AFTER": 0.2})
+    kit.options(QUEUES={"HEARTBEAT_INTERVAL": 0.05, "WORKER_TIMEOUT": 0.2})
 
     def lose():
         wait_for(lambda: queue.beat(worker="other"))

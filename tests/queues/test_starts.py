@@ -73,7 +73,7 @@ def test_worker_with_many_descriptors_beats_and_works(kit, queue, journal, start
     app(f"{limit}\nheld = [os.dup(2) for _ in range(1100)]")
     worker = start_worker("--threads", 1, "--health-port", free_port())
     (first,) = wait_for(workers)
-    time.sleep(2 * QUICK["DEAD_AFTER"])
+    time.sleep(2 * QUICK["WORKER_TIMEOUT"])
     note.enqueue("one")
     wait_for(lambda: journal.names() == ["one"])
     assert [one.id for one in workers()] == [first.id]

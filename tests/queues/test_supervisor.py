@@ -120,8 +120,8 @@ def test_where_all_processes_are_killed_at_once_the_lease_gives_back(queue, kit,
     victim.kill()
     killed = time.time()
     again = second_begin(journal)
-    print(f"back after {again.at - killed:.3f} s, with a lease of {QUICK['DEAD_AFTER']} s")
-    assert again.at - killed < QUICK["DEAD_AFTER"] + 1
+    print(f"back after {again.at - killed:.3f} s, with a lease of {QUICK['WORKER_TIMEOUT']} s")
+    assert again.at - killed < QUICK["WORKER_TIMEOUT"] + 1
     assert [again.pid] == children(other)
 
 

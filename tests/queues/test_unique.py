@@ -149,7 +149,7 @@ def test_dead_job_that_is_removed_leaves_its_key_to_the_one_that_has_it_now(queu
 
 
 def test_job_that_a_dead_worker_gives_back_has_its_key(queue, kit):
-    kit.options(QUEUES={"BEAT": 0.05, "DEAD_AFTER": 0.2})
+    kit.options(QUEUES={"HEARTBEAT_INTERVAL": 0.05, "WORKER_TIMEOUT": 0.2})
     first = queue.put(1, unique="a")
     queue.claim(worker="w1")
     wait_for(lambda: queue.beat(worker="w2"))
@@ -167,7 +167,7 @@ def test_dead_job_that_is_put_back_runs_even_where_another_has_its_key(queue):
 
 
 def test_dead_job_that_was_poison_frees_its_key(queue, kit):
-    kit.options(QUEUES={"MAX_CRASHES": 1, "BEAT": 0.05, "DEAD_AFTER": 0.2})
+    kit.options(QUEUES={"MAX_CRASHES": 1, "HEARTBEAT_INTERVAL": 0.05, "WORKER_TIMEOUT": 0.2})
     first = queue.put(1, unique="a")
     queue.claim(worker="w1")
     wait_for(lambda: queue.beat(worker="w2") or queue.counts().dead)

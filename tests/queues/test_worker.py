@@ -18,7 +18,7 @@ from tests.queues.jobs import tasks
 
 @pytest.fixture
 def queue(kit):
-    kit.options(QUEUES={"BEAT": 0.1, "DEAD_AFTER": 1})
+    kit.options(QUEUES={"HEARTBEAT_INTERVAL": 0.1, "WORKER_TIMEOUT": 1})
     tasks.done.clear()
     return Queue("default")
 

@@ -50,8 +50,8 @@ def test_killed_worker_loses_no_job_and_can_not_end_it_any_more(queue, kit, jour
     wait_for(lambda: len(journal.lines(name="long", step="begin")) == 2)
     again = journal.lines(name="long", step="begin")[1]
     assert [again.pid] == children(other)
-    print(f"back after {again.at - killed:.2f} s, with a lease of {QUICK['DEAD_AFTER']} s")
-    assert again.at - killed < QUICK["DEAD_AFTER"] + 1
+    print(f"back after {again.at - killed:.2f} s, with a lease of {QUICK['WORKER_TIMEOUT']} s")
+    assert again.at - killed < QUICK["WORKER_TIMEOUT"] + 1
     with pytest.raises(LeaseLost):
         queue.ack(lost)
     (tmp_path / "go").touch()

@@ -37,7 +37,7 @@ for place = 2, 3 do
         return redis.error_reply("WRONGTYPE The hash " .. KEYS[place] .. " holds no number of views")
     end
 end
-redis.call("ZCARD", KEYS[7])
+-- @check_types top
 for place = 4, 6 do
     local magic = redis.call("GETRANGE", KEYS[place], 0, 3)
     if magic ~= "" and magic ~= "HYLL" then

@@ -14,7 +14,7 @@ from redis_kit.core import conf, connections, terminal
 from redis_kit.core.client import addresses
 from redis_kit.core.logs.filters import protect_default_handlers
 from redis_kit.queues.commands import queue_names
-from redis_kit.queues.component import QueueSettings
+from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.worker.supervisor import os_signals
 
 DAY = 86_400.0

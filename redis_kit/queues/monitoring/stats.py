@@ -12,11 +12,11 @@ from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.steps import Batch, Call
 from redis_kit.queues import validation
-from redis_kit.queues.component import QueueSettings
 from redis_kit.queues.jobs.job import Counts, Pause, pause
 from redis_kit.queues.monitoring import workers as workerinfo
 from redis_kit.queues.monitoring.workers import Worker
 from redis_kit.queues.queue import Queue
+from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.store import calls, names, unknown
 from redis_kit.queues.store.unknown import UnknownCalls
 

@@ -59,7 +59,7 @@ class JobTarget(NamedTuple):
         """Cancel it, now or by its worker. Raises InvalidValue where it neither waits nor runs."""
         from redis_kit.core import conf
         from redis_kit.queues import framework
-        from redis_kit.queues.component import QueueSettings
+        from redis_kit.queues.settings import QueueSettings
         from redis_kit.queues.store import results as asking
         from redis_kit.queues.tasks import result
 

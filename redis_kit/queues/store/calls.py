@@ -7,11 +7,11 @@ from typing import Any
 
 from redis_kit.core import conf, scripts
 from redis_kit.core.scripts import ScriptCall
-from redis_kit.queues.component import QueueSettings
 from redis_kit.queues.jobs import ids as identity
 from redis_kit.queues.jobs.ack import Ended
 from redis_kit.queues.jobs.job import Job
 from redis_kit.queues.jobs.unique import UniqueKey
+from redis_kit.queues.settings import QueueSettings
 
 REASON = 1000  # characters
 OF_JOB = ("result", "finished")
@@ -53,12 +53,12 @@ TAKEN = 200  # jobs in one call
 ORDER_KEPT = 60_000  # ms
 SAMPLE = 200  # jobs that a sweep looks at
 MOST_RUNNING = 5000  # running jobs with which a sweep is done
-LONGEST_LEASE = 3_601_000  # ms: a moment more than the longest DEAD_AFTER
+LONGEST_LEASE = 3_601_000  # ms: a moment more than the longest WORKER_TIMEOUT
 
 
 def lease() -> int:
     """Return for how long a worker may be silent, in ms."""
-    return int(conf.section(QueueSettings).DEAD_AFTER * 1000)
+    return int(conf.section(QueueSettings).WORKER_TIMEOUT * 1000)
 
 
 def put(

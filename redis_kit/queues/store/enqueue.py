@@ -8,12 +8,12 @@ from redis_kit.core.errors import InvalidValue, RedisFailure, RedisUnavailable
 from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
 from redis_kit.queues import validation
-from redis_kit.queues.component import QueueSettings
 from redis_kit.queues.jobs import ids as identity
 from redis_kit.queues.jobs import payload as serializers
 from redis_kit.queues.jobs.ack import Ended, ended
 from redis_kit.queues.jobs.job import Counts, DeadJob, Job, LeaseLost, State, died
 from redis_kit.queues.jobs.unique import PutResult, UniqueKey
+from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.store import calls, names
 from redis_kit.queues.store import claim as claiming
 from redis_kit.queues.validation import Delay

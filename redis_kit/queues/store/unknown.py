@@ -7,9 +7,9 @@ from redis_kit.core import conf
 from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.scripts import ScriptCall
-from redis_kit.queues.component import QueueSettings
 from redis_kit.queues.jobs import call_shape
 from redis_kit.queues.jobs.job import Job
+from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.store import calls as moves
 from redis_kit.queues.store.enqueue import lost
 

@@ -20,8 +20,7 @@ local day, start = tonumber(ARGV[1]), tonumber(ARGV[2])
 local known = redis.call("HMGET", KEYS[1], "last", "streak", "longest", "total", "place")
 local last, streak = tonumber(known[1] or -1), tonumber(known[2] or 0)
 local longest, total, place = tonumber(known[3] or 0), tonumber(known[4] or 0), known[5]
-redis.call("LLEN", KEYS[2])
-redis.call("GETBIT", KEYS[3], 0)
+-- @check_types members, active
 local years, finish = {}, start
 for number = 4, #KEYS do
     years[number - 3] = { key = KEYS[number], first = finish, bits = redis.call("GET", KEYS[number]) or "" }

@@ -8,7 +8,7 @@
 -- returns  1 when there was anything to forget, 0 otherwise
 
 local kind = string.sub(redis.call("GET", KEYS[2]) or "", 1, 1)
-redis.call("ZCARD", KEYS[3])
+-- @check_types rules
 local forgotten = redis.call("DEL", KEYS[1])
 if kind == "b" or kind == "s" then
     forgotten = redis.call("DEL", KEYS[2]) + forgotten

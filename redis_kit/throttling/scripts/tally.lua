@@ -15,7 +15,7 @@ local function rounded(calls)
     return string.format("%.0f", math.ceil(calls / step) * step)
 end
 
-redis.call("HLEN", KEYS[2])
+-- @check_types demand
 local window = string.format("%.0f", math.floor(now / period))
 local kept, before = string.match(redis.call("GET", KEYS[1]) or "", "^(%d+) (%d+)$")
 before = kept == window and tonumber(before) or 0

@@ -26,7 +26,7 @@ from django.test.utils import override_settings
 
 from redis_kit.core import connections
 from redis_kit.queues import Counts, Queue
-from redis_kit.queues.component import QueueSettings
+from redis_kit.queues.settings import QueueSettings
 from tests.chaos.queues import tasks
 from tests.chaos.queues.kill_loop import PATIENT
 from tests.chaos.queues.support import history

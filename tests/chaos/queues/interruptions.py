@@ -204,7 +204,11 @@ def main(count: int, seed: int = 1, bug: str = "") -> int:
 
     os.environ["DJANGO_SETTINGS_MODULE"] = "tests.queues.worker_settings"
     with EmbeddedServer() as server:
-        options = {"QUEUES": {"BEAT": 0.5, "DEAD_LIMIT": 1000}, "MAX_CONNECTIONS": MOST, "READ_TIMEOUT": 2.0}
+        options = {
+            "QUEUES": {"HEARTBEAT_INTERVAL": 0.5, "DEAD_LIMIT": 1000},
+            "MAX_CONNECTIONS": MOST,
+            "READ_TIMEOUT": 2.0,
+        }
         os.environ["REDIS_KIT"] = json.dumps({"CONNECTIONS": {"default": {"URL": server.url}}, **options})
         django.setup()
         logging.getLogger("redis_kit").setLevel(logging.CRITICAL)

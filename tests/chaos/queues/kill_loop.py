@@ -28,7 +28,7 @@ from tests.chaos.queues.support.load import MIX, Load
 from tests.chaos.queues.support.workers import COMMAND, Crew, wait_until
 from tests.fixtures.process import Server
 
-DEFAULTS = {"BEAT": 2.0, "DEAD_AFTER": 10.0}
+DEFAULTS = {"HEARTBEAT_INTERVAL": 2.0, "WORKER_TIMEOUT": 10.0}
 QUICK_RETRIES = {"RETRY_BACKOFF": 1.0, "RETRY_BACKOFF_MAX": 2.0}  # seconds: a run lasts for some of them
 REACHED = 5.0  # seconds for the last step to come to a failpoint
 START = 30.0  # seconds until a worker works
@@ -165,7 +165,7 @@ def run(plan: Plan, *, meanwhile: Callable[[Killer], None] | None = None) -> Out
             kills=sorted(kills, key=lambda kill: kill.at),
             state=final_state.read(stage.queue, stage.client, ids),
             within=_within(plan),
-            lease=plan.leases["DEAD_AFTER"],
+            lease=plan.leases["WORKER_TIMEOUT"],
         )
         logs = crew.logs()
     failed = [f"the load failed: {load.error!r}"] if load.error else []
@@ -174,7 +174,7 @@ def run(plan: Plan, *, meanwhile: Callable[[Killer], None] | None = None) -> Out
 
 
 def _within(plan: Plan) -> dict[str, float]:
-    whole = plan.leases["DEAD_AFTER"] + plan.spare
+    whole = plan.leases["WORKER_TIMEOUT"] + plan.spare
     return {"child": plan.child, "supervisor": whole, "machine": whole}
 
 

@@ -43,7 +43,7 @@ SAMPLE = 0.02  # seconds between two looks at the size of the file
 START = 30.0
 AWAY = 0.5  # seconds after the death of a primary in which no other one can be there
 # No moment at which the machine has no time for a worker looks like its death.
-LEASES = {"BEAT": 0.5, "DEAD_AFTER": 8.0}
+LEASES = {"HEARTBEAT_INTERVAL": 0.5, "WORKER_TIMEOUT": 8.0}
 # A heartbeat that finds a suspect, one that confirms it, and the time to find the server and to settle.
 STATED = 10.0
 # With "everysec" the server may answer up to two seconds before it writes to its file, where the disk is slow. Here it
@@ -321,7 +321,7 @@ def main(rounds: int) -> int:
     django.setup()
     worst, plans = 0, [Plan(how=how, rounds=rounds, workers=2) for how in SERVERS]
     # A child that had died may be there again: then its lease decides, and the notice that others get before.
-    slow = Plan(rounds=rounds, workers=2, kills=True, patience=STATED + 2 * LEASES["DEAD_AFTER"])
+    slow = Plan(rounds=rounds, workers=2, kills=True, patience=STATED + 2 * LEASES["WORKER_TIMEOUT"])
     for plan in [*plans, slow]:
         outcome = run(plan)
         found = outcome.violations()

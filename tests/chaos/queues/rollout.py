@@ -34,7 +34,7 @@ from tests.chaos.queues.support.workers import COMMAND, ROOT, wait_until
 from tests.fixtures.process import Server
 
 Release = Literal["old", "new"]
-LEASES = {"BEAT": 0.3, "DEAD_AFTER": 4.0}
+LEASES = {"HEARTBEAT_INTERVAL": 0.3, "WORKER_TIMEOUT": 4.0}
 START, STOP = 60.0, 40.0  # seconds
 HOME = "tests.queues.releases.tasks"
 CALLS: dict[str, dict[str, Any]] = {  # which a release makes; ``args`` get the number of the job

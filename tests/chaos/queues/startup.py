@@ -42,7 +42,7 @@ COMMAND = (
     "--queue-name",
     "default",
 )
-LEASES = {"BEAT": 0.1, "DEAD_AFTER": 0.6}
+LEASES = {"HEARTBEAT_INTERVAL": 0.1, "WORKER_TIMEOUT": 0.6}
 GRACE = 0.3
 LIMIT = 8.0  # seconds in which all has ended; grace + 1 s, and time for a busy machine
 ENDS = ("TERM", "INT", "HUP", "QUIT")

@@ -12,7 +12,7 @@ from tests.chaos.queues.support.fault_injector import ROUND, SUPERVISED, Killer
 
 pytestmark = [pytest.mark.alone, pytest.mark.once]
 
-QUICK = {"BEAT": 0.1, "DEAD_AFTER": 0.6}
+QUICK = {"HEARTBEAT_INTERVAL": 0.1, "WORKER_TIMEOUT": 0.6}
 CLUMSY = ("-m", "tests.chaos.queues.support.buggy_worker")
 FOUND_BY = {
     "ack_first": checker.lost,
@@ -73,7 +73,7 @@ def kill_a_child(killer: Killer) -> None:
 
 
 def test_job_that_takes_six_leases_runs_once():
-    leases = {"BEAT": 0.2, "DEAD_AFTER": 1.0}
+    leases = {"HEARTBEAT_INTERVAL": 0.2, "WORKER_TIMEOUT": 1.0}
     outcome = kill_loop.run(Plan(jobs=1, mix={"lasting": 1}, lasting=6.0, threads=1, most=0, leases=leases))
     clean(outcome)
     assert len(outcome.case.runs[1]) == 1
@@ -91,7 +91,7 @@ def test_seeded_bug_is_found(bug):
 
 def clumsy(bug: str, *, patience: float = 2.5, **options: float) -> Outcome:
     """Let two workers do long jobs one by one, with a bug, and kill one of them where that makes a difference."""
-    leases = {"BEAT": 0.1, "DEAD_AFTER": 0.4}
+    leases = {"HEARTBEAT_INTERVAL": 0.1, "WORKER_TIMEOUT": 0.4}
     environment = {"DJANGO_SETTINGS_MODULE": "tests.chaos.queues.settings"}
     load = Plan(jobs=30, mix={"long": 1}, leases=leases, environment=environment, patience=patience, **options)
     workers = {"workers": 2, "processes": 1, "threads": 1, "command": (*CLUMSY, bug)}

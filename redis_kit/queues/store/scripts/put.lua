@@ -11,7 +11,7 @@
 -- KEYS[8]     paused     string  the queue is paused while it exists: since when, ms
 -- KEYS[9]     unique     hash: unique key -> id
 -- KEYS[10]    owners     hash: id -> until when it has a unique key, and that key
--- KEYS[11...] cancels    hash: id -> 1, of jobs that run and are not to; only for ids that may have been used before
+-- KEYS[11...] cancels    hash: id -> 1 for running jobs to cancel; only for ids that may have been used before
 -- ARGV[1]     delay      ms from now
 -- ARGV[2]     due        ms on the server's clock; 0 to go by the delay
 -- ARGV[3]     priority   -100 to 100
@@ -47,7 +47,9 @@ local later = due > now
 local first = later and redis.call("ZRANGE", scheduled, 0, 0, "WITHSCORES")[2]
 local woken = redis.call("LLEN", signal) > 0
 local cancels = KEYS[11]
-if cancels then redis.call("HLEN", cancels) end
+if cancels then
+    -- @check_types cancels
+end
 -- @check_types ready, sequence
 
 local head = record_head(priority, 0, 0, math.max(now, due))

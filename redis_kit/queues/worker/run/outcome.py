@@ -14,10 +14,10 @@ from redis_kit.core.errors import RedisFailure
 from redis_kit.core.logs.error_text import ExcInfo, described, exc_info, name_of, text_of
 from redis_kit.core.signals import tell
 from redis_kit.queues import signals
-from redis_kit.queues.component import QueueSettings
 from redis_kit.queues.errors import Cancelled, Expired, GiveUp, Retry, UnknownTask
 from redis_kit.queues.jobs.job import Job, State
 from redis_kit.queues.jobs.payload import CorruptMessage
+from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.tasks import retry
 from redis_kit.queues.tasks.task import Task
 from redis_kit.queues.worker.run.recorder import ResultRecorder

@@ -8,7 +8,7 @@ from redis_kit.core.errors import AuthenticationFailed, RedisFailure, RedisUnava
 from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.signals import tell
 from redis_kit.queues import signals
-from redis_kit.queues.component import QueueSettings
+from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.store.claim import Beaten, Poison
 from redis_kit.queues.worker.shared import failpoints
 from redis_kit.queues.worker.shared.clock import ServerClock
@@ -65,7 +65,7 @@ class Heartbeat:
 
     def beat(self, children: list[Child]) -> list[str]:
         """Beat, pass on what concerns a child, and return the orders that somebody left."""
-        wait = conf.section(QueueSettings).BEAT
+        wait = conf.section(QueueSettings).HEARTBEAT_INTERVAL
         orders: list[str] = []
         failpoints.reach("before_beat")
         wrong: dict[str, RedisFailure] = {}
@@ -142,7 +142,7 @@ class Heartbeat:
 
     def _take_in(self, child: Child, source: WorkerQueue, answer: Beaten) -> None:
         index = child.sources.index(source)
-        if answer.next_job is not None and answer.next_job <= 3 * conf.section(QueueSettings).BEAT:
+        if answer.next_job is not None and answer.next_job <= 3 * conf.section(QueueSettings).HEARTBEAT_INTERVAL:
             child.line.say("look", index, f"{answer.next_job:.3f}")
         for id in answer.cancelled:  # with each beat, until it has ended: it may not have begun
             child.line.say("cancel", index, id)

@@ -14,8 +14,8 @@ from typing import Any
 from redis_kit.core import conf, connections
 from redis_kit.core.errors import KeyConflict
 from redis_kit.core.logs.rate_limit import LogRateLimit
-from redis_kit.queues.component import QueueSettings
 from redis_kit.queues.jobs import ids
+from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.shared import failpoints
 from redis_kit.queues.worker.shared.logs import counted, named, running
@@ -102,7 +102,7 @@ class Supervisor:
             text = (
                 "Stopped without an answer from Redis. Other workers run what it held, %g s after its last heartbeat."
             )
-            logger.log(level, text, conf.section(QueueSettings).DEAD_AFTER)
+            logger.log(level, text, conf.section(QueueSettings).WORKER_TIMEOUT)
         else:
             logger.log(level, "Stopped without an answer from Redis. It held no jobs.")
 
@@ -255,7 +255,7 @@ class Supervisor:
         refused = {name: error for name, error in self._beat.broken.items() if name not in damaged}
         reasons = {
             "no child is alive": not self.children,
-            "the server does not answer": silent > conf.section(QueueSettings).DEAD_AFTER,
+            "the server does not answer": silent > conf.section(QueueSettings).WORKER_TIMEOUT,
             f"a job of {', '.join(late)} waits for more than {self.options.max_wait:g} s": bool(late),
             **{f"queue {name} can't be read: {error}": True for name, error in refused.items()},
         }

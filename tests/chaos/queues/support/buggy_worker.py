@@ -125,7 +125,7 @@ def popped(queue: Queue) -> Iterator[Job]:
 
 def beat(queue: Queue) -> None:
     """Beat until TERM."""
-    while not stopping.wait(settings.REDIS_KIT["QUEUES"]["BEAT"]):
+    while not stopping.wait(settings.REDIS_KIT["QUEUES"]["HEARTBEAT_INTERVAL"]):
         queue.beat()
 
 
@@ -140,7 +140,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: stopping.set())
     options = settings.REDIS_KIT["QUEUES"]
     if chosen == "late_lease":
-        options["DEAD_AFTER"] *= 10
+        options["WORKER_TIMEOUT"] *= 10
     if chosen == "poison_at_once":
         options["MAX_CRASHES"] = 1
     queue = Queue("default")

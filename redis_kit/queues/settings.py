@@ -1,0 +1,84 @@
+"""The options of the queues."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from redis_kit.core.conf import Problem, Section
+from redis_kit.core.errors import InvalidName
+from redis_kit.core.keys import encode
+
+
+@dataclass(frozen=True)
+class QueueSettings(Section):
+    """The options of ``REDIS_KIT["QUEUES"]``."""
+
+    name = "QUEUES"
+    ranges = {
+        "HEARTBEAT_INTERVAL": (0.05, 60),
+        "WORKER_TIMEOUT": (0.2, 3600),
+        "MAX_ATTEMPTS": (1, 1000),
+        "RETRY_BACKOFF": (0, 86_400),
+        "RETRY_BACKOFF_MAX": (0, 31_536_000),
+        "UNKNOWN_TASK_TTL": (0, 31_536_000),
+        "MAX_CRASHES": (1, 100),
+        "DEAD_LIMIT": (1, 1_000_000),
+        "RESULT_TTL": (1, 31_536_000),
+        "FAILED_RESULT_TTL": (1, 31_536_000),
+    }
+
+    #: Queues that the dashboard shows from the start, and that a worker without ``--queue-name`` works on first. Other
+    #: queues appear on the dashboard when they are used; such a worker works on those that tasks name.
+    NAMES: list[str] | tuple[str, ...] = ("default",)
+    #: Seconds between two heartbeats of a worker.
+    HEARTBEAT_INTERVAL: float = 2.0
+    #: Seconds without a heartbeat after which a worker counts as dead. Other workers then run its jobs.
+    WORKER_TIMEOUT: float = 10.0
+    #: Failed attempts after which a job is dead, unless its task sets ``max_attempts``. With the default delays, a task
+    #: that needs another service survives an outage of that service of more than an hour.
+    MAX_ATTEMPTS: int = 11
+    #: Seconds to wait after the first failed attempt, doubled with each further attempt, unless the task sets
+    #: ``backoff``. The delay is random, between half of that and all of it.
+    RETRY_BACKOFF: float = 10.0
+    #: The longest such delay in seconds.
+    RETRY_BACKOFF_MAX: float = 3600.0
+    #: Seconds for which a job waits for a worker that knows its task, and whose function takes its arguments, as in a
+    #: deploy. A worker that meets the job later buries it. 0 means at once.
+    UNKNOWN_TASK_TTL: float = 86_400.0
+    #: Workers that may die while they run a job before the job itself is dead.
+    MAX_CRASHES: int = 3
+    #: Dead jobs kept for each queue. The oldest make room for new ones, and any job is deleted after 30 days.
+    DEAD_LIMIT: int = 10_000
+    #: Seconds for which the result of a task that succeeded is stored.
+    RESULT_TTL: float = 86_400.0
+    #: Seconds for which the result of a task that failed is stored.
+    FAILED_RESULT_TTL: float = 1_209_600.0
+    #: How arguments are stored. Only JSON: a format that can hold code would let anyone who writes to Redis run it.
+    SERIALIZER: str = "json"
+    #: What a call does when Redis is unavailable.
+    ON_FAILURE: Literal["raise"] = "raise"
+
+    def problems(self) -> Iterator[Problem]:
+        """Yield what is wrong with the heartbeat, the retries, the serializer and the names."""
+        if self.HEARTBEAT_INTERVAL >= self.WORKER_TIMEOUT / 2:
+            yield Problem(
+                "E007",
+                f"REDIS_KIT['QUEUES']['HEARTBEAT_INTERVAL'] is {self.HEARTBEAT_INTERVAL:g} s; it must be less than "
+                f"half of WORKER_TIMEOUT ({self.WORKER_TIMEOUT:g} s), or one late heartbeat costs a living worker its "
+                "jobs.",
+                "Make WORKER_TIMEOUT five times HEARTBEAT_INTERVAL.",
+            )
+        if self.RETRY_BACKOFF > self.RETRY_BACKOFF_MAX:
+            yield Problem(
+                "E006",
+                f"REDIS_KIT['QUEUES']['RETRY_BACKOFF'] is {self.RETRY_BACKOFF:g} s; it must not be more than "
+                f"RETRY_BACKOFF_MAX ({self.RETRY_BACKOFF_MAX:g} s).",
+                "Make RETRY_BACKOFF smaller, or RETRY_BACKOFF_MAX larger.",
+            )
+        if self.SERIALIZER != "json":
+            yield Problem("E010", f"REDIS_KIT['QUEUES']['SERIALIZER'] is {self.SERIALIZER!r}; only 'json' is allowed.")
+        for queue in self.NAMES:
+            try:
+                encode(queue)
+            except InvalidName as error:
+                yield Problem("E006", f"REDIS_KIT['QUEUES']['NAMES'] holds a name that can't be used. {error}")
