@@ -1,7 +1,8 @@
 """Thousands of event loops, one after another: they leave neither memory nor descriptors behind.
 
-``python -m tests.core.eventloops redis://... 5000`` runs so many of each kind, prints what is left of them, and exits
-with 1 where anything grew. With ``kept`` at the end it plants the old fault, a mapping that keeps every loop's client.
+``python -m tests.core.support.event_loops redis://... 5000`` runs that many of each kind and prints what is left of
+them. The exit code is 1 if anything grew. With ``kept`` at the end it plants an old fault, a mapping that keeps every
+loop's client.
 """
 
 import asyncio

@@ -271,7 +271,7 @@ class Interrupted(BaseException):
 
 @pytest.mark.once
 def test_interruptions_at_any_point_lose_no_connection_and_mix_no_replies(kit):
-    command = [sys.executable, "-m", "tests.core.interruptions", kit.url, "3"]
+    command = [sys.executable, "-m", "tests.core.support.interruptions", kit.url, "3"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     seen = json.loads(done.stdout)
     assert seen["interrupted"] > 50

@@ -1,7 +1,7 @@
 """Threads that are interrupted at any point of their calls, in a process of its own: it prints what came of it.
 
-``python -m tests.core.interruptions redis://... 60`` goes on for so many seconds. The exit code is 1 where a reply was
-taken for another one's, or a connection got lost.
+``python -m tests.core.support.interruptions redis://... 60`` goes on for that many seconds. The exit code is 1 if a
+reply was taken for another one's, or a connection got lost.
 """
 
 import contextlib

@@ -26,7 +26,7 @@ from tests.fixtures.servers import client, wait_for
 
 pytestmark = pytest.mark.once
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 START = """
 import os, signal, subprocess, sys, threading, time
 import django.conf

@@ -11,12 +11,12 @@ import pytest
 
 from redis_kit.core import connections
 from redis_kit.core.client import event_loops
-from tests.core.eventloops import KINDS
+from tests.core.support.event_loops import KINDS
 from tests.fixtures.servers import wait_for
 
 
 def many(url, *arguments):
-    command = [sys.executable, "-m", "tests.core.eventloops", url, "120", *arguments]
+    command = [sys.executable, "-m", "tests.core.support.event_loops", url, "120", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=100)
     assert not done.stderr
     return done.returncode, json.loads(done.stdout)

@@ -13,7 +13,7 @@ from redis_kit.core import connections
 from redis_kit.core.client.deadlines import Deadline
 from redis_kit.core.client.pools import AT_ONCE
 from redis_kit.core.errors import RedisUnavailable
-from tests.core.test_pools import at_once, breaker
+from tests.core.client.test_pools import at_once, breaker
 
 pytestmark = pytest.mark.alone
 _ = at_once  # a fixture
