@@ -7,12 +7,11 @@ from typing import Any
 from asgiref.sync import async_to_sync
 
 from redis_kit.queues.jobs import ids
-from redis_kit.queues.worker.fetch.exchange import Done
-from redis_kit.queues.worker.fetch.recent import RecentAcks
 from redis_kit.queues.worker.run.event_loop import EventLoop
 from redis_kit.queues.worker.run.outcome import FailedAttempt
 from redis_kit.queues.worker.run.runner import JobRunner
 from redis_kit.queues.worker.run.timeouts import JobKey, Timeouts
+from redis_kit.queues.worker.shared.done import Done, RecentAcks
 from redis_kit.queues.worker.shared.status_board import StatusBoard
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 

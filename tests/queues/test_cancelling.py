@@ -12,10 +12,11 @@ from redis_kit.queues.store import calls, enqueue
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.process.process import WorkerProcess
 from redis_kit.queues.worker.shared.channel import pair
+from redis_kit.queues.worker.shared.reconnect import Outage
 from redis_kit.queues.worker.shared.status_board import StatusBoard
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 from redis_kit.queues.worker.supervisor.child import Child
-from redis_kit.queues.worker.supervisor.heartbeat import Heartbeat, Outage
+from redis_kit.queues.worker.supervisor.heartbeat import Heartbeat
 from tests.fixtures.process import wait_for
 from tests.queues import inside
 

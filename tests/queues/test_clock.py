@@ -9,7 +9,7 @@ from django.core.management import call_command
 
 from redis_kit.queues import Queue, workers
 from redis_kit.queues.panels import workers_page
-from redis_kit.queues.worker.shared.clock import SHOWN, TOLERANCE, ServerClock
+from redis_kit.queues.worker.supervisor.heartbeat import SHOWN, TOLERANCE, ServerClock
 from tests.fixtures.process import free_port, wait_for
 from tests.queues.jobs.tasks import note, wait_for_file
 from tests.queues.journal import LASTING
@@ -46,7 +46,7 @@ def test_only_a_clock_that_surely_went_back_is_told_of(heartbeats, back):
 
 def test_it_is_told_for_an_hour_and_until_the_clock_has_caught_up(monkeypatch, caplog):
     now = [100.0]
-    monkeypatch.setattr("redis_kit.queues.worker.shared.clock.monotonic", lambda: now[0])
+    monkeypatch.setattr("redis_kit.queues.worker.supervisor.heartbeat.monotonic", lambda: now[0])
     for back in (10, 2 * SHOWN):
         clock = ServerClock()
         clock.note({"a": AT, "b": AT}, 10, 10)

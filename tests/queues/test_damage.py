@@ -17,7 +17,7 @@ from redis_kit.queues.monitoring import stats
 from redis_kit.queues.monitoring.stats import counts_of
 from redis_kit.queues.store import calls as moves
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, sweep
-from redis_kit.queues.worker.supervisor.orphans import Orphans
+from redis_kit.queues.worker.supervisor.maintenance import Orphans
 from redis_kit.testing.jobs import drain
 from tests.queues.jobs.tasks import note, remember
 

@@ -12,10 +12,11 @@ from redis_kit.queues.store import calls, enqueue
 from redis_kit.queues.store.claim import poison
 from redis_kit.queues.tasks import registry
 from redis_kit.queues.worker.shared.channel import pair
+from redis_kit.queues.worker.shared.reconnect import Outage
 from redis_kit.queues.worker.shared.status_board import StatusBoard
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 from redis_kit.queues.worker.supervisor.child import Child
-from redis_kit.queues.worker.supervisor.heartbeat import Heartbeat, Outage
+from redis_kit.queues.worker.supervisor.heartbeat import Heartbeat
 from redis_kit.queues.worker.supervisor.reaper import Reaper
 from tests.queues.jobs import tasks
 

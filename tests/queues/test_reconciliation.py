@@ -8,17 +8,16 @@ import pytest
 from redis_kit.queues import Cancelled, Counts, Queue
 from redis_kit.queues.jobs.ack import ended
 from redis_kit.queues.jobs.job import member
-from redis_kit.queues.worker.fetch import recent
-from redis_kit.queues.worker.fetch.exchange import Done
 from redis_kit.queues.worker.fetch.fetcher import Fetcher
-from redis_kit.queues.worker.fetch.recent import Failure, RecentAcks, remembered
 from redis_kit.queues.worker.fetch.rotation import Rotation
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.process.process import WorkerProcess
 from redis_kit.queues.worker.run.outcome import failed
+from redis_kit.queues.worker.shared import done
+from redis_kit.queues.worker.shared.done import Done, RecentAcks, RecordedFailure
 from redis_kit.queues.worker.shared.status_board import StatusBoard
 from redis_kit.queues.worker.shared.worker_queue import PAGE, WorkerQueue
-from redis_kit.queues.worker.supervisor.reconciliation import Suspects
+from redis_kit.queues.worker.supervisor.child import Suspects
 from tests.fixtures.process import wait_for
 from tests.queues.backup import Backup
 from tests.queues.inside import working
@@ -154,7 +153,7 @@ def test_cancelled_job_is_gone_when_its_end_is_recorded_again(fetcher, queue, ki
     _, job = fetcher.next()
     backup = Backup(kit)
     attempt = failed(fetcher._sources[0], job, Cancelled("somebody"), task=fail)
-    fetcher.recent.add([remembered(attempt)])
+    fetcher.recent.add([attempt.repeatable()])
     assert attempt.record() == "dead"
     assert queue.counts() == EMPTY
     backup.restore()
@@ -216,12 +215,12 @@ def test_job_is_suspect_only_where_two_passes_in_a_row_miss_it():
 
 
 def test_memory_of_ends_is_bounded(monkeypatch):
-    monkeypatch.setattr(recent, "MOST", 3)
-    monkeypatch.setattr(recent, "MOST_BYTES", 10)
+    monkeypatch.setattr(done, "MOST", 3)
+    monkeypatch.setattr(done, "MOST_BYTES", 10)
     ends = RecentAcks()
-    batch = [Failure(b"t", b"%d" % number, b"x", list) for number in range(5)]
+    batch = [RecordedFailure(b"t", b"%d" % number, b"x", list) for number in range(5)]
     for one in batch:
         ends.add([one])
     assert ends.find([b"t/1", b"t/2", b"t/4"]) == {b"t/2": batch[2], b"t/4": batch[4]}
-    ends.add([Failure(b"t", b"large", b"x" * 10, list)])
+    ends.add([RecordedFailure(b"t", b"large", b"x" * 10, list)])
     assert ends.find([b"t/4", b"t/large"]).keys() == {b"t/large"}

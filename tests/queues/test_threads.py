@@ -5,7 +5,7 @@ import signal
 import pytest
 
 from redis_kit.queues import Queue
-from redis_kit.queues.worker.process import outliving
+from redis_kit.queues.worker.process import threads
 from tests.fixtures.process import wait_for
 from tests.queues.jobs.tasks import note
 
@@ -46,7 +46,7 @@ def test_receivers_that_exit_cost_no_thread_and_no_job(kit, journal, start_worke
 
 @pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt, GeneratorExit, ValueError])
 def test_thread_goes_on_after_whatever_is_raised_in_it(caplog, monkeypatch, error):
-    monkeypatch.setattr(outliving, "PAUSE", 0.01)
+    monkeypatch.setattr(threads, "PAUSE", 0.01)
     ran = []
 
     def work():
@@ -54,7 +54,7 @@ def test_thread_goes_on_after_whatever_is_raised_in_it(caplog, monkeypatch, erro
         if len(ran) < 3:
             raise error("raised in the thread")
 
-    outliving.start("trial", work)
+    threads.start_thread("trial", work)
     wait_for(lambda: len(ran) == 3)
     told = [one for one in caplog.records if "The thread trial of the worker ended" in one.getMessage()]
     assert [one.exc_info[0] for one in told] == [error] * 2

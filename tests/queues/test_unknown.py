@@ -10,7 +10,7 @@ from redis_kit.queues.store import calls as moves
 from redis_kit.queues.store import unknown
 from redis_kit.queues.tasks import registry
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
-from redis_kit.queues.worker.supervisor.recaller import Recaller
+from redis_kit.queues.worker.supervisor.maintenance import Recaller
 from redis_kit.testing.jobs import drain
 
 DAY = 86_400

@@ -2,7 +2,7 @@
 
 from django.core.management import execute_from_command_line
 
-from redis_kit.queues.worker.supervisor.recaller import Recaller
+from redis_kit.queues.worker.supervisor.maintenance import Recaller
 
 if __name__ == "__main__":
     import sys

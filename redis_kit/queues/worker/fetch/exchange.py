@@ -4,30 +4,19 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Sequence
 from time import monotonic
-from typing import NamedTuple
 
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.logs.rate_limit import LogRateLimit
-from redis_kit.queues.jobs.ack import Ended
-from redis_kit.queues.jobs.job import Job
 from redis_kit.queues.store.claim import Claimed
 from redis_kit.queues.store.enqueue import MOST_ENDED, lost
-from redis_kit.queues.worker.fetch.recent import RecentAcks
 from redis_kit.queues.worker.fetch.rotation import Rotation
 from redis_kit.queues.worker.fetch.watchdog import Duties
 from redis_kit.queues.worker.shared import failpoints
+from redis_kit.queues.worker.shared.done import Done, RecentAcks
 from redis_kit.queues.worker.shared.reconnect import AWAY, pause
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 
 logger = logging.getLogger("redis_kit.worker")
-
-
-class Done(NamedTuple):
-    """A job that is done: what the server is told, and who is told when that is recorded."""
-
-    job: Job
-    ended: Ended
-    told: Callable[[], None] | None = None
 
 
 class Exchanger:

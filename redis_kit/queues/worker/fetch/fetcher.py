@@ -10,16 +10,17 @@ from time import monotonic
 from redis_kit.core.errors import RedisFailure
 from redis_kit.queues.jobs.job import Job, member
 from redis_kit.queues.store.claim import Claimed
-from redis_kit.queues.worker.fetch.exchange import Done, Exchanger
+from redis_kit.queues.worker.fetch.exchange import Exchanger
 from redis_kit.queues.worker.fetch.prefetch import Prefetch
+from redis_kit.queues.worker.fetch.reconciliation import Reconciler
 from redis_kit.queues.worker.fetch.returns import Returns
 from redis_kit.queues.worker.fetch.rotation import Rotation
 from redis_kit.queues.worker.fetch.watchdog import Duties
-from redis_kit.queues.worker.run.outcome import guarded
 from redis_kit.queues.worker.shared import failpoints
+from redis_kit.queues.worker.shared.done import Done
+from redis_kit.queues.worker.shared.logs import guarded
 from redis_kit.queues.worker.shared.status_board import StatusBoard
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
-from redis_kit.queues.worker.supervisor.reconciliation import Reconciler
 
 LATER = 1.0  # seconds
 RECENT = 0.1  # seconds after a claim for which the watch looks every STALE seconds
@@ -27,10 +28,7 @@ STALE = 0.03  # seconds that a claimed job waits for a thread, a done one to be 
 
 
 class Fetcher:
-    """What all threads of a worker share: jobs that are claimed, and jobs that are done.
-
-    The thread that finds no claimed job asks the server, for all. Done jobs lie on the board until the server knows.
-    """
+    """The claimed and the done jobs of all threads. A thread that finds no job asks the server for all of them."""
 
     def __init__(
         self, sources: Sequence[WorkerQueue], *, board: StatusBoard, order: Rotation, on_empty: Callable[[], None]

@@ -10,20 +10,18 @@ from time import monotonic
 from redis_kit.core.errors import RedisFailure
 from redis_kit.queues.jobs import ids
 from redis_kit.queues.jobs.job import Job
-from redis_kit.queues.worker.fetch.exchange import Done
 from redis_kit.queues.worker.fetch.fetcher import Fetcher
 from redis_kit.queues.worker.fetch.listener import Listener
 from redis_kit.queues.worker.fetch.rotation import Rotation
 from redis_kit.queues.worker.options import Options
-from redis_kit.queues.worker.process import outliving
 from redis_kit.queues.worker.process.recycling import RecyclingLimits
-from redis_kit.queues.worker.process.threads import ThreadPool
+from redis_kit.queues.worker.process.threads import ThreadPool, start_thread
 from redis_kit.queues.worker.run.event_loop import EventLoop
-from redis_kit.queues.worker.run.outcome import guarded
 from redis_kit.queues.worker.run.runner import JobRunner
 from redis_kit.queues.worker.run.timeouts import JobKey, Timeouts
 from redis_kit.queues.worker.shared.channel import Channel
-from redis_kit.queues.worker.shared.logs import counted
+from redis_kit.queues.worker.shared.done import Done
+from redis_kit.queues.worker.shared.logs import counted, guarded
 from redis_kit.queues.worker.shared.status_board import StatusBoard
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 
@@ -106,7 +104,7 @@ class WorkerProcess:
                 listener = Listener(number, source, self._fetcher, stopping=self._stopping)
                 threads[f"listener-{source.name}"] = listener.run
         for name, target in threads.items():
-            outliving.start(name, target)
+            start_thread(name, target)
         if self._line:
             self._line.say("up")
         queues, count = ", ".join(self.options.queues), counted(self.options.threads, "thread")

@@ -3,14 +3,15 @@
 import logging
 from collections.abc import Callable
 from functools import partial
-from threading import Lock
+from threading import Lock, Thread
+from time import sleep
 
 from redis_kit.queues.jobs.job import Job
-from redis_kit.queues.worker.fetch.exchange import Done
 from redis_kit.queues.worker.fetch.fetcher import Fetcher
-from redis_kit.queues.worker.process import outliving
+from redis_kit.queues.worker.shared.done import Done
 
 logger = logging.getLogger("redis_kit.worker")
+PAUSE = 0.5  # seconds until a thread that failed goes on
 
 
 class ThreadPool:
@@ -31,7 +32,7 @@ class ThreadPool:
     def start(self) -> None:
         """Start the threads."""
         for slot in range(self._left):
-            outliving.start(f"job-{slot}", partial(self._work, slot))
+            start_thread(f"job-{slot}", partial(self._work, slot))
 
     def _work(self, slot: int) -> None:
         while item := self._next(slot):
@@ -56,3 +57,21 @@ class ThreadPool:
         except BaseException:
             self._fetcher.wake(1.0)
             raise
+
+
+def start_thread(name: str, work: Callable[[], object]) -> None:
+    """Run this in a thread until it returns. What else would end the thread is logged, and it begins again.
+
+    SystemExit would end it without a word. A thread that is busy at the end does not hold up the process.
+    """
+    Thread(target=_outlive, args=(name, work), name=f"redis-kit-{name}", daemon=True).start()
+
+
+def _outlive(name: str, work: Callable[[], object]) -> None:
+    while True:
+        try:
+            work()
+            return
+        except BaseException:
+            logger.exception("The thread %s of the worker ended; it begins again.", name)
+            sleep(PAUSE)

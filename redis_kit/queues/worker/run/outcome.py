@@ -4,27 +4,33 @@ The thread that ran the job does so and, for a process that had to be killed, it
 """
 
 import logging
-from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from redis_kit.core import conf
 from redis_kit.core.errors import RedisFailure
+from redis_kit.core.flow import Flow
 from redis_kit.core.logs.error_text import ExcInfo, described, exc_info, name_of, text_of
 from redis_kit.core.signals import tell
+from redis_kit.core.steps import Call
 from redis_kit.queues import signals
-from redis_kit.queues.errors import Cancelled, Expired, GiveUp, Retry, UnknownTask
-from redis_kit.queues.jobs.job import Job, State
+from redis_kit.queues.errors import Cancelled, Expired, GiveUp, Retry, TaskTimeout, UnknownTask
+from redis_kit.queues.jobs import call_shape, message
+from redis_kit.queues.jobs.ack import ended
+from redis_kit.queues.jobs.job import Job, LeaseLost, State, read
+from redis_kit.queues.jobs.message import Message, NewerMessage
 from redis_kit.queues.jobs.payload import CorruptMessage
 from redis_kit.queues.settings import QueueSettings
-from redis_kit.queues.tasks import retry
-from redis_kit.queues.tasks.task import Task
-from redis_kit.queues.worker.run.recorder import ResultRecorder
-from redis_kit.queues.worker.shared.logs import lasting
+from redis_kit.queues.store import unknown
+from redis_kit.queues.tasks import registry, retry
+from redis_kit.queues.tasks.task import Task, extended
+from redis_kit.queues.worker.run.recorder import ResultRecorder, recorder_of
+from redis_kit.queues.worker.shared.done import RecordedFailure
+from redis_kit.queues.worker.shared.logs import guarded, lasting
+from redis_kit.queues.worker.shared.status_board import Running
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 
-Value = TypeVar("Value")
 logger = logging.getLogger("redis_kit.worker")
 LATER: float | None = 60.0  # seconds, where not even the settings can be read
 PLAIN = (Retry, GiveUp, Cancelled, Expired)  # say all by themselves: no traceback
@@ -62,6 +68,13 @@ class FailedAttempt(NamedTuple):
     def plain(self) -> "FailedAttempt":
         """Return what can be recorded of it where the whole could not."""
         return self._replace(reason=name_of(self.error), told=(b"", 0))
+
+    def repeatable(self) -> RecordedFailure:
+        """Return what records it again later. Neither the job's body nor the error is kept for that."""
+        end = ended(self.job)
+        error = Cancelled() if self.cancelled else Exception()
+        again = self._replace(job=Job(self.job.id, b"", self.job.token), task=None, error=error, keeper=None)
+        return RecordedFailure(end.token, end.id, self.told[0], again.record)
 
     def announce(self, state: State) -> None:
         """Say in the log and by signals what the job is now. It is recorded: whatever fails here changes nothing."""
@@ -134,16 +147,6 @@ def failed(
     return FailedAttempt(source, job, task, error, keeper, reason(error), told, delay, most, of, final, killed)
 
 
-def guarded(what: str, call: Callable[[], Value], otherwise: Value) -> Value:
-    """Return what a call returns; where it fails, which is logged, something else. A job is not to suffer from it."""
-    try:
-        return call()
-    except BaseException as error:
-        with suppress(BaseException):
-            logger.log(logging.ERROR, "%s failed: %s", what, described(error), exc_info=exc_info(error))
-        return otherwise
-
-
 def _wait(job: Job, error: BaseException, task: Task[..., Any] | None, keeper: ResultRecorder | None) -> float | None:
     if task is None:
         return retry.default_delay(job.attempt)
@@ -168,3 +171,52 @@ def reason(error: BaseException) -> str:
     if issubclass(kind, UnknownTask):
         return text_of(error)
     return described(error)
+
+
+class UnfitJob(NamedTuple):
+    """A job, what its message holds, and why this worker can't run it."""
+
+    source: WorkerQueue
+    job: Job
+    call: Message | NewerMessage
+    why: Exception
+    keeper: ResultRecorder | None
+
+    def give_back(self) -> FailedAttempt | None:
+        """Give it back, counting no attempt; else return what it dies of. One round trip; a repeat is safe.
+
+        It dies where it was given back for too long, or somebody cancelled it while this worker had it.
+        """
+        expires = 0 if isinstance(self.call, NewerMessage) else self.call.expires
+        answer = self.source.defer(self.job, call_shape.shape(self.call), expires)
+        if answer == unknown.GIVEN_BACK:
+            return None
+        cancelled = Cancelled("The job was cancelled while it waited.")
+        error = cancelled if answer == unknown.CANCELLED else self.why
+        return failed(self.source, self.job, error, keeper=self.keeper, final=True)
+
+
+def record_overdue(source: WorkerQueue, running: Running) -> None:
+    """End the attempt of a job that ran in a dead child. Two round trips; a repeat is safe."""
+    record = source._run(_record(source, running.id))
+    if record is None:
+        return
+    found = read(record)
+    about = found.story if running.id.isascii() else b""
+    job = Job(running.id, found.body, running.token, found.attempts, found.crashes, found.priority, found.due, about)
+    call = message.loads(job.body)
+    task, its = extended(registry.find(call.task)), recorder_of(source, job, {})
+    if its:
+        its.resume(call)
+    error = TaskTimeout(f"{task.module_path} ran for more than {task.timeout} s")
+    failure = failed(source, job, error, task=task, keeper=its, killed=True)
+    try:
+        state = failure.record()
+    except LeaseLost:
+        return
+    failure.announce(state)
+
+
+def _record(source: WorkerQueue, id: str) -> Flow[bytes | None]:
+    found: bytes | None = yield Call("HGET", source.key("jobs"), id.encode("utf-8", "surrogateescape"))
+    return found

@@ -24,14 +24,13 @@ from redis_kit.queues.jobs.message import Message, NewerMessage
 from redis_kit.queues.jobs.payload import CorruptMessage, NotSerializable, PayloadTooLarge
 from redis_kit.queues.tasks import expiry, progress, registry
 from redis_kit.queues.tasks.task import Task, extended
-from redis_kit.queues.worker.fetch.exchange import Done
-from redis_kit.queues.worker.fetch.recent import RecentAcks, remembered
 from redis_kit.queues.worker.run.event_loop import EventLoop, synchronous
-from redis_kit.queues.worker.run.outcome import FailedAttempt, failed, guarded
+from redis_kit.queues.worker.run.outcome import FailedAttempt, UnfitJob, failed
 from redis_kit.queues.worker.run.recorder import ResultRecorder, recorder_of
 from redis_kit.queues.worker.run.timeouts import JobKey, Timeouts
-from redis_kit.queues.worker.run.unfit import UnfitJob
 from redis_kit.queues.worker.shared import failpoints
+from redis_kit.queues.worker.shared.done import Done, RecentAcks
+from redis_kit.queues.worker.shared.logs import guarded
 from redis_kit.queues.worker.shared.reconnect import AWAY, until_answered
 from redis_kit.queues.worker.shared.status_board import StatusBoard
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
@@ -183,7 +182,7 @@ class JobRunner:
     def _record(self, failure: FailedAttempt, *, again: bool = False) -> None:
         failpoints.reach("before_nack")
         if not again:
-            self._recent.add([remembered(failure)])
+            self._recent.add([failure.repeatable()])
         try:
             state = until_answered(failure.record, self._given_up)
         except BaseException as error:

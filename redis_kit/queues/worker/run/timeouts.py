@@ -12,13 +12,12 @@ import threading
 from collections.abc import Callable, Iterator
 from math import inf
 from pathlib import Path
-from threading import Event, Lock, get_ident
+from threading import Condition, Event, Lock, get_ident
 from time import monotonic
 from types import FrameType
 from typing import NamedTuple, TypeVar
 
 from redis_kit.queues.errors import Cancelled, TaskTimeout
-from redis_kit.queues.worker.run.alarm import Alarm
 
 Result = TypeVar("Result")
 JobKey = tuple[int, str]  # the number of a job's source, and its id
@@ -27,6 +26,29 @@ PATIENCE = 0.2  # seconds for which the kit's own code is waited for: where it w
 THREADING = threading.Thread.run.__code__.co_filename
 LOCKING = {logging.Handler.handle.__code__.co_filename, contextlib.contextmanager.__code__.co_filename}
 TAKING = {"__enter__", "__exit__", "_acquire_restore", "_release_save", "acquire", "release"}  # of threading
+
+
+class Alarm:
+    """Set by any thread, waited for by one."""
+
+    def __init__(self) -> None:
+        self._condition = Condition()
+        self._at: float | None = None
+
+    def set(self, seconds: float) -> None:
+        """Ring after this time, unless it is to ring before."""
+        at = monotonic() + seconds
+        with self._condition:
+            if self._at is None or at < self._at:
+                self._at = at
+                self._condition.notify()
+
+    def wait(self) -> None:
+        """Sleep until it rings."""
+        with self._condition:
+            while self._at is None or self._at > monotonic():
+                self._condition.wait(None if self._at is None else self._at - monotonic())
+            self._at = None
 
 
 class _Limit(NamedTuple):

@@ -1,8 +1,15 @@
-"""Numbers, times and jobs in what a worker logs."""
+"""What a worker logs: numbers, times and jobs in words, and calls that must not fail."""
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import TypeVar
 
 from redis_kit.core import terminal
+from redis_kit.core.logs.error_text import described, exc_info
+
+Value = TypeVar("Value")
+logger = logging.getLogger("redis_kit.worker")
 
 NAMED = 5  # jobs in one line of the log
 MINUTES = 120.0  # seconds from which on a time is told in minutes
@@ -33,3 +40,13 @@ def lasting(seconds: float) -> str:
     for rest in (" 0 s", " 0 min", " 0 h"):
         words = words.removesuffix(rest)
     return words
+
+
+def guarded(what: str, call: Callable[[], Value], otherwise: Value) -> Value:
+    """Return what a call returns; where it fails, which is logged, something else. A job is not to suffer from it."""
+    try:
+        return call()
+    except BaseException as error:
+        with suppress(BaseException):
+            logger.log(logging.ERROR, "%s failed: %s", what, described(error), exc_info=exc_info(error))
+        return otherwise

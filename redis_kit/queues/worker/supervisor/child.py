@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from time import monotonic
@@ -21,17 +21,40 @@ from redis_kit.queues import signals as told
 from redis_kit.queues.jobs import ids
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.process.process import WorkerProcess
-from redis_kit.queues.worker.process.recycling import resident_of
 from redis_kit.queues.worker.shared import failpoints
 from redis_kit.queues.worker.shared.channel import Channel, pair
+from redis_kit.queues.worker.shared.memory import resident_of
 from redis_kit.queues.worker.shared.status_board import Running, StatusBoard
-from redis_kit.queues.worker.shared.worker_queue import SupervisedQueue, WorkerQueue
+from redis_kit.queues.worker.shared.worker_queue import PAGE, SupervisedQueue, WorkerQueue
 from redis_kit.queues.worker.supervisor.os_signals import Signals, held_back
-from redis_kit.queues.worker.supervisor.reconciliation import Suspects
 
 logger = logging.getLogger("redis_kit.worker")
+SUSPECTS = 10_000  # of one child and queue, at most
 FAILED = 70  # exit code of a child whose own code failed, not a job's
 SPARE = 0.4  # seconds beyond its grace after which a child that was told to end is killed
+
+
+class Suspects:
+    """Jobs of one queue that the server holds as running and the child's board does not show.
+
+    ``after`` is where the next heartbeat's page begins.
+    """
+
+    def __init__(self) -> None:
+        self.after = b""
+        self._before: set[bytes] = set()
+        self._now: set[bytes] = set()
+
+    def take_in(self, page: Sequence[bytes], shown: set[bytes]) -> list[bytes]:
+        """Return the jobs of a page that neither this pass nor the one before found among those that are shown."""
+        unknown = [member for member in page if member not in shown]
+        if len(self._now) < SUSPECTS:
+            self._now.update(unknown)
+        asked = [member for member in unknown if member in self._before]
+        self.after = page[-1] if len(page) == PAGE else b""
+        if not self.after:
+            self._before, self._now = self._now, set()
+        return asked
 
 
 @dataclass(eq=False)
@@ -72,6 +95,14 @@ class Child:
     def claims(self) -> bool:
         """Tell whether it was last said to work: it is neither quiet nor stopping."""
         return self._said[0] == "working"
+
+    def compare(self, index: int, held: list[bytes]) -> None:
+        """Ask the child about jobs that the server holds as running for it and its board does not show."""
+        source = self.sources[index]
+        suspects = self.suspects[source.name]
+        if asked := suspects.take_in(held, {one.member() for one in self.board.running()}):
+            self.line.say("held", index, *(member.decode("utf-8", "surrogateescape") for member in asked))
+        source.after = suspects.after
 
     def stop(self, until: float) -> None:
         """Tell it to finish its jobs, and to have ended by then."""

@@ -1,47 +1,27 @@
 """Keeps the children's leases alive, and gives back what dead workers held elsewhere."""
 
 import logging
+from collections.abc import Mapping
+from math import ceil
 from time import monotonic
 
 from redis_kit.core import conf
-from redis_kit.core.errors import AuthenticationFailed, RedisFailure, RedisUnavailable
+from redis_kit.core.errors import AuthenticationFailed, RedisFailure
 from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.signals import tell
 from redis_kit.queues import signals
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.store.claim import Beaten, Poison
 from redis_kit.queues.worker.shared import failpoints
-from redis_kit.queues.worker.shared.clock import ServerClock
-from redis_kit.queues.worker.shared.reconnect import AWAY
+from redis_kit.queues.worker.shared.reconnect import AWAY, Outage
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, beat, waits
 from redis_kit.queues.worker.supervisor.child import Child
-from redis_kit.queues.worker.supervisor.orphans import Orphans
-from redis_kit.queues.worker.supervisor.recaller import Recaller
+from redis_kit.queues.worker.supervisor.maintenance import Orphans, Recaller
 
 logger = logging.getLogger("redis_kit.worker")
+TOLERANCE = 1.0  # seconds; clocks are corrected by less than that all the time
+SHOWN = 3600.0  # seconds for which a clock that went back is reported, at least
 AGAIN = 1.0  # seconds: the longest pause between two tries while the server is away
-
-
-class Outage:
-    """Whether the server is away: said once on the way down, and once when it is back.
-
-    That it refuses the password is said each minute, since somebody has to act.
-    """
-
-    def __init__(self) -> None:
-        self.lasts = False
-        self._log_limit = LogRateLimit()
-
-    def say(self, error: RedisUnavailable | AuthenticationFailed | None) -> None:
-        """Take in how the last call went."""
-        if isinstance(error, AuthenticationFailed):
-            if self._log_limit.allows("access"):
-                logger.error("The worker waits until Redis lets it in: %s", error)
-        elif error and not self.lasts:
-            logger.error("Redis is away, the worker waits for it: %s", error)
-        elif self.lasts and not error:
-            logger.warning("Redis is back.")
-        self.lasts = error is not None
 
 
 class Heartbeat:
@@ -146,20 +126,11 @@ class Heartbeat:
             child.line.say("look", index, f"{answer.next_job:.3f}")
         for id in answer.cancelled:  # with each beat, until it has ended: it may not have begun
             child.line.say("cancel", index, id)
-        compare(child, index, answer.held)
+        child.compare(index, answer.held)
         if answer.given_back:
             logger.warning("Queue %a: %d jobs of dead workers are ready again.", source.name, answer.given_back)
         for one in answer.dead:
             buried(source.name, one)
-
-
-def compare(child: Child, index: int, held: list[bytes]) -> None:
-    """Have the child look at jobs that the server holds as running for it, where nothing else shows that they run."""
-    source = child.sources[index]
-    suspects = child.suspects[source.name]
-    if asked := suspects.take_in(held, {one.member() for one in child.board.running()}):
-        child.line.say("held", index, *(member.decode("utf-8", "surrogateescape") for member in asked))
-    source.after = suspects.after
 
 
 def buried(queue: str, job: Poison) -> None:
@@ -167,3 +138,33 @@ def buried(queue: str, job: Poison) -> None:
     task = f" ({job.task})" if job.task else ""
     logger.error("Job %a of queue %a%s is dead: %a", job.id, queue, task, job.reason)
     tell(signals.job_dead, Heartbeat, queue=queue, id=job.id, reason="poison")
+
+
+class ServerClock:
+    """Compares what the servers of a worker's queues say the time is. A fail-over to a slower clock counts, too."""
+
+    def __init__(self) -> None:
+        self._least: dict[str, float] = {}  # by how much a server's clock is ahead of the monotonic one, at least
+        self._seconds = self._until = 0.0
+
+    def note(self, times: Mapping[str, float], sent: float, received: float) -> None:
+        """Take in the time on the server of each queue, asked for and answered at these monotonic times."""
+        found: dict[str, float] = {}
+        for name, now in times.items():
+            back = self._least.get(name, now - sent) - (now - sent)
+            if back > TOLERANCE:
+                found[name] = back
+            self._least[name] = now - received
+        if found:
+            self._seconds = max(found.values())
+            self._until = monotonic() + max(SHOWN, self._seconds)
+            text = (
+                "The clock of the Redis server went back by %.1f s (%s). Until it has caught up, scheduled jobs begin "
+                "late by that time, and so do the jobs of workers that died before."
+            )
+            logger.error(text, self._seconds, ", ".join(map(ascii, found)))
+
+    @property
+    def went_back(self) -> int:
+        """Return by how many seconds it went back; 0 when it has caught up, and an hour has passed."""
+        return ceil(self._seconds) if monotonic() < self._until else 0

@@ -12,14 +12,14 @@ from redis_kit.core.flow import Flow
 from redis_kit.queues.jobs.ack import Ended
 from redis_kit.queues.store import calls, enqueue
 from redis_kit.queues.store.claim import Poison, poison
-from redis_kit.queues.worker.run import overdue
+from redis_kit.queues.worker.run.outcome import record_overdue
 from redis_kit.queues.worker.shared import failpoints
 from redis_kit.queues.worker.shared.logs import named
-from redis_kit.queues.worker.shared.reconnect import AWAY, pause
+from redis_kit.queues.worker.shared.reconnect import AWAY, Outage, pause
 from redis_kit.queues.worker.shared.status_board import Running
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 from redis_kit.queues.worker.supervisor.child import Child
-from redis_kit.queues.worker.supervisor.heartbeat import Outage, buried
+from redis_kit.queues.worker.supervisor.heartbeat import buried
 
 logger = logging.getLogger("redis_kit.worker")
 LATE = 1.0  # seconds after which to look once more: a claim that was under way at the death may have come in after it
@@ -120,7 +120,7 @@ def _reap(estate: DeadChild, index: int, source: WorkerQueue) -> None:
     failpoints.reach("outcomes_sent")
     over = {one.token + b"/" + one.id for one in done}
     for late in estate.overdue:
-        if late.source == index and _tried(source, partial(overdue.fail, source, late)):
+        if late.source == index and _tried(source, partial(record_overdue, source, late)):
             over.add(late.member())
     ran = [one.id for one in estate.ran if one.source == index]
     taken, dead = source._run(_taken(source, estate.worker, ran))

@@ -19,10 +19,11 @@ from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.shared import failpoints
 from redis_kit.queues.worker.shared.logs import counted, named, running
+from redis_kit.queues.worker.shared.reconnect import Outage
 from redis_kit.queues.worker.supervisor import autoreload, os_signals
 from redis_kit.queues.worker.supervisor.child import SPARE, Child, fork
 from redis_kit.queues.worker.supervisor.health import HealthServer
-from redis_kit.queues.worker.supervisor.heartbeat import Heartbeat, Outage
+from redis_kit.queues.worker.supervisor.heartbeat import Heartbeat
 from redis_kit.queues.worker.supervisor.os_signals import Interrupted, Signals
 from redis_kit.queues.worker.supervisor.reaper import Reaper
 from redis_kit.queues.worker.supervisor.respawn import RespawnBackoff

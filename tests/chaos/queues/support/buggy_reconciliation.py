@@ -4,7 +4,7 @@ import sys
 
 from django.core.management import execute_from_command_line
 
-from redis_kit.queues.worker.supervisor.reconciliation import Suspects
+from redis_kit.queues.worker.supervisor.child import Suspects
 
 Suspects.take_in = lambda self, page, shown: []  # type: ignore[method-assign]
 

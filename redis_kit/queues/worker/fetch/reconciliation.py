@@ -13,32 +13,11 @@ from redis_kit.core.errors import RedisFailure
 from redis_kit.queues.jobs.ack import Ended
 from redis_kit.queues.jobs.job import LeaseLost
 from redis_kit.queues.store import claim
-from redis_kit.queues.worker.fetch.recent import RecentAcks
+from redis_kit.queues.worker.shared.done import RecentAcks
 from redis_kit.queues.worker.shared.logs import counted
-from redis_kit.queues.worker.shared.worker_queue import PAGE, WorkerQueue
+from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 
 logger = logging.getLogger("redis_kit.worker")
-MOST = 10_000  # suspects of one child and queue
-
-
-class Suspects:
-    """The supervisor's part, for one child and queue. ``after`` is where the next heartbeat's page begins."""
-
-    def __init__(self) -> None:
-        self.after = b""
-        self._before: set[bytes] = set()
-        self._now: set[bytes] = set()
-
-    def take_in(self, page: Sequence[bytes], shown: set[bytes]) -> list[bytes]:
-        """Return the jobs of a page that neither this pass nor the one before found among those that are shown."""
-        unknown = [member for member in page if member not in shown]
-        if len(self._now) < MOST:
-            self._now.update(unknown)
-        asked = [member for member in unknown if member in self._before]
-        self.after = page[-1] if len(page) == PAGE else b""
-        if not self.after:
-            self._before, self._now = self._now, set()
-        return asked
 
 
 class Reconciler:

@@ -1,34 +1,32 @@
-"""The ends of jobs that were recorded lately, so that they are recorded again where the server has lost them."""
+"""Jobs that are done: each with its acknowledgement, and those of late, which a server may lose."""
 
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from threading import Lock
 from typing import NamedTuple
 
-from redis_kit.queues.errors import Cancelled
-from redis_kit.queues.jobs.ack import Ended, ended
+from redis_kit.queues.jobs.ack import Ended
 from redis_kit.queues.jobs.job import Job
-from redis_kit.queues.worker.run.outcome import FailedAttempt
 
 MOST = 20_000  # ends
 MOST_BYTES = 4 * 1024 * 1024  # of results and errors
 
 
-class Failure(NamedTuple):
+class Done(NamedTuple):
+    """A job that is done: what the server is told, and who is told when that is recorded."""
+
+    job: Job
+    ended: Ended
+    told: Callable[[], None] | None = None
+
+
+class RecordedFailure(NamedTuple):
     """A failed attempt; ``record`` records it, and may be repeated. Neither the job's body nor the error is kept."""
 
     token: bytes
     id: bytes
     value: bytes
     record: Callable[[], object]
-
-
-def remembered(attempt: FailedAttempt) -> Failure:
-    """Return what is remembered of a failed attempt."""
-    one = ended(attempt.job)
-    error = Cancelled() if attempt.cancelled else Exception()
-    again = attempt._replace(job=Job(attempt.job.id, b"", attempt.job.token), task=None, error=error, keeper=None)
-    return Failure(one.token, one.id, attempt.told[0], again.record)
 
 
 class RecentAcks:
@@ -39,10 +37,10 @@ class RecentAcks:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._batches: deque[tuple[Sequence[Ended | Failure], int]] = deque()
+        self._batches: deque[tuple[Sequence[Ended | RecordedFailure], int]] = deque()
         self._count = self._bytes = 0
 
-    def add(self, batch: Sequence[Ended | Failure]) -> None:
+    def add(self, batch: Sequence[Ended | RecordedFailure]) -> None:
         """Remember ends that were recorded together."""
         size = sum([len(one.value) for one in batch])
         with self._lock:
@@ -54,7 +52,7 @@ class RecentAcks:
                 self._count -= len(oldest)
                 self._bytes -= size
 
-    def find(self, members: Collection[bytes]) -> dict[bytes, Ended | Failure]:
+    def find(self, members: Collection[bytes]) -> dict[bytes, Ended | RecordedFailure]:
         """Return the ends of these claims, each named ``<token>/<id>``, as far as they are known."""
         with self._lock:
             batches = list(self._batches)

@@ -1,8 +1,9 @@
-"""Sees to jobs that workers gave back: those that this worker can run are ready again, of the others it warns."""
+"""What heartbeats repair in the queues: jobs that no state leads to, and those that other workers could not run."""
 
 import logging
 from collections import defaultdict
 from collections.abc import Iterable
+from time import monotonic
 
 from redis_kit.core import conf
 from redis_kit.core.errors import RedisFailure
@@ -11,9 +12,11 @@ from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.store.unknown import UnknownCalls
 from redis_kit.queues.tasks import registry
 from redis_kit.queues.worker.shared.logs import counted, lasting
-from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, recall
+from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, recall, sweep
 
 logger = logging.getLogger("redis_kit.worker")
+EVERY = 15.0  # seconds between two looks at each queue
+NAMED = 5  # jobs in one line of the log
 UNKNOWN = "import its module in the tasks.py of an installed app, deploy this worker, or keep the old name of the task"
 UNFIT = "deploy this worker, or give new parameters a default"
 
@@ -53,3 +56,25 @@ def _warn(queue: str, several: list[UnknownCalls]) -> None:
     first, age = "1 job" if jobs == 1 else f"{jobs} jobs wait; the first", max(one.age for one in several)
     told = "Queue %a: no living worker can run %a: %s has waited for %s and will be dead in %s if no worker can run it."
     logger.warning(f"{told} To run it, %s.", queue, shown, first, lasting(age), lasting(max(0.0, end - age)), advice)
+
+
+class Orphans:
+    """Each supervisor looks at 200 jobs of each queue, by chance, four times a minute."""
+
+    def __init__(self) -> None:
+        self._at = 0.0
+        self._wrong: dict[str, RedisFailure] = {}
+
+    def look(self, sources: list[WorkerQueue]) -> dict[str, RedisFailure]:
+        """Make those ready that are found; return what is wrong with queues. One round trip, or none."""
+        if monotonic() < self._at:
+            return self._wrong
+        self._at = monotonic() + EVERY
+        answers = dict(zip([source.name for source in sources], sweep(sources), strict=True))
+        for name, found in answers.items():
+            if found and not isinstance(found, RedisFailure):
+                which = ", ".join(ascii(id.decode("utf-8", "backslashreplace")) for id in found[:NAMED])
+                what = counted(len(found), "job")
+                logger.error("Queue %a: %s that stood in no state put back, such as %s.", name, what, which)
+        self._wrong = {name: found for name, found in answers.items() if isinstance(found, RedisFailure)}
+        return self._wrong
