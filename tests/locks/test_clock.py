@@ -8,7 +8,7 @@ import pytest
 from redis_kit.core import connections
 from redis_kit.locks import Lock, LockLost, force_release
 from redis_kit.locks.acquiring.wait import Attempt
-from tests.chaos.locks.support.kinds import KINDS, made
+from tests.chaos.locks.support.kinds import KINDS, make_lock
 from tests.fixtures.servers import wait_for
 
 pytestmark = pytest.mark.alone
@@ -25,7 +25,7 @@ def kit(clock_kit):
 def all_of(kind):
     """Take all there is, and return the leases."""
     chance = Random(1)
-    ask = iter(lambda: made(f"{kind}:a", chance, timeout=30).lock.acquire(blocking=False), None)
+    ask = iter(lambda: make_lock(f"{kind}:a", chance, timeout=30).lock.acquire(blocking=False), None)
     return list(ask)
 
 

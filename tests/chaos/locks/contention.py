@@ -17,12 +17,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.chaos.locks.support import checkers
-from tests.chaos.locks.support.fault_injector import Faults
-from tests.chaos.locks.support.history import Event, Journal
+from tests.chaos.locks.support.fault_injector import FaultInjector
+from tests.chaos.locks.support.history import Event, HistoryFile
 from tests.chaos.locks.support.kinds import KINDS, SLOTS, names
 from tests.chaos.locks.support.leases import holds
-from tests.chaos.locks.support.process_pool import Crowd
-from tests.chaos.locks.support.processes import Arena
+from tests.chaos.locks.support.process_pool import ProcessPool
+from tests.chaos.locks.support.processes import Workspace
 from tests.fixtures.process import Server
 from tests.fixtures.proxy import Proxy
 
@@ -44,7 +44,7 @@ class Plan:
     names: int = 4  # locks of each kind
     lease: float = 1.0
     bug: str = ""
-    keep: Path | None = None  # a folder for the journals and the database, else they are deleted
+    keep: Path | None = None  # a folder for the histories and the database, else they are deleted
 
     def options(self, number: int) -> list[str]:
         """Return the options of a process."""
@@ -96,20 +96,20 @@ def run(plan: Plan) -> Outcome:
         stack.callback((server := Server(tcp=True)).stop)
         stack.callback((proxy := Proxy(server.port)).stop)
         guarded = [name for kind in plan.kinds for name in names(kind, plan.names)]
-        arena = stack.enter_context(Arena(folder, url=server.url, names=guarded))
-        stack.callback((journal := Journal(folder / "faults.journal")).close)
+        workspace = stack.enter_context(Workspace(folder, url=server.url, names=guarded))
+        stack.callback((history_file := HistoryFile(folder / "faults.history")).close)
         end = time.monotonic() + plan.seconds
         urls = (server.url, proxy.url)
-        crowd = Crowd(arena, urls=urls, size=plan.processes, end=end, options=plan.options)
-        faults = Faults(server=server, proxy=proxy, crowd=crowd, lease=plan.lease, seed=plan.seed)
+        pool = ProcessPool(workspace, urls=urls, size=plan.processes, end=end, options=plan.options)
+        injector = FaultInjector(server=server, proxy=proxy, pool=pool, lease=plan.lease, seed=plan.seed)
         time.sleep(min(START, plan.seconds))
-        while time.monotonic() < end - plan.lease and crowd.is_whole():
-            faults.next(journal)
-            time.sleep(faults.chance.uniform(*CALM))
-        failed = crowd.wait()
-        history = arena.history()
+        while time.monotonic() < end - plan.lease and pool.is_whole():
+            injector.next(history_file)
+            time.sleep(injector.chance.uniform(*CALM))
+        failed = pool.wait()
+        history = workspace.history()
     found = [violation for check in checkers.ALWAYS for violation in check(history)]
-    return Outcome(plan, history, dict(faults.count), failed + found)
+    return Outcome(plan, history, dict(injector.count), failed + found)
 
 
 def main() -> int:
@@ -120,11 +120,11 @@ def main() -> int:
     parser.add_argument("--async", action="store_true", dest="run_async", help="tasks and no threads")
     parser.add_argument("--seed", type=int, default=secrets.randbelow(1_000_000))
     parser.add_argument("--processes", type=int, default=4)
-    parser.add_argument("--tasks", type=int, default=3, help="competitors in each process, for each kind")
+    parser.add_argument("--tasks", type=int, default=3, help="workers in each process, for each kind")
     parser.add_argument("--names", type=int, default=4, help="locks of each kind")
     parser.add_argument("--lease", type=float, default=1.0)
     parser.add_argument("--bug", default="", help="put this one in")
-    parser.add_argument("--keep", type=Path, help="an empty folder that is to keep the journals")
+    parser.add_argument("--keep", type=Path, help="an empty folder that is to keep the histories")
     given = vars(parser.parse_args())
     kind = given.pop("kind")
     outcome = run(Plan(kinds=tuple(KINDS) if kind == "all" else (kind,), **given))

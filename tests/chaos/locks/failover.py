@@ -19,7 +19,7 @@ from django.test.utils import override_settings
 from redis_kit.core.errors import RedisFailure
 from redis_kit.locks import Lease, Lock
 from tests.chaos.locks.support import database
-from tests.chaos.locks.support.partition import Sides
+from tests.chaos.locks.support.partition import Partition
 from tests.fixtures.process import Server, wait_for
 
 ROUNDS = {
@@ -65,23 +65,23 @@ class Writer:
 class Round:
     """One fail-over, told step by step, each with the seconds since the cut."""
 
-    def __init__(self, name: str, sides: Sides) -> None:
-        self.name, self.sides, self.began = name, sides, time.monotonic()
+    def __init__(self, name: str, partition: Partition) -> None:
+        self.name, self.partition, self.began = name, partition, time.monotonic()
 
     def run(self) -> None:
         """Cut the primary off, let both sides work, and mend the link."""
-        with contextlib.closing(Writer(self.sides.primary)) as writer:
+        with contextlib.closing(Writer(self.partition.primary)) as writer:
             wait_for(lambda: len(writer.acknowledged) > 20)
             self.began = time.monotonic()
-            self.sides.cut()
+            self.partition.cut()
             self.say("The primary is cut off; one client still reaches it.")
             old = self._taken("old")
-            promoted = self.sides.promoted()
+            promoted = self.partition.promoted()
             self.say("The Sentinels have made a replica the primary.")
             new = self._taken("new")
             self._compare(old, new)
             time.sleep(max(self.began + CUT - time.monotonic(), 0))
-        self.sides.heal(promoted)
+        self.partition.heal(promoted)
         self.say("The link is mended: the old primary follows the new one, and drops what it had.")
         self._count(writer, promoted)
         new.release()
@@ -138,10 +138,10 @@ def main() -> None:
     """Run both rounds."""
     for name, options in ROUNDS.items():
         print(f"With {name}:")
-        with contextlib.closing(Sides(options)) as sides:
-            connections = {"old": {"URL": sides.primary.url}, "new": sides.connection}
+        with contextlib.closing(Partition(options)) as partition:
+            connections = {"old": {"URL": partition.primary.url}, "new": partition.connection}
             with override_settings(REDIS_KIT={"CONNECTIONS": connections}):
-                Round(name, sides).run()
+                Round(name, partition).run()
 
 
 if __name__ == "__main__":

@@ -67,7 +67,7 @@ class Outcome:
 
 
 class Caller:
-    """One who calls the verbs of one kind of lock, in one of the two ways, and a rival that comes another way."""
+    """A caller of the verbs of one kind of lock, in one of the two ways, and a rival with another connection."""
 
     def __init__(self, kind: str, *, run_async: bool, chance: random.Random) -> None:
         self.kind, self.run_async, self.chance = kind, run_async, chance

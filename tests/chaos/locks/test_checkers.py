@@ -5,26 +5,26 @@ from typing import Any
 import pytest
 
 from tests.chaos.locks.support import checkers
-from tests.chaos.locks.support.history import Event, Journal, read
+from tests.chaos.locks.support.history import Event, HistoryFile, read
 
 MS = 1_000_000  # ns
 LEASE = 1000  # ms
 EXTENSION = [("extending", 510), ("extended", 511)]
 
 
-def event(what: str, who: str, at: float, *, server: float = 0, until: float = 0, **facts: Any) -> Event:
+def event(what: str, worker: str, at: float, *, server: float = 0, until: float = 0, **facts: Any) -> Event:
     """Return an event at a time in ms, which is the server's time too."""
     times = {"at": int(at * MS), "server": int(server * 1000), "until": int(until * MS), "ttl": LEASE * MS}
-    return Event(**{"what": what, "who": who, "turn": 1, "name": "a", **times, **facts})
+    return Event(**{"what": what, "worker": worker, "turn": 1, "name": "a", **times, **facts})
 
 
-def hold(who: str, taken: float, end: float, *, asked: float | None = None, said: str = "let_go", **facts: Any):
+def hold(worker: str, taken: float, end: float, *, asked: float | None = None, said: str = "let_go", **facts: Any):
     """Return the events of a lease that was given back: the fence is the server's clock, as it should be."""
     asked = taken - 1 if asked is None else asked
     facts = {"fence": int(taken - 0.5) * 1000, **facts}
     until = facts.pop("until", asked + LEASE * 0.99 - 5)
     steps = [("asked", asked, 0), ("taken", taken, 0), ("letting", end, end - 0.5), (said, end + 1, 0)]
-    return [event(what, who, at, server=server, until=until, **facts) for what, at, server in steps]
+    return [event(what, worker, at, server=server, until=until, **facts) for what, at, server in steps]
 
 
 def found(check: Any, *parts: list[Event]) -> list[str]:
@@ -168,9 +168,9 @@ def test_refusal_is_right_while_a_failed_attempt_may_have_taken_the_lock():
 
 
 def test_journal_is_read_in_the_order_of_time(tmp_path):
-    journals = [Journal(tmp_path / f"{name}.journal") for name in "ab"]
+    journals = [HistoryFile(tmp_path / f"{name}.history") for name in "ab"]
     for number in range(4):
         journals[number % 2].note("asked", "ab"[number % 2], turn=number)
     assert [one.turn for one in read(tmp_path)] == [0, 1, 2, 3]
-    for journal in journals:
-        journal.close()
+    for history_file in journals:
+        history_file.close()

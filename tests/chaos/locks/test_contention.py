@@ -8,14 +8,14 @@ from tests.chaos.locks.support import checkers
 from tests.chaos.locks.support.bugs import BUGS
 from tests.chaos.locks.support.kinds import KINDS
 from tests.chaos.locks.support.leases import holds
-from tests.chaos.locks.support.scenario_runner import Stage
-from tests.chaos.locks.support.scenarios import SCENES
+from tests.chaos.locks.support.scenario_runner import ScenarioRunner
+from tests.chaos.locks.support.scenarios import SCENARIOS
 from tests.fixtures.proxy import Proxy
 
 pytestmark = pytest.mark.alone
 
 SEED = 37  # with which a pause and a kill come first
-WAITING = ("sleeper", "in_order", "queue", "lost_reply")  # scenes in which tasks do not do what threads do
+WAITING = ("sleeper", "in_order", "queue", "lost_reply")  # scenarios in which tasks do not do what threads do
 CHECKS = [*checkers.ALWAYS, checkers.refused_for_nothing]
 ASYNC = {"answer_of_long_ago"}  # bugs that show in tasks alone: where a timer and a reply are due at once
 TRIES = 10  # for those
@@ -47,31 +47,31 @@ FOUND_BY = {
 
 
 @pytest.fixture(scope="module")
-def stage(tcp_valkey, tmp_path_factory):
-    """Three processes, for all scenes."""
+def runner(tcp_valkey, tmp_path_factory):
+    """Three processes, for all scenarios."""
     proxy = Proxy(tcp_valkey.port)
-    with Stage(tmp_path_factory.mktemp("stage"), server=tcp_valkey, proxy=proxy) as stage:
-        yield stage
+    with ScenarioRunner(tmp_path_factory.mktemp("stage"), server=tcp_valkey, proxy=proxy) as runner:
+        yield runner
     proxy.stop()
 
 
-@pytest.mark.parametrize("name", SCENES)
-def test_nothing_is_found_without_a_bug(stage, name):
-    history = stage.play(SCENES[name])
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_nothing_is_found_without_a_bug(runner, name):
+    history = runner.run(SCENARIOS[name])
     assert not [text for check in CHECKS for text in check(history)]
 
 
-@pytest.mark.parametrize("name", [name for name in SCENES if name.startswith(WAITING)])
-def test_nothing_is_found_without_a_bug_in_async_code(stage, name):
-    history = stage.play(SCENES[name], run_async=True)
+@pytest.mark.parametrize("name", [name for name in SCENARIOS if name.startswith(WAITING)])
+def test_nothing_is_found_without_a_bug_in_async_code(runner, name):
+    history = runner.run(SCENARIOS[name], run_async=True)
     assert not [text for check in CHECKS for text in check(history)]
 
 
 @pytest.mark.parametrize("bug", FOUND_BY)
-def test_seeded_bug_is_found(stage, bug):
+def test_seeded_bug_is_found(runner, bug):
     name, check = FOUND_BY[bug]
     tries = TRIES if bug in ASYNC else 1
-    assert any(check(stage.play(SCENES[name], bug=bug, run_async=bug in ASYNC)) for _ in range(tries))
+    assert any(check(runner.run(SCENARIOS[name], bug=bug, run_async=bug in ASYNC)) for _ in range(tries))
 
 
 def test_every_bug_is_looked_for():

@@ -19,8 +19,8 @@ Violations = list[str]
 History = Sequence[Event]
 QUEUED = 300_000_000  # ns after which a waiter surely stands in the queue
 AFTERMATH = 1_500_000_000  # ns after a fault in which others of its process may keep a waiter from getting there
-IDLE = 1_300_000_000  # ns: a lost wake-up or a reservation for one who is gone costs a second
-WOKEN = 100_000  # µs in which all who were woken at once have asked
+IDLE = 1_300_000_000  # ns: a lost wake-up or a reservation for a dead waiter costs a second
+WOKEN = 100_000  # µs in which all waiters that were woken at once have asked
 ROUNDING = 1_500_000  # ns: the server counts in ms
 
 
@@ -73,7 +73,7 @@ def _in_order(group: Sequence[Hold]) -> Iterator[tuple[Hold, Hold]]:
             coming = next(following, None)
         if highest:
             yield highest, hold
-    # Those who waited asked early; but who counts on a lease took it after all others that exclude it.
+    # A waiter asked early; but it took its lease after all leases that exclude it.
     live = [hold for hold in group if hold.taken < hold.end]
     yield from ((a, b) for a, b in pairwise(live) if a.weight + b.weight > b.limit)
 
@@ -91,7 +91,7 @@ def outlived(history: History) -> Violations:
 def margins(history: History) -> Violations:
     """A holder that counts on its lease for longer than the server's clock less the drift margin allows.
 
-    Only where it asked once: one who waits may be granted it, ask again and get its full length anew.
+    Only holders that asked once count: a waiter may be granted a lease, ask again and get the full length again.
     """
     found = []
     for hold in holds(history):
@@ -111,12 +111,12 @@ def stale_writes(history: History) -> Violations:
     for group in _grouped(kept):
         for earlier, later in pairwise(group):
             if later.fence < earlier.fence:
-                found.append(f"{later.name}: {later.who} wrote with {later.fence} after {earlier.fence}")
+                found.append(f"{later.name}: {later.worker} wrote with {later.fence} after {earlier.fence}")
     return found
 
 
 def barging(history: History) -> Violations:
-    """A fair lease that was given to a newcomer before one who stood in the queue undisturbed."""
+    """A fair lease that was given to a newcomer before a waiter that stood in the queue undisturbed."""
     found = []
     faults = [event for event in history if event.what == "fault"]
     for group in _grouped(hold for hold in holds(history) if hold.fair):
@@ -132,7 +132,7 @@ def barging(history: History) -> Violations:
 
 
 def _side_by_side(one: Hold, other: Hold) -> bool:
-    # Those who fit together are woken at once, and whose process is quicker asks first.
+    # Waiters that fit together are woken at once; the quicker process asks first.
     return one.weight + other.weight <= one.limit and abs(one.fence - other.fence) < WOKEN
 
 
@@ -150,7 +150,7 @@ def refused_for_nothing(history: History) -> Violations:
             since = max(first.at, last.at - IDLE)
             others = (span for span, owner in spans if owner is not first)
             if last.what == "refused" and not any(a < last.at and since < b for a, b in others):
-                found.append(f"{first.name}: {first.who} was refused though nobody held it")
+                found.append(f"{first.name}: {first.worker} was refused though nobody held it")
     return found
 
 
@@ -159,7 +159,7 @@ def _attempts(history: History) -> list[list[list[Event]]]:
     found: dict[str, dict[tuple[str, int], list[Event]]] = defaultdict(lambda: defaultdict(list))
     for event in history:
         if event.name and event.what not in ("kept", "fault"):
-            found[event.name][event.who, event.turn].append(event)
+            found[event.name][event.worker, event.turn].append(event)
     return [list(group.values()) for group in found.values()]
 
 

@@ -5,22 +5,22 @@ from collections import Counter
 from collections.abc import Callable
 from random import Random
 
-from tests.chaos.locks.support.history import Journal
-from tests.chaos.locks.support.process_pool import Crowd
+from tests.chaos.locks.support.history import HistoryFile
+from tests.chaos.locks.support.process_pool import ProcessPool
 from tests.fixtures.process import Server
 from tests.fixtures.proxy import Mode, Proxy
 
 
-class Faults:
+class FaultInjector:
     """Breaks one thing after another, each in its turn, and writes down from when to when."""
 
-    def __init__(self, *, server: Server, proxy: Proxy, crowd: Crowd, lease: float, seed: int) -> None:
-        self.server, self.proxy, self.crowd, self.lease = server, proxy, crowd, lease
+    def __init__(self, *, server: Server, proxy: Proxy, pool: ProcessPool, lease: float, seed: int) -> None:
+        self.server, self.proxy, self.pool, self.lease = server, proxy, pool, lease
         self.chance = Random(seed)
         self.count: Counter[str] = Counter()
         self._coming: list[Callable[[], None]] = []
 
-    def next(self, journal: Journal) -> None:
+    def next(self, history_file: HistoryFile) -> None:
         """Let one thing go wrong."""
         if not self._coming:
             self._coming = [self.pause, self.kill, self.cut, self.flush, self.freeze]
@@ -30,16 +30,16 @@ class Faults:
         began = time.monotonic_ns()
         fault()
         self.count[fault.__name__] += 1
-        journal.note("fault", fault.__name__, at=began, until=time.monotonic_ns())
+        history_file.note("fault", fault.__name__, at=began, until=time.monotonic_ns())
 
     def pause(self) -> None:
         """Stop a process, often beyond its leases."""
-        with self.crowd.paused(self.chance.randrange(self.crowd.size)):
+        with self.pool.paused(self.chance.randrange(self.pool.size)):
             self._wait(0.6, 1.6)
 
     def kill(self) -> None:
         """Kill a process; another one comes in its place."""
-        self.crowd.replace(self.chance.randrange(self.crowd.size))
+        self.pool.replace(self.chance.randrange(self.pool.size))
 
     def cut(self) -> None:
         """Cut all connections, a few times."""
@@ -62,7 +62,7 @@ class Faults:
             self.server.thaw()
 
     def reset(self) -> None:
-        """Reset the connections of those who come through the proxy."""
+        """Reset the connections that go through the proxy."""
         self._break("rst", 0.01, 0.2)
 
     def drop_replies(self) -> None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 
 class Event(NamedTuple):
-    """One line of a journal. Times are ns of CLOCK_MONOTONIC, but for ``server``: µs of the server's clock.
+    """One line of a history file. Times are ns of CLOCK_MONOTONIC, but for ``server``: µs of the server's clock.
 
     ``asked``, then ``taken``, ``refused`` or ``failed``; ``extending``, then ``extended``; ``letting`` go, then
     ``let_go``; or ``lost``. ``wrote`` and ``stale`` are answers to a fenced write; ``kept`` is what the database says
@@ -18,8 +18,8 @@ class Event(NamedTuple):
 
     what: str
     at: int
-    who: str
-    turn: int = 0  # counts the attempts of one contender
+    worker: str
+    turn: int = 0  # counts the attempts of one worker
     name: str = ""
     fence: int = 0
     until: int = 0  # when the holder stops to count on its lease, unless it is extended
@@ -32,15 +32,15 @@ class Event(NamedTuple):
     once: bool = False  # asked only once, and did not wait
 
 
-class Journal:
+class HistoryFile:
     """The events of one process. Each is a single write(), so that SIGKILL loses none and cuts none."""
 
     def __init__(self, path: Path) -> None:
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
 
-    def note(self, what: str, who: str, **facts: Any) -> None:
+    def note(self, what: str, worker: str, **facts: Any) -> None:
         """Write down what happens now, or happened from ``at`` until now."""
-        event = Event(**{"what": what, "at": time.monotonic_ns(), "who": who, **facts})
+        event = Event(**{"what": what, "at": time.monotonic_ns(), "worker": worker, **facts})
         os.write(self._file, json.dumps(event).encode() + b"\n")
 
     def close(self) -> None:
@@ -49,6 +49,6 @@ class Journal:
 
 
 def read(folder: Path) -> list[Event]:
-    """Return the events of all journals in a folder, in the order in which they happened."""
-    lines = (line for path in sorted(folder.glob("*.journal")) for line in path.read_text().splitlines())
+    """Return the events of all files in a folder, in the order in which they happened."""
+    lines = (line for path in sorted(folder.glob("*.history")) for line in path.read_text().splitlines())
     return sorted((Event(*json.loads(line)) for line in lines), key=lambda event: event.at)

@@ -73,7 +73,7 @@ WHOLE: dict[str, dict[str, Any]] = {
 }
 
 
-def made(name: str, chance: Random, **options: Any) -> Wanted:
+def make_lock(name: str, chance: Random, **options: Any) -> Wanted:
     """Make the lock of a name, which begins with its kind: ``semaphore:1``."""
     return KINDS[name.partition(":")[0]](name, chance, **options)
 

@@ -10,7 +10,7 @@ class Hold(NamedTuple):
     """One lease, as its holder saw it and as the server must have seen it. Each bound errs to the safe side."""
 
     name: str
-    who: str
+    worker: str
     turn: int
     fence: int
     weight: int
@@ -29,7 +29,7 @@ class Hold(NamedTuple):
     server_end: int
 
     def __str__(self) -> str:
-        return f"{self.who} with fence {self.fence}"
+        return f"{self.worker} with fence {self.fence}"
 
 
 def holds(events: Iterable[Event]) -> list[Hold]:
@@ -37,7 +37,7 @@ def holds(events: Iterable[Event]) -> list[Hold]:
     asked: dict[tuple[str, int], int] = {}
     found: dict[tuple[str, int], Hold] = {}
     for event in events:
-        key = event.who, event.turn
+        key = event.worker, event.turn
         if event.what == "asked":
             asked[key] = event.at
         elif event.what == "taken":
@@ -49,7 +49,7 @@ def holds(events: Iterable[Event]) -> list[Hold]:
 
 def _new(event: Event, asked: int) -> Hold:
     return Hold(
-        *(event.name, event.who, event.turn, event.fence, event.weight, event.limit, event.fair, event.once),
+        *(event.name, event.worker, event.turn, event.fence, event.weight, event.limit, event.fair, event.once),
         *(asked, event.at, event.until, 0, 0, event.until, event.ttl, event.offset),
         *(event.fence, _later_by(event.fence, event.ttl)),
     )

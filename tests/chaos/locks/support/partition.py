@@ -24,8 +24,8 @@ class Link(Proxy):
                 await sink.drain()
 
 
-class Sides:
-    """All others know the primary by the address of the link alone; who knows its own address still reaches it."""
+class Partition:
+    """The other servers know only the link's address. A client with the primary's own address still reaches it."""
 
     def __init__(self, options: Sequence[str]) -> None:
         self.primary = Server(tcp=True, extra_args=options)
@@ -74,13 +74,13 @@ class Sides:
 
     @property
     def connection(self) -> dict[str, object]:
-        """How those find the primary who ask the Sentinels."""
+        """The settings of a client that asks the Sentinels for the primary."""
         return {"SENTINELS": [["127.0.0.1", sentinel.port] for sentinel in self.sentinels], "SERVICE": SERVICE}
 
     def close(self) -> None:
         """End all."""
-        for member in (*self.sentinels, *self.replicas, self.link, self.primary):
-            member.stop()
+        for process in (*self.sentinels, *self.replicas, self.link, self.primary):
+            process.stop()
 
 
 def _follows(server: Server) -> bool:

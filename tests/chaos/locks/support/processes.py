@@ -21,9 +21,9 @@ PATIENCE = 20.0  # seconds until an answer counts as missing
 class Process:
     """One competing process. See worker/process.py for its options."""
 
-    def __init__(self, who: str, *options: str, folder: Path, url: str) -> None:
-        self.who = who
-        command = [sys.executable, "-m", "tests.chaos.locks.worker.process", "--who", who, "--url", url]
+    def __init__(self, worker: str, *options: str, folder: Path, url: str) -> None:
+        self.worker = worker
+        command = [sys.executable, "-m", "tests.chaos.locks.worker.process", "--worker", worker, "--url", url]
         self._popen = subprocess.Popen(
             [*command, "--folder", str(folder), *options], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
@@ -36,9 +36,9 @@ class Process:
     def answer(self) -> Any:
         """Return the answer to the earliest step that has none yet."""
         ready, _, _ = select.select([self._popen.stdout], [], [], PATIENCE)
-        assert ready, f"{self.who} was silent for {PATIENCE} s"
+        assert ready, f"{self.worker} was silent for {PATIENCE} s"
         line = self._popen.stdout.readline()
-        assert line, f"{self.who} has ended with {self._popen.wait()}"
+        assert line, f"{self.worker} has ended with {self._popen.wait()}"
         return json.loads(line)
 
     def do(self, step: str, **arguments: Any) -> Any:
@@ -83,8 +83,8 @@ class Process:
         self._popen.wait()
 
 
-class Arena:
-    """A folder for journals and database, and the processes that compete in it; they end with the block."""
+class Workspace:
+    """A folder for histories and database, and the processes that compete in it; they end with the block."""
 
     def __init__(self, folder: Path, *, url: str, names: Sequence[str]) -> None:
         self.folder, self.url = folder, url
@@ -92,16 +92,16 @@ class Arena:
         self.database = folder / "rows.sqlite3"
         database.create(self.database, names)
 
-    def start(self, who: str, *options: str, url: str = "") -> Process:
+    def start(self, worker: str, *options: str, url: str = "") -> Process:
         """Start a process."""
-        self.processes.append(Process(who, *options, folder=self.folder, url=url or self.url))
+        self.processes.append(Process(worker, *options, folder=self.folder, url=url or self.url))
         return self.processes[-1]
 
     def history(self) -> list[Event]:
         """Return all that happened."""
         return history.read(self.folder) + database.kept(self.database)
 
-    def __enter__(self) -> "Arena":
+    def __enter__(self) -> "Workspace":
         return self
 
     def __exit__(self, *_: object) -> None:

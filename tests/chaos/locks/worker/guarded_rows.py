@@ -1,4 +1,4 @@
-"""The rows that locks guard, as a contender writes them."""
+"""The rows that locks guard, as a worker writes them."""
 
 from typing import Any
 

@@ -1,8 +1,8 @@
-"""The program of one competing process, which chaos and tests start: ``python -m tests.chaos.locks.worker.process``.
+"""The program of one competing process: ``python -m tests.chaos.locks.worker.process``.
 
-With ``--seconds`` its competitors work at random for so long. Without it one competitor does what it is told: each line
-of standard input names a step and its arguments, ``["take", {"blocking": false}]``, and each line of standard output is
-the answer to a step.
+With ``--seconds`` its workers take random steps until the time is over. Without it one worker obeys commands: each
+line of standard input names a step and its arguments, ``["take", {"blocking": false}]``, and each line of standard
+output is the answer to a step.
 """
 
 import argparse
@@ -19,12 +19,12 @@ QUICK = "PRAGMA synchronous = OFF"  # processes are killed here, machines are no
 def options() -> argparse.Namespace:
     """Return what the process was told at its start."""
     parser = argparse.ArgumentParser(description="Compete for locks.")
-    parser.add_argument("--who", required=True, help="the name of this process in the history")
+    parser.add_argument("--worker", required=True, help="the name of this process in the history")
     parser.add_argument("--url", required=True, help="of the server, or of a proxy before it")
-    parser.add_argument("--folder", type=Path, required=True, help="of the journals and the database")
+    parser.add_argument("--folder", type=Path, required=True, help="of the histories and the database")
     parser.add_argument("--kinds", nargs="+", default=["lock"])
     parser.add_argument("--names", type=int, default=1, help="locks of each kind")
-    parser.add_argument("--tasks", type=int, default=1, help="competitors for each kind")
+    parser.add_argument("--tasks", type=int, default=1, help="workers for each kind")
     parser.add_argument("--lease", type=float, default=1.0)
     parser.add_argument("--seconds", type=float, default=0.0)
     parser.add_argument("--async", action="store_true", dest="run_async")

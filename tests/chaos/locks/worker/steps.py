@@ -1,4 +1,4 @@
-"""How a contender's steps are carried out: methods in a thread, or their ``a`` twins in an event loop."""
+"""How a worker's steps are carried out: methods in a thread, or their ``a`` twins in an event loop."""
 
 import asyncio
 import time
@@ -52,7 +52,7 @@ def _twin(method: Any) -> Callable[..., Any]:
 
 
 class World:
-    """What a contender needs besides the lock."""
+    """What a worker needs besides the lock."""
 
     def rest(self, *, seconds: float) -> None:
         """Do nothing for some seconds."""

@@ -1,4 +1,4 @@
-"""One who competes for locks, and writes down each of its steps before and after it."""
+"""A worker competes for locks, and writes each of its steps into the history, before and after it."""
 
 import asyncio
 import time
@@ -9,28 +9,28 @@ from typing import Any
 
 from redis_kit.core.errors import RedisFailure
 from redis_kit.locks import Lease, NotHeld
-from tests.chaos.locks.support.history import Journal
-from tests.chaos.locks.support.kinds import made
+from tests.chaos.locks.support.history import HistoryFile
+from tests.chaos.locks.support.kinds import make_lock
 from tests.chaos.locks.worker.guarded_rows import Rows
 from tests.chaos.locks.worker.steps import Step, Steps, World
 
 LOST = (NotHeld, asyncio.CancelledError)
 
 
-class Competitor:
+class Worker:
     """Takes locks again and again, each time with a new object, and writes the rows that they guard."""
 
-    def __init__(self, who: str, *, names: Sequence[str], ttl: float, journal: Journal) -> None:
-        self.who, self.names, self.ttl = who, names, ttl
-        self.journal, self.rows, self.world = journal, Rows(), World()
-        self.chance = Random(who)
+    def __init__(self, worker: str, *, names: Sequence[str], ttl: float, history_file: HistoryFile) -> None:
+        self.worker, self.names, self.ttl = worker, names, ttl
+        self.history_file, self.rows, self.world = history_file, Rows(), World()
+        self.chance = Random(worker)
         self.turn, self.lease, self.facts = 0, None, dict[str, Any]()
 
     def take(self, *, name: str = "", options: dict[str, Any] | None = None, **patience: Any) -> Steps[Lease | None]:
         """Ask for a lease of one of its names, with the options of a lock and the arguments of acquire()."""
         name = name or self.chance.choice(self.names)
         options = {"timeout": self.ttl, **(options or {})}
-        wanted = made(name, self.chance, **options)
+        wanted = make_lock(name, self.chance, **options)
         self.turn, self.lease = self.turn + 1, None
         self.facts = {"name": name, "turn": self.turn, "ttl": round(options["timeout"] * 1e9)}
         self.facts |= {"weight": wanted.weight, "limit": wanted.limit, "fair": wanted.fair}
@@ -56,7 +56,7 @@ class Competitor:
         """Write the row that the lock guards; a careful one looks before whether the lease is still held."""
         if careful and not self.lease.held:
             return False
-        kept = yield self.rows.write, {"name": self.facts["name"], "lease": self.lease, "writer": self.who}
+        kept = yield self.rows.write, {"name": self.facts["name"], "lease": self.lease, "writer": self.worker}
         self.note("wrote" if kept else "stale")
         return bool(kept)
 
@@ -90,10 +90,10 @@ class Competitor:
         """Write down what happens now."""
         fence = self.lease.fence if self.lease else 0
         offset = time.time_ns() - time.monotonic_ns()
-        self.journal.note(what, self.who, fence=fence, offset=offset, **{**self.facts, **facts})
+        self.history_file.note(what, self.worker, fence=fence, offset=offset, **{**self.facts, **facts})
 
 
-def section(one: Competitor) -> Steps[None]:
+def section(one: Worker) -> Steps[None]:
     """Take the lock once, work for a while, and write what it guards; most holders behave, some do not."""
     chance = one.chance
     renew = chance.random() < 0.01
@@ -110,7 +110,7 @@ def section(one: Competitor) -> Steps[None]:
         yield from one.let_go()
 
 
-def _work(one: Competitor, renew: bool) -> Steps[None]:
+def _work(one: Worker, renew: bool) -> Steps[None]:
     chance = one.chance
     plan = chance.choices(("brief", "long", "too long"), (97, 2, 1))[0]
     yield from one.write()

@@ -10,37 +10,37 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from tests.chaos.locks.support.bugs import Seeds
-from tests.chaos.locks.support.history import Journal
+from tests.chaos.locks.support.history import HistoryFile
 from tests.chaos.locks.support.kinds import names
 from tests.chaos.locks.worker import steps
-from tests.chaos.locks.worker.worker import Competitor, section
+from tests.chaos.locks.worker.worker import Worker, section
 
 STEPS = {
-    "take": Competitor.take,
-    "extend": Competitor.extend,
-    "let_go": Competitor.let_go,
-    "write": Competitor.write,
+    "take": Worker.take,
+    "extend": Worker.extend,
+    "let_go": Worker.let_go,
+    "write": Worker.write,
 }
 
 
 def begin(given: argparse.Namespace) -> None:
     """Compete until the time is over, or until standard input ends."""
-    journal = Journal(given.folder / f"{given.who}.journal")
+    history_file = HistoryFile(given.folder / f"{given.worker}.history")
     seeds = Seeds()
     if given.bug:
         seeds.sow(given.bug)
     if not given.seconds:
-        return _obey(Competitor(given.who, names=(), ttl=given.lease, journal=journal), seeds)
+        return _obey(Worker(given.worker, names=(), ttl=given.lease, history_file=history_file), seeds)
     competing = itertools.product(range(given.tasks), given.kinds)
     found = [
-        Competitor(f"{given.who}.{number}", names=names(kind, given.names), ttl=given.lease, journal=journal)
+        Worker(f"{given.worker}.{number}", names=names(kind, given.names), ttl=given.lease, history_file=history_file)
         for number, (_, kind) in enumerate(competing)
     ]
     end = time.monotonic() + given.seconds
     return asyncio.run(_tasks(found, end)) if given.run_async else _threads(found, end)
 
 
-def _obey(one: Competitor, seeds: Seeds) -> None:
+def _obey(one: Worker, seeds: Seeds) -> None:
     with asyncio.Runner() as runner:
         for line in sys.stdin:
             step, arguments, run_async = json.loads(line)
@@ -53,8 +53,8 @@ def _obey(one: Competitor, seeds: Seeds) -> None:
             print(json.dumps(bool(answer)), flush=True)
 
 
-def _threads(found: Sequence[Competitor], end: float) -> None:
-    def work(one: Competitor) -> None:
+def _threads(found: Sequence[Worker], end: float) -> None:
+    def work(one: Worker) -> None:
         while time.monotonic() < end:
             steps.run(section(one))
 
@@ -62,11 +62,11 @@ def _threads(found: Sequence[Competitor], end: float) -> None:
         list(pool.map(work, found))  # raises what went wrong in one of them
 
 
-async def _tasks(found: Sequence[Competitor], end: float) -> None:
-    async def work(one: Competitor) -> None:
+async def _tasks(found: Sequence[Worker], end: float) -> None:
+    async def work(one: Worker) -> None:
         while time.monotonic() < end:
             await steps.arun(section(one))
 
     async with asyncio.TaskGroup() as group:
         for one in found:
-            group.create_task(work(one), name=one.who)
+            group.create_task(work(one), name=one.worker)
