@@ -19,7 +19,7 @@ from tests.queues.putting import put
 PAGE = f"{ADMIN}queues/"
 CANCEL = f"{PAGE}do/cancel/"
 EVER = 10**9  # ms
-GONE = "the job itself is gone, its result is kept"
+GONE = "the job is gone, its result is stored"
 
 
 @task(queue_name="mail", unique=True, expires=3600, enqueue_on_commit=False)
@@ -180,9 +180,9 @@ def test_job_that_waits_is_cancelled_after_a_question_and_its_result_says_so(mai
     assert result.status.name == "FAILED"
     found = look(boss, result.id)
     assert cells(found, "Looked up in mail")["State"].startswith("cancelled 20")
-    assert "Cancelled" in listings(found)["How it was cancelled"]
+    assert "Cancelled" in listings(found)["Cancellation"]
     again = boss.post(CANCEL, {"row": value, "confirmed": "1"})
-    assert said(again)[-1] == f"Nothing was cancelled: mail, {result.id} neither waits nor runs."
+    assert said(again)[-1] == f"Nothing was cancelled: mail, {result.id} is neither waiting nor running."
     assert LogEntry.objects.count() == 1
 
 
@@ -191,9 +191,9 @@ def test_running_job_is_cancelled_by_its_worker(mail, boss):
     attempt(mail)
     value = row_buttons(look(boss, result.id))["cancel", result.id]
     assert said(boss.post(CANCEL, {"row": value, "confirmed": "1"})) == [
-        f"Its worker will stop this job, which runs: mail, {result.id}."
+        f"Cancelling: the worker will stop mail, {result.id}."
     ]
-    assert cells(look(boss, result.id), "Looked up in mail")["State"] == "running w1 to be cancelled"
+    assert cells(look(boss, result.id), "Looked up in mail")["State"] == "running w1 being cancelled"
 
 
 def test_dead_job_and_one_of_no_task_are_not_cancelled(mail, boss):

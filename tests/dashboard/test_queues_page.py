@@ -18,8 +18,8 @@ from tests.queues.putting import put
 pytestmark = pytest.mark.once
 
 PAGE = f"{ADMIN}queues/"
-OF_GROUPS = ("requeue_one", "requeue_sample", "requeue_group")
-NAMES = ("pause", "resume", "retry", "run_now", "delete", *OF_GROUPS, "requeue_dead")
+OF_GROUPS = ("retry_one", "retry_ten", "retry_group")
+NAMES = ("pause", "resume", "retry", "run_now", "delete", *OF_GROUPS, "retry_dead")
 URLS = {name: f"{PAGE}do/{name}/" for name in NAMES}
 TASK = "shop.tasks.send"
 
@@ -104,17 +104,17 @@ def test_trail_leads_to_the_dashboard_and_to_what_was_looked_up(mail, boss):
 
 def test_queue_is_paused_and_resumed(mail, boss):
     assert ("resume", "mail") not in buttons(boss)
-    assert "For how long" in boss.post(URLS["pause"], {"row": "mail"}).content.decode()
+    assert "Duration" in boss.post(URLS["pause"], {"row": "mail"}).content.decode()
     assert mail.paused() is None
     assert said(press(boss, "pause", "mail", wants="15m")) == ["Paused for 15m: mail."]
     assert 800 < mail.paused().ends_in <= 900
     assert entry() == "Pause: mail – Paused for 15m: mail."
     assert any(one.startswith(("for 14 min 5", "for 15 min 0")) and " more since 20" in one for one in cells(boss))
-    assert said(press(boss, "pause", "mail"))[-1] == "Paused until it is resumed: mail."
+    assert said(press(boss, "pause", "mail"))[-1] == "Paused until resumed: mail."
     assert mail.paused().ends_in is None
-    assert any(one.startswith("until it is resumed since 20") for one in cells(boss))
+    assert any(one.startswith("until resumed since 20") for one in cells(boss))
     value = buttons(boss)["resume", "mail"]
-    assert said(press(boss, "resume", value))[-1] == "Gives out jobs again: mail."
+    assert said(press(boss, "resume", value))[-1] == "Resumed: mail."
     assert mail.paused() is None
     assert said(press(boss, "resume", value))[-1] == "Nothing was resumed: mail was not paused."
     assert LogEntry.objects.count() == 3
@@ -123,7 +123,7 @@ def test_queue_is_paused_and_resumed(mail, boss):
 def test_buttons_of_a_paused_queue_stand_in_its_row(mail, boss):
     mail.pause()
     offered = {name for name, head in buttons(boss) if head == "mail"}
-    assert offered == {"resume", "pause", "requeue_dead"}
+    assert offered == {"resume", "pause", "retry_dead"}
     assert ("resume", "default") not in buttons(boss)
     assert said(press(boss, "pause", "mail", wants="5")) == ["Paused for 5 s: mail."]
 
@@ -194,12 +194,12 @@ def test_queue_alone_is_looked_up_for_its_first_jobs(mail, signed_in):
     assert "queue=mail&id=mine" in link.attributes["href"].replace("&amp;", "&")
     (back,) = page(client.get(PAGE, {"queue": "mail", "id": "mine"})).find("a", href=f"{PAGE}?queue=mail")
     assert back.words == "First jobs of mail"
-    assert hints(client, queue="default") == ["Nothing runs or waits there, and nothing is dead."]
+    assert hints(client, queue="default") == ["The queue has no jobs."]
     assert page(signed_in("view_dashboard").get(PAGE, {"queue": "mail"})).find("h2")[0].words == "Queues"
 
 
 def test_queue_alone_says_how_many_jobs_of_a_state_it_leaves_out(mail, boss, monkeypatch):
-    monkeypatch.setattr("redis_kit.queues.panels.turns.EACH", 5)
+    monkeypatch.setattr("redis_kit.queues.panels.queues_page.FIRST_JOBS", 5)
     assert "Dead in mail, the latest first: 5 of 13" in [
         one.words for one in page(boss.get(PAGE, {"queue": "mail"})).find("h2")
     ]
@@ -222,7 +222,7 @@ def test_look_up_that_can_find_nothing_says_why(mail, boss):
     for found in (page(response), page(boss.get(live.attributes["data-url"]))):
         titles = [one.words for one in found.find("h2")]
         assert titles[:2] == ["Looked up", "Queues"]
-        assert found.find("p", class_="rk-hint")[0].words == "Choose a queue, or write the id of a job."
+        assert found.find("p", class_="rk-hint")[0].words == "Choose a queue or enter the id of a job."
 
 
 @pytest.mark.parametrize("id", ["nobody", "a b", "../x", "x" * 200, "<b>"])
@@ -246,10 +246,10 @@ def test_look_up_is_for_those_who_may_change_jobs(mail, signed_in):
 def test_dead_job_is_retried(mail, boss):
     value = buttons(boss, queue="mail", id="d3")["retry", "d3"]
     response = boss.post(URLS["retry"], {"row": value})
-    assert said(response) == ["Ready again: mail, d3."]
+    assert said(response) == ["Retried: mail, d3."]
     assert mail.find("d3").state == "ready"
-    assert entry() == "Retry: mail, d3 – Ready again: mail, d3."
-    assert said(press(boss, "retry", value))[-1] == "Nothing was put back: mail, d3 is not dead."
+    assert entry() == "Retry: mail, d3 – Retried: mail, d3."
+    assert said(press(boss, "retry", value))[-1] == "Nothing was retried: mail, d3 is not dead."
 
 
 def test_scheduled_job_is_run_now(mail, boss):
@@ -269,18 +269,18 @@ def test_job_is_deleted_after_a_question(mail, boss, id):
 
 
 def test_running_job_is_not_deleted(mail, boss):
-    assert said(press(boss, "delete", "mail/running")) == ["Nothing was deleted: mail, running is running, or gone."]
+    assert said(press(boss, "delete", "mail/running")) == ["Nothing was deleted: mail, running is running or gone."]
     assert mail.find("running")
     assert not LogEntry.objects.exists()
 
 
-@pytest.mark.parametrize(("name", "moved"), [("requeue_one", 1), ("requeue_sample", 10), ("requeue_group", 12)])
-def test_dead_jobs_of_a_group_are_put_back(mail, boss, name, moved):
+@pytest.mark.parametrize(("name", "moved"), [("retry_one", 1), ("retry_ten", 10), ("retry_group", 12)])
+def test_dead_jobs_of_a_group_are_retried(mail, boss, name, moved):
     group = f"mail/{TASK}/ValueError"
-    noun = "job is" if moved == 1 else "jobs are"
-    assert said(press(boss, name, group)) == [f"{moved} {noun} back in mail."]
+    noun = "job" if moved == 1 else "jobs"
+    assert said(press(boss, name, group)) == [f"Retried {moved} {noun} of mail."]
     assert mail.counts() == Counts(1, 1 + moved, 1, 13 - moved)
-    assert f"mail, {TASK}, ValueError – {moved} {noun}" in entry()
+    assert f"mail, {TASK}, ValueError – Retried {moved} {noun}" in entry()
     assert mail.find("d0").state == "ready"
     assert mail.find("d12").state == "dead"
 
@@ -288,14 +288,14 @@ def test_dead_jobs_of_a_group_are_put_back(mail, boss, name, moved):
 def test_buttons_are_there_where_they_have_something_to_do(mail, boss):
     offered = buttons(boss)
     assert {head for name, head in offered if name == "pause"} == {"default", "mail"}
-    assert {head for name, head in offered if name == "requeue_dead"} == {"mail"}
+    assert {head for name, head in offered if name == "retry_dead"} == {"mail"}
     groups = {name: set() for name in OF_GROUPS}
     for one in page(boss.get(PAGE)).find("button", name="row"):
         for name in OF_GROUPS:
             if one.attributes["formaction"] == URLS[name]:
                 groups[name].add(unquote(one.attributes["value"]).rpartition("/")[2])
     both = {"ValueError", "KeyError"}
-    assert groups == {"requeue_one": both, "requeue_sample": {"ValueError"}, "requeue_group": both}
+    assert groups == {"retry_one": both, "retry_ten": {"ValueError"}, "retry_group": both}
     mail.purge("dead")
     assert {name for name, head in buttons(boss)} == {"pause"}
 
@@ -308,15 +308,15 @@ def test_messages_begin_with_no_name_as_the_admin_would_capitalize_it(mail, boss
 
 
 def test_all_of_a_group_are_put_back_after_a_question_alone(mail, boss):
-    value = next(value for (name, _), value in buttons(boss).items() if name == "requeue_group")
-    assert boss.post(URLS["requeue_group"], {"row": value}).status_code == 200
+    value = next(value for (name, _), value in buttons(boss).items() if name == "retry_group")
+    assert boss.post(URLS["retry_group"], {"row": value}).status_code == 200
     assert mail.counts().dead == 13
 
 
 def test_group_that_is_gone_is_told(mail, boss):
     mail.purge("dead")
-    response = press(boss, "requeue_one", f"mail/{TASK}/ValueError")
-    assert said(response) == ["Nothing was put back: the group has no dead job any more."]
+    response = press(boss, "retry_one", f"mail/{TASK}/ValueError")
+    assert said(response) == ["Nothing was retried: the group has no dead jobs any more."]
     assert not LogEntry.objects.exists()
 
 
@@ -333,7 +333,7 @@ VALUES = {
     "run_now": "mail/later",
     "delete": "mail/d0",
     **dict.fromkeys(OF_GROUPS, f"mail/{TASK}/ValueError"),
-    "requeue_dead": "mail",
+    "retry_dead": "mail",
 }
 
 
@@ -380,10 +380,10 @@ def test_jobs_can_put_nothing_into_the_page(kit, signed_in, attack):
         queue.nack(*queue.claim(), max_attempts=1, error="ValueError: no")
         asked = [{"queue": "mail", "id": "a"}, {"queue": "mail", "id": "b"}, {"queue": "mail", "id": text or "x"}]
         found = [whole_page(client.get(PAGE, one)) for one in (*asked, {"queue": text or "x", "id": "a"})]
-        values = [value for (name, _), value in buttons(client).items() if name == "requeue_group"]
-        found += [whole_page(client.post(URLS["requeue_group"], {"row": value})) for value in sorted(values)[:1]]
+        values = [value for (name, _), value in buttons(client).items() if name == "retry_group"]
+        found += [whole_page(client.post(URLS["retry_group"], {"row": value})) for value in sorted(values)[:1]]
         for value in values:
-            press(client, "requeue_group", value)
+            press(client, "retry_group", value)
         return [*found, whole_page(client.get(PAGE)), whole_page(client.get("/admin/"))]
 
     for found in pages(attack):
@@ -476,7 +476,7 @@ def test_job_is_looked_up_and_retried_with_the_keyboard(visit, monkeypatch, mail
         assert page.evaluate(MEASURE) == []
         page.get_by_role("link", name="Show all").click()
         page.get_by_role("button", name="Pause: mail").press("Enter")
-        page.get_by_label("For how long").fill("15m")
+        page.get_by_label("Duration").fill("15m")
         assert page.evaluate(MEASURE) == []
         page.keyboard.press("Enter")
         page.wait_for_selector(".messagelist")

@@ -16,7 +16,7 @@ from tests.dashboard.test_escaping import ATTACKS, harmless_links, without_title
 from tests.dashboard.test_job_page import rows, said
 
 PAGE = f"{ADMIN}workers/"
-URLS = {name: f"{PAGE}do/{name}/" for name in ("quiet", "work", "stop")}
+URLS = {name: f"{PAGE}do/{name}/" for name in ("quiet", "resume", "stop")}
 
 
 @task(queue_name="mail", enqueue_on_commit=False)
@@ -59,10 +59,10 @@ def values(client):
 def test_supervisors_are_shown_with_their_children(crew, boss):
     found = page(boss.get(PAGE))
     one, two = rows(found, "Supervisors")
-    assert (one[""], one["State"], one["Children"], one["Threads"]) == ("web1, process 5", "working", "2", "8")
+    assert (one[""], one["State"], one["Processes"], one["Threads"]) == ("web1, process 5", "working", "2", "8")
     assert (one["Queues"], one["Jobs"], one["Memory (MiB)"]) == ("mail, news", "1", "151")
     assert (two[""], two["State"], two["Memory (MiB)"]) == ("web2, process 6", "quiet", "49")
-    first, second = rows(found, "Children of web1, process 5")
+    first, second = rows(found, "Worker processes of web1, process 5")
     assert (first[""], first["Jobs"], first["Memory (MiB)"]) == ("w1 process 7", "plain", "100")
     assert (second[""], second["Jobs"], second["State"]) == ("w2 process 8", "", "working")
     (alone,) = rows(found, "Other programs that claim jobs")
@@ -88,24 +88,26 @@ def test_jobs_are_shown_with_task_and_age_and_lead_to_their_pages(crew, signed_i
 def test_many_jobs_of_one_worker_are_summed_up(crew, boss):
     crew.put_many(range(30))
     crew.claim(25, worker="w2")
-    (row,) = [one for one in rows(page(boss.get(PAGE)), "Children of web1, process 5") if one[""].startswith("w2")]
+    (row,) = [
+        one for one in rows(page(boss.get(PAGE)), "Worker processes of web1, process 5") if one[""].startswith("w2")
+    ]
     assert row["Jobs"].endswith("and 15 more")
 
 
 def test_supervisor_is_ordered_to_be_quiet_at_once_and_to_stop_after_a_question(crew, boss):
     value = values(boss)["Stop: web1, process 5"]
     response = boss.post(URLS["quiet"], {"row": value})
-    assert said(response) == ["Told to claim no more jobs and finish those that it has: web1, process 5."]
+    assert said(response) == ["Quiet: web1, process 5 finishes its jobs and claims no more."]
     assert {beat(worker, queue) for worker in ("w1", "w2") for queue in ("mail", "news")} == {"quiet"}
     assert beat("w3", supervisor="s2") == ""
     assert boss.post(URLS["stop"], {"row": value}).status_code == 200
     assert beat("w1") == ""
     response = press(boss, "stop", value, reason="upgrade")
-    assert said(response)[-1] == "Told to finish its jobs and end: web1, process 5."
+    assert said(response)[-1] == "Stopping: web1, process 5 finishes its jobs and exits."
     assert beat("w1") == "stop"
     texts = {entry.get_change_message() for entry in LogEntry.objects.all()}
     assert len(texts) == 2
-    assert "Stop: web1, process 5 – Told to finish its jobs and end: web1, process 5. Reason: upgrade" in texts
+    assert "Stop: web1, process 5 – Stopping: web1, process 5 finishes its jobs and exits. Reason: upgrade" in texts
 
 
 def test_buttons_are_those_that_make_sense_and_a_quiet_supervisor_may_claim_again(crew, boss):
@@ -113,8 +115,8 @@ def test_buttons_are_those_that_make_sense_and_a_quiet_supervisor_may_claim_agai
     found = [one.attributes["aria-label"] for one in page(boss.get(PAGE)).find("button") if one.attributes.get("value")]
     labels = {label.partition(": ")[::2] for label in found if ": " in label}
     one, two = "web1, process 5", "web2, process 6"
-    assert labels == {("Quiet", one), ("Stop", one), ("Claim again", two), ("Stop", two)}
-    assert said(boss.post(URLS["work"], {"row": "web2/6/s2"})) == [f"Told to claim jobs again: {two}."]
+    assert labels == {("Quiet", one), ("Stop", one), ("Resume", two), ("Stop", two)}
+    assert said(boss.post(URLS["resume"], {"row": "web2/6/s2"})) == [f"Resumed: {two} claims jobs again."]
     assert beat("w3", supervisor="s2") == "work"
 
 
@@ -219,10 +221,10 @@ def test_page_is_in_the_language_of_its_viewer(crew, boss):
         words = boss.get(PAGE).content.decode().partition("<main")[2]
     for one in (
         "Supervisor",
-        "Children",
+        "Processes",
         "Memory",
         "Quiet",
-        "Claim again",
+        "Resume",
         "Stop",
         "Threads",
         "quiet<",

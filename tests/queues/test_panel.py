@@ -97,17 +97,17 @@ def test_queue_without_a_living_worker_needs_attention_where_jobs_are_due(busy, 
 
     assert deserted() == []
     kit.client.zadd(busy.key("workers"), {"w1": 1})
-    assert deserted() == [(1, "Jobs are due there: mail", True)]
+    assert deserted() == [(1, "Jobs are due in: mail", True)]
     busy.purge("ready")
     assert deserted() == []
     kit.client.zadd(busy.key("scheduled"), {"later": 1})
-    assert deserted() == [(1, "Jobs are due there: mail", True)]
+    assert deserted() == [(1, "Jobs are due in: mail", True)]
 
 
 def test_dead_jobs_are_put_back_by_a_button_that_asks_first(busy):
-    found = QueuesPanel().actions()["requeue_dead"]
+    found = QueuesPanel().actions()["retry_dead"]
     assert (found.permission, found.confirm) == ("redis_kit.manage_queues", True)
-    assert str(QueuesPanel().requeue_dead("mail")) == "1 job is back in mail."
+    assert str(QueuesPanel().retry_dead("mail")) == "Retried 1 job of mail."
     assert busy.counts().dead == 0
 
 
@@ -117,7 +117,7 @@ def tables(panel):
 
 def test_other_programs_that_claim_jobs_are_shown_with_them(busy, kit):
     _, figures, rows = shown(WorkersPanel())
-    assert figures == {"Workers": 1, "Supervisors": 0, "Jobs in their hands": 1}
+    assert figures == {"Workers": 1, "Supervisors": 0, "Running jobs": 1}
     assert rows == []
     ((worker, host, queues, jobs, silent),) = tables(WorkersPanel())["Other programs that claim jobs"]
     assert worker.lines[0] == "w1"

@@ -1,4 +1,4 @@
-"""What a button of the dashboard is about: a queue, a job in it, or the dead jobs of one cause."""
+"""What the buttons of the dashboard do: with a queue, a job, the dead jobs of one cause, or a supervisor."""
 
 import re
 from typing import TYPE_CHECKING, NamedTuple
@@ -21,7 +21,7 @@ UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 
 class JobTarget(NamedTuple):
-    """One job of a queue."""
+    """One job of a queue, as the value of a button names it."""
 
     queue: str
     id: str
@@ -30,7 +30,7 @@ class JobTarget(NamedTuple):
     def parse(cls, value: str) -> "JobTarget":
         """Return the target in the value of a row's button. Raises InvalidValue for any other text."""
         if (found := JOB.fullmatch(value)) is None:
-            raise InvalidValue(_("Nothing was done: that is no job."))
+            raise InvalidValue(_("Nothing was done: this is not a job."))
         return cls(unquote(found[1]), found[2])
 
     @property
@@ -40,23 +40,23 @@ class JobTarget(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """Return how it is named where somebody is asked, and in the log."""
+        """Return its name for confirmations and the log."""
         return f"{self.queue}, {self.id}"
 
     def retry(self) -> str:
-        """Make it ready as if it were new. Raises InvalidValue where it is not dead."""
+        """Make a dead job ready as if it were new. Raises InvalidValue if it is not dead."""
         if not existing(self.queue).requeue([self.id]):
-            raise InvalidValue(_("Nothing was put back: %(job)s is not dead.") % {"job": self.shown})
-        return _("Ready again: %(job)s.") % {"job": self.shown}
+            raise InvalidValue(_("Nothing was retried: %(job)s is not dead.") % {"job": self.shown})
+        return _("Retried: %(job)s.") % {"job": self.shown}
 
     def run_now(self) -> str:
-        """Make it ready before its time. Raises InvalidValue where it is not scheduled."""
+        """Make a scheduled job ready now. Raises InvalidValue if it is not scheduled."""
         if not existing(self.queue).run_now(self.id):
             raise InvalidValue(_("Nothing was done: %(job)s is not scheduled.") % {"job": self.shown})
         return _("Ready: %(job)s.") % {"job": self.shown}
 
     def cancel(self) -> str:
-        """Cancel it, now or by its worker. Raises InvalidValue where it neither waits nor runs."""
+        """Cancel a waiting job now, a running one by its worker. Raises InvalidValue for any other."""
         from redis_kit.core import conf
         from redis_kit.queues import framework
         from redis_kit.queues.settings import QueueSettings
@@ -68,15 +68,17 @@ class JobTarget(NamedTuple):
         queue = existing(self.queue)
         answer = queue._run(asking.cancel(queue, self.id, error, keep))
         if not answer:
-            raise InvalidValue(_("Nothing was cancelled: %(job)s neither waits nor runs.") % {"job": self.shown})
+            raise InvalidValue(
+                _("Nothing was cancelled: %(job)s is neither waiting nor running.") % {"job": self.shown}
+            )
         if answer == asking.TOLD:
-            return _("Its worker will stop this job, which runs: %(job)s.") % {"job": self.shown}
+            return _("Cancelling: the worker will stop %(job)s.") % {"job": self.shown}
         return _("Cancelled: %(job)s.") % {"job": self.shown}
 
     def delete(self) -> str:
-        """Delete it. Raises InvalidValue where it is running or gone."""
+        """Delete it. Raises InvalidValue if it is running or gone."""
         if not existing(self.queue).remove(self.id):
-            raise InvalidValue(_("Nothing was deleted: %(job)s is running, or gone.") % {"job": self.shown})
+            raise InvalidValue(_("Nothing was deleted: %(job)s is running or gone.") % {"job": self.shown})
         return _("Deleted: %(job)s.") % {"job": self.shown}
 
 
@@ -91,7 +93,7 @@ class GroupTarget(NamedTuple):
     def parse(cls, value: str) -> "GroupTarget":
         """Return the target in the value of a row's button. Raises InvalidValue for any other text."""
         if (found := GROUP.fullmatch(value)) is None:
-            raise InvalidValue(_("Nothing was done: that is no group of dead jobs."))
+            raise InvalidValue(_("Nothing was done: this is not a group of dead jobs."))
         return cls(*map(unquote, found.groups()))
 
     @property
@@ -101,22 +103,22 @@ class GroupTarget(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """Return how it is named where somebody is asked, and in the log."""
+        """Return its name for confirmations and the log."""
         return ", ".join(part for part in self if part)
 
-    def requeue(self, limit: int | None = None) -> str:
-        """Make its jobs ready, the oldest first. Raises InvalidValue where there is none."""
+    def retry(self, limit: int | None = None) -> str:
+        """Make its jobs ready, the oldest first. Raises InvalidValue if there are none."""
         from redis_kit.queues.monitoring import failures
 
         queue = existing(self.queue)
         moved = queue._run(failures.requeue(queue, task=self.task, error=self.error, limit=limit))
         if not moved:
-            raise InvalidValue(_("Nothing was put back: the group has no dead job any more."))
-        return put_back(moved, self.queue)
+            raise InvalidValue(_("Nothing was retried: the group has no dead jobs any more."))
+        return retried(moved, self.queue)
 
 
 class SupervisorTarget(NamedTuple):
-    """A process of ``rk_worker``, and the id of it that its workers tell."""
+    """A process of ``rk_worker``, with the id that its workers report."""
 
     host: str
     pid: int
@@ -126,7 +128,7 @@ class SupervisorTarget(NamedTuple):
     def parse(cls, value: str) -> "SupervisorTarget":
         """Return the target in the value of a row's button. Raises InvalidValue for any other text."""
         if (found := SUPERVISOR.fullmatch(value)) is None:
-            raise InvalidValue(_("Nothing was done: that is no supervisor."))
+            raise InvalidValue(_("Nothing was done: this is not a supervisor."))
         return cls(unquote(found[1]), int(found[2]), found[3])
 
     @property
@@ -136,51 +138,52 @@ class SupervisorTarget(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """Return how it is named where somebody is asked, and in the log."""
+        """Return its name for confirmations and the log."""
         return _("%(host)s, process %(pid)d") % {"host": self.host, "pid": self.pid}
 
-    def order(self, word: "Order") -> str:
-        """Leave an order for it. Raises InvalidValue where it is gone. Five round trips."""
+    def send(self, command: str) -> str:
+        """Send it the command quiet, resume or stop. Raises InvalidValue if it is gone. Five round trips."""
         from redis_kit.queues.monitoring import stats
 
-        # The log is to name the process that gets the order, so what the button says of it is looked at.
-        its = [one for one in stats.workers() if one.supervisor == self.id]
-        there = any((one.host, one.supervisor_pid) == (self.host, self.pid) for one in its)
-        if not there or not stats.order(self.id, word):
-            raise InvalidValue(_("Nothing was ordered: %(process)s is gone.") % {"process": self.shown})
-        if word == "quiet":
-            return _("Told to claim no more jobs and finish those that it has: %(process)s.") % {"process": self.shown}
-        if word == "work":
-            return _("Told to claim jobs again: %(process)s.") % {"process": self.shown}
-        return _("Told to finish its jobs and end: %(process)s.") % {"process": self.shown}
+        # The log names the process that gets the command, so host and pid of the button are compared first.
+        workers = [one for one in stats.workers() if one.supervisor == self.id]
+        is_running = any((one.host, one.supervisor_pid) == (self.host, self.pid) for one in workers)
+        word: Order = "work" if command == "resume" else command  # type: ignore[assignment]
+        if not is_running or not stats.order(self.id, word):
+            raise InvalidValue(_("No command was sent: %(process)s is gone.") % {"process": self.shown})
+        if command == "quiet":
+            return _("Quiet: %(process)s finishes its jobs and claims no more.") % {"process": self.shown}
+        if command == "resume":
+            return _("Resumed: %(process)s claims jobs again.") % {"process": self.shown}
+        return _("Stopping: %(process)s finishes its jobs and exits.") % {"process": self.shown}
 
 
 def pause(name: str, time: str) -> str:
-    """Pause a queue for a time such as 15m, or with no text until it is resumed."""
+    """Pause a queue for a time such as 15m; without one until it is resumed."""
     existing(name).pause(duration(time) if time else None)
     if time:
         shown = time if time[-1].isalpha() else f"{time} s"
         return _("Paused for %(time)s: %(queue)s.") % {"queue": name, "time": shown}
-    return _("Paused until it is resumed: %(queue)s.") % {"queue": name}
+    return _("Paused until resumed: %(queue)s.") % {"queue": name}
 
 
 def resume(name: str) -> str:
-    """End the pause of a queue. Raises InvalidValue where there was none."""
+    """End the pause of a queue. Raises InvalidValue if it is not paused."""
     if not existing(name).resume():
         raise InvalidValue(_("Nothing was resumed: %(queue)s was not paused.") % {"queue": name})
-    return _("Gives out jobs again: %(queue)s.") % {"queue": name}
+    return _("Resumed: %(queue)s.") % {"queue": name}
 
 
-def put_back(moved: int, queue: str) -> str:
-    """Return the sentence about jobs that are ready again."""
-    return ngettext("%(count)d job is back in %(queue)s.", "%(count)d jobs are back in %(queue)s.", moved) % {
-        "count": moved,
+def retried(count: int, queue: str) -> str:
+    """Return the sentence about a number of jobs that are ready again."""
+    return ngettext("Retried %(count)d job of %(queue)s.", "Retried %(count)d jobs of %(queue)s.", count) % {
+        "count": count,
         "queue": queue,
     }
 
 
 def existing(name: str) -> "Queue":
-    """Return a queue that was used or that the settings name. Raises InvalidValue for any other. One round trip."""
+    """Return a queue that was used or that the settings name. Raises InvalidValue for others. One round trip."""
     from redis_kit.queues.monitoring.stats import known_queues
     from redis_kit.queues.queue import Queue
 

@@ -20,7 +20,7 @@ LONG = 200  # characters of a cell
 LONGEST = 20_000  # characters of a traceback, whose end tells most
 STATES = {"ready": _("ready"), "scheduled": _("scheduled"), "running": _("running"), "dead": _("dead")}
 STATUSES = {
-    "READY": _("waits"),
+    "READY": _("waiting"),
     "RUNNING": _("running"),
     "SUCCESSFUL": _("successful"),
     "FAILED": _("failed"),
@@ -38,7 +38,7 @@ def content(wanted: tuple[str, str], known: "Known | None") -> Iterator[Content]
     """Yield what is known of a job that was looked for, by its queue and id."""
     title = _("Looked up in %s") % wanted[0]
     if known is None:
-        yield Table(title, (), [], empty=_("There is no such job: it is done, or was never there."))
+        yield Table(title, (), [], empty=_("No such job: it is done or never existed."))
         return
     yield _job(title, JobTarget(*wanted), known)
     yield from _conditions(known)
@@ -96,9 +96,9 @@ def _state(known: "Known") -> tuple[Any, ...]:
     job, outcome = known.job, known.outcome
     if job is None:
         status = _("cancelled") if outcome.cancelled else STATUSES.get(outcome.status, outcome.status)
-        return status, outcome.ended, _("the job itself is gone, its result is kept")
+        return status, outcome.ended, _("the job is gone, its result is stored")
     if job.state == "running":
-        return STATES[job.state], job.worker, _("to be cancelled") if known.cancelling else ""
+        return STATES[job.state], job.worker, _("being cancelled") if known.cancelling else ""
     return STATES[job.state], moment(job.due if job.died is None else job.died)
 
 
@@ -179,5 +179,5 @@ def _attempts(known: "Known", about: "Story") -> Table:
 def _traceback(told: "Told") -> Listing:
     from redis_kit.queues.panels import redaction
 
-    title = _("Traceback of attempt %d") % told.attempt if told.attempt else _("How it was cancelled")
+    title = _("Traceback of attempt %d") % told.attempt if told.attempt else _("Cancellation")
     return Listing(title, redaction.text(told.traceback)[-LONGEST:])

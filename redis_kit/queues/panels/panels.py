@@ -1,4 +1,4 @@
-"""The dashboard's pages about queues and workers."""
+"""The dashboard's panels of queues and workers."""
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
@@ -11,10 +11,10 @@ from redis_kit.queues.jobs import ids
 from redis_kit.queues.panels import actions, job_page, queues_page, workers_page
 from redis_kit.queues.panels.actions import GroupTarget, JobTarget, SupervisorTarget
 
-SAMPLE = 10  # jobs
-CHOICE = 100  # characters of a name that can be chosen
+TEN = 10  # jobs of "Retry 10"
+LONGEST_CHOICE = 100  # characters of a name
 MANAGE = "redis_kit.manage_queues"
-TIME = _("For how long, such as 15m or 2h (empty: until it is resumed)")
+TIME = _("Duration, such as 15m or 2h (empty: until resumed)")
 
 
 def _job(value: str) -> str:
@@ -33,28 +33,28 @@ def _unreadable(errors: Mapping[str, Exception]) -> Iterator[Content]:
     if errors:
         yield Figure(_("Queues that can't be read"), len(errors), hint=", ".join(errors), alarm=True)
         rows = [(name, str(error)) for name, error in errors.items()]
-        yield Table(_("Queues that can't be read"), (_("Queue"), _("What is wrong")), rows)
+        yield Table(_("Queues that can't be read"), (_("Queue"), _("Error")), rows)
 
 
 class QueuesPanel(Panel):
-    """How full every queue is, how long jobs wait, what was done in the last half hour, and what jobs died of."""
+    """The queues: their sizes, waiting times, the last half hour, and dead jobs by cause."""
 
     slug = "queues"
     title = _("Queues")
 
     def search(self) -> Search | None:
-        """Return the look-up of one job, for those who may change it: it shows what the job holds."""
+        """Return the form to look up a job, if the viewer may manage queues: the page shows the job's arguments."""
         if not self.viewer.may(MANAGE):
             return None
-        queue = Field("queue", _("Queue"), self._choices, any=_("(the id says it)"), optional=True)
+        queue = Field("queue", _("Queue"), self._choices, any=_("(from the id)"), optional=True)
         return Search(
             _("Look up"), (queue, Field("id", _("Id of a job (empty: the queue's first jobs)"), optional=True))
         )
 
     def content(self) -> Iterator[Content]:
-        """Return what was looked up alone, else all queues: figures, tables and what was done in each minute.
+        """Yield the job that was looked up, else all queues: figures, tables and numbers per minute.
 
-        Two round trips, and one more for all queues where there are dead jobs.
+        Two round trips, and one more if there are dead jobs.
         """
         if isinstance(self._names, RedisKitError):
             raise self._names
@@ -69,14 +69,13 @@ class QueuesPanel(Panel):
 
     def _looked_up(self, names: list[str], queue: str, id: str) -> Iterator[Content]:
         from redis_kit.queues.monitoring.inspection import look_up
-        from redis_kit.queues.panels import turns
 
         unknown = _("There is no queue %(queue)s.") % {"queue": queue}
         if not id and queue in names:
-            yield from turns.first(queue)
+            yield from queues_page.first_jobs(queue)
             return
         if not id:
-            hint = unknown if queue else _("Choose a queue, or write the id of a job.")
+            hint = unknown if queue else _("Choose a queue or enter the id of a job.")
             yield Table(_("Looked up"), (), [], empty=hint)
             return
         own = ids.queue_of(id)
@@ -105,12 +104,12 @@ class QueuesPanel(Panel):
 
     @action(_("Pause"), permission=MANAGE, asks=None, wants=TIME)
     def pause(self, queue: str, time: str) -> str:
-        """Let a queue give out no jobs, or give its pause another end."""
+        """Pause a queue, or change the end of its pause."""
         return actions.pause(queue, time)
 
     @action(_("Resume"), permission=MANAGE, asks=None)
     def resume(self, queue: str) -> str:
-        """Let a queue give out jobs again."""
+        """Resume a paused queue."""
         return actions.resume(queue)
 
     @action(_("Retry"), permission=MANAGE, asks=None, named=_job)
@@ -125,7 +124,7 @@ class QueuesPanel(Panel):
 
     @action(_("Cancel the job"), permission=MANAGE, asks=None, named=_job, confirm=True)
     def cancel(self, value: str) -> str:
-        """Cancel a job that waits or runs; its result says so."""
+        """Cancel a waiting or running job; its result says so."""
         return JobTarget.parse(value).cancel()
 
     @action(_("Delete"), permission=MANAGE, asks=None, named=_job, confirm=True)
@@ -134,24 +133,24 @@ class QueuesPanel(Panel):
         return JobTarget.parse(value).delete()
 
     @action(_("Retry 1"), permission=MANAGE, asks=None, named=_group)
-    def requeue_one(self, value: str) -> str:
+    def retry_one(self, value: str) -> str:
         """Make the oldest dead job of a group ready."""
-        return GroupTarget.parse(value).requeue(1)
+        return GroupTarget.parse(value).retry(1)
 
     @action(_("Retry 10"), permission=MANAGE, asks=None, named=_group)
-    def requeue_sample(self, value: str) -> str:
+    def retry_ten(self, value: str) -> str:
         """Make the ten oldest dead jobs of a group ready."""
-        return GroupTarget.parse(value).requeue(SAMPLE)
+        return GroupTarget.parse(value).retry(TEN)
 
     @action(_("Retry all"), permission=MANAGE, asks=None, named=_group, confirm=True)
-    def requeue_group(self, value: str) -> str:
+    def retry_group(self, value: str) -> str:
         """Make all dead jobs of a group ready."""
-        return GroupTarget.parse(value).requeue()
+        return GroupTarget.parse(value).retry()
 
     @action(_("Retry dead jobs"), permission=MANAGE, confirm=True, asks=_("Queue"))
-    def requeue_dead(self, queue: str) -> str:
+    def retry_dead(self, queue: str) -> str:
         """Make up to 1000 dead jobs of a queue ready again."""
-        return actions.put_back(actions.existing(queue).requeue_dead(limit=1000), queue)
+        return actions.retried(actions.existing(queue).requeue_dead(limit=1000), queue)
 
     @cached_property
     def _names(self) -> list[str] | RedisKitError:
@@ -160,48 +159,48 @@ class QueuesPanel(Panel):
         try:
             return known_queues()
         except RedisKitError as error:
-            return error  # for the content to tell, and not to ask again for the form above it
+            return error  # content() raises it; the form above does not ask again
 
     def _choices(self) -> list[str]:
         if isinstance(self._names, RedisKitError):
             raise self._names
-        return [name for name in self._names[:MOST_ROWS] if name.isprintable() and len(name) <= CHOICE]
+        return [name for name in self._names[:MOST_ROWS] if name.isprintable() and len(name) <= LONGEST_CHOICE]
 
     def _asked(self, field: str) -> str:
         return self.viewer.asked.get(field, "").strip()
 
 
 class WorkersPanel(Panel):
-    """Who works, on what and how long, how large they are, and since when nothing was heard of them."""
+    """The workers: their jobs, memory and last heartbeats."""
 
     slug = "workers"
     title = _("Workers")
 
     def content(self) -> Iterator[Content]:
-        """Return figures and the workers by their supervisors. Two round trips."""
+        """Yield figures and the workers by supervisor. Two round trips."""
         from redis_kit.queues.monitoring.stats import Errors, workers
 
         errors: Errors = {}
         found = workers(errors=errors)
-        mine, linked = workers_page.crews(found), self.viewer.may(MANAGE)
-        yield from workers_page.figures(found, mine)
+        supervisors, linked = workers_page.supervisors(found), self.viewer.may(MANAGE)
+        yield from workers_page.figures(found, supervisors)
         yield from _unreadable(errors)
-        yield workers_page.supervisors(mine[:MOST_ROWS])
-        yield from workers_page.children(mine, linked=linked)
+        yield workers_page.supervisors_table(supervisors[:MOST_ROWS])
+        yield from workers_page.worker_processes(supervisors, linked=linked)
         if alone := [one for one in found if not one.supervisor]:
             yield workers_page.others(alone[:MOST_ROWS], linked=linked)
 
     @action(_("Quiet"), permission=MANAGE, asks=None, named=_supervisor)
     def quiet(self, value: str) -> str:
-        """Let a supervisor's workers claim no more and finish what they run."""
-        return SupervisorTarget.parse(value).order("quiet")
+        """Stop a supervisor's workers from claiming jobs; they finish those that they run."""
+        return SupervisorTarget.parse(value).send("quiet")
 
-    @action(_("Claim again"), permission=MANAGE, asks=None, named=_supervisor)
-    def work(self, value: str) -> str:
-        """Let a quiet supervisor's workers claim again."""
-        return SupervisorTarget.parse(value).order("work")
+    @action(_("Resume"), permission=MANAGE, asks=None, named=_supervisor)
+    def resume(self, value: str) -> str:
+        """Let the workers of a quiet supervisor claim jobs again."""
+        return SupervisorTarget.parse(value).send("resume")
 
     @action(_("Stop"), permission=MANAGE, asks=None, named=_supervisor, confirm=True)
     def stop(self, value: str) -> str:
-        """Let a supervisor's workers finish what they run, within its grace, and end."""
-        return SupervisorTarget.parse(value).order("stop")
+        """Let a supervisor's workers finish their jobs, within its grace period, and exit."""
+        return SupervisorTarget.parse(value).send("stop")

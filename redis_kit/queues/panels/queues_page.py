@@ -1,4 +1,4 @@
-"""What the dashboard's page about queues is made of."""
+"""The content of the dashboard's page about queues: all queues, or the first jobs of one."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -8,8 +8,13 @@ from typing import TYPE_CHECKING, Any
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from redis_kit.core.flow import Flow
 from redis_kit.core.panels import MOST_ROWS, Bars, Figure, Lines, Link, Table
+from redis_kit.core.steps import Batch
 from redis_kit.core.terminal import duration
+from redis_kit.queues.jobs import job
+from redis_kit.queues.jobs.job import Counts, State, StoredJob
+from redis_kit.queues.panels import job_page
 from redis_kit.queues.panels.actions import GroupTarget
 from redis_kit.queues.panels.job_page import moment
 
@@ -17,17 +22,31 @@ if TYPE_CHECKING:
     from redis_kit.queues.jobs.job import Pause
     from redis_kit.queues.monitoring.inspection import Findings
     from redis_kit.queues.monitoring.stats import Report
+    from redis_kit.queues.queue import Queue
     from redis_kit.queues.store.unknown import UnknownCalls
 
 MINUTES = 30
-NAMED = 5  # tasks in a hint
-OF_QUEUE = ("resume", "pause", "requeue_dead")
-OF_GROUP = ("requeue_one", "requeue_sample", "requeue_group")
-OF_GROUP_OF_ONE = ("requeue_one", "requeue_group")  # which may have got more meanwhile
+TASKS_IN_HINT = 5
+QUEUE_BUTTONS = ("resume", "pause", "retry_dead")
+GROUP_BUTTONS = ("retry_one", "retry_ten", "retry_group")
+SINGLE_BUTTONS = ("retry_one", "retry_group")  # the group may have grown since
+FIRST_JOBS = 20  # jobs of a state
+TITLES: dict[State, Any] = {
+    "running": _("Running in %s"),
+    "ready": _("Ready in %s"),
+    "scheduled": _("Scheduled in %s"),
+    "dead": _("Dead in %s, the latest first"),
+}
+COLUMNS: dict[State, tuple[Any, ...]] = {
+    "running": (_("Job"), _("Due"), _("Attempts"), _("Worker")),
+    "ready": (_("Job"), _("Due"), _("Attempts")),
+    "scheduled": (_("Job"), _("Due"), _("Attempts")),
+    "dead": (_("Job"), _("Died"), _("Attempts"), _("Error")),
+}
 
 
 def figures(reports: Mapping[str, "Report"]) -> Iterator[Figure]:
-    """Yield how many jobs are in each state, and how long the next one waits."""
+    """Yield the number of jobs in each state, and how long the next one waits."""
     counts = [report.counts for report in reports.values()]
     waits = [report.wait for report in reports.values() if report.wait is not None]
     dead = sum(count.dead for count in counts)
@@ -37,18 +56,20 @@ def figures(reports: Mapping[str, "Report"]) -> Iterator[Figure]:
     yield Figure(_("Dead"), dead, hint=_("Jobs that used up their attempts."), alarm=dead > 0)
     yield Figure(_("Oldest wait"), duration(max(waits, default=0.0)))
     if deserted := [name for name, report in reports.items() if report.deserted]:
-        hint = _("Jobs are due there: %s") % ", ".join(deserted)
+        hint = _("Jobs are due in: %s") % ", ".join(deserted)
         yield Figure(_("Without a worker"), len(deserted), hint=hint, alarm=True)
-    if unknown := [call for report in reports.values() for call in nobodys(report)]:
+    if unknown := [call for report in reports.values() for call in unrunnable(report)]:
         tasks = list(dict.fromkeys(one.task or one.call for one in unknown))
-        hint = _("No living worker can run them: %s") % ", ".join([*tasks[:NAMED], *["..."] * (len(tasks) > NAMED)])
+        hint = _("No living worker can run them: %s") % ", ".join(
+            [*tasks[:TASKS_IN_HINT], *["..."] * (len(tasks) > TASKS_IN_HINT)]
+        )
         yield Figure(_("Jobs that no worker can run"), sum(one.jobs for one in unknown), hint=hint, alarm=True)
     if paused := sum(report.paused is not None for report in reports.values()):
-        yield Figure(_("Paused queues"), paused, hint=_("They take jobs in and give none out."))
+        yield Figure(_("Paused queues"), paused, hint=_("They accept jobs but give none out."))
 
 
 def queues(reports: Mapping[str, "Report"]) -> Iterator[Table]:
-    """Yield the queues."""
+    """Yield the table of queues."""
     yield Table(
         _("Queues"),
         (_("Queue"), _("Scheduled"), _("Ready"), _("Running"), _("Dead"), _("Wait"), _("Workers"), _("Paused")),
@@ -57,42 +78,44 @@ def queues(reports: Mapping[str, "Report"]) -> Iterator[Table]:
             for name, report in reports.items()
         ],
         empty=_("No queue has been used."),
-        actions=OF_QUEUE,
+        actions=QUEUE_BUTTONS,
         offered=[_offered(report) for report in reports.values()],
     )
 
 
 def unknown(reports: Mapping[str, "Report"]) -> Iterator[Table]:
-    """Yield the calls that no living worker can run, where there are such."""
+    """Yield the calls that no living worker can run, if there are any."""
     rows = [
-        (one.call, name, one.jobs, duration(one.age)) for name, report in reports.items() for one in nobodys(report)
+        (one.call, name, one.jobs, duration(one.age)) for name, report in reports.items() for one in unrunnable(report)
     ]
     if rows:
-        columns = (_("Call"), _("Queue"), _("Jobs"), _("First one waits for"))
+        columns = (_("Call"), _("Queue"), _("Jobs"), _("Oldest waits for"))
         yield Table(_("Calls that no living worker can run"), columns, rows[:MOST_ROWS])
 
 
-def nobodys(report: "Report") -> list["UnknownCalls"]:
+def unrunnable(report: "Report") -> list["UnknownCalls"]:
     """Return the calls in a queue that no living worker can run."""
     return [one for one in report.unknown if not one.known]
 
 
 def bars(reports: Mapping[str, "Report"]) -> Iterator[Bars]:
-    """Yield what was done and what failed in each minute, and how late attempts began in it, where there are queues."""
+    """Yield jobs done, attempts failed and how late attempts began, by minute, if there are queues."""
     if reports:
-        several = list(reports.values())
-        minutes = [_clock(several[0].minute - MINUTES + 1 + place) for place in range(MINUTES)]
-        done = [float(sum(same)) for same in zip(*(one.done for one in several), strict=True)]
-        latest = [max(same) for same in zip(*(one.latest for one in several), strict=True)]
+        all_reports = list(reports.values())
+        minutes = [_clock(all_reports[0].minute - MINUTES + 1 + place) for place in range(MINUTES)]
+        done = [float(sum(same)) for same in zip(*(one.done for one in all_reports), strict=True)]
+        latest = [max(same) for same in zip(*(one.latest for one in all_reports), strict=True)]
         yield Bars(_("Jobs done per minute"), list(zip(minutes, done, strict=True)))
-        failed = [float(sum(same)) for same in zip(*(one.failed for one in several), strict=True)]
+        failed = [float(sum(same)) for same in zip(*(one.failed for one in all_reports), strict=True)]
         yield Bars(_("Attempts failed per minute"), list(zip(minutes, failed, strict=True)))
-        yield Bars(_("How late attempts began, on average (s)"), list(zip(minutes, _lateness(several), strict=True)))
+        yield Bars(
+            _("How late attempts began, on average (s)"), list(zip(minutes, _lateness(all_reports), strict=True))
+        )
         yield Bars(_("How late attempts began, at most (s)"), list(zip(minutes, latest, strict=True)))
 
 
 def groups(found: "Findings", dead: int, *, linked: bool) -> Table:
-    """Return what dead jobs died of, ``dead`` in all. Where ``linked``, the latest of a group leads to its page."""
+    """Return the groups of dead jobs, ``dead`` in all. If ``linked``, the latest of a group links to its page."""
     from redis_kit.queues.panels import redaction
 
     latest = _("Dead jobs by task and error, the latest %d") % found.looked_at
@@ -109,8 +132,8 @@ def groups(found: "Findings", dead: int, *, linked: bool) -> Table:
             )
             for name, group in shown
         ],
-        actions=OF_GROUP,
-        offered=[OF_GROUP if group.jobs > 1 else OF_GROUP_OF_ONE for name, group in shown],
+        actions=GROUP_BUTTONS,
+        offered=[GROUP_BUTTONS if group.jobs > 1 else SINGLE_BUTTONS for name, group in shown],
         values=[GroupTarget(name, *group.cause).value for name, group in shown],
     )
 
@@ -120,6 +143,47 @@ def link(queue: str, id: str, text: Any = "") -> Link:
     return Link(text or id, "queues", {"queue": queue, "id": id})
 
 
+def first_jobs(name: str) -> Iterator[Table]:
+    """Yield the first jobs of a queue, running ones before waiting ones. One round trip. Raises InvalidName."""
+    from redis_kit.queues.queue import Queue
+
+    queue = Queue(name)
+    counts, found = queue._run(_read_first(queue))
+    for state, jobs in found.items():
+        if jobs:
+            yield _state_table(name, state, jobs, getattr(counts, state))
+    if not any(found.values()):
+        yield Table(job_page.FIRST % name, (), [], empty=_("The queue has no jobs."))
+
+
+def _read_first(queue: "Queue") -> Flow[tuple[Counts, dict[State, list[StoredJob]]]]:
+    from redis_kit.queues.monitoring import failures
+    from redis_kit.queues.store import calls, manage
+
+    share = len(TITLES)
+    peeks = [manage.peek_step(queue, FIRST_JOBS, state, cut=failures.HEAD, share=share) for state in TITLES]
+    count, *replies = yield Batch([calls.COUNT(queue.key("")), *peeks])
+    return Counts(*count), dict(zip(TITLES, map(job.stored, TITLES, replies), strict=True))
+
+
+def _state_table(name: str, state: State, jobs: list[StoredJob], count: int) -> Table:
+    # The jobs are counted before they are read, so a job may have been added between.
+    of = {"number": len(jobs), "most": f"{max(count, len(jobs)):,}"}
+    title = f"{TITLES[state] % name}: {_('%(number)s of %(most)s') % of}"
+    return Table(title, COLUMNS[state], [_job_row(name, one) for one in jobs])
+
+
+def _job_row(name: str, one: StoredJob) -> tuple[Any, ...]:
+    from redis_kit.queues.monitoring import failures
+    from redis_kit.queues.panels import redaction
+
+    what = Lines((link(name, one.id), failures.task_of(one.body)))
+    if one.state == "dead":
+        return what, moment(one.died or 0), one.attempts, redaction.text(failures.cause(one).error)
+    row = (what, moment(one.due), one.attempts)
+    return (*row, one.worker) if one.state == "running" else row
+
+
 def _lateness(reports: Sequence["Report"]) -> list[float]:
     begun = [sum(same) for same in zip(*(one.begun for one in reports), strict=True)]
     late = [map(mul, one.begun, one.lateness) for one in reports]
@@ -127,15 +191,15 @@ def _lateness(reports: Sequence["Report"]) -> list[float]:
 
 
 def _offered(report: "Report") -> tuple[str, ...]:
-    """Return the buttons of a queue. That of a paused one which pauses gives the pause another end."""
-    fitting = {"resume": report.paused, "pause": True, "requeue_dead": report.counts.dead}
-    return tuple(name for name in OF_QUEUE if fitting[name])
+    """Return the buttons of a queue. "Pause" on a paused queue changes the end of the pause."""
+    fitting = {"resume": report.paused, "pause": True, "retry_dead": report.counts.dead}
+    return tuple(name for name in QUEUE_BUTTONS if fitting[name])
 
 
 def _paused(pause: "Pause | None") -> Any:
     if pause is None:
         return ""
-    end = _("until it is resumed") if pause.ends_in is None else _("for %s more") % duration(pause.ends_in)
+    end = _("until resumed") if pause.ends_in is None else _("for %s more") % duration(pause.ends_in)
     return Lines((end, _("since %s") % _day_and_minute(moment(pause.since))))
 
 

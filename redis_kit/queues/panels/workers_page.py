@@ -1,4 +1,4 @@
-"""What the dashboard's page about workers is made of."""
+"""The content of the dashboard's page about workers."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,85 +11,85 @@ from redis_kit.queues.panels.actions import SupervisorTarget
 if TYPE_CHECKING:
     from redis_kit.queues.monitoring.workers import Held, Worker
 
-MOST_JOBS = 10  # shown of one worker
+MOST_JOBS = 10  # of one worker
 WORKING, QUIET, STOPPING, DAMAGED = "working", "quiet", "stopping", "damaged"
-OFFERED = {QUIET: ("work", "stop"), STOPPING: ()}
+BUTTONS = {QUIET: ("resume", "stop"), STOPPING: ()}
 STATES = {WORKING: _("working"), QUIET: _("quiet"), STOPPING: _("stopping"), DAMAGED: _("damaged")}
 
 
-class Crew(NamedTuple):
-    """The workers of one supervisor."""
+class Supervisor(NamedTuple):
+    """A supervisor and its worker processes."""
 
     target: SupervisorTarget
     workers: list["Worker"]
 
     @property
     def state(self) -> str:
-        """Return what its supervisor was told, "" where it does not say."""
+        """Return working, quiet or stopping; "" if its workers do not report a state."""
         states = {one.state for one in self.workers}
         return next((state for state in (STOPPING, WORKING, QUIET) if state in states), "")
 
 
-def crews(workers: Sequence["Worker"]) -> list[Crew]:
-    """Return the workers that have one, by their supervisor."""
+def supervisors(workers: Sequence["Worker"]) -> list[Supervisor]:
+    """Return the supervisors of workers. A worker of another program has none."""
     found: dict[SupervisorTarget, list[Worker]] = {}
     for one in workers:
         if one.supervisor:
             target = SupervisorTarget(one.host, one.supervisor_pid, one.supervisor)
             found.setdefault(target, []).append(one)
-    return [Crew(target, found[target]) for target in sorted(found)]
+    return [Supervisor(target, found[target]) for target in sorted(found)]
 
 
-def figures(workers: Sequence["Worker"], found: Sequence[Crew]) -> Iterator[Figure]:
-    """Yield how many there are, what they do and how large they are."""
-    quiet = sum(crew.state == QUIET for crew in found)
+def figures(workers: Sequence["Worker"], found: Sequence[Supervisor]) -> Iterator[Figure]:
+    """Yield how many workers there are, what they do and how much memory they use."""
+    quiet = sum(one.state == QUIET for one in found)
     yield Figure(_("Workers"), len(workers))
-    yield Figure(_("Supervisors"), len(found), hint=_("Of these quiet: %d") % quiet if quiet else "")
-    yield Figure(_("Jobs in their hands"), sum(len(one.jobs) for one in workers))
+    yield Figure(_("Supervisors"), len(found), hint=_("%d of them quiet") % quiet if quiet else "")
+    yield Figure(_("Running jobs"), sum(len(one.jobs) for one in workers))
     if memory := sum(one.memory or 0 for one in workers):
         yield Figure(_("Memory (MiB)"), memory)
     if back := max((one.clock_back for one in workers), default=0):
-        hint = _("Scheduled jobs, and those of workers that died before, are late until it has caught up.")
+        hint = _("Scheduled jobs and the jobs of dead workers are late until the clock has caught up.")
         yield Figure(_("The server's clock went back by (s)"), back, hint=hint, alarm=True)
 
 
-def supervisors(found: Sequence[Crew]) -> Table:
+def supervisors_table(found: Sequence[Supervisor]) -> Table:
     """Return the supervisors, with their buttons."""
     columns = (
-        *(_("Supervisor"), _("State"), _("Children"), _("Queues"), _("Threads")),
-        *(_("Jobs"), _("Memory (MiB)"), _("Last beat (s ago)")),
+        *(_("Supervisor"), _("State"), _("Processes"), _("Queues"), _("Threads")),
+        *(_("Jobs"), _("Memory (MiB)"), _("Last heartbeat (s ago)")),
     )
     return Table(
         _("Supervisors"),
         columns,
-        [_supervisor(crew) for crew in found],
+        [_supervisor(one) for one in found],
         empty=_("No worker is running. Start one with: manage.py rk_worker"),
-        actions=("quiet", "work", "stop"),
-        values=[crew.target.value for crew in found],
-        offered=[OFFERED.get(crew.state, ("quiet", "stop")) for crew in found],
+        actions=("quiet", "resume", "stop"),
+        values=[one.target.value for one in found],
+        offered=[BUTTONS.get(one.state, ("quiet", "stop")) for one in found],
     )
 
 
-def children(found: Sequence[Crew], *, linked: bool) -> Iterator[Table]:
-    """Yield the workers of each supervisor, 100 at most in all. Where ``linked``, their jobs lead to their pages."""
+def worker_processes(found: Sequence[Supervisor], *, linked: bool) -> Iterator[Table]:
+    """Yield the workers of each supervisor, at most 100 in all. If ``linked``, their jobs link to their pages."""
     left = MOST_ROWS
-    for crew in found:
+    for one in found:
         if left <= 0:
             return
-        rows = [_child(one, linked=linked) for one in crew.workers[:left]]
+        rows = [_child(worker, linked=linked) for worker in one.workers[:left]]
         left -= len(rows)
         columns = (
             *(_("Worker"), _("State"), _("Queues"), _("Threads")),
-            *(_("Jobs"), _("Memory (MiB)"), _("Last beat (s ago)")),
+            *(_("Jobs"), _("Memory (MiB)"), _("Last heartbeat (s ago)")),
         )
-        yield Table(_("Children of %s") % crew.target.shown, columns, rows)
+        yield Table(_("Worker processes of %s") % one.target.shown, columns, rows)
 
 
 def others(workers: Sequence["Worker"], *, linked: bool) -> Table:
-    """Return the workers that no supervisor has: other programs which claim jobs."""
+    """Return the workers without a supervisor: other programs that claim jobs."""
     return Table(
         _("Other programs that claim jobs"),
-        (_("Worker"), _("Host"), _("Queues"), _("Jobs"), _("Last beat (s ago)")),
+        (_("Worker"), _("Host"), _("Queues"), _("Jobs"), _("Last heartbeat (s ago)")),
         [
             (
                 Lines((one.id, STATES[DAMAGED] if one.state == DAMAGED else _("process %d") % one.pid)),
@@ -103,17 +103,17 @@ def others(workers: Sequence["Worker"], *, linked: bool) -> Table:
     )
 
 
-def _supervisor(crew: Crew) -> tuple[Any, ...]:
-    queues = dict.fromkeys(name for one in crew.workers for name in one.queues)
+def _supervisor(supervisor: Supervisor) -> tuple[Any, ...]:
+    queues = dict.fromkeys(name for one in supervisor.workers for name in one.queues)
     return (
-        crew.target.shown,  # the name that tells its buttons from those of others on its host
-        STATES.get(crew.state, ""),
-        len(crew.workers),
+        supervisor.target.shown,  # tells its buttons from those of others on its host
+        STATES.get(supervisor.state, ""),
+        len(supervisor.workers),
         ", ".join(queues),
-        sum(one.threads for one in crew.workers),
-        sum(len(one.jobs) for one in crew.workers),
-        sum(one.memory or 0 for one in crew.workers) or None,
-        round(min(one.silent for one in crew.workers), 1),
+        sum(one.threads for one in supervisor.workers),
+        sum(len(one.jobs) for one in supervisor.workers),
+        sum(one.memory or 0 for one in supervisor.workers) or None,
+        round(min(one.silent for one in supervisor.workers), 1),
     )
 
 
