@@ -81,7 +81,7 @@ def several(client: redis.Redis) -> list[str]:
             "kit: gcra, three rates": admitted("three", three.hit),
             "kit: gcra, eight rates": admitted("eight", eight.hit),
             "kit: hit_all() of three throttles": admitted(
-                "all", lambda who: hit_all([(one, who) for one in together])[0]
+                "all", lambda identity: hit_all([(one, identity) for one in together])[0]
             ),
         },
         base=BARE,
@@ -159,12 +159,12 @@ def bare(client: redis.Redis) -> dict[str, Callable[[], object]]:
 def same(client: redis.Redis, kind: str) -> dict[str, Callable[[], object]]:
     """Return the kit's script with the kit's arguments, sent by redis-py: the server's part of the time."""
     from redis_kit.throttling import Throttle
-    from redis_kit.throttling.engine.decide import Asked, decide
+    from redis_kit.throttling.engine.decide import Call, decide
 
     if kind == "sliding_log":
         return {}  # its only identity would soon be refused
     step: Any = next(
-        decide([Asked(Throttle(f"bench same {kind}", "100000000/m", strategy=kind), "joe", 1)], consume=True)
+        decide([Call(Throttle(f"bench same {kind}", "100000000/m", strategy=kind), "joe", 1)], consume=True)
     )
     client.script_load(step.script.source)
     return {SAME: lambda: client.evalsha(*step.command[1:])}

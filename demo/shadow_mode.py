@@ -6,8 +6,7 @@ from pathlib import Path
 from demo import access_log
 from redis_kit.core.web.client_address import grouped
 from redis_kit.core.web.proxies import parse
-from redis_kit.throttling import Throttle, report
-from redis_kit.throttling.statistics.offenders import offenders
+from redis_kit.throttling import Throttle, shadow_report
 
 RATE = "60/m"
 SHOWN = 10  # addresses
@@ -34,8 +33,8 @@ def lines(path: Path) -> Iterator[str]:
     """Yield the report of the policy on a log."""
     shadowed = ShadowedLog(path)
     shadowed.read()
-    found = report(shadowed.throttle)
-    calls, most = found.allowed + found.refused, offenders(shadowed.throttle, limit=SHOWN)
+    found = shadow_report(shadowed.throttle)
+    calls, most = found.allowed + found.refused, shadowed.throttle.offenders(SHOWN)
     yield f"\nA policy of {RATE} for each address, in shadow mode at the log's own times:"
     yield f"it would refuse {found.refused:,} of {calls:,} requests ({found.share:.2%})" + (
         ", most of them:" * bool(most)

@@ -6,18 +6,19 @@ from redis_kit.core.lazy import lazily
 
 if TYPE_CHECKING:
     from redis_kit.throttling.engine.reservation import Reservation
+    from redis_kit.throttling.errors import InvalidRate
     from redis_kit.throttling.http.decorator import throttle
     from redis_kit.throttling.http.mixin import ThrottleMixin
-    from redis_kit.throttling.policy_settings import named
-    from redis_kit.throttling.rules.rules import Rule
+    from redis_kit.throttling.http.policies import policy
+    from redis_kit.throttling.rules.storage import Rule
     from redis_kit.throttling.signals import throttled
-    from redis_kit.throttling.statistics.shadow_report import areport, report
+    from redis_kit.throttling.statistics.shadow_report import ashadow_report, shadow_report
     from redis_kit.throttling.strategies.base import Strategy
     from redis_kit.throttling.throttles.hit_all import ahit_all, areserve_all, hit_all, reserve_all
     from redis_kit.throttling.throttles.throttle import Throttle
     from redis_kit.throttling.values.ban import Ban
     from redis_kit.throttling.values.decision import Decision
-    from redis_kit.throttling.values.rates import InvalidRate, Rate
+    from redis_kit.throttling.values.rates import Rate
 
 __all__ = [
     "Ban",
@@ -30,12 +31,12 @@ __all__ = [
     "Throttle",
     "ThrottleMixin",
     "ahit_all",
-    "areport",
     "areserve_all",
+    "ashadow_report",
     "hit_all",
-    "named",
-    "report",
+    "policy",
     "reserve_all",
+    "shadow_report",
     "throttle",
     "throttled",
 ]
@@ -47,11 +48,12 @@ __getattr__, __dir__ = lazily(
         "values.decision": ("Decision",),
         "http.decorator": ("throttle",),
         "http.mixin": ("ThrottleMixin",),
-        "policy_settings": ("named",),
-        "values.rates": ("InvalidRate", "Rate"),
-        "statistics.shadow_report": ("areport", "report"),
+        "http.policies": ("policy",),
+        "errors": ("InvalidRate",),
+        "values.rates": ("Rate",),
+        "statistics.shadow_report": ("ashadow_report", "shadow_report"),
         "engine.reservation": ("Reservation",),
-        "rules.rules": ("Rule",),
+        "rules.storage": ("Rule",),
         "signals": ("throttled",),
         "strategies.base": ("Strategy",),
         "throttles.throttle": ("Throttle",),

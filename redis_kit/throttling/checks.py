@@ -1,23 +1,30 @@
-"""What ``manage.py check`` says about throttles beyond their settings."""
+"""What ``manage.py check`` reports about throttles, apart from the values of their settings."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from importlib import import_module
+from typing import Any
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning
+from django.utils.module_loading import import_string
 
+from redis_kit.core import conf
 from redis_kit.core.errors import ConfigurationError
+from redis_kit.throttling.policy_settings import SETTING
+from redis_kit.throttling.settings import ThrottlingSettings
 from redis_kit.throttling.values import identity
 
 LOGINS = "redis_kit.throttling.logins.ThrottledLogins"
 COMPAT = "redis_kit.throttling.compat"
+MIDDLEWARE = "redis_kit.throttling.middleware.ThrottleMiddleware"
+AUTHENTICATION = "django.contrib.auth.middleware.AuthenticationMiddleware"
 ADDRESSES = (
-    "which has its addresses from REDIS_KIT['TRUSTED_PROXIES']",
-    "Set TRUSTED_PROXIES, and FORWARDED_HEADER where it is another, and remove the old setting.",
+    "which takes addresses from REDIS_KIT['TRUSTED_PROXIES']",
+    "Set TRUSTED_PROXIES, and FORWARDED_HEADER if your proxy uses another header, and remove the old setting.",
 )
-# Settings of django-ratelimit: what holds in their place, and what to do.
+# Settings of django-ratelimit: what applies instead, and what to do.
 UNREAD = {
     "RATELIMIT_IP_META_KEY": ADDRESSES,
     "RATELIMIT_IPV4_MASK": ADDRESSES,
@@ -39,21 +46,85 @@ UNREAD = {
 
 
 def messages() -> Iterator[CheckMessage]:
-    """Yield them. Imports the routes of the project, since views build their throttles at import."""
-    with suppress(Exception):  # what is wrong with the routes, Django's own check says
+    """Yield all messages. Imports the routes of the project, since views build their throttles at import."""
+    yield from _keys()
+    yield from _logins()
+    yield from _old_settings()
+    yield from _policies()
+
+
+def _keys() -> Iterator[CheckMessage]:
+    with suppress(Exception):  # Django's own check reports what is wrong with the routes
         import_module(settings.ROOT_URLCONF)
     for path in identity.paths():
         try:
             identity.load(path)
         except ConfigurationError as error:
             yield Error(str(error), id="redis_kit.E014")
+
+
+def _logins() -> Iterator[CheckMessage]:
     backends = list(settings.AUTHENTICATION_BACKENDS)
     if LOGINS in backends[1:]:
         yield Warning(
-            f"{LOGINS} stands behind {backends[0]!r}, which looks at passwords without asking it.",
-            hint="Put it first into AUTHENTICATION_BACKENDS.",
+            f"{LOGINS} comes after {backends[0]!r}, which checks passwords without asking it.",
+            hint="Put it first in AUTHENTICATION_BACKENDS.",
             id="redis_kit.W016",
         )
+
+
+def _old_settings() -> Iterator[CheckMessage]:
     for name, (instead, hint) in UNREAD.items() if COMPAT in sys.modules else ():
         if hasattr(settings, name):
             yield Warning(f"{name} is not read by {COMPAT}, {instead}.", hint=hint, id="redis_kit.W017")
+
+
+def _policies() -> Iterator[CheckMessage]:
+    options = conf.section(ThrottlingSettings)
+    for setting, path in _functions(options):
+        if not _is_function(path):
+            yield Error(f"{setting} is {path!r}, which is not a function.", id="redis_kit.E015")
+    if MIDDLEWARE in settings.MIDDLEWARE:
+        yield from _without_users(options.POLICIES)
+    elif any(entry.get("PATHS") for entry in options.POLICIES.values()):
+        yield Warning(
+            f"{SETTING} has PATHS, but nothing in MIDDLEWARE applies them.",
+            hint=f"Add '{MIDDLEWARE}'.",
+            id="redis_kit.W018",
+        )
+
+
+def _functions(options: ThrottlingSettings) -> Iterator[tuple[str, str]]:
+    """Yield the dotted paths of the settings, each with its setting."""
+    if options.HANDLER:
+        yield "REDIS_KIT['THROTTLING']['HANDLER']", options.HANDLER
+    for name, entry in options.POLICIES.items():
+        for option in ("EXEMPT", "COUNT_WHEN"):
+            path = entry.get(option)
+            if isinstance(path, str):
+                yield f"{SETTING}[{name!r}][{option!r}]", path
+
+
+def _without_users(policies: Mapping[str, Any]) -> Iterator[CheckMessage]:
+    before = settings.MIDDLEWARE[: settings.MIDDLEWARE.index(MIDDLEWARE)]
+    if any(path.endswith(".AuthenticationMiddleware") for path in before):
+        return
+    for name, entry in policies.items():
+        given = entry.get("KEY", "user_or_ip")
+        keys = given if isinstance(given, (list, tuple)) else [given]
+        key = next((one for one in ("user", "user_or_ip") if one in keys), "")
+        if key:
+            kind, code = (Error, "E016") if key == "user" else (Warning, "W019")
+            yield kind(
+                f"{SETTING}[{name!r}] has the key {key!r}, but no AuthenticationMiddleware comes before "
+                "ThrottleMiddleware, so it sees no user.",
+                hint=f"Put '{AUTHENTICATION}' before it, or use the key 'ip'.",
+                id=f"redis_kit.{code}",
+            )
+
+
+def _is_function(path: str) -> bool:
+    try:
+        return callable(import_string(path))
+    except ImportError:
+        return False

@@ -1,9 +1,8 @@
-"""The arguments of django-ratelimit on the kit's throttles, for projects that come from there."""
+"""The API of django-ratelimit on top of Throttle, for projects that migrate from it."""
 
 import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache, wraps
-from inspect import isawaitable, iscoroutine
 from time import time
 from typing import Any, NamedTuple, TypeVar
 
@@ -15,18 +14,20 @@ from django.views.defaults import permission_denied
 
 from redis_kit.core.errors import ConfigurationError, InvalidName, InvalidValue
 from redis_kit.core.text import shortened
-from redis_kit.throttling.http.decorator import _is_async, _path
-from redis_kit.throttling.http.responses import Told, add_fields, refused
+from redis_kit.throttling.http import views
+from redis_kit.throttling.http.headers import Verdict, add_fields
+from redis_kit.throttling.http.responses import refuse
+from redis_kit.throttling.http.views import is_async_view, maybe_await, view_path
 from redis_kit.throttling.strategies.base import OVERRUN
 from redis_kit.throttling.throttles.throttle import Throttle
-from redis_kit.throttling.values import identity as identities
+from redis_kit.throttling.values import identity as identity_keys
 from redis_kit.throttling.values.decision import Decision
-from redis_kit.throttling.values.identity import Key
+from redis_kit.throttling.values.identity import IdentityKey
 from redis_kit.throttling.values.rates import Rate, parse
 
 ALL = (None,)
 UNSAFE = ["DELETE", "PATCH", "POST", "PUT"]
-POLICIES = {True: "open", False: "closed"}  # what RATELIMIT_FAIL_OPEN says, where it is set
+POLICIES = {True: "open", False: "closed"}  # the failure policy by RATELIMIT_FAIL_OPEN
 
 View = TypeVar("View", bound=Callable[..., Any])
 
@@ -38,22 +39,22 @@ class Ratelimited(PermissionDenied):
     decision: Decision | None = None
 
 
-class _Asked(NamedTuple):
+class _Usage(NamedTuple):
     throttle: Throttle
     decision: Decision
     counted: bool
 
     @property
     def over(self) -> bool:
-        """Say whether more was tried than the limit allows; all of it used up is not yet more."""
+        """Return whether there were more calls than the limit allows; exactly the limit is not yet too many."""
         decision = self.decision
         refused = ("banned", "local", "outage") if self.counted else ("banned", "local")
         tried = decision.remaining < 0 or decision.limit == 0 or decision.reason in refused
         return not decision and tried
 
     @property
-    def usage(self) -> dict[str, Any] | None:
-        """Return it as get_usage() does."""
+    def figures(self) -> dict[str, Any] | None:
+        """Return the dict of get_usage()."""
         decision = self.decision
         if decision.rate is None:
             return None
@@ -73,14 +74,14 @@ class _Asked(NamedTuple):
 def ratelimit(
     group: str | None = None, key: Any = None, rate: Any = None, method: Any = ALL, block: bool = True
 ) -> Callable[[View], View]:
-    """Limit calls of a view, sync or async: ``request.limited`` says so, and ``block`` raises Ratelimited.
+    """Limit calls of a view, sync or async. Sets ``request.limited``; with ``block`` it raises Ratelimited.
 
-    ``key`` is ip, user, user_or_ip, get:x, post:x, header:x-y, a callable of group and request, or its dotted path;
-    ``rate`` a text or tuple, None for no limit, a callable of group and request, or its dotted path; in async views
+    ``key`` is ip, user, user_or_ip, get:x, post:x, header:x-y, a callable of group and request, or its dotted path.
+    ``rate`` is text, a tuple, None for no limit, a callable of group and request, or its dotted path. In async views
     both may be coroutine functions. One round trip.
     """
     if isinstance(key, str):
-        _known(key)
+        _key(key)
     if not (callable(rate) or _is_dotted(rate)):
         parse(rate)
 
@@ -89,15 +90,15 @@ def ratelimit(
 
         @wraps(view)
         def limited(request: Any, *args: Any, **kwargs: Any) -> Any:
-            _tell(request, _ask(request, *arguments), block)
+            _annotate(request, _ask(request, *arguments), block)
             return view(request, *args, **kwargs)
 
         @wraps(view)
         async def alimited(request: Any, *args: Any, **kwargs: Any) -> Any:
-            _tell(request, await _aask(request, *arguments), block)
+            _annotate(request, await _aask(request, *arguments), block)
             return await view(request, *args, **kwargs)
 
-        return alimited if _is_async(view) else limited  # type: ignore[return-value]
+        return alimited if is_async_view(view) else limited  # type: ignore[return-value]
 
     return decorate
 
@@ -111,10 +112,10 @@ def is_ratelimited(
     method: Any = ALL,
     increment: bool = False,
 ) -> bool:
-    """Say whether the limit is passed, counting this call or only looking. See ratelimit(); fn stands for a group.
+    """Return whether the limit is exceeded. ``increment`` counts this call; ``fn`` stands for a group. See ratelimit().
 
-    While the server is away and ``RATELIMIT_FAIL_OPEN`` is False, a call that is counted passes the limit; a look does
-    not, as in django-ratelimit.
+    If the server is unavailable and ``RATELIMIT_FAIL_OPEN`` is False, a call that is counted exceeds the limit, and one
+    that is not counted does not, as in django-ratelimit.
     """
     found = _ask(request, group, fn, key, rate, method, increment)
     return found is not None and found.over
@@ -143,12 +144,12 @@ def get_usage(
     method: Any = ALL,
     increment: bool = False,
 ) -> dict[str, Any] | None:
-    """Return ``count``, ``limit``, ``should_limit`` and ``time_left`` in seconds; None where nothing limits the call.
+    """Return ``count``, ``limit``, ``should_limit`` and ``time_left`` in seconds; None if nothing limits the call.
 
-    A count ends at one above the limit. See is_ratelimited().
+    The count stops at one above the limit. See is_ratelimited().
     """
     found = _ask(request, group, fn, key, rate, method, increment)
-    return found and found.usage
+    return found and found.figures
 
 
 async def aget_usage(
@@ -162,17 +163,17 @@ async def aget_usage(
 ) -> dict[str, Any] | None:
     """See get_usage()."""
     found = await _aask(request, group, fn, key, rate, method, increment)
-    return found and found.usage
+    return found and found.figures
 
 
 def handler403(request: HttpRequest, exception: Exception | None = None) -> Any:
-    """Answer Ratelimited by 429 with ``Retry-After``, and any other PermissionDenied as Django does.
+    """Answer Ratelimited with status 429 and ``Retry-After``, and any other PermissionDenied as Django does.
 
     Name it in the root URLconf: ``handler403 = "redis_kit.throttling.compat.handler403"``.
     """
     if isinstance(exception, Ratelimited) and exception.throttle and exception.decision is not None:
-        told = [Told(exception.throttle, exception.decision)]
-        return add_fields(refused(request, told), told)
+        verdicts = [Verdict(exception.throttle, exception.decision)]
+        return add_fields(refuse(request, verdicts), verdicts)
     return permission_denied(request, exception)  # type: ignore[arg-type]
 
 
@@ -182,45 +183,47 @@ ratelimit.UNSAFE = is_ratelimited.UNSAFE = get_usage.UNSAFE = UNSAFE  # type: ig
 
 def _ask(
     request: HttpRequest, group: str | None, fn: Any, key: Any, rate: Any, method: Any, increment: bool
-) -> _Asked | None:
-    called, methods = _named(group, fn), _methods(method)
+) -> _Usage | None:
+    name, methods = _group_of(group, fn), _methods(method)
     if not _applies(request, methods):
         return None
-    given = _at_once(_called(rate, called, request) if callable(rate) or _is_dotted(rate) else rate)
+    given = _sync(_result(rate, name, request) if callable(rate) or _is_dotted(rate) else rate)
     if given is None:
         return None
-    throttle = _throttle(called, methods, parse(given), _policy())
-    found = _known(key)
-    identity = found.of(request) if isinstance(found, Key) else _valued(_at_once(_called(key, called, request)))
-    return _Asked(throttle, throttle.hit(identity) if increment else throttle.peek(identity), increment)
+    throttle = _throttle(name, methods, parse(given), _policy())
+    found = _key(key)
+    identity = found.of(request) if isinstance(found, IdentityKey) else _identity(_sync(_result(key, name, request)))
+    return _Usage(throttle, throttle.hit(identity) if increment else throttle.peek(identity), increment)
 
 
 async def _aask(
     request: HttpRequest, group: str | None, fn: Any, key: Any, rate: Any, method: Any, increment: bool
-) -> _Asked | None:
-    called, methods = _named(group, fn), _methods(method)
+) -> _Usage | None:
+    name, methods = _group_of(group, fn), _methods(method)
     if not _applies(request, methods):
         return None
-    given = await _in_time(_called(rate, called, request) if callable(rate) or _is_dotted(rate) else rate)
+    given = await maybe_await(_result(rate, name, request) if callable(rate) or _is_dotted(rate) else rate)
     if given is None:
         return None
-    throttle = _throttle(called, methods, parse(given), _policy())
-    found = _known(key)
+    throttle = _throttle(name, methods, parse(given), _policy())
+    found = _key(key)
     identity = (
-        await found.aof(request) if isinstance(found, Key) else _valued(await _in_time(_called(key, called, request)))
+        await found.aof(request)
+        if isinstance(found, IdentityKey)
+        else _identity(await maybe_await(_result(key, name, request)))
     )
     decision = await (throttle.ahit(identity) if increment else throttle.apeek(identity))
-    return _Asked(throttle, decision, increment)
+    return _Usage(throttle, decision, increment)
 
 
-def _named(group: str | None, fn: Any) -> str:
+def _group_of(group: str | None, fn: Any) -> str:
     if group is None and fn is None:
         raise ConfigurationError("is_ratelimited() and get_usage() need a group, or the view as fn.")
-    return _path(fn) if group is None else group
+    return view_path(fn) if group is None else group
 
 
 def _methods(method: Any) -> tuple[str, ...]:
-    """Return the methods that count, none for all."""
+    """Return the methods that are counted; an empty tuple for all."""
     if method == ALL:
         return ()
     return tuple(sorted(one.upper() for one in ([method] if isinstance(method, str) else method)))
@@ -234,7 +237,7 @@ def _is_dotted(value: Any) -> bool:
     return isinstance(value, str) and "." in value and ":" not in value
 
 
-def _called(function: Any, group: str, request: HttpRequest) -> Any:
+def _result(function: Any, group: str, request: HttpRequest) -> Any:
     return (import_string(function) if isinstance(function, str) else function)(group, request)
 
 
@@ -249,40 +252,32 @@ def _policy() -> str | None:
 
 
 @lru_cache(maxsize=1000)
-def _known(key: Any) -> Key | None:
-    """Return one of the kit's keys; None for a function of group and request. Raises ConfigurationError."""
+def _key(key: Any) -> IdentityKey | None:
+    """Return the IdentityKey; None for a function of group and request. Raises ConfigurationError."""
     if not key:
-        raise ConfigurationError(f"A rate limit needs a key. {identities.GRAMMAR}")
+        raise ConfigurationError(f"A rate limit needs a key. {identity_keys.GRAMMAR}")
     if callable(key):
         return None
     if _is_dotted(key):
-        identities.note(key)
+        identity_keys.note(key)
         return None
     try:
-        return Key(key)
+        return IdentityKey(key)
     except InvalidValue as error:
         raise ConfigurationError(str(error)) from error
 
 
-def _valued(value: Any) -> str:
+def _identity(value: Any) -> str:
     if value is None or not isinstance(value, (str, int)):
         raise InvalidName(f"The key of a rate limit must return text, not {shortened(value)}.")
     return f"key:{value}"
 
 
-def _at_once(found: Any) -> Any:
-    if isawaitable(found):
-        if iscoroutine(found):
-            found.close()
-        raise TypeError("A key or rate is a coroutine function, and the view is not one.")
-    return found
+def _sync(result: Any) -> Any:
+    return views.not_awaitable(result, "The key or rate is a coroutine function, but the view is sync.")
 
 
-async def _in_time(found: Any) -> Any:
-    return await found if isawaitable(found) else found
-
-
-def _tell(request: Any, found: _Asked | None, block: bool) -> None:
+def _annotate(request: Any, found: _Usage | None, block: bool) -> None:
     over = found is not None and found.over
     request.limited = over or getattr(request, "limited", False)
     if found is None or not over or not block:

@@ -1,15 +1,59 @@
-"""The throttles of a site: those that its settings name, and those that its code has built."""
+"""Finding the throttles of a project: those that its settings name, and those that its code has built."""
 
+from importlib import import_module
+
+from django.conf import settings
+
+from redis_kit.core.errors import ConfigurationError, InvalidName
+from redis_kit.core.logs.error_text import described
+from redis_kit.core.text import did_you_mean
 from redis_kit.throttling import logins
-from redis_kit.throttling.engine.registry import by_name, registered
-from redis_kit.throttling.policy_settings import policies
-from redis_kit.throttling.throttles.throttle import Throttle
+from redis_kit.throttling.engine.registry import by_name
+from redis_kit.throttling.http.policies import policies
+from redis_kit.throttling.throttles.throttle import Throttle, registry
+
+NAMES = 20  # that a message lists
 
 
-def known() -> list[Throttle]:
-    """Return the throttles that this process can know, sorted by name.
+def built_throttles() -> list[Throttle]:
+    """Return the throttles that this process has built, with those of the settings, sorted by name.
 
-    Raises ConfigurationError where the settings name one that can't be.
+    Raises ConfigurationError if the settings are wrong.
     """
-    named = [policy.throttle for policy in policies()]
-    return by_name([*registered(), *logins.throttles(), *named])
+    return by_name([*registry.throttles(), *logins.throttles(), *(policy.throttle for policy in policies())])
+
+
+def project_throttles() -> list[Throttle]:
+    """Import the views behind ROOT_URLCONF, and return built_throttles().
+
+    Raises ConfigurationError if the settings are wrong or the views can't be imported.
+    """
+    routes = getattr(settings, "ROOT_URLCONF", None)
+    try:
+        if routes:
+            import_module(routes)
+    except Exception as error:  # a module of a view may raise anything
+        text = f"The throttles of ROOT_URLCONF {routes!r} can't be found; {described(error)}"
+        raise ConfigurationError(text) from error
+    return built_throttles()
+
+
+def find(throttles: list[Throttle], name: str, using: str | None) -> Throttle:
+    """Return the throttle with this name, and this connection if it is not None. Raises InvalidName."""
+    found = [throttle for throttle in throttles if throttle.name == name and using in (None, throttle.using)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        connections = ", ".join(throttle.using for throttle in found)
+        raise InvalidName(f"Several throttles have the name {name}. Choose one with --using: {connections}.")
+    where = f" on the connection {using}" if using else ""
+    names = list(dict.fromkeys(throttle.name for throttle in throttles if using in (None, throttle.using)))
+    raise InvalidName(f"There is no throttle {name}{where}. {hint(name, names)}")
+
+
+def hint(name: str, names: list[str]) -> str:
+    """Return what to say about a name that is not among the names."""
+    if not names:
+        return "A throttle is found if a policy of the settings names it, or if importing ROOT_URLCONF builds it."
+    more = "" if len(names) <= NAMES else f" and {len(names) - NAMES:,} more"
+    return did_you_mean(name, names, f"The throttles are: {', '.join(names[:NAMES])}{more}.")

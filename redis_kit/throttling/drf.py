@@ -1,4 +1,4 @@
-"""Throttle classes of Django REST framework under their own names: a project changes the line that imports them."""
+"""Throttle classes for Django REST framework, under the framework's names: change the import to use them."""
 
 import re
 from typing import Any
@@ -7,61 +7,61 @@ from django.http import HttpResponse
 from rest_framework import throttling
 
 from redis_kit.core.errors import ConfigurationError
+from redis_kit.throttling.http.headers import Verdict, add_fields
 from redis_kit.throttling.http.rate_throttle import RateThrottle
-from redis_kit.throttling.http.responses import Told, add_fields
 from redis_kit.throttling.values.rates import Rate
 
 
 class SimpleRateThrottle(RateThrottle, throttling.SimpleRateThrottle):
     """A limit on the requests of one ``get_cache_key()``, at ``rate`` or the rate that the settings give ``scope``.
 
-    All that a subclass of the framework's class overrides or sets works here too; ``cache`` alone is of no use. Rates
-    are the framework's, in which the first letter of the period counts ("10/minutes"), and the kit's. Responses carry
-    RateLimit and RateLimit-Policy. See RateThrottle for further attributes.
+    Everything that a subclass of the framework's class overrides or sets works here, except ``cache``. Rates follow the
+    framework's grammar, in which only the first letter of the period matters ("10/minutes"), or that of ``Throttle``.
+    Responses have the fields RateLimit and RateLimit-Policy. See RateThrottle for further attributes.
     """
 
     framework = "drf"
 
     def read(self, rate: Any) -> tuple[Rate, ...]:
-        """Return the rates that ``rate`` stands for; s, m, h or d decides after a slash, whatever follows it."""
+        """Return the rates that ``rate`` stands for. After a slash only the first letter, s, m, h or d, matters."""
         return super().read([_first_letter(one) for one in rate] if isinstance(rate, list) else _first_letter(rate))
 
     def allow_request(self, request: Any, view: Any) -> bool:
-        """Count a request if it has room, and say so. While the server is away, ``on_failure`` answers."""
+        """Count a request and return whether it is allowed. See RateThrottle for outages."""
         return self.decide(request, view)
 
-    def tell(self, request: Any, told: Told, *view: Any) -> None:
-        """Leave what was decided on Django's request, and the fields with the view for its response."""
-        super().tell(getattr(request, "_request", request), told)
+    def annotate(self, request: Any, verdict: Verdict, *view: Any) -> None:
+        """Annotate Django's request, and add the fields about limits to the headers of the view."""
+        super().annotate(getattr(request, "_request", request), verdict)
         headers = getattr(view[0], "headers", None) if view else None
         if isinstance(headers, dict):
-            fields = add_fields(HttpResponse(headers=headers), [told]).items()
+            fields = add_fields(HttpResponse(headers=headers), [verdict]).items()
             view[0].headers = headers | {name: value for name, value in fields if "RateLimit" in name}
 
 
 class AnonRateThrottle(throttling.AnonRateThrottle, SimpleRateThrottle):
-    """A limit for each address from which requests without a user come; scope ``anon``."""
+    """A limit per address, for requests without a user; scope ``anon``."""
 
 
 class UserRateThrottle(throttling.UserRateThrottle, SimpleRateThrottle):
-    """A limit for each user, and for each address where there is none; scope ``user``."""
+    """A limit per user, or per address for requests without a user; scope ``user``."""
 
 
 class ScopedRateThrottle(throttling.ScopedRateThrottle, SimpleRateThrottle):
-    """A limit for each user or address at the views of one ``throttle_scope``."""
+    """A limit per user or address, for the views with one ``throttle_scope``."""
 
 
 class BurstSustainedThrottle(UserRateThrottle):
-    """Several rates in one decision: a request counts against all of them, or is refused and counts against none.
+    """Several rates in one decision: a request is counted by all of them, or refused and counted by none.
 
-    They are those of the ``scopes`` in ``DEFAULT_THROTTLE_RATES``, or all in ``rate``, such as "60/m; 1000/d".
+    The rates are those of ``scopes`` in ``DEFAULT_THROTTLE_RATES``, or all in ``rate``, such as "60/m; 1000/d".
     """
 
     scope = "burst_sustained"
     scopes: tuple[str, ...] = ("burst", "sustained")
 
     def get_rate(self) -> Any:
-        """Return the rates of all scopes, without those that are None."""
+        """Return the rates of all scopes, except those that are None."""
         if missing := [scope for scope in self.scopes if scope not in self.THROTTLE_RATES]:
             raise ConfigurationError(
                 f"REST_FRAMEWORK['DEFAULT_THROTTLE_RATES'] has no {missing[0]!r}, which {type(self).__name__} needs: "

@@ -1,16 +1,17 @@
-"""The book's funnel, with the answer of CL.THROTTLE."""
+"""The funnel of the book "Redis Deep Adventure", with the reply of CL.THROTTLE."""
 
 import math
 from functools import lru_cache
 from typing import NamedTuple
 
+from redis_kit.throttling.errors import InvalidRate
 from redis_kit.throttling.throttles.throttle import Throttle
 from redis_kit.throttling.values.decision import Decision
-from redis_kit.throttling.values.rates import InvalidRate, Rate
+from redis_kit.throttling.values.rates import Rate
 
 
 class Funnel(NamedTuple):
-    """The five integers of redis-cell's CL.THROTTLE, in its order; times in whole seconds, rounded up."""
+    """The five integers of redis-cell's CL.THROTTLE, in its order. Times are whole seconds, rounded up."""
 
     limited: int
     limit: int
@@ -20,21 +21,28 @@ class Funnel(NamedTuple):
 
 
 def funnel(key: str, capacity: int, count: int, period: float, quantity: int = 1) -> Funnel:
-    """Pour ``quantity`` into a funnel that holds ``capacity`` and lets ``count`` run out in ``period`` seconds.
+    """Pour ``quantity`` into a funnel that holds ``capacity`` and drains ``count`` in ``period`` seconds.
 
-    Returns 1 where it was refused, else 0; the capacity; what room is left; the seconds until as much has room, -1
-    where it was let in; the seconds until the funnel is empty. ``capacity`` is CL.THROTTLE's max_burst plus 1, 1 or
-    more; a ``quantity`` of 0 only looks, more than ``capacity`` raises InvalidValue. One round trip. The failure policy
-    of throttles holds. Source: "Redis Deep Adventure" (Qian Wenpin), funnel throttling; GCRA.
+    Returns, in this order:
+
+    - 1 if it was refused, else 0,
+    - the capacity,
+    - the room that remains,
+    - the seconds until as much has room, or -1 if it was accepted,
+    - the seconds until the funnel is empty.
+
+    ``capacity`` is CL.THROTTLE's max_burst plus 1, at least 1. A ``quantity`` of 0 only looks; more than ``capacity``
+    raises InvalidValue. One round trip. The failure policy of throttles applies. Source: "Redis Deep Adventure" (Qian
+    Wenpin), funnel throttling; GCRA.
     """
-    limit = _throttle(capacity, count, period)
-    return _integers(limit.hit(key, cost=quantity) if quantity else limit.peek(key))
+    throttle = _throttle(capacity, count, period)
+    return _integers(throttle.hit(key, cost=quantity) if quantity else throttle.peek(key))
 
 
 async def afunnel(key: str, capacity: int, count: int, period: float, quantity: int = 1) -> Funnel:
     """See funnel()."""
-    limit = _throttle(capacity, count, period)
-    return _integers(await limit.ahit(key, cost=quantity) if quantity else await limit.apeek(key))
+    throttle = _throttle(capacity, count, period)
+    return _integers(await throttle.ahit(key, cost=quantity) if quantity else await throttle.apeek(key))
 
 
 @lru_cache(maxsize=256)

@@ -1,4 +1,4 @@
-"""Failed log-ins: how many a user name and an address may have before no password is looked at any more."""
+"""Failed log-ins: how many a user name and an address may have before further passwords are not checked."""
 
 import contextlib
 import math
@@ -13,59 +13,59 @@ from django.http import HttpRequest
 from django.utils.translation import ngettext
 from django.views.decorators.debug import sensitive_variables
 
-from redis_kit.core import conf, connections
+from redis_kit.core import conf, connections, steps
 from redis_kit.core.client.cluster import ClusterClient
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
-from redis_kit.core.steps import Call
 from redis_kit.core.web.client_address import client_address
-from redis_kit.throttling.component import ThrottleSettings
 from redis_kit.throttling.engine.base import RETRY
-from redis_kit.throttling.engine.decide import Asked, decide
+from redis_kit.throttling.engine.decide import Call, decide
+from redis_kit.throttling.keys import WRITTEN
+from redis_kit.throttling.settings import ThrottlingSettings
 from redis_kit.throttling.throttles.hit_all import hit_all
 from redis_kit.throttling.throttles.throttle import Throttle
 from redis_kit.throttling.values.ban import Ban
 from redis_kit.throttling.values.decision import Decision
 
-LONGEST = 256  # characters of a user name that count
-TYPED = "_redis_kit_login_name"  # what was typed may be an e-mail address, which is not the user's name
+LONGEST_NAME = 256  # characters of a user name that are compared
+TYPED = "_redis_kit_login_name"  # the typed name may be an e-mail address, which is not the user name
 
-Called = tuple[Throttle, str]
+Hit = tuple[Throttle, str]
 
 
 class ThrottledLogins:
-    """An authentication backend that knows nobody: it stops whoever failed too often before the others are asked.
+    """An authentication backend that authenticates nobody, and refuses log-ins after too many failures.
 
-    Put it first into AUTHENTICATION_BACKENDS. It looks whether the user name and the address of the request may try, in
-    one round trip (two unless the policy is open), and raises PermissionDenied if not, which ends authenticate();
-    ``request.throttle`` is then the Decision. Each failure counts for both, and a log-in forgets those of the name. A
-    call without a request counts for the user name alone. It has no get_user(), so no session is ever bound to it.
+    Put it first in AUTHENTICATION_BACKENDS. It peeks whether the user name and the address of the request may try, in
+    one round trip (two unless the failure policy is ``open``). If not, it raises PermissionDenied, which ends
+    authenticate(), and ``request.throttle`` is the Decision. Each failure counts for both. A log-in resets the failures
+    of the name. Without a request only the user name is counted. It has no get_user(), so no session refers to it.
     """
 
     @sensitive_variables("credentials")
     def authenticate(self, request: HttpRequest | None, **credentials: Any) -> None:
-        """Return None, for the next backend to look. Raises PermissionDenied where there were too many failures."""
-        calls = _calls(request, typed := _name(credentials))
-        if calls:
-            _stop(request, _standing(calls, calls[0][0].carry_out(_look(calls), **_answers(calls))))
-        _note(request, typed)
+        """Return None, so that the next backend is asked. Raises PermissionDenied after too many failures."""
+        hits = _hits(request, typed := _name(credentials))
+        if hits:
+            _refuse(request, _or_local(hits, hits[0][0].carry_out(_peek(hits), **_answers(hits))))
+        _keep_name(request, typed)
 
     @sensitive_variables("credentials")
     async def aauthenticate(self, request: HttpRequest | None, **credentials: Any) -> None:
         """See authenticate()."""
-        calls = _calls(request, typed := _name(credentials))
-        if calls:
-            _stop(request, _standing(calls, await calls[0][0].acarry_out(_look(calls), **_answers(calls))))
-        _note(request, typed)
+        hits = _hits(request, typed := _name(credentials))
+        if hits:
+            _refuse(request, _or_local(hits, await hits[0][0].acarry_out(_peek(hits), **_answers(hits))))
+        _keep_name(request, typed)
 
 
 class LoginRefusedMixin:
-    """For a log-in form: say that there were too many failures, and when to come again, not that a name is wrong."""
+    """For a log-in form: after too many failures the error says so and when to retry, not that the name is wrong."""
 
     request: Any
 
     def get_invalid_login_error(self) -> ValidationError:
-        """Return the form's error."""
+        """Return the error of the form."""
         if not _was_refused(self.request):
             error: ValidationError = super().get_invalid_login_error()  # type: ignore[misc]
             return error
@@ -79,53 +79,53 @@ class LoginRefusedMixin:
 
 
 def active() -> bool:
-    """Say whether the project has the backend."""
+    """Return whether the project uses the backend."""
     return any(isinstance(backend, ThrottledLogins) for backend in get_backends())
 
 
 def count(request: HttpRequest | None, credentials: dict[str, Any]) -> None:
-    """Count a failure for user name and address in one round trip; one that was stopped counts as refused only."""
-    calls = _calls(request, _name(credentials))
-    decisions = hit_all(calls) if calls else []
+    """Count a failure for user name and address in one round trip. A refused log-in is only counted as refused."""
+    hits = _hits(request, _name(credentials))
+    decisions = hit_all(hits) if hits else []
     if all(decisions) or _was_refused(request):
         return
-    # Others were quicker: this one tried its password too, so whoever has room left counts it nevertheless.
-    for (throttle, identity), decision in zip(calls, decisions, strict=True):
+    # Concurrent failures used up the limit, but this password was checked too: each throttle with room counts it.
+    for (throttle, identity), decision in zip(hits, decisions, strict=True):
         if decision and decision.reason in ("", "unasked"):
             throttle.hit(identity)
 
 
 def forget(request: HttpRequest | None, user: Any) -> None:
-    """Forget the failures of a user name that has logged in. Those of the address stay: it may be an attacker's."""
+    """Reset the failures of a user name after a log-in. Those of the address stay: it may be an attacker's."""
     for name in {_folded(user.get_username()), getattr(request, TYPED, "")} - {""}:
-        for throttle, identity in _calls(None, name):
-            with contextlib.suppress(RedisFailure):  # the log-in is good without it
+        for throttle, identity in _hits(None, name):
+            with contextlib.suppress(RedisFailure):  # the log-in succeeds without it
                 throttle.reset(identity)
 
 
-def _calls(request: HttpRequest | None, name: str) -> list[Called]:
-    options = conf.section(ThrottleSettings)
+def _hits(request: HttpRequest | None, name: str) -> list[Hit]:
+    options = conf.section(ThrottlingSettings)
     if not options.ENABLED:
         return []
-    calls: list[Called] = []
+    hits: list[Hit] = []
     if name and options.LOGIN_RATES:
-        calls.append((_of_names(), f"name:{name}"))
+        hits.append((_of_names(), f"name:{name}"))
     if request is not None and options.LOGIN_ADDRESS_RATES:
-        calls.append((_of_addresses(), f"ip:{client_address(request)}"))
-    return calls
+        hits.append((_of_addresses(), f"ip:{client_address(request)}"))
+    return hits
 
 
 def throttles() -> list[Throttle]:
-    """Return the throttles of log-ins, where the backend is in use."""
+    """Return the throttles of log-ins if the backend is in use."""
     return [_of_names(), _of_addresses()] if active() else []
 
 
 def _of_names() -> Throttle:
-    return _throttle("logins.name", conf.section(ThrottleSettings).LOGIN_RATES, None)
+    return _throttle("logins.name", conf.section(ThrottlingSettings).LOGIN_RATES, None)
 
 
 def _of_addresses() -> Throttle:
-    options = conf.section(ThrottleSettings)
+    options = conf.section(ThrottlingSettings)
     return _throttle(
         "logins.address", options.LOGIN_ADDRESS_RATES, Ban(*options.LOGIN_BAN) if options.LOGIN_BAN else None
     )
@@ -142,35 +142,36 @@ def _name(credentials: dict[str, Any]) -> str:
 
 
 def _folded(name: str) -> str:
-    """Return one text for all ways to write a user name that a site may take for the same."""
-    text = normalize("NFKC", name[:LONGEST]).casefold()
-    return normalize("NFKC", text).strip()[:LONGEST].encode("utf-8", "replace").decode()
+    """Return the same text for all spellings of a user name that a site may treat as equal."""
+    text = normalize("NFKC", name[:LONGEST_NAME]).casefold()
+    return normalize("NFKC", text).strip()[:LONGEST_NAME].encode("utf-8", "replace").decode()
 
 
-def _look(calls: Sequence[Called]) -> Flow[list[Decision]]:
-    asked = [Asked(throttle, throttle.checked(identity, 1), 1) for throttle, identity in calls]
-    apart = isinstance(connections.client(calls[0][0].using), ClusterClient)  # their keys lie on different nodes
+def _peek(hits: Sequence[Hit]) -> Flow[list[Decision]]:
+    throttle = hits[0][0]
+    calls = [Call(throttle, throttle.checked(identity, 1), 1) for throttle, identity in hits]
+    on_different_nodes = isinstance(connections.client(throttle.using), ClusterClient)
     found = []
-    if calls[0][0].policy() != "open":
-        # A server that is full or read-only still answers, but would count no failure: that is an outage here.
-        yield Call("SET", calls[0][0].key("written"), 1, "PX", 1000)
-    for group in [[call] for call in asked] if apart else [asked]:
+    if throttle.policy() != "open":
+        # A server that is full or read-only answers, but counts no failure; here that is an outage.
+        yield steps.Call("SET", throttle.key(WRITTEN), 1, "PX", 1000)
+    for group in [[call] for call in calls] if on_different_nodes else [calls]:
         found += yield from decide(group, consume=False)
     return [outcome.decision for outcome in found]
 
 
-def _answers(calls: Sequence[Called]) -> dict[str, list[Decision] | None]:
-    return {"if_open": [], "if_closed": [calls[0][0].answer(False, "outage", RETRY)], "if_local": None}
+def _answers(hits: Sequence[Hit]) -> dict[str, list[Decision] | None]:
+    return {"if_open": [], "if_closed": [hits[0][0].answer(False, "outage", RETRY)], "if_local": None}
 
 
-def _standing(calls: Sequence[Called], found: list[Decision] | None) -> list[Decision]:
-    if found is not None:
-        return found
-    looked = [throttle.local.decide(throttle.checked(identity, 1), 1, consume=False) for throttle, identity in calls]
-    return [decision._replace(reason="local") for decision in looked]
+def _or_local(hits: Sequence[Hit], decisions: list[Decision] | None) -> list[Decision]:
+    if decisions is not None:
+        return decisions
+    pairs = [(throttle.local_buckets, throttle.checked(identity, 1)) for throttle, identity in hits]
+    return [buckets.decide(identity, 1, consume=False)._replace(reason="local") for buckets, identity in pairs]
 
 
-def _stop(request: HttpRequest | None, decisions: Sequence[Decision]) -> None:
+def _refuse(request: HttpRequest | None, decisions: Sequence[Decision]) -> None:
     refused = [decision for decision in decisions if not decision]
     if refused:
         if request is not None:
@@ -178,7 +179,7 @@ def _stop(request: HttpRequest | None, decisions: Sequence[Decision]) -> None:
         raise PermissionDenied("There were too many failed log-ins.")
 
 
-def _note(request: HttpRequest | None, typed: str) -> None:
+def _keep_name(request: HttpRequest | None, typed: str) -> None:
     if request is not None:
         setattr(request, TYPED, typed)
 

@@ -7,14 +7,14 @@ from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.http import HttpRequest, HttpResponseBase
 
 from redis_kit.throttling.http.guards import aanswer, answer
-from redis_kit.throttling.policy_settings import policies
+from redis_kit.throttling.http.policies import policies
 
 
 class ThrottleMiddleware:
-    """Refuse what the policies don't allow, before anything after it in ``MIDDLEWARE`` is run.
+    """Refuse requests that the policies don't allow, before the middleware and views that follow.
 
-    All policies that match a request are one call, counted by all or none. Stands after AuthenticationMiddleware where
-    a policy is by user. An outage of the server is answered by the failure policies, and is never an error.
+    All policies that match a request count it together, or none does. Put it after AuthenticationMiddleware if a policy
+    counts by user. When the server is unavailable, the failure policies answer; that is never an error.
     """
 
     sync_capable = async_capable = True
@@ -27,7 +27,7 @@ class ThrottleMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
         """Answer the request, or refuse it."""
-        guards = [policy.guard for policy in policies() if policy.is_for(request)]
-        found: HttpResponseBase | Awaitable[HttpResponseBase]
-        found = (aanswer if self.is_async else answer)(guards, request, self.get_response)
-        return found
+        guards = [policy.guard for policy in policies() if policy.matches(request)]
+        response: HttpResponseBase | Awaitable[HttpResponseBase]
+        response = (aanswer if self.is_async else answer)(guards, request, self.get_response)
+        return response

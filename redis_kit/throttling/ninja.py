@@ -1,4 +1,4 @@
-"""Throttle classes of Django Ninja under their own names: a project changes the line that imports them."""
+"""Throttle classes for Django Ninja, under the framework's names: change the import to use them."""
 
 import threading
 from typing import Any
@@ -12,8 +12,8 @@ from redis_kit.throttling.values.decision import Decision
 class SimpleRateThrottle(RateThrottle, throttling.SimpleRateThrottle):
     """A limit on the requests of one ``get_cache_key()``, at ``rate`` or the rate that the settings give ``scope``.
 
-    Several rates ("60/m; 1000/d") are one decision. Ninja asks it from async operations as from others, so there the
-    event loop stands still for the round trip, and for the time limits of requests while the server is away. See
+    Several rates ("60/m; 1000/d") are one decision. Ninja calls it synchronously in async operations too. There it
+    blocks the event loop for the round trip, or for the time limits of requests while the server is unavailable. See
     RateThrottle for further attributes.
     """
 
@@ -22,15 +22,15 @@ class SimpleRateThrottle(RateThrottle, throttling.SimpleRateThrottle):
     def __init__(self, rate: Any = None) -> None:
         super().__init__(rate)
         if self.num_requests is not None:
-            self.limit()  # what is wrong fails where the API is built, not at the first request
+            self.throttle()  # raises for wrong options where the API is built, not at the first request
 
     def allow_request(self, request: Any) -> bool:
-        """Count a request if it has room, and say so. While the server is away, ``on_failure`` answers."""
+        """Count a request and return whether it is allowed. See RateThrottle for outages."""
         return self.decide(request)
 
     @property
     def decision(self) -> Decision | None:
-        """The decision on the last call of this thread: one instance serves all threads."""
+        """The decision on the last call of this thread; one instance serves all threads."""
         return getattr(self._here, "decision", None)
 
     @decision.setter
@@ -43,12 +43,12 @@ class SimpleRateThrottle(RateThrottle, throttling.SimpleRateThrottle):
 
 
 class AnonRateThrottle(throttling.AnonRateThrottle, SimpleRateThrottle):
-    """A limit for each address from which requests without ``request.auth`` come; scope ``anon``."""
+    """A limit per address, for requests without ``request.auth``; scope ``anon``."""
 
 
 class AuthRateThrottle(throttling.AuthRateThrottle, SimpleRateThrottle):
-    """A limit for each ``request.auth``, and for each address where there is none; scope ``auth``."""
+    """A limit per ``request.auth``, or per address for requests without it; scope ``auth``."""
 
 
 class UserRateThrottle(throttling.UserRateThrottle, SimpleRateThrottle):
-    """A limit for each user, and for each address where there is none; scope ``user``."""
+    """A limit per user, or per address for requests without a user; scope ``user``."""

@@ -2,5 +2,5 @@
 
 from django.dispatch import Signal
 
-# throttle, identity, decision: a call was refused, by the server, from memory or by a failure policy.
+# A call was refused by the server, from memory, or by a failure policy. Arguments: throttle, identity, decision.
 throttled = Signal()

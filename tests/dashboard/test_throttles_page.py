@@ -9,7 +9,7 @@ from django.utils import translation
 from redis_kit.core import component, connections
 from redis_kit.core.keys import hashed
 from redis_kit.throttling import Throttle
-from redis_kit.throttling.engine import registry
+from redis_kit.throttling.throttles.throttle import registry
 from tests.dashboard.conftest import ADMIN, MEASURE
 from tests.dashboard.parsed import page, row_buttons, said, whole_page
 from tests.dashboard.test_escaping import ATTACKS, harmless_links, without_titles
@@ -25,7 +25,7 @@ WHO = hashed(ADDRESS)
 
 @pytest.fixture(autouse=True)
 def none_registered(monkeypatch):
-    monkeypatch.setattr(registry, "_registered", {})
+    monkeypatch.setattr(registry, "_throttles", {})
 
 
 @pytest.fixture
@@ -223,7 +223,7 @@ def test_callers_can_put_nothing_into_the_page(kit, signed_in, attack):
     kit.options(THROTTLING={"REMEMBER": 0})
 
     def pages(identity):
-        registry._registered.clear()
+        registry._throttles.clear()
         for key in kit.keys():
             kit.client.delete(key)
         client, throttle = signed_in("superuser"), Throttle("login", "1/h")

@@ -1,7 +1,7 @@
 """One caller of a throttle whose every call asks the server, with what the server said."""
 
 from redis_kit.throttling import Throttle
-from redis_kit.throttling.engine.decide import Asked, decide
+from redis_kit.throttling.engine.decide import Call, decide
 
 
 class Caller:
@@ -14,5 +14,5 @@ class Caller:
 
     def ask(self, cost=1, *, consume=True):
         """Return the outcome: the decision, the server's moment in microseconds, the strategy's figures."""
-        (outcome,) = self.throttle.carry_out(decide([Asked(self.throttle, "joe", cost)], consume=consume))
+        (outcome,) = self.throttle.carry_out(decide([Call(self.throttle, "joe", cost)], consume=consume))
         return outcome

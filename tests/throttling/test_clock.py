@@ -53,7 +53,7 @@ def test_caller_waits_as_long_as_it_is_told_after_the_clock_was_put_back(jump, s
     limit.hit("joe", cost=3)
     jump(BACK)
     began = time.monotonic()
-    assert limit.wait("joe", timeout=5)
+    assert limit.acquire("joe", timeout=5)
     assert time.monotonic() - began < 3
 
 

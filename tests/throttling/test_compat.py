@@ -21,7 +21,7 @@ from django.views import View
 from redis_kit.core.errors import ConfigurationError
 from redis_kit.throttling import InvalidRate, compat
 from redis_kit.throttling.checks import UNREAD, messages
-from redis_kit.throttling.engine.registry import registered
+from redis_kit.throttling.throttles.throttle import registry
 from redis_kit.throttling.values import identity
 from tests.app.models import User
 
@@ -377,7 +377,7 @@ def test_what_is_wrong_for_sure_fails_where_the_view_is_defined(wrong):
 
 
 def test_wrong_dotted_path_is_found_by_the_system_check(kit, monkeypatch):
-    compat._known.cache_clear()
+    compat._key.cache_clear()
     monkeypatch.setattr(identity, "_paths", {})
     compat.ratelimit(key="tests.nowhere.key", rate="5/m")
     assert [message.id for message in messages()] == ["redis_kit.E014"]
@@ -421,7 +421,7 @@ def test_one_round_trip(kit, commands):
 
 def test_dashboard_shows_the_limit_that_was_written(kit):
     compat.ratelimit(group="shown", key="ip", rate="5/m", method="POST")(limited)(post("/"))
-    (found,) = [limit for limit in registered() if limit.name == "shown POST"]
+    (found,) = [limit for limit in registry.throttles() if limit.name == "shown POST"]
     assert list(map(str, found.rates)) == ["5/m"]
 
 

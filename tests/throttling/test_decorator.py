@@ -14,7 +14,7 @@ from django.views.decorators.cache import never_cache
 
 from redis_kit.core.errors import InvalidName, InvalidValue
 from redis_kit.throttling import InvalidRate, Throttle, throttle
-from redis_kit.throttling.engine.registry import registered
+from redis_kit.throttling.throttles.throttle import registry
 
 
 def answer(request, *args, **kwargs):
@@ -143,7 +143,7 @@ def test_throttle_of_a_view_is_named_after_it_and_known_to_the_dashboard(kit):
     throttle("2/h", key="ip")(answer)
     throttle("2/h", key="ip", name="named")(answer)
     call(Sibling.as_view(), RequestFactory().get("/"))
-    names = {limit.name for limit in registered()}
+    names = {limit.name for limit in registry.throttles()}
     views = ("answer", "async_answer", "Callable", "Page", "AsyncPage", "Sibling.get")
     assert {"named", *(f"{__name__}.{view}" for view in views)} <= names
     assert not any("django.utils.decorators" in name for name in names)

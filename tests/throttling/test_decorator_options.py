@@ -10,7 +10,7 @@ from django.views import View
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.throttling import Ban, Throttle, throttle
-from redis_kit.throttling.engine.registry import registered
+from redis_kit.throttling.throttles.throttle import registry
 
 
 @pytest.fixture(params=["sync", "async"])
@@ -165,7 +165,7 @@ def test_value_that_is_no_function_is_refused_before_there_is_a_view(argument, v
     ],
 )
 def test_what_a_shared_throttle_says_itself_is_refused_beside_it(argument, value):
-    with pytest.raises(InvalidValue, match=f"^{argument} is the Throttle's own"):
+    with pytest.raises(InvalidValue, match=f"^{argument} belongs to the Throttle"):
         throttle(Throttle("shared", "5/m"), **{argument: value})
 
 
@@ -176,4 +176,4 @@ def test_class_is_refused_with_what_to_use():
 
 def test_throttle_with_a_name_is_known_before_the_first_request():
     method_decorator(throttle("5/m", name="early"), name="dispatch")(type("Early", (View,), {}))
-    assert "early" in {limit.name for limit in registered()}
+    assert "early" in {limit.name for limit in registry.throttles()}

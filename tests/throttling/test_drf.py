@@ -8,8 +8,8 @@ from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import ImproperlyConfigured
 
 from redis_kit.throttling import Ban, InvalidRate, Rate, Throttle
-from redis_kit.throttling.engine.registry import registered
-from redis_kit.throttling.http.headers import Told
+from redis_kit.throttling.http.headers import Verdict
+from redis_kit.throttling.throttles.throttle import registry
 from tests.app.models import User
 
 pytest.importorskip("rest_framework")
@@ -297,8 +297,8 @@ def test_limit_of_0_never_allows_and_gives_no_time_to_come_again(kit):
     ],
 )
 def test_strategy_fits_the_rate(rate, strategy):
-    assert limited(rate=rate)().limit().strategy == strategy
-    assert limited(rate="5/m", strategy="fixed_window")().limit().strategy == "fixed_window"
+    assert limited(rate=rate)().throttle().strategy == strategy
+    assert limited(rate="5/m", strategy="fixed_window")().throttle().strategy == "fixed_window"
 
 
 def test_large_limit_counts(kit):
@@ -317,18 +317,18 @@ def test_attributes_of_a_throttle_may_be_set(kit):
 
 
 def test_instances_share_one_throttle_which_is_named_after_the_scope():
-    first, second = limited(scope="mine")().limit(), limited(scope="mine")().limit()
+    first, second = limited(scope="mine")().throttle(), limited(scope="mine")().throttle()
     assert first is second
     assert first.name == "drf.mine"
-    assert limited(scope=None)().limit().name == "drf.Limited"
-    assert first in registered()
+    assert limited(scope=None)().throttle().name == "drf.Limited"
+    assert first in registry.throttles()
     assert first.rates == (Rate(3, 3600),)
 
 
 def test_caller_can_be_reset_under_its_ident(kit):
     throttle = limited(rate="1/h")
     assert statuses(2, throttle, user=User(pk=42)) == [200, 429]
-    assert throttle().limit().reset("ident:42")
+    assert throttle().throttle().reset("ident:42")
     assert Throttle("drf.user", "1/h", strategy="sliding_log").peek("ident:42")
     assert statuses(2, throttle, user=User(pk=42)) == [200, 429]
 
@@ -351,9 +351,9 @@ def test_several_rates_are_one_decision_which_counts_against_all_or_none(kit):
 def test_scopes_of_several_rates_have_to_be_in_the_settings():
     rates = {"burst": "2/m", "sustained": None}
     throttle = type("Both", (BurstSustainedThrottle,), {"THROTTLE_RATES": rates})
-    assert throttle().limit().rates == (Rate(2, 60),)
+    assert throttle().throttle().rates == (Rate(2, 60),)
     assert type("Other", (throttle,), {"scopes": ("sustained",)})().rate is None
-    assert limited(BurstSustainedThrottle, rate="2/s; 5/m")().limit().rates == (Rate(2, 1), Rate(5, 60))
+    assert limited(BurstSustainedThrottle, rate="2/s; 5/m")().throttle().rates == (Rate(2, 1), Rate(5, 60))
     with pytest.raises(ImproperlyConfigured, match="'weekly'"):
         type("Other", (throttle,), {"scopes": ("burst", "weekly")})()
 
@@ -409,7 +409,7 @@ def test_request_knows_what_was_decided(kit):
         request.throttles = []
         type("View", (APIView,), {"throttle_classes": [first, second], "get": lambda *_: Response()}).as_view()(request)
         assert request.throttle.remaining == remaining
-    assert [type(one) for one in request.throttles] == [Told, Told]
+    assert [type(one) for one in request.throttles] == [Verdict, Verdict]
     assert not request.throttle
 
 
@@ -442,4 +442,4 @@ def test_no_address_and_no_user_stands_in_a_key(kit):
     get(limited(), REMOTE_ADDR="10.11.12.13")
     assert kit.keys()
     assert not any("10.11" in key for key in kit.keys())
-    assert math.isclose(limited()().limit().peek("ident:10.11.12.13").remaining, 2)
+    assert math.isclose(limited()().throttle().peek("ident:10.11.12.13").remaining, 2)

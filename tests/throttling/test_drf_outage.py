@@ -84,7 +84,7 @@ def test_server_that_came_back_counts_again(own_kit, client):
 
 
 def test_key_that_something_else_wrote_to_is_no_error(own_kit, client):
-    limit = urlpatterns[1].callback.view_initkwargs["throttle_classes"][0]().limit()
+    limit = urlpatterns[1].callback.view_initkwargs["throttle_classes"][0]().throttle()
     with own_kit.server.client() as connection:
         connection.rpush(limit.key("minutes"), "foreign")
     assert statuses(client, "open", 1, times=2) == [200, 200]

@@ -27,14 +27,14 @@ def test_caller_of_a_bucket_takes_at_most_120_bytes_on_the_server(own_prefix):
     for caller in range(number):
         limit.hit(caller)
     assert own_prefix.dbsize() == number + 2
-    assert own_prefix.memory_usage(limit.keys("1")[0]) <= MOST
+    assert own_prefix.memory_usage(limit.keys("1").state) <= MOST
     assert (own_prefix.info("memory")["used_memory"] - before) / number <= MOST
 
 
 @pytest.mark.parametrize("refused", [False, True])
 def test_process_remembers_a_bounded_number_of_callers(kit, monkeypatch, refused):
-    monkeypatch.setattr(refusal_cache, "MOST", 500)
-    monkeypatch.setattr(local_buckets, "MOST", 500)
+    monkeypatch.setattr(refusal_cache, "LIMIT", 500)
+    monkeypatch.setattr(local_buckets, "IDENTITIES", 500)
     limit = Throttle("x", "1/h" if refused else "9/h")
 
     def callers(first, last):

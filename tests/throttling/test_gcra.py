@@ -97,15 +97,15 @@ def test_state_expires_when_the_last_call_has_drained(kit):
 def test_largest_rate_loses_no_digit(kit):
     rate = Rate(999_983, 4500, 999_983)  # a prime: one call is 4,500,000,000 units
     caller = Caller([rate])
-    (meter,) = caller.throttle.counting.meters
-    assert meter.price == 4_500_000_000
+    (bucket,) = caller.throttle.algorithm.buckets
+    assert bucket.price == 4_500_000_000
     first = caller.ask(cost=999_982)
     assert first.decision
-    assert first.figures == (999_982 * meter.price,)
+    assert first.figures == (999_982 * bucket.price,)
     assert stored(kit, caller) == (-1 - first.stamp, first.figures[0])
     second = caller.ask()
-    drained = (second.stamp - first.stamp) * meter.drain
-    assert second.figures[0] == first.figures[0] - drained + meter.price
+    drained = (second.stamp - first.stamp) * bucket.drain
+    assert second.figures[0] == first.figures[0] - drained + bucket.price
 
 
 def stored(kit, caller):
@@ -116,9 +116,9 @@ def stored(kit, caller):
 
 def backwards(kit, caller, seconds):
     """Let the server's clock seem to have gone back since the last call."""
-    (meter,) = caller.throttle.counting.meters
+    (bucket,) = caller.throttle.algorithm.buckets
     (end,) = stored(kit, caller)
-    kit.client.set(caller.state, pack("<d", end + round(seconds * 10**6) * meter.drain), px=100_000)
+    kit.client.set(caller.state, pack("<d", end + round(seconds * 10**6) * bucket.drain), px=100_000)
 
 
 def test_clock_that_went_back_gives_nothing_back(kit):

@@ -9,7 +9,7 @@ from django.http import HttpResponse
 from django.test import RequestFactory
 
 from redis_kit.throttling import Decision, Rate, Throttle, throttle
-from redis_kit.throttling.http.headers import Told, add_fields, add_headers
+from redis_kit.throttling.http.headers import Verdict, add_fields, add_headers
 
 LOGIN = Throttle("login", "5/m; 50/h burst 9")
 API = Throttle("api", "60/m")
@@ -43,7 +43,7 @@ def limits(response):
 
 
 def told(*pairs):
-    return add_fields(HttpResponse(), [Told(*pair) for pair in pairs])
+    return add_fields(HttpResponse(), [Verdict(*pair) for pair in pairs])
 
 
 def test_fields_of_an_answer_that_was_allowed():

@@ -11,7 +11,7 @@ from redis_kit.core.errors import ConfigurationError, InvalidName, InvalidValue
 from redis_kit.throttling import Throttle
 from redis_kit.throttling.checks import messages
 from redis_kit.throttling.values import identity as identities
-from redis_kit.throttling.values.identity import Key
+from redis_kit.throttling.values.identity import IdentityKey
 from tests.app.models import User
 
 
@@ -24,8 +24,8 @@ def request(user=None, method="get", **kwargs):
 
 def both(spec, asked):
     """Return what the key finds, in sync and in async code."""
-    found = Key(spec).of(asked)
-    assert asyncio.run(Key(spec).aof(asked)) == found
+    found = IdentityKey(spec).of(asked)
+    assert asyncio.run(IdentityKey(spec).aof(asked)) == found
     return found
 
 
@@ -65,7 +65,9 @@ def path_of(asked):
 
 
 def test_address_and_user_of_the_same_text_are_two(kit):
-    assert Key("user_or_ip").of(request(User(pk=1))) != Key("user_or_ip").of(request(REMOTE_ADDR="0.0.0.1"))
+    assert IdentityKey("user_or_ip").of(request(User(pk=1))) != IdentityKey("user_or_ip").of(
+        request(REMOTE_ADDR="0.0.0.1")
+    )
 
 
 @pytest.mark.parametrize(
@@ -95,12 +97,12 @@ def test_forwarded_header_counts_behind_a_trusted_proxy_from_the_right(kit):
 
 def test_request_over_a_unix_socket_without_a_trusted_proxy_is_a_wrong_configuration(kit):
     with pytest.raises(ConfigurationError, match="TRUSTED_PROXIES"):
-        Key("ip").of(request(REMOTE_ADDR=""))
+        IdentityKey("ip").of(request(REMOTE_ADDR=""))
 
 
 def test_user_without_the_middleware_is_a_wrong_configuration(kit):
     with pytest.raises(ConfigurationError, match="AuthenticationMiddleware"):
-        Key("user").of(request())
+        IdentityKey("user").of(request())
 
 
 @pytest.mark.parametrize(
@@ -109,7 +111,7 @@ def test_user_without_the_middleware_is_a_wrong_configuration(kit):
 )
 def test_unknown_key_is_refused_at_once(spec):
     with pytest.raises(InvalidValue, match="user_or_ip"):
-        Key(spec)
+        IdentityKey(spec)
 
 
 async def slow_path(asked):
@@ -118,9 +120,9 @@ async def slow_path(asked):
 
 
 def test_coroutine_function_is_a_key_for_async_views_only(kit):
-    assert asyncio.run(Key(slow_path).aof(request())) == "/page/"
+    assert asyncio.run(IdentityKey(slow_path).aof(request())) == "/page/"
     with pytest.raises(TypeError, match="coroutine"):
-        Key(slow_path).of(request())
+        IdentityKey(slow_path).of(request())
 
 
 def test_lazy_user_is_read_by_its_async_way_in_async_code(kit):
@@ -133,13 +135,13 @@ def test_lazy_user_is_read_by_its_async_way_in_async_code(kit):
         return JOE
 
     asked.user, asked.auser = SimpleLazyObject(blocking), auser
-    assert asyncio.run(Key("user").aof(asked)) == "user:7"
+    assert asyncio.run(IdentityKey("user").aof(asked)) == "user:7"
     asked.user = User(pk=8)
-    assert asyncio.run(Key("user").aof(asked)) == "user:8"
+    assert asyncio.run(IdentityKey("user").aof(asked)) == "user:8"
 
 
 def test_parts_of_a_combined_identity_can_not_be_shifted_by_a_client(kit):
-    key = Key(["get:a", "get:b"])
+    key = IdentityKey(["get:a", "get:b"])
     first = key.of(request(query_params={"a": "1 get:2", "b": "3"}))
     second = key.of(request(query_params={"a": "1", "b": "2 get:3"}))
     third = key.of(request(query_params={"a": "1%20get:2", "b": "3"}))
@@ -149,14 +151,14 @@ def test_parts_of_a_combined_identity_can_not_be_shifted_by_a_client(kit):
 @pytest.mark.parametrize("part", [None, "", True, {"a": 1}, b"x", 2.5])
 def test_part_that_is_no_identity_is_refused(kit, part):
     with pytest.raises(InvalidName):
-        Key(["ip", lambda asked: part]).of(request())
+        IdentityKey(["ip", lambda asked: part]).of(request())
 
 
 def test_coroutine_functions_may_be_parts_in_async_views_only(kit):
     spec = ["ip", slow_path]
-    assert asyncio.run(Key(spec).aof(request(REMOTE_ADDR="10.1.2.3"))) == "ip:10.1.2.3 /page/"
+    assert asyncio.run(IdentityKey(spec).aof(request(REMOTE_ADDR="10.1.2.3"))) == "ip:10.1.2.3 /page/"
     with pytest.raises(TypeError, match="coroutine"):
-        Key(spec).of(request())
+        IdentityKey(spec).of(request())
 
 
 @pytest.mark.parametrize("identity", [None, "", {"a": 1}, True, 2.5, b"joe", ["joe"]])
@@ -171,7 +173,7 @@ def test_any_text_is_an_identity_and_takes_bounded_room(kit, agent):
     answers = [limit.hit(agent).allowed for _ in range(2)]
     assert answers == [True, False]
     assert len({len(key) for key in kit.keys() if "}:" in key and key.endswith(limit._kind)}) == 1
-    assert all(len(label) <= 160 for key in kit.keys() if key.endswith("offenders") for label in offenders(kit, key))
+    assert all(len(entry) <= 160 for key in kit.keys() if key.endswith("offenders") for entry in offenders(kit, key))
 
 
 def offenders(kit, key):
@@ -184,7 +186,7 @@ BROKEN = ["tests.throttling.test_identities.nobody", "tests.throttling.nowhere.k
 @pytest.mark.parametrize("path", BROKEN)
 def test_wrong_dotted_path_is_found_by_the_system_check_and_named_at_the_first_request(kit, path, monkeypatch):
     monkeypatch.setattr(identities, "_paths", {})
-    key = Key(path)
+    key = IdentityKey(path)
     with pytest.raises(ConfigurationError, match=path):
         key.of(request())
     (message,) = messages()
@@ -194,7 +196,7 @@ def test_wrong_dotted_path_is_found_by_the_system_check_and_named_at_the_first_r
 
 def test_right_dotted_path_passes_the_system_check(kit, monkeypatch):
     monkeypatch.setattr(identities, "_paths", {})
-    Key("tests.throttling.test_identities.path_of")
+    IdentityKey("tests.throttling.test_identities.path_of")
     assert list(messages()) == []
 
 
@@ -220,4 +222,4 @@ def test_routes_that_can_not_be_imported_are_left_to_djangos_own_check(kit, monk
 @pytest.mark.parametrize(("spec", "near"), [("usr", "user"), ("IP", "ip"), ("users_or_ip", "user_or_ip")])
 def test_misspelt_key_is_refused_with_the_nearest(spec, near):
     with pytest.raises(InvalidValue, match=f"is not known. Did you mean '{near}'"):
-        Key(spec)
+        IdentityKey(spec)

@@ -34,10 +34,10 @@ def test_every_key_of_every_feature_expires(kit, own_clock):
 def test_clock_that_is_slower_than_the_server_finds_what_was_counted(kit, strategy):
     limit = Throttle("x", [(2, 0.001)], strategy=strategy, clock=lambda: 1_760_000_000.0)
     assert limit.hit("joe", cost=2)
-    assert kit.client.ttl(limit.keys("joe")[0]) > 86_000
+    assert kit.client.ttl(limit.keys("joe").state) > 86_000
     reserved = Throttle("y", [(2, 0.001)], strategy=strategy, clock=lambda: 1_760_000_000.0).reserve("joe", cost=2)
     reserved.settle(1)
-    assert kit.client.ttl(reserved.throttle.keys("joe")[0]) > 86_000
+    assert kit.client.ttl(reserved.throttle.keys("joe").state) > 86_000
 
 
 def test_most_refused_callers_are_kept_and_their_number_is_bounded(kit):
@@ -48,16 +48,16 @@ def test_most_refused_callers_are_kept_and_their_number_is_bounded(kit):
     kit.options(THROTTLING={"REMEMBER": 0})
     for _ in range(20):
         limit.hit("joe")
-    offenders = limit.keys("joe")[4]
+    offenders = limit.keys("joe").offenders
     assert kit.client.zcard(offenders) == 100
-    assert kit.client.zrevrange(offenders, 0, 0)[0] == limit.label("joe")
+    assert kit.client.zrevrange(offenders, 0, 0)[0] == limit.entry("joe")
     assert 0 < kit.client.ttl(offenders) <= 86_400
 
 
 def test_number_of_bans_that_are_listed_is_bounded_and_old_ones_leave(kit):
     now = 1_760_000_000.0
     limit = Throttle("x", "1/d", ban=Ban(1, 60, 600), clock=lambda: now)
-    rules = limit.keys("joe")[5]
+    rules = limit.keys("joe").rules
     kit.client.zadd(rules, {f"old{number}": number for number in range(100)})
     kit.client.zadd(rules, {f"new{number}": (now + 1000 + number) * 1000 for number in range(10_000)})
     for _ in range(2):
@@ -87,7 +87,7 @@ def test_key_of_another_type_is_found_before_anything_is_written(kit, strategy, 
 def test_state_of_another_type_is_left_alone_by_a_settlement_and_put_right_by_a_reset(kit, policy):
     limit = Throttle("x", "9/h", on_failure=policy)
     reserved = limit.reserve("joe", cost=5)
-    state = limit.keys("joe")[0]
+    state = limit.keys("joe").state
     kit.client.delete(state)
     kit.client.rpush(state, "foreign")
     reserved.refund()
@@ -126,6 +126,6 @@ def test_rubbish_breaks_nothing_and_locks_nobody_out_for_longer_than_a_period(ki
 def test_rubbish_in_the_lists_breaks_nothing(kit, strategy):
     limit = Throttle("x", "1/h", strategy=strategy, ban=Ban(1, 60, 60))
     for key in limit.keys("joe")[4:]:
-        kit.client.zadd(key, {"": "inf", "x" * 5000: "-inf", limit.label("joe"): "-inf"})
+        kit.client.zadd(key, {"": "inf", "x" * 5000: "-inf", limit.entry("joe"): "-inf"})
     limit.hit("joe")
     assert limit.hit("joe").reason == "banned"

@@ -5,21 +5,20 @@ from django.core.management import call_command
 
 from redis_kit.throttling import Throttle
 from redis_kit.throttling.checks import LOGINS
-from redis_kit.throttling.dashboard.actions import known as one_known
-from redis_kit.throttling.discovery import known
-from redis_kit.throttling.engine import registry
+from redis_kit.throttling.discovery import built_throttles, find
+from redis_kit.throttling.throttles.throttle import registry
 
 
 @pytest.fixture(autouse=True)
 def none_registered(monkeypatch):
-    monkeypatch.setattr(registry, "_registered", {})
+    monkeypatch.setattr(registry, "_throttles", {})
 
 
 def test_throttles_of_policies_of_log_ins_and_of_the_code_are_known(kit, settings):
     settings.AUTHENTICATION_BACKENDS = [LOGINS, "django.contrib.auth.backends.ModelBackend"]
     kit.options(THROTTLING={"POLICIES": {"api": {"RATES": "60/m"}}, "LOGIN_RATES": "2/h"})
     Throttle("own", "1/m")
-    assert [(one.name, str(one.rates[0])) for one in known()] == [
+    assert [(one.name, str(one.rates[0])) for one in built_throttles()] == [
         ("api", "60/m"),
         ("logins.address", "30/15m"),
         ("logins.name", "2/h"),
@@ -28,13 +27,13 @@ def test_throttles_of_policies_of_log_ins_and_of_the_code_are_known(kit, setting
 
 
 def test_log_ins_are_known_only_where_their_backend_is_in_use(kit):
-    assert known() == []
+    assert built_throttles() == []
 
 
 def test_system_checks_put_nothing_in_the_place_of_a_throttle(kit):
     kit.options(THROTTLING={"POLICIES": {"api": {"RATES": "60/m", "STRATEGY": "sliding_log"}}})
     call_command("check")
-    found = one_known("api")
+    found = find(built_throttles(), "api", None)
     assert isinstance(found, Throttle)
     assert found.peek("joe").remaining == 60
-    assert all(isinstance(one, Throttle) for one in registry.registered())
+    assert all(isinstance(one, Throttle) for one in registry.throttles())

@@ -323,7 +323,7 @@ def test_log_in_in_time_is_forgotten_by_local_counting_too(own_kit, settings, db
     own_kit.server.stop()
     Asked.calls = 0
     authenticate(None, username="local", password="wrong")
-    assert Throttle("logins.name", "2/h").local.decide("name:local", 1, consume=False).remaining == 1
+    assert Throttle("logins.name", "2/h").local_buckets.decide("name:local", 1, consume=False).remaining == 1
 
 
 @pytest.mark.parametrize(
@@ -339,11 +339,11 @@ def test_log_in_in_time_is_forgotten_by_local_counting_too(own_kit, settings, db
 )
 def test_wrong_settings_are_named(kit, wrong):
     from redis_kit.core import conf
-    from redis_kit.throttling.component import ThrottleSettings
+    from redis_kit.throttling.settings import ThrottlingSettings
 
     kit.options(THROTTLING=wrong)
     with pytest.raises(ConfigurationError, match=next(iter(wrong))):
-        conf.section(ThrottleSettings)
+        conf.section(ThrottlingSettings)
 
 
 def test_check_warns_of_a_backend_that_is_asked_too_late(kit, settings):

@@ -41,14 +41,14 @@ def test_other_callers_and_other_costs_are_asked_for(kit):
 
 
 def test_refusal_is_remembered_for_a_second_at_most(kit):
-    refusal_cache.remember(("t", "joe", 1), refused(), asked=monotonic() - 0.5, seconds=1.0)
+    refusal_cache.remember(("t", "joe", 1), refused(), asked_at=monotonic() - 0.5, seconds=1.0)
     assert refusal_cache.recall(("t", "joe", 1)).retry_after == pytest.approx(9.5, abs=0.1)
-    refusal_cache.remember(("t", "joe", 1), refused(), asked=monotonic() - 1.0, seconds=1.0)
+    refusal_cache.remember(("t", "joe", 1), refused(), asked_at=monotonic() - 1.0, seconds=1.0)
     assert refusal_cache.recall(("t", "joe", 1)) is None
 
 
 def test_refusal_is_not_remembered_past_its_own_end():
-    refusal_cache.remember(("t", "joe", 1), refused(0.2), asked=monotonic() - 0.2, seconds=1.0)
+    refusal_cache.remember(("t", "joe", 1), refused(0.2), asked_at=monotonic() - 0.2, seconds=1.0)
     assert refusal_cache.recall(("t", "joe", 1)) is None
 
 
@@ -83,9 +83,9 @@ def test_memory_can_be_switched_off(kit, commands):
 
 
 def test_memory_is_bounded_and_forgets_the_oldest(monkeypatch):
-    monkeypatch.setattr(refusal_cache, "MOST", 100)
+    monkeypatch.setattr(refusal_cache, "LIMIT", 100)
     for number in range(1000):
-        refusal_cache.remember(("t", str(number), 1), refused(), asked=monotonic(), seconds=1.0)
+        refusal_cache.remember(("t", str(number), 1), refused(), asked_at=monotonic(), seconds=1.0)
     assert len(refusal_cache._refusals) == 100
     assert refusal_cache.recall(("t", "999", 1)) is not None
     assert refusal_cache.recall(("t", "0", 1)) is None

@@ -12,7 +12,7 @@ from django.views.generic import TemplateView
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.throttling import InvalidRate, Throttle, ThrottleMixin
-from redis_kit.throttling.engine.registry import registered
+from redis_kit.throttling.throttles.throttle import registry
 
 
 class Answers(View):
@@ -132,7 +132,7 @@ def test_each_class_has_a_throttle_of_its_own_and_builds_it_once(kit):
     assert [first(RequestFactory().get("/")).status_code for _ in range(3)] == [200, 200, 429]
     assert second(RequestFactory().get("/")).status_code == 200
     assert Limited().get_throttle_guard().throttle is Limited().get_throttle_guard().throttle
-    assert {f"{__name__}.Limited", f"{__name__}.Inherited"} <= {limit.name for limit in registered()}
+    assert {f"{__name__}.Limited", f"{__name__}.Inherited"} <= {limit.name for limit in registry.throttles()}
 
 
 def test_attributes_may_be_given_to_as_view(kit):

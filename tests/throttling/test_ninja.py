@@ -12,7 +12,7 @@ from django.test import RequestFactory
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.throttling import Ban, InvalidRate, Rate
-from redis_kit.throttling.engine.registry import registered
+from redis_kit.throttling.throttles.throttle import registry
 
 pytest.importorskip("ninja")
 
@@ -136,7 +136,7 @@ def test_rate_comes_from_the_settings_without_one(kit, monkeypatch):
     monkeypatch.setattr(AnonRateThrottle, "THROTTLE_RATES", {})
     with pytest.raises(ImproperlyConfigured, match="anon"):
         AnonRateThrottle()
-    assert AuthRateThrottle().limit().rates == (Rate(10_000, 86_400),)
+    assert AuthRateThrottle().throttle().rates == (Rate(10_000, 86_400),)
 
 
 @pytest.mark.parametrize(
@@ -243,11 +243,11 @@ def test_keys_and_hooks_of_a_subclass_are_of_use(kit):
 def test_attributes_of_a_throttle_may_be_set(kit):
     attributes = {"strategy": "gcra", "shadow": True, "ban": Ban(1, 60, 600), "scope": "special"}
     throttle = type("Special", (AnonRateThrottle,), attributes)("1/h")
-    limit = throttle.limit()
+    limit = throttle.throttle()
     assert (limit.name, limit.strategy, limit.shadow, limit.ban) == ("ninja.special", "gcra", True, Ban(1, 60, 600))
-    assert limit in registered()
+    assert limit in registry.throttles()
     assert answers(throttle, times=3) == [True] * 3
-    assert AnonRateThrottle("20000/d").limit().strategy == "sliding_counter"
+    assert AnonRateThrottle("20000/d").throttle().strategy == "sliding_counter"
 
 
 def test_request_knows_what_was_decided(kit):

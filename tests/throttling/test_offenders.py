@@ -8,15 +8,15 @@ from redis_kit.core.errors import InvalidValue, RedisUnavailable
 from redis_kit.core.keys import hashed
 from redis_kit.throttling import Throttle
 from redis_kit.throttling.engine import refusal_cache
-from redis_kit.throttling.statistics.offenders import Offender, aoffenders, offenders
+from redis_kit.throttling.statistics.offenders import Offender
 
 
 @pytest.fixture(params=["sync", "async"])
 def most(request):
     """Call offenders(), or its twin."""
     if request.param == "sync":
-        return offenders
-    return lambda *args, **kwargs: asyncio.run(aoffenders(*args, **kwargs))
+        return Throttle.offenders
+    return lambda *args: asyncio.run(Throttle.aoffenders(*args))
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ def admitted(limit, caller="joe", number=30, cost=1):
 
 @pytest.mark.parametrize(("rates", "most"), [("9/h", 9), ("2/h", 2), ("20/d; 8/h", 8), ("7/h; 100/d", 7)])
 def test_rates_for_everybody_decide_instead_of_the_own_ones(kit, limit, rates, most):
-    kit.client.set(limit.keys("joe")[2], text(limit, rates), ex=100)
+    kit.client.set(limit.keys("joe").override, text(limit, rates), ex=100)
     assert admitted(limit) == admitted(limit, "ann") == most
     decision = limit.peek("joe")
     assert decision.rate in parse(rates)
@@ -40,13 +40,13 @@ def test_rates_of_a_caller_go_before_those_for_everybody(kit, limit):
 
 
 def test_rates_of_another_strategy_are_passed_over(kit, limit):
-    other = "fixed_window" if limit.counting.kind != "fixed_window" else "gcra"
-    kit.client.set(limit.keys("joe")[2], f"r {other} 1 1 1#9/h", ex=100)
+    other = "fixed_window" if limit.algorithm.kind != "fixed_window" else "gcra"
+    kit.client.set(limit.keys("joe").override, f"r {other} 1 1 1#9/h", ex=100)
     assert admitted(limit) == 5
 
 
 def test_call_that_costs_more_than_rates_given_by_a_rule_takes_the_whole_of_them(kit, limit):
-    kit.client.set(limit.keys("joe")[2], text(limit, "2/h"), ex=100)
+    kit.client.set(limit.keys("joe").override, text(limit, "2/h"), ex=100)
     assert limit.hit("joe", cost=4).remaining == 0
     refused = limit.hit("joe", cost=4)
     assert not refused
@@ -54,7 +54,7 @@ def test_call_that_costs_more_than_rates_given_by_a_rule_takes_the_whole_of_them
 
 
 def test_reservation_is_settled_by_the_rates_that_counted_it(kit, limit):
-    kit.client.set(limit.keys("joe")[2], text(limit, "3/h"), ex=100)
+    kit.client.set(limit.keys("joe").override, text(limit, "3/h"), ex=100)
     limit.reserve("joe", cost=3).settle(1)
     assert limit.peek("joe").remaining == 2
     limit.reserve("ann", cost=5).settle(2)
@@ -62,7 +62,7 @@ def test_reservation_is_settled_by_the_rates_that_counted_it(kit, limit):
 
 
 def test_change_of_rates_lets_no_more_pass_than_both_together(kit, limit):
-    override = limit.keys("joe")[2]
+    override = limit.keys("joe").override
     passed = admitted(limit)
     kit.client.set(override, text(limit, "7/h"), ex=100)
     passed += admitted(limit)
@@ -79,7 +79,7 @@ def test_change_of_rates_lets_no_more_pass_than_both_together(kit, limit):
 def test_caller_who_came_once_is_not_locked_out_by_other_rates(kit, strategy, own, other, least):
     limit = Throttle("x", own, strategy=strategy, clock=lambda: 1_760_000_000.0)
     limit.hit("joe")
-    kit.client.set(limit.keys("joe")[2], text(limit, other), ex=100)
+    kit.client.set(limit.keys("joe").override, text(limit, other), ex=100)
     assert least <= admitted(limit, number=100) <= limit.peek("joe").limit
 
 
@@ -87,7 +87,7 @@ def test_bucket_that_other_rates_find_overfull_has_room_after_the_time_of_one_ca
     now = 1_760_000_000.0
     limit = Throttle("x", "7/d", clock=lambda: now)
     limit.hit("joe")  # which takes more than three hours to drain
-    kit.client.set(limit.keys("joe")[2], text(limit, "70/h"), ex=100)
+    kit.client.set(limit.keys("joe").override, text(limit, "70/h"), ex=100)
     refused = limit.hit("joe")
     assert 0 < refused.retry_after <= 3600 / 70 + 0.001
     now += refused.retry_after
@@ -95,30 +95,30 @@ def test_bucket_that_other_rates_find_overfull_has_room_after_the_time_of_one_ca
 
 
 def test_exempt_caller_is_not_counted(kit, limit):
-    kit.client.set(limit.keys("joe")[1], "x", ex=100)
+    kit.client.set(limit.keys("joe").standing, "x", ex=100)
     answers = [limit.hit("joe", cost=5) for _ in range(10)]
     assert {(one.allowed, one.reason) for one in answers} == {(True, "exempt")}
-    assert not kit.client.exists(limit.keys("joe")[0])
+    assert not kit.client.exists(limit.keys("joe").state)
     assert all(hit_all([(limit, "joe"), (limit, "ann")]))
 
 
 def test_rates_for_everybody_leave_bans_as_they_are(kit):
     limit = Throttle("x", "5/h", ban=Ban(2, 60, 60))
     kit.options(THROTTLING={"REMEMBER": 0})
-    kit.client.set(limit.keys("joe")[2], text(limit, "1/h"), ex=100)
+    kit.client.set(limit.keys("joe").override, text(limit, "1/h"), ex=100)
     assert [limit.hit("joe").reason for _ in range(3)] == ["", "", "banned"]
 
 
 def test_callers_with_rates_of_their_own_are_not_banned_out_of_them(kit):
     limit = Throttle("x", "5/h", ban=Ban(2, 60, 60))
     kit.options(THROTTLING={"REMEMBER": 0})
-    kit.client.set(limit.keys("joe")[1], text(limit, "1/h"), ex=100)
+    kit.client.set(limit.keys("joe").standing, text(limit, "1/h"), ex=100)
     assert {limit.hit("joe").reason for _ in range(5)} == {""}
-    assert kit.client.get(limit.keys("joe")[1]) == text(limit, "1/h")
+    assert kit.client.get(limit.keys("joe").standing) == text(limit, "1/h")
 
 
 def test_bursts_of_rules_hold(kit):
     limit = Throttle("x", "5/h")
-    kit.client.set(limit.keys("joe")[2], text(limit, "60/h burst 3"), ex=100)
+    kit.client.set(limit.keys("joe").override, text(limit, "60/h burst 3"), ex=100)
     assert admitted(limit) == 3
     assert limit.peek("joe").rate == Rate(60, 3600, 3)

@@ -3,9 +3,8 @@
 import pytest
 
 from redis_kit.core import connections
-from redis_kit.throttling import Throttle, report
+from redis_kit.throttling import Throttle, shadow_report
 from redis_kit.throttling.statistics.counters import MINUTES, recent
-from redis_kit.throttling.statistics.offenders import offenders
 from redis_kit.throttling.statistics.overview import overview
 from redis_kit.throttling.statistics.shadow_report import TOTALS
 
@@ -26,16 +25,16 @@ def test_overview_is_what_each_part_says_by_itself(any_kit):
     assert [one.throttle for one in found] == [shadow, login, free]
     alone = recent([shadow, login, free], minutes=5)
     assert [one.minutes for one in found] == [alone[one] for one in (shadow, login, free)]
-    assert [one.offenders for one in found] == [offenders(one) for one in (shadow, login, free)]
+    assert [one.offenders for one in found] == [one.offenders() for one in (shadow, login, free)]
     listed = [one.rules for one in found]
     assert [[rule.kind for rule in one] for one in listed] == [[], ["override", "ban"], []]
-    assert [[rule.who for rule in one] for one in listed] == [
-        [rule.who for rule in one.rules.list()] for one in (shadow, login, free)
+    assert [[rule.identity_hash for rule in one] for one in listed] == [
+        [rule.identity_hash for rule in one.rules.list()] for one in (shadow, login, free)
     ]
-    assert [one.held for one in found] == [0, 2, 0]
+    assert [one.rule_count for one in found] == [0, 2, 0]
     assert [one.override and one.override.rates for one in found] == [None, "5/m", None]
-    assert [one.report for one in found] == [report(shadow), None, None]
-    assert [one.can_be_ruled for one in found] == [True, True, False]
+    assert [one.report for one in found] == [shadow_report(shadow), None, None]
+    assert [one.can_have_rules for one in found] == [True, True, False]
 
 
 def test_overview_of_no_throttle_asks_nobody(kit, commands):

@@ -9,14 +9,14 @@ from redis_kit.core.keys import hashed
 from redis_kit.core.panels import Bars, Figure, Meter, Table, Viewer
 from redis_kit.throttling import Throttle
 from redis_kit.throttling.dashboard.panel import CHANGE, UNMASK, ThrottlesPanel
-from redis_kit.throttling.engine import registry
+from redis_kit.throttling.throttles.throttle import registry
 
 ALL = {CHANGE, UNMASK}
 
 
 @pytest.fixture(autouse=True)
 def none_registered(monkeypatch):
-    monkeypatch.setattr(registry, "_registered", {})
+    monkeypatch.setattr(registry, "_throttles", {})
 
 
 def panel(permissions=ALL, **asked):
@@ -67,7 +67,7 @@ def test_panel_without_throttles_says_so(kit):
 def test_hundred_throttles_take_two_round_trips(kit, trips):
     for number in range(150):
         Throttle(f"t{number}", "5/m", shadow=number % 2 == 0)
-    registry.registered()[0].rules.ban("joe", 60)
+    registry.throttles()[0].rules.ban("joe", 60)
     list(panel().content())  # the server learns the scripts
     trips.clear()
     assert len(table("Throttles").rows) == 100

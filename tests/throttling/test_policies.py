@@ -6,9 +6,9 @@ from django.test import RequestFactory
 
 from redis_kit.core.checks.configuration import check_settings
 from redis_kit.core.errors import ConfigurationError
-from redis_kit.throttling import Ban, Rate, named
-from redis_kit.throttling.engine.registry import registered
-from redis_kit.throttling.policy_settings import policies
+from redis_kit.throttling import Ban, Rate, policy
+from redis_kit.throttling.http.policies import policies
+from redis_kit.throttling.throttles.throttle import registry
 
 THROTTLES = "redis_kit.throttling.middleware.ThrottleMiddleware"
 USERS = "django.contrib.auth.middleware.AuthenticationMiddleware"
@@ -45,7 +45,7 @@ def test_policy_takes_what_a_throttle_takes(given):
             "BAN": (5, 60, (300, 3600)),
         }
     )
-    limit = named("api")
+    limit = policy("api")
     assert limit.rates == (Rate(60, 60), Rate(1000, 86_400))
     assert (limit.name, limit.strategy, limit.on_failure, limit.shadow) == ("api", "sliding_counter", "local", False)
     assert limit.ban == Ban(5, 60, (300, 3600))
@@ -56,15 +56,15 @@ def test_policy_takes_what_a_throttle_takes(given):
 def test_policies_are_built_once_and_in_their_order(given):
     given(b={"RATES": "1/m"}, a={"RATES": "2/m"})
     assert [policy.name for policy in policies()] == ["b", "a"]
-    assert policies()[0].throttle is policies()[0].throttle is named("b")
-    assert {"a", "b"} <= {limit.name for limit in registered()}
+    assert policies()[0].throttle is policies()[0].throttle is policy("b")
+    assert {"a", "b"} <= {limit.name for limit in registry.throttles()}
 
 
 def test_policies_follow_the_settings(given):
     given(api={"RATES": "1/m"})
-    assert named("api").rates == (Rate(1, 60),)
+    assert policy("api").rates == (Rate(1, 60),)
     given(api={"RATES": "2/m"})
-    assert named("api").rates == (Rate(2, 60),)
+    assert policy("api").rates == (Rate(2, 60),)
     given()
     assert policies() == []
 
@@ -72,10 +72,10 @@ def test_policies_follow_the_settings(given):
 def test_name_that_no_policy_has_is_an_error_with_the_nearest(given):
     given(login={"RATES": "1/m"})
     with pytest.raises(ConfigurationError, match=r"has no 'logn'\. Did you mean 'login'\?"):
-        named("logn")
+        policy("logn")
     given()
     with pytest.raises(ConfigurationError, match=r"has no 'login'\.$"):
-        named("login")
+        policy("login")
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_name_that_no_policy_has_is_an_error_with_the_nearest(given):
 def test_paths_are_matched_from_their_beginning(given, paths, path, matches):
     given(api={"RATES": "1/m"} | ({} if paths is None else {"PATHS": paths}))
     (policy,) = policies()
-    assert policy.is_for(RequestFactory().get(path)) == matches
+    assert policy.matches(RequestFactory().get(path)) == matches
 
 
 @pytest.mark.parametrize(
@@ -108,18 +108,18 @@ def test_paths_are_matched_from_their_beginning(given, paths, path, matches):
         ({"KEY": "users"}, "E006", f"{PLACE}['KEY'] is 'users': The key 'users' is not known. Did you", None),
         ({"KEY": 5}, "E006", f"{PLACE}['KEY'] is 5; it must be text or a function or a list or a tuple.", None),
         ({"STRATEGY": "gcar"}, "E006", f"{PLACE}['STRATEGY'] is 'gcar': There is no strategy 'gcar'. Did you", None),
-        ({"METHODS": ["GTE"]}, "E006", f"{PLACE}['METHODS'] is ['GTE']: methods holds GTE;", None),
+        ({"METHODS": ["GTE"]}, "E006", f"{PLACE}['METHODS'] is ['GTE']: methods contains GTE;", None),
         ({"METHODS": 5}, "E006", f"{PLACE}['METHODS'] is 5; it must be text or a list or a tuple or None.", None),
         ({"PATHS": "/api/("}, "E006", f"{PLACE}['PATHS'] is '/api/(': ", None),
-        ({"PATHS": ["/a", 5]}, "E006", f"{PLACE}['PATHS'] is ['/a', 5]: each of them must be text, not 5.", None),
-        ({"PATHS": "api/"}, "E006", f"{PLACE}['PATHS'] is 'api/': paths begin with '/', so that 'api/' never", None),
+        ({"PATHS": ["/a", 5]}, "E006", f"{PLACE}['PATHS'] is ['/a', 5]: each path must be text, not 5.", None),
+        ({"PATHS": "api/"}, "E006", f"{PLACE}['PATHS'] is 'api/': paths begin with '/', so 'api/' never", None),
         ({"PATHS": ["/a", "^api/"]}, "E006", f"{PLACE}['PATHS'] is ['/a', '^api/']: paths begin with '/'", None),
         ({"BAN": (5, 60)}, "E006", f"{PLACE}['BAN'] is (5, 60): A ban is (after, within, seconds)", None),
         ({"BAN": (0, 60, 60)}, "E006", f"{PLACE}['BAN'] is (0, 60, 60): A ban comes after 1", None),
         ({"EXEMPT": 5}, "E006", f"{PLACE}['EXEMPT'] is 5; it must be text or a function or None.", None),
         ({"EXEMPT": f"{__name__}.gone"}, "E015", f"{PLACE}['EXEMPT'] is '{__name__}.gone', which is no", None),
         ({"COUNT_WHEN": f"{__name__}.PLACE"}, "E015", f"{PLACE}['COUNT_WHEN'] is '{__name__}.PLACE', which", None),
-        ({"COUNT_WHEN": "failed"}, "E015", f"{PLACE}['COUNT_WHEN'] is 'failed', which is no function.", None),
+        ({"COUNT_WHEN": "failed"}, "E015", f"{PLACE}['COUNT_WHEN'] is 'failed', which is not a function.", None),
     ],
 )
 def test_wrong_policy_is_named_by_the_system_check(given, options, id_, message, hint):
@@ -141,12 +141,12 @@ def test_policy_without_rates_is_none(given, entry):
 def test_name_that_can_not_be_used_is_an_error(kit, name):
     kit.options(THROTTLING={"POLICIES": {name: {"RATES": "5/m"}}})
     (found,) = check_settings()
-    assert (found.id, "holds a name that can't be used" in found.msg) == ("redis_kit.E006", True)
+    assert (found.id, "contains a name that can't be used" in found.msg) == ("redis_kit.E006", True)
 
 
 def test_burst_that_the_strategy_has_not_is_an_error(given):
     (found,) = messages(given, RATES="60/m burst 5", STRATEGY="fixed_window")
-    assert "has no burst" in found.msg
+    assert "does not support the burst" in found.msg
 
 
 def test_wrong_policies_are_an_error_at_the_first_use(given):
@@ -195,19 +195,19 @@ def test_misspelt_rates_are_named_with_the_right_spelling(given, option):
 
 def test_throttle_of_a_policy_complains_about_no_other_policy(given):
     given(worse={"RATES": "5/y"}, good={"RATES": "60/m"}, bad={"RATES": "5/x"})
-    assert named("good").rates == (Rate(60, 60),)
+    assert policy("good").rates == (Rate(60, 60),)
     with pytest.raises(ConfigurationError, match=r"\['bad'\]\['RATES'\] is '5/x'") as caught:
-        named("bad")
+        policy("bad")
     assert caught.value.__suppress_context__
     with pytest.raises(ConfigurationError, match=r"has no 'goud'\. Did you mean 'good'\?"):
-        named("goud")
+        policy("goud")
 
 
 @pytest.mark.parametrize("options", [{"REMEMBER": 5, "POLICIES": {"api": {"RATES": "60/m"}}}, {"POLICIES": 5}, "x"])
 def test_throttle_of_a_policy_complains_about_the_options_around_it(kit, options):
     kit.options(THROTTLING=options)
     with pytest.raises(ConfigurationError, match=r"REMEMBER|it must be a dict|must be a dict\."):
-        named("api")
+        policy("api")
 
 
 @pytest.mark.parametrize("ban", [(5, 60), ()])

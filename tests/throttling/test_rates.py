@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redis_kit.throttling import InvalidRate, Rate
-from redis_kit.throttling.values.rates import EXACT, MOST, parse
+from redis_kit.throttling.values.rates import EXACT, MOST_RATES, parse
 
 DAY = 86_400
 
@@ -86,7 +86,7 @@ INVALID = [
     "10/m burst -1",
     "10/mburst 5",
     "0" * 100 + "1/s",
-    "; ".join(["1/s"] * (MOST + 1)),
+    "; ".join(["1/s"] * (MOST_RATES + 1)),
     b"10/m",
     10,
     True,

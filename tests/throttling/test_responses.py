@@ -11,7 +11,8 @@ from django.test import AsyncRequestFactory, RequestFactory
 from django.utils import translation
 
 from redis_kit.throttling import Decision, Rate, Throttle, throttle
-from redis_kit.throttling.http.responses import Told, refusal, refused
+from redis_kit.throttling.http.headers import Verdict
+from redis_kit.throttling.http.responses import refusal, refuse
 
 LOGIN = Throttle("login", "5/m; 50/h burst 9")
 REFUSED = Decision(False, 5, 0, 7.2, 55.5, Rate(5, 60))
@@ -125,9 +126,9 @@ def test_refusal_of_an_outage_is_503():
 
 
 def test_problem_names_all_policies_that_were_violated():
-    told = [Told(Throttle(name, "5/m"), REFUSED._replace(allowed=name == "c")) for name in "abcd"]
-    told[1] = Told(told[1].throttle, REFUSED._replace(retry_after=50.0))
-    response = refused(RequestFactory().get("/", headers={"Accept": "application/json"}), told)
+    told = [Verdict(Throttle(name, "5/m"), REFUSED._replace(allowed=name == "c")) for name in "abcd"]
+    told[1] = Verdict(told[1].throttle, REFUSED._replace(retry_after=50.0))
+    response = refuse(RequestFactory().get("/", headers={"Accept": "application/json"}), told)
     assert json.loads(response.content)["violated-policies"] == ["b", "a", "d"]
     assert response["Retry-After"] == "50"
 

@@ -11,7 +11,8 @@ from django.utils import timezone
 from redis_kit.core.keys import hashed
 from redis_kit.management.commands.rk_throttle import Command
 from redis_kit.throttling import Ban, Throttle
-from redis_kit.throttling.engine import refusal_cache, registry
+from redis_kit.throttling.engine import refusal_cache
+from redis_kit.throttling.throttles.throttle import registry
 from tests.fixtures.servers import wait_for
 
 AWAY = {"URL": "redis://127.0.0.1:1/0"}
@@ -25,7 +26,7 @@ urlpatterns = []
 
 @pytest.fixture(autouse=True)
 def none_registered(monkeypatch):
-    monkeypatch.setattr(registry, "_registered", {})
+    monkeypatch.setattr(registry, "_throttles", {})
 
 
 @pytest.fixture
@@ -70,7 +71,7 @@ def login(kit):
 def test_nothing_is_known(kit, rk_throttle):
     code, output, errors = rk_throttle("list")
     assert (code, errors) == (0, "")
-    assert output.startswith("No throttle is known. A throttle is known when a policy of the settings names it")
+    assert output.startswith("There are no throttles. A throttle is found if a policy of the settings names it")
     assert json.loads(rk_throttle("list", "--json")[1]) == []
 
 
@@ -147,13 +148,13 @@ def test_show_json_has_all_that_is_known(login, rk_throttle):
     assert data["rules"] == [
         {
             "kind": "override",
-            "who": hashed(JOE),
+            "identity_hash": hashed(JOE),
             "shown": "ip:203.0.113.***",
             "until": rule.until.isoformat(),
             "rates": "9/h",
         }
     ]
-    assert data["offenders"] == [{"who": hashed(JOE), "shown": "ip:203.0.113.***", "refusals": 2}]
+    assert data["offenders"] == [{"identity_hash": hashed(JOE), "shown": "ip:203.0.113.***", "refusals": 2}]
     assert (data["name"], data["more"], data["refused"]) == ("login", 0, 2)
     assert json.loads(rk_throttle("show", "login", "--json", "--plain")[1])["offenders"][0]["shown"] == JOE
 
@@ -238,24 +239,24 @@ def test_reset_forgets_calls(login, rk_throttle):
 
 
 def test_caller_can_be_named_by_its_hash(login, rk_throttle):
-    who = hashed(JOE)
-    assert rk_throttle("ban", "login", "--hash", "--", who, 600)[0] == 0
+    identity_hash = hashed(JOE)
+    assert rk_throttle("ban", "login", "--hash", "--", identity_hash, 600)[0] == 0
     assert login.peek(JOE).reason == "banned"
     assert JOE in rk_throttle("show", "login", "--plain")[1]
-    assert rk_throttle("exempt", "login", who, 600, "--hash")[0] == 0
+    assert rk_throttle("exempt", "login", identity_hash, 600, "--hash")[0] == 0
     assert login.peek(JOE).reason == "exempt"
-    assert rk_throttle("override", "login", "8/h", 600, who, "--hash")[0] == 0
+    assert rk_throttle("override", "login", "8/h", 600, identity_hash, "--hash")[0] == 0
     assert login.peek(JOE).limit == 8
-    assert rk_throttle("lift", "login", who, "--hash")[0] == 0
+    assert rk_throttle("lift", "login", identity_hash, "--hash")[0] == 0
     login.hit(JOE)
-    assert rk_throttle("reset", "login", who, "--hash")[0] == 0
-    assert rk_throttle("reset", "login", who, "--hash")[0] == 1
+    assert rk_throttle("reset", "login", identity_hash, "--hash")[0] == 0
+    assert rk_throttle("reset", "login", identity_hash, "--hash")[0] == 1
 
 
 def test_hash_that_begins_with_a_dash_stands_behind_two(login, rk_throttle):
-    who = next(hashed(str(number)) for number in range(10_000) if hashed(str(number)).startswith("-"))
-    assert rk_throttle("ban", "login", "--hash", "--", who, 600)[0] == 0
-    assert login.rules.of(who=who).kind == "ban"
+    identity_hash = next(hashed(str(number)) for number in range(10_000) if hashed(str(number)).startswith("-"))
+    assert rk_throttle("ban", "login", "--hash", "--", identity_hash, 600)[0] == 0
+    assert login.rules.of(identity_hash=identity_hash).kind == "ban"
 
 
 def test_changes_answer_programs_too(login, rk_throttle):
@@ -312,13 +313,13 @@ def test_unknown_name_says_which_is_near(login, rk_throttle, arguments):
     assert rk_throttle(*arguments) == (
         1,
         "",
-        "CommandError: No throttle is known under the name logn. Did you mean 'login'?\n",
+        "CommandError: There is no throttle logn. Did you mean 'login'?\n",
     )
 
 
 def test_unknown_name_that_is_near_to_none_says_which_there_are(login, rk_throttle):
     Throttle("api", "5/m")
-    assert rk_throttle("show", "zzz")[2].endswith("the name zzz. Known are: api, login.\n")
+    assert rk_throttle("show", "zzz")[2].endswith("throttle zzz. The throttles are: api, login.\n")
     for number in range(30):
         Throttle(f"number{number:02}", "5/m")
     assert rk_throttle("show", "zzz")[2].endswith("number17 and 12 more.\n")
@@ -365,7 +366,7 @@ def test_wrong_arguments_give_the_usage(login, rk_throttle, wrong, kit):
 
 def test_wrong_rates_name_the_grammar(login, rk_throttle):
     assert "Write a rate as" in rk_throttle("override", "login", "5/x", "60")[2]
-    assert "ban the caller" in rk_throttle("override", "login", "0/s", "60")[2]
+    assert "ban the identity" in rk_throttle("override", "login", "0/s", "60")[2]
 
 
 @pytest.mark.parametrize(
@@ -401,7 +402,7 @@ def test_views_that_can_not_be_imported_are_no_traceback(kit, rk_throttle, route
     code, output, errors = rk_throttle("show", "login")
     assert (code, output) == (78, "")
     assert errors == (
-        f"CommandError: The throttles of ROOT_URLCONF '{name}' can't be known; ZeroDivisionError: division by zero\n"
+        f"CommandError: The throttles of ROOT_URLCONF '{name}' can't be found; ZeroDivisionError: division by zero\n"
     )
 
 

@@ -94,7 +94,7 @@ def test_rates_of_a_caller_leave_no_count_behind_for_the_next_rule(kit, twin):
     for _ in range(2):
         assert twin(limit.hit, "joe")
     twin(limit.rules.exempt, "joe", 600)
-    assert not kit.client.exists(limit.keys("joe")[0])
+    assert not kit.client.exists(limit.keys("joe").state)
 
 
 def test_calls_of_a_caller_outlast_a_ban(kit, twin):
@@ -117,7 +117,7 @@ def test_rule_takes_hold_at_once_in_its_own_process(kit, twin):
     assert same.hit("joe")
     twin(limit.rules.ban, "joe", 60)
     assert limit.hit("joe").reason == "banned"
-    assert twin(limit.rules.lift, who=hashed("joe"))
+    assert twin(limit.rules.lift, identity_hash=hashed("joe"))
     assert limit.hit("joe").reason != "banned"
 
 
@@ -157,27 +157,29 @@ def test_rule_can_be_set_by_the_hash_that_lists_show(kit, twin):
     limit = Throttle("login", "1/h")
     limit.hit("ip:203.0.113.7")
     limit.hit("ip:203.0.113.7")
-    who = hashed("ip:203.0.113.7")
-    rule = twin(limit.rules.ban, who=who, seconds=60)
+    by_hash = {"identity_hash": hashed("ip:203.0.113.7")}
+    rule = twin(limit.rules.ban, **by_hash, seconds=60)
     assert rule.shown == "ip:203.0.113.7"  # as offenders name it
     assert twin(limit.hit, "ip:203.0.113.7").reason == "banned"
-    assert twin(limit.rules.of, who=who).shown == twin(limit.rules.list)[0].shown == "ip:203.0.113.7"
-    assert twin(limit.rules.exempt, who=who, seconds=60).kind == twin(limit.rules.of, "ip:203.0.113.7").kind == "exempt"
-    assert twin(limit.rules.override, "7/h", 60, who=who).rates == "7/h"
+    assert twin(limit.rules.of, **by_hash).shown == twin(limit.rules.list)[0].shown == "ip:203.0.113.7"
+    assert (
+        twin(limit.rules.exempt, **by_hash, seconds=60).kind == twin(limit.rules.of, "ip:203.0.113.7").kind == "exempt"
+    )
+    assert twin(limit.rules.override, "7/h", 60, **by_hash).rates == "7/h"
     assert twin(limit.hit, "ip:203.0.113.7").limit == 7
     assert len(index(kit, limit)) == 1
-    assert twin(limit.rules.lift, who=who)
+    assert twin(limit.rules.lift, **by_hash)
     assert twin(limit.rules.list) == []
     assert index(kit, limit) == []
 
 
 def test_caller_that_no_list_names_is_its_hash(kit, twin):
     limit = Throttle("login", "1/h")
-    assert twin(limit.rules.ban, who=hashed("joe"), seconds=60).shown == ""
-    assert twin(limit.rules.of, who=hashed("joe")).shown == ""
-    assert twin(limit.rules.of, who=hashed("ann")) is None
+    assert twin(limit.rules.ban, identity_hash=hashed("joe"), seconds=60).shown == ""
+    assert twin(limit.rules.of, identity_hash=hashed("joe")).shown == ""
+    assert twin(limit.rules.of, identity_hash=hashed("ann")) is None
     assert twin(limit.rules.ban, "joe", 60).shown == "joe"
-    assert twin(limit.rules.of, who=hashed("joe")).shown == "joe"
+    assert twin(limit.rules.of, identity_hash=hashed("joe")).shown == "joe"
     assert len(index(kit, limit)) == 1
 
 
@@ -215,7 +217,7 @@ def test_ban_that_the_throttle_imposed_is_listed_and_can_be_lifted(kit, twin):
         limit.hit("joe")
         refusal_cache._refusals.clear()
     (rule,) = twin(limit.rules.list)
-    assert (rule.kind, rule.who, rule.shown) == ("ban", hashed("joe"), "joe")
+    assert (rule.kind, rule.identity_hash, rule.shown) == ("ban", hashed("joe"), "joe")
     assert ends_in(rule, 30)
     assert twin(limit.rules.of, "joe") == rule
     assert twin(limit.rules.lift, "joe")
@@ -240,17 +242,17 @@ def test_refusals_that_count_towards_a_ban_are_no_rule(kit, twin):
     limit = Throttle("login", "1/h", ban=Ban(after=5, within=60, seconds=30))
     limit.hit("joe")
     limit.hit("joe")
-    assert kit.client.get(limit.keys("joe")[1]).startswith("s ")
+    assert kit.client.get(limit.keys("joe").standing).startswith("s ")
     assert twin(limit.rules.of, "joe") is None
     assert not twin(limit.rules.lift, "joe")
-    assert kit.client.exists(limit.keys("joe")[1])
+    assert kit.client.exists(limit.keys("joe").standing)
 
 
 def test_rule_that_was_reset_is_not_shown(kit, twin):
     limit = Throttle("login", "1/h")
     limit.rules.ban("joe", 60)
     limit.rules.exempt("ann", 60)
-    kit.client.delete(limit.keys("joe")[1])
+    kit.client.delete(limit.keys("joe").standing)
     assert [rule.shown for rule in twin(limit.rules.list)] == ["ann"]
 
 
@@ -355,7 +357,7 @@ def test_rule_may_last_a_year(kit, twin):
         ("5/x", InvalidRate, "Write a rate as"),
         ((5, 0.5), InvalidRate, "0.5s.*Write a rate as"),
         ((5, 1234567890.5), InvalidRate, "stands for others|Write a rate as"),
-        ("60/m burst 10", InvalidValue, "has no burst"),
+        ("60/m burst 10", InvalidValue, "does not support the burst"),
     ],
 )
 def test_rates_that_can_not_hold_are_refused(kit, commands, rates, error, message, twin):
@@ -381,12 +383,12 @@ def test_throttle_that_asks_no_server_takes_no_rules(kit, rates, twin):
             twin(method, *arguments)
 
 
-@pytest.mark.parametrize("who", ["x", "x" * 23, "*" * 22, 5, b"x" * 22, hashed("joe") + "\n"])
-def test_hash_is_checked(kit, who, twin):
+@pytest.mark.parametrize("identity_hash", ["x", "x" * 23, "*" * 22, 5, b"x" * 22, hashed("joe") + "\n"])
+def test_hash_is_checked(kit, identity_hash, twin):
     limit = Throttle("login", "1/h")
     for method, given in ((limit.rules.ban, {"seconds": 5}), (limit.rules.of, {}), (limit.rules.lift, {})):
-        with pytest.raises(InvalidValue, match="who must be the 22 characters"):
-            twin(method, who=who, **given)
+        with pytest.raises(InvalidValue, match="identity_hash must be the 22 characters"):
+            twin(method, identity_hash=identity_hash, **given)
 
 
 def test_caller_is_named_once(kit, twin):
@@ -395,7 +397,7 @@ def test_caller_is_named_once(kit, twin):
         with pytest.raises(InvalidValue, match="whose calls"):
             twin(method, seconds=60)
     with pytest.raises(InvalidValue, match="not both"):
-        twin(limit.rules.ban, "joe", 60, who=hashed("joe"))
+        twin(limit.rules.ban, "joe", 60, identity_hash=hashed("joe"))
     for identity in ("", b"joe", True):
         with pytest.raises(InvalidName, match="'login'"):
             twin(limit.rules.lift, identity)

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from redis_kit.core.errors import InvalidValue
-from redis_kit.throttling import Rate, Throttle, areport, report
+from redis_kit.throttling import Rate, Throttle, ashadow_report, shadow_report
 from redis_kit.throttling.strategies.base import STRATEGIES
 
 pytestmark = pytest.mark.once
@@ -66,10 +66,10 @@ def test_report_is_that_of_an_exact_count(kit, clock):
                 refused += limit.hit(caller, cost=cost).reason == "shadow"
         clock.now += 60
     counts = sorted(map(rounded, wanted.values()))
-    found = report(limit)
+    found = shadow_report(limit)
     stored = {int(calls): int(number) for calls, number in kit.client.hgetall(limit.key("demand")).items()}
     assert stored == Counter(counts)
-    assert found == asyncio.run(areport(limit))
+    assert found == asyncio.run(ashadow_report(limit))
     assert (found.windows, found.refused, found.highest) == (len(counts), refused, counts[-1])
     assert found.usual == counts[ceil(len(counts) * 0.5) - 1]
     assert found.high == counts[ceil(len(counts) * 0.999) - 1]
@@ -85,12 +85,12 @@ def test_highest_demand_is_told_apart_from_what_nearly_all_want(kit, clock):
         limit.hit(caller)
     for _ in range(50):
         limit.hit("bot")
-    found = report(limit)
+    found = shadow_report(limit)
     assert (found.windows, found.usual, found.high, found.highest) == (2001, 1, 1, 50)
 
 
 def test_report_of_what_nobody_asked_for_proposes_nothing(kit):
-    found = report(Throttle("x", "5/m", shadow=True))
+    found = shadow_report(Throttle("x", "5/m", shadow=True))
     assert (found.windows, found.highest, found.proposed, found.share) == (0, 0, None, 0)
 
 
@@ -110,7 +110,7 @@ def test_distribution_starts_anew_each_week_and_takes_little_room(kit, clock):
 )
 def test_throttle_without_a_shadow_or_a_rate_has_no_report(kit, limit):
     with pytest.raises(InvalidValue, match="report"):
-        report(limit)
+        shadow_report(limit)
 
 
 def test_decision_and_tally_are_one_round_trip(kit, commands):

@@ -75,7 +75,7 @@ def test_strategy_of_a_project_may_have_any_number_of_figures(kit):
     assert limit.hit("joe").limit == 40
     assert [one.limit for one in hit_all([(limit, "joe"), (Throttle("other", "3/h"), "joe")])] == [40, 3]
     limit.reserve("joe", cost=2).settle(1)
-    assert kit.client.get(limit.keys("joe")[0]) == "40"
+    assert kit.client.get(limit.keys("joe").state) == "40"
 
 
 def test_strategy_is_found_by_its_path(kit):

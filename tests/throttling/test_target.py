@@ -11,10 +11,10 @@ WHO = hashed("joe")
 
 
 @pytest.mark.parametrize("name", ["login", "a b", "a\nb", " ", "*", "部门", "x" * 512])
-@pytest.mark.parametrize("who", [WHO, ""])
+@pytest.mark.parametrize("identity_hash", [WHO, ""])
 @pytest.mark.parametrize("using", ["default", "other", "a b/@%", "部门"])
-def test_value_of_a_button_is_read_back(name, who, using):
-    assert Target.parse(Target(name, who, using).value) == (name, who, using)
+def test_value_of_a_button_is_read_back(name, identity_hash, using):
+    assert Target.parse(Target(name, identity_hash, using).value) == (name, identity_hash, using)
 
 
 def test_value_without_a_connection_means_the_default_one():
@@ -94,7 +94,7 @@ def test_ban_is_forgotten_by_the_hash_and_taken_from_the_list(kit):
     Target("login", WHO).reset()
     assert login.peek("joe")
     assert login.rules.list() == []
-    assert not kit.client.exists(login.keys("joe")[5])
+    assert not kit.client.exists(login.keys("joe").rules)
 
 
 def test_throttle_that_this_process_has_not_built_is_told(kit):

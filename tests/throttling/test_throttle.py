@@ -8,8 +8,8 @@ import pytest
 
 from redis_kit.core.errors import InvalidName, InvalidValue
 from redis_kit.throttling import Decision, InvalidRate, Throttle, throttled
-from redis_kit.throttling.engine import registry
-from redis_kit.throttling.engine.registry import MOST, registered
+from redis_kit.throttling.engine.registry import LIMIT
+from redis_kit.throttling.throttles.throttle import registry
 from redis_kit.throttling.values.decision import UNLIMITED
 
 
@@ -186,12 +186,12 @@ def test_tasks_and_sync_code_share_the_same_limit(kit):
 
 
 def test_built_throttles_are_known_by_name_and_their_number_is_bounded(monkeypatch):
-    monkeypatch.setattr(registry, "_registered", {})
+    monkeypatch.setattr(registry, "_throttles", {})
     first = Throttle("rk-first", "5/m")
     again = Throttle("rk-first", "6/m")
-    assert again in registered()
-    assert first not in registered()
-    for number in range(MOST):
+    assert again in registry.throttles()
+    assert first not in registry.throttles()
+    for number in range(LIMIT):
         Throttle(f"rk-{number}", "5/m")
-    assert len(registered()) == MOST
-    assert again not in registered()
+    assert len(registry.throttles()) == LIMIT
+    assert again not in registry.throttles()

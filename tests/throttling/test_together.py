@@ -114,7 +114,7 @@ def test_while_the_server_is_away_each_answers_by_its_own_policy(own_kit, hit):
 
 def test_key_of_another_type_leaves_all_uncounted(any_kit, hit):
     first, second = Throttle("first", "5/d"), Throttle("second", "5/d")
-    any_kit.client.rpush(second.keys("joe")[0], "foreign")
+    any_kit.client.rpush(second.keys("joe").state, "foreign")
     assert [one.reason for one in hit([(first, "joe"), (second, "joe")])] == ["outage", "outage"]
     assert left(first) == [5]
 

@@ -11,18 +11,18 @@ from redis_kit.management.commands.rk_throttle import Command
 from redis_kit.throttling import Throttle
 from redis_kit.throttling.dashboard.actions import Target
 from redis_kit.throttling.dashboard.panel import ThrottlesPanel
-from redis_kit.throttling.discovery import known
-from redis_kit.throttling.engine import registry
+from redis_kit.throttling.discovery import built_throttles
 from redis_kit.throttling.rules.rules import counts
 from redis_kit.throttling.statistics.counters import recent
 from redis_kit.throttling.statistics.overview import overview
+from redis_kit.throttling.throttles.throttle import registry
 
 WHO = hashed("joe")
 
 
 @pytest.fixture(autouse=True)
 def none_registered(monkeypatch):
-    monkeypatch.setattr(registry, "_registered", {})
+    monkeypatch.setattr(registry, "_throttles", {})
 
 
 @pytest.fixture
@@ -68,9 +68,9 @@ def table(title, **asked):
 
 
 def test_registry_knows_both(both):
-    assert registry.registered() == known() == both
+    assert registry.throttles() == built_throttles() == both
     again = Throttle("login", "9/h", using="other")
-    assert registry.registered() == [both[0], again]
+    assert registry.throttles() == [both[0], again]
 
 
 def test_minutes_and_rules_are_counted_apart(both):
@@ -82,7 +82,7 @@ def test_minutes_and_rules_are_counted_apart(both):
     found = overview(both, minutes=2, offenders=5, rules=5)
     assert [one.throttle for one in found] == both
     assert [sum(minute.allowed for minute in one.minutes) for one in found] == sums
-    assert [one.held for one in found] == [0, 1]
+    assert [one.rule_count for one in found] == [0, 1]
 
 
 def test_dashboard_has_a_row_for_each(both):
@@ -124,7 +124,7 @@ def test_look_up_asks_for_the_connection_if_there_are_several(both):
 
 
 def test_look_up_finds_the_throttle_of_the_only_connection(both, monkeypatch):
-    monkeypatch.setattr(registry, "_registered", {("other", "login"): both[1]})
+    monkeypatch.setattr(registry, "_throttles", {("other", "login"): both[1]})
     assert len(panel().search().fields) == 2
     assert table("Looked up in login", throttle="login", identity="joe").values == [Target("login", WHO, "other").value]
 
@@ -144,9 +144,9 @@ def test_command_lists_both_and_asks_which_one_is_meant(both, command):
     assert json.loads(command("show", "login", "--using", "other", "--json")[1])["rates"] == ["2/h"]
     code, _, errors = command("show", "login", "--using", "third")
     assert code == 1
-    assert "No throttle is known under the name login on the connection third." in errors
+    assert "There is no throttle login on the connection third." in errors
 
 
 def test_command_needs_no_connection_where_the_name_is_there_once(both, command, monkeypatch):
-    monkeypatch.setattr(registry, "_registered", {("other", "login"): both[1]})
+    monkeypatch.setattr(registry, "_throttles", {("other", "login"): both[1]})
     assert json.loads(command("show", "login", "--json")[1])["using"] == "other"

@@ -11,11 +11,11 @@ from redis_kit.throttling import Rate, Throttle
 from redis_kit.throttling.strategies.base import STRATEGIES
 
 
-@pytest.fixture(params=["wait", "await_"])
+@pytest.fixture(params=["acquire", "aacquire"])
 def wait(request):
     def call(limit, *args, **kwargs):
         found = getattr(limit, request.param)(*args, **kwargs)
-        return found if request.param == "wait" else asyncio.run(found)
+        return found if request.param == "acquire" else asyncio.run(found)
 
     return call
 
@@ -79,7 +79,7 @@ def test_many_waiters_all_pass_one_after_the_other(kit):
     limit, passed = Throttle("x", Rate(10, 0.1, 1)), []
 
     def waiter():
-        assert limit.wait("joe", timeout=10)
+        assert limit.acquire("joe", timeout=10)
         passed.append(monotonic())
 
     threads = [threading.Thread(target=waiter) for _ in range(8)]
@@ -96,7 +96,7 @@ def test_many_tasks_wait_without_holding_each_other_up(kit):
 
     async def main():
         other = asyncio.create_task(asyncio.sleep(0.001))
-        answers = await asyncio.gather(*(limit.await_("joe", timeout=10) for _ in range(8)))
+        answers = await asyncio.gather(*(limit.aacquire("joe", timeout=10) for _ in range(8)))
         assert other.done()
         return answers
 

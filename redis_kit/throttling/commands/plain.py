@@ -4,15 +4,15 @@ import math
 from typing import Any
 
 from redis_kit.throttling.commands.tables import name_of
-from redis_kit.throttling.engine.demand import Report
-from redis_kit.throttling.rules.rules import Rule
+from redis_kit.throttling.rules.storage import Rule
 from redis_kit.throttling.statistics.offenders import Offender
+from redis_kit.throttling.statistics.shadow_report import ShadowReport
 from redis_kit.throttling.throttles.throttle import Throttle
 from redis_kit.throttling.values.decision import Decision
 
 
 def about(throttle: Throttle, allowed: int, refused: int) -> dict[str, Any]:
-    """Return how a throttle is built and what it did in 30 minutes."""
+    """Return the configuration of a throttle and its calls of 30 minutes."""
     return {
         "name": throttle.name,
         "using": throttle.using,
@@ -37,12 +37,12 @@ def offender(one: Offender, *, plain: bool) -> dict[str, Any]:
 
 
 def decision(one: Decision) -> dict[str, Any]:
-    """Return a decision; a time without an end is null."""
+    """Return a decision; infinite times are null."""
     waits = {name: _finite(getattr(one, name)) for name in ("retry_after", "reset_after")}
     return one._asdict() | waits | {"rate": _text(one.rate)}
 
 
-def report(one: Report) -> dict[str, Any]:
+def report(one: ShadowReport) -> dict[str, Any]:
     """Return a report."""
     return one._asdict() | {"rate": _text(one.rate), "proposed": _text(one.proposed), "share": one.share}
 

@@ -12,15 +12,16 @@ from redis_kit.core.errors import InvalidName, InvalidValue
 from redis_kit.core.terminal import clean, duration
 from redis_kit.throttling.commands import plain as as_plain
 from redis_kit.throttling.commands import tables
-from redis_kit.throttling.commands.known import hint, known, one_of
-from redis_kit.throttling.rules.rules import MOST, Rule, counts
-from redis_kit.throttling.rules.storage import LONGEST
+from redis_kit.throttling.discovery import find, hint, project_throttles
+from redis_kit.throttling.errors import InvalidRate
+from redis_kit.throttling.rules.rules import LIMIT, counts
+from redis_kit.throttling.rules.storage import LONGEST, Rule
 from redis_kit.throttling.statistics.counters import Minute, recent
-from redis_kit.throttling.statistics.offenders import offenders
-from redis_kit.throttling.statistics.reset import forget
-from redis_kit.throttling.statistics.shadow_report import report
+from redis_kit.throttling.statistics.reset import reset_by_hash
+from redis_kit.throttling.statistics.shadow_report import shadow_report
 from redis_kit.throttling.throttles.throttle import Throttle
-from redis_kit.throttling.values.rates import InvalidRate, parse
+from redis_kit.throttling.values.rates import parse
+from redis_kit.throttling.values.titles import title
 
 ACTIONS = {
     "list": "the throttles that this project's settings and views build",
@@ -68,7 +69,7 @@ class Command(BaseCommand):
                 one.add_argument("--hash", action="store_true", help="IDENTITY is the hash that show lists")
         show = actions.choices["show"]
         show.add_argument("--plain", action="store_true", help="don't mask callers")
-        show.add_argument("--limit", type=_limit, default=100, help=f"rules, 1 to {MOST:,} (100)")
+        show.add_argument("--limit", type=_limit, default=100, help=f"rules, 1 to {LIMIT:,} (100)")
         self.actions: dict[str, Any] = dict(actions.choices)
 
     def handle(self, *args: Any, action: str, **options: Any) -> None:
@@ -80,13 +81,13 @@ class Command(BaseCommand):
             self.actions[action].error(clean(str(error)))
 
     def _list(self, **options: Any) -> None:
-        found = known()
+        found = project_throttles()
         minutes, held = recent(found), counts(found)
         sums = {throttle: _sums(minutes[throttle]) for throttle in found}
         if options["json"]:
             self._write_json([as_plain.about(one, *sums[one]) | {"rules": held[one]} for one in found])
         elif not found:
-            self.stdout.write(f"No throttle is known. {hint('', [])}")
+            self.stdout.write(f"There are no throttles. {hint('', [])}")
         else:
             columns = ("NAME", "RATES", "STRATEGY", "ALLOWED", "REFUSED", "RULES")
             self._write(tables.table(columns, [_row(one, *sums[one], held[one]) for one in found]))
@@ -97,7 +98,7 @@ class Command(BaseCommand):
         if identity is not None:
             self._show_caller(throttle, identity, **options)
             return
-        sums, most, rules = _sums(recent([throttle])[throttle]), offenders(throttle), throttle.rules.list(limit)
+        sums, most, rules = _sums(recent([throttle])[throttle]), throttle.offenders(), throttle.rules.list(limit)
         more, plain = max(counts([throttle])[throttle] - limit, 0), options["plain"]
         if options["json"]:
             lists = {
@@ -125,8 +126,8 @@ class Command(BaseCommand):
     def _reset(self, *, name: str, identity: str, **options: Any) -> None:
         throttle = _throttle(name, **options)
         if options["hash"]:
-            throttle.rules.of(who=identity)  # checks it
-        if not (forget(throttle, identity) if options["hash"] else throttle.reset(identity)):
+            throttle.rules.of(identity_hash=identity)  # checks it
+        if not (reset_by_hash(throttle, identity) if options["hash"] else throttle.reset(identity)):
             raise CommandError(f"Nothing was reset: {clean(name)} remembers no call of {clean(identity)}.")
         self._done("reset", name, f"Reset: {clean(name)} forgot the calls of {clean(identity)}.", None, **options)
 
@@ -154,7 +155,7 @@ class Command(BaseCommand):
     def _report(self, *, name: str, **options: Any) -> None:
         throttle = _throttle(name, **options)
         try:
-            found = report(throttle)
+            found = shadow_report(throttle)
         except InvalidValue as error:
             raise CommandError(clean(str(error))) from error
         if options["json"]:
@@ -179,7 +180,7 @@ class Command(BaseCommand):
 
 def _throttle(name: str, *, using: str | None, **options: Any) -> Throttle:
     try:
-        return one_of(known(), name, using)
+        return find(project_throttles(), name, using)
     except InvalidName as error:
         raise CommandError(clean(str(error))) from error
 
@@ -189,12 +190,19 @@ def _caller(identity: str | None, **options: Any) -> dict[str, Any]:
         raise InvalidValue("--hash needs an IDENTITY: the hash that show lists.")
     if identity == "":
         raise InvalidName("IDENTITY is empty; leave it out where everybody is meant.")
-    return {"who": identity} if options["hash"] else {"identity": identity}
+    return {"identity_hash": identity} if options["hash"] else {"identity": identity}
 
 
-def _row(throttle: Throttle, allowed: int, refused: int, held: int) -> tuple[str, ...]:
+def _row(throttle: Throttle, allowed: int, refused: int, rules: int) -> tuple[str, ...]:
     strategy = f"{throttle.strategy}{', shadow' if throttle.shadow else ''}"
-    return tables.title(throttle), tables.rates_of(throttle), strategy, f"{allowed:,}", f"{refused:,}", f"{held:,}"
+    return (
+        title(throttle.name, throttle.using),
+        tables.rates_of(throttle),
+        strategy,
+        f"{allowed:,}",
+        f"{refused:,}",
+        f"{rules:,}",
+    )
 
 
 def _sums(minutes: list[Minute]) -> tuple[int, int]:
@@ -220,6 +228,6 @@ def _rates(text: str) -> str:
 
 
 def _limit(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= MOST:
-        raise argparse.ArgumentTypeError(f"{text!a} is no whole number from 1 to {MOST:,}")
+    if not text.isdecimal() or not 1 <= int(text) <= LIMIT:
+        raise argparse.ArgumentTypeError(f"{text!a} is no whole number from 1 to {LIMIT:,}")
     return int(text)

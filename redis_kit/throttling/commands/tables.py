@@ -5,10 +5,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from django.utils import timezone
 
 from redis_kit.core.terminal import aligned, clean, cut, duration
-from redis_kit.throttling.dashboard.actions import Target
-from redis_kit.throttling.engine.demand import Report
-from redis_kit.throttling.rules.rules import Rule
+from redis_kit.throttling.rules.storage import Rule
 from redis_kit.throttling.statistics.offenders import Offender
+from redis_kit.throttling.statistics.shadow_report import ShadowReport
 from redis_kit.throttling.throttles.throttle import Throttle
 from redis_kit.throttling.values.decision import Decision
 from redis_kit.throttling.values.masking import masked
@@ -22,28 +21,23 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str
 
 
 def facts(pairs: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """Yield an indented line for each name and what it is."""
+    """Yield an indented line for each name and its value."""
     for name, value in pairs:
         yield f"  {name:<10} {clean(value)}"
 
 
 def name_of(shown: str, *, plain: bool) -> str:
-    """Return a caller as it may be shown: masked unless ``plain``."""
+    """Return an identity, masked unless ``plain``."""
     return shown if plain or not shown else masked(shown)
 
 
-def title(throttle: Throttle) -> str:
-    """Return a throttle's name, with its connection unless that is the default one."""
-    return Target.of(throttle).shown
-
-
 def rates_of(throttle: Throttle) -> str:
-    """Return a throttle's rates as text."""
+    """Return the rates of a throttle as text."""
     return "; ".join(map(str, throttle.rates)) or "no limit"
 
 
 def about(throttle: Throttle, allowed: int, refused: int) -> Iterator[tuple[str, str]]:
-    """Yield how a throttle is built and what it did."""
+    """Yield the configuration of a throttle and its calls."""
     yield "rates", rates_of(throttle)
     yield "strategy", throttle.strategy
     if throttle.shadow:
@@ -58,17 +52,17 @@ def about(throttle: Throttle, allowed: int, refused: int) -> Iterator[tuple[str,
 def rules(found: Iterable[Rule], *, plain: bool) -> Iterator[str]:
     """Yield a table of rules."""
     columns = ("RULE FOR", "RULE", "RATES", "ENDS IN", "HASH")
-    yield from table(columns, [(_whose(rule, plain=plain), *_holds(rule), rule.who) for rule in found])
+    yield from table(columns, [(_whose(rule, plain=plain), *_holds(rule), rule.identity_hash) for rule in found])
 
 
 def offenders(found: Iterable[Offender], *, plain: bool) -> Iterator[str]:
     """Yield a table of offenders."""
-    rows = [(name_of(one.shown, plain=plain) or "-", f"{one.refusals:,}", one.who) for one in found]
+    rows = [(name_of(one.shown, plain=plain) or "-", f"{one.refusals:,}", one.identity_hash) for one in found]
     yield from table(("REFUSED", "TIMES", "HASH"), rows)
 
 
 def standing(decision: Decision, rule: Rule | None) -> Iterator[tuple[str, str]]:
-    """Yield how a caller stands."""
+    """Yield the decision on the next call of an identity, and its rule."""
     reason = f" ({decision.reason})" if decision.reason else ""
     yield "now", ("allowed" if decision.allowed else "refused") + reason
     if not decision.allowed:
@@ -80,12 +74,12 @@ def standing(decision: Decision, rule: Rule | None) -> Iterator[tuple[str, str]]
         yield "resets in", duration(decision.reset_after)
     if rule:
         kind, rates, left = _holds(rule)
-        whose = "" if rule.who else ", for everybody"
+        whose = "" if rule.identity_hash else ", for everybody"
         yield "rule", f"{f'{kind} {rates}'.strip()}{whose}, ends in {left}"
 
 
-def report(found: Report) -> Iterator[tuple[str, str]]:
-    """Yield what a throttle in shadow mode saw."""
+def report(found: ShadowReport) -> Iterator[tuple[str, str]]:
+    """Yield the report on a throttle in shadow mode."""
     yield "rate", str(found.rate)
     yield "allowed", f"{found.allowed:,} in a day"
     yield "refused", f"{found.refused:,} in a day would be, {found.share:.1%}"
@@ -97,7 +91,7 @@ def report(found: Report) -> Iterator[tuple[str, str]]:
 
 
 def _whose(rule: Rule, *, plain: bool) -> str:
-    return (name_of(rule.shown, plain=plain) or "-") if rule.who else "everybody"
+    return (name_of(rule.shown, plain=plain) or "-") if rule.identity_hash else "everybody"
 
 
 def _holds(rule: Rule) -> tuple[str, str, str]:

@@ -1,4 +1,4 @@
-"""How one caller of a throttle stands, for the dashboard."""
+"""The look-up of one identity of a throttle, for the dashboard."""
 
 import math
 from datetime import timedelta
@@ -10,30 +10,30 @@ from redis_kit.core.keys import hashed
 from redis_kit.core.panels import Meter
 
 if TYPE_CHECKING:
-    from redis_kit.throttling.rules.rules import Rule
+    from redis_kit.throttling.rules.storage import Rule
     from redis_kit.throttling.throttles.throttle import Throttle
     from redis_kit.throttling.values.decision import Decision
 
 
 class Standing(NamedTuple):
-    """The hash of a caller, what a call of it would be answered now, and the rule that is its own."""
+    """The hash of an identity, the decision on its next call, and its rule."""
 
-    who: str
+    identity_hash: str
     decision: "Decision"
     rule: "Rule | None"
 
     @property
     def cells(self) -> tuple[Any, ...]:
-        """Return the answer, how much of the rate that decides is used, and when there is room for a call and all."""
+        """Return the decision, how much of its rate is used, and the times until the next call and the reset."""
         limit, remaining = self.decision.limit, self.decision.remaining
         used = Meter(limit - remaining, limit) if self.decision.rate and self.decision.reason != "banned" else None
         return _answer(self.decision), used, _wait(self.decision.retry_after), _wait(self.decision.reset_after)
 
 
 def look_up(throttle: "Throttle", identity: str) -> Standing:
-    """Return how a caller stands, and count nothing. Raises InvalidName."""
-    who = hashed(throttle.checked(identity, 1))
-    return Standing(who, throttle.peek(identity), throttle.rules.of(identity))
+    """Return the standing of an identity, without counting. Raises InvalidName."""
+    identity_hash = hashed(throttle.checked(identity, 1))
+    return Standing(identity_hash, throttle.peek(identity), throttle.rules.of(identity))
 
 
 def _answer(decision: "Decision") -> str:

@@ -8,20 +8,22 @@ from django.utils.translation import gettext_lazy as _
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.panels import MOST_ROWS, Bars, Content, Field, Figure, Lines, Panel, Search, Table, action
-from redis_kit.throttling.dashboard.actions import DEFAULT, Target
+from redis_kit.throttling.dashboard.actions import Target
+from redis_kit.throttling.values.masking import masked
+from redis_kit.throttling.values.titles import DEFAULT
 
 if TYPE_CHECKING:
-    from redis_kit.throttling.engine.demand import Report
-    from redis_kit.throttling.rules.rules import Rule
+    from redis_kit.throttling.engine.base import BaseThrottle
+    from redis_kit.throttling.rules.storage import Rule
     from redis_kit.throttling.statistics.counters import Minute
     from redis_kit.throttling.statistics.offenders import Offender
-    from redis_kit.throttling.statistics.overview import Watched
-    from redis_kit.throttling.throttles.throttle import Throttle
+    from redis_kit.throttling.statistics.overview import ThrottleFigures
+    from redis_kit.throttling.statistics.shadow_report import ShadowReport
 
 SHOWN = 30  # minutes
 OFFENDERS = 20  # rows
 CHANGE, UNMASK = "redis_kit.reset_throttles", "redis_kit.view_identities"
-OF_CALLERS = ("reset", "ban", "exempt", "override")
+OF_IDENTITIES = ("reset", "ban", "exempt", "override")
 TIME = _("For how long, such as 15m, 2h or 7d")
 RATES = _("Rates and for how long, such as 100/m for 2h")
 FAILURES = {"open": _("allow"), "closed": _("refuse"), "local": _("count in each process")}
@@ -39,9 +41,11 @@ class ThrottlesPanel(Panel):
 
     def search(self) -> Search | None:
         """Return the look-up of one caller, for those who could learn from it no more than they may know."""
-        from redis_kit.throttling.discovery import known  # here, so that start-up does not load the client library
+        from redis_kit.throttling.discovery import (
+            built_throttles,  # here, so that start-up does not load the client library
+        )
 
-        throttles = known()
+        throttles = built_throttles()
         if not throttles or not (self.viewer.may(CHANGE) or self.viewer.may(UNMASK)):
             return None
         names, connections = dict.fromkeys(one.name for one in throttles), _connections(throttles)
@@ -52,15 +56,15 @@ class ThrottlesPanel(Panel):
 
     def content(self) -> Iterator[Content]:
         """Return the figures and the tables. Two round trips for each connection, and two for a look-up."""
-        from redis_kit.throttling.discovery import known
+        from redis_kit.throttling.discovery import built_throttles
         from redis_kit.throttling.statistics.overview import overview
 
-        found = overview(known()[:MOST_ROWS], minutes=SHOWN, offenders=OFFENDERS, rules=MOST_ROWS)
+        found = overview(built_throttles()[:MOST_ROWS], minutes=SHOWN, offenders=OFFENDERS, rules=MOST_ROWS)
         every = [_sum(same) for same in zip(*(one.minutes for one in found), strict=True)]
         yield Figure(_("Throttles"), len(found))
         yield Figure(_("Allowed"), sum(minute.allowed for minute in every), _("in 30 minutes"))
         yield Figure(_("Refused"), sum(minute.refused for minute in every), _("in 30 minutes"))
-        yield Figure(_("Rules in force"), sum(one.held for one in found))
+        yield Figure(_("Rules in force"), sum(one.rule_count for one in found))
         yield from self._looked_up()
         yield Bars(_("Allowed per minute"), [(_clock(minute), minute.allowed) for minute in every])
         yield Bars(_("Refused per minute"), [(_clock(minute), minute.refused) for minute in every])
@@ -94,7 +98,7 @@ class ThrottlesPanel(Panel):
     @action(_("Override"), permission=CHANGE, asks=None, named=_named, wants=RATES, typed=True)
     def override_all(self, value: str, rates: str) -> str:
         """Give all callers of a throttle other rates for a time."""
-        return Target.parse(value)._replace(who="").override(rates)
+        return Target.parse(value)._replace(identity_hash="").override(rates)
 
     @action(_("Lift"), permission=CHANGE, asks=None, named=_named, confirm=True)
     def lift(self, value: str) -> str:
@@ -107,9 +111,9 @@ class ThrottlesPanel(Panel):
         if not identity or self.search() is None:
             return
         from redis_kit.throttling.dashboard.lookup import look_up
-        from redis_kit.throttling.discovery import known
+        from redis_kit.throttling.discovery import built_throttles
 
-        target = Target(name, using=using or _connections(known())[0])
+        target = Target(name, using=using or _connections(built_throttles())[0])
         title = _("Looked up in %s") % target.shown
         try:
             found = look_up(target.throttle, identity)
@@ -119,12 +123,12 @@ class ThrottlesPanel(Panel):
         yield Table(
             title,
             (_("Caller"), _("Now"), _("Used"), _("Next call in"), _("Forgotten in"), _("Rule")),
-            [(Lines((identity, found.who)), *found.cells, _rule(found.rule))],
-            actions=(*OF_CALLERS, "lift") if found.rule else OF_CALLERS,
-            values=[target._replace(who=found.who).value],
+            [(Lines((identity, found.identity_hash)), *found.cells, _rule(found.rule))],
+            actions=(*OF_IDENTITIES, "lift") if found.rule else OF_IDENTITIES,
+            values=[target._replace(identity_hash=found.identity_hash).value],
         )
 
-    def _offenders(self, found: Sequence["Watched"]) -> Table:
+    def _offenders(self, found: Sequence["ThrottleFigures"]) -> Table:
         most = [(one.throttle, offender) for one in found for offender in one.offenders]
         most.sort(key=lambda pair: -pair[1].refusals)
         return Table(
@@ -132,11 +136,11 @@ class ThrottlesPanel(Panel):
             (_("Caller"), _("Throttle"), _("Refusals")),
             [(self._caller(one), _name(throttle), one.refusals) for throttle, one in most[:OFFENDERS]],
             empty=_("Nobody was refused."),
-            actions=OF_CALLERS,
-            values=[Target.of(throttle, one.who).value for throttle, one in most[:OFFENDERS]],
+            actions=OF_IDENTITIES,
+            values=[Target.of(throttle, one.identity_hash).value for throttle, one in most[:OFFENDERS]],
         )
 
-    def _rules(self, found: Sequence["Watched"]) -> Table:
+    def _rules(self, found: Sequence["ThrottleFigures"]) -> Table:
         rules = [(one.throttle, rule) for one in found for rule in one.rules]
         rules.sort(key=lambda pair: pair[1].until)
         return Table(
@@ -145,24 +149,22 @@ class ThrottlesPanel(Panel):
             [(self._caller(one), _name(throttle), _kind(one), one.until) for throttle, one in rules[:MOST_ROWS]],
             empty=_("No caller is banned or exempt, and all rates are those of the code."),
             actions=("lift",),
-            values=[Target.of(throttle, one.who).value for throttle, one in rules[:MOST_ROWS]],
+            values=[Target.of(throttle, one.identity_hash).value for throttle, one in rules[:MOST_ROWS]],
         )
 
     def _caller(self, one: "Offender | Rule") -> Any:
-        from redis_kit.throttling.values.masking import masked
-
-        if not one.who:
+        if not one.identity_hash:
             return _("everybody")
         shown = one.shown if self.viewer.may(UNMASK) else masked(one.shown) if one.shown else ""
-        return Lines((shown, one.who))
+        return Lines((shown, one.identity_hash))
 
 
-def _connections(throttles: Sequence["Throttle"]) -> list[str]:
+def _connections(throttles: Sequence["BaseThrottle"]) -> list[str]:
     """Return the connections that throttles use, with the default one first."""
     return sorted({one.using for one in throttles}, key=lambda using: (using != DEFAULT, using))
 
 
-def _name(throttle: "Throttle") -> str:
+def _name(throttle: "BaseThrottle") -> str:
     return Target.of(throttle).shown
 
 
@@ -174,7 +176,7 @@ def _rule(one: "Rule | None") -> Lines | None:
     return Lines((_kind(one), one.until)) if one else None
 
 
-def _throttles(found: Sequence["Watched"]) -> Table:
+def _throttles(found: Sequence["ThrottleFigures"]) -> Table:
     columns = (
         _("Throttle"),
         _("Rates"),
@@ -190,11 +192,11 @@ def _throttles(found: Sequence["Watched"]) -> Table:
         [_throttle(one) for one in found],
         empty=_("No throttle has been built in this process."),
         actions=("override_all",),
-        values=[Target.of(one.throttle).value if one.can_be_ruled else "" for one in found],
+        values=[Target.of(one.throttle).value if one.can_have_rules else "" for one in found],
     )
 
 
-def _throttle(one: "Watched") -> tuple[Any, ...]:
+def _throttle(one: "ThrottleFigures") -> tuple[Any, ...]:
     throttle, minutes = one.throttle, len(one.minutes)
     name = _name(throttle)
     shown = Lines((name, _("shadow mode: refuses nobody"))) if throttle.shadow else name
@@ -213,7 +215,7 @@ def _throttle(one: "Watched") -> tuple[Any, ...]:
     )
 
 
-def _reports(reports: Sequence[tuple["Watched", "Report"]]) -> Table:
+def _reports(reports: Sequence[tuple["ThrottleFigures", "ShadowReport"]]) -> Table:
     return Table(
         _("Shadow mode: what would have been refused"),
         (
@@ -229,7 +231,7 @@ def _reports(reports: Sequence[tuple["Watched", "Report"]]) -> Table:
     )
 
 
-def _figures(report: "Report") -> tuple[Any, ...]:
+def _figures(report: "ShadowReport") -> tuple[Any, ...]:
     calls = report.allowed + report.refused
     share = f"{100 * report.share:.1f} %"
     return calls, share, report.high, report.highest, str(report.proposed) if report.proposed else None

@@ -1,10 +1,10 @@
-"""What a throttle is: its name, rates, strategy and policies, and the keys and arguments that follow from them."""
+"""The base of Throttle: name, rates, strategy and policies, and the keys and arguments of scripts."""
 
 import math
 from collections.abc import Callable
 from hashlib import blake2b
 from struct import pack
-from typing import Any
+from typing import Any, TypeVar
 
 from redis_kit.core import conf
 from redis_kit.core.errors import (
@@ -16,13 +16,15 @@ from redis_kit.core.errors import (
     PoolExhausted,
     RedisFailure,
 )
+from redis_kit.core.flow import Flow
 from redis_kit.core.keys import hashed
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.settings import KitSettings
 from redis_kit.core.text import shortened
-from redis_kit.throttling.component import ThrottleSettings
 from redis_kit.throttling.engine import refusal_cache
 from redis_kit.throttling.engine.local_buckets import LocalBuckets, buckets
+from redis_kit.throttling.keys import SHARED, ThrottleKeys
+from redis_kit.throttling.settings import ThrottlingSettings
 from redis_kit.throttling.strategies import base as strategies
 from redis_kit.throttling.values.ban import Ban
 from redis_kit.throttling.values.decision import UNLIMITED, Decision, Reason
@@ -30,15 +32,16 @@ from redis_kit.throttling.values.masking import masked
 from redis_kit.throttling.values.rates import MICROSECONDS, parse
 
 POLICIES = ("open", "closed", "local")
-COMMON = ("override", "minutes", "offenders", "rules")  # keys that all callers of a throttle have in common
-RETRY = 1.0  # seconds that the policy "closed" sends a caller away for; a server that is down is probed as often
+RETRY = 1.0  # seconds to wait after a refusal by the policy "closed"; a server that is down is probed as often
+
+AnyThrottle = TypeVar("AnyThrottle", bound="BaseThrottle")
 
 
-class Limits(Primitive):
-    """The base of Throttle: all of it that asks no server."""
+class BaseThrottle(Primitive):
+    """The base of Throttle: everything except the calls that it counts."""
 
-    component, settings = "throttling", ThrottleSettings
-    # It guards something else, which goes on whatever is wrong here.
+    component, settings = "throttling", ThrottlingSettings
+    # A throttle protects something else, which must go on even if the throttle's keys are wrong.
     answered = (KeyConflict, PermissionDenied, CommandFailed)
 
     def __init__(
@@ -60,111 +63,119 @@ class Limits(Primitive):
             raise InvalidValue(f"ban must be a Ban or None, not {ban!r}.")
         self.rates, self.strategy, self.on_failure = parse(rates), strategy, on_failure
         self.shadow, self.ban, self.clock = shadow, ban, clock
-        self.limited = [rate for rate in self.rates if rate.limit]
-        self.counting = strategies.load(strategy)(self.limited)
-        self.fresh = ban.within if ban else math.inf  # seconds for which refusals from memory count for anything
-        self._bases: tuple[str | None, str, tuple[str, ...]] = (None, "", ())
-        self.unseen = 0  # refusals from memory that the server was not told of yet
+        self.counted_rates = [rate for rate in self.rates if rate.limit]
+        self.algorithm = strategies.load(strategy)(self.counted_rates)
+        self.ban_window = ban.within if ban else math.inf  # seconds for which cached refusals count towards a ban
+        self._key_cache: tuple[str | None, str, tuple[str, ...]] = (None, "", ())
+        self.unreported = 0  # refusals from the cache that the server has not counted yet
         self._prepare()
 
     def _prepare(self) -> None:
-        self._most = min((rate.burst for rate in self.limited), default=UNLIMITED)
-        self._tightest = min(self.limited, key=lambda rate: rate.burst, default=None)
+        self._largest_cost = min((rate.burst for rate in self.counted_rates), default=UNLIMITED)
+        self._tightest = min(self.counted_rates, key=lambda rate: rate.burst, default=None)
         never = next((rate for rate in self.rates if not rate.limit), None)
-        self._open = Decision(True, self._most, self._most, 0.0, 0.0)  # no rate: none was asked
+        self._allowed = Decision(True, self._largest_cost, self._largest_cost, 0.0, 0.0)  # decided by no rate
         self._never = Decision(False, 0, 0, math.inf, math.inf, never) if never else None
-        # Other rates or another strategy keep other numbers, so they keep them under other keys.
-        kind = "; ".join([self.strategy, *map(str, self.limited)])
+        # Other rates or another strategy store other numbers, so they use other keys.
+        kind = "; ".join([self.strategy, *map(str, self.counted_rates)])
         self._kind = blake2b(kind.encode(), digest_size=3).hexdigest()
         self.id = f"{self.using} {self._kind} {self.encoded}"
-        numbers = self.counting.numbers
+        numbers = self.algorithm.numbers
         ban = self.ban.text if self.ban else ""
-        self.script = strategies.script("decide", self.counting.lua)
-        self.fixed: tuple[str, bytes] = ("shadow" if self.shadow else ban, pack(f"<{len(numbers)}d", *numbers))
+        self.script = strategies.script("decide", self.algorithm.lua)
+        self.fixed_args: tuple[str, bytes] = ("shadow" if self.shadow else ban, pack(f"<{len(numbers)}d", *numbers))
 
     @property
-    def local(self) -> LocalBuckets:
-        """Return the buckets of this process, for while the server is away."""
-        return buckets(f"{self.using} {self.key(self._kind)}", self.limited)
+    def local_buckets(self) -> LocalBuckets:
+        """Return the buckets of this process, for the failure policy ``local``."""
+        return buckets(f"{self.using} {self.key(self._kind)}", self.counted_rates)
 
     def policy(self) -> str:
-        """Return what to answer while the server is away: ``open``, ``closed`` or ``local``."""
+        """Return what to answer while the server is unavailable: ``open``, ``closed`` or ``local``."""
         return self.on_failure or super().policy()
 
-    def keys(self, caller: str) -> list[str]:
-        """Return the keys of a decision on a caller, as decide.lua names them."""
-        return self.keys_of(hashed(caller))
+    def keys(self, identity: str) -> ThrottleKeys:
+        """Return the keys for an identity."""
+        return self.keys_of(hashed(identity))
 
-    def keys_of(self, who: str) -> list[str]:
-        """Return the keys of a decision on the caller with this hash."""
-        prefix, base, common = self._bases
+    def keys_of(self, identity_hash: str) -> ThrottleKeys:
+        """Return the keys for the identity with this hash."""
+        prefix, base, shared = self._key_cache
         if prefix != conf.section(KitSettings).PREFIX:
             prefix, base = conf.section(KitSettings).PREFIX, self.key("")
-            common = tuple(f"{base}{part}" for part in COMMON)
-            self._bases = prefix, base, common  # at once, since threads share it
-        return [f"{base}{who}{self._kind}", f"{base}{who}", *common]
+            shared = tuple(f"{base}{part}" for part in SHARED)
+            self._key_cache = prefix, base, shared  # in one assignment, since threads share it
+        return ThrottleKeys(f"{base}{identity_hash}{self._kind}", f"{base}{identity_hash}", *shared)
 
-    def label(self, caller: str) -> str:
-        """Return how lists on the server name a caller: its hash, and as much of itself as the settings allow."""
-        return self.label_of(hashed(caller), caller)
+    def entry(self, identity: str) -> str:
+        """Return the entry of an identity in lists on the server: its hash, and what ``OFFENDERS`` allows to store."""
+        return self.entry_of(hashed(identity), identity)
 
-    def label_of(self, who: str, caller: str) -> str:
-        """See label(), where its hash is known."""
-        shown = conf.section(ThrottleSettings).OFFENDERS
-        text = caller if shown == "plain" else masked(caller) if shown == "masked" else ""
-        return f"{who} {text if text.isascii() else text.encode(errors='replace').decode()}"  # no half surrogate pairs
+    def entry_of(self, identity_hash: str, identity: str) -> str:
+        """Return the entry of an identity whose hash is already computed. See entry()."""
+        stored = conf.section(ThrottlingSettings).OFFENDERS
+        text = identity if stored == "plain" else masked(identity) if stored == "masked" else ""
+        return f"{identity_hash} {text if text.isascii() else text.encode(errors='replace').decode()}"  # no surrogates
 
     def answer(self, allowed: bool, reason: Reason, seconds: float = 0.0) -> Decision:
         """Return a decision that was not made by counting."""
         if allowed:
-            return self._open._replace(reason=reason)
-        return Decision(False, self._most, 0, seconds, seconds, self._tightest, reason)
+            return self._allowed._replace(reason=reason)
+        return Decision(False, self._largest_cost, 0, seconds, seconds, self._tightest, reason)
 
     def now(self) -> int | str:
-        """Return the moment to decide by, in microseconds: that of its own clock, or "" for the server's."""
+        """Return the time of the throttle's own clock in microseconds, or "" for the server's clock."""
         return "" if self.clock is None else round(self.clock() * MICROSECONDS)
 
-    def take_unseen(self) -> int:
-        """Return how many refusals the server was not told of yet, and count from 0 again."""
-        unseen, self.unseen = self.unseen, 0
-        return unseen
+    def take_unreported(self) -> int:
+        """Return how many refusals the server has not counted yet, and start again from 0."""
+        unreported, self.unreported = self.unreported, 0
+        return unreported
 
-    def decided(self, caller: str, cost: int) -> Decision | None:
-        """Return the decision where no server is needed for it."""
-        decision = self.same_for_all()
+    def early_decision(self, identity: str, cost: int) -> Decision | None:
+        """Return the decision if it can be made without the server, else None."""
+        decision = self.constant_decision()
         if decision is None and self.clock is None:
-            decision = refusal_cache.recall((self.id, caller, cost))
+            decision = refusal_cache.recall((self.id, identity, cost))
         if decision is not None and not decision.allowed:
-            self.unseen += 1  # told to the server with the next call that reaches it
+            self.unreported += 1  # reported with the next call that reaches the server
         return decision
 
-    def same_for_all(self) -> Decision | None:
-        """Return the decision that is the same for every caller, or None."""
-        if not self.rates or not conf.section(ThrottleSettings).ENABLED:
-            return self._open
+    def constant_decision(self) -> Decision | None:
+        """Return the decision if it is the same for every identity, else None."""
+        if not self.rates or not conf.section(ThrottlingSettings).ENABLED:
+            return self._allowed
         if self._never is not None and self.shadow:
-            return self._open._replace(reason="shadow")
+            return self._allowed._replace(reason="shadow")
         return self._never
 
     def checked(self, identity: str | int, cost: int) -> str:
         """Return an identity as text, at most 128 characters. Raises InvalidName and InvalidValue."""
-        if type(cost) is not int or not 1 <= cost <= self._most:
+        if type(cost) is not int or not 1 <= cost <= self._largest_cost:
             raise InvalidValue(
-                f"cost must be a whole number from 1 to {self._most} for the throttle {self.name!r}, not {cost!r}; "
-                "a call that costs more could never pass."
+                f"cost must be a whole number from 1 to {self._largest_cost} for the throttle {self.name!r}, "
+                f"not {cost!r}; a call that costs more could never pass."
             )
         if isinstance(identity, int) and not isinstance(identity, bool):
             return str(identity)
         if not isinstance(identity, str) or not identity:
             raise InvalidName(
-                f"The identity for the throttle {self.name!r} must be text that is not empty, or a whole number, "
+                f"The identity for the throttle {self.name!r} must be a non-empty string or an integer, "
                 f"not {shortened(identity)}."
             )
-        # What is remembered is bounded in bytes too.
+        # Bounds the memory of what is cached for it.
         return identity if len(identity) <= 128 else hashed(identity)
+
+    def carry_out(self, steps: Flow[Any], **answers: Any) -> Any:
+        """Carry out a flow. ``answers`` are the results by failure policy; without them, failures raise."""
+        return self._run(steps, **answers)
+
+    async def acarry_out(self, steps: Flow[Any], **answers: Any) -> Any:
+        """See carry_out()."""
+        return await self._arun(steps, **answers)
 
     def _answer(self, error: RedisFailure, answers: dict[str, Any]) -> Any:
         if not isinstance(error, PoolExhausted) or "if_local" not in answers:
             return super()._answer(error, answers)
-        self._note(error, "local")  # the server is well, so no policy for outages may let the call pass uncounted
+        self._note(error, "local")  # the server works, so the policy for outages must not let calls pass uncounted
         return answers["if_local"]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from struct import Struct, pack
 from time import monotonic
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, Generic, NamedTuple
 
 from redis_kit.core import conf
 from redis_kit.core.errors import InvalidValue, KeyConflict, RedisFailure
@@ -12,50 +12,48 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.keys import hashed
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import Argument, Batch
-from redis_kit.throttling.component import ThrottleSettings
 from redis_kit.throttling.engine import refusal_cache
+from redis_kit.throttling.engine.base import AnyThrottle, BaseThrottle
 from redis_kit.throttling.engine.demand import tally
-from redis_kit.throttling.strategies import base
+from redis_kit.throttling.settings import ThrottlingSettings
+from redis_kit.throttling.strategies import base as strategies
 from redis_kit.throttling.strategies.base import Strategy
 from redis_kit.throttling.values.decision import Decision
 from redis_kit.throttling.values.rates import MICROSECONDS, parse
 
-if TYPE_CHECKING:
-    from redis_kit.throttling.throttles.throttle import Throttle
-
 
 class Figures(dict[int, Struct]):
-    """How so many figures are read; a strategy of a project may have any number of them."""
+    """The formats of figures by their number; a strategy of a project may have any number of them."""
 
     def __missing__(self, count: int) -> Struct:
-        """Make it at the first use."""
+        """Build a format at its first use."""
         made = self[count] = Struct(f"<{count}q")
         return made
 
 
-ONE = Struct("<5d")  # what decide.lua gets for one call: now, consume, cost, unseen, mine
-HEAD = Struct("<3q")  # of what decide.lua returns: now, room, how many figures
+ONE = Struct("<5d")  # arguments of decide.lua for one call: now, consume, cost, unreported, own
+HEAD = Struct("<3q")  # beginning of a reply of decide.lua: now, room, how many figures
 FIGURES = Figures()
 COUNTED = 2
 
 
-class Asked(NamedTuple):
-    """One call of one throttle."""
+class Call(NamedTuple, Generic[AnyThrottle]):
+    """One call that a throttle decides on."""
 
-    throttle: "Throttle"
-    caller: str
+    throttle: AnyThrottle
+    identity: str
     cost: int
 
     @property
-    def key(self) -> refusal_cache.Key:
-        """Return what a refusal of it is remembered by."""
-        return self.throttle.id, self.caller, self.cost
+    def cache_key(self) -> refusal_cache.CacheKey:
+        """Return the key under which a refusal is remembered."""
+        return self.throttle.id, self.identity, self.cost
 
 
 class Outcome(NamedTuple):
-    """What the server said: the decision, when it was made, in microseconds, by which rates, and with which figures.
+    """What the server answered: the decision, when it was made in microseconds, and the strategy and its figures.
 
-    ``counted`` says whether the call took anything that can be given back.
+    ``counted`` tells whether the call took anything that can be refunded.
     """
 
     decision: Decision
@@ -65,92 +63,96 @@ class Outcome(NamedTuple):
     counted: bool = False
 
 
-def decide(calls: Sequence[Asked], *, consume: bool) -> Flow[list[Outcome]]:
-    """Ask for a decision on every call: all are counted if all have room, or else none. One round trip."""
+def decide(calls: Sequence[Call[Any]], *, consume: bool) -> Flow[list[Outcome]]:
+    """Decide on calls: all are counted if all have room, else none is. One round trip."""
     if len(calls) == 1 and not calls[0].throttle.shadow:
         return _decide_one(calls[0], consume=consume)
     return _decide_all(calls, consume=consume)
 
 
-def _decide_one(call: Asked, *, consume: bool) -> Flow[list[Outcome]]:
-    # The same as _decide_all() for nearly every call, at half of its work.
-    asked, throttle, who = monotonic(), call.throttle, hashed(call.caller)
-    unseen, held = (throttle.take_unseen(), refusal_cache.taken(call.key, throttle.fresh)) if consume else (0, None)
-    numbers = ONE.pack(_moment(throttle), consume, call.cost, unseen, held.given if held else 0)
-    label = throttle.label_of(who, call.caller)
+def _decide_one(call: Call[Any], *, consume: bool) -> Flow[list[Outcome]]:
+    # Does the same as _decide_all() for most calls, with half of the work.
+    asked_at, throttle, identity_hash = monotonic(), call.throttle, hashed(call.identity)
+    unreported = throttle.take_unreported() if consume else 0
+    cached = refusal_cache.pop(call.cache_key, throttle.ban_window) if consume else None
+    numbers = ONE.pack(_now(throttle), consume, call.cost, unreported, cached.repeats if cached else 0)
+    entry = throttle.entry_of(identity_hash, call.identity)
+    args = [numbers, throttle.algorithm.kind, entry, *throttle.fixed_args]
     try:
-        reply = yield throttle.script(throttle.keys_of(who), [numbers, throttle.counting.kind, label, *throttle.fixed])
+        reply = yield throttle.script(throttle.keys_of(identity_hash), args)
     except RedisFailure:
-        throttle.unseen += unseen
+        throttle.unreported += unreported
         raise
     outcome = _outcome(call, reply)
     if consume and not outcome.decision.allowed:
-        _remember(call, outcome.decision, asked)
-    elif held:
-        refusal_cache.put_back(call.key, held)
+        _remember(call, outcome.decision, asked_at)
+    elif cached:
+        refusal_cache.put_back(call.cache_key, cached)
     return [outcome]
 
 
-def _decide_all(calls: Sequence[Asked], *, consume: bool) -> Flow[list[Outcome]]:
-    asked, unseen = monotonic(), [call.throttle.take_unseen() if consume else 0 for call in calls]
-    held = [refusal_cache.taken(call.key, call.throttle.fresh) if consume else None for call in calls]
-    mine = [one.given if one else 0 for one in held]
-    step, *tallies = _steps(calls, unseen, mine, consume=consume)
+def _decide_all(calls: Sequence[Call[Any]], *, consume: bool) -> Flow[list[Outcome]]:
+    asked_at, unreported = monotonic(), [call.throttle.take_unreported() if consume else 0 for call in calls]
+    cached = [refusal_cache.pop(call.cache_key, call.throttle.ban_window) if consume else None for call in calls]
+    repeats = [refusal.repeats if refusal else 0 for refusal in cached]
+    step, *tallies = _steps(calls, unreported, repeats, consume=consume)
     try:
         reply = (yield Batch([step, *tallies]))[0] if tallies else (yield step)
     except RedisFailure:
-        for call, hidden in zip(calls, unseen, strict=True):
-            call.throttle.unseen += hidden
+        for call, number in zip(calls, unreported, strict=True):
+            call.throttle.unreported += number
         raise
     outcomes = []
-    for call, kept, text in zip(calls, held, reply if isinstance(reply, list) else [reply], strict=True):
+    for call, refusal, text in zip(calls, cached, reply if isinstance(reply, list) else [reply], strict=True):
         outcome = _outcome(call, text)
         outcomes.append(outcome)
         if consume and not outcome.decision.allowed:
-            _remember(call, outcome.decision, asked)
-        elif kept:
-            refusal_cache.put_back(call.key, kept)
+            _remember(call, outcome.decision, asked_at)
+        elif refusal:
+            refusal_cache.put_back(call.cache_key, refusal)
     return outcomes
 
 
-def _moment(throttle: "Throttle") -> int:
+def _now(throttle: BaseThrottle) -> int:
     return -1 if throttle.clock is None else max(round(throttle.clock() * MICROSECONDS), 0)
 
 
-def _steps(calls: Sequence[Asked], unseen: Sequence[int], mine: Sequence[int], *, consume: bool) -> list[ScriptCall]:
-    """Return the step that decides, and those that count what callers of throttles in shadow mode want."""
+def _steps(
+    calls: Sequence[Call[Any]], unreported: Sequence[int], repeats: Sequence[int], *, consume: bool
+) -> list[ScriptCall]:
+    """Return the step that decides, and those that count the demand on throttles in shadow mode."""
     throttle, tallies = calls[0].throttle, []
-    numbers = [_moment(throttle), int(consume)]
+    numbers = [_now(throttle), int(consume)]
     keys: list[str] = []
     args: list[Argument] = []
-    for call, hidden, own in zip(calls, unseen, mine, strict=True):
-        throttle, who = call.throttle, hashed(call.caller)
-        numbers += call.cost, hidden, own
-        keys += throttle.keys_of(who)
-        args += throttle.counting.kind, throttle.label_of(who, call.caller), *throttle.fixed
+    for call, of_throttle, of_identity in zip(calls, unreported, repeats, strict=True):
+        throttle, identity_hash = call.throttle, hashed(call.identity)
+        numbers += call.cost, of_throttle, of_identity
+        keys += throttle.keys_of(identity_hash)
+        args += throttle.algorithm.kind, throttle.entry_of(identity_hash, call.identity), *throttle.fixed_args
         if consume and throttle.shadow:
-            tallies.append(tally(throttle, call.caller, call.cost))
+            tallies.append(tally(throttle, call.identity, call.cost))
     script = throttle.script
     if len(calls) > 1:
-        script = base.script("decide", *[call.throttle.counting.lua for call in calls])
+        script = strategies.script("decide", *[call.throttle.algorithm.lua for call in calls])
     return [script(keys, [pack(f"<{len(numbers)}d", *numbers), *args]), *tallies]
 
 
-def _outcome(call: Asked, reply: bytes) -> Outcome:
+def _outcome(call: Call[Any], reply: bytes) -> Outcome:
     stamp, room, count = HEAD.unpack_from(reply)
     figures, rule = FIGURES[count].unpack_from(reply, HEAD.size), reply[HEAD.size + 8 * count :]
-    throttle, strategy = call.throttle, call.throttle.counting
+    throttle, strategy = call.throttle, call.throttle.algorithm
     if rule and rule[:1] in b"xb":
         return Outcome(_by_rule(throttle, rule, stamp), stamp, strategy)
     if rule:
-        strategy = _other(throttle.strategy, rule)
+        strategy = _overriding(throttle.strategy, rule)
     decision = strategy.decision(bool(room), stamp, figures, call.cost)
     if throttle.shadow and not room:
         decision = decision._replace(allowed=True, reason="shadow")
     return Outcome(decision, stamp, strategy, figures, room == COUNTED)
 
 
-def _by_rule(throttle: "Throttle", rule: bytes, stamp: int) -> Decision:
+def _by_rule(throttle: BaseThrottle, rule: bytes, stamp: int) -> Decision:
     if rule.startswith(b"x"):
         return throttle.answer(True, "exempt")
     if throttle.shadow:
@@ -159,27 +161,28 @@ def _by_rule(throttle: "Throttle", rule: bytes, stamp: int) -> Decision:
 
 
 @lru_cache(maxsize=1024)
-def _other(name: str, rule: bytes) -> Strategy:
+def _overriding(name: str, rule: bytes) -> Strategy:
+    """Return the strategy with the rates of an override."""
     numbers, _, text = rule.decode(errors="replace").partition("#")
     try:
-        found = base.load(name)(parse(text))
+        found = strategies.load(name)(parse(text))
     except InvalidValue as error:
-        raise KeyConflict(f"A rule for other rates can't be read: {error}") from error
+        raise KeyConflict(f"An override can't be read: {error}") from error
     if [str(number) for number in found.numbers] != numbers.split()[2:]:
-        raise KeyConflict(f"The numbers of a rule for other rates are not those of {text!r}.")
+        raise KeyConflict(f"The numbers of an override do not match its rates {text!r}.")
     return found
 
 
-def _remember(call: Asked, decision: Decision, asked: float) -> None:
-    seconds = conf.section(ThrottleSettings).REMEMBER
+def _remember(call: Call[Any], decision: Decision, asked_at: float) -> None:
+    seconds = conf.section(ThrottlingSettings).REMEMBER
     if seconds and call.throttle.clock is None:
-        refusal_cache.remember(call.key, decision, asked=asked, seconds=seconds)
+        refusal_cache.remember(call.cache_key, decision, asked_at=asked_at, seconds=seconds)
 
 
-def settle(call: Asked, outcome: Outcome, actual: int) -> Any:
-    """Return the step that makes the cost of a call what it was in the end."""
+def settle(call: Call[Any], outcome: Outcome, actual: int) -> Any:
+    """Return the step that corrects the cost of a call to its actual cost."""
     throttle, strategy = call.throttle, outcome.strategy
-    state, numbers = throttle.keys(call.caller)[0], strategy.numbers
+    state, numbers = throttle.keys(call.identity).state, strategy.numbers
     cost = min(call.cost, *(rate.burst for rate in strategy.rates))
     args = (strategy.kind, throttle.now(), outcome.stamp, cost - actual, len(numbers), *numbers, *outcome.figures)
-    return base.script("settle", strategy.lua)([state], args)
+    return strategies.script("settle", strategy.lua)([state], args)

@@ -1,4 +1,4 @@
-"""Buckets of this process alone, for while the server is away."""
+"""Buckets in the memory of this process, for while the server is unavailable."""
 
 import os
 import threading
@@ -6,36 +6,33 @@ from collections.abc import Sequence
 from time import monotonic_ns
 
 from redis_kit.core import conf
-from redis_kit.throttling.component import ThrottleSettings
+from redis_kit.throttling.settings import ThrottlingSettings
 from redis_kit.throttling.strategies.gcra import GCRA
 from redis_kit.throttling.values.decision import Decision
 from redis_kit.throttling.values.rates import Rate
 
-MOST = 10_000  # callers of one throttle; then the one that came last the longest ago starts anew
+IDENTITIES = 10_000  # per throttle; beyond that the identity with the oldest call is dropped
+THROTTLES = 1000  # by name and rates; beyond that the oldest one is dropped
 
 _lock = threading.Lock()
+_by_throttle: dict[str, "LocalBuckets"] = {}
 
 
-SETS = 1000  # throttles, by name and rates; then the one first used is forgotten
-
-_sets: dict[str, "LocalBuckets"] = {}
-
-
-def buckets(identity: str, rates: Sequence[Rate]) -> "LocalBuckets":
-    """Return the buckets of a throttle: the same for every object that stands for it."""
+def buckets(throttle_id: str, rates: Sequence[Rate]) -> "LocalBuckets":
+    """Return the buckets of a throttle, shared by all objects for the same throttle."""
     with _lock:
-        found = _sets.get(identity)
+        found = _by_throttle.get(throttle_id)
         if found is None:
-            found = _sets[identity] = LocalBuckets(rates)
-            if len(_sets) > SETS:
-                del _sets[next(iter(_sets))]
+            found = _by_throttle[throttle_id] = LocalBuckets(rates)
+            if len(_by_throttle) > THROTTLES:
+                del _by_throttle[next(iter(_by_throttle))]
     return found
 
 
 class LocalBuckets:
-    """What the strategy gcra does on the server, in this process and on its monotonic clock.
+    """The strategy gcra in this process, on its monotonic clock.
 
-    The limit is shared out among ``PROCESSES``; each admits one call at least.
+    The limit is divided by ``PROCESSES``; each process allows at least one call.
     """
 
     def __init__(self, rates: Sequence[Rate]) -> None:
@@ -44,33 +41,33 @@ class LocalBuckets:
 
     def decide(self, identity: str, cost: int, *, consume: bool) -> Decision:
         """Decide on one call."""
-        gcra = GCRA(self._rates, share=conf.section(ThrottleSettings).PROCESSES)
-        cost = min(cost, *(meter.limit for meter in gcra.meters))
+        gcra = GCRA(self._rates, share=conf.section(ThrottlingSettings).PROCESSES)
+        cost = min(cost, *(bucket.limit for bucket in gcra.buckets))
         with _lock:
             now = monotonic_ns() // 1000
-            then, levels = self._levels.get(identity, (now, [0] * len(gcra.meters)))
-            pairs = list(zip(gcra.meters, levels, strict=True))
-            levels = [max(0, level - (now - then) * meter.drain) for meter, level in pairs]
-            filled = [level + cost * meter.price for meter, level in zip(gcra.meters, levels, strict=True)]
-            allowed = all(level <= meter.capacity for meter, level in zip(gcra.meters, filled, strict=True))
+            then, levels = self._levels.get(identity, (now, [0] * len(gcra.buckets)))
+            pairs = list(zip(gcra.buckets, levels, strict=True))
+            levels = [max(0, level - (now - then) * bucket.drain) for bucket, level in pairs]
+            filled = [level + cost * bucket.price for bucket, level in zip(gcra.buckets, levels, strict=True)]
+            allowed = all(level <= bucket.capacity for bucket, level in zip(gcra.buckets, filled, strict=True))
             if allowed and consume:
-                self._keep(identity, now, levels := filled)
+                self._store(identity, now, levels := filled)
         return gcra.decision(allowed, now, levels, cost)
 
     def forget(self, identity: str) -> None:
-        """Empty the buckets of one caller."""
+        """Empty the buckets of one identity."""
         self._levels.pop(identity, None)
 
-    def _keep(self, identity: str, now: int, levels: list[int]) -> None:
+    def _store(self, identity: str, now: int, levels: list[int]) -> None:
         self._levels.pop(identity, None)
         self._levels[identity] = (now, levels)
-        if len(self._levels) > MOST:
+        if len(self._levels) > IDENTITIES:
             del self._levels[next(iter(self._levels))]
 
 
-def _renew_lock() -> None:
+def _new_lock() -> None:
     global _lock
     _lock = threading.Lock()
 
 
-os.register_at_fork(after_in_child=_renew_lock)
+os.register_at_fork(after_in_child=_new_lock)

@@ -1,4 +1,4 @@
-"""Refusals that this process remembers, so that a flood from one caller costs one round trip a second."""
+"""Refusals that this process remembers, so that a flood from one identity costs one round trip a second."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -9,72 +9,72 @@ from django.core.signals import setting_changed
 
 from redis_kit.throttling.values.decision import Decision
 
-MOST = 10_000  # callers, over all throttles; then the oldest is forgotten
+LIMIT = 10_000  # refusals, over all throttles; beyond that the oldest one is dropped
 
-Key = tuple[str, str, int]  # throttle, identity, cost
-
-
-class _Refusal:
-    """A decision, until when it holds, and how often it was given."""
-
-    __slots__ = ("asked", "decision", "given", "until")
-
-    def __init__(self, decision: Decision, asked: float, until: float) -> None:
-        self.decision, self.asked, self.until, self.given = decision, asked, until, 0
+CacheKey = tuple[str, str, int]  # id of the throttle, identity, cost
 
 
-# Plain dict operations, each of them atomic: no lock that a fork could leave taken.
-_refusals: dict[Key, _Refusal] = {}
+class Refusal:
+    """A refusal, when it was asked for, until when it holds, and how often it was repeated from the cache."""
+
+    __slots__ = ("asked_at", "decision", "repeats", "until")
+
+    def __init__(self, decision: Decision, asked_at: float, until: float) -> None:
+        self.decision, self.asked_at, self.until, self.repeats = decision, asked_at, until, 0
 
 
-def remember(key: Key, decision: Decision, *, asked: float, seconds: float) -> None:
-    """Keep a refusal for some seconds from when it was asked for: never past the moment at which a call may pass."""
+# Plain dict operations, each of them atomic: there is no lock that a fork could leave locked.
+_refusals: dict[CacheKey, Refusal] = {}
+
+
+def remember(key: CacheKey, decision: Decision, *, asked_at: float, seconds: float) -> None:
+    """Keep a refusal for some seconds after it was asked for, but not beyond the time when a call may pass."""
     _refusals.pop(key, None)
-    _refusals[key] = _Refusal(decision, asked, asked + min(seconds, decision.retry_after))
-    while len(_refusals) > MOST:
-        with suppress(RuntimeError, StopIteration):  # another thread changed it meanwhile
+    _refusals[key] = Refusal(decision, asked_at, asked_at + min(seconds, decision.retry_after))
+    while len(_refusals) > LIMIT:
+        with suppress(RuntimeError, StopIteration):  # another thread changed the dict
             _refusals.pop(next(iter(_refusals)), None)
 
 
-def recall(key: Key) -> Decision | None:
-    """Return the refusal as it would be now, or None when the server has to be asked."""
-    found = _refusals.get(key)
-    if found is None or (now := monotonic()) >= found.until:
+def recall(key: CacheKey) -> Decision | None:
+    """Return the refusal with its times as of now; None if the server has to be asked."""
+    refusal = _refusals.get(key)
+    if refusal is None or (now := monotonic()) >= refusal.until:
         return None
-    found.given += 1
-    past = now - found.asked
-    allowed, limit, remaining, retry_after, reset_after, rate, reason = found.decision
-    return Decision(allowed, limit, remaining, retry_after - past, reset_after - past, rate, reason)
+    refusal.repeats += 1
+    age = now - refusal.asked_at
+    allowed, limit, remaining, retry_after, reset_after, rate, reason = refusal.decision
+    return Decision(allowed, limit, remaining, retry_after - age, reset_after - age, rate, reason)
 
 
-def taken(key: Key, within: float) -> "_Refusal | None":
-    """Forget a refusal, and return it where it was given from memory, no longer than so many seconds ago."""
-    found = _refusals.pop(key, None)
-    return found if found and found.given and found.asked + within > monotonic() else None
+def pop(key: CacheKey, within: float) -> Refusal | None:
+    """Remove a refusal. Return it if it was repeated, and asked for within these seconds."""
+    refusal = _refusals.pop(key, None)
+    return refusal if refusal and refusal.repeats and refusal.asked_at + within > monotonic() else None
 
 
-def put_back(key: Key, refusal: "_Refusal") -> None:
-    """Keep how often a refusal was given for the next one, where the call in between was none."""
+def put_back(key: CacheKey, refusal: Refusal) -> None:
+    """Keep the number of repeats for the next refusal, after a call that was not refused."""
     refusal.until = 0.0
     _refusals[key] = refusal
 
 
-def forget(throttle: str, identity: str) -> None:
-    """Drop what is remembered of one caller, whatever the cost of its calls."""
-    for key in [key for key in list(_refusals) if key[:2] == (throttle, identity)]:
+def forget(throttle_id: str, identity: str) -> None:
+    """Remove the refusals of one identity, at any cost."""
+    for key in [key for key in list(_refusals) if key[:2] == (throttle_id, identity)]:
         _refusals.pop(key, None)
 
 
-def forget_where(is_meant: Callable[[str, str], bool]) -> None:
-    """Drop what is remembered of the throttles and callers of which ``is_meant(throttle, identity)`` is true."""
+def forget_where(matches: Callable[[str, str], bool]) -> None:
+    """Remove the refusals for which ``matches(throttle_id, identity)`` is true."""
     for key in list(_refusals):
-        if is_meant(*key[:2]):
+        if matches(*key[:2]):
             _refusals.pop(key, None)
 
 
-def _forget_all(*, setting: str, **kwargs: Any) -> None:
+def _clear(*, setting: str, **kwargs: Any) -> None:
     if setting == "REDIS_KIT":
         _refusals.clear()
 
 
-setting_changed.connect(_forget_all, dispatch_uid="redis_kit.throttling.engine.refusal_cache")
+setting_changed.connect(_clear, dispatch_uid="redis_kit.throttling.engine.refusal_cache")

@@ -2,31 +2,36 @@
 
 from collections.abc import Iterable
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import Generic
 
-if TYPE_CHECKING:
-    from redis_kit.throttling.throttles.throttle import Throttle
+from redis_kit.throttling.engine.base import AnyThrottle
 
-MOST = 1000  # throttles that the dashboard knows; then the oldest name is forgotten
-
-# By connection and name: throttles of the same name on two connections have nothing in common.
-_registered: dict[tuple[str, str], "Throttle"] = {}
+LIMIT = 1000  # throttles that the dashboard can list; beyond that the oldest one is dropped
 
 
-def by_name(throttles: Iterable["Throttle"]) -> list["Throttle"]:
+class Registry(Generic[AnyThrottle]):
+    """Throttles by connection and name: those of one name on two connections have nothing in common."""
+
+    def __init__(self) -> None:
+        self._throttles: dict[tuple[str, str], AnyThrottle] = {}
+
+    def add(self, throttle: AnyThrottle) -> None:
+        """Add a throttle, in place of an earlier one with its connection and name."""
+        self._throttles.pop((throttle.using, throttle.name), None)
+        self._throttles[throttle.using, throttle.name] = throttle
+        if len(self._throttles) > LIMIT:
+            self._throttles.pop(next(iter(self._throttles)), None)
+
+    def throttles(self) -> list[AnyThrottle]:
+        """Return the throttles, sorted by name."""
+        return by_name(self._throttles.copy().values())
+
+    def clear(self) -> None:
+        """Remove all throttles."""
+        self._throttles.clear()
+
+
+def by_name(throttles: Iterable[AnyThrottle]) -> list[AnyThrottle]:
     """Return the last throttle of each connection and name, sorted by name."""
-    found = {(throttle.name, throttle.using): throttle for throttle in throttles}
-    return [throttle for _, throttle in sorted(found.items(), key=itemgetter(0))]
-
-
-def registered() -> list["Throttle"]:
-    """Return the throttles that this process has built, the last of each connection and name, sorted by name."""
-    return by_name(_registered.copy().values())
-
-
-def register(throttle: "Throttle") -> None:
-    """Remember a throttle under its connection and name."""
-    _registered.pop((throttle.using, throttle.name), None)
-    _registered[throttle.using, throttle.name] = throttle
-    if len(_registered) > MOST:
-        _registered.pop(next(iter(_registered)), None)
+    last = {(throttle.name, throttle.using): throttle for throttle in throttles}
+    return [throttle for _, throttle in sorted(last.items(), key=itemgetter(0))]

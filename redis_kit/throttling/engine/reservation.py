@@ -1,70 +1,69 @@
-"""Reservations: a call counted at what it may cost, and settled when the cost is known."""
+"""Reservations: calls counted at what they may cost, and settled when the cost is known."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
 from redis_kit.core.steps import Batch
-from redis_kit.throttling.engine.decide import Asked, Outcome, settle
+from redis_kit.throttling.engine.base import BaseThrottle
+from redis_kit.throttling.engine.decide import Call, Outcome, settle
 from redis_kit.throttling.values.decision import Decision
 
-if TYPE_CHECKING:
-    from redis_kit.throttling.throttles.throttle import Throttle
-
-LEFT = dict.fromkeys(("if_open", "if_closed", "if_local"))  # a settlement is left undone while the server is away
+SKIPPED = dict.fromkeys(("if_open", "if_closed", "if_local"))  # nothing is settled while the server is unavailable
 
 
 class Reservation:
-    """A call that was counted before its cost was known; worth whether it was allowed as a truth value.
+    """A call that was counted before its cost was known. Truthy if the call is allowed.
 
-    A refused one took nothing. One that is never settled stays counted at what was reserved.
+    A refused call took nothing. A reservation that is never settled stays counted at its full cost.
     """
 
-    def __init__(self, call: Asked, outcome: Outcome) -> None:
+    def __init__(self, call: Call[Any], outcome: Outcome) -> None:
         self._call, self._outcome, self._settled = call, outcome, False
 
     def __bool__(self) -> bool:
         return self.decision.allowed
 
     @property
-    def throttle(self) -> "Throttle":
-        """The throttle that it counts against."""
-        return self._call.throttle
+    def throttle(self) -> BaseThrottle:
+        """The throttle that counted the call."""
+        throttle: BaseThrottle = self._call.throttle
+        return throttle
 
     @property
     def decision(self) -> Decision:
-        """The decision on the call at the cost reserved."""
+        """The decision on the call at the reserved cost."""
         return self._outcome.decision
 
     def settle(self, actual: int) -> None:
-        """Make the call cost ``actual``, 0 or more: the rest is given back, or what is beyond is counted too.
+        """Set the cost of the call to ``actual``, 0 or more. The rest of the reserved cost is refunded.
 
-        Beyond the reserved cost it takes what room there is, and never refuses. One round trip; none where ``actual``
-        is what was reserved, or nothing was counted. While the server is away it is left undone. Raises InvalidValue
-        the second time.
+        A cost beyond the reserved one is counted as far as there is room, and never refused. Takes one round trip, or
+        none if ``actual`` is the reserved cost or nothing was counted. Does nothing while the server is unavailable.
+        Raises InvalidValue the second time.
         """
-        if self._starts(actual):
-            self.throttle.carry_out(self._settle(actual), **LEFT)
+        if self._must_settle(actual):
+            self.throttle.carry_out(self._settle(actual), **SKIPPED)
 
     async def asettle(self, actual: int) -> None:
         """See settle()."""
-        if self._starts(actual):
-            await self.throttle.acarry_out(self._settle(actual), **LEFT)
+        if self._must_settle(actual):
+            await self.throttle.acarry_out(self._settle(actual), **SKIPPED)
 
     def refund(self) -> None:
-        """Give the whole cost back, as if the call had never come. See settle()."""
+        """Refund the whole cost, as if the call had never happened. See settle()."""
         self.settle(0)
 
     async def arefund(self) -> None:
         """See refund()."""
         await self.asettle(0)
 
-    def _starts(self, actual: int) -> bool:
+    def _must_settle(self, actual: int) -> bool:
         if isinstance(actual, bool) or not isinstance(actual, int) or not 0 <= actual <= 2**31:
             raise InvalidValue(f"The actual cost must be a whole number, 0 or more, not {actual!r}.")
         if self._settled:
-            raise InvalidValue(f"The reservation with the throttle {self.throttle.name!r} was settled before.")
+            raise InvalidValue(f"The reservation with the throttle {self.throttle.name!r} is already settled.")
         self._settled = True
         return self._outcome.counted and actual != self._call.cost
 
@@ -73,16 +72,16 @@ class Reservation:
 
 
 def refund_all(reservations: Sequence[Reservation]) -> None:
-    """Give the calls of one request back, as Reservation.refund() does: one round trip for all of one connection."""
-    if held := [one for one in reservations if one._starts(0)]:
-        held[0].throttle.carry_out(_refunds(held), **LEFT)
+    """Refund the calls of one request. One round trip; all of them use one connection."""
+    if counted := [one for one in reservations if one._must_settle(0)]:
+        counted[0].throttle.carry_out(_refunds(counted), **SKIPPED)
 
 
 async def arefund_all(reservations: Sequence[Reservation]) -> None:
     """See refund_all()."""
-    if held := [one for one in reservations if one._starts(0)]:
-        await held[0].throttle.acarry_out(_refunds(held), **LEFT)
+    if counted := [one for one in reservations if one._must_settle(0)]:
+        await counted[0].throttle.acarry_out(_refunds(counted), **SKIPPED)
 
 
-def _refunds(held: Sequence[Reservation]) -> Flow[None]:
-    yield Batch([settle(one._call, one._outcome, 0) for one in held])
+def _refunds(reservations: Sequence[Reservation]) -> Flow[None]:
+    yield Batch([settle(one._call, one._outcome, 0) for one in reservations])

@@ -1,9 +1,9 @@
-"""What stands before a view: throttles that a request has to pass, whoever put them there."""
+"""Guards: the throttles that a request has to pass before its view runs."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from inspect import isawaitable, iscoroutine
+from inspect import isawaitable
 from typing import Any, NamedTuple
 
 from django.http import HttpRequest
@@ -11,152 +11,145 @@ from django.http import HttpRequest
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.text import shortened
 from redis_kit.throttling.engine.reservation import Reservation, arefund_all, refund_all
-from redis_kit.throttling.http.responses import Told, add_fields, deciding, refused
+from redis_kit.throttling.http import views
+from redis_kit.throttling.http.headers import Verdict, add_fields
+from redis_kit.throttling.http.responses import decisive, refuse
+from redis_kit.throttling.http.views import maybe_await
 from redis_kit.throttling.throttles.hit_all import areserve_all, reserve_all
 from redis_kit.throttling.throttles.throttle import Throttle
 from redis_kit.throttling.values.decision import Decision
-from redis_kit.throttling.values.identity import Key
+from redis_kit.throttling.values.identity import IdentityKey
 
-METHODS = frozenset({"CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE"})
-
-Called = tuple[Throttle, Any, int]
+Hit = tuple[Throttle, Any, int]  # throttle, identity and cost
 
 
 class Guard(NamedTuple):
-    """One throttle before a view: whose calls it counts, which of them, and at what cost."""
+    """One throttle before a view: which calls it counts, for which identity, and at what cost."""
 
     throttle: Throttle
-    key: Key
+    key: IdentityKey
     methods: frozenset[str] | None = None
     cost: int | Callable[[HttpRequest], Any] = 1
     exempt: Callable[[HttpRequest], Any] | None = None
     count_when: Callable[[HttpRequest, Any], Any] | None = None
 
-    def stands_before(self, request: Any) -> bool:
-        """Say whether a request with this method has to pass."""
+    def applies_to(self, request: Any) -> bool:
+        """Return whether requests with this method are counted."""
         if not hasattr(request, "META"):
             raise TypeError(f"The throttle {self.throttle.name!r} got no request: on methods, use method_decorator.")
         return self.methods is None or request.method in self.methods
 
-    def call(self, request: HttpRequest) -> Called | None:
-        """Return what to ask the throttle about a request; None where it is exempt."""
+    def hit(self, request: HttpRequest) -> Hit | None:
+        """Return the hit that a request is; None if it is exempt."""
         if self.exempt is not None:
-            with self._named("whether it is exempt"):
+            with self._noted("whether it is exempt"):
                 if _at_once(self.exempt(request)):
                     return None
-        with self._named("the identity behind it"):
+        with self._noted("its identity"):
             identity = self.key.of(request)
-        with self._named("its cost"):
+        with self._noted("its cost"):
             return self.throttle, identity, _at_once(self.cost(request)) if callable(self.cost) else self.cost
 
-    async def acall(self, request: HttpRequest) -> Called | None:
-        """See call(). The functions of the guard may be coroutine functions here."""
+    async def ahit(self, request: HttpRequest) -> Hit | None:
+        """See hit(). The functions of the guard may be coroutine functions here."""
         if self.exempt is not None:
-            with self._named("whether it is exempt"):
-                if await _in_time(self.exempt(request)):
+            with self._noted("whether it is exempt"):
+                if await maybe_await(self.exempt(request)):
                     return None
-        with self._named("the identity behind it"):
+        with self._noted("its identity"):
             identity = await self.key.aof(request)
-        with self._named("its cost"):
-            return self.throttle, identity, await _in_time(self.cost(request)) if callable(self.cost) else self.cost
+        with self._noted("its cost"):
+            return self.throttle, identity, await maybe_await(self.cost(request)) if callable(self.cost) else self.cost
 
     def counts(self, request: HttpRequest, response: Any) -> bool:
-        """Say whether a call stays counted after this response."""
-        with self._named("whether it counts"):
+        """Return whether a call stays counted after this response."""
+        with self._noted("whether it counts"):
             return self.count_when is None or bool(_at_once(self.count_when(request, response)))
 
     async def acounts(self, request: HttpRequest, response: Any) -> bool:
         """See counts()."""
-        with self._named("whether it counts"):
-            return self.count_when is None or bool(await _in_time(self.count_when(request, response)))
+        with self._noted("whether it counts"):
+            return self.count_when is None or bool(await maybe_await(self.count_when(request, response)))
 
     @contextmanager
-    def _named(self, what: str) -> Iterator[None]:
-        """Say whose function it was that failed."""
+    def _noted(self, question: str) -> Iterator[None]:
+        """Add a note about the throttle to an error of one of its functions."""
         try:
             yield
         except Exception as error:
-            error.add_note(f"While asking about a request, {what}, for the throttle {self.throttle.name!r}.")
+            error.add_note(f"While asking about a request, {question}, for the throttle {self.throttle.name!r}.")
             raise
 
 
 def answer(guards: Sequence[Guard], request: Any, view: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Return the response of a view to a request that passes all guards, and a refusal to any other.
+    """Return the response of the view if the request passes all guards, else a refusal.
 
-    The call is counted before the view runs, by all throttles or none: one round trip. Those whose ``count_when`` says
-    no to the response give it back afterwards, in a second one; an exception leaves it counted.
+    The call is counted before the view runs, by all throttles or by none, in one round trip. If ``count_when`` of some
+    guards returns false for the response, the call is refunded to them in a second one. A call whose view raises an
+    exception stays counted.
     """
-    guards = [guard for guard in guards if guard.stands_before(request)]
+    guards = [guard for guard in guards if guard.applies_to(request)]
     if not guards:
         return view(request, *args, **kwargs)
-    calls = [guard.call(request) for guard in guards]
-    passage = Passage(guards, calls, reserve_all([call for call in calls if call]))
-    passage.tell(request)
-    if passage.refused:
-        return add_fields(_at_once(refused(request, passage.told)), passage.told)
+    hits = [guard.hit(request) for guard in guards]
+    guarded = GuardedRequest(guards, hits, reserve_all([hit for hit in hits if hit]))
+    guarded.annotate(request)
+    if guarded.is_refused:
+        return add_fields(_at_once(refuse(request, guarded.verdicts)), guarded.verdicts)
     response = view(request, *args, **kwargs)
-    if isawaitable(response):  # a view that does not say that it is async, such as a partial
-        return _settled(passage, request, response)
-    uncounted = [place for place, guard in passage.open if not guard.counts(request, response)]
-    refund_all(passage.give_back(uncounted))
-    return add_fields(response, passage.told)
+    if isawaitable(response):  # an async view that does not look like one, such as a partial
+        return _finish(guarded, request, response)
+    uncounted = [index for index, guard in guarded.conditional if not guard.counts(request, response)]
+    refund_all(guarded.uncount(uncounted))
+    return add_fields(response, guarded.verdicts)
 
 
 async def aanswer(guards: Sequence[Guard], request: Any, view: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """See answer()."""
-    guards = [guard for guard in guards if guard.stands_before(request)]
+    guards = [guard for guard in guards if guard.applies_to(request)]
     if not guards:
-        return await _in_time(view(request, *args, **kwargs))
-    calls = [await guard.acall(request) for guard in guards]
-    passage = Passage(guards, calls, await areserve_all([call for call in calls if call]))
-    passage.tell(request)
-    if passage.refused:
-        return add_fields(await _in_time(refused(request, passage.told)), passage.told)
-    return await _settled(passage, request, view(request, *args, **kwargs))
+        return await maybe_await(view(request, *args, **kwargs))
+    hits = [await guard.ahit(request) for guard in guards]
+    guarded = GuardedRequest(guards, hits, await areserve_all([hit for hit in hits if hit]))
+    guarded.annotate(request)
+    if guarded.is_refused:
+        return add_fields(await maybe_await(refuse(request, guarded.verdicts)), guarded.verdicts)
+    return await _finish(guarded, request, view(request, *args, **kwargs))
 
 
-class Passage:
-    """One request at its guards: what was reserved with each, and what they decided."""
+class GuardedRequest:
+    """One request and its guards: what was reserved with each of them, and what they decided."""
 
-    def __init__(self, guards: Sequence[Guard], calls: Sequence[Called | None], held: Sequence[Reservation]) -> None:
-        asked = [place for place, call in enumerate(calls) if call]
-        self.held = dict(zip(asked, held, strict=True))
-        self.costs = [call[2] if call else 0 for call in calls]
-        self.open = [(place, guards[place]) for place in asked if guards[place].count_when is not None]
-        self.told = [
-            Told(guard.throttle, self.held[place].decision if place in self.held else _exempt(guard))
-            for place, guard in enumerate(guards)
+    def __init__(
+        self, guards: Sequence[Guard], hits: Sequence[Hit | None], reservations: Sequence[Reservation]
+    ) -> None:
+        counted = [index for index, hit in enumerate(hits) if hit]
+        self.reservations = dict(zip(counted, reservations, strict=True))
+        self.costs = [hit[2] if hit else 0 for hit in hits]
+        self.conditional = [(index, guards[index]) for index in counted if guards[index].count_when is not None]
+        self.verdicts = [
+            Verdict(guard.throttle, self.reservations[index].decision if index in self.reservations else _exempt(guard))
+            for index, guard in enumerate(guards)
         ]
 
     @property
-    def refused(self) -> bool:
-        """Say whether a throttle refused."""
-        return not all(one.decision.allowed for one in self.told)
+    def is_refused(self) -> bool:
+        """Return whether a throttle refused."""
+        return not all(verdict.decision.allowed for verdict in self.verdicts)
 
-    def tell(self, request: Any) -> None:
-        """Let the view know: all decisions on its request, those of outer guards too, and the one that decides."""
-        request.throttles = [*getattr(request, "throttles", ()), *self.told]
-        request.throttle = deciding(request.throttles).decision
+    def annotate(self, request: Any) -> None:
+        """Set ``request.throttles``, the verdicts so far with those of outer guards, and ``request.throttle``."""
+        request.throttles = [*getattr(request, "throttles", ()), *self.verdicts]
+        request.throttle = decisive(request.throttles).decision
 
-    def give_back(self, places: Sequence[int]) -> list[Reservation]:
-        """Return the reservations of calls that don't count, and let the fields say so."""
-        for place in places:
-            throttle, decision = self.told[place]
-            left = min(decision.limit, decision.remaining + self.costs[place])
-            self.told[place] = Told(throttle, decision._replace(remaining=left, reset_after=math.inf))  # t is not known
-        return [self.held[place] for place in places]
-
-
-def methods_of(given: str | Iterable[str] | None) -> frozenset[str] | None:
-    """Return methods of requests as they are compared; None, for all, is left so. Raises InvalidValue."""
-    if given is None:
-        return None
-    found = frozenset(str(method).upper() for method in ([given] if isinstance(given, str) else given))
-    if unknown := sorted(found - METHODS):
-        raise InvalidValue(f"methods holds {', '.join(unknown)}; a method is one of {', '.join(sorted(METHODS))}.")
-    if not found:
-        raise InvalidValue("methods is empty, so that nothing would be limited; leave it out to limit every method.")
-    return found
+    def uncount(self, indices: Sequence[int]) -> list[Reservation]:
+        """Return the reservations of guards that don't count the call, and correct their verdicts."""
+        for index in indices:
+            throttle, decision = self.verdicts[index]
+            remaining = min(decision.limit, decision.remaining + self.costs[index])
+            # When all of it is back is not known.
+            self.verdicts[index] = Verdict(throttle, decision._replace(remaining=remaining, reset_after=math.inf))
+        return [self.reservations[index] for index in indices]
 
 
 def check_functions(**given: Any) -> None:
@@ -170,20 +163,12 @@ def _exempt(guard: Guard) -> Decision:
     return guard.throttle.answer(True, "exempt")
 
 
-async def _settled(passage: Passage, request: Any, response: Any) -> Any:
-    response = await _in_time(response)
-    uncounted = [place for place, guard in passage.open if not await guard.acounts(request, response)]
-    await arefund_all(passage.give_back(uncounted))
-    return add_fields(response, passage.told)
+async def _finish(guarded: GuardedRequest, request: Any, response: Any) -> Any:
+    response = await maybe_await(response)
+    uncounted = [index for index, guard in guarded.conditional if not await guard.acounts(request, response)]
+    await arefund_all(guarded.uncount(uncounted))
+    return add_fields(response, guarded.verdicts)
 
 
-def _at_once(found: Any) -> Any:
-    if isawaitable(found):
-        if iscoroutine(found):
-            found.close()
-        raise TypeError("A function of a throttle is a coroutine function, and the view is not one.")
-    return found
-
-
-async def _in_time(found: Any) -> Any:
-    return await found if isawaitable(found) else found
+def _at_once(result: Any) -> Any:
+    return views.not_awaitable(result, "A function of the throttle is a coroutine function, but the view is sync.")

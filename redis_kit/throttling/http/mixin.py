@@ -8,21 +8,23 @@ from django.views import View
 
 from redis_kit.core import conf
 from redis_kit.core.errors import InvalidValue
-from redis_kit.throttling.http.guards import Guard, aanswer, answer, check_functions, methods_of
+from redis_kit.throttling.errors import InvalidRate
+from redis_kit.throttling.http.guards import Guard, aanswer, answer, check_functions
 from redis_kit.throttling.throttles.throttle import Throttle
 from redis_kit.throttling.values.ban import Ban
-from redis_kit.throttling.values.identity import Key
-from redis_kit.throttling.values.rates import InvalidRate, Rate, parse
+from redis_kit.throttling.values.identity import IdentityKey
+from redis_kit.throttling.values.methods import methods_of
+from redis_kit.throttling.values.rates import Rate, parse
 
 PREFIX = "throttle_"
 FOREIGN = frozenset({"throttle_classes", "throttle_scope"})  # of Django REST framework
 
 
 class ThrottleMixin:
-    """Limit how often a client may call a class-based view, sync or async. Stands before ``View`` among the bases.
+    """Limit how often a client may call a class-based view, sync or async. Put it before ``View`` among the bases.
 
-    The attributes are the arguments of the decorator ``throttle``, and may be given to ``as_view()`` as well. Functions
-    among them are methods, with ``self`` before the request.
+    The attributes are the arguments of the decorator ``throttle``; ``as_view()`` accepts them too. Functions are
+    methods, which take ``self`` before the request.
     """
 
     throttle_rates: Any = ""
@@ -39,7 +41,7 @@ class ThrottleMixin:
     throttle_using: str = "default"
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Raise TypeError where the view class stands first, since nothing would be limited."""
+        """Raise TypeError if the view class comes before the mixin, since nothing would be limited."""
         super().__init_subclass__(**kwargs)
         bases = cls.__mro__
         if View in bases and bases.index(View) < bases.index(ThrottleMixin):
@@ -49,7 +51,7 @@ class ThrottleMixin:
 
     @classmethod
     def as_view(cls, **initkwargs: Any) -> Callable[..., Any]:
-        """Return the view. Wrong attributes fail here, not at the first request."""
+        """Return the view. Raises InvalidValue for wrong attributes, before the first request."""
         view: Callable[..., Any] = super().as_view(**initkwargs)  # type: ignore[misc]
         cls._check_names()
         built = cls(**initkwargs)
@@ -58,25 +60,26 @@ class ThrottleMixin:
         return view
 
     def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> Any:
-        """Answer the request if the throttle lets it pass."""
+        """Answer the request if the throttle allows it."""
         view = super().dispatch  # type: ignore[misc]
-        asked = aanswer if self.view_is_async else answer  # type: ignore[attr-defined]
-        return asked([self.get_throttle_guard()], request, view, *args, **kwargs)
+        respond = aanswer if self.view_is_async else answer  # type: ignore[attr-defined]
+        return respond([self.get_throttle_guard()], request, view, *args, **kwargs)
 
     def get_throttle_guard(self) -> Guard:
-        """Return what stands before the view."""
-        limit, cost = self._throttle(), self.throttle_cost
+        """Return the guard of the view."""
+        throttle, cost = self._throttle(), self.throttle_cost
         if not callable(cost):
-            limit.checked("anybody", cost)
+            throttle.checked("anybody", cost)
         methods = methods_of(self.throttle_methods)
-        return Guard(limit, Key(self.throttle_key), methods, cost, self.throttle_exempt, self.throttle_count_when)
+        key = IdentityKey(self.throttle_key)
+        return Guard(throttle, key, methods, cost, self.throttle_exempt, self.throttle_count_when)
 
     @classmethod
     def _check_names(cls) -> None:
-        known = [name for name in vars(ThrottleMixin) if name.startswith(PREFIX)]
+        attributes = [name for name in vars(ThrottleMixin) if name.startswith(PREFIX)]
         for name in dir(cls):
-            if name.startswith(PREFIX) and name not in FOREIGN and name not in known:
-                problem = conf.unknown(cls.__qualname__, name, known)
+            if name.startswith(PREFIX) and name not in FOREIGN and name not in attributes:
+                problem = conf.unknown(cls.__qualname__, name, attributes)
                 raise InvalidValue(f"{problem.message} {problem.hint}")
 
     def _throttle(self) -> Throttle:
@@ -84,7 +87,7 @@ class ThrottleMixin:
             return self.throttle_rates
         if self.throttle_rates == "":
             raise InvalidRate(
-                f"{type(self).__qualname__} has no rates: set its attribute throttle_rates, for instance to '60/m', "
+                f"{type(self).__qualname__} has no rates: set its attribute throttle_rates, for example to '60/m', "
                 "or to None for no limit."
             )
         return _throttle(

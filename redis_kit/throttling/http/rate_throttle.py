@@ -1,4 +1,4 @@
-"""What the throttle classes of API frameworks have in common: a Throttle decides, and their own ways stay."""
+"""The base of the throttle classes for API frameworks: a Throttle decides, the interface stays the framework's."""
 
 import math
 from contextlib import suppress
@@ -10,24 +10,25 @@ from redis_kit.core import conf
 from redis_kit.core.errors import ConfigurationError
 from redis_kit.core.settings import KitSettings
 from redis_kit.core.web.client_address import INVALID, client_address
-from redis_kit.throttling.http.responses import Told, deciding
-from redis_kit.throttling.strategies.sliding_log import MOST
+from redis_kit.throttling.errors import InvalidRate
+from redis_kit.throttling.http.headers import Verdict
+from redis_kit.throttling.http.responses import decisive
+from redis_kit.throttling.strategies.sliding_log import LARGEST
 from redis_kit.throttling.throttles.throttle import Throttle
 from redis_kit.throttling.values.ban import Ban
 from redis_kit.throttling.values.decision import Decision
-from redis_kit.throttling.values.rates import InvalidRate, Rate, parse
+from redis_kit.throttling.values.rates import Rate, parse
 
-CLOCK = time  # what the frameworks' own classes decide by; a class with another ``timer`` is decided by that
+CLOCK = time  # the frameworks' default; a class with another ``timer`` is decided by that timer
 
 
 class RateThrottle:
-    """A throttle class of an API framework, to put before the framework's own, whose cache is not used any more.
+    """The base of a throttle class, to put before the framework's class, whose cache is then unused.
 
-    Attributes beside the framework's are those of a Throttle: ``strategy``, ``on_failure``, ``shadow``, ``ban`` and
-    ``using``. Without a strategy it is ``sliding_log``, which counts as the frameworks do, ``sliding_counter`` for
-    limits above 10,000, or ``gcra`` for a burst apart from the rate. ``decision`` is the Decision on the last call. The
-    throttle is called after its scope, else after its class. One round trip for a call, none while a refusal is
-    remembered.
+    Further attributes are those of a Throttle: ``strategy``, ``on_failure``, ``shadow``, ``ban`` and ``using``. The
+    default strategy is ``sliding_log``, which counts as the frameworks do. It is ``sliding_counter`` for limits above
+    10,000, and ``gcra`` for rates with a burst. ``decision`` is the Decision on the last call. The throttle has the
+    name of its scope, else of its class. A call takes one round trip, or none while a refusal is remembered.
     """
 
     strategy: str | None = None
@@ -41,7 +42,7 @@ class RateThrottle:
     _history: Any = ()
 
     def parse_rate(self, rate: Any) -> Any:
-        """Return how many calls the first of the rates allows, and in how many seconds; two None for no limit."""
+        """Return limit and seconds of the first rate; ``(None, None)`` for no limit."""
         rates = self.read(rate)
         return (rates[0].limit, rates[0].period) if rates else (None, None)
 
@@ -50,15 +51,15 @@ class RateThrottle:
         return _parsed(rate) if isinstance(rate, str) else parse(rate)
 
     def get_ident(self, request: Any) -> Any:
-        """Return the client's address: as the kit finds it where ``TRUSTED_PROXIES`` is set, else as the framework."""
+        """Return the client's address: by ``TRUSTED_PROXIES`` if it is set, else as the framework finds it."""
         if not conf.section(KitSettings).TRUSTED_PROXIES:
             return super().get_ident(request)  # type: ignore[misc]
-        with suppress(ConfigurationError):  # it came past the proxies and over a Unix socket
+        with suppress(ConfigurationError):  # it came over a Unix socket, not through a proxy
             return client_address(request)
         return INVALID
 
     def decide(self: Any, request: Any, *view: Any) -> bool:
-        """Count a request if it has room, and say so."""
+        """Count a request and return whether it is allowed."""
         self.decision = None
         if self.rate is None:
             return True
@@ -66,18 +67,18 @@ class RateThrottle:
         if self.key is None or self.num_requests is None:
             return True
         self.now = self.timer()
-        limit = self.limit()
-        self.decision = decision = limit.hit(self.identity(str(self.key)))
-        self.tell(request, Told(limit, decision), *view)
+        throttle = self.throttle()
+        self.decision = decision = throttle.hit(self.identity(str(self.key)))
+        self.annotate(request, Verdict(throttle, decision), *view)
         allowed: bool = self.throttle_success() if decision else self.throttle_failure()
         return allowed
 
     def throttle_success(self) -> bool:
-        """Answer a request that was counted; for subclasses to extend."""
+        """Return True for a request that was counted. Subclasses may extend it."""
         return True
 
     def wait(self) -> float | None:
-        """Return in how many seconds the refused caller may come again; None where that is never."""
+        """Return in how many seconds a refused client may retry; None if it never may."""
         if self.decision is None or self.decision.allowed:
             found: float | None = super().wait()  # type: ignore[misc]
             return found
@@ -85,9 +86,9 @@ class RateThrottle:
 
     @property
     def history(self: Any) -> Any:
-        """Return as many times as calls are counted now, for subclasses that count them.
+        """Return one time for each call that is counted now, for subclasses that read them.
 
-        The times are made up, but for the last one of a refused call: the moment that makes it wait so long.
+        The times are not real, except the last one after a refusal, from which the framework computes the wait.
         """
         if self.decision is None:
             return self._history
@@ -99,23 +100,31 @@ class RateThrottle:
     def history(self, times: Any) -> None:
         self.decision, self._history = None, times
 
-    def limit(self: Any) -> Throttle:
-        """Return the throttle that decides, the same for all instances with the same attributes."""
+    def throttle(self: Any) -> Throttle:
+        """Return the throttle that decides. Instances with the same attributes share it."""
         rates = self._rates()
         name = f"{self.framework}.{self.scope or type(self).__qualname__}"
-        options = (name, rates, self.strategy or _fitting(rates), self.on_failure, self.shadow, self.ban, self.using)
+        options = (
+            name,
+            rates,
+            self.strategy or _default_strategy(rates),
+            self.on_failure,
+            self.shadow,
+            self.ban,
+            self.using,
+        )
         return _shared(*options) if self.timer is CLOCK else _built(*options, clock=self.timer)
 
     def identity(self: Any, key: str) -> str:
-        """Return what the throttle counts by: the framework's ident, or a key that a subclass made."""
+        """Return the identity to count: the framework's ident, or a key that a subclass made."""
         start = f"throttle_{self.scope}_"
         return f"ident:{key.removeprefix(start)}" if key.startswith(start) else f"key:{key}"
 
-    def tell(self, request: Any, told: Told, *view: Any) -> None:
-        """Leave what was decided on the request, beside what other throttles decided on it."""
+    def annotate(self, request: Any, verdict: Verdict, *view: Any) -> None:
+        """Add the verdict to ``request.throttles``, and set ``request.throttle``."""
         earlier = getattr(request, "throttles", None)
-        request.throttles = [*(earlier if isinstance(earlier, list) else ()), told]
-        request.throttle = deciding(request.throttles).decision
+        request.throttles = [*(earlier if isinstance(earlier, list) else ()), verdict]
+        request.throttle = decisive(request.throttles).decision
 
     def _rates(self: Any) -> tuple[Rate, ...]:
         numbers = (self.num_requests, self.duration)
@@ -123,13 +132,13 @@ class RateThrottle:
             rates: tuple[Rate, ...] = self.read(self.rate)
             if (rates[0].limit, rates[0].period) == numbers:
                 return rates
-        return (Rate(*numbers),)  # a subclass reads rates in its own way, or sets the numbers itself
+        return (Rate(*numbers),)  # a subclass has its own grammar, or sets the numbers itself
 
 
-def _fitting(rates: tuple[Rate, ...]) -> str:
+def _default_strategy(rates: tuple[Rate, ...]) -> str:
     if any(rate.burst != rate.limit for rate in rates):
         return "gcra"
-    return "sliding_counter" if max(rate.limit for rate in rates) > MOST else "sliding_log"
+    return "sliding_counter" if max(rate.limit for rate in rates) > LARGEST else "sliding_log"
 
 
 def _built(
@@ -147,6 +156,6 @@ def _built(
     )
 
 
-# The frameworks build an instance for each request, or ask one for all.
+# Some frameworks build an instance for each request, others use one for all.
 _shared = lru_cache(maxsize=1000)(_built)
 _parsed = lru_cache(maxsize=1000)(parse)

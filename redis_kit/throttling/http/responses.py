@@ -1,4 +1,4 @@
-"""The answer to a refused request: a page or a problem (RFC 9457), and when to come again."""
+"""The response to a refused request: a page or a problem (RFC 9457), and when to retry."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,12 +13,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from redis_kit.core import conf
-from redis_kit.throttling.component import ThrottleSettings
-from redis_kit.throttling.http.headers import Told, add_fields, add_headers, policy_name, wait
+from redis_kit.throttling.http.headers import Verdict, policy_name, retry_seconds
+from redis_kit.throttling.settings import ThrottlingSettings
 from redis_kit.throttling.throttles.throttle import Throttle
 from redis_kit.throttling.values.decision import Decision
-
-__all__ = ["Told", "add_fields", "add_headers", "deciding", "refusal", "refused", "wait"]
 
 TEMPLATE = "redis_kit/throttling/429.html"
 PROBLEM = "application/problem+json"
@@ -26,29 +24,29 @@ PROBLEMS = "https://iana.org/assignments/http-problem-types#"
 KINDS = {"outage": "temporary-reduced-capacity", "banned": "abnormal-usage-detected"}  # else quota-exceeded
 
 
-def refused(request: HttpRequest, told: Sequence[Told]) -> Any:
-    """Return the answer to a request that some throttles refused: that of the ``HANDLER``, or else refusal()."""
-    chosen = deciding(told)
-    handler = conf.section(ThrottleSettings).HANDLER
+def refuse(request: HttpRequest, verdicts: Sequence[Verdict]) -> Any:
+    """Return the response to a request that some throttles refused: that of ``HANDLER``, or else refusal()."""
+    chosen = decisive(verdicts)
+    handler = conf.section(ThrottlingSettings).HANDLER
     if handler:
         return import_string(handler)(request, *chosen)
-    others = [one for one in told if not one.decision.allowed and one is not chosen]
+    others = [verdict for verdict in verdicts if not verdict.decision.allowed and verdict is not chosen]
     return refusal(request, *chosen, others=others)
 
 
 def refusal(
-    request: HttpRequest, throttle: Throttle, decision: Decision, *, others: Sequence[Told] = ()
+    request: HttpRequest, throttle: Throttle, decision: Decision, *, others: Sequence[Verdict] = ()
 ) -> HttpResponse:
-    """Return the answer 429, or 503 of a policy during an outage, with ``Retry-After``.
+    """Return a response with ``Retry-After`` and the status 429, or 503 if the failure policy refused.
 
-    It is problem+json where the client prefers JSON, else a small page. ``others`` are those that refused as well.
+    It is problem+json for clients that prefer JSON, else a small page. ``others`` are further throttles that refused.
     """
-    status, seconds = 503 if decision.reason == "outage" else 429, wait(decision)
+    status, seconds = 503 if decision.reason == "outage" else 429, retry_seconds(decision)
     title, message = _words(status, seconds)
     if _prefers_json(request):
         kind = KINDS.get(decision.reason, "quota-exceeded")
         body = {"type": PROBLEMS + kind, "title": title, "status": status, "detail": message}
-        names = [policy_name(one) for one in (Told(throttle, decision), *others) if one.decision.rate]
+        names = [policy_name(one) for one in (Verdict(throttle, decision), *others) if one.decision.rate]
         response: HttpResponse = JsonResponse(
             body | ({"violated-policies": names} if names else {}), status=status, content_type=PROBLEM
         )
@@ -62,19 +60,21 @@ def refusal(
     return response
 
 
-def deciding(told: Sequence[Told]) -> Told:
-    """Return the one that decides: which refuses for the longest, else which counted and has least remaining."""
-    refusing = [one for one in told if not one.decision.allowed]
-    if refusing:
-        return max(refusing, key=lambda one: one.decision.retry_after)
-    return min(told, key=lambda one: (one.decision.rate is None, one.decision.remaining))
+def decisive(verdicts: Sequence[Verdict]) -> Verdict:
+    """Return the refusal that lasts longest; if all are allowed, the verdict with the fewest remaining calls."""
+    refusals = [verdict for verdict in verdicts if not verdict.decision.allowed]
+    if refusals:
+        return max(refusals, key=lambda verdict: verdict.decision.retry_after)
+    return min(verdicts, key=lambda verdict: (verdict.decision.rate is None, verdict.decision.remaining))
 
 
 def _prefers_json(request: HttpRequest) -> bool:
-    # Of kinds of JSON with a name of their own one is enough: the list of accepted types is sorted, and can be long.
-    own = next((f"{one.main_type}/{one.sub_type}" for one in request.accepted_types if _is_json(one.sub_type)), PROBLEM)
-    found = request.get_preferred_type(["text/html", "application/json", PROBLEM, own])
-    return found not in (None, "text/html")
+    # One vendor type of JSON is enough: the list of accepted types is sorted, and can be long.
+    vendor = next(
+        (f"{one.main_type}/{one.sub_type}" for one in request.accepted_types if _is_json(one.sub_type)), PROBLEM
+    )
+    preferred = request.get_preferred_type(["text/html", "application/json", PROBLEM, vendor])
+    return preferred not in (None, "text/html")
 
 
 def _is_json(sub_type: str) -> bool:

@@ -1,105 +1,104 @@
-"""Rules that operators set on a throttle while it runs: bans, exemptions and other rates, each for a while."""
+"""Rules that operators set on a throttle for a limited time: bans, exemptions and overrides."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from redis_kit.core import connections, flow
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
 from redis_kit.core.steps import Batch
+from redis_kit.throttling.engine.base import AnyThrottle, BaseThrottle
 from redis_kit.throttling.rules import storage
-from redis_kit.throttling.rules.storage import Rule
+from redis_kit.throttling.rules.storage import Rule, Subject
 
-if TYPE_CHECKING:
-    from redis_kit.throttling.throttles.throttle import Throttle
+LIMIT = 10_000  # identities with a rule
 
-__all__ = ["Rule", "Rules", "counts"]
-
-MOST = 10_000  # rules of callers
-
-Found = list[Rule]  # Rules.list hides the type's name inside the class
+RuleList = list[Rule]  # inside the class, the method list() hides the type
 
 
 class Rules:
-    """What holds for some callers of a throttle, or for everybody, in place of its own rates, until it ends.
+    """The rules of a throttle, which replace its rates for one identity, or for all, until they end.
 
-    A rule holds for all throttles of this name and connection, in every process. It takes hold at the next call that
-    asks the server: this process forgets at once what it remembers of refusals, others ask again within ``REMEMBER``
-    seconds. A caller has one rule, the last one set; its own goes before that for everybody.
+    A rule holds for all throttles of this name and connection, in every process. It takes effect at the next call that
+    asks the server. This process forgets the refusals that it remembers; other processes ask again within ``REMEMBER``
+    seconds. An identity has one rule, the last one that was set. It takes precedence over the override for all.
 
-    ``identity`` is what the throttle's ``hit()`` is called with; ``who``, in its place, is the hash by which lists name
-    a caller. Raises InvalidName and InvalidValue for wrong arguments, and RedisUnavailable.
+    ``identity`` is the argument of ``hit()``. ``identity_hash`` is the hash that lists show; give one of the two. All
+    methods raise InvalidName and InvalidValue for wrong arguments, and RedisUnavailable.
     """
 
-    def __init__(self, throttle: "Throttle") -> None:
+    def __init__(self, throttle: BaseThrottle) -> None:
         self.throttle = throttle
 
-    def ban(self, identity: str | int | None = None, seconds: float = 0, *, who: str = "") -> Rule:
-        """Refuse every call of a caller for so many seconds, up to 366 days, and return the rule. One round trip."""
-        return self._set(storage.ban(self.throttle, self._caller(identity, who), seconds))
+    def ban(self, identity: str | int | None = None, seconds: float = 0, *, identity_hash: str = "") -> Rule:
+        """Refuse every call of an identity for a time of up to 366 days, and return the rule. One round trip."""
+        return self._set(storage.ban(self.throttle, self._one(identity, identity_hash), seconds))
 
-    async def aban(self, identity: str | int | None = None, seconds: float = 0, *, who: str = "") -> Rule:
+    async def aban(self, identity: str | int | None = None, seconds: float = 0, *, identity_hash: str = "") -> Rule:
         """See ban()."""
-        return await self._aset(storage.ban(self.throttle, self._caller(identity, who), seconds))
+        return await self._aset(storage.ban(self.throttle, self._one(identity, identity_hash), seconds))
 
-    def exempt(self, identity: str | int | None = None, seconds: float = 0, *, who: str = "") -> Rule:
-        """Let every call of a caller pass for so many seconds, up to 366 days, without counting it. One round trip."""
-        return self._set(storage.exempt(self.throttle, self._caller(identity, who), seconds))
+    def exempt(self, identity: str | int | None = None, seconds: float = 0, *, identity_hash: str = "") -> Rule:
+        """Allow every call of an identity for a time of up to 366 days, without counting. One round trip."""
+        return self._set(storage.exempt(self.throttle, self._one(identity, identity_hash), seconds))
 
-    async def aexempt(self, identity: str | int | None = None, seconds: float = 0, *, who: str = "") -> Rule:
+    async def aexempt(self, identity: str | int | None = None, seconds: float = 0, *, identity_hash: str = "") -> Rule:
         """See exempt()."""
-        return await self._aset(storage.exempt(self.throttle, self._caller(identity, who), seconds))
+        return await self._aset(storage.exempt(self.throttle, self._one(identity, identity_hash), seconds))
 
-    def override(self, rates: object, seconds: float, identity: str | int | None = None, *, who: str = "") -> Rule:
-        """Give a caller, or without one everybody, other rates for so many seconds, up to 366 days.
+    def override(
+        self, rates: object, seconds: float, identity: str | int | None = None, *, identity_hash: str = ""
+    ) -> Rule:
+        """Set other rates for an identity, or without one for all identities, for a time of up to 366 days.
 
-        ``rates`` as in the grammar of rates, none of them 0, counted by the throttle's own strategy. A caller with
-        rates of its own starts anew with them, and again when they are lifted. Rates for everybody find what callers
-        have used up so far. One round trip. Raises InvalidRate.
+        ``rates`` follow the grammar of rates and are above 0; the strategy stays that of the throttle. An identity with
+        its own rates starts from zero, and again when they are lifted. Rates for all identities keep what was counted
+        before. One round trip. Raises InvalidRate.
         """
-        return self._set(storage.override(self.throttle, self._target(identity, who), rates, seconds))
+        return self._set(storage.override(self.throttle, self._subject(identity, identity_hash), rates, seconds))
 
     async def aoverride(
-        self, rates: object, seconds: float, identity: str | int | None = None, *, who: str = ""
+        self, rates: object, seconds: float, identity: str | int | None = None, *, identity_hash: str = ""
     ) -> Rule:
         """See override()."""
-        return await self._aset(storage.override(self.throttle, self._target(identity, who), rates, seconds))
+        return await self._aset(storage.override(self.throttle, self._subject(identity, identity_hash), rates, seconds))
 
-    def lift(self, identity: str | int | None = None, *, who: str = "") -> bool:
-        """End the rule of a caller, or without one the rates for everybody; True when there was one. One round trip.
+    def lift(self, identity: str | int | None = None, *, identity_hash: str = "") -> bool:
+        """End the rule of an identity, or without one the override for all. Return whether there was one.
 
-        Ends a ban that the throttle imposed too, and with it the count of bans that makes the next one longer.
+        Ends an automatic ban too, and resets the count that makes the next ban longer. One round trip.
         """
-        target = self._target(identity, who)
-        return bool(self.throttle.carry_out(storage.lift(self.throttle, target)))
+        subject = self._subject(identity, identity_hash)
+        return bool(self.throttle.carry_out(storage.lift(self.throttle, subject)))
 
-    async def alift(self, identity: str | int | None = None, *, who: str = "") -> bool:
+    async def alift(self, identity: str | int | None = None, *, identity_hash: str = "") -> bool:
         """See lift()."""
-        target = self._target(identity, who)
-        return bool(await self.throttle.acarry_out(storage.lift(self.throttle, target)))
+        subject = self._subject(identity, identity_hash)
+        return bool(await self.throttle.acarry_out(storage.lift(self.throttle, subject)))
 
-    def of(self, identity: str | int | None = None, *, who: str = "") -> Rule | None:
-        """Return the rule of a caller, or without one that for everybody; None where there is none. One round trip."""
-        found: Rule | None = self.throttle.carry_out(storage.read(self.throttle, self._target(identity, who)))
-        return found
+    def of(self, identity: str | int | None = None, *, identity_hash: str = "") -> Rule | None:
+        """Return the rule of an identity, or without one the override for all. One round trip."""
+        subject = self._subject(identity, identity_hash)
+        rule: Rule | None = self.throttle.carry_out(storage.read(self.throttle, subject))
+        return rule
 
-    async def aof(self, identity: str | int | None = None, *, who: str = "") -> Rule | None:
+    async def aof(self, identity: str | int | None = None, *, identity_hash: str = "") -> Rule | None:
         """See of()."""
-        found: Rule | None = await self.throttle.acarry_out(storage.read(self.throttle, self._target(identity, who)))
-        return found
+        subject = self._subject(identity, identity_hash)
+        rule: Rule | None = await self.throttle.acarry_out(storage.read(self.throttle, subject))
+        return rule
 
-    def list(self, limit: int = 100) -> Found:
-        """Return the rules, that for everybody first, then those of callers that end first; with the throttle's bans.
+    def list(self, limit: int = 100) -> RuleList:
+        """Return the rules in force, with automatic bans: first the override for all, then those that end first.
 
-        At most ``limit``, 1 to 10,000. Two round trips.
+        At most ``limit`` rules, 1 to 10,000. Two round trips.
         """
-        found: Found = self.throttle.carry_out(storage.listed(self.throttle, _limit(limit)))
-        return found
+        rules: RuleList = self.throttle.carry_out(storage.listed(self.throttle, _limit(limit)))
+        return rules
 
-    async def alist(self, limit: int = 100) -> Found:
+    async def alist(self, limit: int = 100) -> RuleList:
         """See list()."""
-        found: Found = await self.throttle.acarry_out(storage.listed(self.throttle, _limit(limit)))
-        return found
+        rules: RuleList = await self.throttle.acarry_out(storage.listed(self.throttle, _limit(limit)))
+        return rules
 
     def _set(self, steps: Flow[Rule]) -> Rule:
         rule: Rule = self.throttle.carry_out(steps)
@@ -109,31 +108,31 @@ class Rules:
         rule: Rule = await self.throttle.acarry_out(steps)
         return rule
 
-    def _target(self, identity: str | int | None, who: str) -> storage.Target:
-        return storage.target(self.throttle, identity, who)
+    def _subject(self, identity: str | int | None, identity_hash: str) -> Subject:
+        return storage.subject(self.throttle, identity, identity_hash)
 
-    def _caller(self, identity: str | int | None, who: str) -> storage.Target:
-        found = self._target(identity, who)
-        if not found.who:
-            raise InvalidValue("Say whose calls are meant: give identity, or who, the hash by which lists name it.")
-        return found
+    def _one(self, identity: str | int | None, identity_hash: str) -> Subject:
+        subject = self._subject(identity, identity_hash)
+        if not subject.identity_hash:
+            raise InvalidValue("Give the identity, or as identity_hash the hash that lists show.")
+        return subject
 
 
-def counts(throttles: Sequence["Throttle"]) -> dict["Throttle", int]:
-    """Return how many rules each throttle has, by throttle. One round trip for each connection that they use."""
-    found: dict[Throttle, int] = {}
+def counts(throttles: Sequence[AnyThrottle]) -> dict[AnyThrottle, int]:
+    """Return how many rules each throttle has. One round trip for each connection."""
+    found: dict[AnyThrottle, int] = {}
     for using in dict.fromkeys(throttle.using for throttle in throttles):
-        some = [throttle for throttle in throttles if throttle.using == using]
-        found |= flow.run(_counts(some), connections.client(using))
+        of_connection = [throttle for throttle in throttles if throttle.using == using]
+        found |= flow.run(_counts(of_connection), connections.client(using))
     return found
 
 
-def _counts(throttles: Sequence["Throttle"]) -> Flow[dict["Throttle", int]]:
+def _counts(throttles: Sequence[AnyThrottle]) -> Flow[dict[AnyThrottle, int]]:
     replies = yield Batch([storage.index(throttle, 0) for throttle in throttles])
-    return {throttle: held for throttle, (held, _) in zip(throttles, replies, strict=True)}
+    return {throttle: count for throttle, (count, _) in zip(throttles, replies, strict=True)}
 
 
 def _limit(limit: int) -> int:
-    if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MOST:
-        raise InvalidValue(f"limit must be a whole number from 1 to {MOST:,}, not {limit!r}.")
+    if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= LIMIT:
+        raise InvalidValue(f"limit must be a whole number from 1 to {LIMIT:,}, not {limit!r}.")
     return limit

@@ -1,4 +1,4 @@
-"""Calls by minute, as the scripts count them."""
+"""Allowed and refused calls by minute."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -8,38 +8,38 @@ from redis_kit.core import connections, flow, scripts
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
 from redis_kit.core.steps import Batch
-from redis_kit.throttling.throttles.throttle import Throttle
+from redis_kit.throttling.engine.base import AnyThrottle
 
 MINUTES = scripts.load("redis_kit.throttling", "minutes")
-MOST = 1440
+DAY = 1440  # minutes, the most that can be read
 
 
 class Minute(NamedTuple):
-    """What happened in one minute of the server's clock."""
+    """The calls of one minute of the server's clock."""
 
     start: datetime
     allowed: int
     refused: int
 
 
-def recent(throttles: Sequence[Throttle], *, minutes: int = 30) -> dict[Throttle, list[Minute]]:
-    """Return what each throttle allowed and refused in the last minutes, the current one last, by throttle.
+def recent(throttles: Sequence[AnyThrottle], *, minutes: int = 30) -> dict[AnyThrottle, list[Minute]]:
+    """Return the calls of each throttle in the last minutes, the current minute last.
 
-    ``minutes`` is from 1 to 1440. One round trip for each connection that they use. Refusals from memory are counted
-    with the next call of their process that reaches the server. Raises RedisUnavailable.
+    ``minutes`` is from 1 to 1440. One round trip for each connection. Refusals that a process repeated from memory are
+    counted with its next call that reaches the server. Raises RedisUnavailable.
     """
-    if not 1 <= minutes <= MOST:
-        raise InvalidValue(f"minutes must be from 1 to {MOST}, not {minutes!r}.")
-    found: dict[Throttle, list[Minute]] = {}
+    if not 1 <= minutes <= DAY:
+        raise InvalidValue(f"minutes must be from 1 to {DAY}, not {minutes!r}.")
+    found: dict[AnyThrottle, list[Minute]] = {}
     for using in dict.fromkeys(throttle.using for throttle in throttles):
-        some = [throttle for throttle in throttles if throttle.using == using]
-        found |= flow.run(read(some, minutes), connections.client(using))
+        of_connection = [throttle for throttle in throttles if throttle.using == using]
+        found |= flow.run(read(of_connection, minutes), connections.client(using))
     return found
 
 
-def read(throttles: Sequence[Throttle], minutes: int) -> Flow[dict[Throttle, list[Minute]]]:
-    """Return the steps that read the minutes of throttles of one connection."""
-    replies = yield Batch([MINUTES([throttle.key("minutes")], [minutes]) for throttle in throttles])
+def read(throttles: Sequence[AnyThrottle], minutes: int) -> Flow[dict[AnyThrottle, list[Minute]]]:
+    """Read the minutes of throttles of one connection. One round trip."""
+    replies = yield Batch([MINUTES([throttle.keys_of("").minutes], [minutes]) for throttle in throttles])
     return {throttle: _minutes(*reply) for throttle, reply in zip(throttles, replies, strict=True)}
 
 
@@ -47,6 +47,6 @@ def _minutes(last: int, *counts: int) -> list[Minute]:
     pairs = list(zip(counts[::2], counts[1::2], strict=True))
     first = last - len(pairs) + 1
     return [
-        Minute(datetime.fromtimestamp((first + place) * 60, UTC), allowed, refused)
-        for place, (allowed, refused) in enumerate(pairs)
+        Minute(datetime.fromtimestamp((first + index) * 60, UTC), allowed, refused)
+        for index, (allowed, refused) in enumerate(pairs)
     ]

@@ -1,44 +1,93 @@
-"""The report of a throttle in shadow mode."""
+"""The report on a throttle in shadow mode: what identities want, and the rate to propose."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from redis_kit.core import scripts
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
 from redis_kit.core.steps import Batch, Call
-from redis_kit.throttling.engine.demand import Report, demand, summed
-from redis_kit.throttling.statistics.counters import MOST
-from redis_kit.throttling.throttles.throttle import Throttle
+from redis_kit.throttling.engine.base import BaseThrottle
+from redis_kit.throttling.keys import DEMAND
+from redis_kit.throttling.statistics.counters import DAY
+from redis_kit.throttling.values.rates import Rate
 
 TOTALS = scripts.load("redis_kit.throttling", "totals")
+SHARE = 0.999  # of the windows that a proposed rate does not limit
 
 
-def report(throttle: Throttle) -> Report:
-    """Return what a throttle in shadow mode saw, and the rate to propose. One round trip.
+class ShadowReport(NamedTuple):
+    """What a throttle in shadow mode counted in up to seven days.
 
-    Raises InvalidValue for a throttle that is not in shadow mode or has no rate, and RedisUnavailable.
+    A window is a period of the throttle's first ``rate`` in which an identity made calls.
+
+    - ``allowed`` and ``refused``: calls of the last day.
+    - ``windows``: the number of windows.
+    - ``usual``, ``high`` and ``highest``: the largest number of calls in 50 %, 99.9 % and all of the windows. Above 100
+      they are rounded to two digits.
+    - ``proposed``: a rate of the same period that limits none of 99.9 % of the windows; None without windows.
     """
-    found: Report = throttle.carry_out(_report(throttle))
-    return found
+
+    rate: Rate
+    allowed: int
+    refused: int
+    windows: int
+    usual: int
+    high: int
+    highest: int
+    proposed: Rate | None
+
+    @property
+    def share(self) -> float:
+        """Return the share of the calls that would have been refused, 0 to 1."""
+        return self.refused / ((self.allowed + self.refused) or 1)
 
 
-async def areport(throttle: Throttle) -> Report:
-    """See report()."""
-    found: Report = await throttle.acarry_out(_report(throttle))
-    return found
+def shadow_report(throttle: BaseThrottle) -> ShadowReport:
+    """Return the report on a throttle in shadow mode. One round trip.
+
+    Raises InvalidValue if the throttle is not in shadow mode or has no rate, and RedisUnavailable.
+    """
+    report: ShadowReport = throttle.carry_out(_checked(throttle))
+    return report
 
 
-def _report(throttle: Throttle) -> Flow[Report]:
-    if not reports(throttle):
-        raise InvalidValue(f"The throttle {throttle.name!r} has no report: it needs shadow=True and a rate.")
-    return (yield from reading(throttle))
+async def ashadow_report(throttle: BaseThrottle) -> ShadowReport:
+    """See shadow_report()."""
+    report: ShadowReport = await throttle.acarry_out(_checked(throttle))
+    return report
 
 
-def reports(throttle: Throttle) -> bool:
-    """Say whether a throttle has a report."""
-    return bool(throttle.shadow and throttle.limited)
+def has_report(throttle: BaseThrottle) -> bool:
+    """Return whether a throttle has a report."""
+    return bool(throttle.shadow and throttle.counted_rates)
 
 
-def reading(throttle: Throttle) -> Flow[Report]:
+def read(throttle: BaseThrottle) -> Flow[ShadowReport]:
     """Read the report of a throttle that has one. One round trip."""
-    totals = TOTALS([throttle.key("minutes")], [MOST])
-    (allowed, refused), fields = yield Batch([totals, Call("HGETALL", demand(throttle))])
-    return summed(throttle, allowed, refused, fields)
+    totals = TOTALS([throttle.keys_of("").minutes], [DAY])
+    (allowed, refused), fields = yield Batch([totals, Call("HGETALL", throttle.key(DEMAND))])
+    return _report(throttle.counted_rates[0], allowed, refused, fields)
+
+
+def _checked(throttle: BaseThrottle) -> Flow[ShadowReport]:
+    if not has_report(throttle):
+        raise InvalidValue(f"The throttle {throttle.name!r} has no report: it needs shadow=True and a rate.")
+    return (yield from read(throttle))
+
+
+def _report(rate: Rate, allowed: int, refused: int, fields: Sequence[bytes]) -> ShadowReport:
+    counts = sorted((int(calls), int(windows)) for calls, windows in zip(fields[::2], fields[1::2], strict=True))
+    windows = sum(number for _, number in counts)
+    usual, high, highest = (_quantile(counts, share * windows) for share in (0.5, SHARE, 1.0))
+    proposed = Rate(high, rate.period) if windows else None
+    return ShadowReport(rate, allowed, refused, windows, usual, high, highest, proposed)
+
+
+def _quantile(counts: Sequence[tuple[int, int]], rank: float) -> int:
+    passed = 0
+    for calls, windows in counts:
+        passed += windows
+        if passed >= rank:
+            return calls
+    return 0

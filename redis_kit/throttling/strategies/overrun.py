@@ -1,4 +1,4 @@
-"""Fixed windows that know whether anybody was refused in them."""
+"""Fixed windows that record whether a call was refused in them."""
 
 from collections.abc import Sequence
 
@@ -10,18 +10,18 @@ from redis_kit.throttling.values.decision import Decision
 class Overrun(FixedWindow):
     """Fixed windows in which the first refused call is counted too; ``remaining`` is -1 from then on.
 
-    For compat.py, whose callers ask afterwards whether a limit was passed, not whether a next call would pass it.
+    For compat.py: there a later look tells whether the limit was exceeded, not whether the next call would exceed it.
     """
 
     kind, lua = "overrun", fragment("overrun")
 
-    def state(self, place: int, now: int, figures: Sequence[int], cost: int) -> State:
-        """Read the count of the rate's window; the reset is its end, whether or not anything was counted."""
-        period = self.pairs[place][1]
-        return *super().state(place, now, figures, cost)[:4], period - now % period
+    def state(self, index: int, now: int, figures: Sequence[int], cost: int) -> State:
+        """Read the count of the window. The reset is the end of the window, even if nothing was counted."""
+        period = self.pairs[index][1]
+        return *super().state(index, now, figures, cost)[:4], period - now % period
 
     def decision(self, allowed: bool, now: int, figures: Sequence[int], cost: int) -> Decision:
-        """Return the decision that the server's figures stand for."""
+        """Return the decision for the figures of the server."""
         found = super().decision(allowed, now, figures, cost)
-        passed = any(count > rate.limit for (rate, _), count in zip(self.pairs, figures, strict=True))
-        return found._replace(remaining=-1) if passed else found
+        exceeded = any(count > rate.limit for (rate, _), count in zip(self.pairs, figures, strict=True))
+        return found._replace(remaining=-1) if exceeded else found

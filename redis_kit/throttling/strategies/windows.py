@@ -1,4 +1,4 @@
-"""Windows of the server's clock: counted each for itself, or the last one weighed in."""
+"""Windows of the server's clock: each counted separately, or with a share of the previous one."""
 
 from collections.abc import Sequence
 
@@ -14,41 +14,41 @@ class _Windows(Strategy):
 
 
 class FixedWindow(_Windows):
-    """So many calls in each window of the clock, which starts at a whole multiple of the period since 1970 (UTC).
+    """``limit`` calls in each window of the clock. Windows start at multiples of the period since 1970 (UTC).
 
-    One small number per rate, and the cheapest. Around the end of a window up to twice the limit can pass within one
-    period: use ``sliding_log`` or ``gcra`` where that matters.
+    One small number per rate, and the cheapest strategy. Around the end of a window up to twice the limit can pass in
+    one period; if that matters, use ``sliding_log`` or ``gcra``.
     """
 
     kind, lua = "fixed_window", fragment("fixed_window")
 
-    def state(self, place: int, now: int, figures: Sequence[int], cost: int) -> State:
+    def state(self, index: int, now: int, figures: Sequence[int], cost: int) -> State:
         """Read the count of the rate's window."""
-        (rate, period), count = self.pairs[place], figures[place]
-        left, rest = rate.limit - count, period - now % period
-        return rate, rate.limit, left, rest if min(cost, rate.limit) > left else 0, rest if count else 0
+        (rate, period), count = self.pairs[index], figures[index]
+        remaining, rest = rate.limit - count, period - now % period
+        return rate, rate.limit, remaining, rest if min(cost, rate.limit) > remaining else 0, rest if count else 0
 
 
 class SlidingCounter(_Windows):
-    """The calls of this window and a share of those of the last: as much of it as a period from now back still covers.
+    """The calls of this window, and a share of the previous one: the part that the last period still covers.
 
-    Two numbers per rate. Assumes that the last window's calls were spread evenly, so up to that window's whole share
-    too many can pass in some stretch of a period, and as many be refused (Cloudflare's approximation, 2017).
+    Two numbers per rate. It assumes that the calls of the previous window were evenly spread. If they were not, up to
+    the whole share too many or too few calls can pass (Cloudflare's approximation, 2017).
     """
 
     kind, lua = "sliding_counter", fragment("sliding_counter")
 
-    def state(self, place: int, now: int, figures: Sequence[int], cost: int) -> State:
-        """Read the counts of this window and the last."""
-        (rate, period), current, previous = self.pairs[place], figures[2 * place], figures[2 * place + 1]
+    def state(self, index: int, now: int, figures: Sequence[int], cost: int) -> State:
+        """Read the counts of this window and the previous one."""
+        (rate, period), current, previous = self.pairs[index], figures[2 * index], figures[2 * index + 1]
         rest = period - now % period
-        left = ((rate.limit - current) * period - previous * rest) // period
+        remaining = ((rate.limit - current) * period - previous * rest) // period
         room = rate.limit - min(cost, rate.limit)
-        wait = self._wait(room, period, rest, current, previous) if left < rate.limit - room else 0
-        return rate, rate.limit, left, wait, rest + period if current else rest if previous else 0
+        wait = self._wait(room, period, rest, current, previous) if remaining < rate.limit - room else 0
+        return rate, rate.limit, remaining, wait, rest + period if current else rest if previous else 0
 
     def _wait(self, room: int, period: int, rest: int, current: int, previous: int) -> int:
-        """Return the microseconds until what is left of both windows fits into ``room``."""
+        """Return the microseconds until what remains of both windows fits into ``room``."""
         if current <= room:
             return rest - (room - current) * period // previous
         return rest + period - room * period // current

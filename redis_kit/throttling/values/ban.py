@@ -1,4 +1,4 @@
-"""Bans: callers who are refused too often are shut out for a while."""
+"""Bans: identities that are refused too often are refused for some time."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,17 +6,17 @@ from typing import Any
 from redis_kit.core.errors import InvalidValue
 from redis_kit.throttling.values.rates import MICROSECONDS
 
-LONGEST = 30 * 86_400
-MOST = 8  # lengths
+LONGEST = 30 * 86_400  # seconds
+MOST_LENGTHS = 8
 
 
 @dataclass(frozen=True)
 class Ban:
-    """Shut a caller out who was refused ``after`` times within ``within`` seconds.
+    """Ban an identity that is refused ``after`` times within ``within`` seconds.
 
-    ``seconds`` is how long, or a sequence of lengths for the first ban, the second and so on, such as
-    ``(60, 300, 3600)``; the last one repeats. Bans are remembered for a day after their end. A refusal from memory
-    counts with the next one from the server. All are up to 30 days; ``after`` is 1 or more. Raises InvalidValue.
+    ``seconds`` is the length of a ban, or a sequence of lengths for the first ban, the second and so on, such as
+    ``(60, 300, 3600)``. The last length repeats. Bans are remembered for a day after their end. A refusal from memory
+    counts with the next one from the server. Times are at most 30 days; ``after`` is at least 1. Raises InvalidValue.
     """
 
     after: int
@@ -28,8 +28,10 @@ class Ban:
         object.__setattr__(self, "seconds", tuple(lengths))
         if isinstance(self.after, bool) or not isinstance(self.after, int) or self.after < 1:
             raise InvalidValue(f"A ban comes after 1 or more refusals, not after {self.after!r}.")
-        if not 1 <= len(lengths) <= MOST:
-            raise InvalidValue(f"seconds of a ban is one length or a sequence of 1 to {MOST}, not of {len(lengths)}.")
+        if not 1 <= len(lengths) <= MOST_LENGTHS:
+            raise InvalidValue(
+                f"seconds of a ban is one length or a sequence of 1 to {MOST_LENGTHS}, not of {len(lengths)}."
+            )
         if not all(map(_is_length, (self.within, *lengths))):
             raise InvalidValue(
                 f"within and seconds of a ban are 0.001 to {LONGEST} seconds, not {self.within!r} and {self.seconds!r}."
@@ -37,12 +39,12 @@ class Ban:
 
     @property
     def text(self) -> str:
-        """Return it as the script reads it, in microseconds."""
+        """Return the ban as the script reads it, in microseconds."""
         return " ".join(map(str, (self.after, *(round(one * MICROSECONDS) for one in (self.within, *self.lengths)))))
 
     @property
     def lengths(self) -> tuple[float, ...]:
-        """Return how long the first ban is, the second, and so on."""
+        """Return the lengths of the first ban, the second, and so on."""
         return self.seconds if isinstance(self.seconds, tuple) else (self.seconds,)
 
 

@@ -1,4 +1,4 @@
-"""What a throttle answers."""
+"""The decision of a throttle on a call."""
 
 from typing import Literal, NamedTuple
 
@@ -8,16 +8,21 @@ Reason = Literal["", "exempt", "banned", "shadow", "outage", "local", "unasked"]
 
 
 class Decision(NamedTuple):
-    """Whether a call is allowed, which is what the decision is worth as a truth value, and how things stand after it.
+    """The result of a hit. Truthy if the call is allowed.
 
-    All figures are those of ``rate``, the rate that decided: the one that makes the caller wait longest, else the one
-    that has least left. ``limit`` calls may come at once and ``remaining`` of them now; a refused caller may come
-    again in ``retry_after`` seconds (0 when allowed, infinity where the limit is 0); in ``reset_after`` seconds all
-    is as if it had never come. Without a rate, ``limit`` and ``remaining`` are ``UNLIMITED``.
+    - ``rate``: the rate that decided, to which the other figures belong. It is the one with the longest wait, else the
+      one with the fewest remaining calls. None if no rate decided.
+    - ``limit``: how many calls may come at once; ``UNLIMITED`` without a rate.
+    - ``remaining``: how many of them may come now; ``UNLIMITED`` without a rate.
+    - ``retry_after``: in how many seconds a refused call may be retried; 0 if allowed, infinity if the limit is 0.
+    - ``reset_after``: in how many seconds nothing is counted any more.
+    - ``reason``: "" if the rates decided, else one of
 
-    ``reason`` is "" where the rates decided, else ``exempt``, ``banned``, ``outage`` (the failure policy answered),
-    ``local`` (it did, by counting in this process),
-    ``shadow`` (allowed, and would have been refused) or ``unasked`` (another throttle refused from memory).
+      - ``exempt`` and ``banned``: a rule decided,
+      - ``shadow``: allowed, but would be refused without shadow mode,
+      - ``outage``: the failure policy answered,
+      - ``local``: the failure policy answered by counting in this process,
+      - ``unasked``: another throttle refused from memory.
     """
 
     allowed: bool

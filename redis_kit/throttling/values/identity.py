@@ -1,4 +1,4 @@
-"""Identities: whose calls a throttle counts together, found in a request."""
+"""Identities: which calls a throttle counts together, found in a request."""
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -15,9 +15,9 @@ from redis_kit.core.web.client_address import client_address
 
 GRAMMAR = (
     "Use 'ip', 'user', 'user_or_ip', 'header:<name>', 'get:<name>', 'post:<name>', a callable or its dotted path, "
-    "or a list of these for all of them together."
+    "or a list of these to combine them."
 )
-MOST = 1000  # dotted paths that the system check looks at
+MOST_PATHS = 1000  # dotted paths that the system check imports
 
 Find = Callable[[HttpRequest, Any], Any]
 Spec = str | Callable[[HttpRequest], Any] | Sequence[str | Callable[[HttpRequest], Any]]
@@ -32,7 +32,7 @@ def _ip(request: HttpRequest, user: Any) -> str:
 def _user(request: HttpRequest, user: Any) -> str:
     if user is None:
         raise ConfigurationError(
-            "The key 'user' needs request.user: add AuthenticationMiddleware to MIDDLEWARE, before what asks."
+            "The key 'user' needs request.user: put AuthenticationMiddleware first in MIDDLEWARE, before the throttle."
         )
     return f"user:{user.pk}" if user.is_authenticated else "anonymous"
 
@@ -49,12 +49,12 @@ _PARTS: dict[str, Callable[[HttpRequest, str], str]] = {
 }
 
 
-class Key:
-    """What the argument ``key`` stands for. Callers that send no such header or field count together as one.
+class IdentityKey:
+    """The argument ``key``: how the identity is found in a request.
 
-    A list or tuple stands for all of its keys together: ``["ip", "post:email"]`` counts each pair for itself. Raises
-    InvalidValue for what is none of the allowed forms. A dotted path may name what its module defines only later, so
-    it is imported at the first request; ``manage.py check`` tries it before that.
+    Requests without the header or field of a key are one identity. A list or tuple combines its keys: ``["ip",
+    "post:email"]`` counts each pair separately. A dotted path is imported at the first request, since its module may
+    define the function later; ``manage.py check`` imports it too. Raises InvalidValue for anything else.
     """
 
     def __init__(self, spec: Spec) -> None:
@@ -65,13 +65,13 @@ class Key:
         self._needs_user = any(one in ("user", "user_or_ip") for one in specs)
 
     def of(self, request: HttpRequest) -> Any:
-        """Return the identity behind a request."""
+        """Return the identity of a request. Raises TypeError if the key is a coroutine function."""
         user = getattr(request, "user", None) if self._needs_user else None
         found = [find(request, user) for find in self._finds]
         if any(map(isawaitable, found)):
             for one in filter(iscoroutine, found):
                 one.close()
-            raise TypeError("The throttle's key is a coroutine function, and the view is not one.")
+            raise TypeError("The throttle's key is a coroutine function, but the view is sync.")
         return _joined(found)
 
     async def aof(self, request: HttpRequest) -> Any:
@@ -91,18 +91,18 @@ def load(path: str) -> Callable[[HttpRequest], Any]:
     except ImportError as error:
         raise ConfigurationError(f"The key {path!r} can't be imported: {error}.") from error
     if not callable(found):
-        raise ConfigurationError(f"The key {path!r} is no function.")
+        raise ConfigurationError(f"The key {path!r} is not a function.")
     return found  # type: ignore[no-any-return]
 
 
 def note(path: str) -> None:
-    """Have the system check look at a dotted path."""
-    if len(_paths) < MOST:
+    """Add a dotted path to those that the system check imports."""
+    if len(_paths) < MOST_PATHS:
         _paths[path] = None
 
 
 def paths() -> list[str]:
-    """Return the dotted paths that keys of this process were built with."""
+    """Return the dotted paths of the keys that this process has built."""
     return list(_paths)
 
 
@@ -124,17 +124,17 @@ def _finder(spec: Any) -> Find:
 
 
 def _joined(found: list[Any]) -> Any:
-    """Return one identity for several: no two lists give the same text, whatever a client puts into a part."""
+    """Return one identity for several parts. No two lists give the same text, whatever a client puts into a part."""
     if len(found) == 1:
         return found[0]
     wrong = next((one for one in found if isinstance(one, bool) or not isinstance(one, (str, int)) or one == ""), None)
     if wrong is not None or None in found:
-        raise InvalidName(f"Each part of an identity must be text that is not empty, or a whole number, not {wrong!r}.")
+        raise InvalidName(f"Each part of an identity must be a non-empty string or an integer, not {wrong!r}.")
     return " ".join(str(one).replace("%", "%25").replace(" ", "%20") for one in found)
 
 
 async def _current_user(request: HttpRequest) -> Any:
-    # A lazy user is read from the database by whoever looks at it first; one that a middleware set is there.
+    # Reading a lazy user in async code would query the database; a user that a middleware set is already loaded.
     user = getattr(request, "user", None)
     if isinstance(user, SimpleLazyObject) and hasattr(request, "auser"):
         return await request.auser()

@@ -1,4 +1,4 @@
-"""Identities as people may see them."""
+"""Masking: identities without the part that identifies a person."""
 
 from functools import lru_cache
 from ipaddress import ip_address
@@ -9,9 +9,9 @@ HIDDEN = "***"
 
 @lru_cache(maxsize=4096)
 def masked(identity: str) -> str:
-    """Return an identity with its telling part hidden: the end of an address, all but the start of a name.
+    """Return an identity without the end of an address, or without all but the first characters of a name.
 
-    What is before a colon says what kind it is, and stays. To mask what is masked changes nothing.
+    The kind, which precedes a colon, stays. Masking twice changes nothing.
     """
     kind, colon, value = identity.partition(":")
     if not colon or _is_address(identity):

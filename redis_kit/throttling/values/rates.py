@@ -1,4 +1,4 @@
-"""Rates: how they are written, and the one grammar that reads them."""
+"""Rates and their grammar."""
 
 import math
 import re
@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from redis_kit.core.errors import InvalidValue
 from redis_kit.core.text import shortened
+from redis_kit.throttling.errors import InvalidRate
 
 GRAMMAR = (
-    "Write a rate as '10/m', '10_000/d', '15/5m', '10/300' (seconds) or '100 per hour', with ' burst 20' behind it "
-    "where more or fewer may come at once than the rate's number; join several by ';'. Periods are s, m, h, d, w, or "
+    "Write a rate as '10/m', '10_000/d', '15/5m', '10/300' (seconds) or '100 per hour'. Append ' burst 20' to allow "
+    "another number at once; separate several rates with ';'. Periods are s, m, h, d, w, or "
     "second, minute, hour, day, week, month, year. '0/s' never allows, None always does."
 )
-MOST = 8  # rates of one throttle
-EXACT = 2**52  # a level and a cost up to this add up without loss in the server's 53-bit numbers
-LARGEST = 10**9  # calls; with so many the rates that EXACT cuts short are less by 2 in 10 million at most
+MOST_RATES = 8  # of one throttle
+EXACT = 2**52  # a level and a cost up to this add up exactly in the server's 53-bit numbers
+LARGEST = 10**9  # calls; up to this number EXACT reduces a rate by at most 2 in 10 million
 MICROSECONDS = 1_000_000
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800, "month": 2_592_000, "year": 31_536_000}
@@ -39,16 +39,12 @@ _RATE = re.compile(
 )
 
 
-class InvalidRate(InvalidValue):
-    """A rate that the grammar does not know, or whose numbers are out of range; the message names the grammar."""
-
-
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """``limit`` calls in ``period`` seconds, of which ``burst`` may come at once (``limit``, unless given).
+    """``limit`` calls in ``period`` seconds. ``burst`` calls may come at once, by default ``limit``.
 
-    A limit of 0 allows nothing. Raises InvalidRate where a number is out of range: limit from 0 and burst from 1 to
-    10^9, period from a microsecond, and at most 140 years until a burst has come back.
+    A limit of 0 allows nothing. Raises InvalidRate for a number out of range: limit from 0 to 10^9, burst from 1 to
+    10^9, period from a microsecond, and at most 140 years until a burst is available again.
     """
 
     limit: int
@@ -65,7 +61,9 @@ class Rate:
         if max(self.limit, self.burst) > LARGEST:
             raise _invalid((self.limit, self.period, self.burst), f"limit and burst are at most {LARGEST}")
         if self.burst * self._microseconds > EXACT * max(self.limit, 1):
-            raise _invalid((self.limit, self.period, self.burst), "its burst takes more than 140 years to come back")
+            raise _invalid(
+                (self.limit, self.period, self.burst), "its burst takes more than 140 years to be available again"
+            )
 
     def __str__(self) -> str:
         unit = next((unit for unit in ("w", "d", "h", "m") if self.period % _UNITS[unit] == 0), "s")
@@ -76,9 +74,10 @@ class Rate:
 
     @property
     def exact(self) -> tuple[int, int]:
-        """Return what drains in a microsecond and what one call adds: the rate as whole numbers, without loss.
+        """Return the rate as two whole numbers: what drains in a microsecond, and what one call adds.
 
-        Where those would be too large for the server, as of 1234567/d, the rate is less by what can't be told apart.
+        If exact numbers would be too large for the server, as for 1234567/d, the rate is lower by an insignificant
+        part.
         """
         ratio = Fraction(self.limit, self._microseconds)
         if self.burst * ratio.denominator <= EXACT:
@@ -92,7 +91,7 @@ class Rate:
 
 
 def parse(value: Any) -> tuple[Rate, ...]:
-    """Return the rates that a text, a Rate, a tuple ``(limit, seconds)``, or a list of such stands for.
+    """Return the rates that text, a Rate, a tuple ``(limit, seconds)``, or a list of these stands for.
 
     None stands for no limit. Raises InvalidRate for anything else.
     """
@@ -108,8 +107,8 @@ def parse(value: Any) -> tuple[Rate, ...]:
         found = [value]
     else:
         raise _invalid(value)
-    if len(found) > MOST:
-        raise _invalid(value, f"a throttle has at most {MOST} rates")
+    if len(found) > MOST_RATES:
+        raise _invalid(value, f"a throttle has at most {MOST_RATES} rates")
     return tuple(found)
 
 

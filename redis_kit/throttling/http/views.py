@@ -1,0 +1,44 @@
+"""Views: how they are named, whether they are async, and what their functions return."""
+
+from functools import partial
+from inspect import isawaitable, iscoroutine, unwrap
+from typing import Any
+
+from asgiref.sync import iscoroutinefunction
+
+
+def is_async_view(view: Any) -> bool:
+    """Return whether a view is async, also one whose method ``method_decorator`` has bound."""
+    owner = getattr(_bound_method(view), "__self__", None)
+    return iscoroutinefunction(view) or bool(getattr(owner, "view_is_async", False))
+
+
+def view_path(view: Any) -> str:
+    """Return the dotted path of a view: that of the function, of the view class, or of its method."""
+    method = _bound_method(view)
+    if method is not None:
+        owner = type(method.__self__)
+        return f"{owner.__module__}.{owner.__qualname__}.{method.__name__}"
+    named = getattr(view, "view_class", view.func if isinstance(view, partial) else view)
+    named = named if hasattr(named, "__qualname__") else type(named)
+    return f"{named.__module__}.{named.__qualname__}"
+
+
+async def maybe_await(result: Any) -> Any:
+    """Return a result, awaited if it is awaitable."""
+    return await result if isawaitable(result) else result
+
+
+def not_awaitable(result: Any, message: str) -> Any:
+    """Return the result of a function in a sync view. Raises TypeError with the message if it is awaitable."""
+    if isawaitable(result):
+        if iscoroutine(result):
+            result.close()
+        raise TypeError(message)
+    return result
+
+
+def _bound_method(view: Any) -> Any:
+    """Return the method of a view class that ``method_decorator`` bound to its instance; None for other views."""
+    inner = unwrap(view, stop=lambda one: isinstance(one, partial))
+    return inner.func if isinstance(inner, partial) and hasattr(inner.func, "__self__") else None
