@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from tests.fixtures.process import wait_for
-from tests.queues.journal import Journal
-from tests.queues.processes import end
+from tests.queues.support.journal import Journal
+from tests.queues.support.processes import end
 
 ROOT = Path(__file__).parents[2]
-COMMAND = [sys.executable, "-m", "django", "rk_worker", "--settings", "tests.queues.worker_settings"]
+COMMAND = [sys.executable, "-m", "django", "rk_worker", "--settings", "tests.queues.support.worker_settings"]
 
 
 def environment(settings: Any, journal: Journal) -> dict[str, str]:

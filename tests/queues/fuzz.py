@@ -100,7 +100,7 @@ def main(count: int, seed: int) -> None:
 
     from redis_kit.core.embedded.server import EmbeddedServer
 
-    os.environ["DJANGO_SETTINGS_MODULE"] = "tests.queues.worker_settings"
+    os.environ["DJANGO_SETTINGS_MODULE"] = "tests.queues.support.worker_settings"
     with EmbeddedServer() as server, tempfile.TemporaryDirectory() as folder:
         os.environ["REDIS_KIT"] = json.dumps({"CONNECTIONS": {"default": {"URL": server.url}}, "QUEUES": QUEUE})
         os.environ["JOURNAL"] = str(Path(folder, "journal"))

@@ -187,7 +187,15 @@ def test_watching_goes_on_while_redis_is_away(kit, command, monkeypatch):
 
 
 def test_watching_ends_with_ctrl_c(mail, settings):
-    arguments = [sys.executable, "-m", "django", "rk_queues", "--watch", "--settings", "tests.queues.worker_settings"]
+    arguments = [
+        sys.executable,
+        "-m",
+        "django",
+        "rk_queues",
+        "--watch",
+        "--settings",
+        "tests.queues.support.worker_settings",
+    ]
     environment = {**os.environ, "REDIS_KIT": json.dumps(settings.REDIS_KIT), "JOURNAL": "unused"}
     # Where the tests themselves run in the background, this process ignores the signal, and so would the command.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)

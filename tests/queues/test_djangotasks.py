@@ -16,7 +16,7 @@ CODE = """
 import os, sys
 sys.modules["django.tasks"] = None
 import django
-os.environ["DJANGO_SETTINGS_MODULE"] = "tests.queues.worker_settings"
+os.environ["DJANGO_SETTINGS_MODULE"] = "tests.queues.support.worker_settings"
 django.setup()
 from redis_kit.queues import framework as djangotasks
 from redis_kit.testing.jobs import drain

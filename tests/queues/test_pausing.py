@@ -12,8 +12,8 @@ from redis_kit.queues import Counts, Queue, known_queues, reports_of
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.process.process import WorkerProcess
 from tests.fixtures.process import wait_for
-from tests.queues import inside
 from tests.queues.jobs import tasks
+from tests.queues.support import in_process
 
 
 @pytest.fixture
@@ -183,7 +183,7 @@ def working(kit):
     """A worker in threads of this process; only signs can wake it."""
     kit.options(QUEUES={"HEARTBEAT_INTERVAL": 30, "WORKER_TIMEOUT": 100})
     tasks.done.clear()
-    with inside.working(WorkerProcess(Options(("default",), threads=2))) as launcher:
+    with in_process.working(WorkerProcess(Options(("default",), threads=2))) as launcher:
         wait_for(lambda: "default" in known_queues() and Queue("default").key("workers") in kit.keys())
         yield launcher
 

@@ -730,7 +730,7 @@ ALONE = """
 import json, os, sys
 sys.modules["django.tasks"] = sys.modules["django_tasks"] = None
 import django
-os.environ["DJANGO_SETTINGS_MODULE"] = "tests.queues.worker_settings"
+os.environ["DJANGO_SETTINGS_MODULE"] = "tests.queues.support.worker_settings"
 django.setup()
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, call_command

@@ -32,7 +32,7 @@ from tests.chaos.queues.kill_loop import PATIENT
 from tests.chaos.queues.support import history
 from tests.chaos.queues.support.workers import COMMAND, ROOT, wait_until
 from tests.fixtures.process import Server
-from tests.queues.processes import end
+from tests.queues.support.processes import end
 
 START = 60.0  # seconds
 FORMER = {"MAX_ATTEMPTS": 3, "RETRY_BACKOFF": 1.0, "RETRY_BACKOFF_MAX": 900.0}  # with which every job died

@@ -29,7 +29,7 @@ from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.process.process import WorkerProcess
 from tests.chaos.queues import interrupted_tasks
 from tests.chaos.queues.support import interruption_bugs
-from tests.queues import inside
+from tests.queues.support import in_process
 
 MOST = 8  # connections of the process: those that leak are soon missing
 PATIENCE = 30.0  # seconds in which all is to be done
@@ -73,7 +73,7 @@ def run(count: int, *, seed: int = 1, patience: float = PATIENCE) -> Outcome:
     launcher = WorkerProcess(Options((interrupted_tasks.NAME,), threads=3, grace=1.0))
     interrupted_tasks.launcher[:] = [launcher]
     try:
-        with inside.working(launcher):
+        with in_process.working(launcher):
             _run(outcome, count, randomness, patience)
         _judge(outcome, opened)
     except RedisFailure as error:
@@ -202,7 +202,7 @@ def main(count: int, seed: int = 1, bug: str = "") -> int:
 
     from redis_kit.core.embedded.server import EmbeddedServer
 
-    os.environ["DJANGO_SETTINGS_MODULE"] = "tests.queues.worker_settings"
+    os.environ["DJANGO_SETTINGS_MODULE"] = "tests.queues.support.worker_settings"
     with EmbeddedServer() as server:
         options = {
             "QUEUES": {"HEARTBEAT_INTERVAL": 0.5, "DEAD_LIMIT": 1000},

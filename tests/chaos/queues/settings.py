@@ -2,8 +2,8 @@
 
 import os
 
-from tests.queues.worker_settings import *  # noqa: F403
-from tests.queues.worker_settings import INSTALLED_APPS
+from tests.queues.support.worker_settings import *  # noqa: F403
+from tests.queues.support.worker_settings import INSTALLED_APPS
 
 INSTALLED_APPS = [*INSTALLED_APPS, "tests.chaos.queues"]
 LOGGING = {

@@ -15,8 +15,8 @@ from redis_kit.queues.jobs.job import Job
 from tests.fixtures.kit import Kit
 from tests.fixtures.process import wait_for
 from tests.queues.jobs.tasks import die, fail, forge, note, tell_progress, wait_for_file, wait_long
-from tests.queues.journal import QUICK
-from tests.queues.processes import children, stopped
+from tests.queues.support.journal import QUICK
+from tests.queues.support.processes import children, stopped
 
 pytestmark = pytest.mark.alone
 
@@ -79,7 +79,7 @@ def test_job_that_kills_workers_is_dead_after_the_limit_and_the_others_are_done(
 def test_nothing_that_a_worker_without_logging_settings_writes_can_be_forged(queue, start_worker, monkeypatch, debug):
     monkeypatch.setenv("DEBUG", debug)
     forge.enqueue()
-    worker = start_worker("--burst", "--settings", "tests.queues.unlogged_settings", said=b"attempt 1 of 1")
+    worker = start_worker("--burst", "--settings", "tests.queues.support.unlogged_settings", said=b"attempt 1 of 1")
     assert worker.wait(30) == 0
     said = worker.log.read_text()
     print(said)

@@ -18,8 +18,8 @@ from tests.fixtures.process import free_port, wait_for
 from tests.queues import putting
 from tests.queues.conftest import COMMAND, ROOT, environment
 from tests.queues.jobs.tasks import die_of, grow, hold_c, never_end, never_leave_c, note, wait_for_file
-from tests.queues.journal import QUICK
-from tests.queues.processes import children, gone, stopped
+from tests.queues.support.journal import QUICK
+from tests.queues.support.processes import children, gone, stopped
 
 pytestmark = [pytest.mark.alone, pytest.mark.once]
 

@@ -9,7 +9,7 @@ from redis_kit.queues import Queue, workers
 from tests.chaos.queues.startup import as_in_front
 from tests.fixtures.process import free_port, wait_for
 from tests.queues.jobs.tasks import note
-from tests.queues.journal import QUICK
+from tests.queues.support.journal import QUICK
 
 pytestmark = [pytest.mark.alone, pytest.mark.once]
 

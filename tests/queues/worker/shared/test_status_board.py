@@ -92,7 +92,7 @@ def test_jobs_are_counted_by_all_threads():
 
 
 def test_what_a_killed_process_leaves_is_whole():
-    command = [sys.executable, "-m", "tests.queues.board_trial", "150"]
+    command = [sys.executable, "-m", "tests.queues.support.board_writer", "150"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) > 5  # it was in the middle of a job

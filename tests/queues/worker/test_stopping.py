@@ -9,7 +9,7 @@ from redis_kit.queues import Queue
 from tests.fixtures.kit import Kit
 from tests.fixtures.process import wait_for
 from tests.queues.jobs.tasks import hold_c, wait_for_file
-from tests.queues.journal import QUICK
+from tests.queues.support.journal import QUICK
 
 pytestmark = [pytest.mark.alone, pytest.mark.once]
 

@@ -12,8 +12,8 @@ from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.process.process import WorkerProcess
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 from tests.fixtures.process import wait_for
-from tests.queues import inside
 from tests.queues.jobs import tasks
+from tests.queues.support import in_process
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def burst(*queues, threads=1):
 @pytest.fixture
 def working(queue):
     """A worker in threads of this process."""
-    with inside.working(WorkerProcess(Options(("default", "mail"), threads=2))) as launcher:
+    with in_process.working(WorkerProcess(Options(("default", "mail"), threads=2))) as launcher:
         wait_for(lambda: "mail" in known_queues())
         yield launcher
 

@@ -12,8 +12,8 @@ from redis_kit.queues import Counts, Queue
 from tests.fixtures.kit import Kit
 from tests.fixtures.process import client, wait_for
 from tests.queues.jobs.tasks import note, take_lock, wait_for_file
-from tests.queues.journal import QUICK
-from tests.queues.processes import stopped
+from tests.queues.support.journal import QUICK
+from tests.queues.support.processes import stopped
 
 pytestmark = pytest.mark.alone
 PASSWORD = "of the server"

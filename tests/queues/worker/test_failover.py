@@ -9,7 +9,7 @@ from redis_kit.queues import Counts, Queue
 from tests.fixtures.groups import Cluster
 from tests.fixtures.kit import Kit
 from tests.fixtures.process import wait_for
-from tests.queues.journal import LASTING
+from tests.queues.support.journal import LASTING
 from tests.queues.traffic import Traffic
 
 pytestmark = [pytest.mark.alone, pytest.mark.once]

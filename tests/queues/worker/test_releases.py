@@ -9,8 +9,8 @@ from redis_kit.queues import Queue, reports_of
 from tests.chaos.queues.support import history
 from tests.fixtures.process import wait_for
 from tests.queues.jobs.tasks import note
-from tests.queues.journal import LASTING
-from tests.queues.processes import children, stopped
+from tests.queues.support.journal import LASTING
+from tests.queues.support.processes import children, stopped
 
 HOME = "tests.queues.releases.tasks"
 

@@ -14,8 +14,8 @@ from redis_kit.queues.worker.process import recycling
 from redis_kit.queues.worker.process.process import WorkerProcess
 from redis_kit.queues.worker.run import runner
 from tests.fixtures.process import wait_for
-from tests.queues import inside
 from tests.queues.jobs import hostile, tasks
+from tests.queues.support import in_process
 
 
 @pytest.fixture
@@ -156,7 +156,7 @@ def test_whatever_exits_between_claim_and_outcome_leaves_no_job_running(queue, m
     owner, name = PLACES[place]
     with monkeypatch.context() as patched:
         patched.setattr(owner, name, exits)
-        with inside.working(WorkerProcess(Options(("default",), threads=1))):
+        with in_process.working(WorkerProcess(Options(("default",), threads=1))):
             wait_for(lambda: not queue.counts().ready, timeout=30)
             wait_for(lambda: not queue.counts().running, timeout=30)
     work_off(queue)
@@ -174,7 +174,7 @@ def test_record_that_fails_is_tried_again_in_a_plain_form(queue, monkeypatch, ca
 
     monkeypatch.setattr(runner.WorkerQueue, "fail", refuse)
     hostile.fail_as.enqueue("Empty")
-    with inside.working(WorkerProcess(Options(("default",), threads=1))):
+    with in_process.working(WorkerProcess(Options(("default",), threads=1))):
         wait_for(lambda: queue.counts().dead == 1, timeout=30)
     assert reasons[0][1] != reasons[1][1]
     assert reasons[1] == ("Empty", (b"", 0))

@@ -2,7 +2,7 @@
 
 import os
 
-from tests.queues.worker_settings import *  # noqa: F403
+from tests.queues.support.worker_settings import *  # noqa: F403
 
 LOGGING: dict[str, object] = {}
 DEBUG = bool(os.environ.get("DEBUG"))

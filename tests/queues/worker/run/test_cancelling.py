@@ -18,7 +18,7 @@ from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 from redis_kit.queues.worker.supervisor.child import Child
 from redis_kit.queues.worker.supervisor.heartbeat import Heartbeat
 from tests.fixtures.process import wait_for
-from tests.queues import inside
+from tests.queues.support import in_process
 
 begun: list[str] = []
 ended: list[str] = []
@@ -147,7 +147,7 @@ def test_only_the_job_of_the_queue_that_is_meant_is_stopped(kit, gate, held):
     kit.options(QUEUES={"HEARTBEAT_INTERVAL": 0.1, "WORKER_TIMEOUT": 5})
     upper, lower = pair()
     launcher = WorkerProcess(Options(("mail", "news"), threads=2), line=lower)
-    with inside.working(launcher):
+    with in_process.working(launcher):
         first, second = held.enqueue("mail"), held.using(queue_name="news").enqueue("news")
         wait_for(lambda: sorted(begun) == ["mail", "news"])
         upper.say("cancel", 1, first.id)  # the other queue has no such job
