@@ -7,16 +7,15 @@ connection that is not given back, whatever interrupted its user, counts no long
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from weakref import WeakSet
 
+from redis_kit.core.client import wire
 from redis_kit.core.client.connection_factory import Source
-from redis_kit.core.client.deadlines import Deadline
 from redis_kit.core.client.waiters import TaskWaiter, ThreadWaiter
-from redis_kit.core.client.wire import is_spoilt, is_spoilt_async
 from redis_kit.core.errors import PoolExhausted
 
 SPARE = 4  # connections that those who wait on the server leave to others, such as renewals of leases
@@ -176,11 +175,11 @@ class Pool(_Shared):
             except IndexError:
                 connection = self._wait(to_block=to_block)
             try:
-                if connection._sock is None:
+                if wire.is_usable(connection):
+                    return connection
+                if not wire.is_open(connection):
                     connection.connect()
                     self._connected(connection)
-                    return connection
-                if not is_spoilt(connection):
                     return connection
             except BaseException:
                 self.drop(connection)
@@ -220,11 +219,11 @@ class AsyncPool(_Shared):
             except IndexError:
                 connection = await self._wait(to_block=to_block)
             try:
-                if connection._writer is None:
+                if wire.is_usable_async(connection):
+                    return connection
+                if not wire.is_open_async(connection):
                     await self._connect(connection)
                     self._connected(connection)
-                    return connection
-                if not is_spoilt_async(connection):
                     return connection
             except BaseException:
                 self.drop(connection)
@@ -232,21 +231,13 @@ class AsyncPool(_Shared):
             self.drop(connection)
 
     def _disconnect(self, connection: Any) -> None:
-        # Nothing is awaited here: a cancellation can't come in between, and the loop may be closed by now.
-        connection._parser.on_disconnect()
-        writer, connection._reader, connection._writer = connection._writer, None, None
-        if writer is None:
-            return
-        try:
-            writer.transport.abort()
-        except RuntimeError:
-            getattr(writer.get_extra_info("socket"), "_sock", writer).close()
+        wire.abort_async(connection)
 
     async def _connect(self, connection: Any) -> None:
         task = asyncio.current_task()
         before = task.cancelling() if task else 0
         try:
-            with _limited(connection, self._limits):
+            with wire.limited_steps(connection, connect=self._limits.connect, read=self._limits.read):
                 await connection.connect()
         finally:
             for sentinel in self._source.sentinels:  # asked once in a while, and by one of many loops
@@ -265,23 +256,3 @@ class AsyncPool(_Shared):
             raise
         self._leave(waiter)
         return self._checked(waiter.taken(), to_block=to_block)
-
-
-@contextmanager
-def _limited(connection: Any, limits: Limits) -> Iterator[None]:
-    """Limit each step of connecting by itself: a loop that was late for one is not the server's fault at the next."""
-    connect, read = connection._connect, connection.read_response
-
-    async def connect_in_time() -> None:
-        async with Deadline(limits.connect):
-            await connect()
-
-    async def read_in_time(*args: Any, **options: Any) -> Any:
-        async with Deadline(limits.read):
-            return await read(*args, **options)
-
-    connection._connect, connection.read_response = connect_in_time, read_in_time
-    try:
-        yield
-    finally:
-        del connection._connect, connection.read_response

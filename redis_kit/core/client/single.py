@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from redis.exceptions import NoScriptError, ResponseError
 
-from redis_kit.core.client import error_map, replies
+from redis_kit.core.client import error_map, wire
 from redis_kit.core.client.breaker import Breaker
 from redis_kit.core.client.connection_factory import Source
 from redis_kit.core.client.deadlines import Deadline
@@ -80,8 +80,7 @@ class Client(_Guard):
         """Send one command and return its reply."""
         connection = self._take()
         try:
-            connection._sock.sendall(packed(command))
-            reply = replies.read(connection)
+            reply = wire.exchange(connection, packed(command))
         except BaseException as error:
             self._fail(connection, error)
         self._pool.give(connection)
@@ -94,9 +93,9 @@ class Client(_Guard):
         connection = self._take(to_block=True)
         try:
             connection.send_packed_command([packed(command)])
-            connection._sock.settimeout(timeout + self._read)
-            reply = replies.parsed(connection)
-            connection._sock.settimeout(self._read)
+            wire.set_timeout(connection, timeout + self._read)
+            reply = wire.read(connection)
+            wire.set_timeout(connection, self._read)
         except BaseException as error:
             self._fail(connection, error)
         self._pool.give(connection)
@@ -121,9 +120,9 @@ class Client(_Guard):
                     self._pool.drop(connection)
                     return None
                 pause = again
-            replies.parsed(connection)
+            wire.read(connection)
             try:
-                reply = replies.parsed(connection)
+                reply = wire.read(connection)
             except NoScriptError as error:
                 reply = error
         except BaseException as error:
@@ -139,7 +138,7 @@ class Client(_Guard):
             connection.send_packed_command([b"".join(map(packed, commands))])
             for _ in commands:
                 try:
-                    found.append(replies.parsed(connection))
+                    found.append(wire.read(connection))
                 except ResponseError as error:
                     if error_map.closes(error):
                         raise
@@ -174,7 +173,7 @@ class AsyncClient(_Guard):
         connection = await self._take()
         try:
             async with Deadline(self._read):
-                await _send(connection, packed(command))
+                await wire.asend(connection, packed(command))
                 reply = await connection.read_response(disconnect_on_error=False)
         except BaseException as error:
             self._fail(connection, error)
@@ -188,7 +187,7 @@ class AsyncClient(_Guard):
         connection = await self._take(to_block=True)
         try:
             async with Deadline(timeout + self._read):
-                await _send(connection, packed(command))
+                await wire.asend(connection, packed(command))
                 reply = await connection.read_response(disconnect_on_error=False)
         except BaseException as error:
             self._fail(connection, error)
@@ -207,7 +206,7 @@ class AsyncClient(_Guard):
         connection, reading = await self._take(to_block=True), None
         try:
             async with Deadline(timeout + self._read):
-                await _send(connection, packed(waiting) + packed(next_one))
+                await wire.asend(connection, packed(waiting) + packed(next_one))
                 reading = asyncio.ensure_future(connection.read_response(disconnect_on_error=False))
                 while not (await asyncio.wait({reading}, timeout=pause))[0]:
                     if (again := await look()) is None:
@@ -231,7 +230,7 @@ class AsyncClient(_Guard):
         connection, found = await self._take(), []
         try:
             async with Deadline(self._read):
-                await _send(connection, b"".join(map(packed, commands)))
+                await wire.asend(connection, b"".join(map(packed, commands)))
             for _ in commands:
                 try:
                     async with Deadline(self._read):
@@ -266,13 +265,6 @@ class AsyncClient(_Guard):
         if reading:
             reading.add_done_callback(lambda one: one.cancelled() or one.exception())  # or asyncio logs it
             reading.cancel()
-
-
-async def _send(connection: Any, command: bytes) -> None:
-    # On Python 3.11 the client library's own way, wait_for(), swallows a cancellation that comes at that moment.
-    connection._writer.write(command)
-    if connection._writer.transport.get_write_buffer_size():
-        await connection._writer.drain()
 
 
 def probe(make: Callable[[], Any]) -> None:

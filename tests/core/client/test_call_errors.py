@@ -28,6 +28,11 @@ def call(request, kit):
     return made
 
 
+def stopped_before_the_reply(connection, command):
+    connection.send_packed_command([command])
+    raise Stopped
+
+
 def causes(error):
     """Return an error and its causes; fails where they go in a circle."""
     found = []
@@ -48,7 +53,7 @@ def test_no_error_is_its_own_cause(call, command):
 
 def test_what_ends_a_thread_is_neither_translated_nor_counted_and_its_connection_is_closed(kit, monkeypatch):
     client, errors = connections.client(), []
-    monkeypatch.setattr("redis_kit.core.client.replies.read", lambda connection: (_ for _ in ()).throw(Stopped))
+    monkeypatch.setattr("redis_kit.core.client.wire.exchange", stopped_before_the_reply)
 
     def work():
         for _ in range(5):
