@@ -147,7 +147,7 @@ def test_log_of_a_failure_tells_the_attempt_and_the_next_one_and_shows_one_trace
     made(max_attempts=2, backoff=0).enqueue()
     assert drain() == 2
     first, last, dead = found = said(caplog)
-    assert first.getMessage().endswith("queues.test_retry.fail) failed, attempt 1 of 2, the next one in 0.0 s.")
+    assert first.getMessage().endswith("queues.tasks.test_retry.fail) failed, attempt 1 of 2, the next one in 0.0 s.")
     assert last.getMessage().endswith("failed, attempt 2 of 2, the last one.")
     assert dead.getMessage().endswith("is dead after attempt 2 of 2: 'ValueError: second'")
     assert [bool(record.exc_info) for record in found] == [True, True, False]

@@ -758,7 +758,7 @@ queue.ack(job)
 def test_tasks_without_a_framework_are_one_clear_error_and_queues_work(kit, settings):
     environment = {**os.environ, "REDIS_KIT": json.dumps(settings.REDIS_KIT)}
     command = [sys.executable, "-c", ALONE]
-    done = subprocess.run(command, env=environment, cwd=Path(__file__).parents[2], capture_output=True, text=True)
+    done = subprocess.run(command, env=environment, cwd=Path(__file__).parents[3], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     message = "Tasks need Django 6.0 or newer, or the package django-tasks: pip install 'django-redis-kit[tasks]'."
     assert message in done.stdout
