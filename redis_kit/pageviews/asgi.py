@@ -1,4 +1,4 @@
-"""An ASGI application that counts what waits when its server shuts down."""
+"""An ASGI application that counts the waiting views when its server shuts down."""
 
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
@@ -12,17 +12,17 @@ Application = Callable[[Any, Receive, Send], Awaitable[None]]
 
 
 class FlushAtShutdown:
-    """Wrap ``get_asgi_application()`` of Django, which has no lifespan of its own, and count what waits at its end.
+    """Wrap Django's ``get_asgi_application()``, which has no lifespan, and count the waiting views at shutdown.
 
-    Servers that end by a signal, such as uvicorn, leave Python no time for what it does at exit. They tell the
-    application of the shutdown before that, by the lifespan protocol.
+    Servers that end by a signal, such as uvicorn, do not run Python's exit functions. They announce the shutdown by
+    the lifespan protocol.
     """
 
     def __init__(self, application: Application) -> None:
         self.application = application
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
-        """Answer the lifespan protocol, and pass all else on."""
+        """Answer the lifespan protocol, and pass everything else on."""
         if scope["type"] != "lifespan":
             await self.application(scope, receive, send)
             return

@@ -1,4 +1,4 @@
-"""Events of this process that wait to be counted, and the thread that counts them."""
+"""The buffer of a process: views that wait to be counted, and the thread that counts them."""
 
 import asyncio
 import atexit
@@ -11,40 +11,41 @@ from typing import NamedTuple
 
 from redis_kit.core import conf, connections, flow
 from redis_kit.core.errors import OutOfMemory, PermissionDenied
-from redis_kit.pageviews.component import PageViewSettings
-from redis_kit.pageviews.counting import MEMORY, TEMPORARY, Counting, Event, log_once
+from redis_kit.pageviews.batch import MEMORY, Event, ViewBatch
+from redis_kit.pageviews.errors import TEMPORARY, log_once
+from redis_kit.pageviews.settings import PageViewSettings
 
 logger = logging.getLogger("redis_kit.pageviews")
 
 CAPACITY = 10_000
 BATCH = 500
 INTERVAL = 1.0  # seconds
-# After this time a batch isn't tried again, since the server is about to forget whether it has it.
-GIVE_UP = MEMORY / 2
-LONGEST = 30.0  # seconds between two tries while Redis answers and refuses
+# After this time a batch isn't sent again, since the server may have forgotten that it has it.
+MAX_RETRY_TIME = MEMORY / 2
+MAX_PAUSE = 30.0  # seconds between two tries while Redis answers and refuses
 
 
 class Dropped(NamedTuple):
     """Views that this process did not count, by reason."""
 
     overflow: int  # the buffer was full
-    outage: int  # Redis was away, full or denied access: for too long, or at all with WRITE = "sync"
-    refused: int  # Redis refused them for good for their page, their object or the site, as for a key of another type
+    outage: int  # Redis was unavailable, full or denied access: for too long, or at all with WRITE = "sync"
+    refused: int  # Redis refused them for good for their page, object or site, for example a key of another type
     failed: int  # an error of this process, logged
 
 
 class Buffer:
-    """A list with a limit, written by requests and emptied by one thread, which starts with the first event."""
+    """A list with a limit. Requests append to it; one thread, which starts with the first event, empties it."""
 
     def __init__(self) -> None:
         self.reset()
 
     def reset(self) -> None:
-        """Forget everything, as a forked child must: what its parent holds, its parent counts."""
+        """Forget everything. A forked child must do this: its parent counts the parent's events."""
         self._lock, self._sending = threading.Lock(), threading.Lock()
         self._some, self._full, self._never = threading.Event(), threading.Event(), threading.Event()
         self._events: list[Event] = []
-        self._counting: Counting | None = None
+        self._batch: ViewBatch | None = None
         self._error: Exception | None = None  # why views wait now
         self._pause = INTERVAL
         self._thread: threading.Thread | None = None
@@ -54,10 +55,10 @@ class Buffer:
     @property
     def waiting(self) -> int:
         """Return how many views wait."""
-        return len(self._events) + (len(self._counting.events) if self._counting else 0)
+        return len(self._events) + (len(self._batch.events) if self._batch else 0)
 
     def record(self, event: Event) -> bool:
-        """Take an event, or drop it and count that when 10,000 are waiting. Never waits for the server."""
+        """Add an event, or drop it and count that if 10,000 are waiting. Never waits for the server."""
         with self._lock:
             if self.waiting >= CAPACITY:
                 self._dropped["overflow"] += 1
@@ -73,7 +74,7 @@ class Buffer:
         return True
 
     def drop(self, reason: str, count: int = 1) -> None:
-        """Count views that are not counted."""
+        """Add to the number of dropped views."""
         with self._lock:
             self._dropped[reason] += count
 
@@ -83,20 +84,20 @@ class Buffer:
             return Dropped(**self._dropped)
 
     def flush(self) -> bool:
-        """Count everything that waits, now. One round trip for 500 views.
+        """Count all waiting views now. One round trip for 500 views.
 
-        False if views have to wait, because Redis is away, full or denies access. They are sent again later.
+        Return False if views still wait because Redis is unavailable, full or denies access. They are sent again later.
         """
         with self._sending:
-            while counting := self._next():
+            while batch := self._next():
                 try:
-                    refused = flow.run(counting.send(), connections.client(counting.using, "worker"))
+                    refused = flow.run(batch.send(), connections.client(batch.using, "worker"))
                 except TEMPORARY as error:
-                    self._failed(counting, error)
+                    self._failed(batch, error)
                     return False
                 except Exception as error:
                     log_once(error, "Page views were dropped: %s")
-                    self.drop("failed", len(counting.events))
+                    self.drop("failed", len(batch.events))
                 else:
                     self.drop("refused", refused)
                     self._recovered()
@@ -104,43 +105,43 @@ class Buffer:
             return True
 
     async def aflush(self) -> bool:
-        """See flush(). Runs in a thread, as the buffer is the whole process's."""
+        """See flush(). Runs in a thread, since all event loops of the process share the buffer."""
         return await asyncio.to_thread(self.flush)
 
-    def _next(self) -> Counting | None:
+    def _next(self) -> ViewBatch | None:
         using = conf.section(PageViewSettings).USING
         with self._lock:
-            if self._counting is None and self._events:
+            if self._batch is None and self._events:
                 events, self._events = self._events[:BATCH], self._events[BATCH:]
                 self._number += 1
-                self._counting = Counting(events, using=using, writer=self._writer, number=self._number)
-            return self._counting
+                self._batch = ViewBatch(events, using=using, writer=self._writer, number=self._number)
+            return self._batch
 
     def _done(self) -> None:
         with self._lock:
-            self._counting = None
+            self._batch = None
 
-    def _failed(self, counting: Counting, error: Exception) -> None:
+    def _failed(self, batch: ViewBatch, error: Exception) -> None:
         if type(error) is not type(self._error):
-            logger.warning("Redis took no page views; up to %d wait and are sent again: %s", CAPACITY, error)
+            logger.warning("Can't count page views; up to %d wait and are sent again: %s", CAPACITY, error)
         self._error = error
         refused = isinstance(error, (OutOfMemory, PermissionDenied))
-        self._pause = min(2 * self._pause, LONGEST) if refused else INTERVAL
-        if counting.tried is not None and monotonic() - counting.tried > GIVE_UP:
-            self.drop("outage", len(counting.events))
+        self._pause = min(2 * self._pause, MAX_PAUSE) if refused else INTERVAL
+        if batch.tried is not None and monotonic() - batch.tried > MAX_RETRY_TIME:
+            self.drop("outage", len(batch.events))
             self._done()
 
     def _recovered(self) -> None:
         if self._error:
             self._error, self._pause = None, INTERVAL
-            logger.warning("Redis takes page views again.")
+            logger.warning("Page views are counted again.")
 
     def _start(self) -> None:
         thread = threading.Thread(target=self._run, name="redis-kit-pageviews", daemon=True)
         try:
             thread.start()
         except RuntimeError:
-            return  # the interpreter is about to end: close() counts what is left
+            return  # the interpreter is about to end: close() counts the rest
         self._thread = thread
 
     def _run(self) -> None:
@@ -160,12 +161,12 @@ class Buffer:
                 some.set()
 
     def close(self) -> None:
-        """Count what is left when the process ends; waits for 2 seconds at most for a server that does not answer."""
+        """Count the rest when the process ends. Waits at most 2 seconds for a server that does not answer."""
         if not self.flush():
             logger.warning("%d page views are lost with this process: %s", self.waiting, self._error)
 
     async def aclose(self) -> None:
-        """See close(). Runs in a thread, as the buffer is the whole process's."""
+        """See close(). Runs in a thread, since all event loops of the process share the buffer."""
         await asyncio.to_thread(self.close)
 
 

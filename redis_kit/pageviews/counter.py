@@ -9,28 +9,28 @@ from redis_kit.core.errors import InvalidName, InvalidValue, PermissionDenied, P
 from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.steps import Batch, Call
-from redis_kit.pageviews import periods
-from redis_kit.pageviews.component import PageViewSettings
-from redis_kit.pageviews.counting import Counting, Event, identified
+from redis_kit.pageviews import keys, periods
+from redis_kit.pageviews.batch import Event, ViewBatch, identified
 from redis_kit.pageviews.pages import SITE, Key, encoded
+from redis_kit.pageviews.settings import PageViewSettings
 
-MOST_TOP = 1000
+MAX_TOP = 1000
 
 
 class Visitors(int):
-    """A number of visitors; not ``distinct`` when someone who came on several days counts once for each."""
+    """A number of visitors; not ``distinct`` if a visitor counts once for each day."""
 
     distinct: bool
 
     def __new__(cls, count: int, *, distinct: bool = True) -> Self:
-        """Return the number with its mark."""
+        """Return the number with its attribute."""
         made = super().__new__(cls, count)
         made.distinct = distinct
         return made
 
 
 class Day(NamedTuple):
-    """What a page had on one day."""
+    """The views and visitors of a page on one day."""
 
     day: date
     views: int
@@ -41,8 +41,8 @@ class PageViews(Primitive):
     """The views and visitors of a page by its name, or of one object of it by its key.
 
     Views are exact. Visitors are an estimate with a standard error of 0.81 % (HyperLogLog, Flajolet et al. 2007).
-    Days are those of Django's ``TIME_ZONE``; both ends of a range are included, at most 366 days, and without any it
-    is today. Reading costs one round trip, and gives 0 while Redis is away unless the policy is ``raise``.
+    Days are in Django's ``TIME_ZONE``. A range includes both ends and has at most 366 days; the default is today.
+    Reading costs one round trip, and returns 0 while Redis is unavailable unless the policy is ``raise``.
     """
 
     component, settings = "pageviews", PageViewSettings
@@ -70,7 +70,7 @@ class PageViews(Primitive):
         return f"<{type(self).__name__} {self.encoded!r}>"
 
     def policy(self) -> str:
-        """Return what to do while the server is away."""
+        """Return the policy for when Redis is unavailable."""
         return self.on_failure or super().policy()
 
     def views(self, start: date | None = None, end: date | None = None) -> int:
@@ -82,10 +82,10 @@ class PageViews(Primitive):
         return await self._arun(self._views(periods.days(start, end)), if_open=0)
 
     def visitors(self, start: date | None = None, end: date | None = None) -> Visitors:
-        """Return the number of different visitors.
+        """Return the number of unique visitors.
 
-        Where visitors are told apart for a day only (``VISITOR = "daily_salt"``), a range of several days counts
-        someone once for each day, and the answer's ``distinct`` is False. Raises InvalidValue for a wrong range.
+        With ``VISITOR = "daily_salt"`` a visitor has a new identity each day. A range of several days then counts a
+        visitor once for each day, and the result's ``distinct`` is False. Raises InvalidValue for a wrong range.
         """
         return self._run(self._visitors(periods.days(start, end)), if_open=Visitors(0))
 
@@ -94,7 +94,7 @@ class PageViews(Primitive):
         return await self._arun(self._visitors(periods.days(start, end)), if_open=Visitors(0))
 
     def by_day(self, start: date | None = None, end: date | None = None) -> list[Day]:
-        """Return views and visitors of each day, empty ones too. Raises InvalidValue for a wrong range."""
+        """Return views and visitors of each day, including days without any. Raises InvalidValue for a wrong range."""
         days = periods.days(start, end)
         return self._run(self._by_day(days), if_open=[Day(day, 0, 0) for day in days])
 
@@ -104,7 +104,7 @@ class PageViews(Primitive):
         return await self._arun(self._by_day(days), if_open=[Day(day, 0, 0) for day in days])
 
     def by_hour(self, day: date | None = None) -> list[int]:
-        """Return the views in each of the 24 hours of a day; hours are kept for ``HOUR_RETENTION``."""
+        """Return the views in each of the 24 hours of a day. Hours are stored for ``HOUR_RETENTION``."""
         return self._run(self._by_hour(periods.checked("day", day)), if_open=[0] * 24)
 
     async def aby_hour(self, day: date | None = None) -> list[int]:
@@ -112,9 +112,9 @@ class PageViews(Primitive):
         return await self._arun(self._by_hour(periods.checked("day", day)), if_open=[0] * 24)
 
     def top(self, n: int = 10, day: date | None = None) -> list[tuple[str, int]]:
-        """Return the most viewed of a day with their views: pages of the site, or keys of a page's objects.
+        """Return the ``n`` most viewed pages of the site, or keys of a page's objects, with their views on a day.
 
-        At most 1000. Raises InvalidValue for another number.
+        Raises InvalidValue unless ``n`` is from 1 to 1000.
         """
         return self._run(self._top(_number(n), periods.checked("day", day)), if_open=[])
 
@@ -123,22 +123,30 @@ class PageViews(Primitive):
         return await self._arun(self._top(_number(n), periods.checked("day", day)), if_open=[])
 
     def add(self, visitor: str = "", *, at: datetime | None = None) -> bool:
-        """Count one view now, for the object, its page and the site; False when Redis did not count it.
+        """Count one view now, for the object, its page and the site; return False if Redis did not count it.
 
-        The visitor's identity is stored as a keyed hash inside the sketches; without one only the view counts.
-        Two round trips, one from the second time on in a process. Raises InvalidValue for a moment without time zone.
+        The visitor's identity is stored only as a keyed hash in HyperLogLogs; without one only the view counts. Two
+        round trips, one from the second time on in a process. Raises InvalidValue for a datetime without a time zone.
         """
-        return not self._run(self._add(visitor, periods.local(at)), if_open="outage")
+        return not self.record(visitor, at=at)
 
     async def aadd(self, visitor: str = "", *, at: datetime | None = None) -> bool:
         """See add()."""
-        return not await self._arun(self._add(visitor, periods.local(at)), if_open="outage")
+        return not await self.arecord(visitor, at=at)
+
+    def record(self, visitor: str, *, at: datetime | None = None) -> str:
+        """Count one view like add(); return why it was dropped, as a field of ``Dropped``, or "" if it was counted."""
+        return self._run(self._record(visitor, periods.local(at)), if_open="outage")
+
+    async def arecord(self, visitor: str, *, at: datetime | None = None) -> str:
+        """See record()."""
+        return await self._arun(self._record(visitor, periods.local(at)), if_open="outage")
 
     def _views(self, days: list[date]) -> Flow[int]:
         return sum((yield from self._each(days)))
 
     def _visitors(self, days: list[date]) -> Flow[Visitors]:
-        count = yield Call("PFCOUNT", *[self.key(f"visitors:{period}") for period in periods.sketches(days)])
+        count = yield Call("PFCOUNT", *[keys.visitors(self.encoded, period) for period in periods.sketches(days)])
         salted = conf.section(PageViewSettings).VISITOR == "daily_salt"
         return Visitors(count, distinct=len(days) == 1 or not salted)
 
@@ -148,33 +156,32 @@ class PageViews(Primitive):
 
     def _by_day(self, days: list[date]) -> Flow[list[Day]]:
         months = self._month_calls(days)
-        replies = yield Batch([*months, *(Call("PFCOUNT", self.key(f"visitors:{day}")) for day in days)])
+        replies = yield Batch([*months, *(Call("PFCOUNT", keys.visitors(self.encoded, day)) for day in days)])
         views = [int(count or 0) for month in replies[: len(months)] for count in month]
         return [Day(*found) for found in zip(days, views, replies[len(months) :], strict=True)]
 
     def _month_calls(self, days: list[date]) -> list[Call]:
         months = periods.months(days).items()
-        return [Call("HMGET", self.key(f"views:{month}"), *[day.day for day in part]) for month, part in months]
+        return [Call("HMGET", keys.views(self.encoded, month), *[day.day for day in part]) for month, part in months]
 
     def _by_hour(self, day: date) -> Flow[list[int]]:
-        counts = yield Call("HMGET", self.key(f"views:{day}"), *range(24))
+        counts = yield Call("HMGET", keys.views(self.encoded, day), *range(24))
         return [int(count or 0) for count in counts]
 
     def _top(self, n: int, day: date) -> Flow[list[tuple[str, int]]]:
-        found = yield Call("ZRANGE", self.key(f"top:{day}"), 0, n - 1, "REV", "WITHSCORES")
+        found = yield Call("ZRANGE", keys.top(self.encoded, day), 0, n - 1, "REV", "WITHSCORES")
         names = [unquote(name.decode()) for name in found[::2]]
         return list(zip(names, map(int, found[1::2]), strict=True))
 
-    def _add(self, visitor: str, moment: datetime) -> Flow[str]:
-        """Count a view, and return why it was dropped: a field of Dropped, or "" for one that was counted."""
+    def _record(self, visitor: str, moment: datetime) -> Flow[str]:
         if self.name == SITE:
             raise InvalidName(f"The views of {SITE} are the sum of its pages; count those.")
         key = "" if self.object_key is None else str(self.object_key)
-        counting = Counting([Event(moment, self.name, key, identified(visitor))], using=self.using)
-        return "refused" if (yield from counting.send()) else ""
+        batch = ViewBatch([Event(moment, self.name, key, identified(visitor))], using=self.using)
+        return "refused" if (yield from batch.send()) else ""
 
 
 def _number(n: int) -> int:
-    if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= MOST_TOP:
-        raise InvalidValue(f"n is {n!r}; it must be a whole number from 1 to {MOST_TOP}.")
+    if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= MAX_TOP:
+        raise InvalidValue(f"n is {n!r}; it must be a whole number from 1 to {MAX_TOP}.")
     return n

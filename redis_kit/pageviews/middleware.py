@@ -1,4 +1,4 @@
-"""The middleware that counts page views, after the response is made."""
+"""The middleware that counts page views, after the response is complete."""
 
 import logging
 from collections.abc import Awaitable, Callable
@@ -9,12 +9,12 @@ from django.http import HttpRequest, HttpResponseBase
 
 from redis_kit.core import conf
 from redis_kit.pageviews import periods
+from redis_kit.pageviews.batch import Event, identified
 from redis_kit.pageviews.buffer import buffer
-from redis_kit.pageviews.component import PageViewSettings
 from redis_kit.pageviews.counter import PageViews
-from redis_kit.pageviews.counting import Event, identified
 from redis_kit.pageviews.pages import page_of
 from redis_kit.pageviews.rules import HEADERS, is_bot, is_page_view, opted_out
+from redis_kit.pageviews.settings import PageViewSettings
 from redis_kit.pageviews.visitors import visitor
 
 logger = logging.getLogger("redis_kit.pageviews")
@@ -22,7 +22,7 @@ _META = [(name, "HTTP_" + name.upper().replace("-", "_")) for name in HEADERS]
 
 
 class PageViewMiddleware:
-    """Count what a person was shown. Stands first in ``MIDDLEWARE``, so that it sees what the others answered.
+    """Count the pages that people see. Put it first in ``MIDDLEWARE``, so that it sees the final response.
 
     Never raises, and never waits for a server unless ``WRITE`` is ``sync``.
     """
@@ -38,34 +38,26 @@ class PageViewMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
         """Answer the request and count it."""
         if self.is_async:
-            return self._answered(request)
+            return self._acall(request)
         response: HttpResponseBase = self.get_response(request)
         try:
             options = conf.section(PageViewSettings)
             if _counts(request, response, options):
-                user = getattr(request, "user", None) if _wants_user(options) else None
-                event = _event(request, response, options, user)
-                if event and options.WRITE == "sync":
-                    page = _page(event)
-                    _note(page._run(page._add(event.visitor, event.moment), if_open="outage"))
-                elif event:
-                    buffer.record(event)
+                user = getattr(request, "user", None) if _needs_user(options) else None
+                if event := _unbuffered(_event(request, response, options, user), options):
+                    _note(_page(event).record(event.visitor, at=event.moment))
         except Exception:
             _failed()
         return response
 
-    async def _answered(self, request: HttpRequest) -> HttpResponseBase:
+    async def _acall(self, request: HttpRequest) -> HttpResponseBase:
         response: HttpResponseBase = await self.get_response(request)
         try:
             options = conf.section(PageViewSettings)
             if _counts(request, response, options):
-                user = await _auser(request) if _wants_user(options) else None
-                event = _event(request, response, options, user)
-                if event and options.WRITE == "sync":
-                    page = _page(event)
-                    _note(await page._arun(page._add(event.visitor, event.moment), if_open="outage"))
-                elif event:
-                    buffer.record(event)
+                user = await _auser(request) if _needs_user(options) else None
+                if event := _unbuffered(_event(request, response, options, user), options):
+                    _note(await _page(event).arecord(event.visitor, at=event.moment))
         except Exception:
             _failed()
         return response
@@ -91,7 +83,15 @@ def _event(request: HttpRequest, response: HttpResponseBase, options: PageViewSe
     return Event(moment, *page, identified(found))
 
 
-def _wants_user(options: PageViewSettings) -> bool:
+def _unbuffered(event: Event | None, options: PageViewSettings) -> Event | None:
+    """Put the event into the buffer, or return it if it has to be counted before the response leaves."""
+    if event and options.WRITE == "buffer":
+        buffer.record(event)
+        return None
+    return event
+
+
+def _needs_user(options: PageViewSettings) -> bool:
     return options.EXCLUDE_STAFF or options.VISITOR == "user"
 
 

@@ -1,4 +1,4 @@
-"""Which page a request is for: a name of the project's own or its URL pattern, never the path."""
+"""The page of a request: a name that the project gives, or its URL pattern, never its path."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
@@ -11,7 +11,7 @@ from redis_kit.core.errors import InvalidName
 from redis_kit.core.keys import encode
 
 Key = str | int | UUID
-# What a project may answer: a name, a name and the key of an object, or None for what is not to be counted.
+# A name, a name with the key of an object, or None for a page that does not count.
 Named = str | tuple[str, Key] | None
 AnyView = TypeVar("AnyView", bound=Callable[..., Any])
 
@@ -22,9 +22,9 @@ _UNMARKED = object()
 
 
 def page(name: Named | Callable[..., Named]) -> Callable[[AnyView], AnyView]:
-    """Name the page of a view, function or class: a name, or a callable given the request and the view's arguments.
+    """Name the page of a view or a view class: by a name, or by a callable of the request and the view's arguments.
 
-    A name with a key, such as ``("post", 42)``, counts for the object and for all of ``post``; None is not counted.
+    A name with a key, such as ``("post", 42)``, counts for the object and for all of ``post``. None does not count.
     """
 
     def mark(view: AnyView) -> AnyView:
@@ -42,20 +42,20 @@ class PageViewMixin:
 
     @classmethod
     def as_view(cls, **initkwargs: Any) -> Callable[..., Any]:
-        """Return the view, marked with its page."""
+        """Return the view with its page."""
         view: Callable[..., Any] = super().as_view(**initkwargs)  # type: ignore[misc]
         return page(lambda request, **kwargs: cls(**initkwargs).get_page(request, **kwargs))(view)
 
     def get_page(self, request: HttpRequest, **kwargs: Any) -> Named:
-        """Return the page's name, with a key or without; None for what is not to be counted."""
+        """Return the page's name, optionally with a key; None if it does not count."""
         name = self.page or _pattern(_match(request))
         return (name, kwargs[self.page_key]) if self.page_key else name
 
 
 def page_of(request: HttpRequest) -> tuple[str, str] | None:
-    """Return the name of a request's page and the key of its object, or None where it is not to be counted.
+    """Return the name of a request's page and the key of its object, or None if it does not count.
 
-    Raises InvalidName for a name that can't be used.
+    Raises InvalidName for a name that is not allowed.
     """
     match = _match(request)
     view_class = getattr(match.func, "view_class", None)
@@ -68,13 +68,13 @@ def page_of(request: HttpRequest) -> tuple[str, str] | None:
         return None
     name, key = named if isinstance(named, tuple) else (named, None)
     if name == SITE:
-        raise InvalidName(f"A page can't be called {SITE!r}: that is the name of all pages together.")
+        raise InvalidName(f"A page can't be named {SITE!r}: that name means all pages together.")
     encoded(name, key)
     return name, "" if key is None else str(key)
 
 
 def encoded(name: str, key: Key | None = None) -> str:
-    """Return the part of a key that stands for a page, or for an object of it. Raises InvalidName."""
+    """Return the part of a key that names a page, or an object of it. Raises InvalidName."""
     if key is None:
         return encode(name)
     if isinstance(key, bool) or not isinstance(key, (str, int, UUID)):
@@ -83,7 +83,7 @@ def encoded(name: str, key: Key | None = None) -> str:
 
 
 def _match(request: HttpRequest) -> ResolverMatch:
-    # A page out of the cache's middleware was answered before Django looked for its view.
+    # A page from the cache middleware was answered before Django resolved its view.
     return request.resolver_match or resolve(request.path_info, getattr(request, "urlconf", None))
 
 

@@ -9,16 +9,16 @@ from redis_kit.pageviews.counter import PageViews
 
 
 class PageViewsPanel(Panel):
-    """Today's views and visitors, by the hour and by page."""
+    """Today's views and visitors, by hour and by page."""
 
     slug = "pageviews"
     title = _("Page views")
 
     def content(self) -> Iterator[Content]:
-        """Return what to show, in three round trips."""
+        """Return the content, in three round trips."""
         site = PageViews.site(on_failure="raise")
         hours = site.by_hour()
         yield Figure(_("Views today"), sum(hours))
         yield Figure(_("Unique visitors today"), int(site.visitors()), hint=_("An estimate: ±0.81 %."))
         yield Bars(_("Views per hour today"), [(f"{hour:02}", views) for hour, views in enumerate(hours)])
-        yield Table(_("Top pages today"), (_("Page"), _("Views")), site.top(20), empty=_("No page was seen today."))
+        yield Table(_("Top pages today"), (_("Page"), _("Views")), site.top(20), empty=_("No views today."))

@@ -1,4 +1,4 @@
-"""Days as the site counts them: in Django's ``TIME_ZONE``, whoever looks."""
+"""Days of the site: in Django's ``TIME_ZONE``, not the viewer's."""
 
 import calendar
 from datetime import date, datetime
@@ -10,12 +10,12 @@ from redis_kit.core.errors import InvalidValue
 
 
 def now() -> datetime:
-    """Return this moment in the site's time zone."""
+    """Return the current time in the site's time zone."""
     return datetime.now(timezone.get_default_timezone())
 
 
 def local(moment: datetime | None) -> datetime:
-    """Return a moment in the site's time zone; now for None. Raises InvalidValue unless it has a time zone."""
+    """Return a time in the site's time zone; now for None. Raises InvalidValue unless it has a time zone."""
     if moment is None:
         return now()
     if not isinstance(moment, datetime) or moment.tzinfo is None:
@@ -29,8 +29,7 @@ def checked(name: str, day: date | None) -> date:
 
 
 def days(start: date | None, end: date | None) -> list[date]:
-    """Return the days from start to end, both included; the end is today by default, the start is the end.
-
+    """Return the days from start to end, both included. The end defaults to today, the start to the end.
     Raises InvalidValue unless these are 1 to 366 days.
     """
     last = checked("end", end)
@@ -46,7 +45,7 @@ def months(wanted: list[date]) -> dict[str, list[date]]:
 
 
 def sketches(wanted: list[date]) -> list[str]:
-    """Return the fewest periods that make up the days: months that are there as a whole, and single days."""
+    """Return the fewest periods that cover the days: whole months, and single days."""
     found: list[str] = []
     for month, part in months(wanted).items():
         whole = len(part) == calendar.monthrange(part[0].year, part[0].month)[1]

@@ -1,18 +1,18 @@
-"""What is a page view and who is a bot: plain functions of what a request and its response say.
+"""The rules for page views and bots, as plain functions of the headers of a request and its response.
 
-They need no request, so that a log file can be judged by the same rules.
+They need no request object, so that they work for log files too.
 """
 
 import re
 from collections.abc import Mapping
 from functools import lru_cache
 
-# The headers that is_page_view() and opted_out() look at.
+# The headers that is_page_view() and opted_out() read.
 HEADERS = ("Sec-Purpose", "Purpose", "X-Purpose", "X-Moz", "Sec-Fetch-Dest", "Sec-GPC", "DNT")
 LONGEST_AGENT = 512
 
 _EARLY = re.compile(r"prefetch|prerender|preview", re.IGNORECASE)
-# Parts of the agents of programs, in lower case. Most robots call themselves one: "bot" alone finds four of five.
+# Parts of the agents of programs, in lower case. "bot" alone matches four of five.
 BOTS = (
     *("bot", "crawl", "spider", "slurp", "archiver", "scraper", "scrapy", "scanner", "fetcher", "monitor", "checker"),
     *("validator", "indexer", "uptime", "pingdom", "statuscake", "preview", "feed", "headless", "phantomjs"),
@@ -37,16 +37,16 @@ BOTS = (
     ),
     *("apachebench", "k6/", "jmeter", "gatling", "locust", "siege/", "vegeta", "wrk/", "hey/", "load test"),
 )
-_NOT_BOTS = ("cubot",)  # a maker of telephones
+_NOT_BOTS = ("cubot",)  # a manufacturer of phones
 _WHOLE = ("node", "got", "java")
 
 
 def is_page_view(method: str, status: int, content_type: str, headers: Mapping[str, str]) -> bool:
-    """Return whether a person was shown a page: a GET that was answered with 200 and HTML, and not ahead of time.
+    """Return whether a person saw a page: a GET that was answered with 200 and HTML, and not prefetched.
 
-    A 304 shows a page too, but it has no content type, and who revalidates has seen the page before; so it isn't
-    counted. Browsers name prefetches and prerenders in ``Sec-Purpose`` (older ones in ``Purpose`` or ``X-Moz``), and
-    say in ``Sec-Fetch-Dest`` when a script or a frame asks and not the address bar.
+    A 304 is not counted: it has no content type, and its visitor has seen the page before. Browsers announce prefetches
+    and prerenders in ``Sec-Purpose`` (older ones in ``Purpose`` or ``X-Moz``). They set ``Sec-Fetch-Dest`` if a script
+    or a frame makes the request.
     """
     if method != "GET" or status != 200 or content_type.partition(";")[0].strip().lower() != "text/html":
         return False
@@ -56,12 +56,12 @@ def is_page_view(method: str, status: int, content_type: str, headers: Mapping[s
 
 
 def is_bot(agent: str) -> bool:
-    """Return whether the ``User-Agent`` is that of a program: it is empty, or has one of the words in ``BOTS``."""
+    """Return whether the ``User-Agent`` is that of a program: empty, or with one of the words in ``BOTS``."""
     return _is_bot(agent[:LONGEST_AGENT])
 
 
 def opted_out(headers: Mapping[str, str]) -> bool:
-    """Return whether the browser asks not to be tracked, by Global Privacy Control or ``DNT``."""
+    """Return whether the browser opts out of tracking, by Global Privacy Control or ``DNT``."""
     return headers.get("Sec-GPC") == "1" or headers.get("DNT") == "1"
 
 

@@ -1,4 +1,4 @@
-"""Who is one visitor, as the setting ``VISITOR`` says."""
+"""The identity of a visitor, by the setting ``VISITOR``."""
 
 import logging
 from datetime import datetime
@@ -9,8 +9,8 @@ from django.http import HttpRequest, HttpResponseBase
 
 from redis_kit.core.errors import ConfigurationError
 from redis_kit.core.web.client_address import client_address
-from redis_kit.pageviews.component import PageViewSettings
 from redis_kit.pageviews.rules import LONGEST_AGENT
+from redis_kit.pageviews.settings import PageViewSettings
 
 logger = logging.getLogger("redis_kit.pageviews")
 SALT = "redis_kit.pageviews"
@@ -20,7 +20,7 @@ _warned = False
 def visitor(
     request: HttpRequest, response: HttpResponseBase, *, options: PageViewSettings, user: Any, moment: datetime
 ) -> str:
-    """Return the identity of a request's visitor; empty where the setting knows none, and then only the view counts."""
+    """Return the identity of a request's visitor. If the request has none it is "", and only the view counts."""
     if options.VISITOR == "daily_salt":
         return _of_the_day(request, moment)
     if options.VISITOR == "session":
@@ -40,7 +40,7 @@ def _of_the_day(request: HttpRequest, moment: datetime) -> str:
         address = ""
         if not _warned:
             _warned = True
-            logger.warning("Visitors are told apart by their browsers alone: %s", error)
+            logger.warning("Visitors are identified by their browsers alone: %s", error)
     return f"{moment:%Y-%m-%d} {address} {request.META.get('HTTP_USER_AGENT', '')[:LONGEST_AGENT]}"
 
 

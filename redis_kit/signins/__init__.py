@@ -1,4 +1,4 @@
-"""Daily sign-ins of users, or of any model: streaks, calendars, milestones, and how many were active."""
+"""Daily sign-ins of users, or of any model: streaks, calendars, milestones, and the number of active users."""
 
 from redis_kit.signins.calendar import Calendar
 from redis_kit.signins.mixin import SignInMixin

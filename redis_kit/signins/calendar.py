@@ -19,7 +19,7 @@ class CalendarDay(NamedTuple):
 
 @dataclass(frozen=True)
 class Calendar:
-    """A month: ``marks[0]`` says whether there was a sign-in on its first day. ``today`` is the user's own."""
+    """A month: ``marks[0]`` is True if there was a sign-in on its first day. ``today`` is in the user's time zone."""
 
     year: int
     month: int
@@ -28,7 +28,7 @@ class Calendar:
 
     @property
     def count(self) -> int:
-        """Return on how many days there was a sign-in."""
+        """Return the number of days with a sign-in."""
         return sum(self.marks)
 
     @property
@@ -38,14 +38,14 @@ class Calendar:
         return [CalendarDay(day, marked, day == self.today) for day, marked in zip(dates, self.marks, strict=True)]
 
     def weeks(self, *, first_weekday: int = 0) -> list[list[CalendarDay | None]]:
-        """Return the days in weeks of seven, None outside the month; ``first_weekday`` is 0 for Monday."""
+        """Return the days in weeks of seven, with None outside the month; ``first_weekday`` is 0 for Monday."""
         days = self.days
         numbers = calendar.Calendar(first_weekday).monthdayscalendar(self.year, self.month)
         return [[days[number - 1] if number else None for number in week] for week in numbers]
 
 
 def month_length(year: int, month: int) -> int:
-    """Return the number of days of a month. Raises InvalidValue unless it is one from 2000 to 9999."""
+    """Return the number of days of a month. Raises InvalidValue unless it is a month from 2000 to 9999."""
     for name, value, least, most in (("year", year, 2000, 9999), ("month", month, 1, 12)):
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
             raise InvalidValue(f"{name} is {value!r}; it must be a whole number from {least} to {most}.")

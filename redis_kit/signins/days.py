@@ -1,4 +1,4 @@
-"""The day on which somebody signs in: a date in their own time zone, which may begin later than at midnight."""
+"""The day of a sign-in: a date in the user's time zone. It may begin later than at midnight."""
 
 from datetime import date, datetime, timedelta, tzinfo
 from functools import reduce
@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from redis_kit.core import conf, dates
 from redis_kit.core.errors import InvalidValue
-from redis_kit.signins.component import SignInSettings
+from redis_kit.signins.settings import SignInSettings
 
 FIRST = date(2000, 1, 1)
 
@@ -32,21 +32,22 @@ def zone(instance: Any) -> tzinfo:
 
 
 def today(instance: Any = None) -> date:
-    """Return the day that it is for an instance; without one, in Django's current time zone."""
+    """Return today's date for an instance; without one, in Django's current time zone."""
     return _day(datetime.now(zone(instance)))
 
 
 def logical_day(instance: Any, at: datetime | date | None = None) -> date:
-    """Return the day of a moment for an instance; a date is that day, None is now.
+    """Return the day of a datetime for an instance; a date is returned unchanged, None means now.
 
-    Raises InvalidValue for a datetime without time zone where ``USE_TZ`` is on, and for a day before 2000 or to come.
+    Raises InvalidValue for a datetime without a time zone if ``USE_TZ`` is on, and for a day before 2000 or in the
+    future.
     """
     latest = today(instance)
     if at is None:
         return latest
     day = _day(_aware(at).astimezone(zone(instance))) if isinstance(at, datetime) else checked("at", at)
     if not FIRST <= day <= latest:
-        raise InvalidValue(f"at is {at}; one can sign in on a day from {FIRST} to {latest}, which is today.")
+        raise InvalidValue(f"at is {at}; it must be a day from {FIRST} to {latest}, which is today.")
     return day
 
 
@@ -69,6 +70,6 @@ def _aware(at: datetime) -> datetime:
 
 
 def _day(moment: datetime) -> date:
-    # Taken off the wall clock: a day begins at this hour of the clock, also when the clock changed in the night.
+    # By the wall clock: a day begins at this hour, even if the clock changed in the night.
     wall = moment.replace(tzinfo=None) - timedelta(hours=conf.section(SignInSettings).DAY_START_HOUR)
     return wall.date()

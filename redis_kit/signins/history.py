@@ -3,27 +3,22 @@
 from datetime import date
 from itertools import pairwise
 from typing import Any, NamedTuple
-from zlib import crc32
 
 from redis_kit.core import conf, scripts
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
-from redis_kit.core.keys import encode, hashed
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.steps import Batch, Call
+from redis_kit.signins import keys
 from redis_kit.signins.calendar import Calendar, month_length
-from redis_kit.signins.component import SignInSettings
 from redis_kit.signins.days import FIRST
+from redis_kit.signins.settings import SignInSettings
 
 SIGN_IN = scripts.load("redis_kit.signins", "sign_in")
-# A user's keys share their slot with a part of the day's map, so that one script writes both. Never to be changed:
-# the number decides where everything is.
-BUCKETS = 16
-LONGEST_ID = 64
 
 
 class SignIn(NamedTuple):
-    """What a sign-in came to: ``streak`` counts the days in a row around its day, ``milestones`` were reached now."""
+    """The result of a sign-in: ``streak`` is the length of the streak around it, ``milestones`` are newly reached."""
 
     new: bool
     streak: int
@@ -40,19 +35,18 @@ class History(Primitive):
 
     def __init__(self, instance: Any) -> None:
         if instance.pk is None or instance._state.adding:
-            raise InvalidValue(f"{instance!r} is not saved, so nobody could find its sign-ins again; save it first.")
-        super().__init__(label(type(instance)), using=conf.section(SignInSettings).USING)
+            raise InvalidValue(f"{instance!r} is not saved. Save it before it signs in.")
+        super().__init__(keys.label(type(instance)), using=conf.section(SignInSettings).USING)
         self.id = str(instance.pk)
-        # encode() leaves no "^", so a hash can't be mistaken for an id.
-        self.member = encode(self.id) if len(self.id) <= LONGEST_ID else f"^{hashed(self.id)}"
-        self.bucket = crc32(self.member.encode()) % BUCKETS
+        self.member = keys.member_of(self.id)
+        self.bucket = keys.bucket_of(self.member)
 
     def tag(self) -> str:
-        """Return what decides the slot: the user's bucket."""
-        return bucket_tag(self.encoded, self.bucket)
+        """Return the hash tag of the user's bucket."""
+        return keys.tag(self.encoded, self.bucket)
 
     def sign_in(self, day: date) -> SignIn:
-        """Mark a day. One round trip; two for a day filled into a streak that goes on over several years."""
+        """Record a sign-in. One round trip; two for a day that is filled into a streak over several years."""
         return self._run(self._sign_in(day))
 
     async def asign_in(self, day: date) -> SignIn:
@@ -60,7 +54,7 @@ class History(Primitive):
         return await self._arun(self._sign_in(day))
 
     def streak(self, today: date) -> int:
-        """Return the number of days in a row up to today, or to yesterday where today may still come."""
+        """Return the number of days in a row up to today, or to yesterday if today has no sign-in yet."""
         return self._run(self._streak(today))
 
     async def astreak(self, today: date) -> int:
@@ -68,7 +62,7 @@ class History(Primitive):
         return await self._arun(self._streak(today))
 
     def longest(self) -> int:
-        """Return the largest number of days in a row ever."""
+        """Return the longest streak ever, in days."""
         return self._run(self._longest())
 
     async def alongest(self) -> int:
@@ -78,7 +72,7 @@ class History(Primitive):
     def count(self, start: date, end: date) -> int:
         """Return the number of days with a sign-in from start to end, both included.
 
-        Raises InvalidValue when the end is before the start.
+        Raises InvalidValue if the end is before the start.
         """
         return self._run(self._count(start, end))
 
@@ -95,7 +89,7 @@ class History(Primitive):
         return await self._arun(self._marked(day))
 
     def calendar(self, year: int, month: int, today: date) -> Calendar:
-        """Return a month, read by one command. Raises InvalidValue for a month that does not exist."""
+        """Return a month, by one command. Raises InvalidValue for a month that does not exist."""
         return self._run(self._calendar(year, month, today))
 
     async def acalendar(self, year: int, month: int, today: date) -> Calendar:
@@ -104,13 +98,13 @@ class History(Primitive):
 
     def _sign_in(self, day: date) -> Flow[SignIn]:
         options = conf.section(SignInSettings)
-        # A year on each side, without a mark, ends every streak inside the second range.
+        # The second range has a year without sign-ins on each side, which ends every streak.
         for years in (range(day.year - 1, day.year + 2), range(FIRST.year - 1, max(date.today().year, day.year) + 2)):
             starts = [date(year, 1, 1).toordinal() for year in (*years, years.stop)]
             lengths = [later - start for start, later in pairwise(starts)]
-            keys = [self._user, self.key("members"), self.key(f"day:{day}"), *map(self._year, years)]
-            kept = int(options.RETENTION * 1000)
-            reply = yield SIGN_IN(keys, [day.toordinal(), starts[0], self.id, kept, *lengths])
+            named = [self._user(), keys.members(self.tag()), keys.active(self.tag(), day), *map(self._year, years)]
+            ttl_ms = int(options.RETENTION * 1000)
+            reply = yield SIGN_IN(named, [day.toordinal(), starts[0], self.id, ttl_ms, *lengths])
             if reply:
                 break
         new, streak, longest, total, before = reply
@@ -118,12 +112,12 @@ class History(Primitive):
         return SignIn(bool(new), streak, longest, total, milestones, day)
 
     def _streak(self, today: date) -> Flow[int]:
-        last, streak = yield Call("HMGET", self._user, "last", "streak")
+        last, streak = yield Call("HMGET", self._user(), "last", "streak")
         # After a journey to the west the last day may be tomorrow.
         return int(streak) if last is not None and int(last) >= today.toordinal() - 1 else 0
 
     def _longest(self) -> Flow[int]:
-        return int((yield Call("HGET", self._user, "longest")) or 0)
+        return int((yield Call("HGET", self._user(), "longest")) or 0)
 
     def _count(self, start: date, end: date) -> Flow[int]:
         if end < start:
@@ -144,25 +138,13 @@ class History(Primitive):
         (bits,) = yield Call("BITFIELD_RO", self._year(year), "GET", f"u{length}", place)
         return Calendar(year, month, [mark == "1" for mark in f"{bits:0{length}b}"], today)
 
-    @property
     def _user(self) -> str:
-        return self.key(f"user:{self.member}")
+        return keys.user(self.tag(), self.member)
 
     def _year(self, year: int) -> str:
-        return self.key(f"year:{self.member}:{year}")
-
-
-def label(model: Any) -> str:
-    """Return the name of a model in keys, such as ``shop.user``; that of its parent for a proxy."""
-    found: str = model._meta.concrete_model._meta.label_lower
-    return found
-
-
-def bucket_tag(name: str, bucket: int) -> str:
-    """Return what decides the slot of a bucket of a model's users."""
-    return f"signins:{name}:{bucket}"
+        return keys.year(self.tag(), self.member, year)
 
 
 def offset(day: date) -> int:
-    """Return the place of a day in its year, from 0."""
+    """Return the offset of a day in its year, from 0."""
     return day.timetuple().tm_yday - 1

@@ -1,4 +1,4 @@
-"""Sign-ins as methods of a model. It brings no field, and no Redis client is loaded before it is used."""
+"""Sign-ins as methods of a model, without a database field. The Redis client is loaded at the first use."""
 
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
@@ -28,16 +28,16 @@ class SignInMixin:
     """Let the instances of any model sign in once a day, whatever its primary key.
 
     Each method costs one round trip. All raise InvalidValue for an instance that is not saved, and RedisUnavailable
-    while Redis is away.
+    while Redis is unavailable.
     """
 
     sign_ins = SignIns()
 
     def sign_in(self, at: datetime | date | None = None) -> "SignIn":
-        """Sign in, now or at a moment or day before; the first time on a day is ``new``, and sends ``signed_in``.
+        """Sign in now, or at an earlier time or day. The first sign-in on a day is ``new``, and sends ``signed_in``.
 
-        Raises InvalidValue for a datetime without time zone where ``USE_TZ`` is on, and for a day before 2000 or to
-        come. When RedisUnavailable is ``indeterminate``, sign in again: the day counts once.
+        Raises InvalidValue for a datetime without a time zone if ``USE_TZ`` is on, and for a day before 2000 or in the
+        future. If RedisUnavailable is ``indeterminate``, sign in again: the day counts once.
         """
         result = _history(self).sign_in(logical_day(self, at))
         if result.new:
@@ -52,7 +52,7 @@ class SignInMixin:
         return result
 
     def sign_in_streak(self) -> int:
-        """Return the number of days in a row up to today, or to yesterday as long as today may still come."""
+        """Return the number of days in a row up to today, or to yesterday if today has no sign-in yet."""
         return _history(self).streak(today(self))
 
     async def asign_in_streak(self) -> int:
@@ -60,7 +60,7 @@ class SignInMixin:
         return await _history(self).astreak(today(self))
 
     def longest_sign_in_streak(self) -> int:
-        """Return the largest number of days in a row ever."""
+        """Return the longest streak ever, in days."""
         return _history(self).longest()
 
     async def alongest_sign_in_streak(self) -> int:
@@ -68,9 +68,9 @@ class SignInMixin:
         return await _history(self).alongest()
 
     def sign_in_count(self, start: date | None = None, end: date | None = None) -> int:
-        """Return the number of days with a sign-in from start to end, both included; of all days without them.
+        """Return the number of days with a sign-in from start to end, both included; by default of all days.
 
-        Raises InvalidValue when the end is before the start.
+        Raises InvalidValue if the end is before the start.
         """
         return _history(self).count(*_range(start, end))
 
@@ -87,7 +87,7 @@ class SignInMixin:
         return await _history(self).amarked(checked("day", day))
 
     def sign_in_calendar(self, year: int, month: int) -> Calendar:
-        """Return a month with its marks. Raises InvalidValue for a month that does not exist or is before 2000."""
+        """Return a month with its sign-ins. Raises InvalidValue for a month that does not exist or is before 2000."""
         return _history(self).calendar(year, month, today(self))
 
     async def asign_in_calendar(self, year: int, month: int) -> Calendar:

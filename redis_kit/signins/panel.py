@@ -18,13 +18,13 @@ DAYS = 14
 
 
 class SignInsPanel(Panel):
-    """How many signed in, today and on the days before."""
+    """The number of users who signed in, today and on the days before."""
 
     slug = "signins"
     title = gettext_lazy("Sign-ins")
 
     def content(self) -> Iterator[Content]:
-        """Return what to show, in one round trip for each model that can sign in."""
+        """Return the content, in one round trip for each model that can sign in."""
         for model in apps.get_models():
             if issubclass(model, SignInMixin) and not model._meta.proxy:
                 yield from self._about(model)

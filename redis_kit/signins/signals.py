@@ -1,6 +1,6 @@
-"""What the component tells about sign-ins."""
+"""The signal of sign-ins."""
 
 from django.dispatch import Signal
 
-# instance, result: somebody signed in for the first time on that day; sent by the model's class. Errors are logged.
+# Sent by the model's class at an instance's first sign-in of a day, with instance and result. Errors are logged.
 signed_in = Signal()

@@ -14,14 +14,14 @@ register = template.Library()
 
 @register.inclusion_tag("redis_kit/signins/calendar.html")
 def sign_in_calendar(user: Any, year: int | None = None, month: int | None = None) -> dict[str, Any]:
-    """Draw a month of a user's sign-ins, the present one by default; nothing for somebody who is not signed in."""
+    """Show a month of a user's sign-ins, by default the current one; nothing for an anonymous user."""
     if getattr(user, "pk", None) is None:
         return {}
     now = today(user)
     try:
         calendar = user.sign_in_calendar(year or now.year, month or now.month)
     except RedisFailure:
-        return {"is_away": True}
+        return {"is_unavailable": True}
     first = (get_format("FIRST_DAY_OF_WEEK") - 1) % 7  # Django counts from Sunday, Python from Monday
     names = [(WEEKDAYS[day % 7], WEEKDAYS_ABBR[day % 7]) for day in range(first, first + 7)]
     return {"calendar": calendar, "weekdays": names, "weeks": calendar.weeks(first_weekday=first)}

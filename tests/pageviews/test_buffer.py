@@ -10,8 +10,8 @@ import pytest
 from redis_kit.core import connections, flow
 from redis_kit.core.errors import RedisUnavailable
 from redis_kit.pageviews import PageViews, dropped, flush
+from redis_kit.pageviews.batch import Event, ViewBatch
 from redis_kit.pageviews.buffer import CAPACITY, Dropped, buffer
-from redis_kit.pageviews.counting import Counting, Event
 from redis_kit.pageviews.periods import now
 from tests.fixtures.servers import wait_for
 
@@ -91,7 +91,7 @@ def test_batch_that_is_sent_twice_counts_once(request, settings, servers):
     kit = Kit(request.getfixturevalue(servers), settings)
     for number in (1, 2):
         events = [Event(now(), "post", str(key), f"visitor {key}") for key in range(20)]
-        counting = Counting(events, using="default", writer="w", number=number)
+        counting = ViewBatch(events, using="default", writer="w", number=number)
         for _ in range(3):
             assert flow.run(counting.send(), connections.client("default", "worker")) == 0
     assert PageViews.site().views() == PageViews("post").views() == 40
@@ -146,7 +146,7 @@ def test_batch_that_may_be_there_is_given_up_before_the_server_forgets_it(proxy,
     kit.connect(proxy.connection)
     record(1)
     wait_for(flush)
-    monkeypatch.setattr("redis_kit.pageviews.buffer.GIVE_UP", 0.0)
+    monkeypatch.setattr("redis_kit.pageviews.buffer.MAX_RETRY_TIME", 0.0)
     record(700)
     with proxy.fault("drop_replies"):
         assert not flush()
@@ -158,7 +158,7 @@ def test_batch_that_may_be_there_is_given_up_before_the_server_forgets_it(proxy,
 def test_batch_that_was_never_sent_is_not_given_up(kit, no_thread, monkeypatch):
     kit.connect({"URL": "redis://127.0.0.1:1/0"})
     record(700)
-    monkeypatch.setattr("redis_kit.pageviews.buffer.GIVE_UP", 0.0)
+    monkeypatch.setattr("redis_kit.pageviews.buffer.MAX_RETRY_TIME", 0.0)
     assert not flush()
     assert not flush()
     assert dropped() == Dropped(0, 0, 0, 0)
@@ -227,7 +227,7 @@ PROCESS = """
     settings.configure(INSTALLED_APPS=apps, SECRET_KEY="x" * 50, USE_TZ=True, TIME_ZONE={zone!r}, REDIS_KIT={kit!r})
     django.setup()
     from redis_kit.pageviews.buffer import buffer
-    from redis_kit.pageviews.counting import Event
+    from redis_kit.pageviews.batch import Event
     from redis_kit.pageviews.periods import now
 
     def record(count):
@@ -272,7 +272,7 @@ def test_forked_child_counts_its_own_views(kit):
     if child == 0:
         record(2)
         deadline = time.monotonic() + 10
-        while buffer._events or buffer._counting:
+        while buffer._events or buffer._batch:
             assert time.monotonic() < deadline
             time.sleep(0.01)
         os._exit(0)

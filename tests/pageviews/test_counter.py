@@ -117,7 +117,7 @@ def test_reading_is_one_round_trip_and_adding_one_script_each(kit, commands):
 
 
 def test_pages_of_a_day_are_admitted_once_by_a_process_however_many_days_it_has_seen(kit, commands, monkeypatch):
-    monkeypatch.setattr("redis_kit.pageviews.counting._admitted", {})
+    monkeypatch.setattr("redis_kit.pageviews.batch._admitted", {})
     page = PageViews("post", 1)
     for ago in range(9):
         page.add("anna", at=now() - timedelta(ago))

@@ -11,8 +11,8 @@ from redis_kit.core import connections, primitive
 from redis_kit.core.errors import OutOfMemory, PermissionDenied, PoolExhausted, RedisUnavailable
 from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.pageviews import PageViews, aflush, dropped, flush
-from redis_kit.pageviews.buffer import CAPACITY, INTERVAL, LONGEST, Dropped, buffer
-from redis_kit.pageviews.counting import Event
+from redis_kit.pageviews.batch import Event
+from redis_kit.pageviews.buffer import CAPACITY, INTERVAL, MAX_PAUSE, Dropped, buffer
 from redis_kit.pageviews.periods import now
 from tests.fixtures.servers import wait_for
 
@@ -159,13 +159,13 @@ def test_views_wait_while_they_are_refused_and_are_counted_once(guarded_kit, no_
             assert buffer.waiting == 601
             assert dropped() == NOTHING
             (down,) = told(caplog)
-            assert down.startswith("Redis took no page views; up to 10000 wait and are sent again: ")
+            assert down.startswith("Can't count page views; up to 10000 wait and are sent again: ")
         wait_for(flush)
     assert dropped() == NOTHING
     assert PageViews("news").views() == PageViews("news", 1).views() == 610
     assert PageViews("new").views() == 1
     assert PageViews.site().views() == 611
-    assert told(caplog)[1:] == ["Redis takes page views again."]
+    assert told(caplog)[1:] == ["Page views are counted again."]
 
 
 def test_what_overflows_while_access_is_denied_is_counted_as_views(guarded_kit, no_thread):
@@ -191,7 +191,7 @@ def test_refused_batch_is_tried_with_growing_pauses_and_an_outage_each_second(gu
         for _ in range(7):
             assert not flush()
             pauses.append(buffer._pause)
-    assert pauses == [2 * INTERVAL, 4 * INTERVAL, 8 * INTERVAL, 16 * INTERVAL, LONGEST, LONGEST, LONGEST]
+    assert pauses == [2 * INTERVAL, 4 * INTERVAL, 8 * INTERVAL, 16 * INTERVAL, MAX_PAUSE, MAX_PAUSE, MAX_PAUSE]
     wait_for(flush)
     assert buffer._pause == INTERVAL
     guarded_kit.server.stop()

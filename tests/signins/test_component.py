@@ -5,7 +5,7 @@ import pytest
 
 from redis_kit.core import conf
 from redis_kit.core.errors import ConfigurationError
-from redis_kit.signins.component import SignInSettings
+from redis_kit.signins.settings import SignInSettings
 
 
 @pytest.mark.parametrize(

@@ -67,4 +67,4 @@ def test_nobody_has_no_calendar(someone):
 
 def test_page_is_served_while_redis_is_away(user, settings):
     settings.REDIS_KIT = {"CONNECTIONS": {"default": {"URL": "redis://127.0.0.1:1/0"}}}
-    assert "shown now" in draw(user=user, year=2024, month=2)
+    assert "temporarily unavailable" in draw(user=user, year=2024, month=2)

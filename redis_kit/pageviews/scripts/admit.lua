@@ -1,19 +1,19 @@
 #!lua
--- Say which pages and objects may be counted by their own names on a day.
+-- Admit names of pages and objects that are counted on a day, up to a limit.
 --
 -- KEYS[1]  pages   set: names of the day's pages and objects
--- ARGV[1]  most    how many it may hold
--- ARGV[2]  kept    for how long it is kept, ms
+-- ARGV[1]  limit   number of names that it may hold
+-- ARGV[2]  ttl     of the set, ms
 -- ARGV[3...]       names to admit
--- returns  for each name 1 when it may, 0 when the day is full
+-- returns  for each name 1 if it is counted, 0 if the day is full
 
-local most = tonumber(ARGV[1])
+local limit = tonumber(ARGV[1])
 local count = redis.call("SCARD", KEYS[1])
 local admitted = {}
 
 for place = 3, #ARGV do
     local known = redis.call("SISMEMBER", KEYS[1], ARGV[place])
-    if known == 0 and count < most then
+    if known == 0 and count < limit then
         redis.call("SADD", KEYS[1], ARGV[place])
         count, known = count + 1, 1
     end

@@ -8,21 +8,21 @@
 -- KEYS[5]  daily     string: sketch of the day's visitors
 -- KEYS[6]  monthly   string: sketch of the month's visitors
 -- KEYS[7]  top       zset: page or object -> its views of the day
--- ARGV[1]  number    of the batch, growing with each of a writer; 0 for one that is never repeated
--- ARGV[2]  memory    for how long a batch is known again, ms
--- ARGV[3]  kept      for how long days and months are kept, ms
--- ARGV[4]  hours     for how long hours are kept, ms
+-- ARGV[1]  number    of the batch, growing with each batch of a writer; 0 for a batch that is never repeated
+-- ARGV[2]  memory    time for which a repeated batch is recognised, ms
+-- ARGV[3]  ttl       of days and months, ms
+-- ARGV[4]  hour_ttl  of hours, ms
 -- ARGV[5]  hour      field of the hour
 -- ARGV[6]  day       field of the day
 -- ARGV[7]  views     to add
--- ARGV[8]  members   how many pairs of member and views follow
+-- ARGV[8]  members   number of pairs of member and views that follow
 -- ARGV[9...]         those pairs, then the visitors
--- returns  1 when added, 0 when this batch had been added before
+-- returns  1 if added, 0 if this batch was added before
 --
--- All that can be refused is looked at first, since what a script has written stays. Then sketches come before numbers:
--- to add the same visitors again changes nothing, should one of them be corrupt.
+-- Everything that can be refused is checked first, since a script can't undo its writes. Sketches are written before
+-- numbers: if a sketch is corrupt, adding the same visitors again to the others changes nothing.
 
-local number, kept = tonumber(ARGV[1]), ARGV[3]
+local number, ttl = tonumber(ARGV[1]), ARGV[3]
 local may = redis.acl_check_cmd
 
 if not (may("SET", KEYS[1], 1, "PX", 1) and may("HINCRBY", KEYS[2], 1, 1) and may("PFADD", KEYS[4], 1)
@@ -60,7 +60,7 @@ for place = 9, pairs_end, 2 do
     redis.call("ZINCRBY", KEYS[7], ARGV[place + 1], ARGV[place])
 end
 for place = 2, 7 do
-    redis.call("PEXPIRE", KEYS[place], (place == 2 or place == 4) and ARGV[4] or kept)
+    redis.call("PEXPIRE", KEYS[place], (place == 2 or place == 4) and ARGV[4] or ttl)
 end
 if number > 0 then
     redis.call("SET", KEYS[1], ARGV[1], "PX", ARGV[2])

@@ -1,5 +1,5 @@
 #!lua
--- Mark a day as signed in on, for one user and for all.
+-- Record a sign-in on a day, for one user and for all.
 --
 -- KEYS[1]  user     hash: last day, streak that ends there, longest streak, total, place
 -- KEYS[2]  members  list: users by their place
@@ -8,13 +8,13 @@
 -- ARGV[1]  day      its number
 -- ARGV[2]  start    number of the first day of the first year
 -- ARGV[3]  id       of the user
--- ARGV[4]  kept     for how long it is known who was active, ms
+-- ARGV[4]  ttl      time for which active users are stored, ms
 -- ARGV[5...]        lengths of the years
--- returns  {1 when the day is new, length of the streak around it, longest streak, total, longest streak before},
---          or {} when that streak goes on beyond these years; then nothing was written
+-- returns  {1 if the day is new, length of the streak around it, longest streak, total, longest streak before},
+--          or {} if that streak extends beyond these years; then nothing was written
 --
--- A place is a small number, so no id, however large, makes a bitmap grow. A day after the last one needs no look at
--- the bitmaps; only a day filled in later is joined with its neighbours by walking.
+-- A place is a small number, so that large ids do not make a bitmap grow. The streak of a day after
+-- the last one follows from the hash; only a day that is filled in later searches the bitmaps for its neighbours.
 
 local day, start = tonumber(ARGV[1]), tonumber(ARGV[2])
 local known = redis.call("HMGET", KEYS[1], "last", "streak", "longest", "total", "place")

@@ -11,8 +11,8 @@ from collections import Counter
 from contextlib import contextmanager, nullcontext
 
 from redis_kit.pageviews import PageViews, dropped, flush
+from redis_kit.pageviews.batch import Event
 from redis_kit.pageviews.buffer import buffer
-from redis_kit.pageviews.counting import Event
 from redis_kit.pageviews.periods import now
 
 USER, PASSWORD = "counter", "first"

@@ -4,8 +4,8 @@ import pytest
 
 from redis_kit.core import connections
 from redis_kit.core.errors import OutOfMemory, RedisUnavailable
+from redis_kit.pageviews import batch
 from redis_kit.pageviews import buffer as module
-from redis_kit.pageviews import counting
 from redis_kit.pageviews.buffer import buffer
 from tests.chaos.pageviews import faults
 from tests.fixtures.proxy import Proxy
@@ -34,9 +34,9 @@ def test_each_view_counts_once_through_all_faults(stage):
 
 
 def test_loop_finds_batches_that_are_not_known_again(stage, monkeypatch):
-    made = counting.Counting.__init__
+    made = batch.ViewBatch.__init__
     monkeypatch.setattr(
-        counting.Counting, "__init__", lambda self, *args, **options: made(self, *args, **options | {"number": 0})
+        batch.ViewBatch, "__init__", lambda self, *args, **options: made(self, *args, **options | {"number": 0})
     )
     _, _, wrong = faults.run(*stage, ROUNDS, SEED)
     counted, expected = wrong["all"]
@@ -44,7 +44,7 @@ def test_loop_finds_batches_that_are_not_known_again(stage, monkeypatch):
 
 
 def test_loop_finds_views_that_are_dropped_where_access_is_denied(stage, monkeypatch):
-    for one in (module, counting):
+    for one in (module, batch):
         monkeypatch.setattr(one, "TEMPORARY", (RedisUnavailable, OutOfMemory))
     _, _, wrong = faults.run(*stage, ROUNDS, SEED)
     counted, expected = wrong["all"]
