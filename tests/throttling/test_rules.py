@@ -351,8 +351,8 @@ def test_rule_may_last_a_year(kit, twin):
 @pytest.mark.parametrize(
     ("rates", "error", "message"),
     [
-        ("0/s", InvalidValue, "The rate 0/s would let nothing pass.*: ban the caller"),
-        ("5/m; 0/h", InvalidValue, "ban the caller"),
+        ("0/s", InvalidValue, "The rate 0/s would allow nothing.*: ban the identity"),
+        ("5/m; 0/h", InvalidValue, "ban the identity"),
         (None, InvalidValue, "exempt it"),
         ("5/x", InvalidRate, "Write a rate as"),
         ((5, 0.5), InvalidRate, "0.5s.*Write a rate as"),
@@ -379,7 +379,7 @@ def test_rates_are_read_back_as_they_were_written(kit, twin):
 def test_throttle_that_asks_no_server_takes_no_rules(kit, rates, twin):
     limit = Throttle("login", rates)
     for method, arguments in ((limit.rules.ban, ("joe", 60)), (limit.rules.override, ("5/m", 60))):
-        with pytest.raises(InvalidValue, match="'login' gives everybody the same answer"):
+        with pytest.raises(InvalidValue, match="'login' gives all identities the same answer"):
             twin(method, *arguments)
 
 
