@@ -467,7 +467,7 @@ def api_away(request, own_kit, settings):
 
 
 @pytest.mark.parametrize("fail_open", [False, True])
-def test_a_look_in_an_outage_limits_nobody_and_a_counted_call_does_unless_it_fails_open(api_away, settings, fail_open):
+def test_look_in_an_outage_limits_nobody_but_a_counted_call_may(api_away, settings, fail_open):
     settings.RATELIMIT_FAIL_OPEN = fail_open
     ask = {"group": "away", "key": "ip", "rate": "3/d"}
     for _ in range(3):

@@ -358,7 +358,7 @@ def test_scopes_of_several_rates_have_to_be_in_the_settings():
         type("Other", (throttle,), {"scopes": ("burst", "weekly")})()
 
 
-def test_a_request_is_one_round_trip_for_each_throttle_and_a_remembered_refusal_none(kit, commands):
+def test_each_throttle_takes_one_round_trip_and_a_remembered_refusal_none(kit, commands):
     first, second = limited(rate="2/h"), limited(rate="9/h", scope="second")
     get(first, second)  # brings the script to the server
     with commands(kit) as sent:
@@ -389,7 +389,7 @@ def test_responses_carry_the_limits(kit):
     assert "RateLimit" not in get(first, second)
 
 
-def test_fields_of_one_response_do_not_show_on_the_next_of_a_view_with_fixed_headers(kit):
+def test_fields_of_a_response_do_not_leak_into_fixed_headers_of_a_view(kit):
     class View(APIView):
         throttle_classes = [limited()]
         default_response_headers = {"X-Api": "1"}

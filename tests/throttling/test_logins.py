@@ -173,7 +173,7 @@ def test_looking_and_counting_are_one_round_trip_each(logins, commands):
     assert sent == ["EVALSHA"]
 
 
-def test_tries_that_come_at_once_count_for_the_address_beyond_what_the_name_has_left(logins):
+def test_concurrent_failures_count_for_the_address_beyond_the_name(logins):
     asked = [RequestFactory().get("/") for _ in range(5)]
     for one in asked:
         ThrottledLogins().authenticate(one, username="joe", password="x")
@@ -202,7 +202,7 @@ def test_admin_login_is_guarded_and_may_have_the_message_too(logins, monkeypatch
     assert Asked.calls == 2
 
 
-def test_log_in_forgets_the_failures_of_the_name_and_not_those_of_the_address(logins):
+def test_log_in_resets_failures_of_the_name_but_not_of_the_address(logins):
     client = Client()
     for _ in range(2):
         post(client)

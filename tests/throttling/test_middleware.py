@@ -129,7 +129,7 @@ def test_exempt_requests_are_let_through(get, given, spec):
 
 
 @pytest.mark.parametrize("spec", [f"{__name__}.failed", failed])
-def test_calls_count_by_outcome_and_exceptions_by_the_response_that_they_become(get, given, spec):
+def test_calls_count_by_outcome_and_exceptions_by_their_response(get, given, spec):
     given(login={"RATES": "2/h", "KEY": "ip", "COUNT_WHEN": spec})
     found = [get(path).status_code for path in ["/login/"] * 3 + ["/api/missing/", "/login/?status=401", "/login/"]]
     assert found == [200, 200, 200, 404, 401, 429]

@@ -8,7 +8,7 @@ import sys
 import time
 
 from tests.chaos.throttling.support.processes import hammered, throttles
-from tests.throttling.bounds import excess
+from tests.throttling.support.bounds import excess
 
 LIMIT, PERIOD = 50, 100_000  # microseconds
 RATES = [(LIMIT, PERIOD / 1_000_000)]

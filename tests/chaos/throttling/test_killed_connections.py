@@ -4,7 +4,7 @@ import pytest
 
 from tests.chaos.throttling.killed_connections import LIMIT, PERIOD, run
 from tests.fixtures.kit import PATIENT
-from tests.throttling.bounds import CHECKS, excess
+from tests.throttling.support.bounds import CHECKS, excess
 
 pytestmark = pytest.mark.once
 DECISIONS = 20_000

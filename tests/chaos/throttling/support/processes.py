@@ -7,7 +7,7 @@ import threading
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.throttling.models.every import MODELS
+from tests.throttling.support.models.every import MODELS
 
 ROOT = Path(__file__).parents[4]
 SECONDS = 600  # for which a process may run

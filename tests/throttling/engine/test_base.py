@@ -5,7 +5,7 @@ import pytest
 from redis_kit.core.errors import KeyConflict
 from redis_kit.throttling import Ban, Throttle, hit_all
 from redis_kit.throttling.strategies.base import STRATEGIES
-from tests.throttling.asking import Caller
+from tests.throttling.support.caller import Caller
 
 YEAR = 366 * 86_400
 
@@ -84,7 +84,7 @@ def test_key_of_another_type_is_found_before_anything_is_written(kit, strategy, 
 
 
 @pytest.mark.parametrize("policy", ["open", "closed"])
-def test_state_of_another_type_is_left_alone_by_a_settlement_and_put_right_by_a_reset(kit, policy):
+def test_state_of_a_wrong_type_survives_settlement_and_reset_repairs_it(kit, policy):
     limit = Throttle("x", "9/h", on_failure=policy)
     reserved = limit.reserve("joe", cost=5)
     state = limit.keys("joe").state
@@ -107,7 +107,7 @@ RUBBISH = [
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("place", range(4))
-def test_rubbish_breaks_nothing_and_locks_nobody_out_for_longer_than_a_period(kit, strategy, place):
+def test_garbage_breaks_nothing_and_blocks_nobody_longer_than_a_period(kit, strategy, place):
     limit = Throttle("x", "3/h; 9/d", strategy=strategy, ban=Ban(2, 60, 60))
     kit.options(THROTTLING={"REMEMBER": 0})
     keys = limit.keys("joe")

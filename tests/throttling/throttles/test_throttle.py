@@ -36,7 +36,7 @@ def test_other_rates_under_the_same_name_count_apart(kit):
     assert Throttle("api", "2/h").hit("joe").remaining == 1
 
 
-def test_several_rates_are_one_decision_and_the_one_that_waits_longest_is_told(kit):
+def test_several_rates_are_one_decision_with_the_longest_wait(kit):
     limit = Throttle("login", "3/h; 2/m")
     decisions = [limit.hit("joe") for _ in range(3)]
     assert [bool(one) for one in decisions] == [True, True, False]

@@ -68,7 +68,7 @@ def test_cost_that_could_never_pass_is_an_error_where_the_view_is_defined():
         throttle("5/m", name="view", cost=6)(lambda request: HttpResponse())
 
 
-def test_cost_of_a_request_that_could_never_pass_is_an_error_that_names_the_throttle(kit, get):
+def test_cost_that_could_never_pass_is_an_error_that_names_the_throttle(kit, get):
     view = get(throttle("5/m", key="ip", name="export", cost=lambda request: 6))
     with pytest.raises(InvalidValue, match="'export'"):
         view()

@@ -130,6 +130,6 @@ def test_only_those_count_that_are_for_the_method(kit):
     assert view(RequestFactory().post("/")).status_code == 429
 
 
-def test_unnamed_throttles_of_one_view_have_names_of_their_own_in_the_fields(kit):
+def test_unnamed_throttles_of_one_view_have_different_names_in_the_fields(kit):
     view = throttle("9/h", key="ip")(throttle("1/m", key="ip")(page))
     assert get(view)["RateLimit-Policy"] == '"page";q=9;w=3600, "page 1/m";q=1;w=60'

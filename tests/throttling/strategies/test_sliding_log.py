@@ -5,8 +5,8 @@ import time
 import pytest
 
 from redis_kit.throttling import Rate, Throttle
-from tests.throttling.asking import Caller
-from tests.throttling.bounds import excess
+from tests.throttling.support.bounds import excess
+from tests.throttling.support.caller import Caller
 
 
 def test_limit_is_never_exceeded_in_any_stretch(kit):

@@ -37,7 +37,7 @@ def test_minutes_come_with_the_oldest_first_and_the_current_one_last(kit):
     assert found[-1].start <= timezone.now()
 
 
-def test_counts_of_an_earlier_round_of_the_ring_are_not_shown_and_not_added_to(kit):
+def test_counts_of_an_earlier_round_of_the_ring_are_ignored(kit):
     limit = Throttle("login", "2/h")
     this = int(kit.client.time()[0]) // 60
     for minute in (this - RING, this + 1 - RING):

@@ -5,7 +5,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from redis_kit.throttling import Rate, Throttle
-from tests.throttling.models.every import MODELS
+from tests.throttling.support.models.every import MODELS
 
 pytestmark = pytest.mark.once
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from redis_kit.core.errors import KeyConflict
 from redis_kit.throttling import Rate
-from tests.throttling.asking import Caller
-from tests.throttling.models.bucket import Bucket
+from tests.throttling.support.caller import Caller
+from tests.throttling.support.models.bucket import Bucket
 
 MILLISECOND = 0.001
 
@@ -60,7 +60,7 @@ def test_burst_and_rate_are_never_exceeded_in_any_stretch(kit):
             assert last - first + 1 <= rate.burst + (admitted[last] - start) * speed
 
 
-def test_refused_caller_passes_at_the_moment_it_was_told_and_not_a_millisecond_before(kit):
+def test_refused_identity_passes_exactly_after_retry_after(kit):
     caller = Caller([Rate(1, 0.05, 1)])
     caller.ask()
     refused = caller.ask()
@@ -130,7 +130,7 @@ def test_clock_that_went_back_gives_nothing_back(kit):
 
 
 @pytest.mark.parametrize("hours", [0.001, 2, 1000])
-def test_clock_that_went_back_locks_nobody_out_for_longer_than_the_bucket_drains(kit, hours):
+def test_clock_set_back_blocks_nobody_longer_than_the_bucket_drains(kit, hours):
     caller = Caller([Rate(10, 1, 10)])
     for _ in range(10):
         caller.ask()

@@ -1,6 +1,6 @@
 """The moments of all calls that passed."""
 
-from tests.throttling.models.base import Model, Stand, period
+from tests.throttling.support.models.base import Model, Stand, period
 
 
 class Log(Model):

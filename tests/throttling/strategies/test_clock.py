@@ -27,7 +27,7 @@ def admitted(limit, caller="joe"):
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("rates", ["10/h", "10/h; 50/d"])
-def test_clock_put_forward_admits_one_window_more_and_putting_it_right_none(jump, strategy, rates):
+def test_clock_set_forward_allows_one_more_window_and_correcting_it_none(jump, strategy, rates):
     limit = Throttle("x", rates, strategy=strategy)
     assert admitted(limit) == 10
     jump(AHEAD)

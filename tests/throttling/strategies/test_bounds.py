@@ -5,7 +5,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from redis_kit.throttling import Throttle
-from tests.throttling.bounds import CHECKS, excess
+from tests.throttling.support.bounds import CHECKS, excess
 
 pytestmark = pytest.mark.once
 

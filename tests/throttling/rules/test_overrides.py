@@ -45,7 +45,7 @@ def test_rates_of_another_strategy_are_passed_over(kit, limit):
     assert admitted(limit) == 5
 
 
-def test_call_that_costs_more_than_rates_given_by_a_rule_takes_the_whole_of_them(kit, limit):
+def test_call_that_costs_more_than_an_override_allows_takes_all_of_it(kit, limit):
     kit.client.set(limit.keys("joe").override, text(limit, "2/h"), ex=100)
     assert limit.hit("joe", cost=4).remaining == 0
     refused = limit.hit("joe", cost=4)
@@ -83,7 +83,7 @@ def test_caller_who_came_once_is_not_locked_out_by_other_rates(kit, strategy, ow
     assert least <= admitted(limit, number=100) <= limit.peek("joe").limit
 
 
-def test_bucket_that_other_rates_find_overfull_has_room_after_the_time_of_one_call(kit):
+def test_bucket_overfull_for_an_override_has_room_after_one_call(kit):
     now = 1_760_000_000.0
     limit = Throttle("x", "7/d", clock=lambda: now)
     limit.hit("joe")  # which takes more than three hours to drain

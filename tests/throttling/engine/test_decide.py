@@ -11,7 +11,7 @@ RATES = [(LIMIT, 86_400 * 300), (1000, 86_400 * 365)]  # so slow that nothing ru
 
 
 @pytest.mark.parametrize("tasks", [0, 10], ids=["sync", "async"])
-def test_eight_processes_get_exactly_the_limit_among_them_from_every_strategy(kit, tasks):
+def test_eight_processes_together_get_exactly_the_limit(kit, tasks):
     asked = throttles(RATES)
     found, missed = hammered(kit.settings.REDIS_KIT, asked, processes=PROCESSES, decisions=40 * len(asked), tasks=tasks)
     assert missed == 0

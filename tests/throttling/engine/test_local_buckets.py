@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from redis_kit.throttling import Rate
 from redis_kit.throttling.engine import local_buckets
-from tests.throttling.models.bucket import Bucket
+from tests.throttling.support.models.bucket import Bucket
 
 
 @pytest.fixture

@@ -71,7 +71,7 @@ def test_caller_named_twice_counts_at_the_sum_of_its_costs(kit, hit):
         hit([(limit, "joe", 3), (limit, "joe", 3)])
 
 
-def test_throttles_in_shadow_mode_hold_nobody_up_and_count_only_what_they_would_admit(kit, hit):
+def test_shadow_throttles_delay_nobody_and_count_what_they_would_allow(kit, hit):
     shadow, real = Throttle("shadow", "1/d", shadow=True), Throttle("real", "3/d")
     answers = [hit([(shadow, "joe"), (real, "joe")]) for _ in range(4)]
     assert [one.reason for one, _ in answers] == ["", "shadow", "shadow", "shadow"]

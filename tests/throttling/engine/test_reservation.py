@@ -76,7 +76,7 @@ def test_settlement_is_left_undone_while_the_server_is_away(own_kit, twin):
     assert limit.peek("joe").remaining == 10  # that server keeps nothing over a stop
 
 
-def test_reservation_of_a_policy_gives_nothing_back_when_the_server_is_there_again(own_kit, twin):
+def test_reservation_made_in_an_outage_refunds_nothing_afterwards(own_kit, twin):
     limit = Throttle("x", "10/d", on_failure="open")
     own_kit.server.stop()
     found = twin(limit.reserve, "joe", cost=5)

@@ -116,7 +116,7 @@ def test_refusals_that_a_process_gave_by_itself_lead_to_a_ban(kit):
     assert admitted < 20  # though a call passed between each remembered refusal and the next
 
 
-def test_refusals_from_memory_do_not_count_when_they_are_older_than_the_time_given(kit):
+def test_old_refusals_from_memory_do_not_count_towards_a_ban(kit):
     limit = Throttle("x", [(1, 0.02)], ban=Ban(20, 0.001, 600))
     end = monotonic() + 0.5
     while monotonic() < end:
@@ -143,7 +143,7 @@ def test_shadow_mode_bans_nobody(kit, clock):
     assert {limit.hit("joe").reason for _ in range(5)} == {"", "shadow"}
 
 
-def test_clock_that_went_back_makes_a_ban_no_longer_than_it_was_and_the_jump(kit, clock):
+def test_clock_set_back_extends_a_ban_by_the_jump_at_most(kit, clock):
     limit = Throttle("x", "1/h", ban=Ban(1, 60, 600), clock=clock)
     refuse(limit, 1)
     clock.now -= 100

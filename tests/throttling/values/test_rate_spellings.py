@@ -83,7 +83,7 @@ def year_of_360_days_and_no_period_as_one(text, theirs, ours):
     ],
     ids=lambda one: one.__name__,
 )
-def test_what_the_other_library_reads_is_read_alike_or_differs_for_a_stated_reason(library, differs):
+def test_rates_of_other_libraries_read_alike_or_differ_for_a_stated_reason(library, differs):
     theirs, ours = library()
     found = [(text, rates, read(ours, text)) for text in SPELLINGS if (rates := read(theirs, text)) is not None]
     alike = [text for text, rates, own in found if own == rates]

@@ -1,8 +1,8 @@
 """Every model by the name of its strategy."""
 
-from tests.throttling.models.bucket import Bucket
-from tests.throttling.models.log import Log
-from tests.throttling.models.windows import FixedWindow, SlidingCounter
+from tests.throttling.support.models.bucket import Bucket
+from tests.throttling.support.models.log import Log
+from tests.throttling.support.models.windows import FixedWindow, SlidingCounter
 
 MODELS = {
     "gcra": Bucket,

@@ -3,7 +3,7 @@
 import math
 from fractions import Fraction
 
-from tests.throttling.models.base import Model, Stand, period
+from tests.throttling.support.models.base import Model, Stand, period
 
 
 class Bucket(Model):

@@ -53,7 +53,7 @@ JOE = User(pk=7, username="joe")
         (["ip", "user"], request(JOE, REMOTE_ADDR="10.1.2.3"), "ip:10.1.2.3 user:7"),
         (("user", lambda asked: asked.path), request(JOE), "user:7 /page/"),
         (["get:q", lambda asked: 5], request(query_params={"q": "a b%20"}), "get:a%20b%2520 5"),
-        ("tests.throttling.test_identities.path_of", request(), "/page/"),
+        ("tests.throttling.values.test_identity.path_of", request(), "/page/"),
     ],
 )
 def test_identity_is_found(kit, spec, asked, identity):
@@ -85,7 +85,7 @@ def test_address_and_user_of_the_same_text_are_two(kit):
         },
     ],
 )
-def test_headers_that_a_client_can_send_change_nothing_without_a_trusted_proxy(kit, headers):
+def test_headers_of_a_client_change_nothing_without_a_trusted_proxy(kit, headers):
     assert both("ip", request(REMOTE_ADDR="10.9.9.9", headers=headers)) == "ip:10.9.9.9"
 
 
@@ -95,7 +95,7 @@ def test_forwarded_header_counts_behind_a_trusted_proxy_from_the_right(kit):
     assert both("ip", spoofed) == "ip:1.2.3.4"
 
 
-def test_request_over_a_unix_socket_without_a_trusted_proxy_is_a_wrong_configuration(kit):
+def test_unix_socket_without_a_trusted_proxy_is_a_wrong_configuration(kit):
     with pytest.raises(ConfigurationError, match="TRUSTED_PROXIES"):
         IdentityKey("ip").of(request(REMOTE_ADDR=""))
 
@@ -180,11 +180,12 @@ def offenders(kit, key):
     return kit.client.zrange(key, 0, -1)
 
 
-BROKEN = ["tests.throttling.test_identities.nobody", "tests.throttling.nowhere.key", "tests.throttling.test_gcra"]
+HERE = "tests.throttling.values.test_identity"
+BROKEN = [f"{HERE}.nobody", "tests.throttling.nowhere.key", "tests.throttling.strategies.test_gcra"]
 
 
 @pytest.mark.parametrize("path", BROKEN)
-def test_wrong_dotted_path_is_found_by_the_system_check_and_named_at_the_first_request(kit, path, monkeypatch):
+def test_wrong_dotted_path_fails_the_system_check_and_the_first_request(kit, path, monkeypatch):
     monkeypatch.setattr(identities, "_paths", {})
     key = IdentityKey(path)
     with pytest.raises(ConfigurationError, match=path):
@@ -196,11 +197,11 @@ def test_wrong_dotted_path_is_found_by_the_system_check_and_named_at_the_first_r
 
 def test_right_dotted_path_passes_the_system_check(kit, monkeypatch):
     monkeypatch.setattr(identities, "_paths", {})
-    IdentityKey("tests.throttling.test_identities.path_of")
+    IdentityKey("tests.throttling.values.test_identity.path_of")
     assert list(messages()) == []
 
 
-def test_system_check_looks_at_throttles_of_routes_that_nobody_asked_for_yet(kit, monkeypatch, settings, tmp_path):
+def test_system_check_covers_throttles_of_routes_not_yet_requested(kit, monkeypatch, settings, tmp_path):
     monkeypatch.setattr(identities, "_paths", {})
     monkeypatch.syspath_prepend(tmp_path)
     name = f"routes_{kit.prefix}"
