@@ -7,8 +7,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from redis_kit.core import flow
 from redis_kit.core.errors import NO_NUMBER, KeyConflict
-from redis_kit.core.steps import Argument, Command, is_missing_script
+from redis_kit.core.steps import Argument, Command, needs_repair, repaired
 
 _HEADER = re.compile(r"^-- (KEYS|ARGV)\[(\d+)(\.\.\.)?\]", re.MULTILINE)
 _KIND = re.compile(r"^-- KEYS\[\d+(?:\.\.\.)?\] +\w+ +(zset|hash|list|set|string|counter|bitmap|)\b", re.MULTILINE)
@@ -29,7 +30,7 @@ _CHECKS = {
 
 
 class ScriptCall:
-    """A step: one run of a script, by digest, and once more with its source where the server lost it."""
+    """A step: one run of a script, by its digest. It is sent again with its source if the server has lost it."""
 
     __slots__ = ("command", "script")
 
@@ -37,39 +38,39 @@ class ScriptCall:
         self.script, self.command = script, command
 
     def run(self, client: Any) -> Any:
-        """Run it: one round trip, two the first time after the server lost its scripts, and to name a wrong key."""
+        """Run it: one round trip. A second one if the server has lost the script, and one to name a wrong key."""
         try:
-            try:
-                return client.call(*self.command)
-            except Exception as error:
-                if not is_missing_script(error):
-                    raise
-            return client.call(*self.with_source())
-        except KeyConflict as error:
-            raise self.named(error, client.batch(self.types())) from error
+            return client.call(*self.command)
+        except Exception as error:
+            if not needs_repair(error):
+                raise
+            return flow.run(self._repaired(error), client)
 
     async def arun(self, client: Any) -> Any:
         """See run()."""
         try:
-            try:
-                return await client.call(*self.command)
-            except Exception as error:
-                if not is_missing_script(error):
-                    raise
-            return await client.call(*self.with_source())
-        except KeyConflict as error:
-            raise self.named(error, await client.batch(self.types())) from error
+            return await client.call(*self.command)
+        except Exception as error:
+            if not needs_repair(error):
+                raise
+            return await flow.arun(self._repaired(error), client)
+
+    def _repaired(self, error: Exception) -> flow.Flow[Any]:
+        (reply,) = yield from repaired([self], [error])
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
 
     def with_source(self) -> Command:
-        """Return the same call as EVAL, which can't miss."""
+        """Return the same call as EVAL, which does not depend on what the server remembers."""
         return ("EVAL", self.script.source, *self.command[2:])
 
     def types(self) -> list[Command]:
-        """Return the commands whose replies named() wants."""
+        """Return the commands whose replies named() takes."""
         return [("TYPE", key) for key in self._keys()]
 
     def named(self, error: KeyConflict, types: list[Any]) -> KeyConflict:
-        """Return the error with the name of the key that is of a wrong type, where there is such a one by now."""
+        """Return the error with the name of the key that has a wrong type, if one still has."""
         for key, found, kind in zip(self._keys(), types, self.script.kinds, strict=False):
             if kind and found not in (b"none", kind.encode()) and not isinstance(found, Exception):
                 what = f"The key {key!a} is a {found.decode()} in place of a {kind}: something else wrote to it"
@@ -78,7 +79,7 @@ class ScriptCall:
             names = " or ".join(ascii(self._keys()[place]) for place in self.script.counters)
             what = f"The counter {names} holds no whole number, or one that is too large: something else wrote to it"
             return KeyConflict(f"{what}. Nothing was changed; rename or delete it.")
-        return KeyConflict(*error.args)  # not the same one, which is its cause
+        return error
 
     def _keys(self) -> Command:
         return self.command[3 : 3 + int(self.command[2])]

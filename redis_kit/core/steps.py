@@ -1,10 +1,12 @@
-"""The steps that a flow may yield. Their run() and arun() are the only code written twice."""
+"""The steps that a flow may yield. Their ``run()`` and ``arun()`` are the only code that is written twice."""
 
 import asyncio
 import time
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 
+from redis_kit.core import flow
 from redis_kit.core.errors import KeyConflict, RedisFailure, RedisUnavailable
 
 Argument = str | bytes | int | float
@@ -29,9 +31,9 @@ class Call:
 
 
 class Batch:
-    """Several commands or script calls in one round trip; a list of replies. Not atomic: no one depends on another.
+    """Several commands or calls of scripts in one round trip; a list of replies. Not atomic: none depends on another.
 
-    With ``lenient`` an error that concerns one of them, a RedisFailure other than RedisUnavailable, is its reply.
+    With ``lenient``, an error that concerns one of them is its reply: a RedisFailure other than RedisUnavailable.
     """
 
     __slots__ = ("calls", "lenient")
@@ -40,46 +42,26 @@ class Batch:
         self.calls, self.lenient = calls, lenient
 
     def run(self, client: Any) -> list[Any]:
-        """Send them. The first error is raised, after all were carried out; one more round trip names a wrong key."""
+        """Send them. The first error is raised, after all were carried out. See ScriptCall.run() for its repeats."""
         replies = client.batch([call.command for call in self.calls])
-        missing = [place for place, reply in enumerate(replies) if is_missing_script(reply)]
-        if missing:
-            again = client.batch([self.calls[place].with_source() for place in missing])
-            replies = merged(replies, missing, again)
-        if wrong := self._wrong(replies):
-            replies = self._named(replies, wrong, client.batch(self._types(wrong)))
+        if any(map(needs_repair, replies)):
+            replies = flow.run(repaired(self.calls, replies), client)
         return self.result(replies)
 
     async def arun(self, client: Any) -> list[Any]:
         """See run()."""
         replies = await client.batch([call.command for call in self.calls])
-        missing = [place for place, reply in enumerate(replies) if is_missing_script(reply)]
-        if missing:
-            again = await client.batch([self.calls[place].with_source() for place in missing])
-            replies = merged(replies, missing, again)
-        if wrong := self._wrong(replies):
-            replies = self._named(replies, wrong, await client.batch(self._types(wrong)))
+        if any(map(needs_repair, replies)):
+            replies = await flow.arun(repaired(self.calls, replies), client)
         return self.result(replies)
 
     def result(self, replies: list[Any]) -> list[Any]:
         """Return the replies, or raise the first error among them that is not to stay there."""
-        return checked(replies, lenient=self.lenient)
-
-    def _wrong(self, replies: list[Any]) -> list[int]:
-        """Return the places of scripts' calls that met a wrong key. A plain command's caller knows its one key."""
-        found = [place for place, reply in enumerate(replies) if isinstance(reply, KeyConflict)]
-        return [place for place in found if hasattr(self.calls[place], "types")]
-
-    def _types(self, places: list[int]) -> list[Command]:
-        return [command for place in places for command in self.calls[place].types()]
-
-    def _named(self, replies: list[Any], places: list[int], types: list[Any]) -> list[Any]:
-        named, at = [], 0
-        for place in places:
-            count = len(self.calls[place].types())
-            named.append(self.calls[place].named(replies[place], types[at : at + count]))
-            at += count
-        return merged(replies, places, named)
+        for reply in replies:
+            stays = self.lenient and isinstance(reply, RedisFailure) and not isinstance(reply, RedisUnavailable)
+            if isinstance(reply, Exception) and not stays:
+                raise reply
+        return replies
 
 
 class TolerantBatch(Batch):
@@ -126,21 +108,56 @@ class Sleep:
         await asyncio.sleep(self.seconds)
 
 
-def is_missing_script(reply: Any) -> bool:
-    """Say whether a reply means that the server does not hold the script of a digest."""
+def needs_repair(reply: Any) -> bool:
+    """Tell whether a reply is an error that repaired() can do something about."""
+    return isinstance(reply, Exception) and (isinstance(reply, KeyConflict) or _is_missing_script(reply))
+
+
+def repaired(calls: Sequence[Any], replies: list[Any]) -> flow.Flow[list[Any]]:
+    """Send the calls whose script the server has lost again, with their source, and name keys of a wrong type.
+
+    Returns the replies with what came of that in their places. One round trip for each of the two.
+    """
+    lost = [place for place, reply in enumerate(replies) if _is_missing_script(reply)]
+    if lost:
+        later = yield _Send([calls[place].with_source() for place in lost])
+        replies = _replaced(replies, lost, later)
+    # Whoever sends a plain command knows its one key.
+    wrong = [place for place, reply in enumerate(replies) if isinstance(reply, KeyConflict)]
+    wrong = [place for place in wrong if hasattr(calls[place], "types")]
+    if wrong:
+        asked = [calls[place].types() for place in wrong]
+        types = iter((yield _Send([command for commands in asked for command in commands])))
+        named = []
+        for place, commands in zip(wrong, asked, strict=True):
+            error = replies[place]
+            found = calls[place].named(error, list(islice(types, len(commands))))
+            if found is not error:
+                found.__cause__ = error
+            named.append(found)
+        replies = _replaced(replies, wrong, named)
+    return replies
+
+
+class _Send:
+    """A step: several commands in one round trip, and their replies as they are, errors among them."""
+
+    __slots__ = ("commands",)
+
+    def __init__(self, commands: Sequence[Command]) -> None:
+        self.commands = commands
+
+    def run(self, client: Any) -> Any:
+        return client.batch(self.commands)
+
+    async def arun(self, client: Any) -> Any:
+        return await client.batch(self.commands)
+
+
+def _is_missing_script(reply: Any) -> bool:
     return isinstance(reply, Exception) and type(reply).__name__ == "NoScriptError"
 
 
-def merged(replies: list[Any], places: list[int], later: list[Any]) -> list[Any]:
-    """Return the replies with those of a second try in their places."""
+def _replaced(replies: list[Any], places: list[int], later: list[Any]) -> list[Any]:
     found = dict(zip(places, later, strict=True))
     return [found.get(place, reply) for place, reply in enumerate(replies)]
-
-
-def checked(replies: list[Any], *, lenient: bool = False) -> list[Any]:
-    """Return the replies, or raise the first error among them that is not to stay there."""
-    for reply in replies:
-        stays = lenient and isinstance(reply, RedisFailure) and not isinstance(reply, RedisUnavailable)
-        if isinstance(reply, Exception) and not stays:
-            raise reply
-    return replies

@@ -2,9 +2,10 @@
 
 import pytest
 
-from redis_kit.core import scripts
-from redis_kit.core.errors import KeyConflict
+from redis_kit.core import connections, scripts
+from redis_kit.core.errors import CommandFailed, KeyConflict
 from redis_kit.core.scripts import Script
+from redis_kit.core.steps import Batch, Call
 from redis_kit.queues import Queue
 
 
@@ -53,3 +54,33 @@ def test_key_of_another_type_is_named(kit, twin, cold):
         twin(queue.put, 2)
     assert f"The key '{queue.key('ready')}' is a string in place of a zset" in str(caught.value)
     assert "rename or delete it" in str(caught.value)
+
+
+def test_script_that_the_server_lost_is_sent_again_with_its_source(kit, twin, commands):
+    queue = Queue("mail")
+    queue.put(1)
+    kit.client.script_flush()
+    with commands(kit) as sent:
+        twin(queue.put, 2)
+        twin(queue.put, 3)
+    assert sent == ["EVALSHA"] * 2
+    assert queue.counts().ready == 3
+
+
+def test_one_round_trip_repeats_all_of_a_batch_that_the_server_lost(kit, trips):
+    kit.client.script_flush()
+    first, second = (Script(name, f"-- KEYS[1] one\nreturn '{name}'") for name in ("first", "second"))
+    assert Batch([first(["a"]), Call("ECHO", "x"), second(["a"])]).run(connections.client()) == [
+        b"first",
+        b"x",
+        b"second",
+    ]
+    assert len(trips) == 2
+
+
+def test_error_that_no_repeat_mends_is_raised_as_it_is(kit, trips):
+    script = Script("bad", "-- KEYS[1] one\nreturn redis.error_reply('BAD luck')")
+    kit.client.script_load(script.source)
+    with pytest.raises(CommandFailed, match="BAD luck"):
+        script(["a"]).run(connections.client())
+    assert len(trips) == 1
