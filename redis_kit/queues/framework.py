@@ -93,7 +93,7 @@ def heard(signal: Any, level: int) -> bool:
     """Return whether sending a signal has any effect. The framework's own receiver only logs, mostly to nowhere."""
     if len(signal.receivers) != 1:
         return bool(signal.receivers)
-    one = signal.receivers[0][1]
-    receiver: Any = one() if isinstance(one, ReferenceType) else one
+    reference = signal.receivers[0][1]
+    receiver: Any = reference() if isinstance(reference, ReferenceType) else reference
     only_logs = getattr(receiver, "__name__", "").startswith("log_task_")
     return not only_logs or bool(receiver.__globals__["logger"].isEnabledFor(level))

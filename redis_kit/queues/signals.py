@@ -1,18 +1,18 @@
-"""What happens to jobs, for those who want to know. Receivers run in the process in which it happened."""
+"""Signals of jobs and workers. Receivers run in the process that sends the signal."""
 
 from django.dispatch import Signal
 
-# queue, id: a job was stored. Sent by the process that put it.
+# queue, id: a job was added. Sent by the process that added it.
 job_enqueued = Signal()
-# queue, job, task: an attempt begins. This and the next ones are sent by a worker.
+# queue, job, task: an attempt begins. Sent by the worker, like the following signals.
 job_started = Signal()
-# queue, job, task: an attempt succeeded, and that was recorded.
+# queue, job, task: an attempt succeeded and was recorded.
 job_succeeded = Signal()
 # queue, job, task, error: an attempt failed, and there will be another.
 job_retried = Signal()
-# queue, id, reason: a job is dead. Its task may be unknown, as may be what it held.
+# queue, id, reason: a job is dead. Its task and content may be unknown.
 job_dead = Signal()
-# worker, queues: a process of a worker begins to work. Sent in that process, as is the next one.
+# worker, queues: a worker process begins to work. Sent in that process, like the next signal.
 worker_started = Signal()
-# worker, queues: it runs no more jobs, and is about to end. Not sent where it is killed.
+# worker, queues: it runs no more jobs and is about to exit. Not sent if the process is killed.
 worker_stopping = Signal()

@@ -1,1 +1,1 @@
-"""What a project's own tests need to run on a real server."""
+"""Tools for the tests of a project: a real server and a job runner."""

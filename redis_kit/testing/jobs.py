@@ -1,4 +1,4 @@
-"""Runs jobs in a test's own thread, as a worker would."""
+"""A worker for tests: it runs jobs in the thread of the test."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from threading import Event
@@ -17,7 +17,7 @@ from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 
 
 class _Here(EventLoop):
-    """Runs synchronous parts of asynchronous tasks in the test's thread, in whose transaction the test is."""
+    """Runs the synchronous parts of asynchronous tasks in the thread of the test, which has its transaction open."""
 
     def run(self, job: JobKey, work: Callable[[], Awaitable[Any]], *, timeout: float | None, sync: Any) -> Any:
         """Run a coroutine and return its result."""
@@ -28,8 +28,8 @@ class _Here(EventLoop):
         return async_to_sync(awaited)()
 
 
-class _Processor(JobRunner):
-    """Lets who runs the tests stop them, also while a job runs."""
+class _Runner(JobRunner):
+    """Raises KeyboardInterrupt, also while a job runs, so that the tests stop."""
 
     def _record(self, failure: FailedAttempt, *, again: bool = False) -> None:
         super()._record(failure, again=again)
@@ -38,10 +38,10 @@ class _Processor(JobRunner):
 
 
 def drain(*names: str) -> int:
-    """Run the ready jobs of some queues, ``default`` where none is named, until none is left; return how many ran.
+    """Run the ready jobs of some queues, by default of ``default``, until no job is ready. Return the number of jobs.
 
-    A job that a job enqueues is run too. One that fails is retried or buried as by a worker; one that is delayed, a
-    retry with its backoff among them, stays. Timeouts of tasks are not enforced.
+    Jobs that these jobs enqueue run, too. A failed job is retried or dead, as in a worker. Delayed jobs stay in the
+    queue, also those that wait for a retry. Timeouts of tasks are not enforced.
     """
     worker, count = ids.new_worker(), 0
     sources = [WorkerQueue(name, worker=worker, about=ids.information()) for name in names or ("default",)]
@@ -64,7 +64,7 @@ def processor(sources: Sequence[WorkerQueue]) -> JobRunner:
         "coroutines": _Here(),
         "given_up": Event(),
     }
-    return _Processor(sources, **alone, later=lambda call: None, recent=RecentAcks())
+    return _Runner(sources, **alone, later=lambda call: None, recent=RecentAcks())
 
 
 def _end(source: WorkerQueue, done: Done) -> None:

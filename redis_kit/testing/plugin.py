@@ -1,6 +1,6 @@
-"""A pytest plugin for projects that use the kit: one real server per session, a key prefix per test, and a job drain.
+"""A pytest plugin for projects: one real server per session, a key prefix per test, and a function that runs jobs.
 
-It is active wherever the kit is installed and does nothing until a test asks for one of its fixtures.
+pytest loads it if redis_kit is installed. It does nothing until a test uses one of its fixtures.
 """
 
 import os
@@ -14,7 +14,7 @@ URL_VARIABLE = "REDIS_KIT_TEST_URL"
 
 
 class RedisKit:
-    """The kit of one test: ``url`` of the server, ``prefix`` of this test's keys."""
+    """The set-up of one test: ``url`` of the server, ``prefix`` of the keys."""
 
     def __init__(self, url: str, settings: Any) -> None:
         self.url, self.prefix = url, f"test-{secrets.token_hex(6)}"
@@ -24,7 +24,7 @@ class RedisKit:
         settings.REDIS_KIT = {**given, "PREFIX": self.prefix, "CONNECTIONS": connections}
 
     def remove_keys(self) -> None:
-        """Delete what this test stored, and nothing else."""
+        """Delete the keys of this test, and no others."""
         from redis_kit.core import connections
 
         client, cursor = connections.client(profile="worker"), b"0"
@@ -38,7 +38,7 @@ class RedisKit:
 
 @pytest.fixture(scope="session")
 def redis_kit_server() -> Iterator[str]:
-    """Return the URL of a server: that of ``REDIS_KIT_TEST_URL``, else an embedded one that ends with the session."""
+    """Return ``REDIS_KIT_TEST_URL``, or the URL of an embedded server that stops with the session."""
     if url := os.environ.get(URL_VARIABLE):
         yield url
         return
@@ -50,17 +50,17 @@ def redis_kit_server() -> Iterator[str]:
 
 @pytest.fixture
 def redis_kit(redis_kit_server: str, settings: Any) -> Iterator[RedisKit]:
-    """Point every connection of ``REDIS_KIT`` at the test server, under a prefix of this test's own."""
-    found = RedisKit(redis_kit_server, settings)
-    yield found
-    found.remove_keys()
+    """Connect every alias of ``REDIS_KIT`` to the test server, with a key prefix for this test."""
+    kit = RedisKit(redis_kit_server, settings)
+    yield kit
+    kit.remove_keys()
 
 
 @pytest.fixture
 def run_jobs(redis_kit: RedisKit) -> Callable[..., int]:
     """Return a function that runs the ready jobs of some queues in this thread: ``run_jobs("mail")``.
 
-    It returns how many it ran. A job that fails is retried or buried as a worker would do it; delayed jobs stay.
+    It returns the number of jobs. A failed job is retried or dead, as in a worker; delayed jobs stay.
     """
     from redis_kit.testing.jobs import drain
 

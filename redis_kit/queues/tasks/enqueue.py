@@ -1,4 +1,4 @@
-"""How a task's call gets into its queue."""
+"""Adds the calls of tasks to their queues."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple

@@ -1,4 +1,4 @@
-"""The job that runs here, and how far it is. Imports no Redis client, since modules of tasks import it."""
+"""The progress of the running job. Imports no Redis client, because modules of tasks import it."""
 
 import contextlib
 from collections.abc import Callable

@@ -55,8 +55,8 @@ def check(chosen: Any) -> None:
         if _takes_two(chosen):
             return
     elif chosen is None or (chosen and isinstance(chosen, (list, tuple))) or _is_delay(chosen):
-        for one in chosen if isinstance(chosen, (list, tuple)) else ():
-            validation.milliseconds(one, "backoff")
+        for wait in chosen if isinstance(chosen, (list, tuple)) else ():
+            validation.milliseconds(wait, "backoff")
         return
     raise InvalidValue(f"backoff must be {ALLOWED}, not {shortened(chosen)}.")
 

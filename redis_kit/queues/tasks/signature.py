@@ -1,4 +1,4 @@
-"""The signatures of tasks, looked at once."""
+"""The signatures of tasks, cached."""
 
 import inspect
 import sys
@@ -16,10 +16,10 @@ def of(function: Callable[..., Any]) -> inspect.Signature:
 
 def mismatch(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
     """Return why a function can't be called with these arguments; "" where it can."""
-    if not kwargs and len(args) in _numbers(function):  # a tenth of the time that bind() takes
+    if not kwargs and len(args) in _counts(function):  # a tenth of the time that bind() takes
         return ""
     if kwargs and kwargs.keys() <= _names(function):
-        return _wrong(function, len(args), tuple(kwargs))
+        return _mismatch(function, len(args), tuple(kwargs))
     try:
         of(function).bind(*args, **kwargs)
     except TypeError as error:
@@ -28,8 +28,8 @@ def mismatch(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[
 
 
 @lru_cache(maxsize=1024)
-def _wrong(function: Callable[..., Any], count: int, names: tuple[str, ...]) -> str:
-    """Return the same for so many arguments and the names of others, which are those of parameters."""
+def _mismatch(function: Callable[..., Any], count: int, names: tuple[str, ...]) -> str:
+    """Return the same, given the number of positional arguments and the names of the others."""
     try:
         of(function).bind(*[None] * count, **dict.fromkeys(names))
     except TypeError as error:
@@ -43,12 +43,13 @@ def _names(function: Callable[..., Any]) -> frozenset[str]:
 
 
 @cache
-def _numbers(function: Callable[..., Any]) -> range:
-    """Return how many arguments without names are enough, and not too many, for a call with no others."""
+def _counts(function: Callable[..., Any]) -> range:
+    """Return the numbers of positional arguments that a call without keyword arguments may have."""
     parameters = list(of(function).parameters.values())
     needed = {parameter.kind for parameter in parameters if parameter.default is Parameter.empty}
     if Parameter.KEYWORD_ONLY in needed:
         return range(0)
-    plain = [one for one in parameters if one.kind in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)]
-    most = sys.maxsize if Parameter.VAR_POSITIONAL in needed else len(plain) + 1
-    return range(sum(one.default is Parameter.empty for one in plain), most)
+    kinds = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+    positional = [parameter for parameter in parameters if parameter.kind in kinds]
+    most = sys.maxsize if Parameter.VAR_POSITIONAL in needed else len(positional) + 1
+    return range(sum(parameter.default is Parameter.empty for parameter in positional), most)

@@ -1,4 +1,4 @@
-"""Tasks: functions that run in a worker. Imports no Redis client, since modules of tasks are imported at start-up."""
+"""Tasks: functions that run in a worker. Imports no Redis client, because Django imports tasks at start-up."""
 
 import inspect
 from collections.abc import Callable
@@ -33,7 +33,7 @@ _backends: dict[str, Any] = {}  # of BACKEND, by alias: all threads may share th
 
 @dataclass(frozen=True, kw_only=True)
 class Task(framework.Task, Generic[Parameters, Result]):  # type: ignore[type-arg]
-    """A function that can be enqueued: a task of ``django.tasks`` with some fields more. Calling it runs it here."""
+    """A function that can be enqueued: a task of ``django.tasks`` with more options. Calling it runs the function."""
 
     max_attempts: int | None = None
     timeout: float | None = 300.0
@@ -45,14 +45,14 @@ class Task(framework.Task, Generic[Parameters, Result]):  # type: ignore[type-ar
     replace: bool = False
     expires: float | timedelta | None = None
     backoff: Backoff = None
-    plain_json: bool = True  # arguments hold nothing but JSON's own types, as django.tasks wants it
+    plain_json: bool = True  # arguments may hold only JSON types, as in django.tasks
 
     def __post_init__(self) -> None:
         if isinstance(self.backoff, list):
             object.__setattr__(self, "backoff", tuple(self.backoff))  # a task can be hashed
         if not self.plain_json:
             check_options(self)
-        # A decorated function in a script that has yet to configure Django is looked at when it is enqueued.
+        # A script may define a task before it configures Django; the task is checked when it is enqueued.
         if settings.configured:
             self.get_backend().validate_task(self)
 
@@ -63,12 +63,12 @@ class Task(framework.Task, Generic[Parameters, Result]):  # type: ignore[type-ar
 
     @property
     def delay(self) -> NoReturn:
-        """Raise AttributeError, with a hint for those who know delay() from Celery."""
+        """Raise AttributeError that names enqueue(): in Celery the method is called delay()."""
         raise AttributeError("A task has no delay(): call enqueue(), or using(run_after=...).enqueue() for later.")
 
     @property
     def is_async(self) -> bool:
-        """Say whether the function is a coroutine function."""
+        """Return whether the function is a coroutine function."""
         return inspect.iscoroutinefunction(self.func)
 
     @property
@@ -85,9 +85,9 @@ class Task(framework.Task, Generic[Parameters, Result]):  # type: ignore[type-ar
         backend: str | None = None,
         expires: float | timedelta | None = None,
     ) -> "Task[Parameters, Result]":
-        """Return the same task with another time, priority, queue, backend or expiry. A time in the past means now.
+        """Return a copy of the task with another time, priority, queue, backend or expiry.
 
-        A timedelta counts from the moment at which the job is added.
+        A time in the past means now. A timedelta counts from the moment at which the job is added.
         """
         given = {"priority": priority, "queue_name": queue_name, "backend": backend, "expires": expires}
         changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
@@ -204,17 +204,17 @@ def task(
     It is a task of ``django.tasks``, which is part of Django 6.0; Django 5.2 needs the package ``django-tasks``.
     ``takes_context`` and ``backend`` are options of the framework. Results are stored unless ``store_result`` is False.
 
-    It is attempted ``max_attempts`` times (1 to 1000; 11, or what the option ``MAX_ATTEMPTS`` says). The waits between
-    grow and are random, or those of ``backoff``: seconds, a sequence of them of which the last one repeats, or a
-    function of the exception and the result that returns them, or None to give up. After ``timeout`` seconds (None:
-    never) TaskTimeout is raised inside it; a call into C code notices when it returns. It does not run where it could
-    not begin within ``expires`` seconds, or a timedelta, after it was due: its error then is Expired. Of two ready jobs
-    the one with the higher priority (-100 to 100) starts first.
+    A job has ``max_attempts`` attempts (1 to 1000; by default the option ``MAX_ATTEMPTS``). By default the waits
+    between them grow and are random. ``backoff`` sets them: seconds, a sequence of seconds whose last item repeats, or
+    a function of the exception and the result that returns seconds, or None to end the retries. After ``timeout``
+    seconds (None: never) TaskTimeout is raised inside the task; a call into C code notices when it returns. A job that
+    could not begin within ``expires`` seconds, or a timedelta, after it was due does not run; its error is Expired. Of
+    two ready jobs the one with the higher ``priority`` (-100 to 100) starts first.
 
-    With ``unique=True`` there is one job of a call while it waits or runs, with "queued" until it starts, with seconds
-    or a timedelta for so long, whatever becomes of it. A further enqueue() returns the result of that job; with
-    ``replace=True`` it gives one that waits its own arguments, priority and time. Two calls are the same with the same
-    arguments, those that the tuple ``unique_by`` names, or the same text from the function ``unique_by(*args, **kw)``.
+    With ``unique=True`` a call has one job while it waits or runs, with "queued" until it starts, and with seconds or a
+    timedelta for that time, whatever its outcome. A further enqueue() returns the result of that job; with
+    ``replace=True`` it first replaces the arguments, priority and time of a waiting job. Two calls are the same if all
+    arguments are equal, or those in the tuple ``unique_by``, or the texts that ``unique_by(*args, **kwargs)`` returns.
     """
 
     def made(function: Callable[..., Any]) -> Task[..., Any]:

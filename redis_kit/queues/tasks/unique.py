@@ -1,4 +1,4 @@
-"""Unique tasks: which calls count as the same one, and for how long."""
+"""Unique tasks: which calls count as the same one, and until when."""
 
 import inspect
 import json
