@@ -1,4 +1,7 @@
-"""Job queues: reliable, delayed, by priority; tasks on top of them, and workers that run those."""
+"""Job queues: reliable, delayed, by priority; tasks on top of them, and workers that run these.
+
+How queues and workers are doing is in ``redis_kit.queues.monitoring``.
+"""
 
 from typing import TYPE_CHECKING
 
@@ -7,35 +10,23 @@ from redis_kit.core.lazy import lazily
 if TYPE_CHECKING:
     from redis_kit.queues.errors import (
         Cancelled,
+        CorruptMessage,
         Expired,
         GiveUp,
         InvalidArguments,
         InvalidTask,
+        LeaseLost,
         NoResult,
+        NotSerializable,
+        PayloadTooLarge,
         Retry,
         TaskTimeout,
         UnknownTask,
         WorkerLost,
     )
-    from redis_kit.queues.jobs.job import Counts, DeadJob, Job, LeaseLost, Pause, StoredJob
-    from redis_kit.queues.jobs.payload import CorruptMessage, NotSerializable, PayloadTooLarge
+    from redis_kit.queues.jobs.job import Job, JobInfo, PauseInfo, QueueCounts
     from redis_kit.queues.jobs.progress import Progress
-    from redis_kit.queues.monitoring.stats import (
-        Report,
-        acounts_of,
-        aknown_queues,
-        aorder,
-        areports_of,
-        aworkers,
-        counts_of,
-        known_queues,
-        order,
-        reports_of,
-        workers,
-    )
-    from redis_kit.queues.monitoring.workers import Held, Worker
     from redis_kit.queues.queue import Queue
-    from redis_kit.queues.store.unknown import UnknownCalls
     from redis_kit.queues.tasks.progress import aprogress, progress
     from redis_kit.queues.tasks.result import EnqueuedJob
     from redis_kit.queues.tasks.task import Task, task
@@ -43,65 +34,43 @@ if TYPE_CHECKING:
 __all__ = [
     "Cancelled",
     "CorruptMessage",
-    "Counts",
-    "DeadJob",
     "EnqueuedJob",
     "Expired",
     "GiveUp",
-    "Held",
     "InvalidArguments",
     "InvalidTask",
     "Job",
+    "JobInfo",
     "LeaseLost",
     "NoResult",
     "NotSerializable",
-    "Pause",
+    "PauseInfo",
     "PayloadTooLarge",
     "Progress",
     "Queue",
-    "Report",
+    "QueueCounts",
     "Retry",
-    "StoredJob",
     "Task",
     "TaskTimeout",
-    "UnknownCalls",
     "UnknownTask",
-    "Worker",
     "WorkerLost",
-    "acounts_of",
-    "aknown_queues",
-    "aorder",
     "aprogress",
-    "areports_of",
-    "aworkers",
-    "counts_of",
-    "known_queues",
-    "order",
     "progress",
-    "reports_of",
     "task",
-    "workers",
 ]
 
 __getattr__, __dir__ = lazily(
     __name__,
     {
         "errors": (
-            *("Cancelled", "Expired", "GiveUp", "InvalidArguments", "InvalidTask", "NoResult", "Retry"),
-            *("TaskTimeout", "UnknownTask", "WorkerLost"),
+            *("Cancelled", "CorruptMessage", "Expired", "GiveUp", "InvalidArguments", "InvalidTask", "LeaseLost"),
+            *("NoResult", "NotSerializable", "PayloadTooLarge", "Retry", "TaskTimeout", "UnknownTask", "WorkerLost"),
         ),
-        "jobs.job": ("Counts", "DeadJob", "Job", "LeaseLost", "Pause", "StoredJob"),
-        "monitoring.stats": (
-            *("Report", "counts_of", "known_queues", "order", "reports_of", "workers"),
-            *("acounts_of", "aknown_queues", "aorder", "areports_of", "aworkers"),
-        ),
-        "queue": ("Queue",),
-        "tasks.result": ("EnqueuedJob",),
+        "jobs.job": ("Job", "JobInfo", "PauseInfo", "QueueCounts"),
         "jobs.progress": ("Progress",),
+        "queue": ("Queue",),
         "tasks.progress": ("aprogress", "progress"),
-        "jobs.payload": ("CorruptMessage", "NotSerializable", "PayloadTooLarge"),
+        "tasks.result": ("EnqueuedJob",),
         "tasks.task": ("Task", "task"),
-        "store.unknown": ("UnknownCalls",),
-        "monitoring.workers": ("Held", "Worker"),
     },
 )

@@ -125,19 +125,17 @@ class RedisTaskBackend(BaseTaskBackend):
 
     def cancel(self, result_id: str) -> bool:
         """Cancel a call that has not ended, and say whether there was one. See RedisTaskResult.cancel()."""
-        from redis_kit.queues.store import results as asking
+        from redis_kit.queues.store import manage
 
         queue, keep = self._queue(result_id), self.result_ttl_ms(failed=True)
-        return bool(queue._run(asking.cancel(queue, result_id, results.cancelled(), keep)))
+        return bool(queue._run(manage.cancel(queue, result_id, keep)))
 
     async def acancel(self, result_id: str) -> bool:
         """See cancel()."""
-        from redis_kit.queues.store import results as asking
+        from redis_kit.queues.store import manage
 
         queue = self._queue(result_id)
-        return bool(
-            await queue._arun(asking.cancel(queue, result_id, results.cancelled(), self.result_ttl_ms(failed=True)))
-        )
+        return bool(await queue._arun(manage.cancel(queue, result_id, self.result_ttl_ms(failed=True))))
 
     def result_ttl_ms(self, *, failed: bool) -> int:
         """Return for how many ms results are kept."""

@@ -60,3 +60,27 @@ class Retry(RedisKitError):
 
 class GiveUp(RedisKitError):
     """Raise it in a task to end its retries: the job is dead at once."""
+
+
+class LeaseLost(RedisKitError):
+    """The claim on a job is lost: its worker was silent for too long, and another one has the job or has done it."""
+
+
+class NotSerializable(RedisKitError, TypeError):
+    """A value can't be stored as JSON; the message says where it stands."""
+
+
+class PayloadTooLarge(RedisKitError, ValueError):
+    """A payload is over 256 KiB; nothing was sent."""
+
+
+class CorruptMessage(RedisKitError, ValueError):
+    """A stored message can't be read."""
+
+
+class NewerMessage(CorruptMessage):
+    """A message of a newer release, for workers of that release."""
+
+    def __init__(self, version: int) -> None:
+        super().__init__(f"a message of version {version}, from a newer release than this worker's")
+        self.version = version

@@ -5,7 +5,7 @@ from typing import Any
 
 from redis_kit.core.primitive import Primitive
 from redis_kit.queues import signals
-from redis_kit.queues.jobs.job import Counts, DeadJob, Job, Pause, State, StoredJob
+from redis_kit.queues.jobs.job import Job, JobInfo, PauseInfo, QueueCounts, State
 from redis_kit.queues.jobs.unique import PutResult, Until, chosen
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.store import enqueue, manage
@@ -102,11 +102,11 @@ class Queue(Primitive):
 
         Raises LeaseLost when one of them had been given to another worker; the others are ended.
         """
-        self._ended(self._run(enqueue.end(self, jobs)))
+        self._ended(self._run(enqueue.ack(self, jobs)))
 
     async def aack(self, *jobs: Job) -> None:
         """See ack()."""
-        self._ended(await self._arun(enqueue.end(self, jobs)))
+        self._ended(await self._arun(enqueue.ack(self, jobs)))
 
     def nack(self, job: Job, *, delay: Delay = 0, error: str = "", max_attempts: int | None = None) -> State:
         """End a failed attempt and say what the job is now: ready, scheduled (with a delay), or dead.
@@ -120,69 +120,62 @@ class Queue(Primitive):
         """See nack()."""
         return await self._arun(enqueue.nack(self, job, delay, error, max_attempts))
 
-    def extend(self, job: Job) -> None:
-        """Say that the worker of a job is alive: all its jobs stay its for another ``WORKER_TIMEOUT`` seconds.
+    def heartbeat(self, *, worker: str | None = None) -> int:
+        """Report that the worker is alive, and return how many jobs of dead workers were returned, at most 100.
 
-        One round trip. Raises LeaseLost when the job had been given to another worker.
+        Needed if a job takes longer than ``WORKER_TIMEOUT``; ``rk_worker`` sends heartbeats by itself. One round trip.
         """
-        self._run(enqueue.extend(self, job))
+        return self._run(enqueue.heartbeat(self, worker)).given_back
 
-    async def aextend(self, job: Job) -> None:
-        """See extend()."""
-        await self._arun(enqueue.extend(self, job))
+    async def aheartbeat(self, *, worker: str | None = None) -> int:
+        """See heartbeat()."""
+        return (await self._arun(enqueue.heartbeat(self, worker))).given_back
 
-    def beat(self, *, worker: str | None = None) -> int:
-        """Say that the worker is alive, and return how many jobs of dead ones were given back (at most 100).
+    def sign_off(self, *, worker: str | None = None) -> int:
+        """Return all jobs of the worker to the queue and remove it; return their number. One round trip for 100."""
+        return self._run(enqueue.sign_off(self, worker))
 
-        Needed where a job takes longer than ``WORKER_TIMEOUT``; ``rk_worker`` does it by itself. One round trip.
-        """
-        return self._run(enqueue.beat(self, worker)).given_back
+    async def asign_off(self, *, worker: str | None = None) -> int:
+        """See sign_off()."""
+        return await self._arun(enqueue.sign_off(self, worker))
 
-    async def abeat(self, *, worker: str | None = None) -> int:
-        """See beat()."""
-        return (await self._arun(enqueue.beat(self, worker))).given_back
-
-    def leave(self, *, worker: str | None = None) -> int:
-        """Give back all jobs of the worker and forget it; return how many they were. One round trip for 100."""
-        return self._run(enqueue.leave(self, worker))
-
-    async def aleave(self, *, worker: str | None = None) -> int:
-        """See leave()."""
-        return await self._arun(enqueue.leave(self, worker))
-
-    def counts(self) -> Counts:
+    def counts(self) -> QueueCounts:
         """Return how many jobs are in each state, at one moment. One round trip."""
         return self._run(enqueue.counts(self))
 
-    async def acounts(self) -> Counts:
+    async def acounts(self) -> QueueCounts:
         """See counts()."""
         return await self._arun(enqueue.counts(self))
 
-    def dead(self, limit: int = 100) -> list[DeadJob]:
-        """Return dead jobs, at most 1000, the latest first. One round trip."""
-        return self._run(enqueue.dead(self, limit))
+    def requeue(
+        self,
+        ids: Iterable[str] | None = None,
+        *,
+        task: str | None = None,
+        error: str | None = None,
+        limit: int | None = None,
+    ) -> int:
+        """Make dead jobs ready as if they were new, and return how many: by ``ids``, by cause, or the oldest.
 
-    async def adead(self, limit: int = 100) -> list[DeadJob]:
-        """See dead()."""
-        return await self._arun(enqueue.dead(self, limit))
+        With ``task``, ``error`` or both it takes the jobs of this task that died of an error of this name, all of them
+        or the oldest ``limit``; else the oldest ``limit`` jobs, 1000 at most and by default. Raises InvalidValue for
+        ids together with one of the others. One round trip for 500 ids or 1000 of the oldest; by cause, one more for
+        each 1000 dead jobs.
+        """
+        return self._run(manage.requeue(self, ids, task=task, error=error, limit=limit))
 
-    def requeue_dead(self, limit: int = 1000) -> int:
-        """Make dead jobs ready as if they were new, at most 1000, the oldest first; return how many. One round trip."""
-        return self._run(manage.requeue_dead(self, limit))
-
-    async def arequeue_dead(self, limit: int = 1000) -> int:
-        """See requeue_dead()."""
-        return await self._arun(manage.requeue_dead(self, limit))
-
-    def requeue(self, ids: Iterable[str]) -> int:
-        """Make these dead jobs ready as if they were new; return how many were dead. One round trip for 500."""
-        return self._run(manage.requeue(self, ids))
-
-    async def arequeue(self, ids: Iterable[str]) -> int:
+    async def arequeue(
+        self,
+        ids: Iterable[str] | None = None,
+        *,
+        task: str | None = None,
+        error: str | None = None,
+        limit: int | None = None,
+    ) -> int:
         """See requeue()."""
-        return await self._arun(manage.requeue(self, ids))
+        return await self._arun(manage.requeue(self, ids, task=task, error=error, limit=limit))
 
-    def peek(self, limit: int = 100, *, state: State = "ready") -> list[StoredJob]:
+    def peek(self, limit: int = 100, *, state: State = "ready") -> list[JobInfo]:
         """Return jobs of a state, at most 1000, and fewer than asked for where they have over 16 MiB. One round trip.
 
         Ready ones come in the order of claims, scheduled ones by due time, running ones by worker, and dead ones from
@@ -190,25 +183,37 @@ class Queue(Primitive):
         """
         return self._run(manage.peek(self, limit, state))
 
-    async def apeek(self, limit: int = 100, *, state: State = "ready") -> list[StoredJob]:
+    async def apeek(self, limit: int = 100, *, state: State = "ready") -> list[JobInfo]:
         """See peek()."""
         return await self._arun(manage.peek(self, limit, state))
 
-    def find(self, id: str) -> StoredJob | None:
-        """Return a job and its state; None where the queue has none of this id, as when it is done. One round trip."""
-        return self._run(manage.find(self, id))
+    def get(self, id: str) -> JobInfo | None:
+        """Return a job and its state; None if the queue has no job of this id, as when it is done. One round trip."""
+        return self._run(manage.get(self, id))
 
-    async def afind(self, id: str) -> StoredJob | None:
-        """See find()."""
-        return await self._arun(manage.find(self, id))
+    async def aget(self, id: str) -> JobInfo | None:
+        """See get()."""
+        return await self._arun(manage.get(self, id))
 
-    def remove(self, id: str) -> bool:
-        """Remove a job; False where the queue has none of this id, or it is running. One round trip."""
-        return self._run(manage.remove(self, id))
+    def delete(self, id: str) -> bool:
+        """Delete a job; False if the queue has no job of this id, or it is running. One round trip."""
+        return self._run(manage.delete(self, id))
 
-    async def aremove(self, id: str) -> bool:
-        """See remove()."""
-        return await self._arun(manage.remove(self, id))
+    async def adelete(self, id: str) -> bool:
+        """See delete()."""
+        return await self._arun(manage.delete(self, id))
+
+    def cancel(self, id: str) -> bool:
+        """Cancel a job; False if it neither waits nor runs. One round trip.
+
+        A job that waits is deleted, and its result, if it stores one, is the error Cancelled. A running task is stopped
+        at the next heartbeat of its worker; it may end before.
+        """
+        return bool(self._run(manage.cancel(self, id)))
+
+    async def acancel(self, id: str) -> bool:
+        """See cancel()."""
+        return bool(await self._arun(manage.cancel(self, id)))
 
     def run_now(self, id: str) -> bool:
         """Make a scheduled job ready before its time; False where none of this id is scheduled. One round trip."""
@@ -249,11 +254,11 @@ class Queue(Primitive):
         """See resume()."""
         return await self._arun(manage.resume(self))
 
-    def paused(self) -> Pause | None:
+    def paused(self) -> PauseInfo | None:
         """Return since when the queue is paused and when that ends; None where it is not. One round trip."""
         return self._run(manage.paused(self))
 
-    async def apaused(self) -> Pause | None:
+    async def apaused(self) -> PauseInfo | None:
         """See paused()."""
         return await self._arun(manage.paused(self))
 

@@ -52,7 +52,7 @@ def drain(*names: str) -> int:
                 _end(sources[number], done)
         count += len(jobs)
     for source in sources:
-        source.leave(worker=worker)
+        source.sign_off(worker=worker)
     return count
 
 

@@ -9,7 +9,7 @@ from django.utils import translation
 from redis_kit.core import component, connections
 from redis_kit.queues import Queue, task
 from redis_kit.queues.jobs import payload
-from redis_kit.queues.jobs.ack import Ended
+from redis_kit.queues.jobs.ack import Ack
 from redis_kit.queues.store import calls, enqueue
 from tests.dashboard.conftest import ADMIN, MEASURE
 from tests.dashboard.parsed import page, row_buttons, said, whole_page
@@ -147,8 +147,8 @@ def test_call_that_has_ended_is_found_by_its_id_alone(mail, boss):
     result = enqueued()
     job = attempt(mail)
     value = payload.dumps({"sum": 12, "api_key": "hunter2", "text": "y" * 300}, "x")
-    ended = Ended(0, job.token.encode(), job.id.encode(), value, EVER)
-    calls.end(mail.key(""), "w1", [ended]).run(connections.client())
+    ended = Ack(0, job.token.encode(), job.id.encode(), value, EVER)
+    calls.ack(mail.key(""), "w1", [ended]).run(connections.client())
     found = look(boss, result.id)
     assert cells(found, "Looked up in mail")["State"].startswith("successful 20")
     its = cells(found, "Result")
@@ -163,7 +163,7 @@ def test_progress_is_shown(mail, boss):
     result = enqueued()
     job = attempt(mail)
     told = payload.dumps([3, 10, "half, token=hunter2"], "x")
-    calls.progress(mail.key(""), job, told=told, keep=EVER).run(connections.client())
+    calls.store_progress(mail.key(""), job, told=told, keep=EVER).run(connections.client())
     progress = cells(look(boss, result.id), "Result")["Progress"]
     assert progress.startswith("3 of 10 half, token=*** 20")
 
@@ -264,7 +264,7 @@ def test_jobs_and_their_errors_can_put_nothing_into_the_page(mail, signed_in, ki
     result = send.enqueue(attack, note=attack * 3)
     job = attempt(mail)
     told = payload.dumps([3, 10, attack[:500]], "x")
-    calls.progress(mail.key(""), job, told=told, keep=EVER).run(connections.client())
+    calls.store_progress(mail.key(""), job, told=told, keep=EVER).run(connections.client())
     kept = payload.encoded([attack, attack * 9], "x")
     mail._run(enqueue.nack(mail, job, 0, attack, 1, (kept, EVER)))
     mail.requeue([result.id])
@@ -315,4 +315,4 @@ def test_page_of_a_job_can_be_read(visit, monkeypatch, mail, scheme, width):
         page.wait_for_selector(".messagelist")
 
     visit(see, width=width, color_scheme=scheme)
-    assert mail.find(result.id).state == "ready"
+    assert mail.get(result.id).state == "ready"

@@ -8,7 +8,7 @@ from django.contrib.admin.models import LogEntry
 from django.utils import translation
 
 from redis_kit.core import component, connections
-from redis_kit.queues import Counts, Queue
+from redis_kit.queues import Queue, QueueCounts
 from redis_kit.testing.jobs import drain
 from tests.dashboard.conftest import ADMIN, MEASURE
 from tests.dashboard.parsed import page, row_buttons, said, whole_page
@@ -167,7 +167,7 @@ def test_actions_and_their_questions_lead_back_to_the_job_that_was_looked_up(mai
     (form,) = question.find("form", class_="rk-confirm")
     response = boss.post(form.attributes["action"], {"row": delete["value"], "confirmed": "1"})
     assert (response.status_code, response.url) == (302, back)
-    assert mail.find("later") is None
+    assert mail.get("later") is None
     assert boss.post(form.attributes["action"], {"row": ""}).url == back
 
 
@@ -247,7 +247,7 @@ def test_dead_job_is_retried(mail, boss):
     value = buttons(boss, queue="mail", id="d3")["retry", "d3"]
     response = boss.post(URLS["retry"], {"row": value})
     assert said(response) == ["Retried: mail, d3."]
-    assert mail.find("d3").state == "ready"
+    assert mail.get("d3").state == "ready"
     assert entry() == "Retry: mail, d3 – Retried: mail, d3."
     assert said(press(boss, "retry", value))[-1] == "Nothing was retried: mail, d3 is not dead."
 
@@ -255,22 +255,22 @@ def test_dead_job_is_retried(mail, boss):
 def test_scheduled_job_is_run_now(mail, boss):
     response = boss.post(URLS["run_now"], {"row": buttons(boss, queue="mail", id="later")["run_now", "later"]})
     assert said(response) == ["Ready: mail, later."]
-    assert mail.find("later").state == "ready"
+    assert mail.get("later").state == "ready"
 
 
 @pytest.mark.parametrize("id", ["ready", "later", "d0"])
 def test_job_is_deleted_after_a_question(mail, boss, id):
     value = buttons(boss, queue="mail", id=id)["delete", id]
     assert boss.post(URLS["delete"], {"row": value}).status_code == 200
-    assert mail.find(id)
+    assert mail.get(id)
     assert said(press(boss, "delete", value, reason="asked for it")) == [f"Deleted: mail, {id}."]
-    assert mail.find(id) is None
+    assert mail.get(id) is None
     assert entry() == f"Delete: mail, {id} – Deleted: mail, {id}. Reason: asked for it"
 
 
 def test_running_job_is_not_deleted(mail, boss):
     assert said(press(boss, "delete", "mail/running")) == ["Nothing was deleted: mail, running is running or gone."]
-    assert mail.find("running")
+    assert mail.get("running")
     assert not LogEntry.objects.exists()
 
 
@@ -279,10 +279,10 @@ def test_dead_jobs_of_a_group_are_retried(mail, boss, name, moved):
     group = f"mail/{TASK}/ValueError"
     noun = "job" if moved == 1 else "jobs"
     assert said(press(boss, name, group)) == [f"Retried {moved} {noun} of mail."]
-    assert mail.counts() == Counts(1, 1 + moved, 1, 13 - moved)
+    assert mail.counts() == QueueCounts(1, 1 + moved, 1, 13 - moved)
     assert f"mail, {TASK}, ValueError – Retried {moved} {noun}" in entry()
-    assert mail.find("d0").state == "ready"
-    assert mail.find("d12").state == "dead"
+    assert mail.get("d0").state == "ready"
+    assert mail.get("d12").state == "dead"
 
 
 def test_buttons_are_there_where_they_have_something_to_do(mail, boss):
@@ -425,7 +425,7 @@ def test_button_asks_the_server_for_nothing_but_its_own_work(mail, boss, kit, co
     mail.put("again", id="again", delay=600)
     with commands(kit) as sent:
         boss.post(f"{URLS['run_now']}?queue=mail&id=again", {"row": "mail/again", "confirmed": "1"})
-    assert mail.find("again").state == "ready"
+    assert mail.get("again").state == "ready"
     assert sent.count("SMEMBERS") == 1  # whether there is such a queue
 
 
@@ -482,7 +482,7 @@ def test_job_is_looked_up_and_retried_with_the_keyboard(visit, monkeypatch, mail
         page.wait_for_selector(".messagelist")
 
     visit(look, width=width, color_scheme=scheme)
-    assert mail.find("d3").state == "ready"
+    assert mail.get("d3").state == "ready"
     assert mail.paused().ends_in > 700
 
 

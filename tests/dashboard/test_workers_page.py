@@ -8,7 +8,8 @@ from django.contrib.admin.models import LogEntry
 from django.utils import translation
 
 from redis_kit.core import component, connections
-from redis_kit.queues import Queue, task, workers
+from redis_kit.queues import Queue, task
+from redis_kit.queues.monitoring import list_workers
 from redis_kit.queues.store import calls
 from tests.dashboard.conftest import ADMIN, MEASURE
 from tests.dashboard.parsed import page, whole_page
@@ -27,7 +28,7 @@ def send(user):
 def beat(worker, queue="mail", **about):
     """Beat for a worker that says this of itself; return its orders."""
     said = {"host": "web1", "pid": 7, "supervisor": "s1", "supervisor_pid": 5, "threads": 4, **about}
-    call = calls.beat(Queue(queue).key(""), worker, json.dumps(said))
+    call = calls.heartbeat(Queue(queue).key(""), worker, json.dumps(said))
     return call.run(connections.client())[3].decode()
 
 
@@ -129,7 +130,7 @@ def test_new_information_of_a_worker_is_stored_with_its_beat_alone_and_its_age_s
         beat("w1", queue, state="quiet", memory=120)
     assert json.loads(stored().partition(" ")[2])["memory"] == 120
     assert stored().split(" ")[0] == before
-    (found,) = [one for one in workers() if one.id == "w1"]
+    (found,) = [one for one in list_workers() if one.id == "w1"]
     assert (found.state, found.memory, found.supervisor) == ("quiet", 120, "s1")
 
 

@@ -130,7 +130,7 @@ def test_each_kind_of_bad_message_is_dead_with_its_reason_and_the_others_are_don
     good = [*(f"done{number}" for number in range(len(DONE))), "more", *PLACES, "always", "last", *["odd"] * 6]
     wait_for(lambda: sorted(journal.names()) == sorted(good), timeout=20)
     wait_for(lambda: (counts := queue.counts()).ready == counts.running == 0)
-    reasons = {job.id: job.reason for job in queue.dead(1000)}
+    reasons = {job.id: job.reason for job in queue.peek(1000, state="dead")}
     corrupt = {*CORRUPT, *(f"headless{number}" for number in range(len(HEADLESS)))}
     assert reasons.keys() == {*corrupt, *UNKNOWN}
     assert {id for id, reason in reasons.items() if reason.startswith("corrupt: ")} == corrupt

@@ -6,7 +6,7 @@ import pytest
 
 from redis_kit.core.errors import KeyConflict, RedisUnavailable
 from redis_kit.queues import Queue
-from redis_kit.queues.jobs.ack import ended
+from redis_kit.queues.jobs.ack import ack_of
 from redis_kit.queues.jobs.job import Job
 from redis_kit.queues.store import calls, claim, enqueue
 
@@ -131,7 +131,7 @@ def test_ids_that_are_no_text_are_sent_as_they_came():
     from redis_kit.queues.jobs.job import claimed
 
     (job,) = claimed(b"1 0 3 12\n\xff/\x000 1 0 5000\n1", 0, "w/x", 5.0)
-    assert sent(calls.end("rk:{q}:", "w", [ended(job)]))[1][2:4] == (b"w/x.1/0", b"\xff/\x00")
+    assert sent(calls.ack("rk:{q}:", "w", [ack_of(job)]))[1][2:4] == (b"w/x.1/0", b"\xff/\x00")
 
 
 def test_scripts_take_the_keys_that_their_headers_name():

@@ -4,18 +4,16 @@ from datetime import timedelta
 
 import pytest
 
-from redis_kit.queues import (
-    Counts,
-    LeaseLost,
-    Queue,
-    acounts_of,
-    aknown_queues,
-    areports_of,
-    aworkers,
-    counts_of,
-    known_queues,
-    reports_of,
-    workers,
+from redis_kit.queues import LeaseLost, Queue, QueueCounts
+from redis_kit.queues.monitoring import (
+    alist_workers,
+    aqueue_counts,
+    aqueue_names,
+    aqueue_stats,
+    list_workers,
+    queue_counts,
+    queue_names,
+    queue_stats,
 )
 from redis_kit.queues.monitoring.inspection import inspect, look_up
 from redis_kit.queues.store import manage
@@ -30,28 +28,28 @@ class Overview:
     """The functions over many queues, as methods for ``twin``."""
 
     def names(self):
-        return known_queues()
+        return queue_names()
 
     async def anames(self):
-        return await aknown_queues()
+        return await aqueue_names()
 
     def counts(self, names):
-        return counts_of(names)
+        return queue_counts(names)
 
     async def acounts(self, names):
-        return await acounts_of(names)
+        return await aqueue_counts(names)
 
     def reports(self, names):
-        return reports_of(names)
+        return queue_stats(names)
 
     async def areports(self, names):
-        return await areports_of(names)
+        return await aqueue_stats(names)
 
     def workers(self):
-        return workers()
+        return list_workers()
 
     async def aworkers(self):
-        return await aworkers()
+        return await alist_workers()
 
 
 def test_life_of_jobs(any_kit, twin):
@@ -59,7 +57,7 @@ def test_life_of_jobs(any_kit, twin):
     twin(queue.put, "low", priority=-5)
     twin(queue.put, "later", delay=0.6)
     assert len(twin(queue.put_many, ["a", "b"])) == 2
-    assert twin(queue.counts) == Counts(1, 3, 0, 0)
+    assert twin(queue.counts) == QueueCounts(1, 3, 0, 0)
     a, b, low = twin(queue.claim, 3)
     assert [job.payload for job in (a, b, low)] == ["a", "b", "low"]
     twin(queue.ack, a)
@@ -68,10 +66,10 @@ def test_life_of_jobs(any_kit, twin):
     assert twin(queue.nack, low, error="y", max_attempts=1) == "dead"
     (later,) = wait_for(lambda: twin(queue.claim))
     assert later.payload == "later"
-    assert twin(queue.counts) == Counts(1, 0, 1, 1)
-    assert [(job.payload, job.reason) for job in twin(queue.dead)] == [("low", "y")]
-    assert twin(queue.requeue_dead) == 1
-    assert twin(queue.leave) == 1
+    assert twin(queue.counts) == QueueCounts(1, 0, 1, 1)
+    assert [(job.payload, job.reason) for job in twin(queue.peek, state="dead")] == [("low", "y")]
+    assert twin(queue.requeue) == 1
+    assert twin(queue.sign_off) == 1
     assert [job.payload for job in twin(queue.claim, 5)] == ["later", "low"]
 
 
@@ -85,7 +83,7 @@ def test_jobs_of_a_dead_worker(any_kit, twin):
     with pytest.raises(LeaseLost):
         twin(queue.ack, lost)
     twin(queue.ack, job)
-    assert twin(queue.beat, worker="alive") == 0
+    assert twin(queue.heartbeat, worker="alive") == 0
 
 
 def test_jobs_are_looked_at_and_changed(any_kit, twin):
@@ -98,14 +96,14 @@ def test_jobs_are_looked_at_and_changed(any_kit, twin):
     queue.put("later", id="later", delay=60)
     for state in ("ready", "running", "dead"):
         assert [(job.id, job.state) for job in twin(queue.peek, state=state)] == [(state, state)]
-        assert twin(queue.find, state).payload == state
-    assert twin(queue.find, "later").state == "scheduled"
+        assert twin(queue.get, state).payload == state
+    assert twin(queue.get, "later").state == "scheduled"
     assert twin(queue.run_now, "later")
     assert twin(queue.requeue, ["dead", "ready"]) == 1
-    assert twin(queue.counts) == Counts(0, 3, 1, 0)
-    assert twin(queue.remove, "ready")
+    assert twin(queue.counts) == QueueCounts(0, 3, 1, 0)
+    assert twin(queue.delete, "ready")
     assert twin(queue.purge, "ready") == 2
-    assert twin(queue.counts) == Counts(0, 0, 1, 0)
+    assert twin(queue.counts) == QueueCounts(0, 0, 1, 0)
 
 
 def test_paused_queues(any_kit, twin):
@@ -116,7 +114,7 @@ def test_paused_queues(any_kit, twin):
     queue.put(1)
     assert twin(queue.claim) == []
     assert twin(queue.paused).ends_in is None
-    assert reports_of(["mail"])["mail"].paused
+    assert queue_stats(["mail"])["mail"].paused
     assert twin(queue.resume)
     assert len(twin(queue.claim)) == 1
 
@@ -154,7 +152,7 @@ def test_many_queues_at_a_look(any_kit, twin):
     Queue("news").claim(worker="me")
     assert twin(over.names) == ["main", "a:b{c}", "mail", "news"]
     found = twin(over.counts, ["main", "mail", "news", "a:b{c}"])
-    assert found["news"] == Counts(0, 0, 1, 1)
+    assert found["news"] == QueueCounts(0, 0, 1, 1)
     assert [count.ready for count in found.values()] == [0, 0, 0, 3]
     reports = twin(over.reports, ["mail", "news", "a:b{c}"])
     assert sum(reports["mail"].done) == 1
@@ -170,12 +168,12 @@ def test_many_queues_at_a_look(any_kit, twin):
 def test_worker_serves_two_queues(any_kit):
     tasks.done.clear()
     with working(WorkerProcess(Options(("mail", "news"), threads=2))):
-        wait_for(lambda: "news" in known_queues())
+        wait_for(lambda: "news" in queue_names())
         for name in ("news", "mail", "news"):
             tasks.remember.using(queue_name=name).enqueue(name)
         tasks.remember.using(queue_name="mail", run_after=timedelta(seconds=0.2)).enqueue("later")
         wait_for(lambda: len(tasks.done) == 4)
         assert sorted(tasks.done) == ["later", "mail", "news", "news"]
-        assert [worker.queues for worker in workers()] == [("mail", "news")]
-    assert workers() == []
-    assert set(counts_of(["mail", "news"]).values()) == {Counts(0, 0, 0, 0)}
+        assert [worker.queues for worker in list_workers()] == [("mail", "news")]
+    assert list_workers() == []
+    assert set(queue_counts(["mail", "news"]).values()) == {QueueCounts(0, 0, 0, 0)}

@@ -9,12 +9,12 @@ import redis
 
 from redis_kit.core.errors import KeyConflict
 from redis_kit.core.logs.rate_limit import LogRateLimit
-from redis_kit.queues import Counts, LeaseLost, Queue, aworkers, known_queues, order, reports_of, workers
+from redis_kit.queues import LeaseLost, Queue, QueueCounts
 from redis_kit.queues.backend import RedisTaskBackend
-from redis_kit.queues.jobs.ack import ended
-from redis_kit.queues.jobs.payload import CorruptMessage
-from redis_kit.queues.monitoring import stats
-from redis_kit.queues.monitoring.stats import counts_of
+from redis_kit.queues.errors import CorruptMessage
+from redis_kit.queues.jobs.ack import ack_of
+from redis_kit.queues.monitoring import alist_workers, control_worker, list_workers, queue_names, queue_stats, stats
+from redis_kit.queues.monitoring.stats import queue_counts
 from redis_kit.queues.store import calls as moves
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, sweep
 from redis_kit.queues.worker.supervisor.maintenance import Orphans
@@ -77,22 +77,22 @@ def calls(queue, source, job):
     yield lambda: queue.ack(job)
     yield lambda: queue.nack(job, delay=0.001)
     yield lambda: queue.nack(job, max_attempts=1)
-    yield lambda: source.exchange(5, [ended(job, b"1", 1000, source=0)])
+    yield lambda: source.exchange(5, [ack_of(job, b"1", 1000, source=0)])
     yield lambda: source.exchange(0)
     yield lambda: source.put_back([b"w/c.1/nan/x", b"w/c.1/0/y", b"w/", b""])
     yield lambda: sweep([source])
-    yield lambda: queue.beat(worker="w")
-    yield lambda: queue.leave(worker="w")
-    yield lambda: queue.find(job.id)
-    yield lambda: queue.remove("x")
+    yield lambda: queue.heartbeat(worker="w")
+    yield lambda: queue.sign_off(worker="w")
+    yield lambda: queue.get(job.id)
+    yield lambda: queue.delete("x")
     yield lambda: queue.run_now("x")
-    yield lambda: queue.requeue_dead(5)
+    yield lambda: queue.requeue(limit=5)
     yield lambda: queue.resume()
     yield lambda: queue.paused()
     yield lambda: [queue.peek(10, state=state) for state in ("ready", "scheduled", "running", "dead")]
-    yield lambda: queue.dead()
+    yield lambda: queue.peek(state="dead")
     yield lambda: queue.counts()
-    yield lambda: (known_queues(), reports_of([queue.name]), workers([queue.name]))
+    yield lambda: (queue_names(), queue_stats([queue.name]), list_workers([queue.name]))
 
 
 def test_values_that_make_no_sense_fail_nowhere_or_as_a_conflict(kit, raw):
@@ -139,16 +139,16 @@ def misplace(raw, queue, place):
 def ways(raw, queue, member):
     """Return all that gives a worker's jobs back."""
     source = WorkerQueue("mail", worker="v", about="")
-    yield lambda: queue.leave(worker="w")
-    yield lambda: [raw.zadd(queue.key("workers"), {"w": 1}), queue.beat(worker="v"), silent(raw, queue)]
+    yield lambda: queue.sign_off(worker="w")
+    yield lambda: [raw.zadd(queue.key("workers"), {"w": 1}), queue.heartbeat(worker="v"), silent(raw, queue)]
     yield lambda: source._run(reaped(queue))
-    yield lambda: [source.put_back([member]), queue.leave(worker="w")]
+    yield lambda: [source.put_back([member]), queue.sign_off(worker="w")]
 
 
 def silent(raw, queue):
     """Let the lease be over of a worker whose silence was noticed."""
     raw.zadd(queue.key("workers"), {"w": 1.5})
-    queue.beat(worker="v")
+    queue.heartbeat(worker="v")
 
 
 def reaped(queue):
@@ -175,11 +175,11 @@ def test_jobs_of_a_key_that_was_damaged_and_deleted_are_ready_again(queue, raw, 
     raw.delete(queue.key("ready"))
     assert "ready" in str(orphans.look([source])["mail"])  # it looks again only after a while
     assert Orphans().look([source]) == {}
-    assert queue.counts() == Counts(1, 2, 1, 0)
+    assert queue.counts() == QueueCounts(1, 2, 1, 0)
     assert "2 jobs that stood in no state put back, such as" in caplog.text
     assert {job.id for job in queue.claim(5, worker="v")} == {*ids[:3]} - {running.id}
     assert Orphans().look([source]) == {}
-    assert queue.counts() == Counts(1, 0, 3, 0)
+    assert queue.counts() == QueueCounts(1, 0, 3, 0)
 
 
 def test_jobs_of_workers_that_nobody_knows_are_ready_again(queue, raw):
@@ -187,9 +187,9 @@ def test_jobs_of_workers_that_nobody_knows_are_ready_again(queue, raw):
     queue.claim(worker="gone")
     queue.claim(worker="w")
     raw.delete(queue.key("workers"))
-    queue.beat(worker="w")
+    queue.heartbeat(worker="w")
     Orphans().look([WorkerQueue("mail", worker="v", about="")])
-    assert queue.counts() == Counts(0, 1, 1, 0)
+    assert queue.counts() == QueueCounts(0, 1, 1, 0)
 
 
 def test_leases_without_an_end_and_claims_out_of_order_are_mended(queue, raw):
@@ -199,8 +199,8 @@ def test_leases_without_an_end_and_claims_out_of_order_are_mended(queue, raw):
     raw.zadd(queue.key("running"), {b"\xff": -5})
     Orphans().look([WorkerQueue("mail", worker="v", about="")])
     assert raw.zscore(queue.key("workers"), "w") < 1e14
-    assert queue.leave(worker="w") == 2
-    assert queue.counts() == Counts(0, 2, 0, 0)
+    assert queue.sign_off(worker="w") == 2
+    assert queue.counts() == QueueCounts(0, 2, 0, 0)
 
 
 @pytest.mark.parametrize("value", ["x", "", "1.5", "9223372036854775807"])
@@ -209,7 +209,7 @@ def test_counter_that_holds_no_number_is_named(queue, raw, value):
     with pytest.raises(KeyConflict) as caught:
         queue.put(1)
     assert f"The counter {queue.key('sequence')!a} holds no whole number" in str(caught.value)
-    assert queue.counts() == Counts(0, 0, 0, 0)
+    assert queue.counts() == QueueCounts(0, 0, 0, 0)
 
 
 DAMAGED = [
@@ -264,17 +264,17 @@ def test_damaged_queue_is_left_out_of_workers_and_counts_and_told(kit, raw, capl
     raw.delete(bad.key("workers"))
     raw.set(bad.key("workers"), "x")
     errors, more = {}, {}
-    assert [one.id for one in workers(errors=errors)] == ["mail"]
+    assert [one.id for one in list_workers(errors=errors)] == ["mail"]
     assert f"The key {bad.key('workers')!a} is a string in place of a zset" in str(errors["news"])
-    assert [one.id for one in workers()] == [one.id for one in asyncio.run(aworkers())] == ["mail"]
+    assert [one.id for one in list_workers()] == [one.id for one in asyncio.run(alist_workers())] == ["mail"]
     assert caplog.text.count(f"Workers of queue 'news' are not listed: The key {bad.key('workers')!a}") == 1
-    assert order("mail", "quiet")
+    assert control_worker("mail", "quiet")
     raw.delete(bad.key("running"))
     raw.set(bad.key("running"), "x")
-    assert list(counts_of(["mail", "news"], errors=more)) == ["mail"]
+    assert list(queue_counts(["mail", "news"], errors=more)) == ["mail"]
     assert list(more) == ["news"]
     with pytest.raises(KeyConflict):
-        counts_of(["mail", "news"])
+        queue_counts(["mail", "news"])
 
 
 def test_record_of_a_worker_that_makes_no_sense_is_a_row_that_says_so(kit, raw):
@@ -283,14 +283,14 @@ def test_record_of_a_worker_that_makes_no_sense_is_a_row_that_says_so(kit, raw):
     queue.claim(worker="w")
     raw.hset(queue.key("info"), "w", "\x00")
     raw.zadd(queue.key("workers"), {"w": "inf"})
-    (one,) = workers(["mail"])
+    (one,) = list_workers(["mail"])
     assert (one.state, one.host, one.pid, len(one.jobs), one.silent) == ("damaged", "?", 0, 1, 0)
 
 
 def test_payload_that_makes_no_sense_is_told_with_the_id_of_its_job(queue, raw):
     id = queue.put(1)
     raw.hset(queue.key("jobs"), id, "0 0 0 5\n{")
-    for job in (queue.find(id), *queue.claim(worker="w")):
+    for job in (queue.get(id), *queue.claim(worker="w")):
         with pytest.raises(CorruptMessage, match=f"The payload of job '{id}' is damaged: not a message"):
             _ = job.payload
 

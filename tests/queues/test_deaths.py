@@ -3,8 +3,9 @@
 import pytest
 
 from redis_kit.queues import Queue
+from redis_kit.queues.jobs.job import Cause, cause
+from redis_kit.queues.jobs.message import task_of
 from redis_kit.queues.monitoring import failures
-from redis_kit.queues.monitoring.failures import Cause, task_of
 from redis_kit.queues.store import manage
 from tests.queues.putting import put
 
@@ -67,19 +68,19 @@ def test_large_jobs_are_read_no_further_than_needed(queue):
     from redis_kit.queues.jobs.job import stored
 
     die(queue, "ValueError: no", size=100_000)
-    reply = failures.heads_step(queue, 10).run(connections.client())
+    reply = manage.heads_step(queue, 10).run(connections.client())
     assert sum(map(len, reply)) < 1000
-    assert failures.cause(*stored("dead", reply)) == Cause("shop.tasks.send", "ValueError")
+    assert cause(*stored("dead", reply)) == Cause("shop.tasks.send", "ValueError")
 
 
 @pytest.mark.parametrize("page", [1, 3, 1000])
 def test_those_of_one_cause_are_put_back_the_oldest_first(queue, monkeypatch, page):
-    monkeypatch.setattr(failures, "PAGE", page)
+    monkeypatch.setattr(manage, "PAGE", page)
     monkeypatch.setattr(manage, "CHUNK", 2)
     die(queue, *["ValueError: no", "KeyError: no"] * 4)
-    assert queue._run(failures.requeue(queue, error="ValueError", limit=1)) == 1
-    assert queue._run(failures.requeue(queue, task="shop.tasks.send", error="ValueError")) == 3
+    assert queue.requeue(error="ValueError", limit=1) == 1
+    assert queue.requeue(task="shop.tasks.send", error="ValueError") == 3
     assert [job.id for job in queue.claim(9)] == ["j0", "j2", "j4", "j6"]
-    assert queue._run(failures.requeue(queue, task="other")) == 0
-    assert queue._run(failures.requeue(queue, task="shop.tasks.send")) == 4
+    assert queue.requeue(task="other") == 0
+    assert queue.requeue(task="shop.tasks.send") == 4
     assert queue.counts().dead == 0

@@ -4,25 +4,25 @@ import random
 
 import pytest
 
-from redis_kit.queues.jobs.ack import Ended
+from redis_kit.queues.jobs.ack import Ack
 
 RANDOM = random.Random(7)
 
 
 def some():
     texts = [RANDOM.randbytes(RANDOM.choice([0, 1, 60, 3000])) for _ in range(3)]
-    return Ended(RANDOM.randrange(1 << 16), *texts, RANDOM.randrange(1 << 50))
+    return Ack(RANDOM.randrange(1 << 16), *texts, RANDOM.randrange(1 << 50))
 
 
 def test_what_was_packed_is_unpacked():
     for one in [some() for _ in range(200)]:
-        assert Ended.unpack(one.pack()) == one
+        assert Ack.unpack(one.pack()) == one
 
 
 def test_what_is_torn_or_too_long_is_refused():
-    whole = Ended(3, b"worker/claim.1/5", b"id", b'{"a":1}', 86_400_000).pack()
+    whole = Ack(3, b"worker/claim.1/5", b"id", b'{"a":1}', 86_400_000).pack()
     for at in range(len(whole)):
         with pytest.raises(ValueError, match=r"short|lengths"):
-            Ended.unpack(whole[:at])
+            Ack.unpack(whole[:at])
     with pytest.raises(ValueError, match="lengths"):
-        Ended.unpack(whole + b"x")
+        Ack.unpack(whole + b"x")

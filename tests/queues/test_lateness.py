@@ -3,7 +3,8 @@
 import pytest
 
 from redis_kit.core import connections
-from redis_kit.queues import Queue, reports_of
+from redis_kit.queues import Queue
+from redis_kit.queues.monitoring import queue_stats
 from redis_kit.queues.store import calls
 from tests.fixtures.process import wait_for
 
@@ -23,7 +24,7 @@ def hasten(kit, queue, id, seconds):
 
 def late(queue, minutes=3):
     """Return how many attempts began, by how much they were late together, and at most."""
-    report = reports_of([queue.name], minutes=minutes)[queue.name]
+    report = queue_stats([queue.name], minutes=minutes)[queue.name]
     total = sum(begun * mean for begun, mean in zip(report.begun, report.lateness, strict=True))
     return sum(report.begun), total, max(report.latest)
 
@@ -38,7 +39,7 @@ def test_lateness_is_the_time_of_the_claim_less_that_for_which_a_job_was_due(que
     assert begun == 3
     assert 5.99 <= total < 12  # the time of a put is rounded up, that of a claim down
     assert 3.99 <= most < 8
-    assert sum(reports_of(["mail"], minutes=3)["mail"].done) == 2
+    assert sum(queue_stats(["mail"], minutes=3)["mail"].done) == 2
 
 
 def test_job_in_time_is_hardly_late_and_one_that_waits_does_not_count(queue):
@@ -67,7 +68,7 @@ def test_job_whose_worker_died_is_due_again_at_that_moment(queue, any_kit):
     hasten(any_kit, queue, "a", 100)
     queue.claim(worker="dead")
     calls.reap(queue.key(""), "dead", ["a"]).run(connections.client())
-    assert reports_of(["mail"])["mail"].wait < 10
+    assert queue_stats(["mail"])["mail"].wait < 10
     queue.claim()
     begun, total, _ = late(queue)
     assert begun == 2
@@ -76,7 +77,7 @@ def test_job_whose_worker_died_is_due_again_at_that_moment(queue, any_kit):
 
 def test_overdue_scheduled_job_waits_as_a_ready_one_does(queue, any_kit):
     def wait():
-        return reports_of(["mail"])["mail"].wait
+        return queue_stats(["mail"])["mail"].wait
 
     queue.put("later", id="later", delay=60)
     assert wait() is None
@@ -93,7 +94,7 @@ def test_overdue_scheduled_job_waits_as_a_ready_one_does(queue, any_kit):
 
 def test_claim_that_is_repeated_counts_once(queue):
     queue.put_many(range(3))
-    call = calls.exchange(queue.key(""), "me", "token", 2)
+    call = calls.ack_and_claim(queue.key(""), "me", "token", 2)
     for _ in range(3):
         call.run(connections.client())
     assert late(queue)[0] == 2
@@ -125,25 +126,25 @@ def test_claim_writes_its_numbers_once_however_many_jobs(queue, any_kit):
 @pytest.mark.parametrize("old", ["{minute} 5 2", "{minute} 5 2 ", "{minute} 5 2 0 0 0"])
 def test_numbers_of_an_older_release_are_read_and_go_on(queue, any_kit, old):
     queue.put(1)
-    minute = reports_of(["mail"])["mail"].minute
+    minute = queue_stats(["mail"])["mail"].minute
     for one in (minute, minute + 1):  # whichever it is by then
         any_kit.client.hset(queue.key("minutes"), one % 4320, old.format(minute=one))
-    report = reports_of(["mail"], minutes=1)["mail"]
+    report = queue_stats(["mail"], minutes=1)["mail"]
     assert (report.done, report.failed, report.begun, report.lateness, report.latest) == ([5], [2], [0], [0], [0])
     queue.ack(*queue.claim())
-    report = reports_of(["mail"], minutes=1)["mail"]
+    report = queue_stats(["mail"], minutes=1)["mail"]
     assert (report.done, report.failed, report.begun) == ([6], [2], [1])
 
 
 @pytest.mark.parametrize("field", ["", "x", "1 2 3", "{minute} 1 1 1 1", "{minute} " + "9" * 400 + " 1 1 1 1"])
 def test_numbers_that_make_no_sense_stop_no_claim_and_no_report(queue, any_kit, field):
     queue.put(1)
-    minute = reports_of(["mail"])["mail"].minute
+    minute = queue_stats(["mail"])["mail"].minute
     for one in (minute, minute + 1):
         any_kit.client.hset(queue.key("minutes"), one % 4320, field.format(minute=one))
-    assert len(reports_of(["mail"], minutes=5)["mail"].done) == 5
+    assert len(queue_stats(["mail"], minutes=5)["mail"].done) == 5
     queue.ack(*queue.claim())
-    assert len(reports_of(["mail"], minutes=5)["mail"].done) == 5
+    assert len(queue_stats(["mail"], minutes=5)["mail"].done) == 5
 
 
 @pytest.mark.parametrize(
@@ -163,7 +164,7 @@ def test_record_whose_time_makes_no_sense_is_claimed_and_harms_no_number(queue, 
 
 def test_sum_of_a_backlog_is_exact_beyond_what_fifteen_digits_hold(queue, any_kit):
     queue.put_many(range(2))
-    minute = reports_of(["mail"])["mail"].minute
+    minute = queue_stats(["mail"])["mail"].minute
     for one in (minute, minute + 1):
         any_kit.client.hset(queue.key("minutes"), one % 4320, f"{one} 0 0 9 {10**15} 10")
     queue.claim(2)

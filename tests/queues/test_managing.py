@@ -6,7 +6,7 @@ import pytest
 
 from redis_kit.core import connections
 from redis_kit.core.errors import InvalidValue, KeyConflict
-from redis_kit.queues import Counts, LeaseLost, Queue
+from redis_kit.queues import LeaseLost, Queue, QueueCounts
 from redis_kit.queues.store import manage
 
 
@@ -70,10 +70,10 @@ def test_looking_changes_nothing_and_is_one_round_trip(full, twin, kit, commands
     before = {key: kit.client.dump(key) for key in kit.keys()}
     for state in manage.STATES:
         twin(full.peek, state=state)
-    twin(full.find, "ready")
+    twin(full.get, "ready")
     with commands(kit) as sent:
         twin(full.peek, state="dead")
-        twin(full.find, "dead")
+        twin(full.get, "dead")
     assert sent == ["EVALSHA"] * 2
     assert {key: kit.client.dump(key) for key in kit.keys()} == before
 
@@ -86,7 +86,7 @@ def test_large_jobs_are_seen_in_parts(queue, monkeypatch):
 
 @pytest.mark.parametrize("state", manage.STATES)
 def test_job_is_found_in_any_state(full, twin, state):
-    found = twin(full.find, state)
+    found = twin(full.get, state)
     assert (found.id, found.state, found.payload) == (state, state, state)
     assert found.worker == ("w1" if state == "running" else None)
     assert found.reason == ("ValueError: no" if state == "dead" else "")
@@ -94,10 +94,10 @@ def test_job_is_found_in_any_state(full, twin, state):
 
 
 def test_job_that_is_done_is_not_found(full, twin):
-    assert twin(full.find, "nobody") is None
+    assert twin(full.get, "nobody") is None
     full.put("x", id="x", priority=9)
     full.ack(*full.claim())
-    assert twin(full.find, "x") is None
+    assert twin(full.get, "x") is None
 
 
 def test_job_of_a_similar_id_is_not_taken_for_it(queue):
@@ -105,28 +105,28 @@ def test_job_of_a_similar_id_is_not_taken_for_it(queue):
     queue.claim(worker="w1")
     queue.put(1, id="ab")
     queue.claim(worker="w2")
-    assert queue.find("b").worker == "w1"
+    assert queue.get("b").worker == "w1"
 
 
 @pytest.mark.parametrize("state", ["ready", "scheduled", "dead"])
 def test_job_is_removed_without_a_trace(full, twin, kit, state):
-    assert twin(full.remove, state)
-    assert not twin(full.remove, state)
+    assert twin(full.delete, state)
+    assert not twin(full.delete, state)
     assert getattr(full.counts(), state) == 0
-    assert full.find(state) is None
+    assert full.get(state) is None
     assert not kit.client.hexists(full.key("jobs"), state)
     assert not kit.client.hexists(full.key("reasons"), state)
     assert sum(full.counts()) == 3
 
 
 def test_running_job_is_not_removed(full, twin):
-    assert not twin(full.remove, "running")
-    assert full.counts() == Counts(1, 1, 1, 1)
+    assert not twin(full.delete, "running")
+    assert full.counts() == QueueCounts(1, 1, 1, 1)
 
 
 def test_scheduled_job_is_run_now_in_its_priority(full, twin):
     assert twin(full.run_now, "scheduled")
-    assert full.counts() == Counts(0, 2, 1, 1)
+    assert full.counts() == QueueCounts(0, 2, 1, 1)
     (job,) = full.claim()
     assert (job.id, job.priority, job.attempt) == ("scheduled", 7, 1)
     assert job.due == pytest.approx(time.time(), abs=30)
@@ -135,7 +135,7 @@ def test_scheduled_job_is_run_now_in_its_priority(full, twin):
 @pytest.mark.parametrize("state", ["ready", "running", "dead", "nobody"])
 def test_only_scheduled_jobs_are_run_now(full, twin, state):
     assert not twin(full.run_now, state)
-    assert full.counts() == Counts(1, 1, 1, 1)
+    assert full.counts() == QueueCounts(1, 1, 1, 1)
 
 
 def test_attempts_of_a_job_that_is_run_now_stay_counted(queue):
@@ -164,7 +164,7 @@ def dead(queue):
 
 def test_chosen_dead_jobs_are_put_back_as_if_they_were_new(dead, twin, kit):
     assert twin(dead.requeue, ["7", "3", "nobody", "7"]) == 2
-    assert dead.counts() == Counts(0, 2, 0, 98)
+    assert dead.counts() == QueueCounts(0, 2, 0, 98)
     assert [(job.id, job.attempt) for job in dead.claim(5)] == [("7", 1), ("3", 1)]
     assert kit.client.hlen(dead.key("reasons")) == 98
     assert twin(dead.requeue, []) == 0
@@ -179,13 +179,13 @@ def test_many_dead_jobs_are_put_back_in_few_calls(dead, twin, kit, commands, mon
 
 def test_jobs_that_are_not_dead_are_not_put_back(full, twin):
     assert twin(full.requeue, ["ready", "scheduled", "running"]) == 0
-    assert full.counts() == Counts(1, 1, 1, 1)
+    assert full.counts() == QueueCounts(1, 1, 1, 1)
 
 
 @pytest.mark.parametrize("state", manage.PURGED)
 def test_purge_removes_all_of_one_state_and_no_other(full, twin, kit, state):
     assert twin(full.purge, state) == 1
-    assert full.counts() == Counts(1, 1, 1, 1)._replace(**{state: 0})
+    assert full.counts() == QueueCounts(1, 1, 1, 1)._replace(**{state: 0})
     assert kit.client.hlen(full.key("jobs")) == 3
     assert kit.client.hlen(full.key("reasons")) == (0 if state == "dead" else 1)
     assert twin(full.purge, state) == 0
@@ -234,8 +234,8 @@ def test_ack_of_a_job_after_all_others_were_purged_is_recorded(full):
 @pytest.mark.parametrize(
     ("method", "wrong"),
     [
-        *(("find", id) for id in ("", "a b", "x" * 129, None, 5, "../x")),
-        *(("remove", id) for id in ("", "<b>", None)),
+        *(("get", id) for id in ("", "a b", "x" * 129, None, 5, "../x")),
+        *(("delete", id) for id in ("", "<b>", None)),
         *(("run_now", id) for id in ("", "<b>", None)),
         *(("requeue", ids) for ids in ("abc", ["a b"], [None])),
         *(("purge", state) for state in ("done", "", None, ["dead"])),
@@ -259,12 +259,12 @@ def test_key_of_another_type_is_a_conflict_and_changes_nothing(full, kit, part):
     kit.client.set(key, "x")
     conflicts = 0
     for call in (
-        lambda: full.remove("ready"),
+        lambda: full.delete("ready"),
         lambda: full.run_now("scheduled"),
         lambda: full.requeue(["dead"]),
         lambda: full.purge("ready"),
         lambda: full.purge("dead"),
-        lambda: full.find("dead"),
+        lambda: full.get("dead"),
     ):
         before = {key: kit.client.dump(key) for key in kit.keys()}
         try:
@@ -283,6 +283,6 @@ def test_full_server_can_be_cleared(own_kit):
     own_kit.client.config_set("maxmemory", 1)
     queue.pause()
     assert queue.run_now("later")
-    assert queue.remove("later")
+    assert queue.delete("later")
     assert queue.purge("ready") == 3
     assert queue.resume()

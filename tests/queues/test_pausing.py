@@ -8,7 +8,8 @@ from datetime import timedelta
 import pytest
 
 from redis_kit.core.errors import InvalidValue, KeyConflict
-from redis_kit.queues import Counts, Queue, known_queues, reports_of
+from redis_kit.queues import Queue, QueueCounts
+from redis_kit.queues.monitoring import queue_names, queue_stats
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.process.process import WorkerProcess
 from tests.fixtures.process import wait_for
@@ -37,7 +38,7 @@ def test_jobs_that_got_due_meanwhile_are_given_out_after_it(queue, kit):
     (job,) = queue.peek(state="scheduled")
     wait_for(lambda: server_time(kit) > job.due)
     assert queue.claim(5) == []
-    assert queue.counts() == Counts(1, 0, 0, 0)
+    assert queue.counts() == QueueCounts(1, 0, 0, 0)
     queue.resume()
     assert [job.payload for job in queue.claim(5)] == ["later"]
 
@@ -54,7 +55,7 @@ def test_running_job_ends_as_usual(queue, twin):
     twin(queue.ack, first)
     assert twin(queue.nack, second) == "ready"
     assert twin(queue.nack, third, max_attempts=1) == "dead"
-    assert queue.requeue_dead() == 1
+    assert queue.requeue() == 1
     assert twin(queue.claim, 3) == []
 
 
@@ -90,7 +91,7 @@ def test_each_is_one_command(queue, twin, kit, commands):
 
 def test_report_tells_of_the_pause(queue):
     Queue("mail").pause(60)
-    found = reports_of(["default", "mail"], minutes=3)
+    found = queue_stats(["default", "mail"], minutes=3)
     assert found["default"].paused is None
     assert found["mail"].paused == Queue("mail").paused()._replace(ends_in=found["mail"].paused.ends_in)
     assert len(found["mail"].done) == len(found["mail"].failed) == 3
@@ -107,7 +108,7 @@ def test_claim_whose_answer_got_lost_is_repeated_in_a_pause(queue):
     from redis_kit.queues.store import calls
 
     queue.put_many(range(3))
-    call = calls.exchange(queue.key(""), "me", "token", 2)
+    call = calls.ack_and_claim(queue.key(""), "me", "token", 2)
     first = call.run(connections.client())
     queue.pause()
     again = call.run(connections.client())
@@ -125,7 +126,7 @@ def test_claim_and_beat_tell_when_the_pause_ends(queue):
         claimed = flow.run(enqueue.claim(queue, 1, "me"), connections.client())
         if claimed.jobs:
             return  # the short one may be over
-        beaten = flow.run(enqueue.beat(queue, "me"), connections.client())
+        beaten = flow.run(enqueue.heartbeat(queue, "me"), connections.client())
         assert low <= claimed.next <= high
         assert low <= beaten.next_job <= high
 
@@ -138,7 +139,7 @@ def test_pause_without_an_end_tells_of_no_next_job(queue):
     queue.put(2, delay=0.001)
     queue.pause()
     assert flow.run(enqueue.claim(queue, 1, "me"), connections.client()).next is None
-    assert flow.run(enqueue.beat(queue, "me"), connections.client()).next_job is None
+    assert flow.run(enqueue.heartbeat(queue, "me"), connections.client()).next_job is None
 
 
 def test_jobs_wake_nobody_in_a_pause_and_the_end_of_it_does(queue, kit):
@@ -184,7 +185,7 @@ def working(kit):
     kit.options(QUEUES={"HEARTBEAT_INTERVAL": 30, "WORKER_TIMEOUT": 100})
     tasks.done.clear()
     with in_process.working(WorkerProcess(Options(("default",), threads=2))) as launcher:
-        wait_for(lambda: "default" in known_queues() and Queue("default").key("workers") in kit.keys())
+        wait_for(lambda: "default" in queue_names() and Queue("default").key("workers") in kit.keys())
         yield launcher
 
 

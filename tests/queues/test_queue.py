@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from redis_kit.core.errors import InvalidName, InvalidValue, KeyConflict
-from redis_kit.queues import Counts, LeaseLost, NotSerializable, PayloadTooLarge, Queue
+from redis_kit.queues import LeaseLost, NotSerializable, PayloadTooLarge, Queue, QueueCounts
 from tests.fixtures.kit import Kit
 from tests.fixtures.process import wait_for
 
@@ -24,12 +24,12 @@ def payloads(jobs):
 
 def test_job_goes_from_ready_over_running_to_done(queue, twin, kit):
     id = twin(queue.put, {"to": 42})
-    assert twin(queue.counts) == Counts(scheduled=0, ready=1, running=0, dead=0)
+    assert twin(queue.counts) == QueueCounts(scheduled=0, ready=1, running=0, dead=0)
     (job,) = twin(queue.claim)
     assert (job.id, job.payload, job.attempt) == (id, {"to": 42}, 1)
-    assert twin(queue.counts) == Counts(0, 0, 1, 0)
+    assert twin(queue.counts) == QueueCounts(0, 0, 1, 0)
     twin(queue.ack, job)
-    assert twin(queue.counts) == Counts(0, 0, 0, 0)
+    assert twin(queue.counts) == QueueCounts(0, 0, 0, 0)
     assert not kit.client.hlen(queue.key("jobs"))
 
 
@@ -104,7 +104,7 @@ def test_id_of_a_job_in_the_queue_is_not_taken_twice(queue, twin):
     (job,) = twin(queue.claim, 5)
     assert job.payload == "first"
     twin(queue.put, "third", id="order.42")
-    assert twin(queue.counts) == Counts(0, 0, 1, 0)
+    assert twin(queue.counts) == QueueCounts(0, 0, 1, 0)
     twin(queue.ack, job)
     twin(queue.put, "fourth", id="order.42")
     assert payloads(twin(queue.claim, 5)) == ["fourth"]
@@ -114,7 +114,7 @@ def test_id_of_a_dead_job_can_be_used_again(queue, twin):
     twin(queue.put, "bad", id="order")
     twin(queue.nack, *twin(queue.claim), max_attempts=1)
     twin(queue.put, "good", id="order")
-    assert twin(queue.counts) == Counts(0, 1, 0, 0)
+    assert twin(queue.counts) == QueueCounts(0, 1, 0, 0)
     assert payloads(twin(queue.claim)) == ["good"]
 
 
@@ -141,10 +141,10 @@ def test_job_is_dead_when_its_attempts_are_used_up_and_can_be_put_back(kit, queu
     twin(queue.put, {"n": 1})
     states = [twin(queue.nack, *twin(queue.claim), error=f"no {number}") for number in range(3)]
     assert states == ["ready", "ready", "dead"]
-    (dead,) = twin(queue.dead)
+    (dead,) = twin(queue.peek, state="dead")
     assert (dead.payload, dead.reason, dead.attempts) == ({"n": 1}, "no 2", 3)
-    assert twin(queue.requeue_dead) == 1
-    assert twin(queue.dead) == []
+    assert twin(queue.requeue) == 1
+    assert twin(queue.peek, state="dead") == []
     (job,) = twin(queue.claim)
     assert job.attempt == 1
 
@@ -154,7 +154,7 @@ def test_dead_jobs_are_bounded_and_the_oldest_go_first(queue, kit):
     for number in range(9):
         queue.put(number, id=str(number))
         queue.nack(*queue.claim(), max_attempts=1)
-    assert payloads(queue.dead()) == [8, 7, 6, 5, 4]
+    assert payloads(queue.peek(state="dead")) == [8, 7, 6, 5, 4]
     assert kit.client.hlen(queue.key("jobs")) == kit.client.hlen(queue.key("reasons")) == 5
 
 
@@ -162,11 +162,11 @@ def test_dead_jobs_go_after_a_month(queue, kit):
     for number in range(2):
         queue.put(number)
         queue.nack(*queue.claim(), max_attempts=1)
-    (old,) = [job.id for job in queue.dead() if job.payload == 0]
+    (old,) = [job.id for job in queue.peek(state="dead") if job.payload == 0]
     kit.client.zadd(queue.key("dead"), {old: (server_time(kit) - 31 * 86400) * 1000})
     queue.put(2)
     queue.nack(*queue.claim(), max_attempts=1)
-    assert payloads(queue.dead()) == [2, 1]
+    assert payloads(queue.peek(state="dead")) == [2, 1]
 
 
 def test_repeated_ack_gets_the_first_answer(queue, twin):
@@ -182,7 +182,7 @@ def test_repeated_nack_gets_the_first_answer(queue, twin):
     twin(queue.put, 1)
     (job,) = twin(queue.claim)
     assert [twin(queue.nack, job, delay=60) for _ in range(3)] == ["scheduled"] * 3
-    assert twin(queue.counts) == Counts(1, 0, 0, 0)
+    assert twin(queue.counts) == QueueCounts(1, 0, 0, 0)
     with pytest.raises(LeaseLost):
         twin(queue.ack, job)
 
@@ -201,13 +201,13 @@ def test_claim_that_comes_in_late_after_it_was_repeated_takes_nothing(queue, job
     from redis_kit.queues.store import calls
 
     queue.put_many(range(jobs))
-    repeated = calls.exchange(queue.key(""), "me", "token", 3, again=True)
+    repeated = calls.ack_and_claim(queue.key(""), "me", "token", 3, again=True)
     flow.run(answer(repeated), connections.client())
     queue.ack(*held(queue))
     queue.put("later")
-    late = calls.exchange(queue.key(""), "me", "token", 3)
+    late = calls.ack_and_claim(queue.key(""), "me", "token", 3)
     assert flow.run(answer(late), connections.client()).partition(b"\n")[2] == b""
-    assert queue.counts() == Counts(0, 1, 0, 0)
+    assert queue.counts() == QueueCounts(0, 1, 0, 0)
     assert len(queue.claim(worker="me")) == 1
 
 
@@ -224,10 +224,10 @@ def test_repeated_claim_gets_the_same_jobs(queue):
     from redis_kit.queues.store import calls
 
     queue.put_many(range(5))
-    call = calls.exchange(queue.key(""), "me", "token", 3)
+    call = calls.ack_and_claim(queue.key(""), "me", "token", 3)
     first, second = (flow.run(answer(call), connections.client()) for _ in range(2))
     assert first.partition(b"\n")[2] == second.partition(b"\n")[2] != b""
-    assert queue.counts() == Counts(0, 2, 3, 0)
+    assert queue.counts() == QueueCounts(0, 2, 3, 0)
 
 
 def answer(step):
@@ -240,7 +240,7 @@ def test_claim_whose_answer_got_lost_is_repeated_by_the_next_one(make_proxied, t
     with proxy.fault("drop_replies"), pytest.raises(Exception, match="reached"):
         twin(queue.claim, 2)
     assert payloads(twin(queue.claim, 2)) == [0, 1]
-    assert queue.counts() == Counts(0, 1, 2, 0)
+    assert queue.counts() == QueueCounts(0, 1, 2, 0)
 
 
 def test_ack_whose_answer_got_lost_can_be_repeated(make_proxied, twin):
@@ -279,7 +279,7 @@ def test_two_claims_never_get_the_same_job(queue):
 def test_leave_puts_jobs_back_in_their_old_place_and_does_not_count_the_attempt(queue, twin):
     queue.put_many(range(150))
     twin(queue.claim, 120, worker="w1")
-    assert twin(queue.leave, worker="w1") == 120
+    assert twin(queue.sign_off, worker="w1") == 120
     jobs = twin(queue.claim, 200, worker="w2")
     assert payloads(jobs) == list(range(150))
     assert {job.attempt for job in jobs} == {1}
@@ -322,10 +322,9 @@ def test_key_of_another_type_is_a_conflict_and_changes_nothing(queue, kit, part)
         lambda: queue.claim(2),
         lambda: queue.nack(job),
         lambda: queue.ack(job),
-        lambda: queue.extend(job),
-        queue.beat,
-        queue.leave,
-        queue.requeue_dead,
+        queue.heartbeat,
+        queue.sign_off,
+        queue.requeue,
     ):
         before = dump(kit)
         try:
@@ -385,9 +384,9 @@ def test_names_can_not_leave_their_slot(kit):
 
 @pytest.mark.parametrize("limit", [0, -1, 1001, True, "1", 1.0])
 def test_wrong_limits_are_refused(limit):
-    for method in (Queue("mail").claim, Queue("mail").dead, Queue("mail").requeue_dead):
+    for method in (Queue("mail").claim, Queue("mail").peek, Queue("mail").requeue):
         with pytest.raises(InvalidValue, match="limit"):
-            method(limit)
+            method(limit=limit)
 
 
 def test_payload_that_json_can_not_hold_is_refused_and_leaves_those_before_it(queue):
@@ -464,6 +463,6 @@ def test_full_server_refuses_new_jobs_and_lets_workers_drain_it(own_kit, twin):
     twin(queue.ack, first)
     assert twin(queue.nack, second, delay=60) == "scheduled"
     assert twin(queue.nack, third, max_attempts=1) == "dead"
-    twin(queue.beat, worker="w")
-    twin(queue.leave, worker="w")
-    assert twin(queue.counts) == Counts(1, 0, 0, 1)
+    twin(queue.heartbeat, worker="w")
+    twin(queue.sign_off, worker="w")
+    assert twin(queue.counts) == QueueCounts(1, 0, 0, 1)

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from redis_kit.core.errors import RedisUnavailable
-from redis_kit.queues import Counts, Queue, task
+from redis_kit.queues import Queue, QueueCounts, task
 from tests.fixtures.process import wait_for
 
 ran: list[object] = []
@@ -73,7 +73,7 @@ def test_repeat_with_an_id_adds_none_while_the_job_is_there_and_one_when_it_is_d
     queue, call = lost
     call(queue.put, 1, id="a")
     assert twin(queue.put, 1, id="a") == "a"
-    assert queue.counts() == Counts(0, 1, 0, 0)
+    assert queue.counts() == QueueCounts(0, 1, 0, 0)
     assert finish(queue) == 1
     assert twin(queue.put, 1, id="a") == "a"
     assert finish(queue) == 1
@@ -97,4 +97,4 @@ def test_repeat_of_a_unique_task_for_a_time_adds_none_though_it_is_done(lost, tw
     (first,) = [job.id for job in queue.peek()]
     finish(queue)
     result = twin(once.enqueue, 1)
-    assert (result.id, result.created, queue.counts()) == (first, False, Counts(0, 0, 0, 0))
+    assert (result.id, result.created, queue.counts()) == (first, False, QueueCounts(0, 0, 0, 0))

@@ -3,9 +3,8 @@
 import pytest
 
 from redis_kit.queues import Cancelled, Queue, task
-from redis_kit.queues.errors import UnknownTask
+from redis_kit.queues.errors import LeaseLost, UnknownTask
 from redis_kit.queues.jobs import call_shape
-from redis_kit.queues.jobs.job import LeaseLost
 from redis_kit.queues.store import calls as moves
 from redis_kit.queues.store import unknown
 from redis_kit.queues.tasks import registry
@@ -111,7 +110,7 @@ def test_job_is_dead_when_nobody_could_run_it_for_a_day(kit, queue, release):
     assert queue.counts().dead == 0
     pass_time(kit, queue, 10)
     drain()
-    (dead,) = queue.dead()
+    (dead,) = queue.peek(state="dead")
     assert dead.reason.startswith(f"unknown task {NAME!r}")
     release.deploy()
     result.refresh()
@@ -165,7 +164,7 @@ def test_type_error_inside_the_function_is_a_failure(queue):
     queue.put({"task": task(takes_context=True, max_attempts=1)(add).module_path, "args": [1]})
     result = task(takes_context=True, max_attempts=1)(add).enqueue(1)
     drain()
-    (dead,) = [one for one in queue.dead() if one.id == result.id]
+    (dead,) = [one for one in queue.peek(state="dead") if one.id == result.id]
     assert dead.reason.startswith("TypeError: add() missing")
 
 
@@ -231,9 +230,9 @@ def test_cancelled_while_it_waits_it_is_gone_and_no_longer_counted(kit, queue, r
 
 
 def row(queue):
-    from redis_kit.queues import reports_of
+    from redis_kit.queues.monitoring import queue_stats
 
-    return reports_of([queue.name])[queue.name].unknown
+    return queue_stats([queue.name])[queue.name].unknown
 
 
 def test_cancelled_while_a_worker_has_it_that_can_not_run_it_it_is_not_given_back(queue, release):
@@ -241,7 +240,7 @@ def test_cancelled_while_a_worker_has_it_that_can_not_run_it_it_is_not_given_bac
     (job,) = queue.claim(worker="w1")
     result.cancel()
     assert queue._run(unknown.defer(queue, job, release.call, 0)) == unknown.CANCELLED
-    queue.leave(worker="w1")
+    queue.sign_off(worker="w1")
     release.forget()
     drain()
     assert queue.counts() == (0, 0, 0, 0)
@@ -262,7 +261,7 @@ def test_it_expires_when_its_task_says_so_known_or_not(kit, queue, release):
     kit.client.hset(queue.key("jobs"), result.id, record.replace(f"{due:.0f}", f"{due - 1_001_000:.0f}", 1))
     pass_time(kit, queue, 0)
     drain()
-    assert queue.dead()[0].reason.startswith("expired: ")
+    assert queue.peek(state="dead")[0].reason.startswith("expired: ")
 
 
 def test_unique_key_stays_in_use(queue, release):

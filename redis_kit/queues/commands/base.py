@@ -10,7 +10,7 @@ from redis_kit.core import terminal
 from redis_kit.core.terminal import clean
 from redis_kit.core.text import did_you_mean
 from redis_kit.queues.commands import queue_names
-from redis_kit.queues.monitoring.stats import known_queues
+from redis_kit.queues.monitoring import stats
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.tasks import registry
 
@@ -38,7 +38,7 @@ class QueueCommand(BaseCommand):
 
     def queue(self, name: str, using: str) -> Queue:
         """Return a queue that is known: it was used, or the settings or a task name it. Else exit with 1."""
-        names = known_queues(using=using)
+        names = stats.queue_names(using=using)
         if name not in names:
             registry.discover()
             names = [*dict.fromkeys([*names, *queue_names.of_tasks()])]

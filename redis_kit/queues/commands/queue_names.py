@@ -54,13 +54,13 @@ def check(names: Collection[str], known: Collection[str], *, weighed: bool) -> N
     A worker registers its queues, so a wrong name is registered after the first start; what counts is whether a job was
     ever put there. Two round trips, if neither the settings nor a task name one of them; without an answer all is well.
     """
-    from redis_kit.queues.monitoring.stats import known_queues, never_used
+    from redis_kit.queues.monitoring.stats import never_used, queue_names
 
     strange = [name for name in names if name not in known]
     if not strange:
         return
     try:
-        registered, unused = known_queues(), never_used(strange)
+        registered, unused = queue_names(), never_used(strange)
     except RedisFailure:
         return
     found = {*known, *registered} - unused

@@ -12,7 +12,7 @@ from redis_kit.core.errors import RedisUnavailable
 from redis_kit.core.terminal import clean, cut, duration
 from redis_kit.queues.commands.base import QueueCommand, jobs
 from redis_kit.queues.commands.tables import lateness, per_minute, table
-from redis_kit.queues.monitoring.stats import Errors, Report, known_queues, reports_of, workers
+from redis_kit.queues.monitoring.stats import Errors, QueueStats, list_workers, queue_names, queue_stats
 from redis_kit.queues.store.unknown import UnknownCalls
 
 MINUTES = 6  # five that are over, and the present one
@@ -33,10 +33,10 @@ class Command(QueueCommand):
 
     def do(self, *, name: str | None, using: str, watch: bool, **options: Any) -> None:
         """Show them. Of all queues there are those that had been used when the command began."""
-        names = known_queues(using=using) if name is None else [self.queue(name, using).name]
+        names = queue_names(using=using) if name is None else [self.queue(name, using).name]
         if not watch:
             errors: Errors = {}
-            reports = reports_of(names, minutes=MINUTES, using=using, errors=errors)
+            reports = queue_stats(names, minutes=MINUTES, using=using, errors=errors)
             text = [json.dumps(_plain(reports, errors), indent=2)] if options["json"] else _text(reports, errors)
             self.write(text if options["json"] else [*text, *_late(names, using)])
             if errors:
@@ -53,7 +53,7 @@ class Command(QueueCommand):
     def _look(self, names: list[str], using: str, *, as_json: bool) -> None:
         try:
             errors: Errors = {}
-            reports = reports_of(names, minutes=MINUTES, using=using, errors=errors)
+            reports = queue_stats(names, minutes=MINUTES, using=using, errors=errors)
             lines = [json.dumps(_plain(reports, errors))] if as_json else list(_text(reports, errors))
         except RedisUnavailable as error:
             lines = [json.dumps({"error": str(error)})] if as_json else [f"Redis is away: {clean(str(error))}"]
@@ -66,14 +66,14 @@ class Command(QueueCommand):
 def _late(names: list[str], using: str) -> list[str]:
     """Return a line where workers have seen the server's clock go back."""
     errors: Errors = {}
-    back = max((one.clock_back for one in workers(names, using=using, errors=errors)), default=0)
+    back = max((one.clock_back for one in list_workers(names, using=using, errors=errors)), default=0)
     text = (
         f"The server's clock went back by {back:,} s: scheduled jobs, and those of workers that died before, are late."
     )
     return [text] if back else []
 
 
-def _text(reports: dict[str, Report], errors: Errors) -> Iterable[str]:
+def _text(reports: dict[str, QueueStats], errors: Errors) -> Iterable[str]:
     yield from table(reports)
     yield "Means of the last 5 minutes and the present one. Late: how late attempts began."
     if deserted := [name for name, report in reports.items() if report.deserted]:
@@ -89,7 +89,7 @@ def _unknown(queue: str, calls: UnknownCalls) -> str:
     return f"No living worker can run {cut(clean(calls.call))}: {waiting}, the first for {duration(calls.age)}."
 
 
-def _plain(reports: dict[str, Report], errors: Errors) -> list[dict[str, Any]]:
+def _plain(reports: dict[str, QueueStats], errors: Errors) -> list[dict[str, Any]]:
     found = [
         {
             "queue": name,

@@ -40,7 +40,7 @@ class Command(QueueCommand):
         elif task is None and error is None:
             moved = _oldest(queue, limit)
         else:
-            moved = queue._run(failures.requeue(queue, task=task, error=error, limit=limit))
+            moved = queue.requeue(task=task, error=error, limit=limit)
         if not moved:
             known = "" if ids else _known(queue._run(failures.latest(queue)))
             raise CommandError(f"Nothing was put back: {clean(name)} has no such dead job.{clean(known)}")
@@ -59,7 +59,7 @@ def _oldest(queue: Queue, limit: int | None) -> int:
     dead = queue.counts().dead
     most = dead if limit is None else min(dead, limit)
     moved = 0
-    while moved < most and (count := queue.requeue_dead(min(CHUNK, most - moved))):
+    while moved < most and (count := queue.requeue(limit=min(CHUNK, most - moved))):
         moved += count
     return moved
 

@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 
 from redis_kit.core.terminal import aligned, clean, cut, duration
-from redis_kit.queues.monitoring.stats import Report
+from redis_kit.queues.monitoring.stats import QueueStats
 
 COLUMNS = (
     *("QUEUE", "READY", "SCHEDULED", "RUNNING", "DEAD", "WAITS"),
@@ -12,7 +12,7 @@ COLUMNS = (
 )
 
 
-def table(reports: Mapping[str, Report]) -> Iterator[str]:
+def table(reports: Mapping[str, QueueStats]) -> Iterator[str]:
     """Return a line for each queue, below a line of titles."""
     rows = [COLUMNS, *(_row(name, report) for name, report in reports.items())]
     return aligned(rows, right=range(1, len(COLUMNS) - 1))
@@ -25,13 +25,13 @@ def per_minute(counts: Sequence[int], minute: int) -> float:
     return sum(counts) / max(1.0, len(counts) - 1 + over)
 
 
-def lateness(report: Report) -> float:
+def lateness(report: QueueStats) -> float:
     """Return by how many seconds attempts began too late on average; 0 without any."""
     late = sum(begun * mean for begun, mean in zip(report.begun, report.lateness, strict=True))
     return late / max(1, sum(report.begun))
 
 
-def _row(name: str, report: Report) -> tuple[str, ...]:
+def _row(name: str, report: QueueStats) -> tuple[str, ...]:
     counts = report.counts
     return (
         cut(clean(name)),
@@ -45,14 +45,14 @@ def _row(name: str, report: Report) -> tuple[str, ...]:
     )
 
 
-def _workers(report: Report) -> str:
+def _workers(report: QueueStats) -> str:
     quiet = f"{report.quiet:,} quiet" if report.quiet else ""
     if report.deserted:
         return f"none! ({quiet})" if quiet else "none!"
     return f"{report.workers:,} ({quiet})" if quiet else f"{report.workers:,}"
 
 
-def _paused(report: Report) -> str:
+def _paused(report: QueueStats) -> str:
     if report.paused is None:
         return ""
     return "until resumed" if report.paused.ends_in is None else f"for {duration(report.paused.ends_in)}"

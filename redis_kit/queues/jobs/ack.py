@@ -9,7 +9,7 @@ from redis_kit.queues.jobs.job import Job
 _HEAD = struct.Struct("<HIIIQ")
 
 
-class Ended(NamedTuple):
+class Ack(NamedTuple):
     """A job that is done: of which source, which claim; its result, b"" where none is stored, for ``keep`` ms."""
 
     source: int
@@ -24,7 +24,7 @@ class Ended(NamedTuple):
         return b"".join((_HEAD.pack(self.source, *lengths, self.keep), self.token, self.id, self.value))
 
     @classmethod
-    def unpack(cls, entry: bytes) -> "Ended":
+    def unpack(cls, entry: bytes) -> "Ack":
         """Return what pack() was called on. Raises ValueError where the bytes are none of its."""
         try:
             source, token, id, value, keep = _HEAD.unpack_from(entry)
@@ -37,7 +37,7 @@ class Ended(NamedTuple):
         return cls(source, parts[0], parts[1], parts[2], keep)
 
 
-def ended(job: Job, value: bytes = b"", keep: int = 0, *, source: int = 0) -> Ended:
+def ack_of(job: Job, value: bytes = b"", keep: int = 0, *, source: int = 0) -> Ack:
     """Return what is told of a job that is done."""
     token, id = (name.encode("utf-8", "surrogateescape") for name in (job.token, job.id))
-    return Ended(source, token, id, value, keep)
+    return Ack(source, token, id, value, keep)

@@ -5,7 +5,8 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import Any
 
-from redis_kit.queues.jobs.message import Message, NewerMessage
+from redis_kit.queues.errors import NewerMessage
+from redis_kit.queues.jobs.message import Message
 
 LONGEST = 1000  # characters of a name or shape
 SHOWN = 5  # arguments

@@ -19,7 +19,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LINE = re.compile(rb"~(\d{1,16})/(\d{0,16})/([^/ ]*)((?: \d{1,13}/[^/ ]+)*)")
 
 
-class Story(NamedTuple):
+class History(NamedTuple):
     """When a call was enqueued, when it was to run, for which backend; when its attempts began, and whose they were."""
 
     enqueued_at: datetime
@@ -36,14 +36,14 @@ def line(enqueued_at: datetime, run_after: datetime | None, backend: str) -> byt
     return f"~{_microseconds(enqueued_at)}/{after}/{alias}\n".encode()
 
 
-def read(text: bytes) -> Story | None:
+def read(text: bytes) -> History | None:
     """Return what a job tells of itself; None where that makes no sense."""
     if not (found := _LINE.fullmatch(text)):
         return None
     enqueued, after, alias, attempts = (part.decode("utf-8", "replace") for part in found.groups())
     tries = [attempt.split("/") for attempt in attempts.split(" ")[1:]]
     enqueued_at = _moment(int(enqueued))
-    return Story(
+    return History(
         enqueued_at,
         _moment(int(after)) if after else None,
         _alias(alias),

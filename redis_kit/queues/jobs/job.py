@@ -3,18 +3,16 @@
 import re
 from typing import Any, Literal, NamedTuple
 
-from redis_kit.core.errors import RedisKitError
+from redis_kit.queues.errors import CorruptMessage
+from redis_kit.queues.jobs import message
 from redis_kit.queues.jobs import payload as serializers
 
 State = Literal["scheduled", "ready", "running", "done", "dead"]
+NAME = 100  # characters of an error's name
 _HEAD = re.compile(rb"(-?\d{1,3}) (\d{1,15}) (\d{1,15}) (\d{1,16})\n")
 
 
-class LeaseLost(RedisKitError):
-    """The claim on a job is gone: its worker was silent for too long, and another one has the job or has done it."""
-
-
-class Counts(NamedTuple):
+class QueueCounts(NamedTuple):
     """How many jobs of a queue are in each state."""
 
     scheduled: int
@@ -23,7 +21,7 @@ class Counts(NamedTuple):
     dead: int
 
 
-class Pause(NamedTuple):
+class PauseInfo(NamedTuple):
     """Since when a queue gives out no jobs, in seconds since 1970 on the server's clock, and for how many more seconds.
 
     ``ends_in`` is None where somebody has to resume it.
@@ -58,7 +56,7 @@ class Job(NamedTuple):
     crashes: int = 0
     priority: int = 0
     due: float = 0.0
-    story: bytes = b""  # of a job whose result is stored: see story.py
+    story: bytes = b""  # of a job whose result is stored: see history.py
     claimed: float = 0.0
 
     @property
@@ -67,23 +65,7 @@ class Job(NamedTuple):
         return _payload(self.id, self.body)
 
 
-class DeadJob(NamedTuple):
-    """A job that will not run again by itself. ``died`` is in seconds since 1970 on the server's clock."""
-
-    id: str
-    body: bytes
-    reason: str
-    died: float
-    attempts: int
-    crashes: int
-
-    @property
-    def payload(self) -> Any:
-        """Return what was put. Raises CorruptMessage where that can't be read."""
-        return _payload(self.id, self.body)
-
-
-class StoredJob(NamedTuple):
+class JobInfo(NamedTuple):
     """A job as it lies in the queue. ``attempts`` counts those begun, ``crashes`` the workers that died with it.
 
     ``due`` is when it was or is to start, in seconds since 1970 on the server's clock. ``worker`` has it where it is
@@ -105,6 +87,18 @@ class StoredJob(NamedTuple):
     def payload(self) -> Any:
         """Return what was put. Raises CorruptMessage where that can't be read."""
         return _payload(self.id, self.body)
+
+
+class Cause(NamedTuple):
+    """Why a job died; ``task`` is "" if it names none, ``error`` if no reason was given."""
+
+    task: str
+    error: str
+
+
+def cause(job: JobInfo) -> Cause:
+    """Return why a job died. The first bytes of its body are enough."""
+    return Cause(message.task_of(job.body), job.reason.partition(":")[0].strip()[:NAME])
 
 
 def read(record: bytes) -> Record:
@@ -148,30 +142,19 @@ def claimed(reply: bytes, at: int, claim: str, now: float) -> list[Job]:
     return jobs
 
 
-def died(reply: list[Any]) -> list[DeadJob]:
-    """Return the jobs of a reply that holds id, time, reason and record of each."""
-    jobs = []
-    for at in range(0, len(reply), 4):
-        id, when, reason, record = reply[at : at + 4]
-        found = read(record)
-        shown = reason.decode("utf-8", "backslashreplace")
-        jobs.append(DeadJob(_text(id), found.body, shown, float(when) / 1000, found.attempts, found.crashes))
-    return jobs
-
-
-def stored(state: State, reply: list[Any]) -> list[StoredJob]:
+def stored(state: State, reply: list[Any]) -> list[JobInfo]:
     """Return the jobs of a reply that holds id, record, time of death, reason and worker of each."""
     return [_stored(state, *reply[at : at + 5]) for at in range(0, len(reply), 5)]
 
 
-def pause(since: int, left: int) -> Pause | None:
+def pause(since: int, left: int) -> PauseInfo | None:
     """Return a pause, given in ms; None where it began at -1."""
-    return None if since < 0 else Pause(since / 1000, None if left < 0 else left / 1000)
+    return None if since < 0 else PauseInfo(since / 1000, None if left < 0 else left / 1000)
 
 
-def _stored(state: State, id: bytes, record: bytes, died: bytes, reason: bytes, worker: bytes) -> StoredJob:
+def _stored(state: State, id: bytes, record: bytes, died: bytes, reason: bytes, worker: bytes) -> JobInfo:
     found = read(record)
-    return StoredJob(
+    return JobInfo(
         _text(id),
         state,
         found.body,
@@ -188,8 +171,8 @@ def _stored(state: State, id: bytes, record: bytes, died: bytes, reason: bytes, 
 def _payload(id: str, body: bytes) -> Any:
     try:
         return serializers.loads(body)
-    except serializers.CorruptMessage as error:
-        raise serializers.CorruptMessage(f"The payload of job {id!a} is damaged: {error}") from error
+    except CorruptMessage as error:
+        raise CorruptMessage(f"The payload of job {id!a} is damaged: {error}") from error
 
 
 def _text(id: bytes) -> str:

@@ -1,10 +1,12 @@
 """What a task's job holds: the name of the task and its arguments."""
 
+import json
+import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from redis_kit.queues.errors import CorruptMessage, NewerMessage
 from redis_kit.queues.jobs import payload
-from redis_kit.queues.jobs.payload import CorruptMessage
 
 
 class Message(NamedTuple):
@@ -18,14 +20,7 @@ class Message(NamedTuple):
 
 VERSION = 1  # of messages that this release writes, and the latest that it reads
 _KINDS = (str, list, dict, int)
-
-
-class NewerMessage(CorruptMessage):
-    """A message of a newer release, for workers of that."""
-
-    def __init__(self, version: int) -> None:
-        super().__init__(f"a message of version {version}, from a newer release than this worker's")
-        self.version = version
+_TASK = re.compile(rb'\{"task":("(?:[^"\\]|\\.)*")')
 
 
 def dumps(task: str, args: Sequence[Any], kwargs: dict[str, Any], *, expires: int = 0) -> bytes:
@@ -59,3 +54,11 @@ def loads(body: bytes) -> Message:
         if not isinstance(value, kind):
             raise CorruptMessage(f"not a task's message: {name!r} is {type(value).__name__}, not {kind.__name__}")
     return call
+
+
+def task_of(body: bytes) -> str:
+    """Return the name of the task that a body, or its beginning, names first; "" if it names none."""
+    try:
+        return str(json.loads(begun[1])) if (begun := _TASK.match(body)) else ""
+    except ValueError:
+        return ""

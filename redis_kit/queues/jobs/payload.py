@@ -13,8 +13,9 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from redis_kit.core.errors import RedisKitError
+from redis_kit.core.logs.error_text import path_of, traceback_of
 from redis_kit.core.text import shortened
+from redis_kit.queues.errors import CorruptMessage, NotSerializable, PayloadTooLarge
 
 LARGEST = 256 * 1024  # bytes
 DEEPEST = 100
@@ -43,18 +44,6 @@ _READ: dict[str, Callable[[str], Any]] = {
     "$uuid": UUID,
     "$bytes": lambda text: b64decode(text, validate=True),
 }
-
-
-class NotSerializable(RedisKitError, TypeError):
-    """A value can't be stored as JSON; the message says where it stands."""
-
-
-class PayloadTooLarge(RedisKitError, ValueError):
-    """A payload is over 256 KiB; nothing was sent."""
-
-
-class CorruptMessage(RedisKitError, ValueError):
-    """A stored message can't be read."""
 
 
 def dumps(value: Any, root: str = "payload") -> bytes:
@@ -90,6 +79,16 @@ def loads(body: bytes) -> Any:
         return decoder.decode(body.decode())
     except (ValueError, ArithmeticError, RecursionError, TypeError) as error:
         raise CorruptMessage(f"not a message: {type(error).__name__}: {error}"[:300]) from error
+
+
+def encoded_error(error: BaseException) -> bytes:
+    """Return the form in which an error is stored: the path of its class, and its traceback."""
+    return encoded_traceback(path_of(type(error)), traceback_of(error))
+
+
+def encoded_traceback(path: str, traceback: str) -> bytes:
+    """See encoded_error()."""
+    return encoded([path, traceback.encode("utf-8", "backslashreplace").decode()], "The error")
 
 
 def place(path: tuple[Any, ...]) -> str:

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.text import shortened
+from redis_kit.queues.errors import CorruptMessage
 from redis_kit.queues.jobs import history, payload
-from redis_kit.queues.jobs.payload import CorruptMessage
 
 NOTE = 500  # characters
 

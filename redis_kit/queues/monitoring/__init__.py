@@ -1,0 +1,58 @@
+"""How queues and workers are doing, for dashboards and metrics. Nothing here changes a job."""
+
+from typing import TYPE_CHECKING
+
+from redis_kit.core.lazy import lazily
+
+if TYPE_CHECKING:
+    from redis_kit.queues.monitoring.stats import (
+        QueueStats,
+        acontrol_worker,
+        alist_workers,
+        aqueue_counts,
+        aqueue_names,
+        aqueue_stats,
+        control_worker,
+        list_workers,
+        queue_counts,
+        queue_names,
+        queue_stats,
+    )
+    from redis_kit.queues.monitoring.workers import RunningJob, WorkerInfo
+    from redis_kit.queues.store.unknown import UnknownCalls
+
+__all__ = [
+    "QueueStats",
+    "RunningJob",
+    "UnknownCalls",
+    "WorkerInfo",
+    "acontrol_worker",
+    "alist_workers",
+    "aqueue_counts",
+    "aqueue_names",
+    "aqueue_stats",
+    "control_worker",
+    "list_workers",
+    "queue_counts",
+    "queue_names",
+    "queue_stats",
+]
+
+__getattr__, __dir__ = lazily(
+    __name__,
+    {
+        "stats": (
+            *(
+                "QueueStats",
+                "UnknownCalls",
+                "control_worker",
+                "list_workers",
+                "queue_counts",
+                "queue_names",
+                "queue_stats",
+            ),
+            *("acontrol_worker", "alist_workers", "aqueue_counts", "aqueue_names", "aqueue_stats"),
+        ),
+        "workers": ("RunningJob", "WorkerInfo"),
+    },
+)

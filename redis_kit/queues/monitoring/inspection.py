@@ -11,6 +11,7 @@ from redis_kit.queues.monitoring import failures, lookup
 from redis_kit.queues.monitoring.failures import Group
 from redis_kit.queues.monitoring.lookup import Known
 from redis_kit.queues.queue import Queue
+from redis_kit.queues.store import manage
 
 MOST = 1000  # dead jobs looked at
 
@@ -48,7 +49,7 @@ def _look_up(queues: Sequence[str], id: str) -> Flow[tuple[str, Known | None]]:
 
 def _inspect(names: Sequence[str], errors: dict[str, RedisFailure]) -> Flow[Findings]:
     share = len(names)
-    steps = [failures.heads_step(Queue(name), max(1, MOST // share), share=share) for name in names]
+    steps = [manage.heads_step(Queue(name), max(1, MOST // share), share=share) for name in names]
     replies = yield Batch(steps, lenient=True)
     groups, looked_at = [], 0
     for name, reply in zip(names, replies, strict=True):

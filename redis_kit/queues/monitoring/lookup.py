@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.queues import validation
+from redis_kit.queues.errors import CorruptMessage
 from redis_kit.queues.jobs import history as story
 from redis_kit.queues.jobs import job, payload
 from redis_kit.queues.jobs import progress as stored_progress
-from redis_kit.queues.jobs.history import Story
-from redis_kit.queues.jobs.job import Record, StoredJob
-from redis_kit.queues.jobs.payload import CorruptMessage
+from redis_kit.queues.jobs.history import History
+from redis_kit.queues.jobs.job import JobInfo, Record
 from redis_kit.queues.jobs.progress import Progress
 from redis_kit.queues.store import calls, manage
 
@@ -45,9 +45,9 @@ class Known(NamedTuple):
     whether its worker has yet to hear that it is cancelled.
     """
 
-    job: StoredJob | None
+    job: JobInfo | None
     record: Record | None
-    story: Story | None
+    story: History | None
     outcome: Outcome
     key: str = ""
     until: str = ""
@@ -57,7 +57,7 @@ class Known(NamedTuple):
 def steps(queue: Primitive, id: str) -> list[ScriptCall]:
     """Return the steps that look at a job. Raises InvalidValue."""
     wanted = validation.identifier("id", id)
-    return [manage.find_step(queue, wanted), calls.examine(queue.key(""), wanted, MOST_ERRORS, MOST_BYTES)]
+    return [manage.get_step(queue, wanted), calls.get_job_details(queue.key(""), wanted, MOST_ERRORS, MOST_BYTES)]
 
 
 def known(found: list[bytes], examined: list[Any]) -> Known | None:

@@ -12,9 +12,9 @@ from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.steps import Batch, Call
 from redis_kit.queues import validation
-from redis_kit.queues.jobs.job import Counts, Pause, pause
+from redis_kit.queues.jobs.job import PauseInfo, QueueCounts, pause
 from redis_kit.queues.monitoring import workers as workerinfo
-from redis_kit.queues.monitoring.workers import Worker
+from redis_kit.queues.monitoring.workers import WorkerInfo
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.store import calls, names, unknown
@@ -25,11 +25,11 @@ _log_limit = LogRateLimit()
 MINUTES = (1, 4320)
 MOST_WORKERS = 100
 MOST_BYTES = 4 * 1024 * 1024  # of jobs' records, read for one queue
-Order = Literal["quiet", "work", "stop"]
+Command = Literal["quiet", "resume", "stop"]
 Errors = dict[str, RedisFailure]
 
 
-class Report(NamedTuple):
+class QueueStats(NamedTuple):
     """How a queue is doing.
 
     ``wait`` is for how many seconds the next job has been ready or, where that is longer, a scheduled one has been due
@@ -41,7 +41,7 @@ class Report(NamedTuple):
     the first 100. ``unknown`` are the calls that workers gave back as they can't run them, those first that none can.
     """
 
-    counts: Counts
+    counts: QueueCounts
     wait: float | None
     minute: int
     done: list[int]
@@ -49,7 +49,7 @@ class Report(NamedTuple):
     begun: list[int]
     lateness: list[float]
     latest: list[float]
-    paused: Pause | None = None
+    paused: PauseInfo | None = None
     workers: int = 0
     quiet: int = 0
     unknown: tuple[UnknownCalls, ...] = ()
@@ -67,13 +67,13 @@ class _Overview(Primitive):
         return "queues"
 
 
-def known_queues(*, using: str = "default") -> list[str]:
+def queue_names(*, using: str = "default") -> list[str]:
     """Return the names of all queues: those in ``NAMES``, then those that were used. One round trip."""
     return _over(using)._run(_names())
 
 
-async def aknown_queues(*, using: str = "default") -> list[str]:
-    """See known_queues()."""
+async def aqueue_names(*, using: str = "default") -> list[str]:
+    """See queue_names()."""
     return await _over(using)._arun(_names())
 
 
@@ -82,24 +82,26 @@ def never_used(queues: Iterable[str], *, using: str = "default") -> set[str]:
     return _over(using)._run(_never_used(list(queues), using))
 
 
-def counts_of(queues: Iterable[str], *, using: str = "default", errors: Errors | None = None) -> dict[str, Counts]:
+def queue_counts(
+    queues: Iterable[str], *, using: str = "default", errors: Errors | None = None
+) -> dict[str, QueueCounts]:
     """Return how many jobs are in each state, for each queue at one moment. One round trip.
 
-    See reports_of() for ``errors``.
+    See queue_stats() for ``errors``.
     """
     return _over(using)._run(_counts(list(queues), using, errors))
 
 
-async def acounts_of(
+async def aqueue_counts(
     queues: Iterable[str], *, using: str = "default", errors: Errors | None = None
-) -> dict[str, Counts]:
-    """See counts_of()."""
+) -> dict[str, QueueCounts]:
+    """See queue_counts()."""
     return await _over(using)._arun(_counts(list(queues), using, errors))
 
 
-def reports_of(
+def queue_stats(
     queues: Iterable[str], *, minutes: int = 30, using: str = "default", errors: Errors | None = None
-) -> dict[str, Report]:
+) -> dict[str, QueueStats]:
     """Return how queues are doing, with their numbers of the last minutes, at most 4320. One round trip.
 
     A queue that can't be read, as a key of it is of a wrong type, raises its error; where there is a dict for
@@ -108,16 +110,16 @@ def reports_of(
     return _over(using)._run(_reports(list(queues), minutes, using, errors))
 
 
-async def areports_of(
+async def aqueue_stats(
     queues: Iterable[str], *, minutes: int = 30, using: str = "default", errors: Errors | None = None
-) -> dict[str, Report]:
-    """See reports_of()."""
+) -> dict[str, QueueStats]:
+    """See queue_stats()."""
     return await _over(using)._arun(_reports(list(queues), minutes, using, errors))
 
 
-def workers(
+def list_workers(
     queues: Iterable[str] | None = None, *, using: str = "default", errors: Errors | None = None
-) -> list[Worker]:
+) -> list[WorkerInfo]:
     """Return who works on these queues, by default on all: at most 100 of each. One round trip, two for all.
 
     A queue that can't be read, as a key of it is of a wrong type, is left out. A dict for ``errors`` takes its error by
@@ -126,25 +128,25 @@ def workers(
     return _over(using)._run(_workers(queues, using, errors))
 
 
-async def aworkers(
+async def alist_workers(
     queues: Iterable[str] | None = None, *, using: str = "default", errors: Errors | None = None
-) -> list[Worker]:
-    """See workers()."""
+) -> list[WorkerInfo]:
+    """See list_workers()."""
     return await _over(using)._arun(_workers(queues, using, errors))
 
 
-def order(worker: str, word: Order, *, using: str = "default") -> bool:
-    """Order a worker to be quiet, to claim no more, to work again, or to stop; say whether it is there.
+def control_worker(worker: str, command: Command, *, using: str = "default") -> bool:
+    """Send a command to a worker: "quiet" to claim no more jobs, "resume" to claim again, or "stop".
 
-    Its ``rk_worker`` obeys with its next beat; an order that nobody took within a minute is void. The id of a
-    supervisor does as well as that of any of its workers. Three round trips.
+    Return False if there is no such worker. ``rk_worker`` reads the command with its next heartbeat; after a minute it
+    is void. The id may be that of a supervisor or of any of its workers. Three round trips.
     """
-    return _over(using)._run(_order(worker, word, using))
+    return _over(using)._run(_control(worker, command, using))
 
 
-async def aorder(worker: str, word: Order, *, using: str = "default") -> bool:
-    """See order()."""
-    return await _over(using)._arun(_order(worker, word, using))
+async def acontrol_worker(worker: str, command: Command, *, using: str = "default") -> bool:
+    """See control_worker()."""
+    return await _over(using)._arun(_control(worker, command, using))
 
 
 def _over(using: str) -> _Overview:
@@ -176,9 +178,9 @@ def _is_name(name: str) -> bool:
     return True
 
 
-def _counts(queues: list[str], using: str, errors: Errors | None) -> Flow[dict[str, Counts]]:
+def _counts(queues: list[str], using: str, errors: Errors | None) -> Flow[dict[str, QueueCounts]]:
     replies = yield Batch([calls.COUNT(base) for base in _bases(queues, using)], lenient=errors is not None)
-    return {name: Counts(*reply) for name, reply in _readable(queues, replies, errors)}
+    return {name: QueueCounts(*reply) for name, reply in _readable(queues, replies, errors)}
 
 
 def _readable(queues: list[str], replies: list[Any], errors: Errors | None) -> Iterator[tuple[str, Any]]:
@@ -190,18 +192,18 @@ def _readable(queues: list[str], replies: list[Any], errors: Errors | None) -> I
             yield name, reply
 
 
-def _reports(queues: list[str], minutes: int, using: str, errors: Errors | None) -> Flow[dict[str, Report]]:
+def _reports(queues: list[str], minutes: int, using: str, errors: Errors | None) -> Flow[dict[str, QueueStats]]:
     validation.whole("minutes", minutes, MINUTES)
     steps = [calls.QUEUE_STATS(base, minutes) for base in _bases(queues, using)]
     replies = yield Batch(steps, lenient=errors is not None)
     return {name: _report(reply) for name, reply in _readable(queues, replies, errors)}
 
 
-def _report(reply: list[Any]) -> Report:
+def _report(reply: list[Any]) -> QueueStats:
     wait = None if reply[4] < 0 else reply[4] / 1000
     done, failed, begun, late, latest = (reply[at::5] for at in range(11, 16))
-    return Report(
-        Counts(*reply[:4]),
+    return QueueStats(
+        QueueCounts(*reply[:4]),
         wait,
         reply[5],
         done,
@@ -216,11 +218,11 @@ def _report(reply: list[Any]) -> Report:
     )
 
 
-def _workers(queues: Iterable[str] | None, using: str, errors: Errors | None = None) -> Flow[list[Worker]]:
+def _workers(queues: Iterable[str] | None, using: str, errors: Errors | None = None) -> Flow[list[WorkerInfo]]:
     looked_at = (yield from _names()) if queues is None else list(queues)
     steps = [calls.LIST_WORKERS(base, MOST_WORKERS, MOST_BYTES) for base in _bases(looked_at, using)]
     replies = yield Batch(steps, lenient=True)
-    found: dict[str, Worker] = {}
+    found: dict[str, WorkerInfo] = {}
     for name, reply in zip(looked_at, replies, strict=True):
         if isinstance(reply, RedisFailure):
             _left_out(name, reply, errors)
@@ -240,10 +242,10 @@ def _left_out(queue: str, error: RedisFailure, errors: Errors | None) -> None:
         logger.error("Workers of queue %a are not listed: %s", queue, error)
 
 
-def _order(worker: str, word: str, using: str) -> Flow[bool]:
+def _control(worker: str, command: str, using: str) -> Flow[bool]:
     validation.identifier("worker", worker)
-    validation.one_of("word", word, get_args(Order))
+    validation.one_of("command", command, get_args(Command))
     found = [one for one in (yield from _workers(None, using)) if worker in (one.id, one.supervisor)]
     places = [(base, one.id) for one in found for base in _bases(one.queues, using)]
-    replies = (yield Batch([calls.order(base, id, word) for base, id in places])) if places else []
+    replies = (yield Batch([calls.send_command(base, id, command) for base, id in places])) if places else []
     return any(replies)

@@ -3,13 +3,13 @@
 import json
 from typing import Any, NamedTuple
 
-from redis_kit.queues.monitoring import failures
+from redis_kit.queues.jobs.message import task_of
 from redis_kit.queues.store import calls
 
 NUMBERS = ("pid", "supervisor_pid", "threads", "memory", "clock_back")
 
 
-class Held(NamedTuple):
+class RunningJob(NamedTuple):
     """A job in a worker's hands. ``task`` is "" where it names none; ``age`` is for how many seconds it runs, if known.
 
     The age is known of jobs whose result is stored.
@@ -21,7 +21,7 @@ class Held(NamedTuple):
     age: float | None = None
 
 
-class Worker(NamedTuple):
+class WorkerInfo(NamedTuple):
     """Who works on which queues, the ids of the jobs in its hands, and for how many seconds it has been silent.
 
     ``supervisor`` and ``supervisor_pid`` tell of the process above it, where it is one of ``rk_worker``; such a one
@@ -43,16 +43,16 @@ class Worker(NamedTuple):
     threads: int = 0
     state: str = ""
     memory: int | None = None
-    held: tuple[Held, ...] = ()
+    held: tuple[RunningJob, ...] = ()
     clock_back: int = 0
 
 
-def worker(queue: str, id: bytes, left: int, information: bytes, jobs: list[Any]) -> Worker:
+def worker(queue: str, id: bytes, left: int, information: bytes, jobs: list[Any]) -> WorkerInfo:
     """Return the worker that the reply of LIST_WORKERS tells of."""
     about = _about(information)
     held = tuple(_held(queue, *jobs[at : at + 3]) for at in range(0, len(jobs), 3))
     memory = about.get("memory")
-    return Worker(
+    return WorkerInfo(
         id.decode("utf-8", "replace"),
         str(about["host"]),
         about["pid"],
@@ -79,12 +79,12 @@ def _about(information: bytes) -> dict[str, Any]:
         return {"host": "?", "pid": 0, "state": "damaged"}
 
 
-def _held(queue: str, member: bytes, age: int, body: bytes) -> Held:
+def _held(queue: str, member: bytes, age: int, body: bytes) -> RunningJob:
     id = member.split(b"/", 3)[-1].decode("utf-8", "replace")
-    return Held(queue, id, failures.task_of(body), None if age < 0 else age / 1000)
+    return RunningJob(queue, id, task_of(body), None if age < 0 else age / 1000)
 
 
-def merged(one: Worker, other: Worker) -> Worker:
+def merged(one: WorkerInfo, other: WorkerInfo) -> WorkerInfo:
     """Return what two queues tell of a worker, as one."""
     return one._replace(
         queues=one.queues + other.queues,

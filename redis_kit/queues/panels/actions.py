@@ -10,7 +10,7 @@ from django.utils.translation import ngettext
 from redis_kit.core.errors import InvalidValue
 
 if TYPE_CHECKING:
-    from redis_kit.queues.monitoring.stats import Order
+    from redis_kit.queues.monitoring.stats import Command
     from redis_kit.queues.queue import Queue
 
 JOB = re.compile(r"([^/]+)/([A-Za-z0-9_.-]{1,128})")
@@ -57,27 +57,21 @@ class JobTarget(NamedTuple):
 
     def cancel(self) -> str:
         """Cancel a waiting job now, a running one by its worker. Raises InvalidValue for any other."""
-        from redis_kit.core import conf
-        from redis_kit.queues import framework
-        from redis_kit.queues.settings import QueueSettings
-        from redis_kit.queues.store import results as asking
-        from redis_kit.queues.tasks import result
+        from redis_kit.queues.store import manage
 
-        error = result.cancelled() if framework.FOUND else b""
-        keep = int(conf.section(QueueSettings).FAILED_RESULT_TTL * 1000)
         queue = existing(self.queue)
-        answer = queue._run(asking.cancel(queue, self.id, error, keep))
+        answer = queue._run(manage.cancel(queue, self.id))
         if not answer:
             raise InvalidValue(
                 _("Nothing was cancelled: %(job)s is neither waiting nor running.") % {"job": self.shown}
             )
-        if answer == asking.TOLD:
+        if answer == manage.TOLD:
             return _("Cancelling: the worker will stop %(job)s.") % {"job": self.shown}
         return _("Cancelled: %(job)s.") % {"job": self.shown}
 
     def delete(self) -> str:
         """Delete it. Raises InvalidValue if it is running or gone."""
-        if not existing(self.queue).remove(self.id):
+        if not existing(self.queue).delete(self.id):
             raise InvalidValue(_("Nothing was deleted: %(job)s is running or gone.") % {"job": self.shown})
         return _("Deleted: %(job)s.") % {"job": self.shown}
 
@@ -108,10 +102,7 @@ class GroupTarget(NamedTuple):
 
     def retry(self, limit: int | None = None) -> str:
         """Make its jobs ready, the oldest first. Raises InvalidValue if there are none."""
-        from redis_kit.queues.monitoring import failures
-
-        queue = existing(self.queue)
-        moved = queue._run(failures.requeue(queue, task=self.task, error=self.error, limit=limit))
+        moved = existing(self.queue).requeue(task=self.task, error=self.error, limit=limit)
         if not moved:
             raise InvalidValue(_("Nothing was retried: the group has no dead jobs any more."))
         return retried(moved, self.queue)
@@ -141,15 +132,14 @@ class SupervisorTarget(NamedTuple):
         """Return its name for confirmations and the log."""
         return _("%(host)s, process %(pid)d") % {"host": self.host, "pid": self.pid}
 
-    def send(self, command: str) -> str:
+    def send(self, command: "Command") -> str:
         """Send it the command quiet, resume or stop. Raises InvalidValue if it is gone. Five round trips."""
         from redis_kit.queues.monitoring import stats
 
         # The log names the process that gets the command, so host and pid of the button are compared first.
-        workers = [one for one in stats.workers() if one.supervisor == self.id]
+        workers = [one for one in stats.list_workers() if one.supervisor == self.id]
         is_running = any((one.host, one.supervisor_pid) == (self.host, self.pid) for one in workers)
-        word: Order = "work" if command == "resume" else command  # type: ignore[assignment]
-        if not is_running or not stats.order(self.id, word):
+        if not is_running or not stats.control_worker(self.id, command):
             raise InvalidValue(_("No command was sent: %(process)s is gone.") % {"process": self.shown})
         if command == "quiet":
             return _("Quiet: %(process)s finishes its jobs and claims no more.") % {"process": self.shown}
@@ -184,10 +174,10 @@ def retried(count: int, queue: str) -> str:
 
 def existing(name: str) -> "Queue":
     """Return a queue that was used or that the settings name. Raises InvalidValue for others. One round trip."""
-    from redis_kit.queues.monitoring.stats import known_queues
+    from redis_kit.queues.monitoring.stats import queue_names
     from redis_kit.queues.queue import Queue
 
-    if name not in known_queues():
+    if name not in queue_names():
         raise InvalidValue(_("There is no queue %(queue)s.") % {"queue": name})
     return Queue(name)
 

@@ -8,10 +8,11 @@ from django.utils.translation import gettext_lazy as _
 
 from redis_kit.core.logs import error_text
 from redis_kit.core.panels import MOST_ROWS, Content, Lines, Link, Listing, Meter, Table
+from redis_kit.queues.jobs.message import task_of
 from redis_kit.queues.panels.actions import JobTarget
 
 if TYPE_CHECKING:
-    from redis_kit.queues.jobs.history import Story
+    from redis_kit.queues.jobs.history import History
     from redis_kit.queues.jobs.progress import Progress
     from redis_kit.queues.monitoring.lookup import Known, Told
 
@@ -60,14 +61,13 @@ def moment(seconds: float) -> datetime | str:
 
 
 def _job(title: Any, target: JobTarget, known: "Known") -> Table:
-    from redis_kit.queues.monitoring import failures
     from redis_kit.queues.panels import redaction
 
     record, job = known.record, known.job
     body = record.body if record else b""
     first = Link(FIRST % target.queue, "queues", {"queue": target.queue})
     cells: list[tuple[Any, Any]] = [
-        (_("Job"), Lines((target.id, failures.task_of(body), first))),
+        (_("Job"), Lines((target.id, task_of(body), first))),
         (_("State"), Lines(_state(known))),
         (_("Priority"), record and record.priority),
         (_("Attempts"), record and record.attempts),
@@ -77,7 +77,7 @@ def _job(title: Any, target: JobTarget, known: "Known") -> Table:
     if job and job.reason:
         cells.insert(-1, (_("Reason"), redaction.text(job.reason)))
     names = OF_STATES.get(job.state, ()) if job else ()
-    if not failures.task_of(body):
+    if not task_of(body):
         names = tuple(name for name in names if name != "cancel")  # nobody stops what no task runs
     columns, row = zip(*cells, strict=True)
     return Table(title, columns, [row], actions=names, values=[target.value])
@@ -103,8 +103,8 @@ def _state(known: "Known") -> tuple[Any, ...]:
 
 
 def _expires(known: "Known") -> Any:
+    from redis_kit.queues.errors import CorruptMessage
     from redis_kit.queues.jobs import message
-    from redis_kit.queues.jobs.payload import CorruptMessage
 
     if known.record is None:
         return None
@@ -115,7 +115,7 @@ def _expires(known: "Known") -> Any:
     return moment(known.record.due + expires / 1000) if 0 < expires < 2**53 else None
 
 
-def _result(known: "Known", about: "Story") -> Table:
+def _result(known: "Known", about: "History") -> Table:
     from redis_kit.queues.panels import redaction
 
     outcome, job = known.outcome, known.job
@@ -163,7 +163,7 @@ def _texts(known: "Known") -> Iterator[Listing]:
             yield Listing(title, text)
 
 
-def _attempts(known: "Known", about: "Story") -> Table:
+def _attempts(known: "Known", about: "History") -> Table:
     from redis_kit.queues.panels import redaction
 
     errors = {told.attempt: told for told in known.outcome.errors}

@@ -88,10 +88,10 @@ class QueuesPanel(Panel):
 
     def _all(self, names: list[str]) -> Iterator[Content]:
         from redis_kit.queues.monitoring.inspection import inspect
-        from redis_kit.queues.monitoring.stats import Errors, reports_of
+        from redis_kit.queues.monitoring.stats import Errors, queue_stats
 
         errors: Errors = {}
-        reports = reports_of(names, minutes=queues_page.MINUTES, errors=errors)
+        reports = queue_stats(names, minutes=queues_page.MINUTES, errors=errors)
         yield from queues_page.figures(reports)
         dead = {name: report.counts.dead for name, report in reports.items()}
         found = inspect(dead, errors)
@@ -150,14 +150,14 @@ class QueuesPanel(Panel):
     @action(_("Retry dead jobs"), permission=MANAGE, confirm=True, asks=_("Queue"))
     def retry_dead(self, queue: str) -> str:
         """Make up to 1000 dead jobs of a queue ready again."""
-        return actions.retried(actions.existing(queue).requeue_dead(limit=1000), queue)
+        return actions.retried(actions.existing(queue).requeue(limit=1000), queue)
 
     @cached_property
     def _names(self) -> list[str] | RedisKitError:
-        from redis_kit.queues.monitoring.stats import known_queues
+        from redis_kit.queues.monitoring.stats import queue_names
 
         try:
-            return known_queues()
+            return queue_names()
         except RedisKitError as error:
             return error  # content() raises it; the form above does not ask again
 
@@ -178,10 +178,10 @@ class WorkersPanel(Panel):
 
     def content(self) -> Iterator[Content]:
         """Yield figures and the workers by supervisor. Two round trips."""
-        from redis_kit.queues.monitoring.stats import Errors, workers
+        from redis_kit.queues.monitoring.stats import Errors, list_workers
 
         errors: Errors = {}
-        found = workers(errors=errors)
+        found = list_workers(errors=errors)
         supervisors, linked = workers_page.supervisors(found), self.viewer.may(MANAGE)
         yield from workers_page.figures(found, supervisors)
         yield from _unreadable(errors)

@@ -13,15 +13,16 @@ from redis_kit.core.panels import MOST_ROWS, Bars, Figure, Lines, Link, Table
 from redis_kit.core.steps import Batch
 from redis_kit.core.terminal import duration
 from redis_kit.queues.jobs import job
-from redis_kit.queues.jobs.job import Counts, State, StoredJob
+from redis_kit.queues.jobs.job import JobInfo, QueueCounts, State, cause
+from redis_kit.queues.jobs.message import task_of
 from redis_kit.queues.panels import job_page
 from redis_kit.queues.panels.actions import GroupTarget
 from redis_kit.queues.panels.job_page import moment
 
 if TYPE_CHECKING:
-    from redis_kit.queues.jobs.job import Pause
+    from redis_kit.queues.jobs.job import PauseInfo
     from redis_kit.queues.monitoring.inspection import Findings
-    from redis_kit.queues.monitoring.stats import Report
+    from redis_kit.queues.monitoring.stats import QueueStats
     from redis_kit.queues.queue import Queue
     from redis_kit.queues.store.unknown import UnknownCalls
 
@@ -45,7 +46,7 @@ COLUMNS: dict[State, tuple[Any, ...]] = {
 }
 
 
-def figures(reports: Mapping[str, "Report"]) -> Iterator[Figure]:
+def figures(reports: Mapping[str, "QueueStats"]) -> Iterator[Figure]:
     """Yield the number of jobs in each state, and how long the next one waits."""
     counts = [report.counts for report in reports.values()]
     waits = [report.wait for report in reports.values() if report.wait is not None]
@@ -68,7 +69,7 @@ def figures(reports: Mapping[str, "Report"]) -> Iterator[Figure]:
         yield Figure(_("Paused queues"), paused, hint=_("They accept jobs but give none out."))
 
 
-def queues(reports: Mapping[str, "Report"]) -> Iterator[Table]:
+def queues(reports: Mapping[str, "QueueStats"]) -> Iterator[Table]:
     """Yield the table of queues."""
     yield Table(
         _("Queues"),
@@ -83,7 +84,7 @@ def queues(reports: Mapping[str, "Report"]) -> Iterator[Table]:
     )
 
 
-def unknown(reports: Mapping[str, "Report"]) -> Iterator[Table]:
+def unknown(reports: Mapping[str, "QueueStats"]) -> Iterator[Table]:
     """Yield the calls that no living worker can run, if there are any."""
     rows = [
         (one.call, name, one.jobs, duration(one.age)) for name, report in reports.items() for one in unrunnable(report)
@@ -93,12 +94,12 @@ def unknown(reports: Mapping[str, "Report"]) -> Iterator[Table]:
         yield Table(_("Calls that no living worker can run"), columns, rows[:MOST_ROWS])
 
 
-def unrunnable(report: "Report") -> list["UnknownCalls"]:
+def unrunnable(report: "QueueStats") -> list["UnknownCalls"]:
     """Return the calls in a queue that no living worker can run."""
     return [one for one in report.unknown if not one.known]
 
 
-def bars(reports: Mapping[str, "Report"]) -> Iterator[Bars]:
+def bars(reports: Mapping[str, "QueueStats"]) -> Iterator[Bars]:
     """Yield jobs done, attempts failed and how late attempts began, by minute, if there are queues."""
     if reports:
         all_reports = list(reports.values())
@@ -156,47 +157,45 @@ def first_jobs(name: str) -> Iterator[Table]:
         yield Table(job_page.FIRST % name, (), [], empty=_("The queue has no jobs."))
 
 
-def _read_first(queue: "Queue") -> Flow[tuple[Counts, dict[State, list[StoredJob]]]]:
-    from redis_kit.queues.monitoring import failures
+def _read_first(queue: "Queue") -> Flow[tuple[QueueCounts, dict[State, list[JobInfo]]]]:
     from redis_kit.queues.store import calls, manage
 
     share = len(TITLES)
-    peeks = [manage.peek_step(queue, FIRST_JOBS, state, cut=failures.HEAD, share=share) for state in TITLES]
+    peeks = [manage.peek_step(queue, FIRST_JOBS, state, cut=manage.HEAD, share=share) for state in TITLES]
     count, *replies = yield Batch([calls.COUNT(queue.key("")), *peeks])
-    return Counts(*count), dict(zip(TITLES, map(job.stored, TITLES, replies), strict=True))
+    return QueueCounts(*count), dict(zip(TITLES, map(job.stored, TITLES, replies), strict=True))
 
 
-def _state_table(name: str, state: State, jobs: list[StoredJob], count: int) -> Table:
+def _state_table(name: str, state: State, jobs: list[JobInfo], count: int) -> Table:
     # The jobs are counted before they are read, so a job may have been added between.
     of = {"number": len(jobs), "most": f"{max(count, len(jobs)):,}"}
     title = f"{TITLES[state] % name}: {_('%(number)s of %(most)s') % of}"
     return Table(title, COLUMNS[state], [_job_row(name, one) for one in jobs])
 
 
-def _job_row(name: str, one: StoredJob) -> tuple[Any, ...]:
-    from redis_kit.queues.monitoring import failures
+def _job_row(name: str, one: JobInfo) -> tuple[Any, ...]:
     from redis_kit.queues.panels import redaction
 
-    what = Lines((link(name, one.id), failures.task_of(one.body)))
+    what = Lines((link(name, one.id), task_of(one.body)))
     if one.state == "dead":
-        return what, moment(one.died or 0), one.attempts, redaction.text(failures.cause(one).error)
+        return what, moment(one.died or 0), one.attempts, redaction.text(cause(one).error)
     row = (what, moment(one.due), one.attempts)
     return (*row, one.worker) if one.state == "running" else row
 
 
-def _lateness(reports: Sequence["Report"]) -> list[float]:
+def _lateness(reports: Sequence["QueueStats"]) -> list[float]:
     begun = [sum(same) for same in zip(*(one.begun for one in reports), strict=True)]
     late = [map(mul, one.begun, one.lateness) for one in reports]
     return [sum(same) / max(1, count) for same, count in zip(zip(*late, strict=True), begun, strict=True)]
 
 
-def _offered(report: "Report") -> tuple[str, ...]:
+def _offered(report: "QueueStats") -> tuple[str, ...]:
     """Return the buttons of a queue. "Pause" on a paused queue changes the end of the pause."""
     fitting = {"resume": report.paused, "pause": True, "retry_dead": report.counts.dead}
     return tuple(name for name in QUEUE_BUTTONS if fitting[name])
 
 
-def _paused(pause: "Pause | None") -> Any:
+def _paused(pause: "PauseInfo | None") -> Any:
     if pause is None:
         return ""
     end = _("until resumed") if pause.ends_in is None else _("for %s more") % duration(pause.ends_in)

@@ -6,10 +6,9 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from redis_kit.queues.errors import UnknownTask
+from redis_kit.queues.errors import CorruptMessage, UnknownTask
 from redis_kit.queues.jobs import message
 from redis_kit.queues.jobs import payload as serializers
-from redis_kit.queues.jobs.payload import CorruptMessage
 from redis_kit.queues.tasks import registry
 
 HIDDEN = "***"

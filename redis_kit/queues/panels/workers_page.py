@@ -9,7 +9,7 @@ from redis_kit.core.panels import MOST_ROWS, Figure, Lines, Link, Table
 from redis_kit.queues.panels.actions import SupervisorTarget
 
 if TYPE_CHECKING:
-    from redis_kit.queues.monitoring.workers import Held, Worker
+    from redis_kit.queues.monitoring.workers import RunningJob, WorkerInfo
 
 MOST_JOBS = 10  # of one worker
 WORKING, QUIET, STOPPING, DAMAGED = "working", "quiet", "stopping", "damaged"
@@ -21,7 +21,7 @@ class Supervisor(NamedTuple):
     """A supervisor and its worker processes."""
 
     target: SupervisorTarget
-    workers: list["Worker"]
+    workers: list["WorkerInfo"]
 
     @property
     def state(self) -> str:
@@ -30,9 +30,9 @@ class Supervisor(NamedTuple):
         return next((state for state in (STOPPING, WORKING, QUIET) if state in states), "")
 
 
-def supervisors(workers: Sequence["Worker"]) -> list[Supervisor]:
+def supervisors(workers: Sequence["WorkerInfo"]) -> list[Supervisor]:
     """Return the supervisors of workers. A worker of another program has none."""
-    found: dict[SupervisorTarget, list[Worker]] = {}
+    found: dict[SupervisorTarget, list[WorkerInfo]] = {}
     for one in workers:
         if one.supervisor:
             target = SupervisorTarget(one.host, one.supervisor_pid, one.supervisor)
@@ -40,7 +40,7 @@ def supervisors(workers: Sequence["Worker"]) -> list[Supervisor]:
     return [Supervisor(target, found[target]) for target in sorted(found)]
 
 
-def figures(workers: Sequence["Worker"], found: Sequence[Supervisor]) -> Iterator[Figure]:
+def figures(workers: Sequence["WorkerInfo"], found: Sequence[Supervisor]) -> Iterator[Figure]:
     """Yield how many workers there are, what they do and how much memory they use."""
     quiet = sum(one.state == QUIET for one in found)
     yield Figure(_("Workers"), len(workers))
@@ -79,17 +79,17 @@ def worker_processes(found: Sequence[Supervisor], *, linked: bool) -> Iterator[T
         rows = [_child(worker, linked=linked) for worker in one.workers[:left]]
         left -= len(rows)
         columns = (
-            *(_("Worker"), _("State"), _("Queues"), _("Threads")),
+            *(_("WorkerInfo"), _("State"), _("Queues"), _("Threads")),
             *(_("Jobs"), _("Memory (MiB)"), _("Last heartbeat (s ago)")),
         )
         yield Table(_("Worker processes of %s") % one.target.shown, columns, rows)
 
 
-def others(workers: Sequence["Worker"], *, linked: bool) -> Table:
+def others(workers: Sequence["WorkerInfo"], *, linked: bool) -> Table:
     """Return the workers without a supervisor: other programs that claim jobs."""
     return Table(
         _("Other programs that claim jobs"),
-        (_("Worker"), _("Host"), _("Queues"), _("Jobs"), _("Last heartbeat (s ago)")),
+        (_("WorkerInfo"), _("Host"), _("Queues"), _("Jobs"), _("Last heartbeat (s ago)")),
         [
             (
                 Lines((one.id, STATES[DAMAGED] if one.state == DAMAGED else _("process %d") % one.pid)),
@@ -117,7 +117,7 @@ def _supervisor(supervisor: Supervisor) -> tuple[Any, ...]:
     )
 
 
-def _child(one: "Worker", *, linked: bool) -> tuple[Any, ...]:
+def _child(one: "WorkerInfo", *, linked: bool) -> tuple[Any, ...]:
     return (
         Lines((one.id, _("process %d") % one.pid)),
         STATES.get(one.state, one.state),
@@ -129,13 +129,13 @@ def _child(one: "Worker", *, linked: bool) -> tuple[Any, ...]:
     )
 
 
-def _jobs(held: Sequence["Held"], *, linked: bool) -> Any:
+def _jobs(held: Sequence["RunningJob"], *, linked: bool) -> Any:
     shown = [_job(one, linked=linked) for one in held[:MOST_JOBS]]
     more = len(held) - len(shown)
     return Lines([*shown, _("and %d more") % more if more else ""]) if shown else ""
 
 
-def _job(one: "Held", *, linked: bool) -> Any:
+def _job(one: "RunningJob", *, linked: bool) -> Any:
     text = ", ".join(filter(None, (one.id, one.task, _age(one.age))))
     return Link(text, "queues", {"queue": one.queue, "id": one.id}) if linked else text
 

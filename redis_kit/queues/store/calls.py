@@ -8,7 +8,7 @@ from typing import Any
 from redis_kit.core import conf, scripts
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.queues.jobs import ids as identity
-from redis_kit.queues.jobs.ack import Ended
+from redis_kit.queues.jobs.ack import Ack
 from redis_kit.queues.jobs.job import Job
 from redis_kit.queues.jobs.unique import UniqueKey
 from redis_kit.queues.settings import QueueSettings
@@ -19,7 +19,7 @@ OWN = (*OF_JOB, "period", "deferred")  # the last two are those of a unique key,
 _KEY = re.compile(r"^-- KEYS\[\d+\]\s+(\w+)", re.MULTILINE)
 
 
-class Move:
+class QueueScript:
     """A script over the keys of one queue. Which ones, and in which order, its header says."""
 
     def __init__(self, name: str) -> None:
@@ -40,17 +40,20 @@ class Move:
         return [base + part + (f":{job}" if part in OWN else "") for part in self._parts]
 
 
-EXTEND, LIST_DEAD = map(Move, ("extend", "list_dead"))
-PUT, PUT_UNIQUE, NACK, DEFER, RECALL = map(Move, ("put", "put_unique", "nack", "defer", "recall"))
-ACK, ACK_AND_CLAIM, RETURN_CLAIMED = map(Move, ("ack", "ack_and_claim", "return_claimed"))
-HEARTBEAT, SIGN_OFF, REAP, SWEEP = map(Move, ("heartbeat", "sign_off", "reap", "sweep"))
-COUNT, QUEUE_STATS, LIST_WORKERS, SEND_COMMAND = map(Move, ("count", "queue_stats", "list_workers", "send_command"))
-REQUEUE, RUN_NOW, DELETE, PURGE, CANCEL = map(Move, ("requeue", "run_now", "delete", "purge", "cancel"))
-GET_JOB, GET_JOB_DETAILS, PEEK = map(Move, ("get_job", "get_job_details", "peek"))
-GET_RESULT, STORE_PROGRESS = map(Move, ("get_result", "store_progress"))
-PAUSE, RESUME, GET_PAUSE = map(Move, ("pause", "resume", "get_pause"))
+PUT, PUT_UNIQUE, NACK, DEFER, RECALL = map(QueueScript, ("put", "put_unique", "nack", "defer", "recall"))
+ACK, ACK_AND_CLAIM, RETURN_CLAIMED = map(QueueScript, ("ack", "ack_and_claim", "return_claimed"))
+HEARTBEAT, SIGN_OFF, REAP, SWEEP = map(QueueScript, ("heartbeat", "sign_off", "reap", "sweep"))
+SEND_COMMAND = QueueScript("send_command")
+COUNT, QUEUE_STATS, LIST_WORKERS, SEND_COMMAND = map(
+    QueueScript, ("count", "queue_stats", "list_workers", "send_command")
+)
+REQUEUE, RUN_NOW, DELETE, PURGE, CANCEL = map(QueueScript, ("requeue", "run_now", "delete", "purge", "cancel"))
+GET_JOB, GET_JOB_DETAILS, PEEK = map(QueueScript, ("get_job", "get_job_details", "peek"))
+GET_RESULT, STORE_PROGRESS = map(QueueScript, ("get_result", "store_progress"))
+PAUSE, RESUME, GET_PAUSE = map(QueueScript, ("pause", "resume", "get_pause"))
 TAKEN = 200  # jobs in one call
-ORDER_KEPT = 60_000  # ms
+COMMAND_TTL = 60_000  # ms
+STORED_COMMANDS = {"resume": "work"}  # as workers of earlier releases read it
 SAMPLE = 200  # jobs that a sweep looks at
 MOST_RUNNING = 5000  # running jobs with which a sweep is done
 LONGEST_LEASE = 3_601_000  # ms: a moment more than the longest WORKER_TIMEOUT
@@ -69,8 +72,8 @@ def put(
     return PUT(base, delay, due, priority, *(part for job in jobs for part in job), more=cancels)
 
 
-def exchange(
-    base: str, worker: str, claim: str, limit: int, about: str = "", *, again: bool = False, ended: Sequence[Ended] = ()
+def ack_and_claim(
+    base: str, worker: str, claim: str, limit: int, about: str = "", *, again: bool = False, ended: Sequence[Ack] = ()
 ) -> ScriptCall:
     """Return the step that ends jobs and takes others."""
     args = (worker, claim, limit, lease(), about or identity.information(), int(again))
@@ -85,20 +88,14 @@ def put_unique(
     return PUT_UNIQUE(base, delay, due, priority, *job, key, until, int(replace), job=key)
 
 
-def end(base: str, worker: str, ended: Sequence[Ended]) -> ScriptCall:
+def ack(base: str, worker: str, ended: Sequence[Ack]) -> ScriptCall:
     """Return the step that ends jobs which are done."""
     return ACK(base, worker, lease(), *_flat(ended), results=_with_results(ended))
 
 
-def release(base: str, jobs: Sequence[Job]) -> ScriptCall:
+def return_claimed(base: str, jobs: Sequence[Job]) -> ScriptCall:
     """Return the step that gives back claimed jobs that were not begun."""
     return RETURN_CLAIMED(base, *(b"/".join(_claimed(job)) for job in jobs))
-
-
-def extend(base: str, job: Job) -> ScriptCall:
-    """Return the step that extends the lease of the worker that has a job."""
-    token, id = _claimed(job)
-    return EXTEND(base, token + b"/" + id, token.partition(b"/")[0], lease())
 
 
 def nack(
@@ -121,7 +118,7 @@ def recall(base: str, digest: str, runs: bool, limit: int) -> ScriptCall:
     return RECALL(base, digest, int(runs), limit, job=digest)
 
 
-def progress(base: str, job: Job, *, told: bytes, keep: int) -> ScriptCall:
+def store_progress(base: str, job: Job, *, told: bytes, keep: int) -> ScriptCall:
     """Return the step that keeps how far a running job is, for so many ms."""
     return STORE_PROGRESS(base, *_claimed(job), told, keep, job=job.id)
 
@@ -131,17 +128,17 @@ def cancel(base: str, id: str, *, error: bytes, keep: int) -> ScriptCall:
     return CANCEL(base, id, error, keep, job=id)
 
 
-def find_result(base: str, id: str, *, waits: bool = False) -> ScriptCall:
+def get_result(base: str, id: str, *, waits: bool = False) -> ScriptCall:
     """Return the step that finds out what became of a call."""
     return GET_RESULT(base, id, int(waits), job=id)
 
 
-def examine(base: str, id: str, errors: int, longest: int) -> ScriptCall:
+def get_job_details(base: str, id: str, errors: int, longest: int) -> ScriptCall:
     """Return the step that tells what is known of a job, its latest errors among it; texts of so many bytes at most."""
     return GET_JOB_DETAILS(base, id, errors, longest, job=id)
 
 
-def beat(base: str, worker: str, about: str = "", *, after: bytes = b"", page: int = 0) -> ScriptCall:
+def heartbeat(base: str, worker: str, about: str = "", *, after: bytes = b"", page: int = 0) -> ScriptCall:
     """Return the step that keeps a worker alive and gives back the jobs of dead ones.
 
     It lists ``page`` of the worker's running jobs, those that follow ``after``.
@@ -163,16 +160,16 @@ def sweep(base: str) -> ScriptCall:
     return SWEEP(base, SAMPLE, MOST_RUNNING, LONGEST_LEASE)
 
 
-def order(base: str, worker: str, word: str) -> ScriptCall:
-    """Return the step that leaves an order for a worker."""
-    return SEND_COMMAND(base, worker, word, ORDER_KEPT)
+def send_command(base: str, worker: str, command: str) -> ScriptCall:
+    """Return the step that stores a command for a worker."""
+    return SEND_COMMAND(base, worker, STORED_COMMANDS.get(command, command), COMMAND_TTL)
 
 
-def _flat(ended: Sequence[Ended]) -> list[Any]:
+def _flat(ended: Sequence[Ack]) -> list[Any]:
     return [part for one in ended for part in one[1:]]
 
 
-def _with_results(ended: Sequence[Ended]) -> list[str]:
+def _with_results(ended: Sequence[Ack]) -> list[str]:
     return [one.id.decode() for one in ended if one.value]
 
 

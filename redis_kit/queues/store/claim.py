@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
-from redis_kit.queues.jobs.ack import Ended
+from redis_kit.queues.jobs.ack import Ack
 from redis_kit.queues.jobs.job import Job, claimed
-from redis_kit.queues.monitoring import failures
+from redis_kit.queues.jobs.message import task_of
 from redis_kit.queues.store import calls
 
 FAR = 86_400_000  # ms: threads can't wait for ever, as a time that somebody else wrote may have it
@@ -39,7 +39,7 @@ class Poison(NamedTuple):
     task: str
 
 
-class Beaten(NamedTuple):
+class HeartbeatReply(NamedTuple):
     """What a beat tells: seconds to the next job, and to the end of another worker's lease; what was given back.
 
     ``order`` is what the worker is to do, "" for nothing; ``cancelled`` are those of its jobs that are to be cancelled,
@@ -58,12 +58,12 @@ class Beaten(NamedTuple):
     now: float
 
 
-def claim(queue: Primitive, worker: str, limit: int, about: str = "", ended: Sequence[Ended] = ()) -> Flow[Claimed]:
+def claim(queue: Primitive, worker: str, limit: int, about: str = "", ended: Sequence[Ack] = ()) -> Flow[Claimed]:
     """End jobs and take others; where another worker's lease turned out to be over, give back its jobs first."""
-    found, next_lease = yield from exchange(queue, worker, limit, about, ended)
+    found, next_lease = yield from ack_and_claim(queue, worker, limit, about, ended)
     if next_lease == 0:
         try:
-            given_back = beaten((yield calls.beat(queue.key(""), worker, about))).given_back
+            given_back = heartbeat_reply((yield calls.heartbeat(queue.key(""), worker, about))).given_back
         except BaseException as error:
             if isinstance(error, RedisFailure) and (found.jobs or found.lost):
                 return found
@@ -72,13 +72,13 @@ def claim(queue: Primitive, worker: str, limit: int, about: str = "", ended: Seq
                 _unanswered[queue.using, queue.key(""), worker].append(claim)
             raise
         if given_back and not found.jobs:
-            again, _ = yield from exchange(queue, worker, limit, about)
+            again, _ = yield from ack_and_claim(queue, worker, limit, about)
             found = again._replace(lost=found.lost)
     return found
 
 
-def exchange(
-    queue: Primitive, worker: str, limit: int, about: str = "", ended: Sequence[Ended] = ()
+def ack_and_claim(
+    queue: Primitive, worker: str, limit: int, about: str = "", ended: Sequence[Ack] = ()
 ) -> Flow[tuple[Claimed, float]]:
     """End jobs and take others; tell besides in how many ms another worker's lease ends."""
     base = queue.key("")
@@ -88,7 +88,7 @@ def exchange(
     except IndexError:
         token, again = token_urlsafe(6), False
     try:
-        reply: bytes = yield calls.exchange(base, worker, token, limit, about, again=again, ended=ended)
+        reply: bytes = yield calls.ack_and_claim(base, worker, token, limit, about, again=again, ended=ended)
     except BaseException as error:
         if again or not isinstance(error, RedisFailure) or getattr(error, "indeterminate", False):
             unanswered.append(token)
@@ -105,22 +105,22 @@ def unanswered(queue: Primitive, worker: str) -> set[str]:
     return set(_unanswered.get((queue.using, queue.key(""), worker), ()))
 
 
-def beaten(reply: list[Any]) -> Beaten:
+def heartbeat_reply(reply: list[Any]) -> HeartbeatReply:
     """Return the answer to a beat in words."""
     cancelled = [id.decode("utf-8", "surrogateescape") for id in reply[4]]
     order = reply[3].decode("utf-8", "replace")
     *_, held, unknown, now = reply[:8]
     shapes = [row.split(b" ", 3)[-1].decode("utf-8", "replace") for row in unknown[1::2]]
     dead = poison(reply[8:])
-    return Beaten(seconds(reply[0]), seconds(reply[1]), reply[2], dead, order, cancelled, held, shapes, now / 1000)
+    return HeartbeatReply(
+        seconds(reply[0]), seconds(reply[1]), reply[2], dead, order, cancelled, held, shapes, now / 1000
+    )
 
 
 def poison(reply: Sequence[bytes]) -> list[Poison]:
     """Return the jobs that a script tells of as dead: id, reason and the beginning of the body of each."""
     found = [reply[at : at + 3] for at in range(0, len(reply), 3)]
-    return [
-        Poison(id.decode("utf-8", "surrogateescape"), why.decode(), failures.task_of(body)) for id, why, body in found
-    ]
+    return [Poison(id.decode("utf-8", "surrogateescape"), why.decode(), task_of(body)) for id, why, body in found]
 
 
 def seconds(milliseconds: float) -> float | None:

@@ -8,10 +8,11 @@ from redis_kit.core.errors import InvalidValue, RedisFailure, RedisUnavailable
 from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
 from redis_kit.queues import validation
+from redis_kit.queues.errors import LeaseLost
 from redis_kit.queues.jobs import ids as identity
 from redis_kit.queues.jobs import payload as serializers
-from redis_kit.queues.jobs.ack import Ended, ended
-from redis_kit.queues.jobs.job import Counts, DeadJob, Job, LeaseLost, State, died
+from redis_kit.queues.jobs.ack import Ack, ack_of
+from redis_kit.queues.jobs.job import Job, QueueCounts, State
 from redis_kit.queues.jobs.unique import PutResult, UniqueKey
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.store import calls, names
@@ -124,7 +125,7 @@ def claim(
     return (yield from claiming.claim(queue, _worker(worker), limit, about, over))
 
 
-def end(queue: Primitive, jobs: Iterable[Job]) -> Flow[list[Job]]:
+def ack(queue: Primitive, jobs: Iterable[Job]) -> Flow[list[Job]]:
     """End jobs that are done; return those whose claim had been lost."""
     by_worker: dict[str, list[Job]] = {}
     for job in jobs:
@@ -133,15 +134,9 @@ def end(queue: Primitive, jobs: Iterable[Job]) -> Flow[list[Job]]:
     for worker, held in by_worker.items():
         for at in range(0, len(held), MOST_ENDED):
             batch = held[at : at + MOST_ENDED]
-            numbers = yield calls.end(queue.key(""), worker, _batch(batch))
+            numbers = yield calls.ack(queue.key(""), worker, _batch(batch))
             lost += [batch[number - 1] for number in numbers]
     return lost
-
-
-def extend(queue: Primitive, job: Job) -> Flow[None]:
-    """Keep the worker alive that has a job."""
-    if not (yield calls.extend(queue.key(""), job)):
-        raise lost(queue, [job])
 
 
 def nack(
@@ -157,12 +152,12 @@ def nack(
     return _STATES[answer]
 
 
-def beat(queue: Primitive, worker: str | None, about: str = "") -> Flow[claiming.Beaten]:
+def heartbeat(queue: Primitive, worker: str | None, about: str = "") -> Flow[claiming.HeartbeatReply]:
     """Keep a worker alive, and give back what dead ones held."""
-    return claiming.beaten((yield calls.beat(queue.key(""), _worker(worker), about)))
+    return claiming.heartbeat_reply((yield calls.heartbeat(queue.key(""), _worker(worker), about)))
 
 
-def leave(queue: Primitive, worker: str | None) -> Flow[int]:
+def sign_off(queue: Primitive, worker: str | None) -> Flow[int]:
     """Give back all that a worker holds."""
     total = 0
     while True:
@@ -172,23 +167,17 @@ def leave(queue: Primitive, worker: str | None) -> Flow[int]:
             return total
 
 
-def counts(queue: Primitive) -> Flow[Counts]:
+def counts(queue: Primitive) -> Flow[QueueCounts]:
     """Count jobs by state."""
-    return Counts(*(yield calls.COUNT(queue.key(""))))
-
-
-def dead(queue: Primitive, limit: int) -> Flow[list[DeadJob]]:
-    """List dead jobs."""
-    validation.whole("limit", limit, validation.LIMIT)
-    return died((yield calls.LIST_DEAD(queue.key(""), limit)))
+    return QueueCounts(*(yield calls.COUNT(queue.key(""))))
 
 
 def _worker(worker: str | None) -> str:
     return identity.this_process() if worker is None else validation.identifier("worker", worker)
 
 
-def _batch(jobs: Iterable[Job]) -> list[Ended]:
-    batch = [ended(job) for job in jobs]
+def _batch(jobs: Iterable[Job]) -> list[Ack]:
+    batch = [ack_of(job) for job in jobs]
     if len(batch) > MOST_ENDED:
         raise InvalidValue(f"{len(batch)} jobs can't be ended in one call; at most {MOST_ENDED} are allowed.")
     return batch

@@ -2,26 +2,32 @@
 
 from collections.abc import Iterable
 
+from redis_kit.core import conf
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.text import shortened
 from redis_kit.queues import validation
-from redis_kit.queues.jobs import job
-from redis_kit.queues.jobs.job import Pause, State, StoredJob
+from redis_kit.queues.errors import Cancelled
+from redis_kit.queues.jobs import job, payload
+from redis_kit.queues.jobs.job import JobInfo, PauseInfo, State
+from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.store import calls
 from redis_kit.queues.validation import Delay
 
 CHUNK = 500  # jobs in one call
+HEAD = 512  # bytes of a record, which hold its numbers and the name of its task
+PAGE = 1000  # dead jobs in one call
 LOOKED_THROUGH = 10_000  # running jobs in a search for who has one
 MOST_BYTES = 16 * 1024 * 1024  # read by one call
 UNCUT = 2**31
+TOLD = 2
 STATES = ("ready", "scheduled", "running", "dead")
 PURGED = ("ready", "scheduled", "dead")
 
 
-def peek(queue: Primitive, limit: int, state: State) -> Flow[list[StoredJob]]:
+def peek(queue: Primitive, limit: int, state: State) -> Flow[list[JobInfo]]:
     """Look at jobs of one state."""
     validation.whole("limit", limit, validation.LIMIT)
     validation.one_of("state", state, STATES)
@@ -35,17 +41,17 @@ def peek_step(
     return calls.PEEK(queue.key(""), state, offset, limit, cut, MOST_BYTES // share)
 
 
-def find(queue: Primitive, id: str) -> Flow[StoredJob | None]:
+def get(queue: Primitive, id: str) -> Flow[JobInfo | None]:
     """Look at one job."""
-    return found((yield find_step(queue, id)))
+    return found((yield get_step(queue, id)))
 
 
-def find_step(queue: Primitive, id: str) -> ScriptCall:
+def get_step(queue: Primitive, id: str) -> ScriptCall:
     """Return the step that looks at one job. Raises InvalidValue."""
     return calls.GET_JOB(queue.key(""), validation.identifier("id", id), LOOKED_THROUGH)
 
 
-def found(reply: list[bytes]) -> StoredJob | None:
+def found(reply: list[bytes]) -> JobInfo | None:
     """Return the job of the reply to find_step(), if there is one."""
     if not reply:
         return None
@@ -53,9 +59,21 @@ def found(reply: list[bytes]) -> StoredJob | None:
     return job.stored(state, reply[1:])[0]
 
 
-def remove(queue: Primitive, id: str) -> Flow[bool]:
+def delete(queue: Primitive, id: str) -> Flow[bool]:
     """Remove a job that no worker has."""
     return bool((yield calls.DELETE(queue.key(""), validation.identifier("id", id))))
+
+
+def cancel(queue: Primitive, id: str, ttl_ms: int | None = None) -> Flow[int]:
+    """Cancel a job, now or by its worker; the error of one that waits is stored as its result for so many ms.
+
+    Return 0 if it neither waited nor ran, and TOLD if its worker has yet to stop it.
+    """
+    if ttl_ms is None:
+        ttl_ms = int(conf.section(QueueSettings).FAILED_RESULT_TTL * 1000)
+    error = payload.encoded_error(Cancelled("The job was cancelled while it waited."))
+    answer: int = yield calls.cancel(queue.key(""), validation.identifier("id", id), error=error, keep=ttl_ms)
+    return answer
 
 
 def run_now(queue: Primitive, id: str) -> Flow[bool]:
@@ -63,8 +81,33 @@ def run_now(queue: Primitive, id: str) -> Flow[bool]:
     return bool((yield calls.RUN_NOW(queue.key(""), validation.identifier("id", id))))
 
 
-def requeue(queue: Primitive, ids: Iterable[str]) -> Flow[int]:
-    """Make some dead jobs ready."""
+def heads_step(queue: Primitive, limit: int, *, offset: int = 0, share: int = 1) -> ScriptCall:
+    """Return the step that looks at dead jobs, the latest first, as far as cause() needs them."""
+    return peek_step(queue, limit, "dead", offset=offset, cut=HEAD, share=share)
+
+
+def requeue(
+    queue: Primitive,
+    ids: Iterable[str] | None = None,
+    *,
+    task: str | None = None,
+    error: str | None = None,
+    limit: int | None = None,
+) -> Flow[int]:
+    """Make dead jobs ready: some by their ids, those that died of a cause, or the oldest."""
+    if ids is not None:
+        if (task, error, limit) != (None, None, None):
+            raise InvalidValue("requeue() takes either ids, or task, error and limit.")
+        return (yield from _requeue(queue, ids))
+    if (task, error) == (None, None):
+        most = validation.whole("limit", validation.LIMIT[1] if limit is None else limit, validation.LIMIT)
+        moved: int = yield calls.REQUEUE(queue.key(""), most)
+        return moved
+    chosen = yield from _ids_by_cause(queue, task, error)
+    return (yield from _requeue(queue, chosen[:limit]))
+
+
+def _requeue(queue: Primitive, ids: Iterable[str]) -> Flow[int]:
     if isinstance(ids, str):
         raise InvalidValue(f"ids must be several, such as [{shortened(ids)}].")
     chosen = [validation.identifier("id", id) for id in ids]
@@ -74,17 +117,22 @@ def requeue(queue: Primitive, ids: Iterable[str]) -> Flow[int]:
     return moved
 
 
-def requeue_dead(queue: Primitive, limit: int) -> Flow[int]:
-    """Make dead jobs ready, the oldest first."""
-    validation.whole("limit", limit, validation.LIMIT)
-    moved: int = yield calls.REQUEUE(queue.key(""), limit)
-    return moved
+def _ids_by_cause(queue: Primitive, task: str | None, error: str | None) -> Flow[list[str]]:
+    ids: dict[str, None] = {}  # a job that dies in between shifts the others, so that one may be seen twice
+    offset = 0
+    while jobs := job.stored("dead", (yield heads_step(queue, PAGE, offset=offset))):
+        offset += len(jobs)
+        for dead in jobs:
+            why = job.cause(dead)
+            if task in (None, why.task) and error in (None, why.error):
+                ids[dead.id] = None
+    return list(reversed(ids))
 
 
 def purge(queue: Primitive, state: State) -> Flow[int]:
     """Remove as many jobs of a state as there are at the start, so that it comes to an end."""
     validation.one_of("state", state, PURGED)
-    counts = job.Counts(*(yield calls.COUNT(queue.key(""))))
+    counts = job.QueueCounts(*(yield calls.COUNT(queue.key(""))))
     most: int = getattr(counts, state)
     removed = 0
     while removed < most:
@@ -110,7 +158,7 @@ def resume(queue: Primitive) -> Flow[bool]:
     return bool((yield calls.RESUME(queue.key(""))))
 
 
-def paused(queue: Primitive) -> Flow[Pause | None]:
+def paused(queue: Primitive) -> Flow[PauseInfo | None]:
     """Tell whether it is paused."""
     reply = yield calls.GET_PAUSE(queue.key(""))
     return job.pause(*reply) if reply else None

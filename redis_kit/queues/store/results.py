@@ -12,12 +12,11 @@ from redis_kit.queues.store import calls
 AGAIN = 5.0  # seconds: for how long a lost wake-up goes unnoticed
 WAIT = (0, 86_400.0)  # seconds
 WAITING = (b"READY", b"RUNNING")
-TOLD = 2
 
 
 def find(queue: Primitive, id: str) -> Flow[list[Any]]:
     """Ask what became of a call."""
-    reply: list[Any] = yield calls.find_result(queue.key(""), id)
+    reply: list[Any] = yield calls.get_result(queue.key(""), id)
     return reply
 
 
@@ -25,17 +24,8 @@ def wait(queue: Primitive, id: str, timeout: float) -> Flow[list[Any]]:
     """Ask the same, when it has ended or when the time is up."""
     deadline = monotonic() + validation.seconds("timeout", timeout, WAIT)
     while True:
-        reply: list[Any] = yield calls.find_result(queue.key(""), id, waits=True)
+        reply: list[Any] = yield calls.get_result(queue.key(""), id, waits=True)
         left = deadline - monotonic()
         if reply[0] not in WAITING or left <= 0:
             return reply
         yield Pop(queue.key(f"finished:{id}"), timeout=min(left, AGAIN))
-
-
-def cancel(queue: Primitive, id: str, error: bytes, keep: int) -> Flow[int]:
-    """Cancel a call, now or by its worker; of one that waits keep the error as its result for so many ms.
-
-    Return 0 where it neither waited nor ran, and TOLD where its worker has yet to stop it.
-    """
-    answer: int = yield calls.cancel(queue.key(""), id, error=error, keep=keep)
-    return answer

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from redis_kit.core.errors import InvalidValue, PoolExhausted, RedisUnavailable
 from redis_kit.core.flow import Flow
 from redis_kit.core.text import shortened
+from redis_kit.queues.errors import LeaseLost
 from redis_kit.queues.jobs import progress as stored
-from redis_kit.queues.jobs.job import Job, LeaseLost
+from redis_kit.queues.jobs.job import Job
 
 if TYPE_CHECKING:
     from redis_kit.queues.queue import Queue
@@ -80,5 +81,5 @@ def _report(current: CurrentJob, done: float, total: float | None, note: str) ->
 
     keep = current.result_ttl(failed=True) if current.result_ttl else 0
     text = stored.dumps(done, total, note)
-    if not (yield calls.progress(current.queue.key(""), current.job, told=text, keep=keep)):
+    if not (yield calls.store_progress(current.queue.key(""), current.job, told=text, keep=keep)):
         raise LeaseLost(f"The claim on job {current.job.id!a} of queue {current.queue.name!a} is over.")

@@ -9,14 +9,20 @@ from typing import Any, NoReturn
 from redis_kit.core.logs.error_text import path_of, traceback_of
 from redis_kit.core.text import shortened
 from redis_kit.queues import framework
-from redis_kit.queues.errors import Cancelled, NoResult, UnknownTask, WorkerLost
+from redis_kit.queues.errors import (
+    CorruptMessage,
+    NoResult,
+    NotSerializable,
+    PayloadTooLarge,
+    UnknownTask,
+    WorkerLost,
+)
 from redis_kit.queues.framework import TaskError, TaskResultStatus
 from redis_kit.queues.jobs import history, message, payload
 from redis_kit.queues.jobs import progress as stored_progress
-from redis_kit.queues.jobs.history import Story
+from redis_kit.queues.jobs.history import History
 from redis_kit.queues.jobs.job import Job, read
 from redis_kit.queues.jobs.message import Message
-from redis_kit.queues.jobs.payload import CorruptMessage, NotSerializable, PayloadTooLarge
 from redis_kit.queues.jobs.progress import Progress
 from redis_kit.queues.tasks import registry
 from redis_kit.queues.tasks.task import Task, copy
@@ -54,11 +60,11 @@ class EnqueuedJob:
 
     def cancel(self) -> NoReturn:
         """Raise NoResult."""
-        self._refuse("cancel()", f"; Queue({self.queue_name!r}).remove({self.id!r}) removes the job while it waits")
+        self._refuse("cancel()", f"; Queue({self.queue_name!r}).cancel({self.id!r}) cancels the job")
 
     async def acancel(self) -> NoReturn:
         """See cancel()."""
-        self._refuse("acancel()", f"; Queue({self.queue_name!r}).aremove({self.id!r}) removes the job while it waits")
+        self._refuse("acancel()", f"; Queue({self.queue_name!r}).acancel({self.id!r}) cancels the job")
 
     def _refuse(self, name: str, instead: str = "") -> NoReturn:
         raise NoResult(f"Job {self.id!r} stores no result, since its task has store_result=False: no {name}{instead}.")
@@ -132,7 +138,7 @@ def new(task: Any, id: str, args: Any, kwargs: Any) -> RedisTaskResult:
     return _result(task, id, Message(task.module_path, args, kwargs), TaskResultStatus.READY, alias=task.backend)
 
 
-def begun(queue_name: str, job: Job, call: Message, about: Story) -> RedisTaskResult:
+def begun(queue_name: str, job: Job, call: Message, about: History) -> RedisTaskResult:
     """Return the result of a call as its attempt begins. Errors of earlier attempts are not in it."""
     task = _rebuilt(registry.find(call.task), queue_name, job.priority, about)
     return _result(task, job.id, call, TaskResultStatus.RUNNING, about=about)
@@ -205,13 +211,7 @@ def error(raised: BaseException) -> TaskError:
 
 def stored_error(told: TaskError) -> bytes:
     """Return the form in which an error is stored."""
-    text = told.traceback.encode("utf-8", "backslashreplace").decode()
-    return payload.encoded([told.exception_class_path, text], "The error")
-
-
-def cancelled() -> bytes:
-    """Return the error of a cancelled call, as it is stored."""
-    return stored_error(error(Cancelled("The job was cancelled while it waited.")))
+    return payload.encoded_traceback(told.exception_class_path, told.traceback)
 
 
 def _find(value: Any, path: tuple[Any, ...]) -> None:
@@ -248,7 +248,7 @@ def _result(
     call: Message,
     status: TaskResultStatus,
     *,
-    about: Story | None = None,
+    about: History | None = None,
     alias: str = "",
     errors: list[TaskError] | None = None,
 ) -> RedisTaskResult:
@@ -268,7 +268,7 @@ def _result(
     )
 
 
-def _rebuilt(task: Any, queue_name: str, priority: int, about: Story) -> Any:
+def _rebuilt(task: Any, queue_name: str, priority: int, about: History) -> Any:
     return copy(task, priority=priority, queue_name=queue_name, backend=about.backend, run_after=about.run_after)
 
 

@@ -25,7 +25,7 @@ from typing import Any
 from django.test.utils import override_settings
 
 from redis_kit.core import connections
-from redis_kit.queues import Counts, Queue
+from redis_kit.queues import Queue, QueueCounts
 from redis_kit.queues.settings import QueueSettings
 from tests.chaos.queues import tasks
 from tests.chaos.queues.kill_loop import PATIENT
@@ -116,7 +116,7 @@ def run(plan: Plan) -> Outcome:
         time.sleep(plan.outage / plan.scale)
         service.come_back()
         patience = START + 2 * plan.outage / plan.scale + QueueSettings().RETRY_BACKOFF_MAX / plan.scale
-        wait_until(lambda: queue.counts()._replace(dead=0) == Counts(0, 0, 0, 0), patience)
+        wait_until(lambda: queue.counts()._replace(dead=0) == QueueCounts(0, 0, 0, 0), patience)
         dead = queue.counts().dead
         tried, done = _counted(history.read(folder / "journal"))
         found = [f"job {number} is done {done[number]} times" for number in numbers if done[number] != 1]

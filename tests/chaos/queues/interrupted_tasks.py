@@ -14,7 +14,8 @@ from typing import Any
 
 from redis_kit.core import connections
 from redis_kit.locks import Lock
-from redis_kit.queues import Cancelled, Queue, TaskTimeout, counts_of, progress, task
+from redis_kit.queues import Cancelled, Queue, TaskTimeout, progress, task
+from redis_kit.queues.monitoring import queue_counts
 from redis_kit.queues.worker.process.process import WorkerProcess
 from redis_kit.queues.worker.run import timeouts
 from redis_kit.throttling import Throttle
@@ -66,7 +67,7 @@ def _put(name: str) -> None:
 
 
 def _batch(name: str) -> None:
-    assert set(counts_of(["aside", NAME])) == {"aside", NAME}
+    assert set(queue_counts(["aside", NAME])) == {"aside", NAME}
 
 
 def _progress(name: str) -> None:

@@ -156,7 +156,7 @@ def _wait_until_done(outcome: Outcome, patience: float) -> bool:
 
 def _count(outcome: Outcome, queue: Queue) -> None:
     """Note what the jobs died of, and let them go."""
-    for job in queue.dead(1000):
+    for job in queue.peek(1000, state="dead"):
         name, reason = job.payload["task"].rpartition(".")[2], job.reason.partition(":")[0]
         if name.startswith("innocent"):
             outcome.violations.append(f"A job that nobody interrupted failed: {job.reason}")

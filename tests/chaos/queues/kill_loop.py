@@ -19,7 +19,8 @@ from django.test.utils import override_settings
 
 from redis_kit.core import connections
 from redis_kit.core.errors import RedisFailure
-from redis_kit.queues import Counts, Queue, workers
+from redis_kit.queues import Queue, QueueCounts
+from redis_kit.queues.monitoring import list_workers
 from redis_kit.queues.worker.shared import failpoints
 from tests.chaos.queues.support import checker, final_state, history, report
 from tests.chaos.queues.support.checker import Case
@@ -43,7 +44,7 @@ class Plan:
     rate: float | None = None  # jobs a second; None: as fast as the workers follow
     mix: dict[str, int] = field(default_factory=lambda: dict(MIX))
     lasting: float = 60.0  # seconds that a job of this kind takes
-    workers: int = 2
+    list_workers: int = 2
     processes: int = 2
     threads: int = 4
     kills: tuple[Kind, ...] = ROUND
@@ -123,9 +124,9 @@ class Stage:
         """Say whether no job waits or runs, and the workers in the registry are those that live, all of them."""
         try:
             counts = self.queue.counts()
-            if counts != Counts(0, 0, 0, counts.dead):
+            if counts != QueueCounts(0, 0, 0, counts.dead):
                 return False
-            pids = sorted(worker.pid for worker in workers(["default"]))
+            pids = sorted(worker.pid for worker in list_workers(["default"]))
             wanted = self.plan.workers * (self.plan.processes if self.plan.supervised else 1)
             return len(pids) == wanted and pids == sorted(crew.working())
         except RedisFailure:

@@ -27,7 +27,7 @@ from django.test.utils import override_settings
 
 from redis_kit.core import connections
 from redis_kit.core.errors import RedisUnavailable
-from redis_kit.queues import Counts, Queue
+from redis_kit.queues import Queue, QueueCounts
 from tests.chaos.queues import tasks
 from tests.chaos.queues.support import history
 from tests.chaos.queues.support.executions import SECOND, Run, runs
@@ -94,7 +94,7 @@ class Outcome:
     losses: list[Loss]
     runs: dict[int, list[Run]]
     status: dict[str, str]
-    counts: Counts
+    counts: QueueCounts
     settled: float
     logs: str
     killed: set[int]  # pids of children, with which the memory of ends is gone
@@ -111,7 +111,7 @@ class Outcome:
 
     def stuck(self) -> Iterator[str]:
         """Yield what is left in the queue."""
-        if self.counts != Counts(0, 0, 0, 0):
+        if self.counts != QueueCounts(0, 0, 0, 0):
             yield f"after {self.settled:.1f} s the queue holds {self.counts}"
 
     def unexplained(self) -> Iterator[str]:
@@ -289,7 +289,7 @@ def _kill_a_child(crew: Crew, chance: Random) -> int:
 
 def _judged(plan: Plan, puts: list[Put], losses: list[Loss], path: Path, crew: Crew, killed: set[int]) -> Outcome:
     queue, began = Queue("default"), time.monotonic()
-    wait_until(lambda: _counts(queue) == Counts(0, 0, 0, 0), plan.patience)
+    wait_until(lambda: _counts(queue) == QueueCounts(0, 0, 0, 0), plan.patience)
     settled = time.monotonic() - began
     ids = [put.id for put in puts]
     status = {id: found for at in range(0, len(ids), 500) for id, found in _status(queue, ids[at : at + 500])}
@@ -297,7 +297,7 @@ def _judged(plan: Plan, puts: list[Put], losses: list[Loss], path: Path, crew: C
     return Outcome(plan, puts, losses, its, status, queue.counts(), settled, crew.logs(), killed)
 
 
-def _counts(queue: Queue) -> Counts | None:
+def _counts(queue: Queue) -> QueueCounts | None:
     with contextlib.suppress(RedisUnavailable):
         return queue.counts()
     return None

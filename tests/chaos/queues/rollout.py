@@ -27,7 +27,7 @@ from typing import Any, Literal
 from django.test.utils import override_settings
 
 from redis_kit.core import connections
-from redis_kit.queues import Counts, Queue
+from redis_kit.queues import Queue, QueueCounts
 from tests.chaos.queues.kill_loop import PATIENT
 from tests.chaos.queues.support import history
 from tests.chaos.queues.support.workers import COMMAND, ROOT, wait_until
@@ -159,11 +159,11 @@ def run(plan: Plan) -> Outcome:
         load.enough.set()
         load.join()
         sure = time.monotonic()
-        wait_until(lambda: queue.counts()._replace(dead=0) == Counts(0, 0, 0, 0), plan.patience)
+        wait_until(lambda: queue.counts()._replace(dead=0) == QueueCounts(0, 0, 0, 0), plan.patience)
         last = time.monotonic() - sure
         for release in ("old", "new"):
             fleet.stop(release)
-        dead = Counter(load.sent[job.payload["args"][0]] for job in queue.dead(1000))
+        dead = Counter(load.sent[job.payload["args"][0]] for job in queue.peek(1000, state="dead"))
         ran = Counter(entry.number for entry in history.read(folder / "journal") if entry.phase == "end")
         found = list(_violations(load.sent, ran, queue.counts()))
         logs = fleet.logs()
@@ -183,8 +183,8 @@ def _waves(plan: Plan, fleet: Fleet) -> None:
     fleet.start("new")
 
 
-def _violations(sent: dict[int, str], ran: Counter[int], counts: Counts) -> Any:
-    if counts != Counts(0, 0, 0, 0):
+def _violations(sent: dict[int, str], ran: Counter[int], counts: QueueCounts) -> Any:
+    if counts != QueueCounts(0, 0, 0, 0):
         yield f"the queue holds {counts}"
     for number, kind in sent.items():
         if ran[number] != 1:

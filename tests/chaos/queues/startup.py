@@ -28,7 +28,8 @@ from typing import Any
 from django.test.utils import override_settings
 
 from redis_kit.core import connections
-from redis_kit.queues import Queue, workers
+from redis_kit.queues import Queue
+from redis_kit.queues.monitoring import list_workers
 from tests.chaos.queues.support import line_signals
 from tests.chaos.queues.support.workers import ROOT, wait_until
 from tests.fixtures.process import Server
@@ -154,8 +155,10 @@ def run(plan: Plan) -> Outcome:
                 outcome.slowest = max(outcome.slowest, seconds)
                 outcome.violations += wrong
         queue = Queue("default")
-        if not wait_until(lambda: queue.beat(worker="looks") >= 0 and [one.id for one in workers()] == ["looks"], 5):
-            outcome.violations.append(f"the registry holds {workers()}")
+        if not wait_until(
+            lambda: queue.heartbeat(worker="looks") >= 0 and [one.id for one in list_workers()] == ["looks"], 5
+        ):
+            outcome.violations.append(f"the registry holds {list_workers()}")
     return outcome
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from redis_kit.queues import Counts
+from redis_kit.queues import QueueCounts
 from tests.chaos.queues.support import checker
 from tests.chaos.queues.support.checker import Case
 from tests.chaos.queues.support.executions import SECOND
@@ -31,7 +31,7 @@ def killed(at: float, kind: Any = "child", *, pids: tuple[int, ...] = (7,), slot
 def case(*executions: list[Entry], kills: tuple[Kill, ...] = (), sent: tuple[Sent, ...] = JOBS, **changes: Any) -> Case:
     """Return a case in which the three jobs came to their ends, but for the changes."""
     usual = {
-        "counts": Counts(0, 0, 0, 1),
+        "counts": QueueCounts(0, 0, 0, 1),
         "jobs": frozenset("c"),
         "dead": {"c": "Declared: each attempt"},
         "status": {"a": "SUCCESSFUL", "c": "FAILED"},
@@ -147,7 +147,7 @@ def test_outage_of_the_server_and_another_kill_give_time():
 
 
 def test_whatever_is_left_is_found():
-    assert found(checker.left, counts=Counts(0, 0, 1, 1))
+    assert found(checker.left, counts=QueueCounts(0, 0, 1, 1))
     assert found(checker.left, jobs=frozenset("cd"))
     assert found(checker.left, workers=1)
     assert found(checker.left, left=("a:running",))

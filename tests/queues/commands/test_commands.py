@@ -12,8 +12,9 @@ import pytest
 
 from redis_kit.core.errors import KeyConflict
 from redis_kit.management.commands import rk_pause, rk_purge, rk_queues, rk_resume, rk_retry
-from redis_kit.queues import Counts, Queue, counts_of, reports_of
+from redis_kit.queues import Queue, QueueCounts
 from redis_kit.queues.jobs import ids as identity
+from redis_kit.queues.monitoring import queue_counts, queue_stats
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, beat
 from redis_kit.testing.jobs import drain
 from tests.queues.conftest import ROOT
@@ -113,13 +114,13 @@ def test_workers_that_claim_no_more_are_none_for_jobs_that_wait(command, kit):
         beat([source])
         assert shown in command("rk_queues")[1].splitlines()[1]
     queue.put(1)
-    assert not reports_of(["default"])["default"].deserted
+    assert not queue_stats(["default"])["default"].deserted
     second.about = identity.information(state="stopping")
     beat([second])
     code, output, _ = command("rk_queues")
     assert (code, "none! (2 quiet)" in output) == (0, True)
     assert output.splitlines()[-1] == "No worker works on: default"
-    report = reports_of(["default"])["default"]
+    report = queue_stats(["default"])["default"]
     assert (report.workers, report.quiet, report.deserted) == (2, 2, True)
     assert json.loads(command("rk_queues", "--json")[1])[0]["quiet_workers"] == 2
 
@@ -135,9 +136,9 @@ def test_queue_that_cannot_be_read_is_told_beside_the_others(mail, command, kit)
     found, wrong = json.loads(command("rk_queues", "--json")[1])
     assert (found["queue"], wrong["queue"], wrong["error"].startswith(why)) == ("mail", "default", True)
     with pytest.raises(KeyConflict, match="string in place"):
-        reports_of(["mail", "default"])
+        queue_stats(["mail", "default"])
     with pytest.raises(KeyConflict, match="string in place"):
-        counts_of(["mail", "default"])
+        queue_counts(["mail", "default"])
 
 
 def test_json_has_all_numbers(mail, command):
@@ -225,7 +226,7 @@ def test_queue_is_paused_and_resumed(mail, command):
 
 def test_all_dead_jobs_are_put_back(mail, command):
     assert command("rk_retry", "mail") == (0, "Put back into mail: 2 jobs.\n", "")
-    assert mail.counts() == Counts(1, 4, 1, 0)
+    assert mail.counts() == QueueCounts(1, 4, 1, 0)
     code, _, errors = command("rk_retry", "mail")
     assert (code, "Nothing was put back" in errors) == (1, True)
 
@@ -251,7 +252,7 @@ def test_more_dead_jobs_than_go_into_a_call_are_put_back(mail, command, monkeypa
 )
 def test_chosen_dead_jobs_are_put_back(mail, command, arguments, ids):
     assert command("rk_retry", "mail", *arguments)[0] == 0
-    assert {id for id in ("j0", "j1") if mail.find(id).state == "ready"} == set(ids)
+    assert {id for id in ("j0", "j1") if mail.get(id).state == "ready"} == set(ids)
 
 
 def test_ids_that_are_not_those_of_dead_jobs_are_told(mail, command):
@@ -320,7 +321,7 @@ def test_programs_get_json(mail, command, name, arguments, data):
 )
 def test_wrong_arguments_are_refused(mail, command, name, arguments):
     assert command(name, *arguments)[0] == 2
-    assert mail.counts() == Counts(1, 2, 1, 2)
+    assert mail.counts() == QueueCounts(1, 2, 1, 2)
     assert mail.paused() is None
 
 

@@ -9,7 +9,7 @@ import signal
 import sys
 import time
 
-from redis_kit.queues.jobs.ack import Ended
+from redis_kit.queues.jobs.ack import Ack
 from redis_kit.queues.worker.shared.status_board import StatusBoard
 
 
@@ -18,7 +18,7 @@ def work(board):
     while True:
         number += 1
         board.begin(0, number % 7, f"token{number}" + "x" * (number % 50), f"id{number}", float(number))
-        board.note(Ended(number % 7, b"%d" % number, b"x" * (number % 900), b"", number).pack())
+        board.note(Ack(number % 7, b"%d" % number, b"x" * (number % 900), b"", number).pack())
         board.tally(1)
         board.end(0)
         if number % 20 == 10:
@@ -31,7 +31,7 @@ def check(board):
     for one in board.running():
         number = int(one.deadline)
         assert one == (number % 7, f"token{number}" + "x" * (number % 50), f"id{number}", float(number)), one
-    noted = [Ended.unpack(entry) for entry in board.noted()]
+    noted = [Ack.unpack(entry) for entry in board.noted()]
     assert [one.keep for one in noted] == list(range(noted[0].keep, noted[0].keep + len(noted))) if noted else True
     for one in noted:
         assert one[:4] == (one.keep % 7, b"%d" % one.keep, b"x" * (one.keep % 900), b""), one

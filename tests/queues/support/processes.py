@@ -6,13 +6,13 @@ import signal
 import time
 from pathlib import Path
 
-from redis_kit.queues import workers
+from redis_kit.queues.monitoring import list_workers
 from tests.fixtures.process import wait_for
 
 
 def children(process):
     """Return the processes below a worker's first one that are in the registry."""
-    return sorted(worker.pid for worker in workers() if worker.supervisor_pid == process.pid)
+    return sorted(worker.pid for worker in list_workers() if worker.supervisor_pid == process.pid)
 
 
 def stopped(process, number=signal.SIGTERM, *, within):

@@ -57,7 +57,7 @@ def test_job_that_could_not_begin_in_time_is_dead_and_did_not_run(any_kit, twin)
     twin(late.refresh)
     assert late.status == TaskResultStatus.FAILED
     assert [error.exception_class for error in late.errors] == [Expired]
-    (dead,) = queue.dead()
+    (dead,) = queue.peek(state="dead")
     assert dead.reason.startswith("expired: it was to begin within 0.05 s and could not before 0.")
     assert heard == [dead.reason]
     assert tasks.done == []
@@ -89,14 +89,14 @@ def test_retry_counts_from_its_own_time(queue, kit):
     shift(kit, queue, result.id, 3600)
     drain()
     assert tasks.done == [1, 1]
-    assert queue.dead()[0].reason.startswith("expired: ")
+    assert queue.peek(state="dead")[0].reason.startswith("expired: ")
 
 
 def test_job_with_which_a_worker_died_runs_however_late(queue, kit):
     kit.options(QUEUES={"HEARTBEAT_INTERVAL": 0.05, "WORKER_TIMEOUT": 0.2})
     result = made(expires=60).enqueue(1)
     queue.claim(worker="w1")
-    wait_for(lambda: queue.beat(worker="w2"))
+    wait_for(lambda: queue.heartbeat(worker="w2"))
     shift(kit, queue, result.id, 3600)
     drain()
     assert tasks.done == [1]
@@ -105,7 +105,7 @@ def test_job_with_which_a_worker_died_runs_however_late(queue, kit):
 def test_expired_job_that_is_put_back_runs(queue, kit):
     shift(kit, queue, made(expires=60).enqueue(1).id, 3600)
     drain()
-    assert queue.requeue_dead() == 1
+    assert queue.requeue() == 1
     drain()
     assert tasks.done == [1]
 
@@ -131,7 +131,7 @@ def test_job_that_had_begun_in_time_and_was_given_back_does_not_expire(queue, tw
     queue.put(1)
     (first,) = twin(queue.claim, worker="w")
     time.sleep(0.05)
-    twin(queue.leave, worker="w")
+    twin(queue.sign_off, worker="w")
     (again,) = twin(queue.claim, worker="x")
     assert again.due >= first.due + 0.045
     assert again.attempt == 1

@@ -179,7 +179,7 @@ def test_job_that_stores_no_result_tells_nothing(run, queue, kit, commands):
         run(store_result=False)
     with commands(kit) as telling:
         run((1, 2), (2, 2), store_result=False)
-    assert (queue.dead(), tasks.done) == ([], [None, None])
+    assert (queue.peek(state="dead"), tasks.done) == ([], [None, None])
     assert telling == silent
 
 
@@ -201,14 +201,14 @@ def test_job_that_stores_no_result_tells_nothing(run, queue, kit, commands):
 )
 def test_wrong_progress_is_refused(run, queue, wrong, said):
     run(wrong, max_attempts=1)
-    assert queue.dead()[0].reason.startswith(f"InvalidValue: {said} must be")
+    assert queue.peek(state="dead")[0].reason.startswith(f"InvalidValue: {said} must be")
 
 
 def test_job_that_another_worker_has_by_now_is_told_so(queue, kit):
     kit.options(QUEUES={"HEARTBEAT_INTERVAL": 0.05, "WORKER_TIMEOUT": 0.2})
 
     def lose():
-        wait_for(lambda: queue.beat(worker="other"))
+        wait_for(lambda: queue.heartbeat(worker="other"))
         try:
             progress(1)
         except LeaseLost as error:

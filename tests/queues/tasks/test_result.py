@@ -18,12 +18,12 @@ from django.utils import timezone
 from redis_kit.core.errors import ConfigurationError, KeyConflict
 from redis_kit.queues import (
     Cancelled,
-    Counts,
     EnqueuedJob,
     NoResult,
     NotSerializable,
     PayloadTooLarge,
     Queue,
+    QueueCounts,
     UnknownTask,
     WorkerLost,
     framework,
@@ -31,7 +31,7 @@ from redis_kit.queues import (
 )
 from redis_kit.queues.commands import queue_names
 from redis_kit.queues.framework import TaskResultDoesNotExist, TaskResultMismatch, TaskResultStatus, task_backends
-from redis_kit.queues.jobs.ack import ended
+from redis_kit.queues.jobs.ack import ack_of
 from redis_kit.queues.jobs.job import Job
 from redis_kit.queues.store import calls as moves
 from redis_kit.queues.tasks import registry
@@ -140,7 +140,7 @@ def test_id_alone_tells_the_queue(any_kit, settings, twin, name):
     assert result.queue_name == name
     (job,) = Queue(name).claim(worker="w")
     assert job.id == result.id
-    Queue(name).leave(worker="w")
+    Queue(name).sign_off(worker="w")
     assert drain(name) == 1
     found = twin(task_backends["default"].get_result, result.id)
     assert (found.return_value, found.queue_name) == (1, name)
@@ -191,7 +191,7 @@ def test_signal_of_the_end_is_sent_after_the_last_attempt_with_all_errors(queue,
 def test_attempt_that_was_given_back_does_not_count(queue):
     result = calls.echo.enqueue(1)
     queue.claim(worker="w1")
-    queue.leave(worker="w1")
+    queue.sign_off(worker="w1")
     result.refresh()
     assert (result.status, result.attempts, result.started_at) == (READY, 0, None)
 
@@ -200,7 +200,7 @@ def test_attempt_of_a_worker_that_died_counts(queue, kit):
     kit.options(QUEUES={"HEARTBEAT_INTERVAL": 0.05, "WORKER_TIMEOUT": 0.2})
     result = calls.echo.enqueue(1)
     queue.claim(worker="w1")
-    wait_for(lambda: queue.beat(worker="w2"))
+    wait_for(lambda: queue.heartbeat(worker="w2"))
     result.refresh()
     assert (result.status, result.worker_ids) == (READY, ["w1"])
     drain()
@@ -230,7 +230,7 @@ def test_call_with_which_workers_died_has_failed(queue, kit):
     kit.options(QUEUES={"MAX_CRASHES": 1, "HEARTBEAT_INTERVAL": 0.05, "WORKER_TIMEOUT": 0.2})
     result = calls.echo.enqueue(1)
     queue.claim(worker="w1")
-    wait_for(lambda: queue.beat(worker="w2") or queue.counts().dead)
+    wait_for(lambda: queue.heartbeat(worker="w2") or queue.counts().dead)
     result.refresh()
     assert (result.status, result.attempts) == (FAILED, 1)
     assert result.errors[0].exception_class is WorkerLost
@@ -243,7 +243,7 @@ def test_dead_call_that_is_put_back_is_ready_again(queue, kit):
     drain()
     result.refresh()
     assert result.status == FAILED
-    queue.requeue_dead()
+    queue.requeue()
     result.refresh()
     assert (result.status, result.finished_at) == (READY, None)
     drain()
@@ -408,7 +408,7 @@ def test_call_that_has_not_begun_can_be_cancelled(queue, twin, run_after):
     assert result.status == FAILED
     assert result.errors[0].exception_class is Cancelled
     assert twin(result.cancel) is False
-    assert queue.counts() == Counts(0, 0, 0, 0)
+    assert queue.counts() == QueueCounts(0, 0, 0, 0)
     assert drain() == 0
 
 
@@ -421,7 +421,7 @@ def test_call_that_runs_is_marked_for_its_worker_to_cancel(any_kit, twin):
         assert result.status == RUNNING
     assert any_kit.client.hgetall(queue.key("cancels")) == {result.id: "1"}
     assert 80_000 < any_kit.client.ttl(queue.key("cancels")) <= 86_400
-    assert queue.counts() == Counts(0, 0, 1, 0)
+    assert queue.counts() == QueueCounts(0, 0, 1, 0)
 
 
 def test_marks_of_calls_that_ended_before_their_worker_knew_do_not_gather(queue, kit):
@@ -457,7 +457,7 @@ def test_dead_call_that_is_put_back_is_not_cancelled_by_an_earlier_mark(queue, k
     (job,) = queue.claim(worker="w")
     result.cancel()
     queue.nack(job, max_attempts=1)
-    queue.requeue_dead()
+    queue.requeue()
     assert not kit.client.exists(queue.key("cancels"))
 
 
@@ -481,7 +481,7 @@ def test_value_that_is_too_large_makes_the_job_dead_at_once(kit, queue):
     drain()
     result.refresh()
     assert result.errors[0].exception_class is PayloadTooLarge
-    reason = queue.dead()[0].reason
+    reason = queue.peek(state="dead")[0].reason
     assert result.attempts == 1
     assert reason.startswith("PayloadTooLarge: The task's return value can't be stored: it has 3")
     assert reason.endswith("Or set store_result=False.")
@@ -517,8 +517,8 @@ def test_value_that_can_not_be_stored_makes_the_job_dead_at_once_and_is_named(qu
     result.refresh()
     assert (result.status, result.attempts) == (TaskResultStatus.FAILED, 1)
     assert result.errors[0].exception_class is NotSerializable
-    assert said in queue.dead()[0].reason
-    assert queue.dead()[0].reason.endswith("Return what it can, or set store_result=False.")
+    assert said in queue.peek(state="dead")[0].reason
+    assert queue.peek(state="dead")[0].reason.endswith("Return what it can, or set store_result=False.")
     (line,) = [record for record in caplog.records if record.name == "redis_kit.worker"]
     assert "is dead after attempt 1 of 3" in line.getMessage()
 
@@ -552,9 +552,9 @@ def test_recording_a_success_twice_gives_the_same_answer(queue, kit):
     result = calls.echo.enqueue(1)
     (job,) = queue.claim(worker="w")
     for _ in range(2):
-        assert kit_call(queue, moves.end(queue.key(""), "w", [ended(job, b"1", 1000)])) == []
-    late = ended(job._replace(token="w/x.1/0"), b"2", 1000)
-    assert kit_call(queue, moves.end(queue.key(""), "w", [late])) == [1]
+        assert kit_call(queue, moves.ack(queue.key(""), "w", [ack_of(job, b"1", 1000)])) == []
+    late = ack_of(job._replace(token="w/x.1/0"), b"2", 1000)
+    assert kit_call(queue, moves.ack(queue.key(""), "w", [late])) == [1]
     result.refresh()
     assert result.return_value == 1
 
@@ -572,10 +572,10 @@ def test_result_of_another_type_keeps_no_job_from_its_end(queue, kit, part):
     good, bad, failing = queue.claim(3, worker="w")
     for job in (bad, failing):
         kit.client.set(queue.key(f"{part}:{job.id}"), "not ours")
-    assert not kit_call(queue, moves.end(queue.key(""), "w", [ended(job, b"1", 60_000) for job in (bad, good)]))
+    assert not kit_call(queue, moves.ack(queue.key(""), "w", [ack_of(job, b"1", 60_000) for job in (bad, good)]))
     told = {"delay": 0, "attempts": 1, "reason": "x", "error": b"[]", "keep": 60_000}
     kit_call(queue, moves.nack(queue.key(""), failing, **told))
-    assert queue.counts() == Counts(0, 0, 0, 1)
+    assert queue.counts() == QueueCounts(0, 0, 0, 1)
     results[0].refresh()
     assert results[0].return_value == 1
     if part == "result":
@@ -599,7 +599,7 @@ def test_job_whose_story_makes_no_sense_runs_and_stores_nothing(queue, kit):
     kit.client.zadd(queue.key("ready"), {"odd": 0})
     assert drain() == 1
     assert calls.seen == [5]
-    assert queue.counts() == Counts(0, 0, 0, 0)
+    assert queue.counts() == QueueCounts(0, 0, 0, 0)
     with pytest.raises(TaskResultDoesNotExist):
         calls.echo.get_result("odd")
 
@@ -610,7 +610,7 @@ def test_unknown_task_has_failed_and_its_result_is_not_shown(queue, kit, monkeyp
     monkeypatch.setattr("redis_kit.queues.tasks.registry._tasks", {})
     monkeypatch.delattr(calls, "echo")
     drain()
-    (dead,) = queue.dead()
+    (dead,) = queue.peek(state="dead")
     assert "unknown task" in dead.reason
     with pytest.raises(UnknownTask):
         task_backends["default"].get_result(gone.id)
@@ -631,7 +631,7 @@ def test_tasks_of_the_kit_go_where_the_setting_says(queue, settings):
     tasks.done.clear()
     result = tasks.remember.enqueue(1)
     assert (result.return_value, tasks.done) == (1, [1])
-    assert queue.counts() == Counts(0, 0, 0, 0)
+    assert queue.counts() == QueueCounts(0, 0, 0, 0)
 
 
 def test_delay_is_a_time_to_backends_that_know_no_delays(queue, settings):
@@ -639,7 +639,7 @@ def test_delay_is_a_time_to_backends_that_know_no_delays(queue, settings):
     before = timezone.now()
     after = tasks.remember.using(run_after=timedelta(hours=1)).enqueue(1)
     assert before <= after - timedelta(hours=1) <= timezone.now()
-    assert queue.counts() == Counts(0, 0, 0, 0)
+    assert queue.counts() == QueueCounts(0, 0, 0, 0)
 
 
 class Deferring(framework.BaseTaskBackend):

@@ -70,14 +70,14 @@ def test_task_waits_as_long_as_its_backoff_says(queue, kit, chosen, expected):
 def test_zero_is_at_once(queue):
     made(backoff=0, max_attempts=3).enqueue()
     assert drain() == 3
-    assert queue.dead()[0].attempts == 3
+    assert queue.peek(state="dead")[0].attempts == 3
 
 
 def test_function_that_returns_none_gives_up(queue):
     errors[:] = [ValueError("again"), KeyError("enough")]
     made(backoff=lambda error, result: None if isinstance(error, KeyError) else 0, max_attempts=9).enqueue()
     assert drain() == 2
-    (dead,) = queue.dead()
+    (dead,) = queue.peek(state="dead")
     assert (dead.reason, dead.attempts) == ("KeyError: 'enough'", 2)
 
 
@@ -123,7 +123,7 @@ def test_asking_for_another_attempt_gives_none_beyond_the_last(queue):
     errors[:] = [Retry("no luck", delay=0), Retry("no luck", delay=0)]
     made(max_attempts=2).enqueue()
     assert drain() == 2
-    assert queue.dead()[0].reason == "Retry: no luck"
+    assert queue.peek(state="dead")[0].reason == "Retry: no luck"
 
 
 @pytest.mark.parametrize("function", [fail, fail_async], ids=["function", "coroutine"])
@@ -131,7 +131,7 @@ def test_task_that_gives_up_is_dead_at_once(queue, function):
     errors[:] = [GiveUp("no such user")]
     result = task(max_attempts=9)(function).enqueue()
     drain()
-    (dead,) = queue.dead()
+    (dead,) = queue.peek(state="dead")
     assert (dead.reason, dead.attempts) == ("GiveUp: no such user", 1)
     result.refresh()
     assert [error.exception_class for error in result.errors] == [GiveUp]

@@ -10,12 +10,12 @@ from django.db import transaction
 from redis_kit.core.errors import InvalidName, InvalidValue
 from redis_kit.queues import (
     CorruptMessage,
-    Counts,
     InvalidArguments,
     InvalidTask,
     NotSerializable,
     PayloadTooLarge,
     Queue,
+    QueueCounts,
     UnknownTask,
     task,
 )
@@ -76,7 +76,7 @@ def test_job_is_not_added_after_a_rollback(queue):
     with transaction.atomic():
         assert tasks.remember.enqueue(1).id
         transaction.set_rollback(True)
-    assert queue.counts() == Counts(0, 0, 0, 0)
+    assert queue.counts() == QueueCounts(0, 0, 0, 0)
 
 
 def test_job_is_added_at_once_where_the_task_says_so(queue):
@@ -112,7 +112,7 @@ def test_using_changes_time_priority_and_queue_and_leaves_the_task_alone(kit, tw
     twin(
         tasks.remember.using(run_after=datetime.now(UTC) - timedelta(days=1), priority=7, queue_name="mail").enqueue, 3
     )
-    assert Queue("default").counts() == Counts(2, 0, 0, 0)
+    assert Queue("default").counts() == QueueCounts(2, 0, 0, 0)
     due = kit.client.zrange(Queue("default").key("scheduled"), 0, -1, withscores=True)
     assert due[0][1] / 1000 == pytest.approx(soon.timestamp(), abs=0.002)
     (job,) = Queue("mail").claim()

@@ -8,7 +8,7 @@ import pytest
 from django.db import transaction
 
 from redis_kit.core.errors import InvalidValue, KeyConflict
-from redis_kit.queues import Counts, Queue, signals, task
+from redis_kit.queues import Queue, QueueCounts, signals, task
 from redis_kit.queues.framework import TaskResultStatus, task_enqueued
 from redis_kit.testing.jobs import drain
 from tests.fixtures.process import wait_for
@@ -43,7 +43,7 @@ def test_further_put_of_a_key_gives_the_id_of_the_job_that_is_there(any_kit, twi
     assert twin(queue.put, 2, unique="a", unique_until=until) == first
     assert twin(queue.put, 3, unique="b", unique_until=until) != first
     assert twin(queue.put, 4) != first
-    assert twin(queue.counts) == Counts(0, 3, 0, 0)
+    assert twin(queue.counts) == QueueCounts(0, 3, 0, 0)
     assert Queue("news").put(1, unique="a", unique_until=until) != first
     assert [job.payload for job in twin(queue.claim, 5)] == [1, 3, 4]
 
@@ -57,7 +57,7 @@ def test_key_until_done_is_free_when_the_job_is_done(queue, twin):
     queue.run_now(first)
     twin(queue.ack, *twin(queue.claim))
     assert twin(queue.put, 4, unique="a") != first
-    assert queue.counts() == Counts(0, 1, 0, 0)
+    assert queue.counts() == QueueCounts(0, 1, 0, 0)
 
 
 def test_key_until_queued_is_free_when_the_job_is_claimed_and_when_it_waits_for_a_retry(queue, twin):
@@ -66,7 +66,7 @@ def test_key_until_queued_is_free_when_the_job_is_claimed_and_when_it_waits_for_
     second = twin(queue.put, 2, unique="a", unique_until="queued")
     assert second != first
     assert twin(queue.put, 3, unique="a", unique_until="queued") == second
-    queue.remove(second)
+    queue.delete(second)
     twin(queue.nack, job)
     assert twin(queue.put, 4, unique="a", unique_until="queued") not in (first, second)
 
@@ -74,7 +74,7 @@ def test_key_until_queued_is_free_when_the_job_is_claimed_and_when_it_waits_for_
 def test_job_that_was_claimed_and_given_back_has_its_key(queue):
     first = queue.put(1, unique="a", unique_until="queued")
     queue.claim(worker="w")
-    queue.leave(worker="w")
+    queue.sign_off(worker="w")
     assert queue.put(2, unique="a", unique_until="queued") == first
 
 
@@ -92,7 +92,7 @@ def test_period_lasts_whatever_becomes_of_the_job(queue, kit, end):
     if end == "ack":
         queue.ack(*queue.claim())
     elif end == "remove":
-        queue.remove(first)
+        queue.delete(first)
     assert queue.put(2, unique="a", unique_until=60) == first
     (period,) = [key for key in kit.keys() if ":period:" in key]
     assert 50_000 < kit.client.pttl(period) <= 60_000
@@ -110,7 +110,7 @@ def test_job_that_is_taken_away_frees_its_key_and_leaves_nothing(queue, kit, sta
         queue.nack(job, max_attempts=1)
         queue.put(2, unique="other")  # what is dead holds no key, but still remembers it
     if by == "remove":
-        queue.remove(first)
+        queue.delete(first)
     elif state != "running":
         queue.purge(state)
     assert (queue.put(3, unique="a") == first) is (state == "running")
@@ -133,7 +133,7 @@ def test_dead_job_frees_its_key_and_has_it_again_when_it_is_put_back(queue, twin
     queue.nack(*queue.claim(), max_attempts=1)
     other = queue.put(2, unique="a")
     assert other != first
-    queue.remove(other)
+    queue.delete(other)
     assert queue.requeue([first]) == 1
     assert queue.put(3, unique="a") == first
     queue.ack(*queue.claim())
@@ -144,7 +144,7 @@ def test_dead_job_that_is_removed_leaves_its_key_to_the_one_that_has_it_now(queu
     first = queue.put(1, unique="a")
     queue.nack(*queue.claim(), max_attempts=1)
     other = queue.put(2, unique="a")
-    assert queue.remove(first)
+    assert queue.delete(first)
     assert queue.put(3, unique="a") == other
 
 
@@ -152,7 +152,7 @@ def test_job_that_a_dead_worker_gives_back_has_its_key(queue, kit):
     kit.options(QUEUES={"HEARTBEAT_INTERVAL": 0.05, "WORKER_TIMEOUT": 0.2})
     first = queue.put(1, unique="a")
     queue.claim(worker="w1")
-    wait_for(lambda: queue.beat(worker="w2"))
+    wait_for(lambda: queue.heartbeat(worker="w2"))
     assert queue.put(2, unique="a") == first
 
 
@@ -160,7 +160,7 @@ def test_dead_job_that_is_put_back_runs_even_where_another_has_its_key(queue):
     first = queue.put(1, unique="a")
     queue.nack(*queue.claim(), max_attempts=1)
     other = queue.put(2, unique="a")
-    queue.requeue_dead()
+    queue.requeue()
     assert queue.put(3, unique="a") == other
     assert {job.id for job in queue.claim(5)} == {first, other}
     assert queue.put(4, unique="a") == other
@@ -170,7 +170,7 @@ def test_dead_job_that_was_poison_frees_its_key(queue, kit):
     kit.options(QUEUES={"MAX_CRASHES": 1, "HEARTBEAT_INTERVAL": 0.05, "WORKER_TIMEOUT": 0.2})
     first = queue.put(1, unique="a")
     queue.claim(worker="w1")
-    wait_for(lambda: queue.beat(worker="w2") or queue.counts().dead)
+    wait_for(lambda: queue.heartbeat(worker="w2") or queue.counts().dead)
     assert queue.put(2, unique="a") != first
 
 
@@ -198,7 +198,7 @@ def test_id_of_a_dead_job_that_is_used_again_leaves_nothing_of_its_old_key(queue
     queue.put(1, id="x", unique="a")
     queue.nack(*queue.claim(), max_attempts=1)
     queue.put(2, id="x", unique="b")
-    queue.remove("x")
+    queue.delete("x")
     assert not kit.client.exists(queue.key("unique"), queue.key("owners"))
 
 
@@ -218,7 +218,7 @@ def test_many_at_once_make_one_job(queue):
         thread.join()
     assert len(ids) == 20
     assert len(set(ids)) == 1
-    assert queue.counts() == Counts(0, 1, 0, 0)
+    assert queue.counts() == QueueCounts(0, 1, 0, 0)
 
 
 def test_unique_put_is_one_command_and_a_further_one_too(queue, twin, kit, commands):
@@ -235,11 +235,11 @@ def test_job_that_waits_is_replaced_under_its_id(queue, twin, until):
     given = {"unique": "a", "unique_until": until, "replace": True}
     first = twin(queue.put, 1, **given)
     assert twin(queue.put, 2, delay=60, priority=7, **given) == first
-    assert queue.counts() == Counts(1, 0, 0, 0)
-    found = queue.find(first)
+    assert queue.counts() == QueueCounts(1, 0, 0, 0)
+    found = queue.get(first)
     assert (found.payload, found.priority) == (2, 7)
     assert twin(queue.put, 3, delay=90, **given) == first
-    assert queue.find(first).due - found.due == pytest.approx(30, abs=5)
+    assert queue.get(first).due - found.due == pytest.approx(30, abs=5)
     assert twin(queue.put, 4, **given) == first
     (job,) = queue.claim(5)
     assert (job.id, job.payload, job.priority) == (first, 4, 0)
@@ -307,7 +307,7 @@ def test_key_of_another_type_is_a_conflict_and_changes_nothing(queue, kit, part)
         lambda: queue.put(4, unique="a"),
         lambda: queue.put(5, unique="b", replace=True),
         lambda: queue.put(6, id="dead"),
-        lambda: queue.remove("dead"),
+        lambda: queue.delete("dead"),
         lambda: queue.requeue(["dead"]),
         lambda: queue.purge("scheduled"),
     ):
@@ -338,7 +338,7 @@ def test_further_call_gets_the_result_of_the_job_that_is_there(queue, twin):
     assert heard == [first.id] * 2 + [other.id] * 2
     queue.claim(1, worker="w")
     assert twin(unique.enqueue, 1, "a").status == TaskResultStatus.RUNNING
-    queue.leave(worker="w")
+    queue.sign_off(worker="w")
     assert drain() == 2
     assert tasks.done == [(1, "a", False), (2, "a", False)]
     again = twin(unique.enqueue, 1, "a")
@@ -420,7 +420,7 @@ def test_debounce_runs_once_with_the_last_arguments_after_a_quiet_time(any_kit, 
     assert len({result.id for result in results}) == 1
     assert [result.created for result in results] == [True, False, False]
     assert results[-1].args == [1, "abc"]
-    assert Queue("default").counts() == Counts(1, 0, 0, 0)
+    assert Queue("default").counts() == QueueCounts(1, 0, 0, 0)
     wait_for(drain)
     assert tasks.done == [(1, "abc", False)]
     twin(results[0].refresh)
@@ -506,7 +506,7 @@ def test_decorator_of_the_framework_takes_the_options_too(queue, settings):
 def test_function_that_tells_same_calls_must_return_text(queue):
     with pytest.raises(InvalidValue, match="must return text, not 1"):
         made(unique=True, unique_by=lambda *_: 1).enqueue(1)
-    assert queue.counts() == Counts(0, 0, 0, 0)
+    assert queue.counts() == QueueCounts(0, 0, 0, 0)
 
 
 def test_context_is_no_argument_that_tells_calls_apart(queue):

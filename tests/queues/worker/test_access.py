@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from redis_kit.locks import Lock
-from redis_kit.queues import Counts, Queue
+from redis_kit.queues import Queue, QueueCounts
 from tests.fixtures.kit import Kit
 from tests.fixtures.process import client, wait_for
 from tests.queues.jobs.tasks import note, take_lock, wait_for_file
@@ -72,7 +72,7 @@ def test_worker_outlasts_a_password_that_is_turned_on_and_off(own, start_worker,
         admin.config_set("requirepass", "")
     wait_for(lambda: "Redis is back." in process.log.read_text())
     note.enqueue("after")
-    wait_for(lambda: Queue("default").counts() == Counts(0, 0, 0, 0))
+    wait_for(lambda: Queue("default").counts() == QueueCounts(0, 0, 0, 0))
     stopped(process, within=15)
     assert len(journal.lines(name="long", step="begin")) == 1
     text = process.log.read_text().replace("Redis is away, the worker waits for it", "")  # of the closed connections
@@ -89,6 +89,6 @@ def test_pools_of_a_worker_have_a_connection_for_each_thread(kit, start_worker, 
     wait_for(lambda: sum("b" in one["flags"] for one in kit.client.client_list()) >= 7)
     for lease in leases:
         lease.release()
-    wait_for(lambda: Queue("default").counts() == Counts(0, 0, 0, 0))
+    wait_for(lambda: Queue("default").counts() == QueueCounts(0, 0, 0, 0))
     assert [len(journal.lines(name=f"lock{number}", step="begin")) for number in range(6)] == [1] * 6
     assert "connections of this process" not in process.log.read_text()

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from redis_kit.queues import Counts, Queue
+from redis_kit.queues import Queue, QueueCounts
 from tests.fixtures.groups import Cluster
 from tests.fixtures.kit import Kit
 from tests.fixtures.process import wait_for
@@ -14,7 +14,7 @@ from tests.queues.traffic import Traffic
 
 pytestmark = [pytest.mark.alone, pytest.mark.once]
 
-EMPTY = Counts(0, 0, 0, 0)
+EMPTY = QueueCounts(0, 0, 0, 0)
 NOTICED = 1.0  # seconds after which Sentinels and nodes take a primary for dead
 WITHIN = 6.0  # seconds from then until all goes on: votes, and the pause of whoever asks again
 UNTOLD = 0.5  # seconds: what a primary had not passed on when it died is no older

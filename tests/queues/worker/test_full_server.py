@@ -6,7 +6,8 @@ from datetime import timedelta
 import pytest
 
 from redis_kit.core.errors import OutOfMemory
-from redis_kit.queues import Counts, Queue, workers
+from redis_kit.queues import Queue, QueueCounts
+from redis_kit.queues.monitoring import list_workers
 from tests.fixtures.process import wait_for
 from tests.queues.jobs.tasks import fail, note, remember
 from tests.queues.putting import put
@@ -51,7 +52,7 @@ def test_new_jobs_are_refused(queue, own_kit, twin):
             twin(add, 1)
     with pytest.raises(OutOfMemory):
         twin(queue.put_many, [1, 2])
-    assert queue.counts() == Counts(0, 0, 0, 0)
+    assert queue.counts() == QueueCounts(0, 0, 0, 0)
 
 
 def test_worker_drains_what_is_queued(queue, own_kit, full, journal, start_worker):
@@ -66,8 +67,8 @@ def test_worker_drains_what_is_queued(queue, own_kit, full, journal, start_worke
     put_too = until_full(lambda number: put(queue, f"bare{number}", names[number % 2], [f"bare{number}"]))
     limit = own_kit.client.config_get("maxmemory")["maxmemory"]
     worker = start_worker("--queue-name", "default", "--threads", 4)
-    wait_for(lambda: queue.counts() == Counts(0, 0, 0, 5), timeout=30)
-    assert len(workers(["default"])) == 1
+    wait_for(lambda: queue.counts() == QueueCounts(0, 0, 0, 5), timeout=30)
+    assert len(list_workers(["default"])) == 1
     assert len(own_kit.client.keys("*result*")) == len(results) + 20
     for result in results[::10]:
         result.refresh()
@@ -90,6 +91,6 @@ def test_what_results_would_take_is_free_for_new_jobs_where_none_are_stored(
     full()
     until_full(lambda number: put(queue, f"job{number}", "tests.queues.jobs.tasks.remember", [LARGE]))
     start_worker("--queue-name", "default", "--threads", 4)
-    wait_for(lambda: queue.counts() == Counts(0, 0, 0, 0), timeout=30)
+    wait_for(lambda: queue.counts() == QueueCounts(0, 0, 0, 0), timeout=30)
     note.enqueue("more")
     wait_for(lambda: "more" in journal.names())

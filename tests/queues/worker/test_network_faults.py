@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from redis_kit.queues import Counts, Queue
+from redis_kit.queues import Queue, QueueCounts
 from tests.fixtures.process import wait_for
 from tests.queues.support.journal import LASTING
 from tests.queues.traffic import Traffic
@@ -45,6 +45,6 @@ def test_every_fault_of_the_way_is_outlasted(kit, proxy, journal, start_worker):
             assert took <= within, mode
         assert worker.poll() is None
         traffic.settle()
-    wait_for(lambda: queue.counts() == Counts(0, 0, 0, 0))
+    wait_for(lambda: queue.counts() == QueueCounts(0, 0, 0, 0))
     assert worker.poll() is None
     assert traffic.errors

@@ -5,7 +5,8 @@ import time
 
 import pytest
 
-from redis_kit.queues import Queue, reports_of
+from redis_kit.queues import Queue
+from redis_kit.queues.monitoring import queue_stats
 from tests.chaos.queues.support import history
 from tests.fixtures.process import wait_for
 from tests.queues.jobs.tasks import note
@@ -96,10 +97,10 @@ def test_quiet_worker_does_not_count_as_one_that_knows_a_task(queue, start):
     new = start("new")
     wait_for(lambda: children(new))
     new.send_signal(signal.SIGTSTP)
-    wait_for(lambda: reports_of(["default"])["default"].quiet == 1)
+    wait_for(lambda: queue_stats(["default"])["default"].quiet == 1)
     start("old")
     put(queue, 1, "added")
     wait_for(lambda: queue.counts().scheduled == 1)
     time.sleep(2 * LASTING["HEARTBEAT_INTERVAL"])
-    (found,) = reports_of(["default"])["default"].unknown
+    (found,) = queue_stats(["default"])["default"].unknown
     assert (found.task, found.known) == (f"{HOME}.added", False)

@@ -9,7 +9,7 @@ import pytest
 import redis
 
 from redis_kit.core.errors import KeyConflict
-from redis_kit.queues import Counts, Queue
+from redis_kit.queues import Queue, QueueCounts
 from tests.fixtures.kit import Kit
 from tests.fixtures.process import wait_for
 from tests.queues.jobs.tasks import note
@@ -18,7 +18,7 @@ from tests.queues.traffic import Traffic
 
 pytestmark = [pytest.mark.alone, pytest.mark.once]
 
-EMPTY = Counts(0, 0, 0, 0)
+EMPTY = QueueCounts(0, 0, 0, 0)
 NO_ZSETS = ("jobs", "info", "settled", "minutes", "reasons", "signal", "sequence", "paused")
 PARTS = (*NO_ZSETS, "ready", "scheduled", "running", "dead", "workers")
 WITHIN = 4.0  # seconds: a breaker asks each second, a worker at least each 2 s

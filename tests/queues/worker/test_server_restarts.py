@@ -13,7 +13,7 @@ import redis
 from redis_kit.core.embedded import server as embedded
 from redis_kit.core.embedded.server import find_binary
 from redis_kit.core.errors import RedisUnavailable
-from redis_kit.queues import Counts, Queue
+from redis_kit.queues import Queue, QueueCounts
 from tests.fixtures.kit import Kit
 from tests.fixtures.process import wait_for
 from tests.queues.jobs.tasks import wait_for_file
@@ -22,7 +22,7 @@ from tests.queues.traffic import Traffic
 
 pytestmark = [pytest.mark.alone, pytest.mark.once]
 
-EMPTY = Counts(0, 0, 0, 0)
+EMPTY = QueueCounts(0, 0, 0, 0)
 WITHIN = 4.0  # seconds: a breaker asks each second, a worker at least each 2 s
 AWAY = 3.0
 SHARE = 0.04  # of a processor, for an idle worker that waits for its server

@@ -5,7 +5,8 @@ import time
 
 import pytest
 
-from redis_kit.queues import Queue, workers
+from redis_kit.queues import Queue
+from redis_kit.queues.monitoring import list_workers
 from tests.chaos.queues.startup import as_in_front
 from tests.fixtures.process import free_port, wait_for
 from tests.queues.jobs.tasks import note
@@ -72,11 +73,11 @@ def test_worker_with_many_descriptors_beats_and_works(kit, queue, journal, start
     limit = "import resource\nresource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096))"
     app(f"{limit}\nheld = [os.dup(2) for _ in range(1100)]")
     worker = start_worker("--threads", 1, "--health-port", free_port())
-    (first,) = wait_for(workers)
+    (first,) = wait_for(list_workers)
     time.sleep(2 * QUICK["WORKER_TIMEOUT"])
     note.enqueue("one")
     wait_for(lambda: journal.names() == ["one"])
-    assert [one.id for one in workers()] == [first.id]
+    assert [one.id for one in list_workers()] == [first.id]
     assert b"failed" not in worker.log.read_bytes()
     worker.send_signal(signal.SIGTERM)
     assert worker.wait(10) == 0

@@ -10,8 +10,9 @@ from datetime import timedelta
 import pytest
 
 from redis_kit.core.errors import RedisUnavailable
-from redis_kit.queues import Cancelled, Counts, LeaseLost, Queue, workers
+from redis_kit.queues import Cancelled, LeaseLost, Queue, QueueCounts
 from redis_kit.queues.jobs.job import Job
+from redis_kit.queues.monitoring import list_workers
 from tests.fixtures.kit import Kit
 from tests.fixtures.process import wait_for
 from tests.queues.jobs.tasks import die, fail, forge, note, tell_progress, wait_for_file, wait_long
@@ -20,7 +21,7 @@ from tests.queues.support.processes import children, stopped
 
 pytestmark = pytest.mark.alone
 
-EMPTY = Counts(0, 0, 0, 0)
+EMPTY = QueueCounts(0, 0, 0, 0)
 
 
 @pytest.fixture
@@ -68,7 +69,7 @@ def test_job_that_kills_workers_is_dead_after_the_limit_and_the_others_are_done(
     note.enqueue("good")
     worker = start_worker("--threads", 1, "--burst")
     assert worker.wait(30) == 0
-    (dead,) = queue.dead()
+    (dead,) = queue.peek(state="dead")
     assert (dead.reason, dead.crashes) == ("poison: 2 workers died with it", 2)
     assert worker.log.read_bytes().count(b"ended by SIGKILL") == 2
     assert journal.names() == ["good"]
@@ -181,9 +182,9 @@ def test_delayed_jobs_start_in_time_and_never_early(queue, kit, journal, start_w
 
 def test_idle_worker_ends_at_once_and_leaves_the_registry(queue, start_worker):
     worker = start_worker()
-    wait_for(lambda: len(workers(["default"])) == 1)
+    wait_for(lambda: len(list_workers(["default"])) == 1)
     assert stopped(worker, within=10) <= 2.5
-    assert workers(["default"]) == []
+    assert list_workers(["default"]) == []
 
 
 def test_server_is_told_of_what_is_done_though_all_threads_are_busy(queue, journal, start_worker, tmp_path):
@@ -193,7 +194,7 @@ def test_server_is_told_of_what_is_done_though_all_threads_are_busy(queue, journ
     start_worker("--threads", 1, "--processes", 1)
     wait_for(lambda: journal.lines(name="long", step="begin"), timeout=30)
     began = time.monotonic()
-    wait_for(lambda: queue.counts() == Counts(0, 0, 1, 0), timeout=5)
+    wait_for(lambda: queue.counts() == QueueCounts(0, 0, 1, 0), timeout=5)
     print(f"told {time.monotonic() - began:.2f} s after the last thread was taken")
     (tmp_path / "go").touch()
     wait_for(lambda: queue.counts() == EMPTY)
@@ -208,7 +209,7 @@ def test_worker_finishes_its_jobs_within_the_grace_and_claims_no_more(queue, jou
     threading.Timer(0.3, (tmp_path / "go").touch).start()
     assert worker.wait(5) == 0
     assert journal.names() == ["first"]
-    assert queue.counts() == Counts(0, 1, 0, 0)
+    assert queue.counts() == QueueCounts(0, 1, 0, 0)
     assert queue.claim()[0].attempt == 1
 
 
@@ -218,8 +219,8 @@ def test_worker_gives_back_what_the_grace_does_not_suffice_for(queue, journal, s
     note.using(priority=-1).enqueue("short")
     wait_for(lambda: journal.names() == ["short"])
     assert stopped(worker, within=10) <= 1.3
-    assert queue.counts() == Counts(0, 1, 0, 0)
-    assert workers(["default"]) == []
+    assert queue.counts() == QueueCounts(0, 1, 0, 0)
+    assert list_workers(["default"]) == []
     assert queue.claim()[0].attempt == 1  # the interrupted attempt does not count
 
 
@@ -231,7 +232,7 @@ def test_second_signal_gives_back_at_once(queue, journal, start_worker, tmp_path
     with pytest.raises(subprocess.TimeoutExpired):
         worker.wait(0.3)
     worker.send_signal(signal.SIGTERM)
-    wait_for(lambda: queue.counts() == Counts(0, 1, 0, 0), timeout=1)
+    wait_for(lambda: queue.counts() == QueueCounts(0, 1, 0, 0), timeout=1)
     assert worker.wait(2) == 0
     said = worker.log.read_text()
     assert said.index("Stopping: 1 job is running") < said.index("Giving back now: 1 job is") < said.index("Stopped.")
@@ -260,7 +261,7 @@ def test_connection_that_went_dead_unseen_is_noticed(kit, proxy, journal, start_
     kit.connect(proxy.connection, QUEUES=QUICK)
     worker = start_worker("--threads", 1)
     kit.connect({"URL": f"redis://127.0.0.1:{proxy.target}/0"}, QUEUES=QUICK)
-    wait_for(lambda: len(workers(["default"])) == 1)
+    wait_for(lambda: len(list_workers(["default"])) == 1)
     proxy.set("blackhole")
     note.enqueue("one")
     began = time.monotonic()
@@ -286,9 +287,9 @@ def test_failed_attempt_is_recorded_when_the_key_that_was_in_the_way_is_gone(que
     kit.client.set(queue.key("reasons"), "not ours")
     fail.enqueue("x")
     wait_for(lambda: b"could not be recorded" in worker.log.read_bytes())
-    assert queue.counts() == Counts(0, 0, 1, 0)
+    assert queue.counts() == QueueCounts(0, 0, 1, 0)
     kit.client.delete(queue.key("reasons"))
-    wait_for(lambda: queue.counts() == Counts(0, 0, 0, 1))
+    wait_for(lambda: queue.counts() == QueueCounts(0, 0, 0, 1))
     note.enqueue("next")
     wait_for(lambda: journal.names() == ["next"])
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from redis_kit.core.errors import RedisFailure
-from redis_kit.queues.jobs.ack import Ended
-from redis_kit.queues.jobs.job import LeaseLost
+from redis_kit.queues.errors import LeaseLost
+from redis_kit.queues.jobs.ack import Ack
 from redis_kit.queues.store import claim
 from redis_kit.queues.worker.shared.done import RecentAcks
 from redis_kit.queues.worker.shared.logs import counted
@@ -48,10 +48,10 @@ class Reconciler:
 
 def _settle(source: WorkerQueue, recent: RecentAcks, unknown: list[bytes]) -> None:
     known = recent.find(unknown)
-    if ended := [one for one in known.values() if isinstance(one, Ended)]:
+    if ended := [one for one in known.values() if isinstance(one, Ack)]:
         source.end(ended)
     for one in known.values():
-        if not isinstance(one, Ended):
+        if not isinstance(one, Ack):
             with suppress(LeaseLost):
                 one.record()
     back = source.put_back([member for member in unknown if member not in known])

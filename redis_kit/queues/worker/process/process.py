@@ -151,7 +151,7 @@ class WorkerProcess:
         self._fetcher.flush()
         for source in self.sources:
             try:
-                if count := source.leave(worker=self.worker):
+                if count := source.sign_off(worker=self.worker):
                     logger.warning("Queue %a: gave back %s.", source.name, counted(count, "job"))
                 if not self.options.burst:
                     source.pass_on()  # the last sign may have gone to the listener here, which ends with the process

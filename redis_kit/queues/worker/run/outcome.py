@@ -15,12 +15,21 @@ from redis_kit.core.logs.error_text import ExcInfo, described, exc_info, name_of
 from redis_kit.core.signals import tell
 from redis_kit.core.steps import Call
 from redis_kit.queues import signals
-from redis_kit.queues.errors import Cancelled, Expired, GiveUp, Retry, TaskTimeout, UnknownTask
+from redis_kit.queues.errors import (
+    Cancelled,
+    CorruptMessage,
+    Expired,
+    GiveUp,
+    LeaseLost,
+    NewerMessage,
+    Retry,
+    TaskTimeout,
+    UnknownTask,
+)
 from redis_kit.queues.jobs import call_shape, message
-from redis_kit.queues.jobs.ack import ended
-from redis_kit.queues.jobs.job import Job, LeaseLost, State, read
-from redis_kit.queues.jobs.message import Message, NewerMessage
-from redis_kit.queues.jobs.payload import CorruptMessage
+from redis_kit.queues.jobs.ack import ack_of
+from redis_kit.queues.jobs.job import Job, State, read
+from redis_kit.queues.jobs.message import Message
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.store import unknown
 from redis_kit.queues.tasks import registry, retry
@@ -62,7 +71,7 @@ class FailedAttempt(NamedTuple):
         )
         if state == "dead" and self.cancelled:
             with suppress(RedisFailure):
-                self.source.remove(self.job.id)  # somebody wanted it gone: it is nothing to put back
+                self.source.delete(self.job.id)  # somebody wanted it gone: it is nothing to put back
         return state
 
     def plain(self) -> "FailedAttempt":
@@ -71,7 +80,7 @@ class FailedAttempt(NamedTuple):
 
     def repeatable(self) -> RecordedFailure:
         """Return what records it again later. Neither the job's body nor the error is kept for that."""
-        end = ended(self.job)
+        end = ack_of(self.job)
         error = Cancelled() if self.cancelled else Exception()
         again = self._replace(job=Job(self.job.id, b"", self.job.token), task=None, error=error, keeper=None)
         return RecordedFailure(end.token, end.id, self.told[0], again.record)

@@ -9,10 +9,10 @@ from django.utils import timezone
 from redis_kit.core.errors import ConfigurationError, RedisFailure
 from redis_kit.core.signals import tell
 from redis_kit.queues import framework
+from redis_kit.queues.errors import CorruptMessage
 from redis_kit.queues.jobs import history
 from redis_kit.queues.jobs.job import Job
 from redis_kit.queues.jobs.message import Message
-from redis_kit.queues.jobs.payload import CorruptMessage
 from redis_kit.queues.tasks.task import backend_of
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 

@@ -16,12 +16,20 @@ from redis_kit.core.errors import CommandFailed, RedisFailure
 from redis_kit.core.logs.error_text import described, text_of
 from redis_kit.core.signals import tell
 from redis_kit.queues import signals
-from redis_kit.queues.errors import Cancelled, TaskTimeout, UnknownTask
+from redis_kit.queues.errors import (
+    Cancelled,
+    CorruptMessage,
+    LeaseLost,
+    NewerMessage,
+    NotSerializable,
+    PayloadTooLarge,
+    TaskTimeout,
+    UnknownTask,
+)
 from redis_kit.queues.jobs import message
-from redis_kit.queues.jobs.ack import ended
-from redis_kit.queues.jobs.job import Job, LeaseLost
-from redis_kit.queues.jobs.message import Message, NewerMessage
-from redis_kit.queues.jobs.payload import CorruptMessage, NotSerializable, PayloadTooLarge
+from redis_kit.queues.jobs.ack import ack_of
+from redis_kit.queues.jobs.job import Job
+from redis_kit.queues.jobs.message import Message
 from redis_kit.queues.tasks import expiry, progress, registry
 from redis_kit.queues.tasks.task import Task, extended
 from redis_kit.queues.worker.run.event_loop import EventLoop, synchronous
@@ -164,7 +172,7 @@ class JobRunner:
 
         keep = kept.keeps(failed=False) if kept else 0
         heard = kept or signals.job_succeeded.receivers
-        return Done(job, ended(job, outcome.value, keep, source=number), told if heard else None)
+        return Done(job, ack_of(job, outcome.value, keep, source=number), told if heard else None)
 
     def _give_back(self, unfit: UnfitJob, *, again: bool = False) -> None:
         try:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Sequence
 from threading import Lock
 from typing import NamedTuple
 
-from redis_kit.queues.jobs.ack import Ended
+from redis_kit.queues.jobs.ack import Ack
 from redis_kit.queues.jobs.job import Job
 
 MOST = 20_000  # ends
@@ -16,7 +16,7 @@ class Done(NamedTuple):
     """A job that is done: what the server is told, and who is told when that is recorded."""
 
     job: Job
-    ended: Ended
+    ended: Ack
     told: Callable[[], None] | None = None
 
 
@@ -37,10 +37,10 @@ class RecentAcks:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._batches: deque[tuple[Sequence[Ended | RecordedFailure], int]] = deque()
+        self._batches: deque[tuple[Sequence[Ack | RecordedFailure], int]] = deque()
         self._count = self._bytes = 0
 
-    def add(self, batch: Sequence[Ended | RecordedFailure]) -> None:
+    def add(self, batch: Sequence[Ack | RecordedFailure]) -> None:
         """Remember ends that were recorded together."""
         size = sum([len(one.value) for one in batch])
         with self._lock:
@@ -52,7 +52,7 @@ class RecentAcks:
                 self._count -= len(oldest)
                 self._bytes -= size
 
-    def find(self, members: Collection[bytes]) -> dict[bytes, Ended | RecordedFailure]:
+    def find(self, members: Collection[bytes]) -> dict[bytes, Ack | RecordedFailure]:
         """Return the ends of these claims, each named ``<token>/<id>``, as far as they are known."""
         with self._lock:
             batches = list(self._batches)

@@ -7,11 +7,11 @@ from typing import Any
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.steps import Batch, Call, Pop
-from redis_kit.queues.jobs.ack import Ended
+from redis_kit.queues.jobs.ack import Ack
 from redis_kit.queues.jobs.job import Job, State
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.store import calls, claim, enqueue, results, unknown
-from redis_kit.queues.store.claim import Beaten, Claimed, beaten
+from redis_kit.queues.store.claim import Claimed, HeartbeatReply, heartbeat_reply
 from redis_kit.queues.store.unknown import Recalled
 from redis_kit.queues.tasks import registry
 
@@ -31,9 +31,9 @@ class WorkerQueue(Queue):
         super().__init__(name, using=using)
         self.worker, self.about, self.after = worker, about, b""
 
-    def exchange(self, limit: int, done: Sequence[Ended] = ()) -> Claimed:
+    def exchange(self, limit: int, done: Sequence[Ack] = ()) -> Claimed:
         """End jobs, claim others (0: none) and tell when there may be more. One round trip; a repeat is safe."""
-        return self._run(claim.exchange(self, self.worker, limit, self.about, done))[0]
+        return self._run(claim.ack_and_claim(self, self.worker, limit, self.about, done))[0]
 
     def release(self, jobs: Sequence[Job]) -> int:
         """Give back claimed jobs that were not begun, and return how many they were. One round trip."""
@@ -43,7 +43,7 @@ class WorkerQueue(Queue):
         """End a failed attempt, as nack() does, and keep with its result what it is to tell, for so many ms."""
         return self._run(enqueue.nack(self, job, delay, error, max_attempts, kept))
 
-    def end(self, done: Sequence[Ended]) -> None:
+    def end(self, done: Sequence[Ack]) -> None:
         """Record again that jobs are done. One round trip for 250."""
         self._run(self._end(done))
 
@@ -72,12 +72,12 @@ class WorkerQueue(Queue):
         self._run(enqueue.note(self))
 
     def _release(self, jobs: Sequence[Job]) -> Flow[int]:
-        count: int = yield calls.release(self.key(""), jobs)
+        count: int = yield calls.return_claimed(self.key(""), jobs)
         return count
 
-    def _end(self, done: Sequence[Ended]) -> Flow[None]:
+    def _end(self, done: Sequence[Ack]) -> Flow[None]:
         for start in range(0, len(done), enqueue.MOST_ENDED):
-            yield calls.end(self.key(""), self.worker, done[start : start + enqueue.MOST_ENDED])
+            yield calls.ack(self.key(""), self.worker, done[start : start + enqueue.MOST_ENDED])
 
     def _put_back(self, members: Sequence[bytes]) -> Flow[int]:
         count: int = yield calls.RETURN_CLAIMED(self.key(""), *members)
@@ -102,7 +102,7 @@ class SupervisedQueue(WorkerQueue):
         return self._call(partial(super()._run, steps, **answers))
 
 
-def beat(sources: list[WorkerQueue]) -> list[Beaten | RedisFailure]:
+def beat(sources: list[WorkerQueue]) -> list[HeartbeatReply | RedisFailure]:
     """Keep workers alive on their queues, as far as these let them, and list a page of the running jobs of each.
 
     One round trip, on a Cluster one per node.
@@ -132,10 +132,10 @@ def _sweep(sources: list[WorkerQueue]) -> Flow[list[list[bytes] | RedisFailure]]
     return replies
 
 
-def _beat(sources: list[WorkerQueue]) -> Flow[list[Beaten | RedisFailure]]:
-    steps = [calls.beat(one.key(""), one.worker, one.about, after=one.after, page=PAGE) for one in sources]
+def _beat(sources: list[WorkerQueue]) -> Flow[list[HeartbeatReply | RedisFailure]]:
+    steps = [calls.heartbeat(one.key(""), one.worker, one.about, after=one.after, page=PAGE) for one in sources]
     replies = yield Batch(steps, lenient=True)
-    return [reply if isinstance(reply, RedisFailure) else beaten(reply) for reply in replies]
+    return [reply if isinstance(reply, RedisFailure) else heartbeat_reply(reply) for reply in replies]
 
 
 def _recall(pairs: list[tuple[WorkerQueue, str]]) -> Flow[list[Recalled | RedisFailure | None]]:

@@ -11,7 +11,7 @@ from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.signals import tell
 from redis_kit.queues import signals
 from redis_kit.queues.settings import QueueSettings
-from redis_kit.queues.store.claim import Beaten, Poison
+from redis_kit.queues.store.claim import HeartbeatReply, Poison
 from redis_kit.queues.worker.shared import failpoints
 from redis_kit.queues.worker.shared.reconnect import AWAY, Outage
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, beat, waits
@@ -73,7 +73,7 @@ class Heartbeat:
 
     def _answers(
         self, children: list[Child], wrong: dict[str, RedisFailure]
-    ) -> list[tuple[Child, WorkerQueue, Beaten]]:
+    ) -> list[tuple[Child, WorkerQueue, HeartbeatReply]]:
         pairs = [(child, source) for child in children for source in child.sources]
         if not pairs:
             return []
@@ -120,7 +120,7 @@ class Heartbeat:
         if self._log_limit.allows(about):
             logger.error(*what)
 
-    def _take_in(self, child: Child, source: WorkerQueue, answer: Beaten) -> None:
+    def _take_in(self, child: Child, source: WorkerQueue, answer: HeartbeatReply) -> None:
         index = child.sources.index(source)
         if answer.next_job is not None and answer.next_job <= 3 * conf.section(QueueSettings).HEARTBEAT_INTERVAL:
             child.line.say("look", index, f"{answer.next_job:.3f}")

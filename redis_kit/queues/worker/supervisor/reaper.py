@@ -9,7 +9,7 @@ from typing import Any
 
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
-from redis_kit.queues.jobs.ack import Ended
+from redis_kit.queues.jobs.ack import Ack
 from redis_kit.queues.store import calls, enqueue
 from redis_kit.queues.store.claim import Poison, poison
 from redis_kit.queues.worker.run.outcome import record_overdue
@@ -34,7 +34,7 @@ class DeadChild:
 
     worker: str
     left: list[tuple[int, WorkerQueue]]
-    done: list[Ended]
+    done: list[Ack]
     ran: list[Running]
     overdue: list[Running]
     running: list[Running]
@@ -104,11 +104,11 @@ class Reaper:
             self._estates.append(DeadChild(estate.worker, left, [], [], [], [], at=monotonic() + LATE))
 
 
-def _done(child: Child) -> list[Ended]:
+def _done(child: Child) -> list[Ack]:
     found = []
     for entry in child.board.noted():
         try:
-            found.append(Ended.unpack(entry))
+            found.append(Ack.unpack(entry))
         except ValueError:
             logger.exception("Worker %s: an outcome on its board can't be read.", child.worker)
     return found
@@ -150,9 +150,9 @@ def _complain(what: str, source: WorkerQueue, error: Exception) -> None:
     logger.error(what, source.name, error, exc_info=unforeseen)
 
 
-def _told(source: WorkerQueue, worker: str, done: list[Ended]) -> Flow[None]:
+def _told(source: WorkerQueue, worker: str, done: list[Ack]) -> Flow[None]:
     for start in range(0, len(done), enqueue.MOST_ENDED):
-        yield calls.end(source.key(""), worker, done[start : start + enqueue.MOST_ENDED])
+        yield calls.ack(source.key(""), worker, done[start : start + enqueue.MOST_ENDED])
 
 
 def _taken(source: WorkerQueue, worker: str, ran: list[str]) -> Flow[tuple[int, list[Poison]]]:

@@ -126,7 +126,7 @@ def popped(queue: Queue) -> Iterator[Job]:
 def beat(queue: Queue) -> None:
     """Beat until TERM."""
     while not stopping.wait(settings.REDIS_KIT["QUEUES"]["HEARTBEAT_INTERVAL"]):
-        queue.beat()
+        queue.heartbeat()
 
 
 def main() -> int:
@@ -147,7 +147,7 @@ def main() -> int:
     threading.Thread(target=beat, args=(queue,), daemon=True).start()
     for job in popped(queue) if chosen == "pop" else claimed(queue):
         BUGS[chosen](queue, job)
-    queue.leave()
+    queue.sign_off()
     return 0
 
 

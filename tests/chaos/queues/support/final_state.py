@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from redis_kit.queues import Counts, Queue
+from redis_kit.queues import Queue, QueueCounts
 
 # What may be there in the end. Those that expire by themselves are not looked at.
 LASTING = ("jobs", "dead", "reasons", "sequence", "minutes")
@@ -13,7 +13,7 @@ CHUNK = 1000
 class State(NamedTuple):
     """The queue, the outcomes it recorded, and what is left of workers."""
 
-    counts: Counts
+    counts: QueueCounts
     jobs: frozenset[str]
     dead: dict[str, str]  # id -> reason
     status: dict[str, str]  # id -> SUCCESSFUL or FAILED, of jobs with a stored result

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from redis_kit.queues import Counts, Queue
+from redis_kit.queues import Queue, QueueCounts
 from redis_kit.queues.worker.fetch.fetcher import Fetcher
 from redis_kit.queues.worker.fetch.rotation import Rotation
 from redis_kit.queues.worker.shared.status_board import StatusBoard
@@ -33,7 +33,7 @@ def test_job_whose_return_was_answered_by_nobody_is_not_run_here(holding, proxy)
         fetcher.give_back()
     assert len(queue.claim(2, worker="other")) == 1
     fetcher.flush()
-    assert queue.counts() == Counts(0, 0, 2, 0)  # the repeat took nothing from the other worker
+    assert queue.counts() == QueueCounts(0, 0, 2, 0)  # the repeat took nothing from the other worker
     fetcher.stop()
     assert fetcher.next() is None
 
@@ -45,7 +45,7 @@ def test_job_whose_return_never_came_in_is_returned_when_the_server_answers(hold
     proxy.kill_all()
     for _ in range(2):
         fetcher.flush()
-    assert queue.counts() == Counts(0, 1, 1, 0)
+    assert queue.counts() == QueueCounts(0, 1, 1, 0)
 
 
 def test_job_that_certainly_was_not_returned_is_run(holding, proxy):
@@ -54,7 +54,7 @@ def test_job_that_certainly_was_not_returned_is_run(holding, proxy):
         proxy.kill_all()
         fetcher.give_back()
     _, job = fetcher.next()
-    assert (job.payload, queue.counts()) == (1, Counts(0, 0, 2, 0))
+    assert (job.payload, queue.counts()) == (1, QueueCounts(0, 0, 2, 0))
 
 
 def test_return_that_fails_is_not_tried_again_at_once(holding, proxy, monkeypatch):
@@ -68,7 +68,7 @@ def test_return_that_fails_is_not_tried_again_at_once(holding, proxy, monkeypatc
             assert not threading.Event().wait(0.5)
             assert len(tries) == 1
             wait_for(lambda: len(tries) > 1)
-    assert queue.counts() == Counts(0, 0, 2, 0)
+    assert queue.counts() == QueueCounts(0, 0, 2, 0)
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ import threading
 
 import pytest
 
-from redis_kit.queues import Cancelled, Counts, Queue
-from redis_kit.queues.jobs.ack import ended
+from redis_kit.queues import Cancelled, Queue, QueueCounts
+from redis_kit.queues.jobs.ack import ack_of
 from redis_kit.queues.jobs.job import member
 from redis_kit.queues.worker.fetch.fetcher import Fetcher
 from redis_kit.queues.worker.fetch.rotation import Rotation
@@ -24,7 +24,7 @@ from tests.queues.jobs.tasks import fail, wait_for_file
 from tests.queues.support.in_process import working
 from tests.queues.support.journal import LASTING
 
-EMPTY = Counts(0, 0, 0, 0)
+EMPTY = QueueCounts(0, 0, 0, 0)
 BOTH = {"HEARTBEAT_INTERVAL": 0.2, "WORKER_TIMEOUT": 4}
 
 
@@ -78,7 +78,7 @@ def test_claim_that_nobody_knows_of_is_void_and_does_not_count(fetcher, queue, k
     queue.put("x")
     queue.claim(worker="w")
     settle(fetcher, running(kit, queue))
-    assert queue.counts() == Counts(0, 1, 0, 0)
+    assert queue.counts() == QueueCounts(0, 1, 0, 0)
     assert queue.claim(worker="other")[0].attempt == 1
 
 
@@ -87,15 +87,15 @@ def test_what_is_claimed_begun_or_done_here_is_left_alone(fetcher, queue, kit):
     fetcher._exchange([[]], 3)
     _, begun = fetcher.next()
     settle(fetcher, running(kit, queue))
-    assert queue.counts() == Counts(0, 0, 3, 0)
+    assert queue.counts() == QueueCounts(0, 0, 3, 0)
     kit.client.set(queue.key("settled"), "x")  # nothing can be told
-    backup, _ = running(kit, queue), fetcher.over(Done(begun, ended(begun)))
+    backup, _ = running(kit, queue), fetcher.over(Done(begun, ack_of(begun)))
     with contextlib.suppress(Exception):
         fetcher.flush()
     kit.client.delete(queue.key("settled"))
     fetcher._exchanger.shut[0] = float("inf")
     settle(fetcher, backup)
-    assert queue.counts() == Counts(0, 0, 3, 0)
+    assert queue.counts() == QueueCounts(0, 0, 3, 0)
 
 
 def test_claim_whose_answer_got_lost_is_repeated_and_not_given_back(kit, proxy):
@@ -106,10 +106,10 @@ def test_claim_whose_answer_got_lost_is_repeated_and_not_given_back(kit, proxy):
     fetcher = Fetcher([source], board=StatusBoard(1), order=Rotation(1), on_empty=lambda: None)
     with proxy.fault("drop_replies"):
         fetcher._exchange([[]], 1)
-    assert queue.counts() == Counts(0, 0, 1, 0)
+    assert queue.counts() == QueueCounts(0, 0, 1, 0)
     fetcher.reconcile(0, told(running(kit, queue)))
     fetcher._reconciler.run()
-    assert queue.counts() == Counts(0, 0, 1, 0)
+    assert queue.counts() == QueueCounts(0, 0, 1, 0)
     fetcher._exchanger.shut[0] = 0.0
     fetcher._exchange([[]], 1)
     assert fetcher.next()[1].payload == "x"
@@ -121,7 +121,7 @@ def test_end_is_recorded_again_with_its_result(fetcher, queue, kit):
     _, job = fetcher.next()
     backup = Backup(kit)
     for _ in range(2):
-        fetcher.over(Done(job, ended(job, b'"value"', 60_000)))
+        fetcher.over(Done(job, ack_of(job, b'"value"', 60_000)))
         fetcher.flush()
     assert queue.counts() == EMPTY
     backup.restore()
@@ -138,11 +138,11 @@ def test_failed_attempt_is_recorded_again_with_its_delay_and_error(kit):
     launcher._processor._record = lambda *args, **more: [backups.append(Backup(kit)), record(*args, **more)]
     result = fail.enqueue("x")
     with working(launcher):
-        wait_for(lambda: queue.counts() == Counts(1, 0, 0, 0))
+        wait_for(lambda: queue.counts() == QueueCounts(1, 0, 0, 0))
         backups[0].restore()
-        assert queue.counts() == Counts(0, 0, 1, 0)
+        assert queue.counts() == QueueCounts(0, 0, 1, 0)
         launcher._fetcher.reconcile(0, told(running(kit, queue)))
-        wait_for(lambda: queue.counts() == Counts(1, 0, 0, 0))
+        wait_for(lambda: queue.counts() == QueueCounts(1, 0, 0, 0))
     result.refresh()
     assert (result.attempts, len(result.errors)) == (1, 1)
 
@@ -172,7 +172,7 @@ def test_worker_without_a_free_thread_or_told_to_be_quiet_settles_in_its_watch(f
     watch.start()
     try:
         fetcher.reconcile(0, told(running(kit, queue)))
-        wait_for(lambda: queue.counts() == Counts(0, 1, 0, 0))
+        wait_for(lambda: queue.counts() == QueueCounts(0, 1, 0, 0))
     finally:
         fetcher.stop()
         watch.join(10)
@@ -202,7 +202,7 @@ def beaten(source):
 def test_heartbeat_of_a_queue_without_a_worker_lists_nothing(queue):
     queue.put("x")
     queue.claim(worker="w")
-    assert queue.beat(worker="w") == 0
+    assert queue.heartbeat(worker="w") == 0
 
 
 def test_job_is_suspect_only_where_two_passes_in_a_row_miss_it():

@@ -7,7 +7,8 @@ from traceback import format_exception
 import pytest
 
 from redis_kit.core.activity import doing
-from redis_kit.queues import Counts, Queue, known_queues, signals, task, workers
+from redis_kit.queues import Queue, QueueCounts, signals, task
+from redis_kit.queues.monitoring import list_workers, queue_names
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.process.process import WorkerProcess
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
@@ -32,7 +33,7 @@ def burst(*queues, threads=1):
 def working(queue):
     """A worker in threads of this process."""
     with in_process.working(WorkerProcess(Options(("default", "mail"), threads=2))) as launcher:
-        wait_for(lambda: "mail" in known_queues())
+        wait_for(lambda: "mail" in queue_names())
         yield launcher
 
 
@@ -60,8 +61,8 @@ def test_burst_runs_what_is_ready_and_leaves_no_trace_of_the_worker(queue, kit):
         tasks.remember.enqueue(number)
     burst()
     assert tasks.done == list(range(20))
-    assert queue.counts() == Counts(0, 0, 0, 0)
-    assert workers() == []
+    assert queue.counts() == QueueCounts(0, 0, 0, 0)
+    assert list_workers() == []
     assert not kit.client.exists(queue.key("settled"), queue.key("info"), queue.key("workers"), queue.key("running"))
 
 
@@ -81,7 +82,7 @@ def test_burst_does_not_end_while_jobs_are_on_their_way_back(queue, monkeypatch)
         nap.enqueue(number)
     burst()
     assert sorted(tasks.done) == list(range(46))
-    assert queue.counts() == Counts(0, 0, 0, 0)
+    assert queue.counts() == QueueCounts(0, 0, 0, 0)
 
 
 def test_queues_are_served_in_strict_order(queue):
@@ -101,11 +102,11 @@ def test_coroutine_functions_run_too(queue):
 def test_failed_task_is_tried_again_later_and_then_dead_with_its_reason(queue, kit, heard):
     tasks.fail.enqueue("no such user")
     burst()
-    assert queue.counts() == Counts(1, 0, 0, 0)
+    assert queue.counts() == QueueCounts(1, 0, 0, 0)
     (id,) = kit.client.zrange(queue.key("scheduled"), 0, -1)
     kit.client.zadd(queue.key("scheduled"), {id: 1})
     burst()
-    (dead,) = queue.dead()
+    (dead,) = queue.peek(state="dead")
     assert (dead.id, dead.reason, dead.attempts) == (id, "ValueError: no such user", 2)
     assert tasks.done == ["no such user"] * 2
     names = [name for name, _ in heard]
@@ -140,7 +141,7 @@ def test_task_that_takes_too_long_is_interrupted(queue, task):
     began = time.monotonic()
     burst()
     assert time.monotonic() - began < 2
-    (dead,) = queue.dead()
+    (dead,) = queue.peek(state="dead")
     assert "ran for more than 0.1 s" in dead.reason
     tasks.remember.enqueue("next")
     burst()
@@ -163,7 +164,7 @@ def test_task_that_catches_its_timeout_and_returns_has_succeeded(queue, heard):
     handle = tasks.swallow.enqueue()
     burst()
     assert [name for name, _ in heard] == ["job_enqueued", "job_started", "job_succeeded"]
-    assert queue.counts() == Counts(0, 0, 0, 0)
+    assert queue.counts() == QueueCounts(0, 0, 0, 0)
     handle.refresh()
     assert (handle.status, handle.return_value) == ("SUCCESSFUL", "swallowed")
 
@@ -173,7 +174,7 @@ def test_task_that_tries_to_end_the_process_only_fails(queue, task):
     task.enqueue()
     tasks.remember.enqueue("next")
     burst()
-    (dead,) = queue.dead()
+    (dead,) = queue.peek(state="dead")
     assert dead.reason.startswith(("SystemExit: 3", "RecursionError"))
     assert tasks.done == ["next"]
 
@@ -187,11 +188,11 @@ def test_unknown_task_waits_corrupt_message_is_dead_with_the_reason_and_others_r
     kit.client.zadd(queue.key("ready"), {"lost": 0})
     tasks.remember.enqueue("fine")
     burst()
-    reasons = {job.id: job.reason for job in queue.dead()}
+    reasons = {job.id: job.reason for job in queue.peek(state="dead")}
     assert set(reasons) == {"strange", "torn", "headless", "counts"}
     assert all(reasons[id].startswith("corrupt: ") for id in ("strange", "torn", "headless", "counts"))
     assert tasks.done == ["fine"]
-    assert queue.counts() == Counts(1, 0, 0, 4)
+    assert queue.counts() == QueueCounts(1, 0, 0, 4)
     assert [job.id for job in queue.peek(state="scheduled")] == ["unknown"]
 
 
@@ -248,7 +249,7 @@ def test_all_threads_are_used_and_the_next_job_waits_for_none(working, queue):
     for number in range(100):
         tasks.remember.enqueue(number)
     wait_for(lambda: len(tasks.done) == 100)
-    wait_for(lambda: queue.counts() == Counts(0, 0, 0, 0))
+    wait_for(lambda: queue.counts() == QueueCounts(0, 0, 0, 0))
 
 
 def test_flushed_server_does_not_disturb_the_worker(working, kit):
@@ -256,7 +257,7 @@ def test_flushed_server_does_not_disturb_the_worker(working, kit):
     wait_for(lambda: tasks.done == [1])
     for key in kit.keys():
         kit.client.delete(key)
-    wait_for(lambda: [worker.id for worker in workers(["default"])] == [working.worker])
+    wait_for(lambda: [worker.id for worker in list_workers(["default"])] == [working.worker])
     tasks.remember.enqueue(2)
     wait_for(lambda: tasks.done == [1, 2])
 
@@ -281,7 +282,7 @@ def test_lost_scripts_are_sent_again(working, kit):
 
 
 def test_workers_are_listed_with_their_jobs(working, queue):
-    (worker,) = workers()
+    (worker,) = list_workers()
     assert worker.id == working.worker
     assert worker.queues == ("default", "mail")
     assert worker.pid > 0

@@ -5,8 +5,9 @@ import threading
 import pytest
 
 from redis_kit.core import connections, flow
-from redis_kit.queues import Counts, Queue, order, task
+from redis_kit.queues import Queue, QueueCounts, task
 from redis_kit.queues.jobs import ids
+from redis_kit.queues.monitoring import control_worker
 from redis_kit.queues.panels.actions import JobTarget
 from redis_kit.queues.store import calls, enqueue
 from redis_kit.queues.worker.options import Options
@@ -68,7 +69,7 @@ def forget() -> None:
 
 
 def beaten(queue, worker):
-    return flow.run(enqueue.beat(queue, worker), connections.client())
+    return flow.run(enqueue.heartbeat(queue, worker), connections.client())
 
 
 def mark(queue, id):
@@ -84,7 +85,7 @@ def test_cancelled_job_without_a_result_leaves_none(queue, any_kit):
     handle = forget.enqueue()
     assert any_kit.client.exists(queue.key("jobs"))
     JobTarget("mail", handle.id).cancel()
-    assert queue.counts() == Counts(0, 0, 0, 0)
+    assert queue.counts() == QueueCounts(0, 0, 0, 0)
     assert not any_kit.client.exists(queue.key(f"result:{handle.id}"))
     kept = hold_mail.enqueue("kept")
     JobTarget("mail", kept.id).cancel()
@@ -168,11 +169,11 @@ def test_only_the_job_of_the_queue_that_is_meant_is_stopped(kit, gate, held):
 def test_order_that_a_stuck_worker_did_not_take_is_void_though_others_get_theirs(queue, any_kit, monkeypatch):
     for worker in ("stuck", "other"):
         queue.put("x")
-        queue.beat(worker=worker)
-    monkeypatch.setattr(calls, "ORDER_KEPT", 50)
-    order("stuck", "stop")
-    monkeypatch.setattr(calls, "ORDER_KEPT", 60_000)
-    order("other", "quiet")
+        queue.heartbeat(worker=worker)
+    monkeypatch.setattr(calls, "COMMAND_TTL", 50)
+    control_worker("stuck", "stop")
+    monkeypatch.setattr(calls, "COMMAND_TTL", 60_000)
+    control_worker("other", "quiet")
     until = float(any_kit.client.hget(queue.key("orders"), "stuck/until")) / 1000
 
     def void():
@@ -187,8 +188,8 @@ def test_order_that_a_stuck_worker_did_not_take_is_void_though_others_get_theirs
 
 def test_orders_of_releases_before_and_after_are_taken_by_each_other(queue, any_kit):
     queue.put("x")
-    queue.beat(worker="w")
-    order("w", "quiet")
+    queue.heartbeat(worker="w")
+    control_worker("w", "quiet")
     assert any_kit.client.hget(queue.key("orders"), "w") == "quiet"
     any_kit.client.delete(queue.key("orders"))
     any_kit.client.hset(queue.key("orders"), "w", "stop")

@@ -8,7 +8,7 @@ from django.dispatch import Signal
 
 from redis_kit.core import signals as core_signals
 from redis_kit.core.logs import error_text
-from redis_kit.queues import Counts, Queue, framework, signals, task
+from redis_kit.queues import Queue, QueueCounts, framework, signals, task
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.process import recycling
 from redis_kit.queues.worker.process.process import WorkerProcess
@@ -40,8 +40,8 @@ MADE = {"its own cause": "Empty: circle", "a group": "BaseExceptionGroup: many"}
 def test_job_whose_error_is_hostile_is_dead_with_a_reason_and_a_result(queue, caplog, fail):
     results = {name: fail.enqueue(name) for name in hostile.ERRORS}
     work_off(queue)
-    assert queue.counts() == Counts(0, 0, 0, len(hostile.ERRORS))
-    reasons = {job.id: job.reason for job in queue.dead()}
+    assert queue.counts() == QueueCounts(0, 0, 0, len(hostile.ERRORS))
+    reasons = {job.id: job.reason for job in queue.peek(state="dead")}
     for name, result in results.items():
         result.refresh()
         reason = reasons[result.id]
@@ -91,7 +91,7 @@ def test_receivers_that_exit_cost_neither_a_job_nor_a_thread(queue, heard, caplo
     hostile.fail_as.enqueue("SystemExit")
     work_off(queue)
     assert tasks.done == [1, "x", "next"]
-    assert queue.counts() == Counts(1, 0, 0, 1)
+    assert queue.counts() == QueueCounts(1, 0, 0, 1)
     assert "was about to end its thread" in caplog.text
 
 

@@ -7,7 +7,8 @@ from datetime import timedelta
 import pytest
 from django.core.management import call_command
 
-from redis_kit.queues import Queue, workers
+from redis_kit.queues import Queue
+from redis_kit.queues.monitoring import list_workers
 from redis_kit.queues.panels import workers_page
 from redis_kit.queues.worker.supervisor.heartbeat import SHOWN, TOLERANCE, ServerClock
 from tests.fixtures.process import free_port, wait_for
@@ -67,12 +68,12 @@ def test_clock_that_goes_back_is_told_in_the_log_on_the_dashboard_and_to_probes(
     clock_kit.options(QUEUES=LASTING)
     port = free_port()
     worker = start_worker("--threads", 1, "--processes", 2, "--health-port", port)
-    wait_for(lambda: len(workers()) == 2)
+    wait_for(lambda: len(list_workers()) == 2)
     note.using(run_after=timedelta(seconds=1)).enqueue("late")
     jump(BACK)
-    wait_for(lambda: all(abs(one.clock_back + BACK) < 60 for one in workers()))
+    wait_for(lambda: all(abs(one.clock_back + BACK) < 60 for one in list_workers()))
     assert worker.log.read_bytes().count(b"The clock of the Redis server went back by") == 1
-    (figure,) = [one for one in workers_page.figures(workers(), []) if one.alarm]
+    (figure,) = [one for one in workers_page.figures(list_workers(), []) if one.alarm]
     assert abs(figure.value + BACK) < 60
     code, answer = asked(port)
     assert (code, answer["status"]) == (200, "degraded")
@@ -96,7 +97,7 @@ def test_job_of_a_worker_that_dies_after_the_clock_went_back_runs_again_in_time(
     wait_for_file.enqueue("long", str(tmp_path / "go"))
     wait_for(lambda: journal.lines(name="long", step="begin"))
     jump(BACK)
-    wait_for(lambda: all(one.clock_back for one in workers()))
+    wait_for(lambda: all(one.clock_back for one in list_workers()))
     other = start_worker("--threads", 1)
     (child,) = {line.pid for line in journal.lines(name="long", step="begin")}
     victim.send_signal(signal.SIGSTOP)

@@ -4,9 +4,10 @@ import pytest
 
 from redis_kit.core import connections, flow
 from redis_kit.core.errors import InvalidValue, KeyConflict
-from redis_kit.queues import Counts, LeaseLost, Queue, TaskTimeout, aorder, framework, order, task, workers
+from redis_kit.queues import LeaseLost, Queue, QueueCounts, TaskTimeout, framework, task
 from redis_kit.queues.jobs import ids
-from redis_kit.queues.jobs.ack import Ended
+from redis_kit.queues.jobs.ack import Ack
+from redis_kit.queues.monitoring import acontrol_worker, control_worker, list_workers
 from redis_kit.queues.monitoring import stats as over
 from redis_kit.queues.store import calls, enqueue
 from redis_kit.queues.store.claim import poison
@@ -38,7 +39,7 @@ def test_jobs_that_ran_count_a_crash_and_the_others_are_as_if_never_claimed(queu
     queue.put_many(["a", "b", "c", "d"])
     a, b, c = queue.claim(3, worker="dead")
     assert reap(queue, "dead", b.id) == (3, [])
-    assert queue.counts() == Counts(0, 4, 0, 0)
+    assert queue.counts() == QueueCounts(0, 4, 0, 0)
     again = queue.claim(4, worker="other")
     assert [(job.payload, job.attempt, job.crashes) for job in again] == [
         ("a", 1, 0),
@@ -49,7 +50,7 @@ def test_jobs_that_ran_count_a_crash_and_the_others_are_as_if_never_claimed(queu
     for late in (a, b, c):
         with pytest.raises(LeaseLost):
             queue.ack(late)
-    assert [worker.id for worker in workers(["mail"])] == ["other"]
+    assert [worker.id for worker in list_workers(["mail"])] == ["other"]
 
 
 def test_job_with_which_too_many_died_is_dead_and_the_next_one_is_not(queue, any_kit):
@@ -60,9 +61,9 @@ def test_job_with_which_too_many_died_is_dead_and_the_next_one_is_not(queue, any
     assert reap(queue, "w1", "bad") == (2, [])
     queue.claim(2, worker="w2")
     assert reap(queue, "w2", "bad") == (2, ["bad"])
-    (dead,) = queue.dead()
+    (dead,) = queue.peek(state="dead")
     assert (dead.reason, dead.crashes, dead.attempts) == ("poison: 2 workers died with it", 2, 2)
-    assert queue.counts() == Counts(0, 1, 0, 1)
+    assert queue.counts() == QueueCounts(0, 1, 0, 1)
 
 
 def test_repeat_and_unknown_worker_change_nothing(queue, any_kit):
@@ -123,7 +124,7 @@ def begun(child, index, limit=10):
 
 def note(child, slot, index, job, value=b"", keep=0):
     """Let a child have done a job whose end the server does not know."""
-    child.board.note(Ended(index, job.token.encode(), job.id.encode(), value, keep).pack())
+    child.board.note(Ack(index, job.token.encode(), job.id.encode(), value, keep).pack())
     child.board.end(slot)
 
 
@@ -138,12 +139,12 @@ def test_what_a_dead_child_had_done_is_not_done_again(child, any_kit):
     reaper = Reaper(Outage())
     reaper.add(child, crashed=True)
     reaper.run()
-    assert (mail.counts(), news.counts()) == (Counts(0, 1, 0, 0), Counts(0, 0, 0, 0))
+    assert (mail.counts(), news.counts()) == (QueueCounts(0, 1, 0, 0), QueueCounts(0, 0, 0, 0))
     (ran,) = mail.claim(5)
     assert (ran.payload, ran.attempt, ran.crashes) == ("ran", 2, 1)
     assert any_kit.client.hget(news.key("result:told"), "value") == "[42]"
-    assert [report.done[-1] for report in over.reports_of(["mail", "news"], minutes=1).values()] == [1, 1]
-    assert [worker.id for worker in workers(["mail", "news"])] == [ids.this_process()]
+    assert [report.done[-1] for report in over.queue_stats(["mail", "news"], minutes=1).values()] == [1, 1]
+    assert [worker.id for worker in list_workers(["mail", "news"])] == [ids.this_process()]
 
 
 def test_outcome_that_makes_no_sense_does_not_keep_the_others(child, any_kit):
@@ -155,7 +156,7 @@ def test_outcome_that_makes_no_sense_does_not_keep_the_others(child, any_kit):
     reaper = Reaper(Outage())
     reaper.add(child, crashed=True)
     reaper.run()
-    assert mail.counts() == Counts(0, 1, 0, 0)
+    assert mail.counts() == QueueCounts(0, 1, 0, 0)
     assert mail.claim()[0].payload == "torn"
 
 
@@ -181,26 +182,26 @@ def ordered(twin):
 
     class Held:
         def order(self, *args):
-            return order(*args)
+            return control_worker(*args)
 
         async def aorder(self, *args):
-            return await aorder(*args)
+            return await acontrol_worker(*args)
 
     held = Held()
     return lambda *args: twin(held.order, *args)
 
 
 def beaten(queue, worker):
-    return flow.run(enqueue.beat(queue, worker), connections.client())
+    return flow.run(enqueue.heartbeat(queue, worker), connections.client())
 
 
 def test_order_is_taken_once_by_its_worker_on_each_of_its_queues(any_kit, ordered):
     mail, news, other = Queue("mail"), Queue("news"), Queue("other")
     for queue in (mail, news, other):
         queue.put("x")
-        queue.beat(worker="another")
+        queue.heartbeat(worker="another")
     for queue in (mail, news):
-        queue.beat(worker="w")
+        queue.heartbeat(worker="w")
     assert ordered("w", "quiet") is True
     assert [beaten(queue, "another").order for queue in (mail, news, other)] == ["", "", ""]
     assert [beaten(queue, "w").order for queue in (mail, news, other)] == ["quiet", "quiet", ""]
@@ -235,9 +236,9 @@ def test_worker_tells_of_its_supervisor_and_threads(any_kit):
     about = ids.information(pid=7, threads=3, supervisor="above", supervisor_pid=6)
     queue = Queue("mail")
     queue.put("x")
-    queue._run(enqueue.beat(queue, "w", about))
-    queue._run(enqueue.beat(queue, "torn", '["list"]'))
-    torn, w = sorted(over.workers(["mail"]), key=lambda worker: worker.id)
+    queue._run(enqueue.heartbeat(queue, "w", about))
+    queue._run(enqueue.heartbeat(queue, "torn", '["list"]'))
+    torn, w = sorted(over.list_workers(["mail"]), key=lambda worker: worker.id)
     assert (w.pid, w.supervisor, w.supervisor_pid, w.threads) == (7, "above", 6, 3)
     assert (torn.host, torn.pid, torn.supervisor, torn.threads) == ("?", 0, "", 0)
 
@@ -246,7 +247,7 @@ def test_queue_that_can_not_be_beaten_for_is_told_once_and_the_others_are_beaten
     beat = Heartbeat(Outage(), reports=True)
     beat.beat([child])
     Queue("news").put(1)
-    order(child.worker, "quiet")
+    control_worker(child.worker, "quiet")
     key = Queue("mail").key("ready")
     any_kit.client.delete(Queue("mail").key("orders"))
     any_kit.client.set(key, "x")
@@ -289,7 +290,7 @@ def test_jobs_are_named_that_were_taken_and_no_others(child, any_kit, caplog):
     late, done, ran = jobs
     assert late.id == handle.id
     child.overdue = child.board.running()[:1]
-    child.board.note(Ended(0, done.token.encode(), done.id.encode()).pack())  # its slot was not yet free
+    child.board.note(Ack(0, done.token.encode(), done.id.encode()).pack())  # its slot was not yet free
     reaper = Reaper(Outage())
     reaper.add(child, crashed=True)
     reaper.run()
@@ -335,7 +336,7 @@ def test_backoff_may_give_up_a_job_whose_process_was_killed_and_that_is_announce
         framework.task_started.disconnect(heard)
     assert asked == [(TaskTimeout, 1)]
     assert told == ["FAILED"]  # its start was told by the process that ran it
-    (dead,) = Queue("mail").dead()
+    (dead,) = Queue("mail").peek(state="dead")
     assert dead.reason == f"TaskTimeout: {tasks.note.module_path} ran for more than 300.0 s"
     handle.refresh()
     assert handle.status == "FAILED"

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from redis_kit.queues import Counts, Queue, order, workers
+from redis_kit.queues import Queue, QueueCounts
+from redis_kit.queues.monitoring import control_worker, list_workers
 from redis_kit.queues.worker.supervisor.respawn import RespawnBackoff
 from tests.fixtures.kit import Kit
 from tests.fixtures.process import free_port, wait_for
@@ -23,7 +24,7 @@ from tests.queues.support.processes import children, gone, stopped
 
 pytestmark = [pytest.mark.alone, pytest.mark.once]
 
-EMPTY = Counts(0, 0, 0, 0)
+EMPTY = QueueCounts(0, 0, 0, 0)
 
 
 @pytest.fixture
@@ -53,7 +54,7 @@ def test_children_are_workers_of_their_own_under_one_supervisor(queue, journal, 
     wait_for(lambda: len(children(worker)) == 2)
     files = [long_job("one"), long_job("two")]
     assert sorted(line.pid for line in journal.lines(step="begin")) == children(worker)
-    found = workers()
+    found = list_workers()
     assert len({one.supervisor for one in found}) == 1
     told = {(one.supervisor_pid, one.threads, one.queues) for one in found}
     assert told == {(worker.pid, 1, ("default", "elsewhere"))}
@@ -66,7 +67,7 @@ def test_children_are_workers_of_their_own_under_one_supervisor(queue, journal, 
         file.touch()
     wait_for(lambda: queue.counts() == EMPTY)
     assert stopped(worker, within=10) < 2.5
-    assert workers() == []
+    assert list_workers() == []
     assert [line.step for line in journal.lines(name="worker")] == ["started", "started", "stopping", "stopping"]
 
 
@@ -133,11 +134,13 @@ def test_poison_of_every_kind_is_dead_after_the_limit_and_the_others_are_done(qu
         note.enqueue(f"good{number}")
     worker = start_worker("--threads", 1, "--burst")
     assert worker.wait(30) == 0
-    assert [(job.reason, job.crashes) for job in queue.dead()] == [("poison: 2 workers died with it", 2)] * 2
+    assert [(job.reason, job.crashes) for job in queue.peek(state="dead")] == [
+        ("poison: 2 workers died with it", 2)
+    ] * 2
     said = worker.log.read_bytes()
     assert said.count(b"ended by exit code 3") == said.count(b"ended by SIGSEGV") == 2
     assert sorted(journal.names()) == sorted(f"good{number}" for number in range(10))
-    assert workers() == []
+    assert list_workers() == []
 
 
 def test_children_that_die_at_birth_are_forked_more_and_more_slowly():
@@ -203,7 +206,7 @@ def test_hard_timeout_does_not_wait_for_a_server_that_is_frozen(make_server, set
         assert time.time() - began.at < 0.3 + 1 + 1
     finally:
         server.thaw()
-    wait_for(lambda: [job.reason[:12] for job in Queue("default").dead()] == ["TaskTimeout:"])
+    wait_for(lambda: [job.reason[:12] for job in Queue("default").peek(state="dead")] == ["TaskTimeout:"])
     kit.close()
 
 
@@ -242,9 +245,9 @@ def test_quiet_worker_ends_what_runs_claims_no_more_and_stays(queue, journal, st
     time.sleep(0.5)  # the promise: no claim after half a second
     note.enqueue("later")
     file.touch()
-    wait_for(lambda: queue.counts() == Counts(0, 1, 0, 0))
+    wait_for(lambda: queue.counts() == QueueCounts(0, 1, 0, 0))
     time.sleep(0.3)
-    assert queue.counts() == Counts(0, 1, 0, 0)
+    assert queue.counts() == QueueCounts(0, 1, 0, 0)
     assert worker.poll() is None
     assert stopped(worker, within=10) < 2.5
     assert journal.names() == ["long"]
@@ -260,7 +263,7 @@ def test_stacks_of_all_processes_are_told(queue, start_worker, long_job):
     wait_for(lambda: b"in wait_for_file" in worker.log.read_bytes() and b"supervisor.py" in worker.log.read_bytes())
     told = wait_for(lambda: (found := worker.log.read_bytes()).count(b"Stacks of ") == 3 and found).decode()
     assert f"Stacks of supervisor {worker.pid}:\n" in told
-    for one in workers():
+    for one in list_workers():
         assert f"Stacks of child {one.pid}, worker {one.id}:\n" in told
     assert worker.poll() is None
 
@@ -274,7 +277,7 @@ def test_other_signals_that_end_a_process_stop_the_worker(queue, start_worker, l
         signal.signal(signal.SIGHUP, before)
     long_job()
     assert stopped(worker, number, within=10) < 2.5
-    assert queue.counts() == Counts(0, 1, 0, 0)
+    assert queue.counts() == QueueCounts(0, 1, 0, 0)
     assert queue.claim()[0].attempt == 1
 
 
@@ -311,7 +314,7 @@ def test_signals_during_the_start_leave_no_worker_behind(queue, kit, journal):
         process.communicate(timeout=20)
         assert time.monotonic() - began < 3
         assert process.returncode in (0, -signal.SIGTERM, -signal.SIGINT, 1)
-    wait_for(lambda: queue.beat(worker="looks") >= 0 and [worker.id for worker in workers()] == ["looks"])
+    wait_for(lambda: queue.heartbeat(worker="looks") >= 0 and [worker.id for worker in list_workers()] == ["looks"])
 
 
 def test_child_that_dies_while_the_server_is_away_is_reaped_when_it_answers(
@@ -344,38 +347,38 @@ def test_child_that_dies_while_the_server_is_away_is_reaped_when_it_answers(
 
 def test_claim_that_comes_in_after_the_death_of_its_child_is_undone(queue, start_worker):
     worker = start_worker()
-    (victim,) = wait_for(workers)
+    (victim,) = wait_for(list_workers)
     worker.send_signal(signal.SIGTSTP)  # so that nobody takes the place, nor the job
     wait_for(lambda: b"claims no more" in worker.log.read_bytes())
     os.kill(victim.pid, signal.SIGKILL)
-    wait_for(lambda: workers() == [])
+    wait_for(lambda: list_workers() == [])
     queue.put("late")
     assert queue.claim(worker=victim.id)
     began = time.monotonic()
     wait_for(lambda: queue.counts().ready == 1)
     assert time.monotonic() - began < 4  # the lease is 10 s
-    assert workers() == []
+    assert list_workers() == []
 
 
 def test_orders_from_afar_are_carried_out(queue, kit, journal, start_worker):
     kit.options(QUEUES=QUICK)
     worker = start_worker("--processes", 2)
     wait_for(lambda: len(children(worker)) == 2)
-    one = workers()[0].id
-    assert order(one, "quiet")
+    one = list_workers()[0].id
+    assert control_worker(one, "quiet")
     wait_for(lambda: b"claims no more" in worker.log.read_bytes())
-    wait_for(lambda: {found.state for found in workers()} == {"quiet"})
+    wait_for(lambda: {found.state for found in list_workers()} == {"quiet"})
     note.enqueue("first")
-    assert order(one, "work")
+    assert control_worker(one, "resume")
     wait_for(lambda: "first" in journal.names())
-    wait_for(lambda: {found.state for found in workers()} == {"working"})
+    wait_for(lambda: {found.state for found in list_workers()} == {"working"})
     worker.send_signal(signal.SIGTSTP)
     wait_for(lambda: worker.log.read_bytes().count(b"claims no more") == 2)
     note.enqueue("second")
     worker.send_signal(signal.SIGCONT)
     wait_for(lambda: "second" in journal.names())
     assert worker.log.read_bytes().count(b"claims again") == 2
-    assert order(workers()[0].supervisor, "stop")
+    assert control_worker(list_workers()[0].supervisor, "stop")
     assert worker.wait(10) == 0
 
 
