@@ -110,7 +110,7 @@ def test_attempts_have_times_workers_and_tracebacks(mail, boss):
     assert cells(found, "Result")[""] == "dead"
 
 
-def test_error_of_an_attempt_is_its_first_line_not_what_its_message_ends_with(mail, boss):
+def test_error_of_an_attempt_is_its_first_line_not_the_end_of_its_message(mail, boss):
     result = enqueued()
     attempt(mail, "builtins.ValueError", text="ValueError: bad\nJob 'X' of queue 'mail' (shop.tasks.pay) succeeded.")
     group = "  | ExceptionGroup: some (1 sub-exception)\n  +-+---------------- 1 ----------------\n    | ValueError: a"
@@ -131,7 +131,7 @@ def test_attempts_are_counted_on_after_a_dead_job_was_retried(mail, boss):
     ]
 
 
-def test_tracebacks_of_the_last_ten_attempts_are_shown_each_cut_at_20_000_characters(mail, boss):
+def test_tracebacks_of_the_last_ten_attempts_are_cut_at_20_000_characters(mail, boss):
     result = enqueued()
     for number in range(12):
         attempt(mail, "builtins.ValueError", text="x" * 40_000 + f" {number}", most=99)
@@ -168,7 +168,7 @@ def test_progress_is_shown(mail, boss):
     assert progress.startswith("3 of 10 half, token=*** 20")
 
 
-def test_job_that_waits_is_cancelled_after_a_question_and_its_result_says_so(mail, boss):
+def test_waiting_job_is_cancelled_after_a_confirmation_as_its_result_says(mail, boss):
     result = enqueued()
     value = row_buttons(look(boss, result.id))["cancel", result.id]
     assert boss.post(CANCEL, {"row": value}).status_code == 200
@@ -214,7 +214,7 @@ def test_permission_is_needed(mail, signed_in):
     assert mail.counts().ready == 1
 
 
-def test_groups_of_dead_jobs_lead_to_their_latest_for_those_who_may_see_it(mail, signed_in):
+def test_groups_of_dead_jobs_link_to_the_latest_with_the_permission(mail, signed_in):
     result = enqueued()
     attempt(mail, "builtins.ValueError", most=1)
 

@@ -129,7 +129,7 @@ def test_buttons_of_a_paused_queue_stand_in_its_row(mail, boss):
 
 
 @pytest.mark.parametrize("time", ["ever", "0", "-1", "1w", "99999999d"])
-def test_wrong_times_are_told_and_not_logged(mail, boss, time):
+def test_wrong_times_are_refused_and_not_logged(mail, boss, time):
     assert len(said(press(boss, "pause", "mail", wants=time))) == 1
     assert mail.paused() is None
     assert not LogEntry.objects.exists()
@@ -155,7 +155,7 @@ def test_job_is_looked_up(mail, signed_in, id, state, actions):
     assert {unquote(value) for (_, head), value in offered.items() if head == id} <= {f"mail/{id}"}
 
 
-def test_actions_and_their_questions_lead_back_to_the_job_that_was_looked_up(mail, boss):
+def test_actions_and_confirmations_lead_back_to_the_job_looked_up(mail, boss):
     asked = {"queue": "mail", "id": "later"}
     back = f"{PAGE}?queue=mail&id=later"
     found = page(boss.get(PAGE, asked))
@@ -226,7 +226,7 @@ def test_look_up_that_can_find_nothing_says_why(mail, boss):
 
 
 @pytest.mark.parametrize("id", ["nobody", "a b", "../x", "x" * 200, "<b>"])
-def test_job_that_is_not_there_is_told(mail, boss, id):
+def test_missing_job_is_an_error(mail, boss, id):
     found = page(boss.get(PAGE, {"queue": "mail", "id": id}))
     assert found.find("h2")[0].words.startswith("Looked up")
     assert found.find("p", class_="rk-hint")[0].words
@@ -234,7 +234,7 @@ def test_job_that_is_not_there_is_told(mail, boss, id):
     assert not found.find("p", class_="rk-error")
 
 
-def test_look_up_is_for_those_who_may_change_jobs(mail, signed_in):
+def test_look_up_needs_the_permission_to_manage_queues(mail, signed_in):
     client, asked = signed_in("view_dashboard"), {"queue": "mail", "id": "ready"}
     assert not page(client.get(PAGE, asked)).find("form", class_="rk-search")
     for where in (PAGE, f"{PAGE}fragment/"):
@@ -285,7 +285,7 @@ def test_dead_jobs_of_a_group_are_retried(mail, boss, name, moved):
     assert mail.get("d12").state == "dead"
 
 
-def test_buttons_are_there_where_they_have_something_to_do(mail, boss):
+def test_buttons_are_shown_if_they_have_something_to_do(mail, boss):
     offered = buttons(boss)
     assert {head for name, head in offered if name == "pause"} == {"default", "mail"}
     assert {head for name, head in offered if name == "retry_dead"} == {"mail"}
@@ -307,13 +307,13 @@ def test_messages_begin_with_no_name_as_the_admin_would_capitalize_it(mail, boss
     assert VALUES[name].replace("/", ", ") in page(found).find("ul", class_="messagelist")[0].words
 
 
-def test_all_of_a_group_are_put_back_after_a_question_alone(mail, boss):
+def test_whole_group_is_retried_only_after_a_confirmation(mail, boss):
     value = next(value for (name, _), value in buttons(boss).items() if name == "retry_group")
     assert boss.post(URLS["retry_group"], {"row": value}).status_code == 200
     assert mail.counts().dead == 13
 
 
-def test_group_that_is_gone_is_told(mail, boss):
+def test_missing_group_is_an_error(mail, boss):
     mail.purge("dead")
     response = press(boss, "retry_one", f"mail/{TASK}/ValueError")
     assert said(response) == ["Nothing was retried: the group has no dead jobs any more."]
@@ -394,7 +394,7 @@ def test_jobs_can_put_nothing_into_the_page(kit, signed_in, attack):
 
 
 @pytest.mark.parametrize("how", ["stop", "freeze"])
-def test_look_up_comes_within_a_second_while_the_server_is_away(own_kit, boss, how):
+def test_look_up_takes_a_second_while_the_server_is_unavailable(own_kit, boss, how):
     asked = {"queue": "default", "id": "x"}
     boss.get(PAGE, asked)
     getattr(own_kit.server, how)()
@@ -408,7 +408,7 @@ def test_look_up_comes_within_a_second_while_the_server_is_away(own_kit, boss, h
         own_kit.server.thaw() if how == "freeze" else None
 
 
-def test_form_stays_while_the_server_is_away_and_what_was_looked_up_with_it(own_kit, boss):
+def test_form_and_its_values_stay_while_the_server_is_unavailable(own_kit, boss):
     own_kit.server.stop()
     found = page(boss.get(PAGE, {"queue": "default", "id": "x"}))
     assert found.find("p", class_="rk-error")
@@ -419,7 +419,7 @@ def test_form_stays_while_the_server_is_away_and_what_was_looked_up_with_it(own_
     assert response.url == f"{PAGE}?queue=default&id=x"
 
 
-def test_button_asks_the_server_for_nothing_but_its_own_work(mail, boss, kit, commands):
+def test_button_makes_only_the_calls_that_it_needs(mail, boss, kit, commands):
     boss.get(PAGE)
     press(boss, "run_now", "mail/later")
     mail.put("again", id="again", delay=600)

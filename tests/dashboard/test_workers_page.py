@@ -95,7 +95,7 @@ def test_many_jobs_of_one_worker_are_summed_up(crew, boss):
     assert row["Jobs"].endswith("and 15 more")
 
 
-def test_supervisor_is_ordered_to_be_quiet_at_once_and_to_stop_after_a_question(crew, boss):
+def test_supervisor_gets_quiet_at_once_and_stop_after_a_confirmation(crew, boss):
     value = values(boss)["Stop: web1, process 5"]
     response = boss.post(URLS["quiet"], {"row": value})
     assert said(response) == ["Quiet: web1, process 5 finishes its jobs and claims no more."]
@@ -111,7 +111,7 @@ def test_supervisor_is_ordered_to_be_quiet_at_once_and_to_stop_after_a_question(
     assert "Stop: web1, process 5 – Stopping: web1, process 5 finishes its jobs and exits. Reason: upgrade" in texts
 
 
-def test_buttons_are_those_that_make_sense_and_a_quiet_supervisor_may_claim_again(crew, boss):
+def test_buttons_fit_the_state_and_a_quiet_supervisor_can_resume(crew, boss):
     beat("w4", supervisor="s4", supervisor_pid=4, state="stopping")
     found = [one.attributes["aria-label"] for one in page(boss.get(PAGE)).find("button") if one.attributes.get("value")]
     labels = {label.partition(": ")[::2] for label in found if ": " in label}
@@ -121,7 +121,7 @@ def test_buttons_are_those_that_make_sense_and_a_quiet_supervisor_may_claim_agai
     assert beat("w3", supervisor="s2") == "work"
 
 
-def test_new_information_of_a_worker_is_stored_with_its_beat_alone_and_its_age_stays(crew, kit):
+def test_new_information_of_a_worker_is_stored_with_its_heartbeat_alone(crew, kit):
     def stored():
         return kit.client.hget(crew.key("info"), "w1")
 
@@ -195,7 +195,7 @@ def test_workers_can_put_nothing_into_the_page(kit, signed_in, attack):
 
 
 @pytest.mark.parametrize("how", ["stop", "freeze"])
-def test_page_comes_within_a_second_while_the_server_is_away(own_kit, boss, how):
+def test_page_takes_a_second_while_the_server_is_unavailable(own_kit, boss, how):
     boss.get(PAGE)
     getattr(own_kit.server, how)()
     try:

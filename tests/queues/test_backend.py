@@ -73,7 +73,7 @@ def test_call_that_fails_tells_the_error(ended, task, args, kind, last):
     assert result.finished_at >= result.started_at
 
 
-def test_value_that_is_no_json_fails_the_call(ended):
+def test_value_that_json_can_not_hold_fails_the_call(ended):
     result = ended(calls.return_function)
     assert result.status == TaskResultStatus.FAILED
     assert issubclass(result.errors[0].exception_class, TypeError)

@@ -91,7 +91,7 @@ def test_work_of_the_present_minute_counts(mail, command):
     assert re.search(r" 0\.[34] +0\.[34] ", command("rk_queues", "mail")[1])
 
 
-def test_queue_with_jobs_and_without_a_worker_is_told(mail, command):
+def test_queue_with_jobs_and_without_a_worker_is_named(mail, command):
     Queue("quiet").put("later", delay=60)
     Queue("forgotten").put(1)
     code, output, _ = command("rk_queues")
@@ -125,7 +125,7 @@ def test_workers_that_claim_no_more_are_none_for_jobs_that_wait(command, kit):
     assert json.loads(command("rk_queues", "--json")[1])[0]["quiet_workers"] == 2
 
 
-def test_queue_that_cannot_be_read_is_told_beside_the_others(mail, command, kit):
+def test_queue_that_cannot_be_read_is_named_beside_the_others(mail, command, kit):
     kit.client.set(Queue("default").key("ready"), "x")
     why = f"The key {Queue('default').key('ready')!a} is a string in place of a zset"
     code, output, errors = command("rk_queues")
@@ -171,7 +171,7 @@ def test_queues_are_watched_with_one_round_trip_each_time(mail, command, kit, co
     assert sent == ["SMEMBERS", *["EVALSHA"] * 3 * 3]  # each time two reports in one batch, and the put
 
 
-def test_watching_goes_on_while_redis_is_away(kit, command, monkeypatch):
+def test_watching_goes_on_while_redis_is_unavailable(kit, command, monkeypatch):
     calls = []
 
     def wait(seconds):
@@ -224,14 +224,14 @@ def test_queue_is_paused_and_resumed(mail, command):
     assert "Nothing was resumed: mail was not paused." in errors
 
 
-def test_all_dead_jobs_are_put_back(mail, command):
+def test_all_dead_jobs_are_retried(mail, command):
     assert command("rk_retry", "mail") == (0, "Put back into mail: 2 jobs.\n", "")
     assert mail.counts() == QueueCounts(1, 4, 1, 0)
     code, _, errors = command("rk_retry", "mail")
     assert (code, "Nothing was put back" in errors) == (1, True)
 
 
-def test_more_dead_jobs_than_go_into_a_call_are_put_back(mail, command, monkeypatch):
+def test_more_dead_jobs_than_go_into_a_call_are_retried(mail, command, monkeypatch):
     from redis_kit.queues.commands import rk_retry as module
 
     monkeypatch.setattr(module, "CHUNK", 1)
@@ -250,17 +250,17 @@ def test_more_dead_jobs_than_go_into_a_call_are_put_back(mail, command, monkeypa
         (("--task", "shop.tasks.send", "--error", "ValueError"), ["j0"]),
     ],
 )
-def test_chosen_dead_jobs_are_put_back(mail, command, arguments, ids):
+def test_chosen_dead_jobs_are_retried(mail, command, arguments, ids):
     assert command("rk_retry", "mail", *arguments)[0] == 0
     assert {id for id in ("j0", "j1") if mail.get(id).state == "ready"} == set(ids)
 
 
-def test_ids_that_are_not_those_of_dead_jobs_are_told(mail, command):
+def test_ids_of_no_dead_jobs_are_an_error(mail, command):
     assert command("rk_retry", "mail", "j0", "running", "nobody")[1] == "Put back into mail: 1 job of 3.\n"
     assert command("rk_retry", "mail", "running")[0] == 1
 
 
-def test_who_names_no_cause_that_there_is_gets_to_know_them(mail, command):
+def test_wrong_cause_is_answered_with_the_causes_that_exist(mail, command):
     code, _, errors = command("rk_retry", "mail", "--task", "other")
     assert code == 1
     assert "shop.tasks.send, KeyError: 1; shop.tasks.send, ValueError: 1." in errors.replace("\n", " ")
@@ -332,7 +332,7 @@ def test_queue_that_nobody_knows_is_not_taken_for_an_empty_one(mail, command, na
     assert "There is no queue mial. Did you mean 'mail'?" in errors
 
 
-def test_names_that_are_known_are_told_once(mail, command):
+def test_existing_names_are_listed_once(mail, command):
     errors = command("rk_pause", "zzz")[2]
     known = errors.partition("Known are: ")[2].strip().rstrip(".").split(", ")
     assert {"default", "mail"} <= set(known)
@@ -354,7 +354,7 @@ def test_queue_of_a_task_is_known_before_its_first_job(kit, command):
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_exit_code_tells_that_redis_is_away(kit, command, name):
+def test_exit_code_says_that_redis_is_unavailable(kit, command, name):
     kit.connect(AWAY)
     code, _, errors = command(name, "default", *NEEDED.get(name, ()))
     assert code == 69

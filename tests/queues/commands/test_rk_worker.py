@@ -87,7 +87,7 @@ def chosen(kit, monkeypatch):
     return found
 
 
-def test_command_without_names_takes_the_configured_queues_then_those_that_tasks_name(kit, chosen):
+def test_default_queues_are_those_in_the_settings_then_those_of_tasks(kit, chosen):
     kit.options(QUEUES={"NAMES": ["mail", "default"]})
     call_command("rk_worker")
     (options,) = chosen
@@ -137,7 +137,7 @@ def test_queues_have_a_strict_order_or_weights(text, names, weights):
         ("used,used:x,mail,elsewhere", []),
     ],
 )
-def test_queue_that_nothing_knows_is_told_of_once(kit, chosen, caplog, names, told):
+def test_unknown_queue_is_warned_of_once(kit, chosen, caplog, names, told):
     kit.options(QUEUES={"NAMES": ["mail", "default"]})
     Queue("used").put(1)
     Queue("used:x").put(1)
@@ -146,7 +146,7 @@ def test_queue_that_nothing_knows_is_told_of_once(kit, chosen, caplog, names, to
     assert len(chosen) == 1
 
 
-def test_queue_that_only_workers_have_registered_is_told_of_at_each_start(kit, chosen, caplog):
+def test_queue_that_only_workers_registered_is_warned_of_at_each_start(kit, chosen, caplog):
     kit.options(QUEUES={"NAMES": ["mail"]})
     for name in ("mial", "a:b", "later"):
         queue = WorkerQueue(name, worker="w", about="")
@@ -161,7 +161,7 @@ def test_queue_that_only_workers_have_registered_is_told_of_at_each_start(kit, c
     ]
 
 
-def test_wrong_weight_of_one_of_several_is_told_as_such(kit, chosen):
+def test_wrong_weight_of_one_of_several_is_an_error(kit, chosen):
     with pytest.raises(CommandError, match="a weight is a whole number from 1 to 1000") as stop:
         call_command("rk_worker", "--queue-name", "default,hi:nope")
     assert stop.value.returncode == 2

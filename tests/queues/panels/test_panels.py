@@ -57,7 +57,7 @@ def test_queues_show_how_late_attempts_began(kit):
     assert mean == [pytest.approx(30, abs=5)] or len(mean) == 2  # a minute may have begun meanwhile
 
 
-def test_waits_of_minutes_are_told_as_such(busy, kit):
+def test_waits_of_minutes_are_shown_in_minutes(busy, kit):
     (id,) = [one.id for one in busy.peek(1)]
     record = kit.client.hget(busy.key("jobs"), id)
     head, due = record.split("\n")[0].rsplit(" ", 1)
@@ -67,7 +67,7 @@ def test_waits_of_minutes_are_told_as_such(busy, kit):
     assert rows[1][5] == figures["Oldest wait"]
 
 
-def test_queues_take_two_round_trips_and_dead_jobs_one_more_and_a_look_up_two(busy, kit, commands, trips):
+def test_queues_take_two_round_trips_dead_jobs_a_third_and_a_look_up_two(busy, kit, commands, trips):
     def sent(viewer=None):
         panel = QueuesPanel()
         panel.viewer = viewer or panel.viewer
@@ -90,7 +90,7 @@ def test_queues_take_two_round_trips_and_dead_jobs_one_more_and_a_look_up_two(bu
     assert sent() == (2, ["SMEMBERS", *["EVALSHA"] * 2])
 
 
-def test_queue_without_a_living_worker_needs_attention_where_jobs_are_due(busy, kit):
+def test_queue_with_due_jobs_and_no_living_worker_needs_attention(busy, kit):
     def deserted():
         found = [one for one in QueuesPanel().content() if isinstance(one, Figure) and "worker" in str(one.label)]
         return [(one.value, str(one.hint), one.alarm) for one in found]
@@ -104,7 +104,7 @@ def test_queue_without_a_living_worker_needs_attention_where_jobs_are_due(busy, 
     assert deserted() == [(1, "Jobs are due in: mail", True)]
 
 
-def test_dead_jobs_are_put_back_by_a_button_that_asks_first(busy):
+def test_dead_jobs_are_retried_by_a_button_after_a_confirmation(busy):
     found = QueuesPanel().actions()["retry_dead"]
     assert (found.permission, found.confirm) == ("redis_kit.manage_queues", True)
     assert str(QueuesPanel().retry_dead("mail")) == "Retried 1 job of mail."
@@ -127,7 +127,7 @@ def test_other_programs_that_claim_jobs_are_shown_with_them(busy, kit):
     assert 0 <= silent < 10
 
 
-def test_worker_whose_information_is_garbage_is_shown_all_the_same(busy, kit):
+def test_worker_with_damaged_information_is_shown(busy, kit):
     for garbage in (
         "\x00 {not json",
         "5 []",

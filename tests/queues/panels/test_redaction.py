@@ -82,7 +82,7 @@ def test_large_payloads_are_cut(known):
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"\xff", b'{"$what":1}'])
-def test_body_that_is_no_message_is_told(body):
+def test_body_that_can_not_be_read_is_named(body):
     assert redaction.payload(body) == "It can't be read."
 
 

@@ -102,7 +102,7 @@ def test_job_with_which_a_worker_died_runs_however_late(queue, kit):
     assert tasks.done == [1]
 
 
-def test_expired_job_that_is_put_back_runs(queue, kit):
+def test_expired_job_that_is_requeued_runs(queue, kit):
     shift(kit, queue, made(expires=60).enqueue(1).id, 3600)
     drain()
     assert queue.requeue() == 1
@@ -120,14 +120,14 @@ def test_claim_tells_its_time_on_the_clock_of_the_server(queue, kit, twin, monke
 
 
 @pytest.mark.parametrize("wrong", [0, -1, True, "60", float("nan"), 1e12, timedelta(0)], ids=repr)
-def test_wrong_times_are_refused_where_the_task_is_defined(wrong):
+def test_wrong_times_are_refused_by_the_definition_of_the_task(wrong):
     with pytest.raises(InvalidValue, match="expires must be more than 0 and at most 315,360,000 seconds"):
         made(expires=wrong)
     with pytest.raises(InvalidValue, match="expires must be more than 0 and at most 315,360,000 seconds"):
         made().using(expires=wrong)
 
 
-def test_job_that_had_begun_in_time_and_was_given_back_does_not_expire(queue, twin):
+def test_job_that_began_in_time_and_was_returned_does_not_expire(queue, twin):
     queue.put(1)
     (first,) = twin(queue.claim, worker="w")
     time.sleep(0.05)

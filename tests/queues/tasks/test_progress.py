@@ -92,7 +92,7 @@ async def alook(function, seen):
     ],
     ids=ascii,
 )
-def test_progress_arrives_as_it_was_told(run, told, expected):
+def test_progress_arrives_as_reported(run, told, expected):
     result = run(told)
     result.refresh()
     assert isinstance(result.progress, Progress)
@@ -135,7 +135,7 @@ def test_first_one_is_sent_and_the_next_after_a_while(queue, clock):
     assert result.progress.done == 3
 
 
-def test_progress_stays_told_when_the_task_fails_and_is_told_anew_by_the_next_attempt(queue, kit):
+def test_progress_of_a_failed_attempt_stays_until_the_next_one_reports(queue, kit):
     steps[:] = [lambda: progress(1, 2), lambda: 1 / 0]
     result = task(max_attempts=2, backoff=0)(work).enqueue()
     drain()
@@ -154,7 +154,7 @@ class Told:
         return await aprogress(done, 2)
 
 
-def test_outside_of_a_worker_nothing_is_told_and_what_is_wrong_is_refused(kit, commands, twin):
+def test_outside_of_a_worker_only_wrong_values_have_an_effect(kit, commands, twin):
     with commands(kit) as sent:
         assert twin(Told().told, 1) is None
         with pytest.raises(InvalidValue, match="done must be"):
@@ -163,7 +163,7 @@ def test_outside_of_a_worker_nothing_is_told_and_what_is_wrong_is_refused(kit, c
 
 
 @pytest.mark.parametrize("function", [work, work_async])
-def test_task_that_tells_of_its_progress_runs_in_the_immediate_backend_and_when_called(kit, settings, function):
+def test_task_with_progress_runs_in_the_immediate_backend_and_when_called(kit, settings, function):
     settings.TASKS = {"default": {"BACKEND": IMMEDIATE}}
     tasks.done.clear()
     steps[:] = [lambda: (aprogress if function is work_async else progress)(1, 2)]
@@ -204,7 +204,7 @@ def test_wrong_progress_is_refused(run, queue, wrong, said):
     assert queue.peek(state="dead")[0].reason.startswith(f"InvalidValue: {said} must be")
 
 
-def test_job_that_another_worker_has_by_now_is_told_so(queue, kit):
+def test_report_on_a_job_that_another_worker_has_raises_lease_lost(queue, kit):
     kit.options(QUEUES={"HEARTBEAT_INTERVAL": 0.05, "WORKER_TIMEOUT": 0.2})
 
     def lose():
@@ -258,5 +258,5 @@ def test_progress_expires_and_a_key_of_another_type_is_a_conflict(queue, kit):
 @pytest.mark.parametrize(
     "kept", [None, b"", b"x", b"5 ", b"5 [1]", b"5 [1,2,3,4]", b"x [1,2,3]", b"5 5", b"9" * 30 + b" [1,2,3]"]
 )
-def test_what_makes_no_sense_is_no_progress(kept):
+def test_stored_progress_that_can_not_be_read_is_none(kept):
     assert stored_progress.loads(kept) is None

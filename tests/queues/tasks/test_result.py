@@ -146,7 +146,7 @@ def test_id_alone_tells_the_queue(any_kit, settings, twin, name):
     assert (found.return_value, found.queue_name) == (1, name)
 
 
-def test_every_attempt_is_counted_and_its_error_kept(queue, kit, twin):
+def test_every_attempt_is_counted_and_its_error_stored(queue, kit, twin):
     kit.options(QUEUES={"MAX_ATTEMPTS": 2})
     result = twin(calls.fail.enqueue, "oh no")
     drain()
@@ -160,7 +160,7 @@ def test_every_attempt_is_counted_and_its_error_kept(queue, kit, twin):
     assert "oh no" in result.errors[1].traceback
 
 
-def test_later_attempt_is_told_of_the_errors_before_it(queue, kit):
+def test_later_attempt_sees_the_errors_before_it(queue, kit):
     result = calls.fail_at_first.enqueue()
     drain()
     due_now(kit, queue)
@@ -188,7 +188,7 @@ def test_signal_of_the_end_is_sent_after_the_last_attempt_with_all_errors(queue,
     assert heard == [(2, 2, "FAILED")]
 
 
-def test_attempt_that_was_given_back_does_not_count(queue):
+def test_returned_attempt_does_not_count(queue):
     result = calls.echo.enqueue(1)
     queue.claim(worker="w1")
     queue.sign_off(worker="w1")
@@ -237,7 +237,7 @@ def test_call_with_which_workers_died_has_failed(queue, kit):
     assert "poison" in result.errors[0].traceback
 
 
-def test_dead_call_that_is_put_back_is_ready_again(queue, kit):
+def test_requeued_call_is_ready_again(queue, kit):
     kit.options(QUEUES={"MAX_ATTEMPTS": 1})
     result = calls.fail_at_first.enqueue()
     drain()
@@ -289,7 +289,7 @@ def test_task_that_stores_no_result_leaves_nothing(queue, kit, twin):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_result_that_is_asked_for_before_the_commit_says_so(queue):
+def test_result_read_before_the_commit_says_so(queue):
     with transaction.atomic():
         result = calls.echo.enqueue([1])
         for ask in (result.refresh, lambda: result.wait_until_finished(1)):
@@ -348,7 +348,7 @@ def waiting():
 
 
 @pytest.mark.parametrize("end", ["success", "failure", "cancel"])
-def test_everybody_who_waits_is_woken_when_the_call_ends(queue, kit, waiting, blocked, end):
+def test_all_waiting_callers_wake_when_the_call_ends(queue, kit, waiting, blocked, end):
     start, told, threads = waiting
     kit.options(QUEUES={"MAX_ATTEMPTS": 1})
     result = calls.fail.enqueue("x") if end == "failure" else calls.echo.enqueue(1)
@@ -366,7 +366,7 @@ def test_everybody_who_waits_is_woken_when_the_call_ends(queue, kit, waiting, bl
     assert not kit.client.exists(queue.key(f"finished:{result.id}"))
 
 
-def test_nobody_is_woken_where_nobody_waits(queue, kit):
+def test_no_wake_up_is_sent_if_no_caller_waits(queue, kit):
     result = calls.echo.enqueue(1)
     drain()
     assert not kit.client.exists(queue.key(f"finished:{result.id}"))
@@ -451,7 +451,7 @@ def test_call_that_has_ended_can_not_be_cancelled(queue, twin):
     assert bad.errors[0].exception_class is ValueError
 
 
-def test_dead_call_that_is_put_back_is_not_cancelled_by_an_earlier_mark(queue, kit):
+def test_requeued_call_is_not_cancelled_by_an_earlier_cancellation(queue, kit):
     calls.echo.enqueue(1).cancel()
     result = calls.echo.enqueue(2)
     (job,) = queue.claim(worker="w")
@@ -510,7 +510,7 @@ def circle():
     ],
     ids=["class", "set", "infinity", "bytes", "key", "deep", "circle"],
 )
-def test_value_that_can_not_be_stored_makes_the_job_dead_at_once_and_is_named(queue, caplog, returned, said):
+def test_value_that_can_not_be_stored_is_named_and_the_job_dead_at_once(queue, caplog, returned, said):
     result = task(max_attempts=3)(give).enqueue()
     given[:] = [returned]
     drain()
@@ -540,7 +540,7 @@ def test_long_traceback_keeps_its_end(kit, queue):
     assert error.traceback.endswith("xxx\n")
 
 
-def test_interrupt_stops_who_runs_jobs_in_a_test(queue):
+def test_interrupt_stops_a_test_that_runs_jobs(queue):
     result = calls.interrupt.enqueue()
     with pytest.raises(KeyboardInterrupt):
         drain()
@@ -594,7 +594,7 @@ def test_job_reads_the_same_with_a_story_and_without(queue):
     assert job.payload == {"task": "tests.queues.plain.tasks.echo", "args": [1]}
 
 
-def test_job_whose_story_makes_no_sense_runs_and_stores_nothing(queue, kit):
+def test_job_with_a_damaged_history_runs_and_stores_no_result(queue, kit):
     kit.client.hset(queue.key("jobs"), "odd", '0 0 0 5\n~what?\n{"task":"tests.queues.plain.tasks.echo","args":[5]}')
     kit.client.zadd(queue.key("ready"), {"odd": 0})
     assert drain() == 1
@@ -626,7 +626,7 @@ def test_task_of_another_backend_runs_when_it_is_sent_to_ours(queue, settings, m
     assert (result.return_value, result.backend, result.task.backend) == (1, "our redis/ü", "our redis/ü")
 
 
-def test_tasks_of_the_kit_go_where_the_setting_says(queue, settings):
+def test_tasks_of_the_kit_use_the_backend_in_the_setting(queue, settings):
     settings.TASKS = {"default": {"BACKEND": IMMEDIATE}}
     tasks.done.clear()
     result = tasks.remember.enqueue(1)
@@ -691,7 +691,7 @@ def test_signal_of_the_enqueueing_is_sent_after_the_commit(queue):
     assert heard == [(result.id, False)]
 
 
-def test_times_are_naive_where_the_project_has_them_so(queue, settings):
+def test_times_are_naive_without_use_tz(queue, settings):
     settings.USE_TZ = False
     given = calls.echo.using(run_after=datetime(2026, 1, 2, 3, 4, 5, 6))
     result = given.enqueue(1)
@@ -712,7 +712,7 @@ def test_tasks_of_the_kit_go_to_redis_without_the_setting(queue, settings):
     assert result.return_value == 1
 
 
-def test_wrong_options_are_found_by_the_check_and_at_first_use_and_keep_no_worker_from_recording(queue, settings):
+def test_wrong_options_fail_the_check_and_first_use_but_no_worker(queue, settings):
     result = calls.echo.enqueue(1)
     settings.TASKS = {"default": {"BACKEND": BACKEND, "OPTIONS": {"RESULT_TLL": 5, "FAILED_RESULT_TTL": 0}}}
     messages = [message for message in checks.run_checks() if (message.id or "").startswith("redis_kit")]

@@ -81,14 +81,14 @@ def test_function_that_returns_none_gives_up(queue):
     assert (dead.reason, dead.attempts) == ("KeyError: 'enough'", 2)
 
 
-def test_function_is_asked_before_each_further_attempt_and_not_after_the_last(queue):
+def test_backoff_function_is_called_between_attempts_not_after_the_last(queue):
     asked = []
     made(backoff=lambda error, result: asked.append(type(error)) or 0, max_attempts=3, store_result=False).enqueue()
     assert drain() == 3  # what it returns is 0
     assert asked == [ValueError] * 2
 
 
-def test_function_gets_no_result_where_none_is_stored(queue):
+def test_function_gets_no_result_if_none_is_stored(queue):
     got = []
     made(backoff=lambda error, result: got.append(result) or 0, max_attempts=2, store_result=False).enqueue()
     drain()
@@ -142,7 +142,7 @@ def said(caplog):
     return [record for record in caplog.records if record.name == "redis_kit.worker"]
 
 
-def test_log_of_a_failure_tells_the_attempt_and_the_next_one_and_shows_one_traceback(queue, caplog):
+def test_log_of_a_failure_has_attempt_next_attempt_and_one_traceback(queue, caplog):
     errors[:] = [ValueError("first"), ValueError("second")]
     made(max_attempts=2, backoff=0).enqueue()
     assert drain() == 2
@@ -154,7 +154,7 @@ def test_log_of_a_failure_tells_the_attempt_and_the_next_one_and_shows_one_trace
     assert [record.levelname for record in found] == ["WARNING", "WARNING", "ERROR"]
 
 
-def test_log_of_what_a_task_asked_for_is_one_line_without_a_traceback(queue, caplog):
+def test_log_of_an_end_that_the_task_chose_is_one_line_without_traceback(queue, caplog):
     caplog.set_level("INFO", "redis_kit.worker")
     errors[:] = [Retry("busy", delay=500), GiveUp("no such user"), Cancelled("stop")]
     for _ in range(3):
@@ -172,7 +172,7 @@ def default(attempt):
     return [retry.delay("fail", None, Job("x", b"", "", attempt), ValueError(), None) for _ in range(200)]
 
 
-def test_default_doubles_from_ten_seconds_to_an_hour_and_is_random_above_half_of_that(settings):
+def test_default_doubles_up_to_an_hour_and_is_random_above_half_of_that(settings):
     settings.REDIS_KIT = {}
     for attempt in range(1, 40):
         whole = min(3600, 10 * 2 ** (attempt - 1))
@@ -200,7 +200,7 @@ def test_options_change_the_default(settings):
     [-1, True, "5", float("nan"), 1e12, [], (), [5, -1], [5, "x"], {5}, lambda: 5, lambda error: 5, fail_async, b"5"],
     ids=lambda wrong: getattr(wrong, "__name__", repr(wrong)),
 )
-def test_wrong_backoffs_are_refused_where_the_task_is_defined(wrong):
+def test_wrong_backoffs_are_refused_by_the_definition_of_the_task(wrong):
     with pytest.raises(InvalidValue, match="backoff must be"):
         made(backoff=wrong)
 

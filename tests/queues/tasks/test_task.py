@@ -42,7 +42,7 @@ def test_enqueued_call_names_the_task_and_holds_its_arguments(queue, twin):
     )
 
 
-def test_delay_is_absent_with_a_hint_for_those_who_know_celery():
+def test_delay_is_absent_with_a_hint_at_enqueue():
     assert not hasattr(tasks.remember.using(run_after=timedelta(seconds=5)), "delay")
     with pytest.raises(AttributeError, match=r"enqueue\(\)"):
         tasks.remember.delay(1, 2)
@@ -79,7 +79,7 @@ def test_job_is_not_added_after_a_rollback(queue):
     assert queue.counts() == QueueCounts(0, 0, 0, 0)
 
 
-def test_job_is_added_at_once_where_the_task_says_so(queue):
+def test_job_is_added_at_once_if_the_task_says_so(queue):
     now = task(enqueue_on_commit=False)(plain)
     with transaction.atomic():
         now.enqueue()

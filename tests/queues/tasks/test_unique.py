@@ -60,7 +60,7 @@ def test_key_until_done_is_free_when_the_job_is_done(queue, twin):
     assert queue.counts() == QueueCounts(0, 1, 0, 0)
 
 
-def test_key_until_queued_is_free_when_the_job_is_claimed_and_when_it_waits_for_a_retry(queue, twin):
+def test_key_until_queued_is_free_from_the_claim_on_also_before_a_retry(queue, twin):
     first = twin(queue.put, 1, unique="a", unique_until="queued")
     (job,) = twin(queue.claim)
     second = twin(queue.put, 2, unique="a", unique_until="queued")
@@ -71,7 +71,7 @@ def test_key_until_queued_is_free_when_the_job_is_claimed_and_when_it_waits_for_
     assert twin(queue.put, 4, unique="a", unique_until="queued") not in (first, second)
 
 
-def test_job_that_was_claimed_and_given_back_has_its_key(queue):
+def test_job_that_was_claimed_and_returned_has_its_key(queue):
     first = queue.put(1, unique="a", unique_until="queued")
     queue.claim(worker="w")
     queue.sign_off(worker="w")
@@ -102,7 +102,7 @@ def test_period_lasts_whatever_becomes_of_the_job(queue, kit, end):
 
 @pytest.mark.parametrize("state", ["ready", "scheduled", "dead", "running"])
 @pytest.mark.parametrize("by", ["remove", "purge"])
-def test_job_that_is_taken_away_frees_its_key_and_leaves_nothing(queue, kit, state, by):
+def test_deleted_job_frees_its_key_and_leaves_nothing(queue, kit, state, by):
     first = queue.put(1, unique="a", delay=60 if state == "scheduled" else 0)
     if state in ("dead", "running"):
         (job,) = queue.claim()
@@ -128,7 +128,7 @@ def test_job_that_is_done_leaves_nothing(queue, kit, until, stored):
     assert not kit.client.exists(queue.key("unique"), queue.key("owners"))
 
 
-def test_dead_job_frees_its_key_and_has_it_again_when_it_is_put_back(queue, twin):
+def test_dead_job_frees_its_key_and_has_it_again_when_requeued(queue, twin):
     first = queue.put(1, unique="a")
     queue.nack(*queue.claim(), max_attempts=1)
     other = queue.put(2, unique="a")
@@ -140,7 +140,7 @@ def test_dead_job_frees_its_key_and_has_it_again_when_it_is_put_back(queue, twin
     assert queue.put(4, unique="a") != first
 
 
-def test_dead_job_that_is_removed_leaves_its_key_to_the_one_that_has_it_now(queue):
+def test_dead_job_that_is_removed_leaves_its_key_to_the_job_that_has_it(queue):
     first = queue.put(1, unique="a")
     queue.nack(*queue.claim(), max_attempts=1)
     other = queue.put(2, unique="a")
@@ -148,7 +148,7 @@ def test_dead_job_that_is_removed_leaves_its_key_to_the_one_that_has_it_now(queu
     assert queue.put(3, unique="a") == other
 
 
-def test_job_that_a_dead_worker_gives_back_has_its_key(queue, kit):
+def test_job_returned_from_a_dead_worker_has_its_key(queue, kit):
     kit.options(QUEUES={"HEARTBEAT_INTERVAL": 0.05, "WORKER_TIMEOUT": 0.2})
     first = queue.put(1, unique="a")
     queue.claim(worker="w1")
@@ -156,7 +156,7 @@ def test_job_that_a_dead_worker_gives_back_has_its_key(queue, kit):
     assert queue.put(2, unique="a") == first
 
 
-def test_dead_job_that_is_put_back_runs_even_where_another_has_its_key(queue):
+def test_requeued_job_runs_even_if_another_has_its_key(queue):
     first = queue.put(1, unique="a")
     queue.nack(*queue.claim(), max_attempts=1)
     other = queue.put(2, unique="a")
@@ -182,7 +182,7 @@ def test_dead_jobs_that_make_room_leave_nothing(queue, kit):
     assert kit.client.hlen(queue.key("owners")) == kit.client.hlen(queue.key("unique")) == 2
 
 
-def test_id_of_a_dead_job_that_is_used_again_has_the_key_of_its_new_job_only(queue):
+def test_reused_id_of_a_dead_job_has_the_key_of_the_new_job_only(queue):
     queue.put(1, id="x", unique="a")
     queue.nack(*queue.claim(), max_attempts=1)
     queue.put(2, id="x")
@@ -202,7 +202,7 @@ def test_id_of_a_dead_job_that_is_used_again_leaves_nothing_of_its_old_key(queue
     assert not kit.client.exists(queue.key("unique"), queue.key("owners"))
 
 
-def test_flushed_keys_keep_nobody_away(queue, kit):
+def test_flushed_keys_block_no_job(queue, kit):
     for part in ("jobs", "owners", "unique"):
         first = queue.put(1, unique="a")
         kit.client.delete(queue.key(part))
@@ -245,7 +245,7 @@ def test_job_that_waits_is_replaced_under_its_id(queue, twin, until):
     assert (job.id, job.payload, job.priority) == (first, 4, 0)
 
 
-def test_job_that_is_replaced_keeps_its_place_unless_its_priority_is_another(queue):
+def test_replaced_job_keeps_its_place_unless_the_priority_changes(queue):
     for name in "abc":
         queue.put(name, unique=name)
     queue.put("B", unique="b", replace=True)
@@ -355,7 +355,7 @@ def test_calls_of_tasks_that_are_not_unique_are_all_created(queue, twin):
     assert queue.counts().ready == 2
 
 
-def test_further_call_in_a_period_gets_the_result_of_the_job_that_has_ended(queue, twin):
+def test_further_call_in_a_period_gets_the_result_of_the_ended_job(queue, twin):
     unique = made(unique=timedelta(minutes=1))
     first = twin(unique.enqueue, 1)
     drain()
@@ -364,7 +364,7 @@ def test_further_call_in_a_period_gets_the_result_of_the_job_that_has_ended(queu
     assert drain() == 0
 
 
-def test_further_call_in_a_period_whose_result_is_gone_has_its_id_all_the_same(queue, kit, twin):
+def test_further_call_in_a_period_has_the_id_even_without_the_result(queue, kit, twin):
     unique = made(unique=60)
     first = twin(unique.enqueue, 1)
     drain()
@@ -384,7 +384,7 @@ def test_further_call_in_a_period_whose_result_is_gone_has_its_id_all_the_same(q
     ],
     ids=["name", "names", "function", "all", "objects"],
 )
-def test_same_calls_are_told_by_what_the_task_says(queue, by, same, other):
+def test_options_of_the_task_decide_which_calls_are_the_same(queue, by, same, other):
     unique = made(unique=True, unique_by=by)
     assert len({unique.enqueue(*args).id for args in same}) == 1
     assert unique.enqueue(*other).created
@@ -428,7 +428,7 @@ def test_debounce_runs_once_with_the_last_arguments_after_a_quiet_time(any_kit, 
     assert twin(debounce.enqueue, 1, "x").created
 
 
-def test_call_that_waits_for_a_retry_is_replaced_and_its_attempts_stay_told(queue):
+def test_call_that_waits_for_a_retry_is_replaced_and_keeps_its_attempts(queue):
     unique = task(unique=True, unique_by=lambda _: "", replace=True, max_attempts=2)(fail)
     first = unique.enqueue(1)
     drain()
@@ -487,7 +487,7 @@ def test_result_of_a_call_in_a_transaction_is_set_right_after_the_commit(queue, 
     ],
     ids=repr,
 )
-def test_wrong_options_are_refused_where_the_task_is_defined(wrong, said):
+def test_wrong_options_are_refused_by_the_definition_of_the_task(wrong, said):
     with pytest.raises(InvalidValue, match=said):
         made(**wrong)
 
@@ -509,7 +509,7 @@ def test_function_that_tells_same_calls_must_return_text(queue):
     assert queue.counts() == QueueCounts(0, 0, 0, 0)
 
 
-def test_context_is_no_argument_that_tells_calls_apart(queue):
+def test_context_does_not_count_when_calls_are_compared(queue):
     def told(context, user): ...
 
     told.__qualname__ = "told"
