@@ -1,4 +1,4 @@
-"""Locks and semaphores: leases that end by themselves when their holder dies."""
+"""Locks and semaphores: leases that time out when their holder dies."""
 
 from typing import TYPE_CHECKING
 
@@ -11,42 +11,22 @@ if TYPE_CHECKING:
     from redis_kit.locks.fencing.model import FencedModelMixin as FencedModelMixin
     from redis_kit.locks.fencing.queryset import fenced
     from redis_kit.locks.holders.holder import Holder
-    from redis_kit.locks.inspection.api import (
-        Contended,
-        Live,
-        LiveLock,
-        LiveSemaphore,
-        LiveSlot,
-        acontended,
-        afind,
-        aforce_release,
-        alive_locks,
-        contended,
-        find,
-        force_release,
-        live_locks,
-    )
     from redis_kit.locks.kinds.fair_lock import FairLock
     from redis_kit.locks.kinds.lock import Lock
     from redis_kit.locks.kinds.multi_lock import MultiLock
     from redis_kit.locks.kinds.read_write_lock import ReadWriteLock
     from redis_kit.locks.kinds.semaphore import Semaphore
-    from redis_kit.locks.leases.group import Leases
+    from redis_kit.locks.leases.group import LeaseGroup
     from redis_kit.locks.leases.lease import Lease
 
 # FencedModelMixin is public too, but no model can be imported before the apps are loaded, as "import *" may be.
 __all__ = [
     "AlreadyHeld",
     "CannotRenew",
-    "Contended",
     "FairLock",
     "Holder",
     "Lease",
-    "Leases",
-    "Live",
-    "LiveLock",
-    "LiveSemaphore",
-    "LiveSlot",
+    "LeaseGroup",
     "Lock",
     "LockLost",
     "LockNotAcquired",
@@ -55,15 +35,7 @@ __all__ = [
     "ReadWriteLock",
     "Semaphore",
     "StaleFence",
-    "acontended",
-    "afind",
-    "aforce_release",
-    "alive_locks",
-    "contended",
     "fenced",
-    "find",
-    "force_release",
-    "live_locks",
     "locked",
     "single_instance",
 ]
@@ -76,26 +48,11 @@ __getattr__, __dir__ = lazily(
         "kinds.fair_lock": ("FairLock",),
         "kinds.read_write_lock": ("ReadWriteLock",),
         "kinds.multi_lock": ("MultiLock",),
-        "leases.group": ("Leases",),
+        "leases.group": ("LeaseGroup",),
         "decorators.locked": ("locked",),
         "decorators.single_instance": ("single_instance",),
         "leases.lease": ("Lease",),
         "holders.holder": ("Holder",),
-        "inspection.api": (
-            "Contended",
-            "Live",
-            "LiveLock",
-            "LiveSemaphore",
-            "LiveSlot",
-            "acontended",
-            "afind",
-            "aforce_release",
-            "alive_locks",
-            "contended",
-            "find",
-            "force_release",
-            "live_locks",
-        ),
         "errors": ("AlreadyHeld", "CannotRenew", "LockLost", "LockNotAcquired", "NotHeld", "StaleFence"),
         "fencing.queryset": ("fenced",),
         "fencing.model": ("FencedModelMixin",),

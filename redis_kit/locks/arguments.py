@@ -9,9 +9,9 @@ from redis_kit.core.text import shortened
 
 Seconds = float | timedelta
 
-LEASE = (0.1, 86_400.0)
-WAIT = (0.0, 31_536_000.0)  # a year; None waits for ever
-HOLD = (0.1, 31_536_000.0)
+TIMEOUT = (0.1, 86_400.0)
+BLOCKING_TIMEOUT = (0.0, 31_536_000.0)  # a year; None waits for ever
+MAX_HOLD = (0.1, 31_536_000.0)
 LIMIT = (1, 1_000_000)
 
 
@@ -27,7 +27,7 @@ def seconds(name: str, value: Any, allowed: tuple[float, float]) -> float:
     return float(number)
 
 
-def whole(name: str, value: Any, allowed: tuple[int, int]) -> int:
+def whole_number(name: str, value: Any, allowed: tuple[int, int]) -> int:
     """Return a whole number. Raises InvalidValue naming the range."""
     if isinstance(value, bool) or not isinstance(value, int) or not allowed[0] <= value <= allowed[1]:
         raise InvalidValue(
@@ -43,34 +43,34 @@ def flag(name: str, value: Any) -> bool:
     return value
 
 
-def blocking_time(value: Any) -> float | None:
+def blocking_seconds(blocking_timeout: Any) -> float | None:
     """Return for how many seconds to wait; None waits for ever."""
-    return None if value is None else seconds("blocking_timeout", value, WAIT)
+    return None if blocking_timeout is None else seconds("blocking_timeout", blocking_timeout, BLOCKING_TIMEOUT)
 
 
-class Patient(Protocol):
-    """What says at creation how long its callers wait."""
+class Blocking(Protocol):
+    """A lock that states at creation whether its callers wait, and for how many seconds."""
 
     blocking: bool
     blocking_timeout: float | None
 
 
-def patience(source: Patient, blocking: Any = None, blocking_timeout: Any = None) -> float:
-    """Return for how many seconds a caller waits: 0 where it does not, infinity for ever. None is as at creation."""
-    if not (source.blocking if blocking is None else flag("blocking", blocking)):
+def wait_seconds(lock: Blocking, blocking: Any = None, blocking_timeout: Any = None) -> float:
+    """Return for how many seconds a caller waits: 0 if it does not, infinity for ever. None means as at creation."""
+    if not (lock.blocking if blocking is None else flag("blocking", blocking)):
         return 0.0
-    wait = source.blocking_timeout if blocking_timeout is None else blocking_time(blocking_timeout)
+    wait = lock.blocking_timeout if blocking_timeout is None else blocking_seconds(blocking_timeout)
     return math.inf if wait is None else wait
 
 
-def longest(max_hold: Any, renew: bool) -> float | None:
-    """Return for how many seconds a lease is renewed at most. Raises InvalidValue where nothing is renewed."""
+def max_hold_seconds(max_hold: Any, renew: bool) -> float | None:
+    """Return for how many seconds a lease is renewed at most. Raises InvalidValue if nothing is renewed."""
     if max_hold is not None and not renew:
-        raise InvalidValue("max_hold limits renewals, so it needs renew=True; without it timeout is all there is.")
-    return None if max_hold is None else seconds("max_hold", max_hold, HOLD)
+        raise InvalidValue("max_hold limits renewals, so it needs renew=True. Without renewal, timeout is the limit.")
+    return None if max_hold is None else seconds("max_hold", max_hold, MAX_HOLD)
 
 
-def until_commit(release: Any) -> bool:
+def is_on_commit(release: Any) -> bool:
     """Tell whether ``release`` means the end of the transaction."""
     if release not in ("on_exit", "on_commit"):
         raise InvalidValue(f"release must be 'on_exit' or 'on_commit', not {shortened(release)}.")

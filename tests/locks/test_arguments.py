@@ -8,7 +8,7 @@ import pytest
 
 from redis_kit.core.errors import InvalidName, InvalidValue
 from redis_kit.locks import FairLock, Lock, MultiLock, ReadWriteLock, Semaphore
-from redis_kit.locks.arguments import patience
+from redis_kit.locks.arguments import wait_seconds
 
 NOT_SECONDS = ["5", True, None.__class__, math.nan, math.inf, -math.inf, Decimal(5), 1e300, 2**63, 10**400, [], b"1"]
 
@@ -60,23 +60,23 @@ def test_wrong_name_is_refused(name):
 
 
 def test_timedelta_counts_as_seconds():
-    assert Lock("a", timeout=timedelta(minutes=2)).lasting == 120
-    assert Lock("a", timeout=1).lasting == 1
+    assert Lock("a", timeout=timedelta(minutes=2)).lease_timeout == 120
+    assert Lock("a", timeout=1).lease_timeout == 1
 
 
 def test_lease_is_as_long_as_the_setting_says(settings):
     lock = Lock("a")
-    assert lock.lasting == 30
+    assert lock.lease_timeout == 30
     settings.REDIS_KIT = {"LOCKS": {"TIMEOUT": 7.5}}
-    assert lock.lasting == 7.5
+    assert lock.lease_timeout == 7.5
 
 
 @pytest.mark.parametrize("make", [Lock, FairLock, MultiLock, lambda name, **options: Semaphore(name, 1, **options)])
 def test_no_argument_for_the_wait_means_what_was_told_at_creation(make):
-    assert patience(make("a"), None, None) == math.inf
-    assert patience(make("a", blocking_timeout=5), None, None) == 5
-    assert patience(make("a", blocking_timeout=5), True, 7) == 7
-    assert patience(make("a", blocking_timeout=5), False, None) == 0
-    assert patience(make("a", blocking=False), None, 7) == 0
+    assert wait_seconds(make("a"), None, None) == math.inf
+    assert wait_seconds(make("a", blocking_timeout=5), None, None) == 5
+    assert wait_seconds(make("a", blocking_timeout=5), True, 7) == 7
+    assert wait_seconds(make("a", blocking_timeout=5), False, None) == 0
+    assert wait_seconds(make("a", blocking=False), None, 7) == 0
     for kind in (Lock, MultiLock):
-        assert "None is what was told at creation, as in redis-py" in " ".join(kind.acquire.__doc__.split())
+        assert "None is the value stated at creation, as in redis-py" in " ".join(kind.acquire.__doc__.split())

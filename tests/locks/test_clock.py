@@ -6,8 +6,9 @@ from time import monotonic
 import pytest
 
 from redis_kit.core import connections
-from redis_kit.locks import Lock, LockLost, force_release
-from redis_kit.locks.acquiring.wait import Attempt
+from redis_kit.locks import Lock, LockLost
+from redis_kit.locks.acquiring.attempt import Attempt
+from redis_kit.locks.inspection import force_release
 from tests.chaos.locks.support.kinds import KINDS, make_lock
 from tests.fixtures.servers import wait_for
 
@@ -86,10 +87,10 @@ def test_attempt_that_asks_again_does_not_set_fences_back(jump):
     client = connections.client()
     lock = Lock("a", timeout=30)
     other = next(one for one in map(Lock, "bcdefghijklmnopqrstuvwxyz0123456789") if one.tag() == lock.tag())
-    attempt = Attempt(30, patience=0)
-    fence = attempt.ask(lock).run(client)
+    attempt = Attempt(30, wait=0)
+    fence = attempt.request(lock).run(client)
     jump(BACK)
     with other.acquire(blocking=False) as before:
         assert before.fence > fence
-    assert attempt.ask(lock).run(client) == fence
+    assert attempt.request(lock).run(client) == fence
     assert other.acquire(blocking=False).fence > before.fence

@@ -12,14 +12,15 @@ from django.db import connections, transaction
 from django.test import TestCase
 from django.utils.connection import ConnectionDoesNotExist
 
-from redis_kit.locks import Lock, force_release
+from redis_kit.locks import Lock
 from redis_kit.locks.acquiring import transaction_end as commit
 from redis_kit.locks.acquiring.transaction_end import (
-    at_end_of_transaction,
+    call_at_end,
     check_database,
     in_transaction,
-    kept_until_end,
+    leases_until_end,
 )
+from redis_kit.locks.inspection import force_release
 
 
 @pytest.fixture(autouse=True)
@@ -65,7 +66,7 @@ def register(ended):
             assert name not in ended
             ended.append(name)
 
-        at_end_of_transaction(database, note)
+        call_at_end(database, note)
 
     return register
 
@@ -183,7 +184,7 @@ def test_transaction_is_over_for_the_database_before_the_function_runs(database)
     for number in (1, 2):
         with transaction.atomic(database):
             connections[database].cursor().execute("UPDATE stock SET number = %s", [number])
-            at_end_of_transaction(database, lambda: from_outside("end"))
+            call_at_end(database, lambda: from_outside("end"))
             from_outside("block")
             transaction.set_rollback(number == 2, using=database)
         assert seen == {"block": number - 1, "end": 1}
@@ -222,7 +223,7 @@ def test_failed_function_does_not_break_the_commit(register, ended, caplog):
 
     for rolled_back in (False, True):
         with transaction.atomic():
-            at_end_of_transaction("default", fail)
+            call_at_end("default", fail)
             register(rolled_back)
             transaction.set_rollback(rolled_back)
     assert ended == [False, True]
@@ -245,12 +246,12 @@ def test_function_is_not_forgotten_where_one_before_it_fails(register, ended):
 
 def test_rollback_waits_for_the_function(ended):
     with failing():
-        at_end_of_transaction("default", lambda: ended.append(threading.Event().wait(0.2)))
+        call_at_end("default", lambda: ended.append(threading.Event().wait(0.2)))
     assert ended == [False]
 
 
 def test_collector_that_comes_by_at_a_bad_moment_blocks_nobody(ended, monkeypatch):
-    monkeypatch.setattr(commit, "PATIENCE", 0.1)
+    monkeypatch.setattr(commit, "ROLLBACK_WAIT", 0.1)
     busy = threading.Lock()
 
     def note():
@@ -259,7 +260,7 @@ def test_collector_that_comes_by_at_a_bad_moment_blocks_nobody(ended, monkeypatc
 
     with busy:
         with failing():
-            at_end_of_transaction("default", note)
+            call_at_end("default", note)
         assert not ended
     for thread in threading.enumerate():
         if thread.name.startswith("redis_kit end"):
@@ -300,13 +301,13 @@ def test_where_autocommit_was_turned_off_later_the_end_is_where_django_sees_it(r
 
 def test_what_is_kept_is_known_until_the_end(database):
     with transaction.atomic(database):
-        at_end_of_transaction(database, print, kept="a")
+        call_at_end(database, print, lease="a")
         transaction.on_commit(lambda: None, using=database)
         with transaction.atomic(database):
-            at_end_of_transaction(database, print, kept="b")
-        assert kept_until_end(database) == ["a", "b"]
-        assert kept_until_end("default") == []
-    assert kept_until_end(database) == []
+            call_at_end(database, print, lease="b")
+        assert leases_until_end(database) == ["a", "b"]
+        assert leases_until_end("default") == []
+    assert leases_until_end(database) == []
 
 
 def test_unknown_database_is_an_error():
@@ -357,7 +358,7 @@ def test_rollback_gives_all_locks_back_at_once(kit):
         lease.release()
         assert [Lock(name).locked() for name in "abc"] == [True] * 3
     assert [Lock(name).locked() for name in "abc"] == [False] * 3
-    assert kept_until_end("default") == []
+    assert leases_until_end("default") == []
 
 
 def test_without_a_transaction_the_lock_is_given_back_at_the_end_of_its_block(kit, database):
@@ -395,7 +396,7 @@ class TestInTestCase(TestCase):
         self.ended = []
 
     def register(self, name):
-        at_end_of_transaction("default", lambda: self.ended.append(name))
+        call_at_end("default", lambda: self.ended.append(name))
 
     def test_blocks_of_the_test_case_do_not_count(self):
         assert transaction.get_connection().in_atomic_block
@@ -411,8 +412,8 @@ class TestInTestCase(TestCase):
             with failing():
                 self.register("b")
             assert not self.ended
-            assert len(kept_until_end("default")) == 2
-        assert kept_until_end("default") == []
+            assert len(leases_until_end("default")) == 2
+        assert leases_until_end("default") == []
         assert len(callbacks) == 2
         assert self.ended == ["a", "b"]
 

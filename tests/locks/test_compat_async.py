@@ -35,7 +35,7 @@ def connect(kit):
 
 @pytest.fixture
 def short_lease(monkeypatch):
-    monkeypatch.setattr(flows, "LEASE", 0.6)
+    monkeypatch.setattr(flows, "DEFAULT_TIMEOUT", 0.6)
 
 
 async def _until(condition):
@@ -122,7 +122,7 @@ def test_release_ends_the_renewal(kit, key, connect, short_lease, caplog):
 
     asyncio.run(main())
     assert not kit.client.exists(key)
-    assert "renewed no longer" not in caplog.text  # as a beat would say that finds nothing
+    assert "its renewal stops" not in caplog.text  # as a beat would say that finds nothing
 
 
 def test_release_leaves_the_token_of_the_task_that_came_next(key, connect):
@@ -163,7 +163,7 @@ def test_renewal_goes_on_after_an_error(kit, key, connect, short_lease, caplog):
             await lock.release()
 
     asyncio.run(main())
-    assert "tried again" in caplog.text
+    assert "retrying" in caplog.text
 
 
 def test_renewal_stops_when_the_lock_is_lost(kit, key, connect, short_lease, caplog):
@@ -172,7 +172,7 @@ def test_renewal_stops_when_the_lock_is_lost(kit, key, connect, short_lease, cap
             lock = AsyncLock(client, key)
             await lock.acquire()
             kit.client.delete(key)
-            await _until(lambda: "renewed no longer" in caplog.text)
+            await _until(lambda: "its renewal stops" in caplog.text)
             with pytest.raises(LockNotOwnedError):
                 await lock.release()
 

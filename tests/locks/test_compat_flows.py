@@ -26,7 +26,7 @@ import signal
 import redis
 from redis_kit.locks.compat import flows as compat_flows
 from redis_kit.locks.compat import Lock
-compat_flows.LEASE = 1.0
+compat_flows.DEFAULT_TIMEOUT = 1.0
 lock = Lock(redis.Redis.from_url(sys.argv[2]), sys.argv[1] + ":a")
 lock.acquire()
 print("held", flush=True)
@@ -36,7 +36,7 @@ FORK = """
 import redis
 from redis_kit.locks.compat import flows as compat_flows
 from redis_kit.locks.compat import Lock
-compat_flows.LEASE = 0.3
+compat_flows.DEFAULT_TIMEOUT = 0.3
 client = redis.Redis.from_url(sys.argv[2])
 lock = Lock(client, sys.argv[1] + ":a")
 lock.acquire()
@@ -71,7 +71,7 @@ def key(kit, client):
 
 @pytest.fixture
 def short_lease(monkeypatch):
-    monkeypatch.setattr(flows, "LEASE", 0.6)
+    monkeypatch.setattr(flows, "DEFAULT_TIMEOUT", 0.6)
 
 
 @pytest.mark.parametrize("timeout", [None, 0, 0.0])
@@ -99,7 +99,7 @@ def test_lease_is_renewed_until_release(key, client, short_lease, caplog):
     assert not client.exists(key)
     until = monotonic() + 0.3
     wait_for(lambda: monotonic() > until)
-    assert "renewed no longer" not in caplog.text  # as a beat would say that finds nothing
+    assert "its renewal stops" not in caplog.text  # as a beat would say that finds nothing
 
 
 def test_lease_is_renewed_on_each_kind_of_server(bench, short_lease):
@@ -127,7 +127,7 @@ def test_renewal_stops_when_the_lock_is_lost(key, client, short_lease, caplog):
     lock = Lock(client, key)
     lock.acquire()
     client.set(key, "other", px=60_000)
-    wait_for(lambda: "renewed no longer" in caplog.text)
+    wait_for(lambda: "its renewal stops" in caplog.text)
     assert client.get(key) == b"other"
     assert client.pttl(key) > 50_000
     with pytest.raises(LockNotOwnedError):
@@ -385,7 +385,7 @@ def test_late_release_leaves_a_later_lease_of_the_same_token(proxy, through, loo
         lock.release()
     wait_for(lambda: not look.exists(lock.name), timeout=2)
     lock.acquire(token="t")
-    assert lock._give_back(b"t", given=str(fence)).run(lock.redis) == 0
+    assert lock._release_step(b"t", fence=str(fence)).run(lock.redis) == 0
     assert lock.owned()
     lock.release()
 
@@ -402,6 +402,6 @@ def test_repeated_extend_adds_once(proxy, through, look):
 def test_attempt_that_is_undone_leaves_another_holder_of_the_same_token(key, client):
     holder, late = Lock(client, key, timeout=60), Lock(client, key, timeout=60)
     holder.acquire(token="t")
-    assert late._give_back(b"t", taken="a call that took nothing").run(client) == 0
+    assert late._release_step(b"t", acquired_by="a call that took nothing").run(client) == 0
     assert holder.owned()
     holder.release()

@@ -4,7 +4,8 @@ import threading
 
 import pytest
 
-from redis_kit.locks import FairLock, Lock, LockLost, MultiLock, ReadWriteLock, Semaphore, live_locks
+from redis_kit.locks import FairLock, Lock, LockLost, MultiLock, ReadWriteLock, Semaphore
+from redis_kit.locks.inspection import held_locks
 from tests.fixtures.servers import wait_for
 
 NAMES = [f"name {number}" for number in range(20)]
@@ -101,7 +102,7 @@ def test_several_are_taken_or_none(any_kit, twin):
         twin(leases.release)
     other = twin(Lock(NAMES[7]).acquire)
     assert twin(MultiLock(*NAMES).acquire, blocking=False) is None
-    assert sorted(one.name for one in live_locks().locks) == [NAMES[7]]
+    assert sorted(one.name for one in held_locks().locks) == [NAMES[7]]
     twin(other.release)
 
 
@@ -155,9 +156,9 @@ def test_release_wakes_a_waiter(any_kit):
 
 def test_everything_held_is_listed(any_kit):
     leases = [Lock(name).acquire() for name in NAMES] + [Semaphore("s", 2).acquire()]
-    live = live_locks()
+    live = held_locks()
     assert sorted(one.name for one in live.locks) == sorted(NAMES)
     assert [(one.name, one.used) for one in live.semaphores] == [("s", 1)]
     for lease in leases:
         lease.release()
-    assert live_locks() == ([], [], 0)
+    assert held_locks() == ([], [], 0)

@@ -12,13 +12,14 @@ from django.utils.decorators import method_decorator
 from django.views import View
 
 from redis_kit.core.errors import InvalidName, InvalidValue
-from redis_kit.locks import Lock, LockNotAcquired, live_locks, locked
+from redis_kit.locks import Lock, LockNotAcquired, locked
+from redis_kit.locks.inspection import held_locks
 
 ONE = UUID(int=1)
 
 
 def held():
-    return [one.name for one in live_locks().locks]
+    return [one.name for one in held_locks().locks]
 
 
 def test_function_runs_while_it_holds_the_lock(kit):
@@ -197,7 +198,7 @@ def test_argument_without_a_text_of_its_own_is_refused(kit):
     def work(x):
         pass
 
-    with pytest.raises(InvalidName, match="no text of its own"):
+    with pytest.raises(InvalidName, match="has no text"):
         work(object())
 
 

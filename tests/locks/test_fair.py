@@ -7,7 +7,8 @@ from time import monotonic
 import pytest
 
 from redis_kit.core.errors import KeyConflict
-from redis_kit.locks import AlreadyHeld, FairLock, Lock, LockLost, LockNotAcquired, NotHeld, Semaphore, find
+from redis_kit.locks import AlreadyHeld, FairLock, Lock, LockLost, LockNotAcquired, NotHeld, Semaphore
+from redis_kit.locks.inspection import find
 from tests.fixtures.servers import wait_for
 from tests.locks.leases import tickets, told
 

@@ -11,9 +11,10 @@ import pytest
 from django.core.checks import run_checks
 
 from redis_kit.core.activity import doing
-from redis_kit.locks import Lock, Semaphore, live_locks, locked
+from redis_kit.locks import Lock, Semaphore, locked
 from redis_kit.locks.holders.call_site import location
-from redis_kit.locks.holders.holder import Holder, Holding, of_lock, of_slot, who
+from redis_kit.locks.holders.holder import Holder, StoredLease, describe_caller, parse_lock, parse_slot
+from redis_kit.locks.inspection import held_locks
 
 HERE = "tests/locks/test_holder.py"
 
@@ -32,10 +33,10 @@ def failing_answer():
 
 
 def test_caller_is_described_and_read_again(kit):
-    holder = Holder.parse(who()); here = line()  # fmt: skip  # noqa: E702
+    holder = Holder.parse(describe_caller()); here = line()  # fmt: skip  # noqa: E702
     assert holder == Holder(socket.gethostname(), os.getpid(), "MainThread", f"{HERE}:{here}", "")
-    assert holder.place == f"{socket.gethostname()}, process {os.getpid()}, MainThread"
-    assert holder.text == f"{holder.place}, at {HERE}:{here}"
+    assert holder.process_text == f"{socket.gethostname()}, process {os.getpid()}, MainThread"
+    assert holder.text == f"{holder.process_text}, at {HERE}:{here}"
 
 
 def test_task_and_thread_are_named(kit):
@@ -43,11 +44,11 @@ def test_task_and_thread_are_named(kit):
         return Holder.parse(await asyncio.create_task(told(), name="import\tof\norders"))
 
     async def told():
-        return who()
+        return describe_caller()
 
     assert asyncio.run(main()).thread == "import of orders"
     found = []
-    thread = threading.Thread(target=lambda: found.append(Holder.parse(who())), name="x" * 100)
+    thread = threading.Thread(target=lambda: found.append(Holder.parse(describe_caller())), name="x" * 100)
     thread.start()
     thread.join()
     assert found[0].thread == "x" * 80
@@ -57,7 +58,7 @@ def test_task_and_thread_are_named(kit):
 def test_forked_child_says_its_own_number(kit):
     context = get_context("fork")
     receiving, sending = context.Pipe(duplex=False)
-    child = context.Process(target=lambda: sending.send(who()))
+    child = context.Process(target=lambda: sending.send(describe_caller()))
     child.start()
     assert Holder.parse(receiving.recv()).pid == child.pid
     child.join(10)
@@ -66,12 +67,12 @@ def test_forked_child_says_its_own_number(kit):
 def test_place_is_that_of_the_site_s_code(kit):
     with Lock("a"):
         here = line() - 1
-        (found,) = live_locks().locks
+        (found,) = held_locks().locks
     assert found.location == f"{HERE}:{here}"
 
     async def main():
         async with asyncio.timeout(5), Lock("a"):
-            return line() - 1, live_locks().locks[0].location
+            return line() - 1, held_locks().locks[0].location
 
     here, found_at = asyncio.run(main())
     assert found_at == f"{HERE}:{here}"
@@ -80,11 +81,11 @@ def test_place_is_that_of_the_site_s_code(kit):
 def test_place_of_a_locked_function_is_the_function(kit):
     @locked("a")
     def build():
-        return live_locks().locks[0].location
+        return held_locks().locks[0].location
 
     @locked("b")
     async def abuild():
-        return live_locks().locks[0].location
+        return held_locks().locks[0].location
 
     assert build() == f"{HERE}:{build.__wrapped__.__code__.co_firstlineno}"
     assert asyncio.run(abuild()) == f"{HERE}:{abuild.__wrapped__.__code__.co_firstlineno}"
@@ -103,19 +104,19 @@ def test_code_of_the_kit_and_of_python_is_passed_over(kit):
 
 def test_work_is_what_a_worker_says_else_what_the_site_answers(kit):
     kit.options(LOCKS={"HOLDER": f"{__name__}.answer"})
-    assert Holder.parse(who()).doing == "request 7f3a"
+    assert Holder.parse(describe_caller()).doing == "request 7f3a"
     before = doing.set("job shop.tasks.send\t12")
-    assert Holder.parse(who()).doing == "job shop.tasks.send 12"
-    assert Holder.parse(who("my own")).doing == "my own"
+    assert Holder.parse(describe_caller()).doing == "job shop.tasks.send 12"
+    assert Holder.parse(describe_caller("my own")).doing == "my own"
     doing.reset(before)
     kit.options(LOCKS={})
-    assert Holder.parse(who("\x1b" * 300)).doing == " " * 200
+    assert Holder.parse(describe_caller("\x1b" * 300)).doing == " " * 200
 
 
 def test_answer_that_fails_costs_no_lock(kit, caplog):
     kit.options(LOCKS={"HOLDER": f"{__name__}.failing_answer"})
     with Lock("a"):
-        assert live_locks().locks[0].doing == ""
+        assert held_locks().locks[0].doing == ""
     assert "HOLDER" in caplog.text
 
 
@@ -144,25 +145,25 @@ def test_anything_can_be_read(stored, expected):
 
 def test_stored_leases_are_read():
     holder = Holder("h", 1, "t", "p:2", "w")
-    assert of_lock(b"tok 12 1000 30000 h\t1\tt\tp:2\tw") == ("tok", Holding(12, 1000, 30000, 1, holder))
-    assert of_slot(b"12 1000 30000 3 h\t1\tt\tp:2\tw") == Holding(12, 1000, 30000, 3, holder)
-    assert [of_lock(one) for one in (None, b"", b"~tok", b"junk", b"a b c d e")] == [None] * 5
-    assert {of_slot(one) for one in (None, b"", b"junk", b"a b c d e")} == {Holding(0, 0, 0, 1, Holder())}
+    assert parse_lock(b"tok 12 1000 30000 h\t1\tt\tp:2\tw") == ("tok", StoredLease(12, 1000, 30000, 1, holder))
+    assert parse_slot(b"12 1000 30000 3 h\t1\tt\tp:2\tw") == StoredLease(12, 1000, 30000, 3, holder)
+    assert [parse_lock(one) for one in (None, b"", b"~tok", b"junk", b"a b c d e")] == [None] * 5
+    assert {parse_slot(one) for one in (None, b"", b"junk", b"a b c d e")} == {StoredLease(0, 0, 0, 1, Holder())}
 
 
 def test_semaphore_tells_of_each_holder(kit):
     with Semaphore("s", 2):
         here = line() - 1
-        (semaphore,) = live_locks().semaphores
+        (semaphore,) = held_locks().semaphores
     assert [one.location for one in semaphore.holders] == [f"{HERE}:{here}"]
 
 
 def test_to_say_who_one_is_costs_microseconds(kit):
-    who()
+    describe_caller()
     rounds = []
     for _ in range(20):
         began = perf_counter()
         for _ in range(200):
-            who()
+            describe_caller()
         rounds.append((perf_counter() - began) / 200)
     assert min(rounds) < 0.00001

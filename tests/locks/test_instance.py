@@ -14,7 +14,8 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 
 from redis_kit.core.errors import InvalidName, InvalidValue
-from redis_kit.locks import Lock, LockNotAcquired, force_release, live_locks, single_instance
+from redis_kit.locks import Lock, LockNotAcquired, single_instance
+from redis_kit.locks.inspection import force_release, held_locks
 from tests.fixtures.servers import wait_for
 from tests.locks.conftest import ROOT
 
@@ -115,7 +116,7 @@ def test_without_redis_it_does_not_run_and_says_so_in_one_line(command, kit):
     kit.connect(AWAY)
     code, output, errors = ended(command()())
     assert (code, output) == (69, "")
-    assert errors.startswith("CommandError: shop.rebuild was not started, as nobody knows")
+    assert errors.startswith("CommandError: shop.rebuild was not started, since it is unknown")
     assert len(errors.splitlines()) == 1
 
 
@@ -139,16 +140,16 @@ def test_killed_one_is_in_the_way_until_its_lease_ends(command):
 def test_one_that_waits_runs_when_the_other_is_through(command):
     start = command(arguments="wait=20")
     first, second = begun(start()), start("--quick")
-    wait_for(lambda: live_locks().locks[0].waiters == 1)
+    wait_for(lambda: held_locks().locks[0].waiters == 1)
     first.terminate()
     assert ended(second) == (0, "begun\ncleaned up\n", "")
 
 
 def test_lock_is_renewed_and_its_loss_ends_the_command(command):
     first = begun(command(arguments="timeout=1")())
-    taken = live_locks().locks[0]
-    wait_for(lambda: live_locks().locks[0].held_for > 1.5)
-    assert live_locks().locks[0].fence == taken.fence
+    taken = held_locks().locks[0]
+    wait_for(lambda: held_locks().locks[0].held_for > 1.5)
+    assert held_locks().locks[0].fence == taken.fence
     assert force_release(NAME)
     code, output, errors = ended(first)
     assert (code, output) == (1, "cleaned up\n")
@@ -203,7 +204,7 @@ def run(command, **options):
 
 def test_call_command_runs_it_under_the_lock(kit):
     def handle(self, *args, **options):
-        (lock,) = live_locks().locks
+        (lock,) = held_locks().locks
         assert (lock.name, lock.fence) == ("command:tests.rebuild", self.lease.fence)
         assert lock.doing == "command tests.rebuild"
         assert lock.location.startswith("tests/locks/test_instance.py:")
@@ -211,7 +212,7 @@ def test_call_command_runs_it_under_the_lock(kit):
         return "done"
 
     assert run(make(handle)) == "done\n"
-    assert live_locks().locks == []
+    assert held_locks().locks == []
 
 
 def test_call_command_raises_where_another_runs(kit):
@@ -228,7 +229,7 @@ def test_what_the_command_raises_is_raised(kit):
 
     with pytest.raises(LockNotAcquired, match="taken"):
         run(make(handle, on_busy="skip"))
-    assert live_locks().locks == []
+    assert held_locks().locks == []
 
 
 def test_signals_are_as_before_afterwards(kit):

@@ -15,8 +15,8 @@ TAKEN = [60_000, 1_500, b"host\t1\tthread\t\t", NEXT]
 INTERRUPTIONS = [KeyboardInterrupt(), asyncio.CancelledError()]
 
 
-def started(lock, *, patience=5.0):
-    steps = lock._acquire(patience)
+def started(lock, *, seconds=5.0):
+    steps = lock.acquire_flow(seconds)
     step = steps.send(None)
     return (steps, steps.send(step.run(None))) if isinstance(step, Turn) else (steps, step)
 
@@ -41,7 +41,7 @@ def test_free_lock_takes_one_step():
 
 def test_each_attempt_to_acquire_has_its_own_token():
     lock = Lock("a")
-    tokens = {token_of(started(lock, patience=0.0)[1]) for _ in range(3)}
+    tokens = {token_of(started(lock, seconds=0.0)[1]) for _ in range(3)}
     assert len(tokens) == 3
 
 
@@ -119,7 +119,7 @@ def test_woken_waiter_that_was_refused_asks_again_to_count_as_a_waiter():
 def test_lease_that_was_granted_some_time_ago_is_renewed_before_it_is_used(monkeypatch):
     steps, first = started(Lock("a", timeout=1))
     steps.send(TAKEN)
-    monkeypatch.setattr("redis_kit.locks.acquiring.wait.FRESH", -1.0)
+    monkeypatch.setattr("redis_kit.locks.acquiring.attempt.MAX_AGE", -1.0)
     renewal = steps.send(7)
     assert renewal.script is EXTEND
     assert token_of(renewal) == token_of(first)
@@ -135,7 +135,7 @@ def test_lease_that_was_granted_before_the_last_look_is_renewed_before_it_is_use
 def test_lease_that_was_granted_too_long_ago_is_asked_for_again(monkeypatch):
     steps, first = started(Lock("a", timeout=1))
     steps.send(TAKEN)
-    monkeypatch.setattr("redis_kit.locks.acquiring.wait.FRESH", -1.0)
+    monkeypatch.setattr("redis_kit.locks.acquiring.attempt.MAX_AGE", -1.0)
     steps.send(7)
     again = steps.send(0)
     assert again.script is ACQUIRE
@@ -144,14 +144,14 @@ def test_lease_that_was_granted_too_long_ago_is_asked_for_again(monkeypatch):
 
 
 def test_nobody_waits_for_longer_than_the_caller_wants():
-    steps, _ = started(Lock("a"), patience=0.2)
+    steps, _ = started(Lock("a"), seconds=0.2)
     client = Asked(5, TAKEN, TAKEN)
     steps.send(TAKEN).run(client)
     assert 0.1 < client.timeout <= 0.2
 
 
 def test_impatient_caller_gets_the_refusal_at_once():
-    steps, step = started(Lock("a"), patience=0.0)
+    steps, step = started(Lock("a"), seconds=0.0)
     assert step.command[-3] == 0  # does not count as a waiter
     assert ended(steps, TAKEN) == TAKEN
 
@@ -199,7 +199,7 @@ def test_waiter_that_was_refused_a_look_may_have_been_granted_the_lease_before(e
 
 
 def test_interrupted_wait_for_the_turn_leaves_nothing_to_take_back(pending):
-    steps = Lock("a")._acquire(5.0)
+    steps = Lock("a").acquire_flow(5.0)
     assert isinstance(steps.send(None), Turn)
     with pytest.raises(asyncio.CancelledError):
         steps.throw(asyncio.CancelledError())
@@ -215,7 +215,7 @@ def test_abandoned_attempt_can_be_closed(pending):
 @pytest.mark.parametrize("error", [*ENDS, RedisUnavailable("refused"), PermissionDenied("no")], ids=repr)
 def test_lease_is_over_once_release_was_asked_for(error, pending):
     lease = ended(started(lock := Lock("a"))[0], 1)
-    steps = lock._release(lease)
+    steps = lock.release_flow(lease)
     assert steps.send(None).script is RELEASE
     assert (lease.held, lease.over, lease.lost) == (False, True, False)
     with pytest.raises(type(error)) as caught:
@@ -223,14 +223,14 @@ def test_lease_is_over_once_release_was_asked_for(error, pending):
     assert caught.value is error
     assert pending == [(lock, lease.token, True)]
     with pytest.raises(NotHeld):
-        next(lock._release(lease))
+        next(lock.release_flow(lease))
     with pytest.raises(NotHeld):
-        next(lock._release(None))
+        next(lock.release_flow(None))
 
 
 def test_release_that_was_answered_leaves_nothing_to_the_background(pending):
     lease = ended(started(lock := Lock("a"))[0], 1)
-    steps = lock._release(lease)
+    steps = lock.release_flow(lease)
     steps.send(None)
     with pytest.raises(LockLost):
         steps.send(0)
@@ -240,7 +240,7 @@ def test_release_that_was_answered_leaves_nothing_to_the_background(pending):
 
 def test_extension_that_comes_back_after_the_loss_is_none():
     lease = ended(started(lock := Lock("a"))[0], 1)
-    steps = lock._extend(lease, 1.0, False)
+    steps = lock.extend_flow(lease, 1.0, False)
     steps.send(None)
     lease.end(lost=True)  # as at its deadline
     with pytest.raises(LockLost):
@@ -251,7 +251,7 @@ def test_extension_that_comes_back_after_the_loss_is_none():
 def test_shortened_lease_counts_as_shorter_even_when_the_reply_is_lost():
     lease = ended(started(lock := Lock("a", timeout=60))[0], 1)
     before = lease.deadline
-    steps = lock._extend(lease, 1.0, True)
+    steps = lock.extend_flow(lease, 1.0, True)
     steps.send(None)
     with pytest.raises(RedisUnavailable):
         steps.throw(RedisUnavailable("no reply", indeterminate=True))
@@ -260,7 +260,7 @@ def test_shortened_lease_counts_as_shorter_even_when_the_reply_is_lost():
 
 def test_lease_counts_from_before_it_was_asked_for_less_the_drift():
     lease = ended(started(lock := Lock("a", timeout=100))[0], 1)
-    steps = lock._extend(lease, 100.0, True)
+    steps = lock.extend_flow(lease, 100.0, True)
     steps.send(None)
     assert ended(steps, 100_000) is True
     from time import monotonic
@@ -270,10 +270,10 @@ def test_lease_counts_from_before_it_was_asked_for_less_the_drift():
 
 def test_refused_extension_ends_the_lease():
     lease = ended(started(lock := Lock("a"))[0], 1)
-    steps = lock._extend(lease, 1.0, False)
+    steps = lock.extend_flow(lease, 1.0, False)
     steps.send(None)
     with pytest.raises(LockLost):
         steps.send(0)
     assert not lease.held
     with pytest.raises(LockLost):
-        lock._extend(lease, 1.0, False).send(None)
+        lock.extend_flow(lease, 1.0, False).send(None)

@@ -79,7 +79,7 @@ def test_waiter_that_no_longer_fits_is_told(kit, waiting, fair):
     thread = waiting(wait)
     Semaphore("a", 3, fair=fair).set_limit(2)
     thread.join(10)
-    assert "it can never get them" in errors[0]
+    assert "it can never acquire them" in errors[0]
     assert Semaphore("a", 3, fair=fair).acquire(blocking=False), "its ticket does not keep others out"
     lease.release()
 

@@ -8,24 +8,22 @@ from time import sleep
 import pytest
 
 from redis_kit.core.errors import InvalidName, InvalidValue
-from redis_kit.locks import (
-    Lock,
-    LockLost,
-    Semaphore,
+from redis_kit.locks import Lock, LockLost, Semaphore
+from redis_kit.locks.inspection import (
     acontended,
     afind,
     aforce_release,
-    alive_locks,
+    aheld_locks,
     contended,
     find,
     force_release,
-    live_locks,
+    held_locks,
 )
 from redis_kit.locks.kinds.fair_lock import FairLock
 from redis_kit.locks.kinds.read_write_lock import ReadWriteLock
 from tests.fixtures.servers import wait_for
 
-TWINS = {live_locks: alive_locks, find: afind, contended: acontended, force_release: aforce_release}
+TWINS = {held_locks: aheld_locks, find: afind, contended: acontended, force_release: aforce_release}
 
 
 @pytest.fixture(params=["sync", "async"])
@@ -38,7 +36,7 @@ def ask(request):
 
 @pytest.fixture
 def listed(ask):
-    return partial(ask, live_locks)
+    return partial(ask, held_locks)
 
 
 def test_nothing_is_held(kit, ask, listed):
@@ -51,7 +49,7 @@ def test_what_is_held_is_listed_with_its_holder(kit, listed):
     with Lock("a:b", timeout=10) as lease, Semaphore("s", 3, timeout=20), Semaphore("s", 3, timeout=20) as second:
         live = listed()
     (lock,), (semaphore,) = live.locks, live.semaphores
-    assert (lock.name, lock.kind, lock.fence, lock.lasting, lock.waiters) == ("a:b", "lock", lease.fence, 10, 0)
+    assert (lock.name, lock.kind, lock.fence, lock.timeout, lock.waiters) == ("a:b", "lock", lease.fence, 10, 0)
     assert "MainThread" in lock.holder
     assert lock.location.startswith("tests/locks/test_live.py:")
     assert not [token for token in (lease.token, second.token) if token in repr(live)]
@@ -61,7 +59,7 @@ def test_what_is_held_is_listed_with_its_holder(kit, listed):
     assert 15 < semaphore.ends_in <= 20
     assert not semaphore.limit_is_set
     assert not semaphore.writing
-    assert [(one.holder, one.weight, one.lasting) for one in semaphore.holders] == [(lock.holder, 1, 20)] * 2
+    assert [(one.holder, one.weight, one.timeout) for one in semaphore.holders] == [(lock.holder, 1, 20)] * 2
     assert second.fence in [one.fence for one in semaphore.holders]
     assert listed() == ([], [], 0)
 
@@ -132,9 +130,9 @@ def test_one_name_is_found_whatever_its_kind(kit, ask):
 
 def test_looking_takes_two_round_trips_however_many_are_held_and_one_for_a_name(kit, commands):
     leases = [Lock(f"n{number}").acquire() for number in range(30)]
-    live_locks(), find("n1"), contended()
+    held_locks(), find("n1"), contended()
     with commands(kit) as sent:
-        assert len(live_locks().locks) == len(leases)
+        assert len(held_locks().locks) == len(leases)
     assert sent == ["EVALSHA"] * 46
     with commands(kit) as sent:
         find("n1")
@@ -144,7 +142,7 @@ def test_looking_takes_two_round_trips_however_many_are_held_and_one_for_a_name(
     assert sent == ["EVALSHA"] * 16
 
 
-@pytest.mark.parametrize("function", [live_locks, contended, partial(find, "a")])
+@pytest.mark.parametrize("function", [held_locks, contended, partial(find, "a")])
 @pytest.mark.parametrize("limit", [0, -1, True, "5", 10_001])
 def test_wrong_limit_is_refused(function, limit):
     with pytest.raises(InvalidValue, match="limit"):
@@ -257,7 +255,7 @@ def test_lease_within_another_is_taken_on_all_levels_from_either(kit, ask):
     assert len(ask(force_release, "all", kind="semaphore", fence=second.fence)) == 1
     assert (nested("a").used(), Semaphore("all", 9).used()) == (0, 1)
     assert len(ask(force_release, "all", kind="semaphore")) == 1
-    assert live_locks() == ([], [], 0)
+    assert held_locks() == ([], [], 0)
     for lease in (first, second, third):
         with pytest.raises(LockLost):
             lease.extend()
@@ -315,10 +313,10 @@ def test_what_is_wrong_is_refused_before_anything_is_sent(kit, ask, commands):
 
 def test_live_view_on_every_kind_of_server(any_kit):
     lease, _slot = Lock("a").acquire(), Semaphore("b", 2).acquire()
-    assert [one.name for one in live_locks().locks] == ["a"]
-    assert [one.name for one in live_locks().semaphores] == ["b"]
+    assert [one.name for one in held_locks().locks] == ["a"]
+    assert [one.name for one in held_locks().semaphores] == ["b"]
     assert [one.kind for one in find("b")] == ["semaphore"]
     assert contended() == []
     assert len(force_release("b", kind="semaphore")) == 1
     assert len(force_release("a", fence=lease.fence)) == 1
-    assert live_locks() == ([], [], 0)
+    assert held_locks() == ([], [], 0)

@@ -64,8 +64,8 @@ def test_cancellation_by_somebody_else_stays_one(kit, lost):
             try:
                 await asyncio.sleep(10)
             finally:
-                keeper = next(iter(scheduler._loops["default"]._entries)).keeper
-                await told(lambda: keeper._cancelled or not lost)
+                notifier = next(iter(scheduler._loops["default"]._entries)).notifier
+                await told(lambda: notifier._cancelled or not lost)
 
         task = asyncio.create_task(in_lock(work))
         await entered.wait()
@@ -109,9 +109,9 @@ def test_task_that_has_left_is_not_cancelled(kit):
     async def main():
         for _ in range(200):
             async with Lock("a", timeout=0.1, renew=True) as lease:
-                keeper = lease.keeper
-            keeper.lose("it was not")
-            keeper._cancel(asyncio.current_task())
+                notifier = lease.notifier
+            notifier.lose("it was not")
+            notifier._cancel(asyncio.current_task())
             await asyncio.sleep(0)
 
     asyncio.run(main())

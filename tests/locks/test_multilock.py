@@ -11,7 +11,7 @@ from redis_kit.core.errors import InvalidName, InvalidValue, KeyConflict, RedisU
 from redis_kit.locks import (
     AlreadyHeld,
     FairLock,
-    Leases,
+    LeaseGroup,
     Lock,
     LockLost,
     LockNotAcquired,
@@ -19,8 +19,8 @@ from redis_kit.locks import (
     NotHeld,
     ReadWriteLock,
     Semaphore,
-    live_locks,
 )
+from redis_kit.locks.inspection import held_locks
 from tests.fixtures.servers import wait_for
 from tests.locks.leases import told
 
@@ -28,7 +28,7 @@ NAMES = [f"name {number}" for number in range(6)]  # in different buckets
 
 
 def held():
-    return sorted(one.name for one in live_locks().locks)
+    return sorted(one.name for one in held_locks().locks)
 
 
 def in_order(names):
@@ -200,7 +200,7 @@ def test_cancelled_attempt_leaves_nothing(kit):
                 await asyncio.sleep(0)
             task.cancel()
             (leases,) = await asyncio.gather(task, return_exceptions=True)
-            if isinstance(leases, Leases):
+            if isinstance(leases, LeaseGroup):
                 await leases.arelease()
             await told(lambda turn=turn: held() == ([lease.name] if turn < 50 else []))
 
@@ -292,7 +292,7 @@ def test_reentrant_locks_are_shared_and_left_as_they_were(kit, twin):
 
 def test_options_are_for_the_names(kit, twin):
     leases = twin(MultiLock("a", Lock("b", timeout=9), timeout=5, renew=True).acquire)
-    assert [lease.source.lasting for lease in leases.leases] == [5, 9]
+    assert [lease.source.lease_timeout for lease in leases.leases] == [5, 9]
     assert [lease.source.renew for lease in leases.leases] == [True, False]
     twin(leases.release)
     with pytest.raises(InvalidValue, match="options of a MultiLock are for names"):
@@ -310,7 +310,7 @@ def test_server_away_counts_as_taken_where_the_policy_says_so(own_kit, twin):
     own_kit.options(LOCKS={"ON_FAILURE": "closed"})
     own_kit.server.stop()
     assert twin(MultiLock("a", "b").acquire) is None
-    with pytest.raises(LockNotAcquired, match="while Redis is away"), MultiLock("a", "b"):
+    with pytest.raises(LockNotAcquired, match="while Redis is unavailable"), MultiLock("a", "b"):
         pass
 
 

@@ -66,7 +66,7 @@ def test_on_lost_that_does_not_return_makes_nothing_late_but_others_of_its_kind(
         assert began.wait(10)
         try:
             next_one = Lock("b", timeout=0.1, on_lost=on_lost).acquire()
-            wait_for(lambda: next_one.keeper.decided)
+            wait_for(lambda: next_one.notifier.decided)
             since = monotonic()
             wait_for(lambda: monotonic() > since + 0.8)
             assert other.held
@@ -153,8 +153,8 @@ def test_release_around_the_deadline_is_told_once_at_most(kit):
 def test_on_lost_is_not_called_again_where_its_thread_was_disturbed(kit):
     calls = []
     lease = Lock("a", timeout=10, on_lost=calls.append).acquire()
-    call = loss._Call(lease.keeper)
-    call.beat()
-    call.beat()
+    call = loss._OnLostCall(lease.notifier)
+    call.run_once()
+    call.run_once()
     assert calls == [lease]
     lease.release()

@@ -13,7 +13,7 @@ from django.db import transaction
 from redis_kit.core import connections
 from redis_kit.core.errors import KeyConflict, RedisUnavailable
 from redis_kit.locks import FairLock, Lock, LockLost, MultiLock, NotHeld, ReadWriteLock, Semaphore, locked
-from redis_kit.locks.acquiring.wait import Attempt
+from redis_kit.locks.acquiring.attempt import Attempt
 from redis_kit.locks.renewal import pending_releases, scheduler
 from tests.fixtures.servers import wait_for
 from tests.locks.leases import passed
@@ -83,14 +83,14 @@ def test_error_of_a_failed_release_says_that_it_is_repeated(far, twin, kind):
     lock = KINDS[kind](timeout=60)
     twin(lock.acquire)
     error = lose(far, twin, lock.release, "blackhole")
-    assert error.__notes__ == [pending_releases.GOES_ON]
+    assert error.__notes__ == [pending_releases.RETRY_NOTE]
     wait_for(lambda: not pending())
 
 
 def test_error_of_several_failed_releases_says_once_that_they_are_repeated(far, twin):
     leases = twin(MultiLock("a", Lock("b"), Semaphore("c", 1), timeout=60).acquire)
     error = lose(far, twin, leases.release, "blackhole")
-    assert error.__notes__.count(pending_releases.GOES_ON) == 1
+    assert error.__notes__.count(pending_releases.RETRY_NOTE) == 1
     wait_for(lambda: not pending())
 
 
@@ -98,7 +98,7 @@ def test_end_of_a_block_says_that_the_release_is_repeated(far):
     with pytest.raises(RedisUnavailable) as caught, Lock("a", timeout=60):
         far.set("blackhole")
     far.set("ok")
-    assert caught.value.__notes__ == [pending_releases.GOES_ON]
+    assert caught.value.__notes__ == [pending_releases.RETRY_NOTE]
     wait_for(lambda: not pending())
 
 
@@ -109,7 +109,9 @@ def test_log_of_a_failed_release_says_that_it_is_repeated(far, caplog, lock):
         raise LookupError
     far.set("ok")
     assert [
-        one.getMessage().endswith(pending_releases.GOES_ON) for one in caplog.records if "released" in one.getMessage()
+        one.getMessage().endswith(pending_releases.RETRY_NOTE)
+        for one in caplog.records
+        if "released" in one.getMessage()
     ] == [True]
     wait_for(lambda: not pending())
 
@@ -172,7 +174,7 @@ def test_released_lease_is_renewed_no_longer_and_never_lost(far, twin, caplog, l
     far.set(loss)
     with pytest.raises(RedisUnavailable):
         twin(lock.release)
-    passed(0.6, since=lease.taken_at)
+    passed(0.6, since=lease.acquired_at)
     far.set("ok")
     is_free("lock")
     assert not lost
@@ -200,7 +202,7 @@ def test_release_at_the_end_of_a_transaction_is_caught_up_on(far, caplog, loss):
             pass
         far.set(loss)
     assert not lease.held
-    assert "not released" in caplog.text
+    assert "could not be released" in caplog.text
     far.set("ok")
     is_free("lock")
 
@@ -235,18 +237,18 @@ def test_release_is_tried_until_an_extension_that_nobody_knows_of_has_ended(far,
     far.set("blackhole")
     with pytest.raises(RedisUnavailable):
         twin(lock.release)
-    passed(0.5, since=lease.taken_at)
+    passed(0.5, since=lease.acquired_at)
     assert pending()
     far.set("ok")
     is_free("lock")
 
 
 def test_attempt_that_reaches_the_server_after_its_release_is_found(far, monkeypatch):
-    monkeypatch.setattr(pending_releases, "ON_ITS_WAY", 0.3)
-    source, late = Lock("a", timeout=60), Attempt(60, patience=0)
+    monkeypatch.setattr(pending_releases, "IN_TRANSIT", 0.3)
+    source, late = Lock("a", timeout=60), Attempt(60, wait=0)
     pending_releases.add(source, late.token)
-    wait_for(lambda: pending()[0].looked)
-    assert source._run(only(late.ask(source)))
+    wait_for(lambda: pending()[0].was_unknown)
+    assert source._run(only(late.request(source)))
     assert source.locked()
     is_free("lock")
 
@@ -269,13 +271,13 @@ def test_frozen_server_that_grants_an_attempt_after_its_length_is_asked_again(ow
 
 
 def test_it_is_tried_as_soon_as_the_breaker_closes(own_kit, monkeypatch):
-    monkeypatch.setattr(pending_releases, "PAUSE", (600, 600))
+    monkeypatch.setattr(pending_releases, "RETRY_UNAVAILABLE", (600, 600))
     lease, breaker = Lock("a", timeout=60).acquire(), connections.client().breaker
     own_kit.server.freeze()
     try:
         with pytest.raises(RedisUnavailable):
             lease.release()
-        wait_for(lambda: pending_releases._queues["default"].is_away)
+        wait_for(lambda: pending_releases._queues["default"].is_unavailable)
         while not breaker.is_open:
             with contextlib.suppress(RedisUnavailable):
                 lease.source.locked()
@@ -295,7 +297,7 @@ def test_it_gives_up_when_the_lease_has_ended_by_itself(own_kit, caplog):
         wait_for(lambda: not pending())
     finally:
         own_kit.server.thaw()
-    assert "Leases of 'default' that ended by themselves before a release got through: 1" in caplog.text
+    assert "Leases on 'default' that timed out before they could be released: 1" in caplog.text
 
 
 def test_thousands_go_out_in_few_round_trips_and_then_it_sleeps(kit, trips):
@@ -307,8 +309,8 @@ def test_thousands_go_out_in_few_round_trips_and_then_it_sleeps(kit, trips):
         entry = pending_releases.PendingRelease(lease.source, lease.token, ends_by=inf, when=0.0)
         queue.entries[entry.token] = entry
     while queue.entries:
-        queue.beat()
-    assert queue.beat() == inf
+        queue.run_once()
+    assert queue.run_once() == inf
     assert len(trips) <= 10 + 16 + 4  # the server may have to be given the scripts
     assert not any(key.endswith(("holder", "holders")) for key in kit.keys())
 
@@ -316,9 +318,9 @@ def test_thousands_go_out_in_few_round_trips_and_then_it_sleeps(kit, trips):
 def test_one_that_the_server_refuses_holds_up_no_other(kit):
     wrong, right = Lock("a", timeout=60), Lock("b", timeout=60)
     right.acquire()
-    kit.client.rpush(wrong._keys()[4], "something else")
+    kit.client.rpush(wrong.keys()[4], "something else")
     pending_releases.add(wrong, "f" * 32, ends_by=monotonic() + 60)
-    pending_releases.add(right, right._own().token, ends_by=monotonic() + 60)
+    pending_releases.add(right, right.own_lease().token, ends_by=monotonic() + 60)
     wait_for(lambda: not right.locked())
     with pytest.raises(KeyConflict):
         wrong.locked()
@@ -418,12 +420,12 @@ def test_extension_whose_server_lost_the_lease_is_told_with_its_reason(kit, twin
     lost = []
     lock = Lock("a", timeout=30, renew=True, on_lost=lost.append)
     lease = twin(lock.acquire)
-    kit.client.delete(lock._keys()[4])
+    kit.client.delete(lock.keys()[4])
     with pytest.raises(LockLost):
         twin(lock.reacquire)
     wait_for(lambda: lost)
     assert lost == [lease]
-    assert "was lost: the server did not know it any more when its holder made it longer." in caplog.text
+    assert "was lost: the server did not know it any more when its holder extended it." in caplog.text
 
 
 @pytest.mark.parametrize("renew", [True, False])
@@ -436,5 +438,7 @@ def test_lease_that_was_lost_after_a_failed_extension_is_told_with_its_reason(fa
         twin(lease.extend, 0.6, replace_ttl=True)
     wait_for(lambda: lost)
     far.set("ok")
-    reason = "it lasts 0.6 s, was renewed" if renew else "its time is over, and extend() failed: Redis can't be reached"
+    reason = (
+        "its timeout is 0.6 s, it was renewed" if renew else "it timed out, and extend() failed: Redis can't be reached"
+    )
     assert reason in caplog.text

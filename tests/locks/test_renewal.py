@@ -65,7 +65,7 @@ def test_released_lease_is_not_renewed_and_never_lost(kit, lost, make, commands)
     lease.release()
     with commands(kit) as sent:
         passed(0.3)
-    assert (sent, lost, lease.held, lease.keeper) == ([], [], False, None)
+    assert (sent, lost, lease.held, lease.notifier) == ([], [], False, None)
 
 
 def test_lease_that_was_released_is_forgotten(kit, make):
@@ -139,12 +139,11 @@ def test_holder_that_kept_all_threads_waiting_learns_at_once_that_it_lost(kit, l
 def test_release_leaves_no_key_however_a_renewal_races_it(kit, monkeypatch, lost):
     replies = []
 
-    def asked(source, step):
-        replies.append(ask(source, step))
+    def one(step):
+        replies.append((yield step))
         return replies[-1]
 
-    ask = renewer._asked
-    monkeypatch.setattr(renewer, "_asked", asked)
+    monkeypatch.setattr(renewer.flow, "one", one)
     monkeypatch.setattr(renewer, "SHARE", 0.000_001)  # a lease is renewed all the time
     lock = Lock("a", timeout=10, renew=True, on_lost=lost.append)
     for _ in range(10_000):
@@ -186,15 +185,15 @@ def test_extension_by_the_holder_is_not_taken_away(kit):
 
 def test_extension_by_the_holder_during_a_renewal_is_not_taken_away(kit, monkeypatch):
     lock, crossed = Lock("a", timeout=0.3, renew=True), []
-    prolong = lock._prolong
+    extend_step = lock.extend_step
 
-    def late(token, more, how):
+    def late(token, ttl_ms, mode):
         if threading.current_thread() is not threading.main_thread() and not crossed:
             crossed.append(True)
             lease.extend(20)  # reaches the server first
-        return prolong(token, more, how)
+        return extend_step(token, ttl_ms, mode)
 
-    monkeypatch.setattr(lock, "_prolong", late)
+    monkeypatch.setattr(lock, "extend_step", late)
     with lock as lease:
         wait_for(lambda: crossed)
         passed(0.1)
@@ -216,7 +215,7 @@ def test_max_hold_ends_the_renewals_and_names_the_place(kit, lost, caplog):
         began, lease = monotonic(), lock.acquire()
         key, lefts = holder(kit), []
         while lease.held:
-            lefts.append((lease.taken_at + 0.9 - monotonic()) * 1000 - kit.client.pttl(key))
+            lefts.append((lease.acquired_at + 0.9 - monotonic()) * 1000 - kit.client.pttl(key))
         held = monotonic() - began
         wait_for(lambda: lost)
         return held, min(lefts)

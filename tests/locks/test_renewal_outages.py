@@ -31,7 +31,7 @@ def test_lease_survives_an_outage_shorter_than_itself(own_kit, lost):
         passed(0.9)
     finally:
         own_kit.server.thaw()
-    passed(1.5, since=lease.taken_at)
+    passed(1.5, since=lease.acquired_at)
     assert lease.held
     lease.release()
     assert not lost
@@ -50,8 +50,8 @@ def test_lease_is_lost_on_time_while_the_server_is_away(own_kit, make, caplog):
     (moment, held) = told[0]
     assert deadline <= moment < deadline + 0.5
     assert not held
-    assert "was lost: it lasts 0.6 s" in caplog.text
-    assert "the last try failed: Redis can't be reached" in caplog.text
+    assert "was lost: its timeout is 0.6 s" in caplog.text
+    assert "the last attempt failed: Redis can't be reached" in caplog.text
     # A renewal that was under way may reach the server after that; it keeps nobody out.
     assert make().acquire(blocking_timeout=2)
     assert len(told) == 1

@@ -27,7 +27,7 @@ class Beater:
         self.answers, self.doing = list(answers), doing
         self.times, self.threads = [], []
 
-    def beat(self):
+    def run_once(self):
         self.times.append(monotonic())
         self.threads.append(threading.current_thread())
         if self.doing:
@@ -49,7 +49,7 @@ def end(loop):
     """Let the thread of a loop end."""
     scheduler._loops.pop(loop.lane)
     thread, loop._thread = loop._thread, None
-    loop._bell.put(None)
+    loop._wake_up.put(None)
     wait_for(lambda: not thread.is_alive())
 
 
@@ -137,7 +137,7 @@ def test_thread_that_is_gone_is_started_by_the_next_item(loop):
     waiting = Beater()
     loop.add(waiting, 0.2)
     first = loop._thread
-    wait_for(lambda: loop._wakes > monotonic())  # it sleeps
+    wait_for(lambda: loop._sleeps_until > monotonic())  # it sleeps
     loop._thread = gone = threading.Thread(target=int)
     gone.start()
     gone.join()
@@ -147,7 +147,7 @@ def test_thread_that_is_gone_is_started_by_the_next_item(loop):
     assert loop._thread not in (first, gone)
 
     def first_has_ended():
-        loop._bell.put(None)  # it sees that another one took over when it wakes, and both hear the same bell
+        loop._wake_up.put(None)  # it sees that another one took over when it wakes, and both hear the same bell
         return not first.is_alive()
 
     wait_for(first_has_ended)
@@ -187,9 +187,9 @@ def test_items_that_come_and_go_before_they_are_due_leave_nothing_behind(loop):
         loop.add(item, 3600)
         loop.remove(item)
         if number % 1000 == 0:
-            wait_for(lambda: len(loop._fresh) <= scheduler.CROWD + 1)
+            wait_for(lambda: len(loop._new) <= scheduler.MAX_STALE + 1)
     assert len(loop._entries) == 1
-    assert len(loop._heap) <= scheduler.CROWD + 3
+    assert len(loop._heap) <= scheduler.MAX_STALE + 3
 
 
 def test_items_removed_late_are_dropped(loop):
@@ -200,7 +200,7 @@ def test_items_removed_late_are_dropped(loop):
     for item in items:
         loop.remove(item)
     loop.add(items[0], 0)
-    wait_for(lambda: len(loop._heap) <= scheduler.CROWD + 3)
+    wait_for(lambda: len(loop._heap) <= scheduler.MAX_STALE + 3)
 
 
 FORK = """
@@ -209,7 +209,7 @@ from redis_kit.locks.renewal import scheduler as renewals
 
 class Item:
     beats = 0
-    def beat(self):
+    def run_once(self):
         self.beats += 1
         return 0.001
 
@@ -234,7 +234,7 @@ import threading, time
 from redis_kit.locks.renewal import scheduler as renewals
 
 class Item:
-    def beat(self):
+    def run_once(self):
         started.set()
         time.sleep(60)
 

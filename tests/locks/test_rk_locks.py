@@ -6,7 +6,8 @@ import json
 import pytest
 from django.core.management import call_command
 
-from redis_kit.locks import Lock, LockLost, Semaphore, live_locks
+from redis_kit.locks import Lock, LockLost, Semaphore
+from redis_kit.locks.inspection import held_locks
 from redis_kit.management.commands.rk_locks import Command
 
 AWAY = {"URL": "redis://127.0.0.1:1/0"}
@@ -47,7 +48,7 @@ def test_list_is_a_table_of_what_ends_first(many, rk_locks):
     assert titles.split("  ")[0] == "NAME"
     assert lock.split()[:2] == ["invoice:42", "lock"]
     assert lock.split()[-1] == str(many[0].fence)
-    assert titles.index("HELD BY") == lock.index(live_locks().locks[0].holder) == semaphore.index("1 of 3 slots")
+    assert titles.index("HELD BY") == lock.index(held_locks().locks[0].holder) == semaphore.index("1 of 3 slots")
 
 
 def test_list_says_how_many_it_does_not_show(kit, rk_locks):
@@ -64,7 +65,7 @@ def test_json_has_all_that_is_known(many, rk_locks):
     assert code == 0
     assert data["locks"][0]["name"] == "invoice:42"
     assert data["locks"][0]["fence"] == many[0].fence
-    assert data["locks"] == [data["locks"][0] | {"kind": "lock", "waiters": 0, "lasting": 50.0}]
+    assert data["locks"] == [data["locks"][0] | {"kind": "lock", "waiters": 0, "timeout": 50.0}]
     assert data["semaphores"][0]["holders"][0]["fence"] == many[1].fence
     assert data["more"] == 0
     assert json.loads(rk_locks("show", "supplier", "--json")[1])[0]["used"] == 1
@@ -74,7 +75,7 @@ def test_show_tells_all_about_a_name(many, rk_locks):
     code, output, errors = rk_locks("show", "invoice:42")
     assert (code, errors) == (0, "")
     assert output.splitlines()[0] == "invoice:42, lock"
-    assert f"held by   {live_locks().locks[0].holder}" in output
+    assert f"held by   {held_locks().locks[0].holder}" in output
     assert "test_rk_locks.py:" in output
     assert f"fence     {many[0].fence}" in output
     _, output, _ = rk_locks("show", "supplier")
@@ -87,13 +88,13 @@ def test_unknown_name_says_so_and_which_are_near(many, rk_locks, action):
     assert rk_locks(*action, "invoice:43") == (
         1,
         "",
-        "CommandError: Nothing is held under the name invoice:43. Held are: invoice:42.\n",
+        "CommandError: Nothing is held under the name invoice:43. Similar names that are held: invoice:42.\n",
     )
     assert rk_locks(*action, "zzz") == (1, "", "CommandError: Nothing is held under the name zzz.\n")
 
 
 def test_release_says_from_whom_it_took_it(many, rk_locks, caplog):
-    holder = live_locks().locks[0].holder
+    holder = held_locks().locks[0].holder
     code, output, errors = rk_locks("release", "invoice:42", "--yes")
     assert (code, errors) == (0, "")
     assert output.startswith(f"Released: lock invoice:42, held by {holder}")
@@ -113,7 +114,7 @@ def test_release_asks_for_the_name(many, rk_locks):
         assert "that is not the name" in errors
         assert many[0].extend()
     assert rk_locks("release", "supplier", typed="supplier\n")[0] == 0
-    assert live_locks().semaphores == []
+    assert held_locks().semaphores == []
 
 
 def test_name_that_was_taken_anew_while_somebody_typed_is_left_alone(kit, rk_locks, monkeypatch):
@@ -126,7 +127,7 @@ def test_name_that_was_taken_anew_while_somebody_typed_is_left_alone(kit, rk_loc
 
     monkeypatch.setattr("builtins.input", typed)
     code, _, errors = rk_locks("release", "a")
-    assert (code, errors) == (1, "CommandError: Nothing was released: the holder of a did it first.\n")
+    assert (code, errors) == (1, "CommandError: Nothing was released: a was released by its holder.\n")
     assert lock.owned()
 
 
@@ -139,7 +140,7 @@ def test_one_of_several_slots_is_released_by_its_fence(kit, rk_locks):
         leases[1].extend()
     code, output, _ = rk_locks("release", "s", "--yes")
     assert (code, len(output.splitlines())) == (0, 2)
-    assert live_locks().semaphores == []
+    assert held_locks().semaphores == []
 
 
 def test_name_of_two_kinds_is_not_guessed(kit, rk_locks):
@@ -168,11 +169,11 @@ def test_semaphore_within_another_is_named_with_it(kit, rk_locks):
     code, _, errors = rk_locks("show", "tenant")
     assert (code, errors) == (
         1,
-        "CommandError: Nothing is held under the name tenant. Held are: tenant (within all).\n",
+        "CommandError: Nothing is held under the name tenant. Similar names that are held: tenant (within all).\n",
     )
     assert f"fence     {slot.fence}" in rk_locks("show", "tenant", "--within", "all")[1]
     assert rk_locks("release", "tenant", "--within", "all", "--fence", slot.fence, typed="tenant")[0] == 0
-    assert live_locks().semaphores == []
+    assert held_locks().semaphores == []
 
 
 def test_text_of_others_can_not_control_the_terminal(kit, rk_locks):

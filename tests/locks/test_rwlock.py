@@ -7,7 +7,8 @@ from time import monotonic
 import pytest
 
 from redis_kit.core.errors import InvalidName, InvalidValue
-from redis_kit.locks import AlreadyHeld, FairLock, LockLost, LockNotAcquired, NotHeld, ReadWriteLock, find
+from redis_kit.locks import AlreadyHeld, FairLock, LockLost, LockNotAcquired, NotHeld, ReadWriteLock
+from redis_kit.locks.inspection import find
 from tests.fixtures.servers import wait_for
 from tests.locks.leases import tickets
 

@@ -6,12 +6,13 @@ from time import sleep
 import pytest
 
 from redis_kit.core.errors import KeyConflict
-from redis_kit.locks import Lock, LockLost, LockNotAcquired, NotHeld, Semaphore, contended, live_locks
+from redis_kit.locks import Lock, LockLost, LockNotAcquired, NotHeld, Semaphore
+from redis_kit.locks.inspection import contended, held_locks
 from tests.fixtures.servers import wait_for
 
 
 def used(name="a"):
-    return sum(one.used for one in live_locks().semaphores if one.name == name)
+    return sum(one.used for one in held_locks().semaphores if one.name == name)
 
 
 def test_no_more_than_limit_slots_are_given(kit, twin):
@@ -71,11 +72,11 @@ def test_refresh_makes_the_lease_longer(kit, twin):
     semaphore = Semaphore("a", 1, timeout=5)
     lease = twin(semaphore.acquire)
     assert twin(semaphore.extend, 60)
-    assert 60 < live_locks().semaphores[0].ends_in <= 65
+    assert 60 < held_locks().semaphores[0].ends_in <= 65
     assert twin(lease.extend, 1, replace_ttl=True)
-    assert live_locks().semaphores[0].ends_in <= 1
+    assert held_locks().semaphores[0].ends_in <= 1
     assert twin(semaphore.reacquire)
-    assert 1 < live_locks().semaphores[0].ends_in <= 5
+    assert 1 < held_locks().semaphores[0].ends_in <= 5
 
 
 def test_lost_slot_is_not_taken_again_by_a_refresh(kit, twin):

@@ -24,7 +24,7 @@ def test_task_that_waits_shows_all_its_coroutines():
 
     found, task = asyncio.run(main())
     assert found.index("in working") < found.index("in sleeping")
-    assert "is over" in stack_of(task, 0)
+    assert "has ended" in stack_of(task, 0)
 
 
 def test_task_that_runs_shows_its_thread():
@@ -48,4 +48,4 @@ def test_thread_shows_its_frames_until_it_is_over():
     release.set()
     thread.join()
     assert "in busy_here" in found
-    assert stack_of(thread, thread.ident) == "(the thread worker 7 is over)"
+    assert stack_of(thread, thread.ident) == "(the thread worker 7 has ended)"

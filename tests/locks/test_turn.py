@@ -50,7 +50,7 @@ def test_who_waits_behind_others_gives_up_in_time(kit, waiting):
     lease = Lock("a").acquire()
     thread = waiting(lambda: Lock("a").acquire().release())
     assert Lock("a").acquire(blocking_timeout=0.05) is None
-    with pytest.raises(LockNotAcquired, match="others of this process"), Lock("a", blocking_timeout=0.05):
+    with pytest.raises(LockNotAcquired, match="other callers of this process"), Lock("a", blocking_timeout=0.05):
         pass
 
     async def main():

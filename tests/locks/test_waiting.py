@@ -8,7 +8,7 @@ from time import monotonic
 import pytest
 
 from redis_kit.locks import Lock, Semaphore
-from redis_kit.locks.acquiring.wait import Attempt
+from redis_kit.locks.acquiring.attempt import Attempt
 from tests.locks.leases import told
 
 MAKERS = [lambda: Lock("a"), lambda: Semaphore("a", 1)]
@@ -149,12 +149,12 @@ def test_lock_whose_baton_went_to_a_waiter_who_died_is_free_after_a_second(kit, 
 
 def test_question_of_a_waiter_that_is_gone_takes_nothing(kit, any_waiter):
     lease = Lock("a").acquire()
-    attempt = Attempt(30.0, patience=5)
+    attempt = Attempt(30.0, wait=5)
     steps = Lock("a")
-    assert steps._run(only(attempt.ask(steps)))[0] > 0
+    assert steps._run(only(attempt.request(steps)))[0] > 0
     assert lease.release() is None
-    steps._run(only(steps._give_back(attempt.token)))
-    refusal = steps._run(only(attempt.ask(steps, woken=True)))
+    steps._run(only(steps.release_step(attempt.token)))
+    refusal = steps._run(only(attempt.request(steps, woken=True)))
     assert not isinstance(refusal, int)
     assert Lock("a").acquire(blocking=False)
 

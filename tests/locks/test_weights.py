@@ -7,7 +7,8 @@ from time import monotonic
 import pytest
 
 from redis_kit.core.errors import InvalidValue
-from redis_kit.locks import LockNotAcquired, Semaphore, live_locks
+from redis_kit.locks import LockNotAcquired, Semaphore
+from redis_kit.locks.inspection import held_locks
 from tests.fixtures.servers import wait_for
 
 pytestmark = pytest.mark.once
@@ -80,7 +81,7 @@ def test_holder_is_stored_with_its_weight(kit, twin):
     assert [stored[0], *stored[2:4]] == [str(lease.fence), "7000", "2"]
     assert abs(int(stored[1]) - lease.fence / 1000) < 1000
     assert stored[4].count("\t") == 4
-    assert [one.weight for one in live_locks().semaphores[0].holders] == [2]
+    assert [one.weight for one in held_locks().semaphores[0].holders] == [2]
 
 
 def test_heavy_release_wakes_as_many_as_fit(kit, waiting):
@@ -121,7 +122,7 @@ def test_weight_that_can_never_fit_is_not_waited_for(kit, twin, fair):
     assert twin(Semaphore("a", 2, fair=fair).acquire)  # 2 is the smallest limit in use
     heavy = Semaphore("a", 5, weight=3, fair=fair)
     assert twin(heavy.acquire, blocking=False) is None
-    with pytest.raises(LockNotAcquired, match="takes 3 at once, so that it can never get them"):
+    with pytest.raises(LockNotAcquired, match="takes 3 at once, so it can never acquire them"):
         twin(heavy.acquire)
     assert key(kit, "waiters") is None
     assert key(kit, "queue") is None

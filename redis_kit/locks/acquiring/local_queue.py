@@ -1,4 +1,4 @@
-"""Turns within a process: those who want one name stand in a line here, and only the first of them asks the server.
+"""Queues within a process: of the callers that want one name, only the first one sends requests to the server.
 
 So a thousand tasks that want one lock need one connection.
 """
@@ -15,85 +15,85 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 
-class Line:
-    """Those of this process, or of one event loop, who want one name, in the order in which they came."""
+class LocalQueue:
+    """The callers of this process, or of one event loop, that want one name, in the order in which they came."""
 
     def __init__(self) -> None:
-        self.places: dict[str, Any] = {}  # token -> the event that is set when its turn comes; None for the first
+        self.turns: dict[str, Any] = {}  # token -> the event that is set when its turn comes; None for the first
 
     @cached_property
     def id(self) -> str:
-        """Return what tells it from the lines of other processes."""
+        """Return an ID that differs from those of other processes."""
         return token_hex(8)
 
     def tokens(self) -> list[str]:
-        """Return who stands in line."""
+        """Return the tokens of the callers in the queue."""
         with _guard:
-            return list(self.places)
+            return list(self.turns)
 
 
-Lines = dict[str, Line]
+LocalQueues = dict[str, LocalQueue]
 
 
 class Turn:
-    """A step: wait for the turn to ask for a key, until a moment of the monotonic clock; True when it has come."""
+    """A step: wait for the turn to request a key, until a moment of the monotonic clock; True if it has come."""
 
-    __slots__ = ("_event", "_lines", "key", "line", "token", "until")
+    __slots__ = ("_event", "_queues", "key", "queue", "token", "until")
 
-    line: Line
+    queue: LocalQueue
 
     def __init__(self, key: str, token: str, *, until: float) -> None:
         self.key, self.token, self.until = key, token, until
         self._event: Any = None
-        self._lines: Lines | None = None
+        self._queues: LocalQueues | None = None
 
     def run(self, client: Any) -> bool:
         """Wait in this thread. No round trip."""
-        if self._lines is None:
+        if self._queues is None:
             self._join(_of_threads, threading.Event)
-        return self._event is None or self._event.wait(self._left())
+        return self._event is None or self._event.wait(self._remaining())
 
     async def arun(self, client: Any) -> bool:
         """See run()."""
-        if self._lines is None:
+        if self._queues is None:
             self._join(_of_tasks.setdefault(asyncio.get_running_loop(), {}), asyncio.Event)
         if self._event is None or self._event.is_set():
             return True
         try:
-            async with asyncio.timeout(self._left()):
+            async with asyncio.timeout(self._remaining()):
                 return bool(await self._event.wait())
         except TimeoutError:
             return False
 
     def end(self) -> None:
-        """Let the next one ask."""
-        if self._lines is None:
+        """Give the turn to the next caller."""
+        if self._queues is None:
             return
         with _guard:
-            line = self._lines.get(self.key, self.line)
-            line.places.pop(self.token, None)
-            if event := next(iter(line.places.values()), None):
+            queue = self._queues.get(self.key, self.queue)
+            queue.turns.pop(self.token, None)
+            if event := next(iter(queue.turns.values()), None):
                 event.set()
-            elif not line.places:
-                self._lines.pop(self.key, None)
-        self._lines = None
+            elif not queue.turns:
+                self._queues.pop(self.key, None)
+        self._queues = None
 
-    __del__ = end  # what an interruption left undone
+    __del__ = end  # after an interruption
 
-    def _join(self, lines: Lines, make: Callable[[], Any]) -> None:
+    def _join(self, queues: LocalQueues, make: Callable[[], Any]) -> None:
         with _guard:
-            self.line = lines.get(self.key) or Line()
-            self._lines = lines
-            lines[self.key] = self.line
-            self._event = make() if self.line.places else None
-            self.line.places[self.token] = self._event
+            self.queue = queues.get(self.key) or LocalQueue()
+            self._queues = queues
+            queues[self.key] = self.queue
+            self._event = make() if self.queue.turns else None
+            self.queue.turns[self.token] = self._event
 
-    def _left(self) -> float | None:
+    def _remaining(self) -> float | None:
         return None if self.until == math.inf else max(self.until - monotonic(), 0)
 
 
-_of_threads: Lines = {}
-_of_tasks: WeakKeyDictionary[asyncio.AbstractEventLoop, Lines] = WeakKeyDictionary()
+_of_threads: LocalQueues = {}
+_of_tasks: WeakKeyDictionary[asyncio.AbstractEventLoop, LocalQueues] = WeakKeyDictionary()
 _guard = threading.RLock()
 
 

@@ -1,65 +1,62 @@
-"""A lock that its holder has already: taken again by the same caller, or kept until a transaction's end."""
+"""A lease that the caller holds already: acquired again, or held until the end of a transaction."""
 
 import logging
-from typing import TYPE_CHECKING
 
 from redis_kit.core.errors import RedisKitError
 from redis_kit.locks.acquiring import transaction_end
+from redis_kit.locks.acquiring.attempt import Acquirable
 from redis_kit.locks.errors import AlreadyHeld, NotHeld, with_notes
 from redis_kit.locks.leases.lease import Lease
-
-if TYPE_CHECKING:
-    from redis_kit.locks.kinds.base import Leasing
 
 logger = logging.getLogger("redis_kit.locks")
 
 
-def taken_again(source: "Leasing", patience: float) -> Lease | None:
-    """Return the lease that the caller has already and may share; None where a new one is to be asked for.
+def reusable_lease(source: Acquirable, wait: float) -> Lease | None:
+    """Return the lease that the caller holds already and may acquire again; None if it needs a new one.
 
-    Raises AlreadyHeld where the caller would wait for itself, and what check_database() raises.
+    Raises AlreadyHeld if the caller would wait for itself, and the errors of check_database().
     """
     if source.on_commit:
         transaction_end.check_database(source.database)
-    if not source.exclusive or not (patience or source.reentrant or source.on_commit):
+    if not source.exclusive or not (wait or source.reentrant or source.on_commit):
         return None
-    mine = source._taken.latest()
-    if mine and mine.held and source.reentrant:
-        return _once_more(mine)
-    if mine and mine.held and patience:
+    own = source.owned_leases.latest()
+    if own and own.held and source.reentrant:
+        return _reentered(own)
+    if own and own.held and wait:
         raise AlreadyHeld(f"This thread or task holds {source!r} already and would wait for itself.", source.name)
-    for lease in transaction_end.kept_until_end(source.database) if source.on_commit else ():
-        if lease.source.place == source.place and lease.held:
-            source._taken.add(lease)
-            return _once_more(lease)
+    for lease in transaction_end.leases_until_end(source.database) if source.on_commit else ():
+        if lease.source.local_key == source.local_key and lease.held:
+            source.owned_leases.add(lease)
+            return _reentered(lease)
     return None
 
 
-def still_needed(source: "Leasing", lease: Lease) -> bool:
-    """Tell whether a release leaves the lease as it is: it was taken more than once, or is kept for a transaction."""
-    if lease.depth:
-        lease.depth -= 1
-        if lease.kept:
-            source._taken.drop(lease)
+def is_still_needed(source: Acquirable, lease: Lease) -> bool:
+    """Tell whether a release leaves the lease live: it was acquired more than once, or a transaction needs it."""
+    if lease.reentries:
+        lease.reentries -= 1
+        if lease.until_commit:
+            source.owned_leases.remove(lease)
         return True
-    if lease.kept:
-        raise NotHeld(f"{lease!r} was released; it is kept until the end of the transaction.", source.name)
+    if lease.until_commit:
+        raise NotHeld(f"{lease!r} was released; it is held until the end of the transaction.", source.name)
     if not source.on_commit or not transaction_end.in_transaction(source.database):
         return False
-    lease.kept = True
-    source._taken.drop(lease)
-    transaction_end.at_end_of_transaction(source.database, lambda: _end(source, lease), kept=lease)
+    lease.until_commit = True
+    source.owned_leases.remove(lease)
+    transaction_end.call_at_end(source.database, lambda: _end(source, lease), lease=lease)
     return True
 
 
-def _once_more(lease: Lease) -> Lease:
-    lease.depth += 1
+def _reentered(lease: Lease) -> Lease:
+    lease.reentries += 1
     return lease
 
 
-def _end(source: "Leasing", lease: Lease) -> None:
+def _end(source: Acquirable, lease: Lease) -> None:
     try:
-        source._run(source._let_go(lease))
+        source._run(source.end_flow(lease))
     except RedisKitError as error:
-        told = "%r was kept until the end of a transaction, and not released: %s"
-        logger.error(told, lease, with_notes(error))  # noqa: TRY400
+        message = "%r was held until the end of a transaction and could not be released: %s"
+        logger.error(message, lease, with_notes(error))  # noqa: TRY400

@@ -1,149 +1,139 @@
-"""Waiting without polling: blocked on the list of wake-ups, with a look at the lock itself once a second."""
+"""Waiting without polling: blocked on a list of wake-ups, with one request for the lease per second.
 
-from collections.abc import Sequence
-from os import urandom
+Of all callers in a process that want one name, only the first one talks to the server.
+"""
+
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from redis_kit.core.errors import RedisFailure, RedisUnavailable
+from redis_kit.core.flow import Flow
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import Command
-from redis_kit.locks.acquiring.local_queue import Line
+from redis_kit.locks.acquiring.attempt import Acquirable, Attempt, Refusal
+from redis_kit.locks.acquiring.local_queue import Turn
+from redis_kit.locks.leases.source import ExtendMode
 
-if TYPE_CHECKING:
-    from redis_kit.locks.kinds.base import Leasing
-
-NAP = 1.0  # seconds between two looks: what a lost wake-up costs
-WAITING = 2500  # ms that a waiter counts as one after each look
+INTERVAL = 1.0  # seconds between two requests: the cost of a lost wake-up
 LONGEST = 3600.0  # seconds of one blocking command
-FRESH = 0.1  # share of a lease that may be over when its holder learns of it
-
-Refusal = Sequence[Any]
 
 
-class Attempt:
-    """One try to get a lease: its token, and what a waiter has to tell."""
+def acquire_blocking(source: Acquirable, attempt: Attempt) -> Flow[Any]:
+    """Request the lease until it is granted or the attempt's deadline has passed.
 
-    __slots__ = (
-        "_next_fence",
-        "asked",
-        "begun",
-        "give_up",
-        "lasting",
-        "line",
-        "patient",
-        "since",
-        "token",
-        "ttl",
-        "wake",
-        "woken",
-    )
+    Return the fence, a refusal, or () if the caller's turn in this process never came. After an error,
+    ``attempt.may_hold()`` tells whether the server may have granted the lease.
+    """
+    return (yield from (_in_queue if source.fair else _in_turn)(source, attempt))
 
-    def __init__(self, lasting: float, *, patience: float) -> None:
-        self.token, self.lasting, self.ttl = urandom(16).hex(), lasting, round(lasting * 1000)
-        self.asked = monotonic()
-        self.give_up, self.patient = self.asked + patience, patience > 0
-        self.since, self.woken, self.wake, self._next_fence = 0, 0, "", 0
-        self.begun = False
-        self.line: Line | None = None
 
-    @property
-    def left(self) -> float:
-        """Return for how many seconds it goes on waiting."""
-        return self.give_up - monotonic()
+def _in_turn(source: Acquirable, attempt: Attempt) -> Flow[Any]:
+    turn = Turn(source.local_key, attempt.token, until=attempt.deadline)
+    try:
+        if not (yield turn):
+            return ()
+        return (yield from _wait(source, attempt, (yield attempt.request(source))))
+    finally:
+        turn.end()
 
-    @property
-    def waiting(self) -> int:
-        """Return for how many ms the caller counts as a waiter when refused; 0 when it gives up."""
-        return WAITING if self.asked < self.give_up else 0
 
-    @property
-    def mates(self) -> list[str]:
-        """Return the tokens of those of this process who wait for the same, with tickets of their own."""
-        return self.line.tokens() if self.line else []
+def _in_queue(source: Acquirable, attempt: Attempt) -> Flow[Any]:
+    """Get a ticket from the server at once, but listen for it only as the first caller of this process.
 
-    def is_fresh(self, fence: int) -> bool:
-        """Tell whether a lease that was granted during a wait was so after ``asked``, and not long after it.
+    Tickets are requested one after another, so that the local queue is in the order of the server's queue.
+    """
+    counter = Turn(f"{source.local_key} tickets", attempt.token, until=attempt.deadline)
+    turn = Turn(source.local_key, attempt.token, until=0)
+    try:
+        try:
+            if not (yield counter):
+                return ()
+            is_first = yield turn
+            attempt.local_queue = turn.queue
+            attempt.wake_up_list = source.key(f"{source.member}:wake:{turn.queue.id}")
+            reply = yield attempt.request(source)
+        finally:
+            counter.end()
+        if not isinstance(reply, int) and not is_first:
+            turn.until = attempt.deadline
+            yield turn
+            attempt.note_refusal(reply)
+            reply = yield attempt.request(source)  # after the deadline this gives the ticket up
+        return (yield from _wait(source, attempt, reply))
+    finally:
+        turn.end()
 
-        It may have been granted before the last look, and have ended since: then its fence is older than that look.
-        """
-        return fence >= self._next_fence and monotonic() - self.asked <= self.lasting * FRESH
 
-    def ask(self, source: "Leasing", *, woken: bool = False) -> ScriptCall:
-        """Return the step that asks for the lease now, or, woken, as soon as the wait before it is over."""
-        self.asked, self.woken, self.begun = monotonic(), int(woken), True
-        return source._take(self)
+def _wait(source: Acquirable, attempt: Attempt, reply: Any) -> Flow[Any]:
+    # A caller that was refused before its deadline counts as a waiter, so another request has to follow.
+    while not isinstance(reply, int) and attempt.sent_at < attempt.deadline:
+        if attempt.remaining > 0:
+            reply = yield Wait(source, attempt, reply)
+        else:
+            attempt.note_refusal(reply)
+        if not isinstance(reply, int) or not (attempt.is_fresh(reply) or (yield from _extended(source, attempt))):
+            reply = yield attempt.request(source)  # also to count as a waiter, or not to count any more
+    return reply
 
-    def may_hold(self, error: BaseException) -> bool:
-        """Tell whether the server may have granted the lease, or may do so yet, to an attempt that ends with an error.
 
-        An error that the server answered means that it did not, unless another question was behind a blocked one.
-        """
-        if self.begun and not self.since and isinstance(error, RedisFailure):
-            return isinstance(error, RedisUnavailable) and error.indeterminate
-        return self.begun
-
-    def refused(self, refusal: Refusal) -> None:
-        """Note what a refusal tells: the fence that the next lease gets, which is the server's clock."""
-        if refusal:
-            self._next_fence = refusal[-1]
-            self.since = self.since or refusal[-1] // 1000
+def _extended(source: Acquirable, attempt: Attempt) -> Flow[bool]:
+    attempt.sent_at = monotonic()
+    return bool((yield source.extend_step(attempt.token, attempt.ttl_ms, ExtendMode.AT_LEAST)))
 
 
 class Wait:
-    """A step: wait until the lease is free or ``attempt`` gives up, and return the answer of the server.
+    """A step: wait until the lease is granted or ``attempt`` gives up, and return the reply of the server.
 
-    Blocks on a list of wake-ups, with one command for as long as it waits; the question for the lease stands behind it,
-    so that the server answers it at the moment of the wake-up. Sends one command a second besides.
+    Blocks on a list of wake-ups with one command for the whole wait. The request for the lease is queued behind it, so
+    the server answers the request at the moment of the wake-up. Sends one more request per second.
     """
 
     __slots__ = ("attempt", "key", "refusal", "reply", "source")
 
-    def __init__(self, source: "Leasing", attempt: Attempt, refusal: Refusal) -> None:
+    def __init__(self, source: Acquirable, attempt: Attempt, refusal: Refusal) -> None:
         self.source, self.attempt, self.refusal = source, attempt, refusal
-        self.key = source._signal(refusal, attempt)
+        self.key = source.wake_up_list(refusal, attempt)
         self.reply: Any = None
-        attempt.refused(refusal)
+        attempt.note_refusal(refusal)
 
     def run(self, client: Any) -> Any:
         """Block on the server."""
 
-        def look() -> float | None:
-            return self._seen(self.attempt.ask(self.source).run(client))
+        def ask() -> float | None:
+            return self._pause_after(self.attempt.request(self.source).run(client))
 
-        found = client.watch(*self._timing(), look, *self._commands())
-        return self._again().run(client) if isinstance(found, Exception) else self._answer(found)
+        result = client.watch(*self._timing(), ask, *self._commands())
+        return self._retry().run(client) if isinstance(result, Exception) else self._answer(result)
 
     async def arun(self, client: Any) -> Any:
         """See run()."""
 
-        async def look() -> float | None:
-            return self._seen(await self.attempt.ask(self.source).arun(client))
+        async def ask() -> float | None:
+            return self._pause_after(await self.attempt.request(self.source).arun(client))
 
-        found = await client.watch(*self._timing(), look, *self._commands())
-        return await self._again().arun(client) if isinstance(found, Exception) else self._answer(found)
+        result = await client.watch(*self._timing(), ask, *self._commands())
+        return await self._retry().arun(client) if isinstance(result, Exception) else self._answer(result)
 
     def _timing(self) -> tuple[float, float]:
-        return min(max(self.attempt.left, 0.001), LONGEST), self._pause()
+        return min(max(self.attempt.remaining, 0.001), LONGEST), self._pause()
 
     def _commands(self) -> tuple[Command, Command]:
         block = ("BLPOP", self.key, f"{self._timing()[0]:.3f}")
-        return block, self.attempt.ask(self.source, woken=True).command
+        return block, self.attempt.request(self.source, woken=True).command
 
     def _pause(self) -> float:
-        # The holder may be dead, so nobody waits for longer than its lease.
-        return float(min(NAP, self.refusal[0] / 1000 + 0.001))
+        # The holder may be dead, so no pause is longer than its lease.
+        return float(min(INTERVAL, self.refusal[0] / 1000 + 0.001))
 
-    def _seen(self, reply: Any) -> float | None:
-        if isinstance(reply, int) or self.source._signal(reply, self.attempt) != self.key:
+    def _pause_after(self, reply: Any) -> float | None:
+        if isinstance(reply, int) or self.source.wake_up_list(reply, self.attempt) != self.key:
             self.reply = reply
             return None
         self.refusal = reply
-        self.attempt.refused(reply)
+        self.attempt.note_refusal(reply)
         return self._pause()
 
-    def _answer(self, found: Any) -> Any:
-        return self.reply if found is None else found
+    def _answer(self, result: Any) -> Any:
+        return self.reply if result is None else result
 
-    def _again(self) -> ScriptCall:
-        return self.attempt.ask(self.source, woken=True)  # the server had lost the script
+    def _retry(self) -> ScriptCall:
+        return self.attempt.request(self.source, woken=True)  # the server had lost the script

@@ -1,4 +1,4 @@
-"""``manage.py rk_locks``: what is held, by whom, and how to end that."""
+"""``manage.py rk_locks``: lists locks and semaphores that are held, and releases them."""
 
 import argparse
 import json
@@ -11,58 +11,63 @@ from redis_kit.core import terminal
 from redis_kit.core.terminal import clean
 from redis_kit.core.text import similar
 from redis_kit.locks.commands.tables import about, table, title
-from redis_kit.locks.inspection.api import KINDS, MOST, LiveLock, LiveSemaphore, find, force_release, live_locks
+from redis_kit.locks.inspection import KINDS, HeldLock, HeldSemaphore, find, force_release, held_locks
+from redis_kit.locks.inspection.api import LIMIT
 
-Held = LiveLock | LiveSemaphore
+Held = HeldLock | HeldSemaphore
 
 
 class Command(BaseCommand):
     """List, show and release locks and semaphores."""
 
-    help = "Show which locks and semaphores are held and by whom, and release one whose holder does not."
+    help = "Show locks and semaphores that are held, and their holders; release one whose holder does not."
     requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the actions and their options."""
         actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-        actions.add_parser("list", help="what is held now, first what ends first").add_argument(
-            "--limit", type=_limit, default=100, help=f"lines, 1 to {MOST[1]:,} (100)"
+        actions.add_parser("list", help="list what is held, in the order in which it ends").add_argument(
+            "--limit", type=_limit, default=100, help=f"number of lines, 1 to {LIMIT[1]:,} (default: 100)"
         )
-        actions.add_parser("show", help="all about one name")
-        actions.add_parser("release", help="end the lease of whoever holds it, and wake who waits for it")
+        actions.add_parser("show", help="show all leases of one name")
+        actions.add_parser("release", help="end the holder's lease and wake a waiter")
         for action, one in actions.choices.items():
             if action != "list":
                 one.add_argument("name", type=terminal.name, metavar="NAME")
                 one.add_argument(
-                    "--within", action="append", default=[], metavar="NAME", help="the semaphore that it is within"
+                    "--within",
+                    action="append",
+                    default=[],
+                    metavar="NAME",
+                    help="name of a semaphore that it is within",
                 )
             if action != "release":
-                one.add_argument("--json", action="store_true", help="for programs: times in seconds")
+                one.add_argument("--json", action="store_true", help="print JSON, with times in seconds")
             one.add_argument(
-                "--using", type=terminal.alias, default="default", help="alias of the connection (default)"
+                "--using", type=terminal.alias, default="default", help="alias of the connection (default: default)"
             )
             for option in terminal.EVERYWHERE:
                 one.add_argument(option, help=argparse.SUPPRESS, default=argparse.SUPPRESS)
         self.release = release = actions.choices["release"]
-        release.add_argument("--kind", choices=KINDS, help="needed where two kinds have this name")
-        release.add_argument("--fence", type=_fence, help="end only the lease with this fence, not all of a semaphore")
-        release.add_argument("--yes", action="store_true", help="don't ask")
+        release.add_argument("--kind", choices=KINDS, help="required if two kinds have this name")
+        release.add_argument("--fence", type=_fence, help="end only the lease with this fence (default: all leases)")
+        release.add_argument("--yes", action="store_true", help="don't ask for confirmation")
 
     def handle(self, *args: Any, action: str, **options: Any) -> None:
-        """Do it. Exit code 1 where nothing of the name is held, 69 while Redis is away."""
+        """Run the action. Exit code 1 if nothing is held under the name, 69 while Redis is unavailable."""
         with terminal.failing():
             getattr(self, f"_{action}")(**options)
 
     def _list(self, *, limit: int, using: str, **options: Any) -> None:
-        live = live_locks(limit=limit, using=using)
+        held = held_locks(limit=limit, using=using)
         if options["json"]:
-            self._write_json(live._asdict() | {name: [*map(_plain, getattr(live, name))] for name in live._fields[:2]})
-        elif not live.locks and not live.semaphores:
+            self._write_json(held._asdict() | {name: [*map(_plain, getattr(held, name))] for name in held._fields[:2]})
+        elif not held.locks and not held.semaphores:
             self.stdout.write("Nothing is held.")
         else:
-            self._write(table(sorted([*live.locks, *live.semaphores], key=lambda one: one.ends_in)))
-            if live.more:
-                self.stdout.write(f"{live.more:,} more are held; --limit shows them.")
+            self._write(table(sorted([*held.locks, *held.semaphores], key=lambda one: one.ends_in)))
+            if held.more:
+                self.stdout.write(f"{held.more:,} more are held; --limit shows them.")
 
     def _show(self, *, name: str, within: list[str], using: str, **options: Any) -> None:
         held = self._held(name, within, using)
@@ -83,37 +88,39 @@ class Command(BaseCommand):
             self.release.error(f"{clean(name)} is held as {_kinds(chosen)}; say which with --kind")
         if not options["yes"]:
             self._confirm(chosen[0])
-        if fence is None and isinstance(chosen[0], LiveLock):
-            fence = chosen[0].fence  # nobody is to be hit who takes it meanwhile
+        if fence is None and isinstance(chosen[0], HeldLock):
+            fence = chosen[0].fence  # a later holder must keep its lease
         holders = force_release(name, kind=chosen[0].kind, fence=fence, within=within, using=using)
         if not holders:
-            raise CommandError(f"Nothing was released: the holder of {clean(name)} did it first.")
+            raise CommandError(f"Nothing was released: {clean(name)} was released by its holder.")
         for holder in holders:
             self.stdout.write(f"Released: {chosen[0].kind} {clean(name)}, held by {clean(holder.text)}.")
 
     def _confirm(self, one: Held) -> None:
         self._write(about(one))
-        self.stdout.write("The holder is not stopped: it learns of it when it renews, extends or releases its lease.")
+        self.stdout.write(
+            "The holder is not stopped: it learns of the release when it renews, extends or releases its lease."
+        )
         try:
             typed = input("Type the name to release it: ")
         except EOFError:
             typed = ""
         if typed not in (one.name, clean(one.name)):
-            raise CommandError("Nothing was released: that is not the name. Use --yes where nobody can type it.")
+            raise CommandError("Nothing was released: that is not the name. Use --yes to release without confirmation.")
 
     def _held(self, name: str, within: list[str], using: str) -> list[Held]:
         if not within:
-            return find(name, limit=MOST[1], using=using) or self._nothing(name, using)
-        every = live_locks(limit=MOST[1], using=using).semaphores
+            return find(name, limit=LIMIT[1], using=using) or self._nothing(name, using)
+        every = held_locks(limit=LIMIT[1], using=using).semaphores
         nested: list[Held] = [one for one in every if (one.name, one.within) == (name, tuple(within))]
         return nested or self._nothing(name, using)
 
     def _nothing(self, name: str, using: str) -> list[Held]:
-        live = live_locks(limit=1000, using=using)
-        held: list[Held] = [*live.semaphores, *live.locks]
-        titles = {one.name: title(one) for one in held}
-        near = [titles[one] for one in similar(name, titles)]
-        hint = f" Held are: {'; '.join(near)}." if near else ""
+        held = held_locks(limit=1000, using=using)
+        locks: list[Held] = [*held.semaphores, *held.locks]
+        titles = {lock.name: title(lock) for lock in locks}
+        near = [titles[close] for close in similar(name, titles)]
+        hint = f" Similar names that are held: {'; '.join(near)}." if near else ""
         raise CommandError(f"Nothing is held under the name {clean(name)}.{hint}")
 
     def _write(self, lines: Iterable[str]) -> None:
@@ -125,12 +132,12 @@ class Command(BaseCommand):
 
 
 def _plain(one: Held) -> dict[str, Any]:
-    slots = {"holders": [slot._asdict() for slot in one.holders]} if isinstance(one, LiveSemaphore) else {}
+    slots = {"holders": [slot._asdict() for slot in one.holders]} if isinstance(one, HeldSemaphore) else {}
     return one._asdict() | slots
 
 
 def _fences(one: Held) -> list[int]:
-    return [one.fence] if isinstance(one, LiveLock) else [slot.fence for slot in one.holders]
+    return [one.fence] if isinstance(one, HeldLock) else [slot.fence for slot in one.holders]
 
 
 def _kinds(held: Iterable[Held]) -> str:
@@ -138,12 +145,12 @@ def _kinds(held: Iterable[Held]) -> str:
 
 
 def _limit(text: str) -> int:
-    if not text.isdecimal() or not MOST[0] <= int(text) <= MOST[1]:
-        raise argparse.ArgumentTypeError(f"{text!a} is no whole number from {MOST[0]} to {MOST[1]:,}")
+    if not text.isdecimal() or not LIMIT[0] <= int(text) <= LIMIT[1]:
+        raise argparse.ArgumentTypeError(f"{text!a} is not a whole number between {LIMIT[0]} and {LIMIT[1]:,}")
     return int(text)
 
 
 def _fence(text: str) -> int:
     if not text.isdecimal() or int(text) >= 2**63:
-        raise argparse.ArgumentTypeError(f"{text!a} is no fence")
+        raise argparse.ArgumentTypeError(f"{text!a} is not a fence")
     return int(text)

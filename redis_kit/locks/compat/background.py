@@ -1,4 +1,4 @@
-"""What goes on in the background for locks on a client of the caller's own: leases renewed, lost attempts undone."""
+"""Background work for locks on a caller's own client: leases are renewed, lost attempts are undone."""
 
 import asyncio
 import logging
@@ -14,11 +14,11 @@ from redis_kit.locks.renewal import scheduler
 
 logger = logging.getLogger("redis_kit.locks")
 
-AGAIN = 1.0  # seconds until a beat that failed is tried again
-SOON = 0.5  # seconds until a release that failed is tried again
-ON_ITS_WAY = 1.0  # seconds in which a command whose reply was lost may still reach the server
+RENEWAL_RETRY = 1.0  # seconds until a failed renewal is retried
+RELEASE_RETRY = 0.5  # seconds until a failed release is retried
+IN_TRANSIT = 1.0  # seconds in which a command whose reply was lost may still reach the server
 
-Beats = Flow[float | None]
+PeriodicFlow = Flow[float | None]  # returns the seconds until the next run, None to stop
 
 
 class Run:
@@ -38,83 +38,83 @@ class Run:
         return await self.script(keys=self.keys, args=self.args, client=client)
 
 
-class Beat:
-    """A flow that this process carries out again and again, in the thread that renews leases."""
+class Repeated:
+    """A flow that this process repeats, in the thread that renews leases."""
 
-    def __init__(self, make: Callable[[], Beats], client: Any, *, after: float) -> None:
+    def __init__(self, make: Callable[[], PeriodicFlow], client: Any, *, after: float) -> None:
         self._make, self._client = make, client
         scheduler.add(self, after=after, lane=_lane(client))
 
-    def beat(self) -> float | None:
-        """Carry it out once; return the seconds until the next time, None to stop."""
+    def run_once(self) -> float | None:
+        """Carry it out once; return the seconds until the next run, None to stop."""
         return flow.run(self._make(), self._client)
 
     def stop(self) -> None:
-        """Let it go on no more."""
+        """Stop."""
         scheduler.remove(self)
 
 
-class AsyncBeat:
-    """A flow that the running event loop carries out again and again, as long as it runs.
+class AsyncRepeated:
+    """A flow that the running event loop repeats, as long as it runs.
 
-    It keeps a timer and no task, so that a loop which is closed has nothing pending.
+    It has a timer and no task, so nothing is pending in a closed loop.
     """
 
-    def __init__(self, make: Callable[[], Beats], client: Any, *, after: float) -> None:
+    def __init__(self, make: Callable[[], PeriodicFlow], client: Any, *, after: float) -> None:
         self._make, self._client = make, client
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = self._loop.call_later(after, self._start)
         self._task: asyncio.Task[None] | None = None
 
     def stop(self) -> None:
-        """Let it go on no more."""
+        """Stop."""
         if self._timer:
             self._timer.cancel()
         self._timer = None
 
     def _start(self) -> None:
-        self._task = self._loop.create_task(self._beat())
+        self._task = self._loop.create_task(self._run_once())
 
-    async def _beat(self) -> None:
+    async def _run_once(self) -> None:
         try:
             after = await flow.arun(self._make(), self._client)
         except RedisError as error:
-            logger.warning("A lease was not renewed, which is tried again: %s", error)
-            after = AGAIN
+            logger.warning("A lease was not renewed; retrying: %s", error)
+            after = RENEWAL_RETRY
         if after is not None and self._timer:
             self._timer = self._loop.call_later(after, self._start)
 
 
-def renewing(step: Run, name: Any, every: float) -> Beats:
-    """Renew a lease, for as long as it lasts."""
+def renewal(step: Run, name: Any, every: float) -> PeriodicFlow:
+    """Renew a lease once; stop when it has ended."""
     if (yield step):
         return every
-    logger.warning("The lock %r was released elsewhere, or lost; it is renewed no longer.", name)
+    logger.warning("The lock %r was released elsewhere, or lost; its renewal stops.", name)
     return None
 
 
-class GivingBack:
-    """Gives a lease back, again and again until the server has answered, or until it has ended by itself.
+class RepeatedRelease:
+    """Releases a lease, repeatedly until the server has answered or the lease has timed out.
 
-    Of an attempt that the server may carry out yet, one answer that it holds nothing is not the last word.
+    If the server may still carry out the attempt to acquire it, one answer that nothing is held is not final.
     """
 
-    def __init__(self, step: Run, until: float, *, taken: bool) -> None:
+    def __init__(self, step: Run, until: float, *, acquired: bool) -> None:
         self.step, self.until = step, until
-        self._looked = taken
+        self._was_unknown = acquired
 
-    def __call__(self) -> Beats:
-        """Try once."""
+    def __call__(self) -> PeriodicFlow:
+        """Send the release once."""
         if monotonic() > self.until:
             return None
         try:
-            given_back = yield self.step
+            was_held = yield self.step
         except RedisError:
-            return SOON
-        if given_back or self._looked:
+            return RELEASE_RETRY
+        if was_held or self._was_unknown:
             return None
-        self._looked = True
-        return ON_ITS_WAY
+        self._was_unknown = True
+        return IN_TRANSIT
 
 
 def _lane(client: Any) -> str:

@@ -1,4 +1,4 @@
-"""Keys beside a key whose name somebody else chose, in the same slot of a Cluster."""
+"""Keys beside a key whose name was chosen elsewhere, in the same slot of a Cluster."""
 
 from binascii import crc_hqx
 from functools import lru_cache
@@ -9,7 +9,7 @@ SLOTS = 16384
 
 
 class SideKeys(NamedTuple):
-    """What is kept beside the key of a lock."""
+    """The keys beside the key of a lock."""
 
     fence: bytes
     waiters: bytes
@@ -29,7 +29,7 @@ def _beside(name: bytes, part: bytes) -> bytes:
         return b"%s::lock:%s" % (name, part)
     if name and b"}" not in name:
         return b"{%s}:lock:%s" % (name, part)
-    # The whole name decides its slot, and yet it can't stand in braces.
+    # The whole name decides its slot, but it can't stand in braces.
     return b"{%s}:lock:%s:%s" % (_tag(crc_hqx(name, 0) % SLOTS), part, name)
 
 

@@ -1,4 +1,4 @@
-"""What a button of the dashboard is about: the lease of a lock, one or all of a semaphore, or its limit."""
+"""The target of a dashboard button: the lease of a lock, one or all leases of a semaphore, or its limit."""
 
 import re
 from functools import reduce
@@ -25,15 +25,15 @@ class Target(NamedTuple):
     @classmethod
     def parse(cls, value: str) -> "Target":
         """Return the target in the value of a row's button. Raises InvalidValue for any other text."""
-        if (found := VALUE.fullmatch(value)) is None:
+        if (match := VALUE.fullmatch(value)) is None:
             raise InvalidValue(_("Nothing was done: that is no lock or semaphore."))
-        kind, fence, names = found.groups()
+        kind, fence, names = match.groups()
         *within, name = map(unquote, names.split("/"))
         return cls(kind, name, int(fence) if fence else None, tuple(within))
 
     @classmethod
     def semaphore(cls, value: str) -> "Target":
-        """Return the semaphore in the value of a row's button, or of which somebody typed the name."""
+        """Return the semaphore in the value of a row's button, or the one whose name was typed."""
         return cls.parse(value) if VALUE.fullmatch(value) else cls("semaphore", value)
 
     @property
@@ -43,13 +43,13 @@ class Target(NamedTuple):
         return "/".join((self.kind, "" if self.fence is None else str(self.fence), *names))
 
     def end(self) -> str:
-        """End its leases, and return what was done. Raises InvalidValue where they are over."""
-        from redis_kit.locks.inspection.api import force_release
+        """End its leases, and return a message. Raises InvalidValue if they have ended."""
+        from redis_kit.locks.inspection import force_release
 
         holders = force_release(self.name, kind=self.kind, fence=self.fence, within=self.within)
         if not holders:
             raise InvalidValue(_("Nothing was ended: %(name)s was released before.") % {"name": self.name})
-        named = "; ".join(one.text for one in holders[:HOLDERS]) + ("; …" if len(holders) > HOLDERS else "")
+        named = "; ".join(holder.text for holder in holders[:HOLDERS]) + ("; …" if len(holders) > HOLDERS else "")
         return ngettext(
             "%(count)d lease of %(name)s was ended, held by %(holders)s.",
             "%(count)d leases of %(name)s were ended, held by %(holders)s.",
@@ -57,15 +57,15 @@ class Target(NamedTuple):
         ) % {"name": self.name, "count": len(holders), "holders": named}
 
     def limit(self, text: str) -> str:
-        """Set the limit of a semaphore, or with no text the code's again. Raises InvalidValue for another text."""
+        """Set the limit of a semaphore; without text the limit in the code counts again. Raises InvalidValue."""
         if text and not (text.isascii() and text.isdigit() and len(text) < 10):
             raise InvalidValue(_("The limit must be a whole number."))
-        self._found().set_limit(int(text) if text else None)
+        self._semaphore().set_limit(int(text) if text else None)
         if text:
             return _("The limit of %(name)s is %(limit)s now.") % {"name": self.name, "limit": int(text)}
         return _("The limit of %(name)s is again the one that the code states.") % {"name": self.name}
 
-    def _found(self) -> Any:
+    def _semaphore(self) -> Any:
         from redis_kit.locks.arguments import LIMIT
         from redis_kit.locks.kinds.semaphore import Semaphore
 

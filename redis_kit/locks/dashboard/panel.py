@@ -11,7 +11,7 @@ from redis_kit.core.panels import MOST_ROWS, Content, Figure, Lines, Meter, Pane
 from redis_kit.locks.dashboard.actions import Target
 
 if TYPE_CHECKING:
-    from redis_kit.locks.inspection.api import Contended, LiveLock, LiveSemaphore, LiveSlot
+    from redis_kit.locks.inspection import Contended, HeldLock, HeldSemaphore, HeldSlot
 
 CONTENDED = 20  # rows
 KINDS = {
@@ -28,36 +28,36 @@ def _name(value: str) -> str:
 
 
 class LocksPanel(Panel):
-    """What is held now, by whom, and when it ends; what is waited for; and buttons that change it."""
+    """The locks and semaphores that are held, their holders, their waiters, and buttons to release them."""
 
     slug = "locks"
     title = _("Locks and semaphores")
 
     def content(self) -> Iterable[Content]:
         """Return the figures and the tables. Three round trips."""
-        from redis_kit.locks.inspection.api import contended, live_locks
+        from redis_kit.locks.inspection import contended, held_locks
 
-        live, most = live_locks(limit=MOST_ROWS), contended(limit=CONTENDED)
-        semaphores = [one for one in live.semaphores if one.kind == "semaphore"]
-        others = [one for one in live.semaphores if one.kind != "semaphore"]
-        waiting = sum(one.waiters for one in live.locks) + sum(one.waiters for one in live.semaphores)
-        yield Figure(_("Locks held"), len(live.locks) + len(others))
+        held, most = held_locks(limit=MOST_ROWS), contended(limit=CONTENDED)
+        semaphores = [one for one in held.semaphores if one.kind == "semaphore"]
+        others = [one for one in held.semaphores if one.kind != "semaphore"]
+        waiting = sum(one.waiters for one in held.locks) + sum(one.waiters for one in held.semaphores)
+        yield Figure(_("Locks held"), len(held.locks) + len(others))
         yield Figure(_("Slots in use"), sum(one.used for one in semaphores))
         yield Figure(_("Waiting now"), waiting)
         yield Figure(_("Waited"), _seconds(sum(one.waited for one in most)), _("in all, in a day at most"))
-        if live.more:
-            yield Figure(_("Not shown"), live.more, hint=_("Only those that end first are shown and counted."))
-        yield _locks(live.locks)
+        if held.more:
+            yield Figure(_("Not shown"), held.more, hint=_("Only those that end first are shown and counted."))
+        yield _locks(held.locks)
         yield _semaphores(semaphores)
         if others:
             yield _read_write(others)
-        if live.semaphores:
-            yield _slots(live.semaphores)
+        if held.semaphores:
+            yield _slots(held.semaphores)
         yield _contended(most)
 
     @action(_("Release"), permission="redis_kit.release_locks", asks=None, named=_name, typed=True)
     def release(self, value: str) -> str:
-        """End the lease with this fence, unless that is over."""
+        """End the lease with this fence, unless it has ended."""
         return Target.parse(value).end()
 
     @action(_("Release all"), permission="redis_kit.release_locks", asks=None, named=_name, typed=True)
@@ -73,7 +73,7 @@ class LocksPanel(Panel):
         wants=_("Limit (empty: the one that the code states)"),
     )
     def set_limit(self, value: str, limit: str) -> str:
-        """Let this limit count, or again the one in the code."""
+        """Set this limit, or let the limit in the code count again."""
         return Target.semaphore(value).limit(limit)
 
 
@@ -81,7 +81,7 @@ def _seconds(number: float) -> timedelta:
     return timedelta(seconds=number)
 
 
-def _named(one: "LiveLock | Contended", within: Sequence[str] = ()) -> Lines:
+def _named(one: "HeldLock | Contended", within: Sequence[str] = ()) -> Lines:
     return Lines((one.name, KINDS.get(one.kind, one.kind), *_around(within)))
 
 
@@ -89,12 +89,12 @@ def _around(within: Sequence[str]) -> list[str]:
     return [_("within %s") % name for name in reversed(within)]
 
 
-def _holding(one: "LiveLock | LiveSlot") -> tuple[Any, ...]:
-    lease = Ring(_seconds(one.ends_in), one.ends_in / one.lasting if one.lasting else 1)
+def _holding(one: "HeldLock | HeldSlot") -> tuple[Any, ...]:
+    lease = Ring(_seconds(one.ends_in), one.ends_in / one.timeout if one.timeout else 1)
     return Lines((one.holder, one.location, one.doing)), _seconds(one.held_for), lease
 
 
-def _locks(locks: Sequence["LiveLock"]) -> Table:
+def _locks(locks: Sequence["HeldLock"]) -> Table:
     return Table(
         _("Locks"),
         (_("Name"), *HOLDING, _("Waiting"), _("Fence")),
@@ -105,7 +105,7 @@ def _locks(locks: Sequence["LiveLock"]) -> Table:
     )
 
 
-def _semaphores(semaphores: Sequence["LiveSemaphore"]) -> Table:
+def _semaphores(semaphores: Sequence["HeldSemaphore"]) -> Table:
     return Table(
         _("Semaphores"),
         (_("Name"), _("In use"), _("Waiting"), _("Last lease ends in"), _("Limit set by")),
@@ -119,7 +119,7 @@ def _semaphores(semaphores: Sequence["LiveSemaphore"]) -> Table:
     )
 
 
-def _read_write(locks: Sequence["LiveSemaphore"]) -> Table:
+def _read_write(locks: Sequence["HeldSemaphore"]) -> Table:
     return Table(
         _("Read/write locks"),
         (_("Name"), _("In use"), _("Waiting"), _("Last lease ends in")),
@@ -129,7 +129,7 @@ def _read_write(locks: Sequence["LiveSemaphore"]) -> Table:
     )
 
 
-def _slots(semaphores: Sequence["LiveSemaphore"]) -> Table:
+def _slots(semaphores: Sequence["HeldSemaphore"]) -> Table:
     slots = [(one, slot) for one in semaphores for slot in one.holders]
     return Table(
         _("Slots, the first 20 to end of each semaphore"),
@@ -152,25 +152,25 @@ def _contended(most: Sequence["Contended"]) -> Table:
     )
 
 
-def _target(one: "LiveSemaphore", fence: int | None = None) -> str:
+def _target(one: "HeldSemaphore", fence: int | None = None) -> str:
     return Target(one.kind, one.name, fence, one.within).value
 
 
-def _nested(one: "LiveSemaphore") -> Any:
+def _nested(one: "HeldSemaphore") -> Any:
     return Lines((one.name, *_around(one.within)))
 
 
-def _readers(one: "LiveSemaphore") -> Any:
+def _readers(one: "HeldSemaphore") -> Any:
     if one.writing:
         return _("1 writer")
     return ngettext("%(count)d reader", "%(count)d readers", one.used) % {"count": one.used}
 
 
-def _limited_by(one: "LiveSemaphore") -> Any:
+def _limited_by(one: "HeldSemaphore") -> Any:
     return _("operator") if one.limit_is_set else _("code")
 
 
-def _weight(one: "LiveSemaphore", slot: "LiveSlot") -> Any:
+def _weight(one: "HeldSemaphore", slot: "HeldSlot") -> Any:
     if one.kind == "semaphore":
         return slot.weight
     return _("writer") if slot.weight > 1 else _("reader")

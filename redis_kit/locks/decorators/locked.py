@@ -10,7 +10,7 @@ from asgiref.sync import iscoroutinefunction
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.text import did_you_mean, shortened
 from redis_kit.locks.arguments import Seconds
-from redis_kit.locks.decorators.name_template import Naming
+from redis_kit.locks.decorators.name_template import NameTemplate
 from redis_kit.locks.errors import LockNotAcquired
 from redis_kit.locks.kinds.base import Release
 from redis_kit.locks.kinds.lock import Lock
@@ -38,17 +38,18 @@ def locked(
     """Run a function, coroutine function, view or method only while holding the lock ``name``.
 
     ``{user_id}`` in the name stands for that argument of the call; nothing but plain names is allowed in braces.
-    While another holds the lock, ``on_busy`` decides: "raise" LockNotAcquired, "skip" the call and return None, "wait"
-    for it, or call what is given with the same arguments and return its answer, such as a view's response.
-    ``blocking_timeout`` is how long to wait before that; "wait" without it waits for ever. The other arguments are
-    those of Lock. Raises InvalidName for a wrong name and TypeError for a generator function, both when it decorates.
+    While the lock is held by another caller, ``on_busy`` decides: "raise" LockNotAcquired, "skip" the call and return
+    None, "wait" for the lock, or, if it is a callable, call it with the same arguments and return its answer, such as a
+    view's response. ``blocking_timeout`` is how long to wait before that; "wait" without it waits for ever. The other
+    arguments are those of Lock. Raises InvalidName for a wrong name and TypeError for a generator function, both at
+    decoration.
     Two round trips per call.
     """
     if callable(name):
         raise TypeError('@locked needs the name of a lock: @locked("report:{user_id}").')
     _check_answer(on_busy)
     waits = on_busy == "wait" or blocking_timeout is not None
-    make = functools.partial(
+    create = functools.partial(
         Lock,
         timeout=timeout,
         blocking=waits,
@@ -61,16 +62,16 @@ def locked(
         reentrant=reentrant,
         using=using,
     )
-    make("checks the arguments")
+    create("checks the arguments")
 
     def decorate(function: AnyFunction) -> AnyFunction:
         _check(function)
-        naming = Naming(name, function)
+        template = NameTemplate(name, function)
 
         @functools.wraps(function)
         def run(*args: Any, **kwargs: Any) -> Any:
             try:
-                lease = make(naming(args, kwargs)).__enter__()
+                lease = create(template(args, kwargs)).__enter__()
             except LockNotAcquired:
                 if on_busy in ("raise", "wait"):
                     raise
@@ -81,7 +82,7 @@ def locked(
         @functools.wraps(function)
         async def arun(*args: Any, **kwargs: Any) -> Any:
             try:
-                lease = await make(naming(args, kwargs)).__aenter__()
+                lease = await create(template(args, kwargs)).__aenter__()
             except LockNotAcquired:
                 if on_busy in ("raise", "wait"):
                     raise

@@ -11,8 +11,8 @@ from redis_kit.core.keys import encode
 from redis_kit.core.text import shortened
 
 
-class Naming:
-    """Makes a name out of the arguments of a call. Attributes, items and formats in braces are refused at once."""
+class NameTemplate:
+    """Makes a name from the arguments of a call. Attributes, items and formats in braces are refused at creation."""
 
     def __init__(self, template: str, function: Callable[..., Any]) -> None:
         self.template, self.fields = template, _fields(template)
@@ -43,7 +43,7 @@ class Naming:
         value = values[field]
         kind: Any = type(value)
         if kind.__str__ is object.__str__ and kind.__repr__ is object.__repr__:
-            raise _wrong(self.template, f"the argument {field} has no text of its own, only an address in memory")
+            raise _wrong(self.template, f"the argument {field} has no text, only an address in memory")
         return str(value)
 
 

@@ -1,4 +1,4 @@
-"""``@single_instance``: a management command of which one runs at a time, on all machines together."""
+"""``@single_instance``: a management command that runs once at a time, across all machines."""
 
 import asyncio
 import functools
@@ -17,7 +17,7 @@ from redis_kit.core.activity import doing
 from redis_kit.core.errors import InvalidValue, RedisFailure
 from redis_kit.core.text import clean, shortened
 from redis_kit.locks.arguments import Seconds
-from redis_kit.locks.decorators.name_template import Naming
+from redis_kit.locks.decorators.name_template import NameTemplate
 from redis_kit.locks.errors import LockNotAcquired, NotHeld
 from redis_kit.locks.kinds.lock import Lock
 from redis_kit.locks.leases.lease import Lease
@@ -54,28 +54,29 @@ def single_instance(
     """Run a management command only while no other process, on any machine, runs it.
 
     The lock around handle() is called ``name``, by default ``command:<app label>.<command>``; ``{database}`` in it
-    stands for that option. It is renewed as long as the command runs, so ``timeout`` (0.1 s to 24 h) is how long a dead
-    one is in the way. Where another runs, also after ``wait`` seconds (0 to 31,536,000), the command fails with exit
-    code 75 and says who holds the lock, or with "skip" says so and ends with 0; where Redis is away it fails with 69.
-    A command that loses its lock is stopped as by TERM and fails with 1. ``self.lease`` is the Lease. Two round trips.
+    stands for that option. It is renewed as long as the command runs, so a dead command blocks others for at most
+    ``timeout`` (0.1 s to 24 h). If another one still runs after ``wait`` seconds (0 to 31,536,000), the command fails
+    with exit code 75 and names the holder; with "skip" it prints the same and exits with 0. If Redis is unavailable it
+    fails with 69. A command that loses its lock is stopped as by SIGTERM and fails with 1. ``self.lease`` is the Lease.
+    Two round trips.
     """
     if on_busy not in ANSWERS:
         raise InvalidValue(f"on_busy must be 'fail' or 'skip', not {shortened(on_busy)}.")
-    make = functools.partial(Lock, timeout=timeout, blocking_timeout=wait, renew=True, using=using)
-    make("checks the arguments")
+    create = functools.partial(Lock, timeout=timeout, blocking_timeout=wait, renew=True, using=using)
+    create("checks the arguments")
 
     def decorate(command: Any) -> Any:
         _check(command)
         function = command.handle
-        naming = None if name is None else Naming(name, function)
+        template = None if name is None else NameTemplate(name, function)
 
         @functools.wraps(function)
         def handle(self: BaseCommand, *args: Any, **options: Any) -> Any:
-            one = _Instance(self, function)
-            called = naming((self, *args), options) if naming else f"command:{one.label}"
-            with one:
-                lease = one.take(make(called, on_lost=one.stop), on_busy)
-                return one.run(lease, *args, **options) if lease else None
+            execution = _Execution(self, function)
+            lock_name = template((self, *args), options) if template else f"command:{execution.label}"
+            with execution:
+                lease = execution.acquire(create(lock_name, on_lost=execution.stop), on_busy)
+                return execution.run(lease, *args, **options) if lease else None
 
         command.handle = handle
         return command
@@ -83,20 +84,20 @@ def single_instance(
     return decorate if command is None else decorate(command)
 
 
-class _Instance:
-    """One run of a command. Meanwhile TERM ends it as Ctrl-C does, so that the lock is given back."""
+class _Execution:
+    """One run of a command. During it, SIGTERM ends the command as Ctrl-C does, so that the lock is released."""
 
     def __init__(self, command: BaseCommand, function: Callable[..., Any]) -> None:
         self.command, self.function, self.label = command, function, _label(command)
-        self._before: Any = None
+        self._handler_before: Any = None
         self._stoppable, self._stopping = False, threading.Lock()
 
     def __enter__(self) -> None:
-        self._told = doing.set(f"command {self.label}")
-        # A process that reacts to TERM in its own way, such as a web server's, is not this command's to end.
+        self._doing_before = doing.set(f"command {self.label}")
+        # If the process has its own handler of SIGTERM, as web servers do, this command must not replace it.
         if threading.current_thread() is threading.main_thread():
-            self._before = signal.getsignal(signal.SIGTERM)
-            self._stoppable = self._before in (signal.SIG_DFL, _leave)
+            self._handler_before = signal.getsignal(signal.SIGTERM)
+            self._stoppable = self._handler_before in (signal.SIG_DFL, _leave)
         if self._stoppable:
             signal.signal(signal.SIGTERM, _leave)
 
@@ -104,11 +105,11 @@ class _Instance:
         with self._stopping:
             stoppable, self._stoppable = self._stoppable, False
         if stoppable and signal.getsignal(signal.SIGTERM) is _leave:
-            signal.signal(signal.SIGTERM, self._before)
-        doing.reset(self._told)
+            signal.signal(signal.SIGTERM, self._handler_before)
+        doing.reset(self._doing_before)
 
-    def take(self, lock: Lock, on_busy: OnBusy) -> Lease | None:
-        """Take the lock; None, and a message, where the command is to be skipped. Raises CommandError."""
+    def acquire(self, lock: Lock, on_busy: OnBusy) -> Lease | None:
+        """Acquire the lock; None, and a message, if the command is skipped. Raises CommandError."""
         try:
             return lock.__enter__()
         except LockNotAcquired as busy:
@@ -118,11 +119,11 @@ class _Instance:
             self.command.stdout.write(message)
             return None
         except RedisFailure as error:
-            text = f"{self.label} was not started, as nobody knows whether it runs already: {clean(str(error))}"
+            text = f"{self.label} was not started, since it is unknown whether it runs already: {clean(str(error))}"
             raise CommandError(text, returncode=UNAVAILABLE) from error
 
     def run(self, lease: Lease, *args: Any, **options: Any) -> Any:
-        """Run the command and give the lock back. Raises CommandError where it was lost."""
+        """Run the command and release the lock. Raises CommandError if it was lost."""
         output = None
         try:
             self.command.lease = lease  # type: ignore[attr-defined]
@@ -131,14 +132,14 @@ class _Instance:
             if not lease.lost:
                 raise
         finally:
-            _give_back(lease)
+            _release(lease)
         if lease.lost:
-            raise CommandError(f"{self.label} lost its lock while it ran; another may have run meanwhile.")
+            raise CommandError(f"{self.label} lost its lock while it ran; another one may have run at the same time.")
         return output
 
     def stop(self, lease: Lease) -> None:
         """End the command, whose lock was lost."""
-        logger.error("%s lost its lock while it runs; another may run now.", self.label)
+        logger.error("%s lost its lock while it runs; another one may run now.", self.label)
         with self._stopping:
             if self._stoppable:
                 signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
@@ -148,13 +149,13 @@ class _Instance:
         return asyncio.run(output) if iscoroutinefunction(self.function) else output
 
 
-def _give_back(lease: Lease) -> None:
+def _release(lease: Lease) -> None:
     try:
         lease.release()
     except NotHeld:
-        pass  # lost: that is said by run()
+        pass  # lost: run() reports it
     except RedisFailure as error:
-        logger.warning("%r could not be released, which is tried until the process ends: %s", lease, error)
+        logger.warning("%r could not be released; retrying until the process ends: %s", lease, error)
 
 
 def _leave(number: int, frame: FrameType | None) -> None:
@@ -169,6 +170,6 @@ def _label(command: BaseCommand) -> str:
 
 def _check(command: Any) -> None:
     if not (isinstance(command, type) and issubclass(command, BaseCommand)):
-        raise TypeError(f"@single_instance takes a class of management commands, not {command!r}.")
+        raise TypeError(f"@single_instance takes a management command class, not {command!r}.")
     if command.handle is BaseCommand.handle:
         raise TypeError(f"@single_instance takes a command with a handle(), and {command!r} has none.")

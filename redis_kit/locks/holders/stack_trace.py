@@ -1,4 +1,4 @@
-"""Where a thread or task is at this moment."""
+"""The stack of a thread or task at this moment."""
 
 import asyncio
 import sys
@@ -6,17 +6,17 @@ import traceback
 from typing import Any
 
 
-def stack_of(taker: Any, thread: int) -> str:
+def stack_of(owner: Any, thread: int) -> str:
     """Return the stack of a task, or of the thread with this identifier, as text; taken while it may run on."""
-    if isinstance(taker, asyncio.Task):
-        if taker.done():
-            return f"(the task {taker.get_name()} is over)"
-        if asyncio.current_task(taker.get_loop()) is not taker:
-            return "".join(_suspended(taker.get_coro()))
-    elif not taker.is_alive():
-        return f"(the thread {taker.name} is over)"
+    if isinstance(owner, asyncio.Task):
+        if owner.done():
+            return f"(the task {owner.get_name()} has ended)"
+        if asyncio.current_task(owner.get_loop()) is not owner:
+            return "".join(_suspended(owner.get_coro()))
+    elif not owner.is_alive():
+        return f"(the thread {owner.name} has ended)"
     frame = sys._current_frames().get(thread)
-    return "".join(traceback.format_stack(frame)) if frame else "(its thread is over)"
+    return "".join(traceback.format_stack(frame)) if frame else "(its thread has ended)"
 
 
 def _suspended(coroutine: Any) -> list[str]:

@@ -1,34 +1,29 @@
-"""The buckets over which locks and semaphores are spread, and what is read from them, without a scan of the keys."""
+"""The buckets over which locks and semaphores are spread, and their indexes, which are read without a key scan."""
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
-from urllib.parse import unquote
-from zlib import crc32
 
 from redis_kit.core import scripts
 from redis_kit.core.flow import Flow
-from redis_kit.core.keys import encode
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import Batch
+from redis_kit.locks import keys
 from redis_kit.locks.holders import holder
+from redis_kit.locks.keys import HeldName, LockKeys, SlotKeys, parts_of
 from redis_kit.locks.kinds import slots
-from redis_kit.locks.kinds.base import BUCKETS
 from redis_kit.locks.settings import LockSettings
 
-LIST = scripts.load("redis_kit.locks", "list_live")
-CONTENDED = scripts.load("redis_kit.locks", "list_contended")
-LOCK = scripts.load("redis_kit.locks", "look_at_lock")
+LIST_HELD = scripts.load("redis_kit.locks", "list_live")
+LIST_CONTENDED = scripts.load("redis_kit.locks", "list_contended")
+INSPECT_LOCK = scripts.load("redis_kit.locks", "look_at_lock")
 
-OF_LOCK = ("holder", "waiters")
-OF_SLOTS = slots.PARTS[:6]
 KINDS = ("lock", "fairlock", "rwlock", "semaphore")  # all but the first are built like a semaphore
 
 
-class LiveLock(NamedTuple):
-    """A lock that is held. Times are in seconds: ``lasting`` is the length of its lease, ``ends_in`` what is left.
+class HeldLock(NamedTuple):
+    """A lock that is held. Times are in seconds; ``timeout`` is that of its lease.
 
-    ``kind`` is "lock" or "fairlock". The holder, where in the code it took the lock and what it does are its own words.
+    ``kind`` is "lock" or "fairlock". ``holder``, ``location`` in its code and what it is ``doing`` are its own words.
     """
 
     name: str
@@ -38,12 +33,12 @@ class LiveLock(NamedTuple):
     doing: str
     held_for: float
     ends_in: float
-    lasting: float
+    timeout: float
     fence: int
     waiters: int
 
 
-class LiveSlot(NamedTuple):
+class HeldSlot(NamedTuple):
     """A lease of a semaphore. Times are in seconds."""
 
     holder: str
@@ -51,15 +46,15 @@ class LiveSlot(NamedTuple):
     doing: str
     held_for: float
     ends_in: float
-    lasting: float
+    timeout: float
     weight: int
     fence: int
 
 
-class LiveSemaphore(NamedTuple):
-    """A semaphore of which slots are in use; the last lease ends in ``ends_in`` seconds.
+class HeldSemaphore(NamedTuple):
+    """A semaphore with slots in use; its last lease ends in ``ends_in`` seconds.
 
-    ``kind`` is "semaphore" or "rwlock". ``limit_is_set`` where an operator set the limit, instead of the code.
+    ``kind`` is "semaphore" or "rwlock". ``limit_is_set`` is True if an operator set the limit, instead of the code.
     ``holders`` are those whose leases end first, and not always all. ``within`` names the semaphores that it is
     within, the outermost first.
     """
@@ -71,13 +66,13 @@ class LiveSemaphore(NamedTuple):
     limit_is_set: bool
     ends_in: float
     waiters: int
-    holders: list[LiveSlot]
+    holders: list[HeldSlot]
     within: tuple[str, ...] = ()
 
     @property
     def writing(self) -> bool:
-        """Tell whether it is a read/write lock with a writer in it."""
-        return self.kind == "rwlock" and any(one.weight > 1 for one in self.holders)
+        """Tell whether it is a read/write lock that a writer holds."""
+        return self.kind == "rwlock" and any(slot.weight > 1 for slot in self.holders)
 
 
 class Contended(NamedTuple):
@@ -90,128 +85,114 @@ class Contended(NamedTuple):
     within: tuple[str, ...] = ()
 
 
-class Member(str):
-    """A member of an index: kind, the names of the semaphores that it is within, and its name, as parts of a key."""
-
-    __slots__ = ()
-
-    @classmethod
-    def of(cls, kind: str, name: str, within: Sequence[str] = ()) -> "Member":
-        """Return the member of a name. Raises InvalidName."""
-        return cls(":".join((kind, *map(encode, (*within, name)))))
-
-    @property
-    def kind(self) -> str:
-        """Return the kind."""
-        return self.partition(":")[0]
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Return the names, the outermost first."""
-        return tuple(map(unquote, self.split(":")[1:]))
-
-    @property
-    def levels(self) -> list["Member"]:
-        """Return it and what it is within, the outermost first."""
-        parts = self.split(":")
-        return [Member(":".join(parts[:count])) for count in range(2, len(parts) + 1)]
-
-    def bucket(self, using: str) -> "Bucket":
-        """Return its bucket: that of the outermost name."""
-        return Bucket(f"{crc32(self.split(':')[1].encode()) % BUCKETS:x}", using=using)
-
-
-class Listed(NamedTuple):
-    """A member of a bucket's index."""
+class IndexEntry(NamedTuple):
+    """An entry of a bucket's index."""
 
     bucket: "Bucket"
-    member: Member
+    member: HeldName
     ends_in: float
 
 
 class Bucket(Primitive):
-    """One of the 16 slots."""
+    """One of the 16 buckets. Its name is what stands in keys."""
 
     component, settings = "locks", LockSettings
 
-    def look(self, member: Member, most: int) -> ScriptCall:
-        """Return the step that reads all about one member."""
+    def slot_keys(self, member: HeldName) -> SlotKeys:
+        """Return the keys of a member that is built of slots."""
+        return SlotKeys(*map(self.key, parts_of(SlotKeys, member)))
+
+    def inspect(self, member: HeldName, count: int) -> ScriptCall:
+        """Return the step that reads the state of one member, and at most ``count`` of its leases."""
         if member.kind == "lock":
-            return LOCK([self.key(f"{member}:{part}") for part in OF_LOCK])
-        return slots.LOOK([self.key(f"{member}:{part}") for part in OF_SLOTS], [most])
+            lock_keys = LockKeys(*map(self.key, parts_of(LockKeys, member)))
+            return INSPECT_LOCK([lock_keys.holder, lock_keys.waiters])
+        return slots.inspect(self.slot_keys(member), count)
+
+    def list_held(self, limit: int) -> ScriptCall:
+        """Return the step that lists what is held."""
+        return LIST_HELD([self.key("live")], [limit])
 
 
-def buckets(using: str) -> list[Bucket]:
+def bucket_of(member: HeldName, using: str) -> Bucket:
+    """Return the bucket of a member."""
+    return Bucket(member.bucket, using=using)
+
+
+def all_buckets(using: str) -> list[Bucket]:
     """Return all buckets."""
-    return [Bucket(f"{number:x}", using=using) for number in range(BUCKETS)]
+    return [Bucket(name, using=using) for name in keys.all_buckets()]
 
 
-def listed(limit: int, using: str) -> Flow[tuple[list[Listed], int]]:
-    """Return what is held, first what ends first, and how much in all."""
-    every = buckets(using)
-    replies = yield Batch([LIST([bucket.key("live")], [limit]) for bucket in every])
-    found = [one for bucket, reply in zip(every, replies, strict=True) for one in members(bucket, reply)]
-    return sorted(found, key=lambda one: one.ends_in)[:limit], sum(held for _, held, _ in replies)
+def held(limit: int, using: str) -> Flow[tuple[list[IndexEntry], int]]:
+    """Return what is held, in the order in which it ends, and how much is held in all."""
+    buckets = all_buckets(using)
+    replies = yield Batch([bucket.list_held(limit) for bucket in buckets])
+    entries = [entry for bucket, reply in zip(buckets, replies, strict=True) for entry in members(bucket, reply)]
+    return sorted(entries, key=lambda entry: entry.ends_in)[:limit], sum(count for _, count, _ in replies)
 
 
 def contended(limit: int, using: str) -> Flow[list[Contended]]:
-    """Return what was waited for longest."""
-    replies = yield Batch([CONTENDED([one.key("waited"), one.key("waits")], [limit]) for one in buckets(using)])
-    found = []
+    """Return the locks and semaphores with the longest waits in all."""
+    buckets = all_buckets(using)
+    steps = [LIST_CONTENDED([bucket.key("waited"), bucket.key("waits")], [limit]) for bucket in buckets]
+    replies = yield Batch(steps)
+    result = []
     for reply in replies:
         for member, waited, waits in zip(reply[::3], reply[1::3], reply[2::3], strict=True):
             kind, (*within, name) = _member(member).kind, _member(member).names
-            found.append(Contended(name, kind, int(float(waits)), float(waited) / 1000, tuple(within)))
-    return sorted(found, key=lambda one: (-one.waited, one.name))[:limit]
+            result.append(Contended(name, kind, int(float(waits)), float(waited) / 1000, tuple(within)))
+    return sorted(result, key=lambda entry: (-entry.waited, entry.name))[:limit]
 
 
-def seen(member: Member, reply: Any) -> LiveLock | LiveSemaphore | None:
-    """Return what a look at a member saw; None where it is free by now."""
+def parse(member: HeldName, reply: Any) -> HeldLock | HeldSemaphore | None:
+    """Return the state of a member from the reply of an inspection; None if it is free by now."""
     kind, (*within, name) = member.kind, member.names
     if kind == "lock":
         return _lock(name, *reply)
     now, used, limit, is_set, waiters, last, _ = reply
-    held = [_slot(int(now), int(ends), about) for _, ends, about in slots_of(reply)]
-    if not held:
+    holders = [_slot(int(now), int(ends), about) for _, ends, about in slots_of(reply)]
+    if not holders:
         return None
     if kind == "fairlock":
-        first = held[0]._asdict()
+        first = holders[0]._asdict()
         del first["weight"]
-        return LiveLock(name=name, kind=kind, waiters=waiters, **first)
+        return HeldLock(name=name, kind=kind, waiters=waiters, **first)
     ends_in = (int(last) - int(now)) / 1000
-    return LiveSemaphore(name, kind, used, limit, bool(is_set), ends_in, waiters, held, tuple(within))
+    return HeldSemaphore(name, kind, used, limit, bool(is_set), ends_in, waiters, holders, tuple(within))
 
 
 def slots_of(reply: Any) -> list[tuple[bytes, bytes, bytes | None]]:
-    """Return token, end and what is stored about it for each slot that a look saw."""
+    """Return token, end and stored lease of each slot in the reply of an inspection."""
     flat = reply[6]
     return list(zip(flat[::3], flat[1::3], flat[2::3], strict=True))
 
 
-def members(bucket: Bucket, reply: Any) -> list[Listed]:
-    """Return what the index of a bucket listed."""
+def members(bucket: Bucket, reply: Any) -> list[IndexEntry]:
+    """Return the entries in the reply of a bucket's index."""
     now, _, flat = reply
     pairs = zip(flat[::2], flat[1::2], strict=True)
-    return [Listed(bucket, _member(member), (int(ends) - int(now)) / 1000) for member, ends in pairs]
+    return [IndexEntry(bucket, _member(member), (int(ends) - int(now)) / 1000) for member, ends in pairs]
 
 
-def _member(stored: bytes) -> Member:
-    return Member(stored.decode(errors="replace"))
+def _member(stored: bytes) -> HeldName:
+    return HeldName(stored.decode(errors="replace"))
 
 
-def _lock(name: str, now: bytes, stored: bytes | None, left: int, waiters: int) -> LiveLock | None:
-    found = holder.of_lock(stored)
-    if found is None:
+def _lock(name: str, now: bytes, stored: bytes | None, pttl: int, waiters: int) -> HeldLock | None:
+    token_and_lease = holder.parse_lock(stored)
+    if token_and_lease is None:
         return None
-    _, held = found
-    return LiveLock(name, "lock", *_common(held, int(now)), max(left, 0) / 1000, held.ttl / 1000, held.fence, waiters)
+    _, lease = token_and_lease
+    ends_in, timeout = max(pttl, 0) / 1000, lease.ttl_ms / 1000
+    return HeldLock(name, "lock", *_holder_fields(lease, int(now)), ends_in, timeout, lease.fence, waiters)
 
 
-def _slot(now: int, ends: int, about: bytes | None) -> LiveSlot:
-    held = holder.of_slot(about)
-    return LiveSlot(*_common(held, now), (ends - now) / 1000, held.ttl / 1000, held.weight, held.fence)
+def _slot(now: int, ends: int, about: bytes | None) -> HeldSlot:
+    lease = holder.parse_slot(about)
+    return HeldSlot(*_holder_fields(lease, now), (ends - now) / 1000, lease.ttl_ms / 1000, lease.weight, lease.fence)
 
 
-def _common(held: holder.Holding, now: int) -> tuple[str, str, str, float]:
-    by = held.holder
-    return by.place, by.location, by.doing, max(now - held.since, 0) / 1000 if held.since else 0.0
+def _holder_fields(lease: holder.StoredLease, now: int) -> tuple[str, str, str, float]:
+    held_for = max(now - lease.since, 0) / 1000 if lease.since else 0.0
+    return lease.holder.process_text, lease.holder.location, lease.holder.doing, held_for

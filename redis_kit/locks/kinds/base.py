@@ -1,11 +1,10 @@
-"""What locks and semaphores share: how a lease is asked for, waited for, made longer and given back."""
+"""The base of locks and semaphores: how a lease is acquired, extended and released."""
 
 import contextlib
 from collections.abc import Callable
 from time import monotonic
 from types import TracebackType
-from typing import Any, ClassVar, Literal, NoReturn
-from zlib import crc32
+from typing import Any, ClassVar, Generic, Literal, NoReturn, TypeVar
 
 from redis_kit.core import conf
 from redis_kit.core.errors import RedisKitError
@@ -13,41 +12,32 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.settings import KitSettings
-from redis_kit.locks.acquiring.acquire import asking
-from redis_kit.locks.acquiring.reentrancy import still_needed, taken_again
-from redis_kit.locks.acquiring.wait import Attempt, Refusal
-from redis_kit.locks.arguments import (
-    LEASE,
-    Seconds,
-    blocking_time,
-    callback,
-    flag,
-    longest,
-    patience,
-    seconds,
-    until_commit,
-)
+from redis_kit.locks import arguments
+from redis_kit.locks.acquiring import reentrancy, wait
+from redis_kit.locks.acquiring.attempt import Attempt, Refusal
+from redis_kit.locks.arguments import Seconds, wait_seconds
 from redis_kit.locks.errors import CannotRenew, LockLost, LockNotAcquired, NotHeld
+from redis_kit.locks.keys import SHARED, LockKeys, SlotKeys, bucket_of, parts_of
 from redis_kit.locks.leases.lease import Lease, safe_deadline
-from redis_kit.locks.leases.ownership import Taken, shared
-from redis_kit.locks.renewal import loss, pending_releases, renewer
+from redis_kit.locks.leases.ownership import OwnedLeases, owned_by_name
+from redis_kit.locks.leases.source import ExtendMode
+from redis_kit.locks.renewal import pending_releases, renewer
 from redis_kit.locks.settings import LockSettings
 
-BUCKETS = 16
-BEHIND_OTHERS = "stayed taken while others of this process waited for it too."
-SHARED = ("fence", "live", "waited", "waits")  # the keys that all names of a bucket share
+BEHIND_OTHERS = "is held, and other callers of this process wait for it too."
 
+Keys = TypeVar("Keys", LockKeys, SlotKeys)
 Release = Literal["on_exit", "on_commit"]
 
 
-class Leasing(Primitive):
-    """Base of what is held by lease. Names are spread over 16 slots, each with an index of what is held."""
+class BaseLock(Primitive, Generic[Keys]):
+    """Base of what is held by lease. Names are spread over 16 buckets, each with an index of what is held."""
 
     component, settings = "locks", LockSettings
     kind: ClassVar[str]
-    parts: ClassVar[tuple[str, ...]]  # of its own keys; the last one is the list on which waiters block
-    exclusive: ClassVar[bool] = False  # a second lease of the same caller would have to wait for the first
-    fair = False  # each waiter has a ticket of its own, whatever the process that it waits in
+    key_names: ClassVar[type[LockKeys] | type[SlotKeys]]
+    exclusive = False  # a second lease of the same caller would have to wait for the first
+    fair = False  # each waiter has its own ticket, even if others of its process wait too
 
     def __init__(
         self,
@@ -65,19 +55,19 @@ class Leasing(Primitive):
         using: str = "default",
     ) -> None:
         super().__init__(name, using=using)
-        self.timeout = None if timeout is None else seconds("timeout", timeout, LEASE)
-        self.blocking = flag("blocking", blocking)
-        self.blocking_timeout = blocking_time(blocking_timeout)
-        self.on_commit, self.database = until_commit(release), database
-        self.renew = flag("renew", renew) or self.on_commit
-        self.max_hold = longest(max_hold, self.renew)
-        self.on_lost = callback(on_lost)
-        self.reentrant = flag("reentrant", reentrant)
+        self.timeout = None if timeout is None else arguments.seconds("timeout", timeout, arguments.TIMEOUT)
+        self.blocking = arguments.flag("blocking", blocking)
+        self.blocking_timeout = arguments.blocking_seconds(blocking_timeout)
+        self.on_commit, self.database = arguments.is_on_commit(release), database
+        self.renew = arguments.flag("renew", renew) or self.on_commit
+        self.max_hold = arguments.max_hold_seconds(max_hold, self.renew)
+        self.on_lost = arguments.callback(on_lost)
+        self.reentrant = arguments.flag("reentrant", reentrant)
         self.member = f"{self.kind}:{self.encoded}"
-        self._tag = f"locks:{crc32(self.encoded.encode()) % BUCKETS:x}"
-        self._named: tuple[str, tuple[str, ...]] = ("", ())
+        self.owned_leases = owned_by_name((using, self.member)) if self.reentrant else OwnedLeases()
+        self._tag = f"locks:{bucket_of(self.encoded)}"
+        self._keys: tuple[str, Any] = ("", None)  # a prefix, and the keys with it
         self._watched = self.renew or self.on_lost is not None
-        self._taken = shared((using, self.member)) if self.reentrant else Taken()
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(f"A {type(self).__name__} can't leave its process; pass its name instead.")
@@ -86,103 +76,114 @@ class Leasing(Primitive):
         """Return the tag of its bucket."""
         return self._tag
 
+    def keys(self) -> Keys:
+        """Return the keys that its bucket shares, and its own."""
+        prefix = conf.section(KitSettings).PREFIX
+        if self._keys[0] != prefix:
+            self._keys = prefix, self.key_names(*map(self.key, parts_of(self.key_names, self.member)))
+        keys: Keys = self._keys[1]
+        return keys
+
     @property
-    def lasting(self) -> float:
-        """Return the length of a lease, in seconds."""
+    def local_key(self) -> str:
+        """Return the key under which callers of this process wait for it."""
+        return f"{self.using} {self.keys()[len(SHARED)]}"
+
+    @property
+    def lease_timeout(self) -> float:
+        """Return the timeout of a lease, in seconds."""
         return conf.section(LockSettings).TIMEOUT if self.timeout is None else self.timeout
 
     def acquire(self, blocking: bool | None = None, *, blocking_timeout: Seconds | None = None) -> Lease | None:
-        """Take a lease, waiting as long as told here or at creation; None when it stays taken.
+        """Acquire a lease, and wait for it as stated here or at creation; None if it is still held by others then.
 
-        0 to 31,536,000 seconds; None is what was told at creation, as in redis-py. One round trip when free; a waiter
-        sends one command a second. Raises AlreadyHeld where a caller would wait for itself, RedisUnavailable where the
-        server is away: ``indeterminate`` then means that the lease may be taken, until the server is back.
+        0 to 31,536,000 seconds; None is the value stated at creation, as in redis-py. One round trip if it is free; a
+        waiter sends one command per second. Raises AlreadyHeld if a caller would wait for itself, RedisUnavailable if
+        the server is unavailable: ``indeterminate`` then means that the lease may be held until the server is back.
         """
-        found = self._asked(patience(self, blocking, blocking_timeout))
-        return found if isinstance(found, Lease) else None
+        result = self._acquire(wait_seconds(self, blocking, blocking_timeout))
+        return result if isinstance(result, Lease) else None
 
     async def aacquire(self, blocking: bool | None = None, *, blocking_timeout: Seconds | None = None) -> Lease | None:
         """See acquire()."""
-        found = await self._aasked(patience(self, blocking, blocking_timeout))
-        return found if isinstance(found, Lease) else None
+        result = await self._aacquire(wait_seconds(self, blocking, blocking_timeout))
+        return result if isinstance(result, Lease) else None
 
     def release(self, lease: Lease | None = None) -> None:
-        """Give back a lease: the one given, else the one that this thread or task took.
+        """Release the given lease, or the one that this thread or task acquired.
 
-        Wakes one waiter. Raises NotHeld where there is none, LockLost where it ended before. After any other error the
-        lease is over all the same, and given back as soon as the server answers. One round trip.
+        Wakes one waiter. Raises NotHeld if there is no lease, LockLost if it ended before. After any other error the
+        lease has ended for its holder too, and is released as soon as the server answers. One round trip.
         """
-        self._run(self._release(lease))
+        self._run(self.release_flow(lease))
 
     async def arelease(self, lease: Lease | None = None) -> None:
         """See release()."""
-        await self._arun(self._release(lease))
+        await self._arun(self.release_flow(lease))
 
     def extend(self, additional_time: Seconds, *, replace_ttl: bool = False) -> bool:
-        """Make the caller's lease longer. See Lease.extend()."""
-        return self._own().extend(additional_time, replace_ttl=replace_ttl)
+        """Extend the caller's lease. See Lease.extend()."""
+        return self.own_lease().extend(additional_time, replace_ttl=replace_ttl)
 
     async def aextend(self, additional_time: Seconds, *, replace_ttl: bool = False) -> bool:
         """See extend()."""
-        return await self._own().aextend(additional_time, replace_ttl=replace_ttl)
+        return await self.own_lease().aextend(additional_time, replace_ttl=replace_ttl)
 
     def reacquire(self) -> bool:
-        """Let the caller's lease start anew with its full length. Raises LockLost when it has ended. One round trip."""
-        return self._own().extend()
+        """Let the caller's lease start again with its full timeout. Raises LockLost if it has ended. One round trip."""
+        return self.own_lease().extend()
 
     async def areacquire(self) -> bool:
         """See reacquire()."""
-        return await self._own().aextend()
+        return await self.own_lease().aextend()
 
     def __enter__(self) -> Lease:
-        return self._entered(self._asked(patience(self)))
+        return self.lease_or_raise(self._acquire(wait_seconds(self)))
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._own().__exit__(kind, error, at)
+        self.own_lease().__exit__(kind, error, at)
 
     async def __aenter__(self) -> Lease:
-        lease = self._entered(await self._aasked(patience(self)))
-        loss.entered(lease)
+        lease = self.lease_or_raise(await self._aacquire(wait_seconds(self)))
+        lease.entered()
         return lease
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
     ) -> None:
-        await self._own().__aexit__(kind, error, at)
+        await self.own_lease().__aexit__(kind, error, at)
 
-    def _asked(self, wait: float) -> Lease | Refusal | None:
-        began = monotonic()
+    def _acquire(self, seconds: float) -> Lease | Refusal | None:
+        start = monotonic()
         try:
-            return self._run(pending_releases.first((self,), self._acquire(wait)), if_closed=None)
+            return self._run(pending_releases.sent_first((self,), self.acquire_flow(seconds)), if_closed=None)
         except BaseException:
-            self._abandon_since(began)
+            self.abandon_since(start)
             raise
 
-    async def _aasked(self, wait: float) -> Lease | Refusal | None:
-        began = monotonic()
+    async def _aacquire(self, seconds: float) -> Lease | Refusal | None:
+        start = monotonic()
         try:
-            return await self._arun(pending_releases.first((self,), self._acquire(wait)), if_closed=None)
+            return await self._arun(pending_releases.sent_first((self,), self.acquire_flow(seconds)), if_closed=None)
         except BaseException:
-            self._abandon_since(began)
+            self.abandon_since(start)
             raise
 
-    def _abandon_since(self, began: float) -> None:
-        # It struck between the server's answer and the caller: a lease that nobody knows of must not be renewed.
-        lease = self._taken.latest()
-        if lease and lease.taken_at >= began and not lease.over:
-            self._abandon(lease)
-
-    def _acquire(self, patience: float) -> Flow[Lease | Refusal]:
-        if (self.exclusive or self.on_commit) and (mine := taken_again(self, patience)):
-            return mine
-        attempt = Attempt(min(self.lasting, self.max_hold or self.lasting), patience=patience)
+    def acquire_flow(self, seconds: float) -> Flow[Lease | Refusal]:
+        """Acquire a lease, and wait for it for some seconds. Return the lease, or the server's refusal."""
+        if (self.exclusive or self.on_commit) and (own := reentrancy.reusable_lease(self, seconds)):
+            return own
+        attempt = Attempt(min(self.lease_timeout, self.max_hold or self.lease_timeout), wait=seconds)
         try:
-            reply = yield from asking(self, attempt)
+            if attempt.blocking:
+                reply = yield from wait.acquire_blocking(self, attempt)
+            else:
+                reply = yield attempt.request(self)
             if not isinstance(reply, int):
                 refusal: Refusal = reply
                 return refusal
-            ends = safe_deadline(attempt.asked, attempt.lasting)
-            self._taken.add(lease := Lease(self, token=attempt.token, fence=reply, deadline=ends))
+            deadline = safe_deadline(attempt.sent_at, attempt.timeout)
+            self.owned_leases.add(lease := Lease(self, token=attempt.token, fence=reply, deadline=deadline))
         except BaseException as error:
             if attempt.may_hold(error):
                 pending_releases.add(self, attempt.token)
@@ -193,108 +194,105 @@ class Leasing(Primitive):
 
     def _watch(self, lease: Lease) -> Flow[None]:
         try:
-            renewer.keep(lease)
+            renewer.watch(lease)
         except CannotRenew:
             with contextlib.suppress(RedisKitError):
-                yield from self._let_go(lease)
+                yield from self.end_flow(lease)
             raise
 
-    def _release(self, lease: Lease | None) -> Flow[None]:
+    def release_flow(self, lease: Lease | None) -> Flow[None]:
+        """Release a lease, unless its holder acquired it more than once or a transaction needs it."""
         lease = self._checked(lease)
-        if not ((lease.depth or self.on_commit) and still_needed(self, lease)):
-            yield from self._let_go(lease)
+        if not ((lease.reentries or self.on_commit) and reentrancy.is_still_needed(self, lease)):
+            yield from self.end_flow(lease)
 
-    def _let_go(self, lease: Lease) -> Flow[None]:
+    def end_flow(self, lease: Lease) -> Flow[None]:
+        """Release a lease, however often its holder acquired it."""
         try:
             self._end(lease)
-            given_back = yield self._give_back(lease.token)
+            was_held = yield self.release_step(lease.token)
         except BaseException as error:
-            self._abandon(lease)
-            pending_releases.note(error)
+            self.abandon(lease)
+            pending_releases.add_retry_note(error)
             raise
-        if not given_back:
+        if not was_held:
             lease.end(lost=True)
             raise LockLost(f"{lease!r} ended before it was released; another may have held it since.", self.name)
 
-    def _end(self, lease: Lease) -> None:
-        renewer.let_go(lease)
-        lease.end()
-        self._taken.drop(lease)
+    def abandon_since(self, start: float) -> None:
+        """Abandon a lease that was acquired since a moment, but never reached its caller: it must not be renewed."""
+        lease = self.owned_leases.latest()
+        if lease and lease.acquired_at >= start and not lease.over:
+            self.abandon(lease)
 
-    def _abandon(self, lease: Lease) -> None:
-        """End a lease and let the background give it back. No round trip."""
+    def abandon(self, lease: Lease) -> None:
+        """End a lease and let the background release it. No round trip."""
         self._end(lease)
         pending_releases.add(self, lease.token, ends_by=lease.ends_by)
 
-    def _extend(self, lease: Lease, more: float, replace_ttl: bool) -> Flow[bool]:
+    def _end(self, lease: Lease) -> None:
+        renewer.stop(lease)
+        lease.end()
+        self.owned_leases.remove(lease)
+
+    def extend_flow(self, lease: Lease, additional_time: float, replace_ttl: bool) -> Flow[bool]:
+        """Extend a lease by some seconds, or replace its TTL by them."""
         self._checked(lease)
-        asked = monotonic()
-        lease.may_last(asked if replace_ttl else lease.ends_by, more)
+        sent_at = monotonic()
+        lease.note_extension(sent_at if replace_ttl else lease.ends_by, additional_time)
         if replace_ttl:  # a shorter lease may begin although its reply gets lost
-            lease.deadline = min(lease.deadline, safe_deadline(asked, more))
+            lease.deadline = min(lease.deadline, safe_deadline(sent_at, additional_time))
+        mode = ExtendMode.REPLACE if replace_ttl else ExtendMode.ADD
         try:
-            lasting = yield self._prolong(lease.token, round(more * 1000), int(replace_ttl))
+            ttl_ms = yield self.extend_step(lease.token, round(additional_time * 1000), mode)
         except BaseException as error:
-            renewer.changed(lease, began=asked if replace_ttl else None, error=error)
+            renewer.reschedule(lease, extended_at=sent_at if replace_ttl else None, error=error)
             raise
-        if not lasting:
-            renewer.lose(lease, "the server did not know it any more when its holder made it longer.")
-            raise LockLost(f"{lease!r} has ended; it can't be made longer, only taken anew.", self.name)
-        lease.check()  # it may have been lost, or released, while the reply was on its way
-        lease.deadline = safe_deadline(asked, lasting / 1000)
-        renewer.changed(lease, began=asked)
+        if not ttl_ms:
+            renewer.lose(lease, "the server did not know it any more when its holder extended it.")
+            raise LockLost(f"{lease!r} has ended; it can't be extended, only acquired again.", self.name)
+        lease.check()  # it may have been lost, or released, before the reply arrived
+        lease.deadline = safe_deadline(sent_at, ttl_ms / 1000)
+        renewer.reschedule(lease, extended_at=sent_at)
         return True
 
-    def _take(self, attempt: Attempt) -> ScriptCall:
-        """Return the step that takes a lease: its fence, or a refusal that begins with the ms to wait at most."""
+    def acquire_step(self, attempt: Attempt) -> ScriptCall:
+        """Return the step that acquires a lease: its fence, or a refusal that begins with the ms to wait at most."""
         raise NotImplementedError
 
-    def _give_back(self, token: str) -> ScriptCall:
-        """Return the step that ends a lease, or gives a ticket up: 1, or 0 when there is none of this token."""
+    def release_step(self, token: str) -> ScriptCall:
+        """Return the step that ends a lease or gives up a ticket: 1, or 0 if the server does not know the token."""
         raise NotImplementedError
 
-    def _prolong(self, token: str, more: int, how: int) -> ScriptCall:
-        """Return the step that makes a lease longer: its new length in ms, or 0 when there is none of this token.
-
-        ``how`` is 0 to add ``more`` ms, 1 to let it last so long from now on, 2 to let it last at least so long.
-        """
+    def extend_step(self, token: str, ttl_ms: int, mode: ExtendMode) -> ScriptCall:
+        """Return the step that extends a lease: its new TTL in ms, or 0 if the server does not know the token."""
         raise NotImplementedError
 
-    def _refused(self, refusal: Refusal) -> LockNotAcquired:
-        """Return the error that says who holds it."""
+    def refusal_error(self, refusal: Refusal) -> LockNotAcquired:
+        """Return the error that names the holder."""
         raise NotImplementedError
 
-    def _signal(self, refusal: Refusal, attempt: Attempt) -> str:
+    def wake_up_list(self, refusal: Refusal, attempt: Attempt) -> str:
         """Return the list on which to wait after a refusal."""
-        return attempt.wake or self._keys()[-1]
+        return attempt.wake_up_list or self.keys().signal
 
-    @property
-    def place(self) -> str:
-        """Return what stands for it in this process."""
-        return f"{self.using} {self._keys()[len(SHARED)]}"
+    def lease_or_raise(self, result: Lease | Refusal | None) -> Lease:
+        """Return the lease. Raises LockNotAcquired if it was refused."""
+        if result is None:
+            raise LockNotAcquired(f"{self!r} counts as held while Redis is unavailable.", self.name)
+        if not isinstance(result, Lease):
+            raise self.refusal_error(result) if result else LockNotAcquired(f"{self!r} {BEHIND_OTHERS}", self.name)
+        return result
 
-    def _keys(self) -> tuple[str, ...]:
-        """Return the keys that its bucket shares, and then its own."""
-        if self._named[0] != (prefix := conf.section(KitSettings).PREFIX):
-            own = (f"{self.member}:{part}" for part in self.parts)
-            self._named = prefix, tuple(self.key(part) for part in (*SHARED, *own))
-        return self._named[1]
-
-    def _entered(self, found: Lease | Refusal | None) -> Lease:
-        if found is None:
-            raise LockNotAcquired(f"{self!r} counts as taken while Redis is away.", self.name)
-        if not isinstance(found, Lease):
-            raise self._refused(found) if found else LockNotAcquired(f"{self!r} {BEHIND_OTHERS}", self.name)
-        return found
-
-    def _own(self) -> Lease:
-        if lease := self._taken.latest():
+    def own_lease(self) -> Lease:
+        """Return the lease of this thread or task. Raises NotHeld."""
+        if lease := self.owned_leases.latest():
             return lease
         raise NotHeld(f"This thread or task holds no lease of {self!r}.", self.name)
 
     def _checked(self, lease: Lease | None) -> Lease:
-        lease = lease or self._own()
+        lease = lease or self.own_lease()
         if not isinstance(lease, Lease) or lease.source.member != self.member:
-            raise NotHeld(f"{lease!r} is no lease of {self!r}.", self.name)
+            raise NotHeld(f"{lease!r} is not a lease of {self!r}.", self.name)
         lease.check()
         return lease

@@ -4,20 +4,20 @@ from typing import Any
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
-from redis_kit.locks.acquiring.wait import Refusal
+from redis_kit.locks.acquiring.attempt import Refusal
 from redis_kit.locks.arguments import LIMIT
 from redis_kit.locks.errors import AlreadyHeld
-from redis_kit.locks.kinds.fair_lock import FairLeasing
+from redis_kit.locks.kinds.fair_lock import BaseFairLock
 from redis_kit.locks.leases.lease import Lease
 
 
 class ReadWriteLock:
     """Many readers at a time, or one writer: ``with lock.read:`` and ``with lock.write:``, with the methods of Lock.
 
-    Both wait in one queue, in the order in which they came: a reader that comes after a writer waits behind it, so that
-    no writer waits for ever. Leases last ``timeout`` seconds (0.1 s to 24 h) unless they are extended; the other
-    options are those of Lock, but for ``reentrant``. Who has one side and waits for either gets AlreadyHeld. At most
-    1,000,000 readers at a time.
+    Both wait in one queue, in the order in which they came: a reader that comes after a writer waits behind it, so
+    no writer waits for ever. Leases last ``timeout`` seconds (0.1 s to 24 h) unless they are extended. The other
+    options are those of Lock, except ``reentrant``. A caller that holds one side and waits for either gets AlreadyHeld.
+    At most 1,000,000 readers at a time.
     """
 
     def __init__(self, name: str, **options: Any) -> None:
@@ -33,22 +33,23 @@ class ReadWriteLock:
         return f"<ReadWriteLock {self.name!r}>"
 
 
-class ReadLock(FairLeasing):
+class ReadLock(BaseFairLock):
     """The readers' side of a ReadWriteLock."""
 
     kind = "rwlock"
     limit = LIMIT[1]
-    other: "FairLeasing | None" = None
+    other: "BaseFairLock | None" = None
 
-    def _acquire(self, patience: float) -> Flow[Lease | Refusal]:
-        mine = self.other._taken.latest() if self.other and patience else None
-        if mine and mine.held:
+    def acquire_flow(self, seconds: float) -> Flow[Lease | Refusal]:
+        """See BaseLock."""
+        own = self.other.owned_leases.latest() if self.other and seconds else None
+        if own and own.held:
             text = f"This thread or task holds {self.other!r} and would wait for itself; release that one first."
             raise AlreadyHeld(text, self.name)
-        return (yield from super()._acquire(patience))
+        return (yield from super().acquire_flow(seconds))
 
 
 class WriteLock(ReadLock):
-    """The writers' side of a ReadWriteLock: it takes all slots."""
+    """The writers' side of a ReadWriteLock: it acquires all slots."""
 
     weight = LIMIT[1]

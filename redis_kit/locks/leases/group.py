@@ -1,4 +1,4 @@
-"""Several leases that were taken together."""
+"""Several leases that were acquired together."""
 
 import logging
 from collections.abc import Sequence
@@ -10,16 +10,15 @@ from redis_kit.core.gather import gather
 from redis_kit.locks.arguments import Seconds
 from redis_kit.locks.errors import NotHeld, with_notes
 from redis_kit.locks.leases.lease import Lease
-from redis_kit.locks.renewal import loss
 
 logger = logging.getLogger("redis_kit.locks")
 
 
-class Leases:
+class LeaseGroup:
     """Proof of holding several locks: ``leases`` has one of each, in the order in which they were named.
 
-    ``leases["name"]`` is the first with that name. Each has a fence of its own, as it guards something else; there is
-    none of all together.
+    ``group["name"]`` is the first with that name. Each has its own fence, since it guards something else. There is no
+    common fence.
     """
 
     __slots__ = ("leases",)
@@ -28,7 +27,7 @@ class Leases:
         self.leases = tuple(leases)
 
     def __repr__(self) -> str:
-        return f"<Leases of {', '.join(repr(lease.source) for lease in self.leases)}>"
+        return f"<LeaseGroup of {', '.join(repr(lease.source) for lease in self.leases)}>"
 
     def __getitem__(self, name: str) -> Lease:
         for lease in self.leases:
@@ -42,7 +41,7 @@ class Leases:
         return all(lease.held for lease in self.leases)
 
     def release(self) -> None:
-        """Give all back. Raises NotHeld or LockLost where that did not hold one, after the others. One round trip."""
+        """Release all. Raises NotHeld or LockLost if one was not held, after the others. One round trip."""
         self.leases[0].source._run(self._release())
 
     async def arelease(self) -> None:
@@ -50,17 +49,17 @@ class Leases:
         await self.leases[0].source._arun(self._release())
 
     def extend(self, additional_time: Seconds | None = None, *, replace_ttl: bool = False) -> bool:
-        """Make each longer, as Lease.extend() does. Raises LockLost where one has ended, after the others.
+        """Extend each, as Lease.extend() does. Raises LockLost if one has ended, after the others.
 
         One round trip.
         """
-        return self.leases[0].source._run(self._extend(additional_time, replace_ttl))
+        return bool(self.leases[0].source._run(self._extend(additional_time, replace_ttl)))
 
     async def aextend(self, additional_time: Seconds | None = None, *, replace_ttl: bool = False) -> bool:
         """See extend()."""
-        return await self.leases[0].source._arun(self._extend(additional_time, replace_ttl))
+        return bool(await self.leases[0].source._arun(self._extend(additional_time, replace_ttl)))
 
-    def __enter__(self) -> "Leases":
+    def __enter__(self) -> "LeaseGroup":
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
@@ -69,42 +68,43 @@ class Leases:
         except RedisKitError as failure:
             self._failed(failure, error)
 
-    async def __aenter__(self) -> "Leases":
+    async def __aenter__(self) -> "LeaseGroup":
         for lease in self.leases:
-            loss.entered(lease)
+            lease.entered()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
     ) -> None:
-        told_of_loss = [loss.left(lease, error) for lease in self.leases]
+        was_cancelled = [lease.left(error) for lease in self.leases]
         try:
             await self.arelease()
         except RedisKitError as failure:
-            if any(told_of_loss):
+            if any(was_cancelled):
                 raise failure from error
             self._failed(failure, error)
 
     def _release(self) -> Flow[None]:
-        # Those that were given back one by one are no error, unless all were.
-        left = [lease for lease in self.leases if lease.lost or not lease.over] or self.leases
-        raise_first((yield from gather([lease.source._release(lease) for lease in left], return_exceptions=True)))
+        # Leases that were released one by one are not an error, unless all were.
+        remaining = [lease for lease in self.leases if lease.lost or not lease.over] or self.leases
+        flows = [lease.source.release_flow(lease) for lease in remaining]
+        raise_first((yield from gather(flows, return_exceptions=True)))
 
     def _extend(self, additional_time: Seconds | None, replace_ttl: bool) -> Flow[bool]:
-        changes = [lease._change(additional_time, replace_ttl) for lease in self.leases]
-        flows = [lease.source._extend(lease, *change) for lease, change in zip(self.leases, changes, strict=True)]
+        changes = [lease.extension(additional_time, replace_ttl) for lease in self.leases]
+        flows = [lease.source.extend_flow(lease, *change) for lease, change in zip(self.leases, changes, strict=True)]
         raise_first((yield from gather(flows, return_exceptions=True)))
         return True
 
     def _failed(self, failure: RedisKitError, error: BaseException | None) -> None:
-        # What went wrong inside the block matters more than that a lease could not be given back.
+        # What went wrong inside the block matters more than a failed release.
         if error is None:
             raise failure
         logger.warning("%r were not all released: %s", self, with_notes(failure))
 
 
 def raise_first(results: Sequence[object]) -> None:
-    """Raise one error among some results, with the others as its notes: first of all, that something may be held."""
+    """Raise one error among some results, with the others as its notes. An error that is not NotHeld comes first."""
     errors = [result for result in results if isinstance(result, Exception)]
     if not errors:
         return

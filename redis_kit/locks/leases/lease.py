@@ -4,16 +4,12 @@ import logging
 from os import getpid
 from time import monotonic
 from types import TracebackType
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn, Protocol
 
 from redis_kit.core.errors import RedisKitError
-from redis_kit.locks.arguments import LEASE, Seconds, seconds
+from redis_kit.locks.arguments import TIMEOUT, Seconds, seconds
 from redis_kit.locks.errors import LockLost, NotHeld, with_notes
-from redis_kit.locks.renewal import loss
-
-if TYPE_CHECKING:
-    from redis_kit.locks.kinds.base import Leasing
-    from redis_kit.locks.renewal.loss import Keeper
+from redis_kit.locks.leases.source import LeaseSource
 
 logger = logging.getLogger("redis_kit.locks")
 
@@ -21,11 +17,21 @@ DRIFT = 0.01  # how much faster the server's clock may run than ours
 MARGIN = 0.005  # seconds
 
 
+class Notifier(Protocol):
+    """Cancels the task that is inside ``async with`` of a lease when the lease is lost."""
+
+    def enter(self) -> None:
+        """Note that the running task is inside."""
+
+    def leave(self, error: BaseException | None) -> bool:
+        """Note that the task leaves; True if ``error`` is nothing but the cancellation by this notifier."""
+
+
 class Lease:
     """Proof of holding a lock or a slot, for a limited time. It may be passed to other threads and tasks.
 
-    ``token`` stands for this lease on the server and should stay secret. ``fence`` is a number that grows with every
-    lease of a name, so that a database can refuse a holder which came too late. ``deadline`` is the moment of
+    ``token`` identifies this lease on the server and should stay secret. ``fence`` is a number that grows with every
+    lease of a name, so that a database can refuse a holder that comes too late. ``deadline`` is the moment of
     ``time.monotonic()`` until which the lease is surely live.
     """
 
@@ -33,25 +39,25 @@ class Lease:
         "__weakref__",
         "_end",
         "_pid",
+        "acquired_at",
         "deadline",
-        "depth",
+        "extended_until",
         "fence",
-        "keeper",
-        "kept",
-        "may_last_until",
+        "notifier",
+        "reentries",
         "source",
-        "taken_at",
         "token",
+        "until_commit",
     )
 
-    def __init__(self, source: "Leasing", *, token: str, fence: int, deadline: float) -> None:
+    def __init__(self, source: "LeaseSource[Lease]", *, token: str, fence: int, deadline: float) -> None:
         self.source, self.token, self.fence = source, token, fence
         self.deadline, self._pid = deadline, getpid()
-        self.taken_at = monotonic()
-        self.may_last_until = 0.0  # as far as it was made longer, or may have been
-        self.depth = 0  # how often its holder took it again
-        self.kept = False  # until the end of a transaction
-        self.keeper: Keeper | None = None  # which renews it or sees to its loss
+        self.acquired_at = monotonic()
+        self.extended_until = 0.0  # the latest end that an extension may have set
+        self.reentries = 0  # how often its holder acquired it again
+        self.until_commit = False  # released, and held until the end of a transaction
+        self.notifier: Notifier | None = None  # of a lease that is renewed or watched
         self._end: type[NotHeld] | None = None
 
     def __repr__(self) -> str:
@@ -69,8 +75,8 @@ class Lease:
     def held(self) -> bool:
         """Tell whether the lease is surely live, without asking the server.
 
-        It turns False before the server lets anyone else in: the time counts from before the lease was asked for,
-        less 1 % and 5 ms for clocks that drift. Always False in a forked child.
+        It turns False before the server lets anyone else in: the time counts from the moment at which the request was
+        sent, less 1 % and 5 ms for clocks that drift. Always False in a forked child.
         """
         return self._end is None and monotonic() < self.deadline and getpid() == self._pid
 
@@ -81,30 +87,32 @@ class Lease:
 
     @property
     def over(self) -> bool:
-        """Tell whether there is nothing left to release: released, known to be lost, or another process's."""
+        """Tell whether nothing is left to release: it was released or lost, or belongs to another process."""
         return self._end is not None or getpid() != self._pid
 
     @property
     def ends_by(self) -> float:
         """Return the moment of ``time.monotonic()`` at which it has surely ended, whether replies were lost or not."""
-        return max(self.may_last_until, latest_end(self.taken_at, self.source.lasting))
+        return max(self.extended_until, latest_end(self.acquired_at, self.source.lease_timeout))
 
     def extend(self, additional_time: Seconds | None = None, *, replace_ttl: bool = False) -> bool:
-        """Make the lease longer by some seconds, or let it end so many seconds from now with ``replace_ttl``.
+        """Extend the lease by some seconds, or let it end that many seconds from now with ``replace_ttl``.
 
-        Without an argument it starts anew with its full length. 0.1 s to 24 h at once, and never more than 24 h in
-        all. Raises LockLost when it has ended: it is never taken again. One round trip.
+        Without an argument it starts again with its full timeout. 0.1 s to 24 h per call, and never more than 24 h in
+        all. Raises LockLost if it has ended: it is never acquired again. One round trip.
         """
-        return self.source._run(self.source._extend(self, *self._change(additional_time, replace_ttl)))
+        steps = self.source.extend_flow(self, *self.extension(additional_time, replace_ttl))
+        return bool(self.source._run(steps))
 
     async def aextend(self, additional_time: Seconds | None = None, *, replace_ttl: bool = False) -> bool:
         """See extend()."""
-        return await self.source._arun(self.source._extend(self, *self._change(additional_time, replace_ttl)))
+        steps = self.source.extend_flow(self, *self.extension(additional_time, replace_ttl))
+        return bool(await self.source._arun(steps))
 
     def release(self) -> None:
-        """Give it back. Raises LockLost when it ended before, NotHeld when it was released. One round trip.
+        """Release it. Raises LockLost if it ended before, NotHeld if it was released before. One round trip.
 
-        After any other error it is over all the same, and given back as soon as the server answers.
+        After any other error it has ended for its holder too, and is released as soon as the server answers.
         """
         self.source.release(self)
 
@@ -122,52 +130,66 @@ class Lease:
             self._failed(failure, error)
 
     async def __aenter__(self) -> "Lease":
-        loss.entered(self)
+        self.entered()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
     ) -> None:
-        told_of_loss = loss.left(self, error)
+        was_cancelled = self.left(error)
         try:
             await self.arelease()
         except RedisKitError as failure:
-            if told_of_loss:
+            if was_cancelled:
                 raise failure from error
             self._failed(failure, error)
 
+    def entered(self) -> None:
+        """Note that the running task is inside ``async with`` of this lease."""
+        if self.notifier:
+            self.notifier.enter()
+
+    def left(self, error: BaseException | None) -> bool:
+        """Note that the task leaves; True if ``error`` means nothing but the loss of the lease."""
+        if not self.notifier or (self.reentries and not self.lost):
+            return False
+        return self.notifier.leave(error)
+
     def check(self) -> None:
-        """Raise NotHeld or LockLost where this process knows that the lease is over."""
+        """Raise NotHeld or LockLost if this process knows that the lease has ended."""
         if getpid() != self._pid:
-            raise NotHeld(f"{self!r} belongs to the process {self._pid}; a forked child must take its own.", self.name)
+            raise NotHeld(
+                f"{self!r} belongs to the process {self._pid}; a forked child must acquire its own.", self.name
+            )
         if self._end is not None:
             raise self._end(f"{self!r} {'ended' if self._end is LockLost else 'was released'} before.", self.name)
 
     def end(self, *, lost: bool = False) -> None:
-        """Note that it is over."""
+        """Note that it has ended."""
         self.deadline, self._end = float("-inf"), LockLost if lost else NotHeld
 
-    def may_last(self, since: float, seconds: float) -> None:
-        """Note that the server is asked to let it last for so long; the reply may get lost."""
-        self.may_last_until = max(self.may_last_until, latest_end(since, min(seconds, LEASE[1])))
+    def note_extension(self, since: float, timeout: float) -> None:
+        """Note that the server is asked to extend it; the reply may get lost."""
+        self.extended_until = max(self.extended_until, latest_end(since, min(timeout, TIMEOUT[1])))
 
-    def _change(self, additional_time: Seconds | None, replace_ttl: bool) -> tuple[float, bool]:
+    def extension(self, additional_time: Seconds | None, replace_ttl: bool) -> tuple[float, bool]:
+        """Return the arguments of extend() in seconds, and whether they replace the TTL. Raises InvalidValue."""
         if additional_time is None:
-            return self.source.lasting, True
-        return seconds("additional_time", additional_time, LEASE), replace_ttl
+            return self.source.lease_timeout, True
+        return seconds("additional_time", additional_time, TIMEOUT), replace_ttl
 
     def _failed(self, failure: RedisKitError, error: BaseException | None) -> None:
-        # What went wrong inside the block matters more than that its lease could not be given back.
+        # What went wrong inside the block matters more than a failed release.
         if error is None:
             raise failure
         logger.warning("%r could not be released: %s", self, with_notes(failure))
 
 
-def safe_deadline(asked: float, lasting: float) -> float:
-    """Return until when a lease is surely live that was asked for at a moment of our clock."""
-    return asked + lasting * (1 - DRIFT) - MARGIN
+def safe_deadline(sent_at: float, timeout: float) -> float:
+    """Return until when a lease is surely live, if its request was sent at this moment of our clock."""
+    return sent_at + timeout * (1 - DRIFT) - MARGIN
 
 
-def latest_end(since: float, lasting: float) -> float:
-    """Return until when the server may hold a lease that it was asked for before that moment of our clock."""
-    return since + lasting * (1 + DRIFT) + MARGIN
+def latest_end(sent_before: float, timeout: float) -> float:
+    """Return until when the server may hold a lease, if its request was sent before this moment of our clock."""
+    return sent_before + timeout * (1 + DRIFT) + MARGIN

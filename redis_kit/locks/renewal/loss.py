@@ -1,4 +1,4 @@
-"""What happens when a lease is lost: its holder is told, exactly once."""
+"""The loss of a lease: its holder is notified, exactly once."""
 
 import asyncio
 import contextlib
@@ -6,31 +6,29 @@ import logging
 import os
 import threading
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from asgiref.sync import iscoroutinefunction
 
 from redis_kit.core.errors import RedisFailure
 from redis_kit.locks.errors import CannotRenew
+from redis_kit.locks.leases.lease import Lease
 from redis_kit.locks.renewal import scheduler
-
-if TYPE_CHECKING:
-    from redis_kit.locks.leases.lease import Lease
 
 logger = logging.getLogger("redis_kit.locks")
 _running: set[Future[None]] = set()  # an event loop alone would not keep a task alive
 
 
-class Keeper:
-    """Knows who holds a lease that is renewed or watched, and tells them when it is lost."""
+class LossNotifier:
+    """Knows the owner of a lease that is renewed or watched, and notifies it when the lease is lost."""
 
-    def __init__(self, lease: "Lease", taker: Any) -> None:
-        self.lease, self.taker = lease, taker
+    def __init__(self, lease: Lease, owner: Any) -> None:
+        self.lease, self.owner = lease, owner
         self.thread = threading.get_ident()
-        self.items: tuple[scheduler.Item, ...] = ()
-        self.began = lease.taken_at  # when its time last began anew
-        self.error: RedisFailure | None = None  # of the last try to make it longer
-        self._decision = threading.Lock()  # taken by whoever comes first: the release, or the loss
+        self.items: tuple[scheduler.Periodic, ...] = ()
+        self.extended_at = lease.acquired_at
+        self.error: RedisFailure | None = None  # of the last attempt to extend it
+        self._decision = threading.Lock()  # held by what comes first: the release, or the loss
         self._inside: asyncio.Task[Any] | None = None
         self._cancelling = 0
         self._cancelled = False
@@ -41,11 +39,11 @@ class Keeper:
         return self._decision.locked()
 
     def decide(self) -> bool:
-        """Return True to the first caller, who then ends the lease."""
+        """Return True to the first caller, which then ends the lease."""
         return self._decision.acquire(blocking=False)
 
     def lose(self, why: str) -> bool:
-        """End the lease as lost and tell its holder; False where it was released, or lost, before."""
+        """End the lease as lost and notify its owner; False if it was released, or lost, before."""
         if not self.decide():
             return False
         self.lease.end(lost=True)
@@ -54,15 +52,15 @@ class Keeper:
             with contextlib.suppress(RuntimeError):  # its loop is closed
                 task.get_loop().call_soon_threadsafe(self._cancel, task)
         if self.lease.source.on_lost:
-            call = _Call(self)
+            call = _OnLostCall(self)
             try:
                 scheduler.add(call, lane=scheduler.CALLS)
             except CannotRenew:
-                call.beat()
+                call.run_once()
         return True
 
     def enter(self) -> None:
-        """Note that the running task is inside ``async with``, where a cancellation can be told from others."""
+        """Note that the running task is inside ``async with``: if the lease is lost, the task is cancelled."""
         task = asyncio.current_task()
         if task is None or task is self._inside:
             return
@@ -71,12 +69,12 @@ class Keeper:
             task.get_loop().call_soon(self._cancel, task)
 
     def leave(self, error: BaseException | None) -> bool:
-        """Note that the task leaves; True where ``error`` is nothing but the cancellation from here."""
+        """Note that the task leaves; True if ``error`` is nothing but the cancellation by this notifier."""
         task, self._inside = self._inside, None
         if not task or not self._cancelled:
             return False
         self._cancelled = False
-        # As asyncio.timeout() does: where somebody else cancelled the task too, it stays cancelled.
+        # As asyncio.timeout() does: if something else cancelled the task too, it stays cancelled.
         return task.uncancel() <= self._cancelling and isinstance(error, asyncio.CancelledError)
 
     def _cancel(self, task: "asyncio.Task[Any]") -> None:
@@ -85,31 +83,18 @@ class Keeper:
             task.cancel()
 
 
-def entered(lease: "Lease") -> None:
-    """Note that the running task is inside ``async with`` of a lease."""
-    if lease.keeper:
-        lease.keeper.enter()
+class _OnLostCall:
+    """Calls ``on_lost`` in a lane of its own: a function that never returns delays only other calls of ``on_lost``."""
 
+    def __init__(self, notifier: LossNotifier) -> None:
+        self.lease, self.owner = notifier.lease, notifier.owner
+        self._called = False
 
-def left(lease: "Lease", error: BaseException | None) -> bool:
-    """Note that it leaves; True where ``error`` means nothing but the loss of the lease."""
-    if not lease.keeper or (lease.depth and not lease.lost):
-        return False
-    return lease.keeper.leave(error)
-
-
-class _Call:
-    """Calls ``on_lost``, in a thread where one that never returns keeps only others of its kind waiting."""
-
-    def __init__(self, keeper: Keeper) -> None:
-        self.lease, self.taker = keeper.lease, keeper.taker
-        self._made = False
-
-    def beat(self) -> None:
+    def run_once(self) -> None:
         """Call it, once."""
-        if self._made:
+        if self._called:
             return
-        self._made = True
+        self._called = True
         on_lost: Any = self.lease.source.on_lost
         try:
             if iscoroutinefunction(on_lost) or iscoroutinefunction(type(on_lost).__call__):
@@ -120,12 +105,12 @@ class _Call:
             self._log()
 
     def _schedule(self, on_lost: Any) -> None:
-        if not isinstance(self.taker, asyncio.Task):
+        if not isinstance(self.owner, asyncio.Task):
             asyncio.run(on_lost(self.lease))
             return
         waiting = self._awaited(on_lost)
         try:
-            future = asyncio.run_coroutine_threadsafe(waiting, self.taker.get_loop())
+            future = asyncio.run_coroutine_threadsafe(waiting, self.owner.get_loop())
         except BaseException:
             waiting.close()
             raise

@@ -1,7 +1,7 @@
-"""What must be done again and again, such as renewing leases: one daemon thread for all things of one lane.
+"""Periodic work, such as renewing leases: one daemon thread for all the work of one lane.
 
-A lane is a connection's alias: while its server is away and every beat waits for a time limit, the beats of other lanes
-are on time. The lane ``CLOCK`` is for beats that wait for nothing, such as those which watch a deadline.
+A lane is a connection's alias. While its server is unavailable and each run waits for a time limit, the runs of other
+lanes are on time. The lane ``CLOCK`` is for work that never waits, such as watching a deadline.
 """
 
 import contextlib
@@ -22,82 +22,83 @@ from redis_kit.locks.errors import CannotRenew
 logger = logging.getLogger("redis_kit.locks")
 
 CLOCK, CALLS = "(clock)", "(on_lost)"
-CROWD = 1000  # entries without an item, at most, that wait to be dropped
-SOON, LATEST = 0.1, 5.0  # seconds within which a failed beat is tried again: at first, and after many failures
+MAX_STALE = 1000  # entries without an item that may wait to be removed
+FIRST_RETRY, LAST_RETRY = 0.1, 5.0  # seconds within which failed work is retried: at first, and after many failures
 
 
-class Item(Protocol):
-    """Something to be done again and again. Told apart by identity; may be asked once more than needed."""
+class Periodic(Protocol):
+    """Work that is repeated. Items are compared by identity, and may run once more than needed."""
 
-    def beat(self) -> float | None:
-        """Do it once; return the seconds until the next time, None to stop."""
+    def run_once(self) -> float | None:
+        """Do the work once; return the seconds until the next run, None to stop."""
 
 
-def add(item: Item, *, after: float = 0.0, lane: str = "default") -> None:
-    """Let an item beat ``after`` some seconds and then as often as it says; one that is there already starts anew.
+def add(item: Periodic, *, after: float = 0.0, lane: str = "default") -> None:
+    """Run an item ``after`` some seconds, and then as often as it says. If it is scheduled already, it is moved.
 
-    Raises CannotRenew where its thread can't be started; the item is not kept then. No round trip, and no wait.
+    Raises CannotRenew if the thread of its lane can't be started; the item is not scheduled then. No round trip, and
+    no wait.
     """
-    found = _loops.get(lane)
-    if found is None:
-        found = _loops.setdefault(lane, Loop(lane))
-    found.add(item, after)
+    loop = _loops.get(lane)
+    if loop is None:
+        loop = _loops.setdefault(lane, Loop(lane))
+    loop.add(item, after)
 
 
-def remove(item: Item) -> None:
-    """Let an item beat no more. A beat that is under way goes on to its end."""
+def remove(item: Periodic) -> None:
+    """Stop running an item. A run that has begun goes on to its end."""
     for loop in list(_loops.values()):
         loop.remove(item)
 
 
 class _Entry:
-    """An item's place in a loop."""
+    """When an item of a loop runs next."""
 
     __slots__ = ("failures", "item", "when")
 
-    def __init__(self, item: Item, when: float) -> None:
-        self.item: Item | None = item
+    def __init__(self, item: Periodic, when: float) -> None:
+        self.item: Periodic | None = item
         self.when, self.failures = when, 0
 
 
 class Loop:
-    """One lane's thread, which sleeps until the next beat is due.
+    """One lane's thread, which sleeps until the next run is due.
 
-    Nothing in it is guarded by a lock that an asynchronous exception in its thread, or a signal handler in another one,
-    could leave locked: ``_entries`` says what there is to do, and the thread builds its heap from it.
+    Nothing is guarded by a lock that an asynchronous exception in its thread, or a signal handler in another thread,
+    could leave locked: ``_entries`` holds the work to do, and the thread builds its heap from it.
     """
 
     def __init__(self, lane: str) -> None:
         self.lane = lane
-        self._entries: dict[Item, _Entry] = {}
-        self._fresh: deque[_Entry] = deque()
+        self._entries: dict[Periodic, _Entry] = {}
+        self._new: deque[_Entry] = deque()
         self._heap: list[tuple[float, int, _Entry]] = []
         self._numbers = itertools.count()
-        self._bell: SimpleQueue[None] = SimpleQueue()
-        self._wakes = -inf  # until when the thread sleeps, so that only what is due earlier wakes it
+        self._wake_up: SimpleQueue[None] = SimpleQueue()
+        self._sleeps_until = -inf  # only work that is due earlier wakes the thread
         self._starting = threading.RLock()
         self._thread: threading.Thread | None = None
 
-    def add(self, item: Item, after: float) -> None:
+    def add(self, item: Periodic, after: float) -> None:
         """See add()."""
         self.remove(item)
         self._entries[item] = entry = _Entry(item, monotonic() + after)
-        self._fresh.append(entry)
+        self._new.append(entry)
         try:
             self.revive()
         except BaseException:
             self.remove(item)
             raise
-        if entry.when < self._wakes or len(self._fresh) > CROWD:
-            self._bell.put(None)
+        if entry.when < self._sleeps_until or len(self._new) > MAX_STALE:
+            self._wake_up.put(None)
 
-    def remove(self, item: Item) -> None:
+    def remove(self, item: Periodic) -> None:
         """See remove()."""
         if entry := self._entries.pop(item, None):
-            entry.item = None  # what is left of it in the heap holds nothing
+            entry.item = None  # the heap may still hold the entry
 
     def revive(self) -> None:
-        """Start the thread, if there is something to do and it is not alive."""
+        """Start the thread if there is work and the thread is not alive."""
         if (self._thread and self._thread.is_alive()) or not self._entries:
             return
         with self._starting:
@@ -109,7 +110,9 @@ class Loop:
                 thread.start()
             except RuntimeError as error:
                 self._thread = None
-                raise CannotRenew(f"Nothing can be renewed here, the thread for it does not start: {error}") from error
+                raise CannotRenew(
+                    f"Leases can't be renewed in this process, since no thread can be started: {error}"
+                ) from error
 
     def _run(self) -> None:
         try:
@@ -117,27 +120,27 @@ class Loop:
                 try:
                     self._work()
                 except BaseException:
-                    logger.exception("The renewal thread was disturbed and goes on.")
+                    logger.exception("The renewal thread was interrupted; it continues.")
         finally:
-            # Only an exception that another thread raises in this one, while it logs one, leads here.
+            # Only an exception that another thread raises in this one, while it logs, leads here.
             if self._thread is threading.current_thread():
                 self._thread = None
                 self.revive()
 
     def _work(self) -> None:
-        """Beat for as long as nothing disturbs, or until most of the heap is of items that were removed."""
-        self._fresh.clear()
+        """Run what is due, until it is interrupted or most of the heap is of items that were removed."""
+        self._new.clear()
         self._heap = [(entry.when, next(self._numbers), entry) for entry in list(self._entries.values())]
         heapq.heapify(self._heap)
-        while self._thread is threading.current_thread() and len(self._heap) <= 2 * len(self._entries) + CROWD:
-            while self._fresh:
-                self._push(self._fresh.popleft())
+        while self._thread is threading.current_thread() and len(self._heap) <= 2 * len(self._entries) + MAX_STALE:
+            while self._new:
+                self._push(self._new.popleft())
             if not self._heap or self._heap[0][0] > monotonic():
                 self._sleep(self._heap[0][0] if self._heap else inf)
                 continue
             when, _, entry = heapq.heappop(self._heap)
             if (item := entry.item) and entry.when == when:
-                self._beat(entry, item)
+                self._run_entry(entry, item)
                 _revive_others()
 
     def _push(self, entry: _Entry) -> None:
@@ -145,21 +148,21 @@ class Loop:
             heapq.heappush(self._heap, (entry.when, next(self._numbers), entry))
 
     def _sleep(self, until: float) -> None:
-        self._wakes = until
-        # Whoever adds looks at _wakes after it has put its entry into _fresh; so one of the two sees the other.
-        if not self._fresh:
+        self._sleeps_until = until
+        # add() reads _sleeps_until after it has put its entry into _new; so one of the two sees the other.
+        if not self._new:
             wait = None if until == inf else min(max(until - monotonic(), 0.0), threading.TIMEOUT_MAX)
             with contextlib.suppress(Empty):
-                self._bell.get(timeout=wait)
-        self._wakes = -inf
+                self._wake_up.get(timeout=wait)
+        self._sleeps_until = -inf
 
-    def _beat(self, entry: _Entry, item: Item) -> None:
+    def _run_entry(self, entry: _Entry, item: Periodic) -> None:
         try:
-            after = item.beat()
+            after = item.run_once()
             entry.failures = 0
         except BaseException:
-            logger.exception("A beat of %r failed; it is tried again.", item)
-            after = full_jitter(entry.failures, first=SOON, longest=LATEST)
+            logger.exception("A run of %r failed; retrying.", item)
+            after = full_jitter(entry.failures, first=FIRST_RETRY, longest=LAST_RETRY)
             entry.failures += 1
         if after is None:
             if self._entries.get(item) is entry:

@@ -26,7 +26,8 @@ from typing import Any
 from django.conf import settings
 
 from redis_kit.core.errors import RedisKitError, RedisUnavailable
-from redis_kit.locks import AlreadyHeld, force_release
+from redis_kit.locks import AlreadyHeld
+from redis_kit.locks.inspection import force_release
 from tests.chaos.locks.support.bugs import Seeds
 from tests.chaos.locks.support.lock_factories import ENDLESS, MAKERS, parts
 from tests.fixtures.process import Server, wait_for

@@ -22,7 +22,7 @@ from typing import Any
 from redis_kit.core import connections
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.signals import redis_unavailable
-from redis_kit.locks import live_locks
+from redis_kit.locks.inspection import held_locks
 from redis_kit.queues import Queue
 from redis_kit.queues.signals import job_dead
 from redis_kit.queues.worker.options import Options
@@ -191,7 +191,7 @@ def _leaks() -> list[str]:
     for connection in taken:
         client._pool.give(connection)
     end, never = time.monotonic() + interrupted_tasks.LEASE + 1, Event()
-    while (held := live_locks().locks) and time.monotonic() < end:
+    while (held := held_locks().locks) and time.monotonic() < end:
         never.wait(0.05)
     return found + [f"Locks are held beyond their leases: {held}"] * bool(held)
 

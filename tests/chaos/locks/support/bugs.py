@@ -13,7 +13,7 @@ from redis_kit.core import scripts
 from redis_kit.core.errors import RedisUnavailable
 from redis_kit.core.steps import Call
 from redis_kit.locks import Lock, Semaphore
-from redis_kit.locks.acquiring.wait import Attempt
+from redis_kit.locks.acquiring.attempt import Attempt
 from redis_kit.locks.fencing.queryset import Fenced
 from redis_kit.locks.kinds import base, slots
 from redis_kit.locks.kinds.read_write_lock import WriteLock
@@ -65,7 +65,7 @@ def release_of_any_holder(sow: Sow) -> None:
 @_bug
 def release_by_del(sow: Sow) -> None:
     """Delete the key."""
-    sow(Lock, "_give_back", lambda self, token: Call("DEL", self._keys()[4]))
+    sow(Lock, "release_step", lambda self, token: Call("DEL", self.keys().holder))
 
 
 @_bug
@@ -92,11 +92,11 @@ def blind_retry(sow: Sow) -> None:
     """Repeat an attempt whose reply was lost as if it were a new one, as a client that retries by itself does."""
     acquire = Lock.acquire
 
-    def retried(self: Lock, **patience: Any) -> Any:
+    def retried(self: Lock, **options: Any) -> Any:
         try:
-            return acquire(self, **patience)
+            return acquire(self, **options)
         except RedisUnavailable:
-            return acquire(self, **patience)
+            return acquire(self, **options)
 
     sow(Lock, "acquire", retried)
     sow(pending_releases, "add", lambda *arguments, **options: None)
@@ -117,13 +117,13 @@ def fence_that_forgets(sow: Sow) -> None:
 @_bug
 def deadline_from_the_reply(sow: Sow) -> None:
     """Count on the lease from when the reply came."""
-    sow(base, "safe_deadline", lambda asked, lasting: time.monotonic() + lasting * 0.99 - 0.005)
+    sow(base, "safe_deadline", lambda sent_at, timeout: time.monotonic() + timeout * 0.99 - 0.005)
 
 
 @_bug
 def deadline_without_a_margin(sow: Sow) -> None:
     """Trust that the clocks of process and server run alike."""
-    sow(base, "safe_deadline", lambda asked, lasting: asked + lasting)
+    sow(base, "safe_deadline", lambda sent_at, timeout: sent_at + timeout)
 
 
 @_bug
@@ -141,33 +141,33 @@ def clock_of_the_client(sow: Sow) -> None:
 @_bug
 def count_then_add(sow: Sow) -> None:
     """Count the holders of a semaphore in one command, and become one of them in another."""
-    sow(Semaphore, "_take", lambda self, attempt: _TwoCommands(self, attempt))
+    sow(Semaphore, "acquire_step", lambda self, attempt: _TwoCommands(self, attempt))
 
 
 class _TwoCommands:
     def __init__(self, source: Semaphore, attempt: Attempt) -> None:
         self.source, self.attempt = source, attempt
-        self.holders = source._keys()[4]
+        self.holders = source.keys().holders
 
     def run(self, client: Any) -> Any:
         seconds, micros = map(int, client.call("TIME"))
         now = seconds * 1000 + micros // 1000
         count = client.call("ZCOUNT", self.holders, now, "+inf")
         if count >= self.source.limit:
-            return slots.Full(1000, count, self.source.limit, 1, 1000, 0, b"", now)
+            return slots.SlotRefusal(1000, count, self.source.limit, 1, 1000, 0, b"", now)
         client.call("INCR", "counted")
         deadline = time.monotonic() + 2
         while int(client.call("GET", "counted")) < 3 and time.monotonic() < deadline:  # all three workers count first
             time.sleep(0.01)
-        client.call("ZADD", self.holders, now + self.attempt.ttl, self.attempt.token)
+        client.call("ZADD", self.holders, now + self.attempt.ttl_ms, self.attempt.token)
         return seconds * 1_000_000 + micros
 
 
 @_bug
 def weight_that_does_not_count(sow: Sow) -> None:
     """Let each lease of a semaphore use one slot, whatever its weight."""
-    take = slots.take
-    sow(slots, "take", lambda levels, attempt, weight: take(levels, attempt, 1))
+    acquire = slots.acquire
+    sow(slots, "acquire", lambda levels, attempt, weight: acquire(levels, attempt, 1))
 
 
 @_bug
@@ -203,14 +203,14 @@ def clean_up_in_the_cancelled_task(sow: Sow) -> None:
             except asyncio.CancelledError:
                 while kept:
                     source, token = kept.pop()
-                    yield source._give_back(token)
+                    yield source.release_step(token)
                 raise
 
         return steps
 
     sow(pending_releases, "add", add)
-    for name in ("_acquire", "_let_go"):
-        sow(base.Leasing, name, cleaned(getattr(base.Leasing, name)))
+    for name in ("acquire_flow", "end_flow"):
+        sow(base.BaseLock, name, cleaned(getattr(base.BaseLock, name)))
 
 
 @_bug
@@ -218,13 +218,13 @@ def release_that_waits_for_the_reply(sow: Sow) -> None:
     """Let a lease be over when the server has said so, and not when its holder has: the release is not tried again."""
 
     def let_go(self: Any, lease: Any) -> Any:
-        if lease.keeper:
-            renewer.let_go(lease)
-        given_back = yield self._give_back(lease.token)
+        if lease.notifier:
+            renewer.stop(lease)
+        given_back = yield self.release_step(lease.token)
         lease.end(lost=not given_back)
-        self._taken.drop(lease)
+        self.owned_leases.remove(lease)
 
-    sow(base.Leasing, "_let_go", let_go)
+    sow(base.BaseLock, "end_flow", let_go)
 
 
 @_bug

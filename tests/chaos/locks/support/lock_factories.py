@@ -39,7 +39,7 @@ def left(client: Any, lock: Any) -> list[str]:
     """Return the keys on a server that say that somebody holds a lock, or stands in its queue."""
     found = []
     for part in parts(lock):
-        keys = [key for key in part._keys() if key.endswith((":holder", ":holders", ":queue"))]
+        keys = [key for key in part.keys() if key.endswith((":holder", ":holders", ":queue"))]
         found += [key for key in keys if client.exists(key) and not _is_reserved(client, key)]
     return found
 

@@ -1,0 +1,109 @@
+"""An attempt to acquire a lease: its token, and what it tells the server each time it asks for the lease."""
+
+from collections.abc import Sequence
+from os import urandom
+from time import monotonic
+from typing import Any, Protocol
+
+from redis_kit.core.errors import RedisFailure, RedisUnavailable
+from redis_kit.core.scripts import ScriptCall
+from redis_kit.locks.acquiring.local_queue import LocalQueue
+from redis_kit.locks.leases.lease import Lease
+from redis_kit.locks.leases.ownership import OwnedLeases
+from redis_kit.locks.leases.source import LeaseSource
+
+WAITER_TTL = 2500  # ms that a waiter counts as one after each request
+MAX_AGE = 0.1  # share of a lease's timeout that may be over when its holder learns of the lease
+
+Refusal = Sequence[Any]
+
+
+class Acquirable(LeaseSource[Lease], Protocol):
+    """A lock or semaphore, as an attempt to acquire it sees it."""
+
+    exclusive: bool
+    fair: bool
+    owned_leases: OwnedLeases
+
+    @property
+    def local_key(self) -> str:
+        """Return the key under which callers of this process wait for it."""
+
+    def key(self, part: str) -> str:
+        """Return the key of one part."""
+
+    def acquire_step(self, attempt: "Attempt") -> ScriptCall:
+        """Return the step that acquires a lease: its fence, or a refusal that begins with the ms to wait at most."""
+
+    def wake_up_list(self, refusal: Refusal, attempt: "Attempt") -> str:
+        """Return the list on which to wait after a refusal."""
+
+
+class Attempt:
+    """One attempt to acquire a lease. It waits until ``deadline``, a moment of the monotonic clock."""
+
+    __slots__ = (
+        "_next_fence",
+        "blocking",
+        "deadline",
+        "local_queue",
+        "refused_at",
+        "sent",
+        "sent_at",
+        "timeout",
+        "token",
+        "ttl_ms",
+        "wake_up_list",
+        "woken",
+    )
+
+    def __init__(self, timeout: float, *, wait: float) -> None:
+        self.token, self.timeout, self.ttl_ms = urandom(16).hex(), timeout, round(timeout * 1000)
+        self.sent_at = monotonic()
+        self.deadline, self.blocking = self.sent_at + wait, wait > 0
+        self.refused_at = 0  # ms on the server's clock; 0 if it was not refused
+        self.woken, self.wake_up_list, self._next_fence = 0, "", 0
+        self.sent = False
+        self.local_queue: LocalQueue | None = None
+
+    @property
+    def remaining(self) -> float:
+        """Return for how many seconds it goes on waiting."""
+        return self.deadline - monotonic()
+
+    @property
+    def waiter_ttl(self) -> int:
+        """Return for how many ms the caller counts as a waiter if it is refused; 0 if it gives up then."""
+        return WAITER_TTL if self.sent_at < self.deadline else 0
+
+    @property
+    def local_tokens(self) -> list[str]:
+        """Return the tokens of all callers in this process that wait for the same, with tickets of their own."""
+        return self.local_queue.tokens() if self.local_queue else []
+
+    def is_fresh(self, fence: int) -> bool:
+        """Tell whether a lease that was granted during a wait was granted after ``sent_at``, and not long after it.
+
+        It may have been granted before the last request and have ended since; then its fence is older than the request.
+        """
+        return fence >= self._next_fence and monotonic() - self.sent_at <= self.timeout * MAX_AGE
+
+    def request(self, source: Acquirable, *, woken: bool = False) -> ScriptCall:
+        """Return the step that asks for the lease now or, if ``woken``, as soon as the wait before it ends."""
+        self.sent_at, self.woken, self.sent = monotonic(), int(woken), True
+        return source.acquire_step(self)
+
+    def may_hold(self, error: BaseException) -> bool:
+        """Tell whether the server may have granted the lease, or may still grant it, though an error ended the attempt.
+
+        An error in the server's reply means that it did not, unless another request was queued behind a blocked one.
+        """
+        if self.sent and not self.refused_at and isinstance(error, RedisFailure):
+            return isinstance(error, RedisUnavailable) and error.indeterminate
+        return self.sent
+
+    def note_refusal(self, refusal: Refusal) -> None:
+        """Note the fence that the next lease gets, which is the server's clock."""
+        if refusal:
+            self._next_fence = refusal[-1]
+            self.refused_at = self.refused_at or refusal[-1] // 1000

@@ -1,0 +1,90 @@
+"""The names of keys: which bucket a lock is in, how it is called in the bucket's index, and its own keys."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+from urllib.parse import unquote
+from zlib import crc32
+
+from redis_kit.core.keys import encode
+
+BUCKETS = 16  # the cluster slots over which names are spread; each has one index of what is held
+
+
+class LockKeys(NamedTuple):
+    """The keys of a lock. The first four are shared by all names of its bucket."""
+
+    fence: str
+    live: str
+    waited: str
+    waits: str
+    holder: str
+    waiters: str
+    signal: str
+
+
+class SlotKeys(NamedTuple):
+    """The keys of a semaphore, or of a lock that is built like one. The first four are shared, as in LockKeys."""
+
+    fence: str
+    live: str
+    waited: str
+    waits: str
+    holders: str
+    about: str
+    weights: str
+    limits: str
+    limit: str
+    waiters: str
+    signal: str
+    queue: str
+    tickets: str
+
+
+SHARED = LockKeys._fields[:4]
+
+
+class HeldName(str):
+    """An entry in a bucket's index: the kind, the semaphores that it is within, and the name, as parts of a key."""
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, kind: str, name: str, within: Sequence[str] = ()) -> "HeldName":
+        """Return what stands for a name in the index. Raises InvalidName."""
+        return cls(":".join((kind, *map(encode, (*within, name)))))
+
+    @property
+    def kind(self) -> str:
+        """Return the kind."""
+        return self.partition(":")[0]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names, the outermost first."""
+        return tuple(map(unquote, self.split(":")[1:]))
+
+    @property
+    def levels(self) -> list["HeldName"]:
+        """Return it and the semaphores that it is within, the outermost first."""
+        parts = self.split(":")
+        return [HeldName(":".join(parts[:count])) for count in range(2, len(parts) + 1)]
+
+    @property
+    def bucket(self) -> str:
+        """Return the bucket of the outermost name."""
+        return bucket_of(self.split(":")[1])
+
+
+def bucket_of(encoded: str) -> str:
+    """Return the bucket of an encoded name, as it stands in keys."""
+    return f"{crc32(encoded.encode()) % BUCKETS:x}"
+
+
+def all_buckets() -> list[str]:
+    """Return all buckets, as they stand in keys."""
+    return [f"{number:x}" for number in range(BUCKETS)]
+
+
+def parts_of(keys: type[LockKeys] | type[SlotKeys], member: str) -> list[str]:
+    """Return what follows the tag in each of a member's keys."""
+    return [part if part in SHARED else f"{member}:{part}" for part in keys._fields]
