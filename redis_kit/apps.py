@@ -23,8 +23,8 @@ class RedisKitConfig(AppConfig):
         checks.register(check_settings, "redis_kit")
         checks.register(check_deployment, "redis_kit", deploy=True)
         try:
-            found = components()
+            loaded = components()
         except ConfigurationError:
             return  # check_settings reports it, with the name of the option
-        for component in found:
+        for component in loaded:
             component.ready()

@@ -21,14 +21,14 @@ HIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
 
 class RingView(NamedTuple):
-    """The filled part of a ring, of 100."""
+    """The part of the circle that is filled, in percent."""
 
     part: str
     template: str = "redis_kit/dashboard/_ring.html"
 
 
 class MeterView(NamedTuple):
-    """The filled part of a meter, of 100, and whether that is all of it."""
+    """The part of the bar that is filled, in percent, and whether it is full."""
 
     part: str
     full: bool
@@ -65,7 +65,7 @@ def cell(value: Any, cut: int = MAX_SHOWN) -> Cell:
     if isinstance(value, Link):
         return cell(value.value, cut)._replace(link=_address(value))
     if isinstance(value, Lines):
-        first, *rest = [cell(one, cut) for one in value.lines if one not in ("", None)] or [Cell("")]
+        first, *rest = [cell(line, cut) for line in value.lines if line not in ("", None)] or [Cell("")]
         return first._replace(number=False, below=tuple(rest))
     plain = readable(value)
     text = visible(plain[: MAX_TOOLTIP + 1])
@@ -104,7 +104,7 @@ def visible(text: str) -> str:
     """Return the text with invisible characters, and those that change its direction, as escapes."""
     if text.isprintable() and text.isascii():
         return text
-    return "".join(_escape(one) for one in text)
+    return "".join(_escape(character) for character in text)
 
 
 def _escape(character: str) -> str:

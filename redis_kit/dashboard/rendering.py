@@ -219,7 +219,7 @@ def search_view(panel: Panel) -> SearchView | None:
     if (search := panel.search()) is None:
         return None
     asked = panel.viewer.asked
-    fields = [_field(one, asked.get(one.name, "")) for one in search.fields]
+    fields = [_field(field, asked.get(field.name, "")) for field in search.fields]
     return SearchView(cell(search.label), fields)
 
 
@@ -252,7 +252,9 @@ def _table(table: Table, buttons: Sequence[ActionButton]) -> TableView:
     # Numbers are aligned to the right, and so is the name of their column.
     for index in range(1, len(columns)):
         below = [row.cells[index - 1][1] for row in rows]
-        number = any(one.number for one in below) and all(one.number or one.text in ("", "–") for one in below)
+        number = any(shown.number for shown in below) and all(
+            shown.number or shown.text in ("", "–") for shown in below
+        )
         columns[index] = columns[index]._replace(number=number)
     empty = cell(table.empty or _("Nothing here."))
     return TableView(cell(table.title), columns, rows, empty, bool(buttons), max(len(table.rows) - MOST_ROWS, 0))

@@ -159,10 +159,10 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
         raise Http404(f"There is no panel {slug!r}.")
 
     def _panels(self, viewer: Viewer) -> list[Panel]:
-        found = list(panels())
-        for panel in found:
+        all_panels = list(panels())
+        for panel in all_panels:
             panel.viewer = viewer
-        return found
+        return all_panels
 
     def _url(self, name: str, *args: str) -> str:
         return reverse(f"admin:redis_kit_dashboard_{name}", args=args, current_app=self.admin_site.name)
@@ -179,7 +179,8 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
 
     def _context(self, request: HttpRequest, *, panel: Panel | None = None, **context: Any) -> dict[str, Any]:
         tabs = [
-            (cell(one.title), self._url("change", one.slug), bool(panel and panel.slug == one.slug)) for one in panels()
+            (cell(each.title), self._url("change", each.slug), bool(panel and panel.slug == each.slug))
+            for each in panels()
         ]
         here = {"tabs": tabs, "overview": self._url("changelist"), "opts": self.opts, "panel": panel}
         here |= {"here": panel and cell(panel.title)}

@@ -83,7 +83,7 @@ class ViewBatch:
         """
         if not self._calls:
             self._named = yield from admitted(self.events, using=self.using)
-            self._calls = {target: self._call(*target, found) for target, found in tally(self._named).items()}
+            self._calls = {target: self._call(*target, counted) for target, counted in tally(self._named).items()}
         replies = yield from self._replies()
         errors = {
             target: reply for target, reply in zip(self._calls, replies, strict=True) if isinstance(reply, Exception)
@@ -127,21 +127,21 @@ class ViewBatch:
         if self.tried is None:
             self.tried = monotonic()
 
-    def _call(self, name: str, hour: str, found: Tally) -> ScriptCall:
+    def _call(self, name: str, hour: str, counted: Tally) -> ScriptCall:
         options = conf.section(PageViewSettings)
-        members = [text for member in found.members.items() for text in member]
+        members = [text for member in counted.members.items() for text in member]
         ttls = [_ms(seconds) for seconds in (MEMORY, options.RETENTION, options.HOUR_RETENTION)]
-        fields = [int(hour[11:]), int(hour[8:10]), found.views, len(found.members)]
-        arguments = [self._number, *ttls, *fields, *members, *found.visitors]
+        fields = [int(hour[11:]), int(hour[8:10]), counted.views, len(counted.members)]
+        arguments = [self._number, *ttls, *fields, *members, *counted.visitors]
         return COUNT(keys.hour_keys(name, hour, writer=self._writer), arguments)
 
 
 def tally(events: Iterable[Event]) -> dict[Target, Tally]:
     """Return the events added up by page, object and site, and by hour."""
-    found: dict[Target, Tally] = {}
+    tallies: dict[Target, Tally] = {}
 
     def add(name: str, hour: str, visitor: str, member: str) -> None:
-        entry = found.setdefault((name, hour), Tally())
+        entry = tallies.setdefault((name, hour), Tally())
         entry.views += 1
         if visitor:
             entry.visitors.add(visitor)
@@ -154,7 +154,7 @@ def tally(events: Iterable[Event]) -> dict[Target, Tally]:
         add(encoded(event.page), hour, event.visitor, encoded(event.key) if event.key else "")
         if event.key:
             add(encoded(event.page, event.key), hour, event.visitor, "")
-    return found
+    return tallies
 
 
 def admitted(events: list[Event], *, using: str) -> Flow[list[Event]]:
@@ -163,15 +163,15 @@ def admitted(events: list[Event], *, using: str) -> Flow[list[Event]]:
     wanted: dict[str, dict[str, None]] = {}
     for event in events:
         wanted.setdefault(f"{event.moment:%Y-%m-%d}", {}).update(dict.fromkeys(event.names))
-    known = {day: _admitted.setdefault((prefix, using, day), set()) for day in wanted}
+    admitted_names = {day: _admitted.setdefault((prefix, using, day), set()) for day in wanted}
     for day, names in wanted.items():
-        unknown = [name for name in names if name not in known[day]]
+        unknown = [name for name in names if name not in admitted_names[day]]
         if unknown:
             replies = yield from _admit(day, [max_pages, _ms(PAGES_TTL), *unknown])
-            known[day].update(name for name, may in zip(unknown, replies, strict=False) if may)
+            admitted_names[day].update(name for name, may in zip(unknown, replies, strict=False) if may)
     for past in list(_admitted)[:-8]:
         _admitted.pop(past, None)
-    return [_renamed(event, known[f"{event.moment:%Y-%m-%d}"]) for event in events]
+    return [_renamed(event, admitted_names[f"{event.moment:%Y-%m-%d}"]) for event in events]
 
 
 def _admit(day: str, args: list[Any]) -> Flow[list[int]]:
@@ -184,11 +184,11 @@ def _admit(day: str, args: list[Any]) -> Flow[list[int]]:
         return []
 
 
-def _renamed(event: Event, known: set[str]) -> Event:
+def _renamed(event: Event, admitted_names: set[str]) -> Event:
     page, *objects = event.names
-    if page not in known:
+    if page not in admitted_names:
         return event._replace(page=OTHER, key="")
-    return event._replace(key=OTHER) if objects and objects[0] not in known else event
+    return event._replace(key=OTHER) if objects and objects[0] not in admitted_names else event
 
 
 def identified(visitor: str) -> str:

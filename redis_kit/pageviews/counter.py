@@ -158,7 +158,7 @@ class PageViews(Primitive):
         months = self._month_calls(days)
         replies = yield Batch([*months, *(Call("PFCOUNT", keys.visitors(self.encoded, day)) for day in days)])
         views = [int(count or 0) for month in replies[: len(months)] for count in month]
-        return [Day(*found) for found in zip(days, views, replies[len(months) :], strict=True)]
+        return [Day(*row) for row in zip(days, views, replies[len(months) :], strict=True)]
 
     def _month_calls(self, days: list[date]) -> list[Call]:
         months = periods.months(days).items()
@@ -169,9 +169,9 @@ class PageViews(Primitive):
         return [int(count or 0) for count in counts]
 
     def _top(self, n: int, day: date) -> Flow[list[tuple[str, int]]]:
-        found = yield Call("ZRANGE", keys.top(self.encoded, day), 0, n - 1, "REV", "WITHSCORES")
-        names = [unquote(name.decode()) for name in found[::2]]
-        return list(zip(names, map(int, found[1::2]), strict=True))
+        pairs = yield Call("ZRANGE", keys.top(self.encoded, day), 0, n - 1, "REV", "WITHSCORES")
+        names = [unquote(name.decode()) for name in pairs[::2]]
+        return list(zip(names, map(int, pairs[1::2]), strict=True))
 
     def _record(self, visitor: str, moment: datetime) -> Flow[str]:
         if self.name == SITE:

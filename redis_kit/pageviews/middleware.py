@@ -79,8 +79,8 @@ def _event(request: HttpRequest, response: HttpResponseBase, options: PageViewSe
     if page is None or (options.EXCLUDE_STAFF and getattr(user, "is_staff", False)):
         return None
     moment = periods.now()
-    found = visitor(request, response, options=options, user=user, moment=moment)
-    return Event(moment, *page, identified(found))
+    identity = visitor(request, response, options=options, user=user, moment=moment)
+    return Event(moment, *page, identified(identity))
 
 
 def _unbuffered(event: Event | None, options: PageViewSettings) -> Event | None:
@@ -96,8 +96,8 @@ def _needs_user(options: PageViewSettings) -> bool:
 
 
 async def _auser(request: HttpRequest) -> Any:
-    found = getattr(request, "auser", None)
-    return await found() if found else getattr(request, "user", None)
+    auser = getattr(request, "auser", None)
+    return await auser() if auser else getattr(request, "user", None)
 
 
 def _page(event: Event) -> PageViews:

@@ -38,16 +38,16 @@ def days(start: date | None, end: date | None) -> list[date]:
 
 def months(wanted: list[date]) -> dict[str, list[date]]:
     """Return the days by month, such as ``2026-11``."""
-    found: dict[str, list[date]] = {}
+    by_month: dict[str, list[date]] = {}
     for day in wanted:
-        found.setdefault(f"{day:%Y-%m}", []).append(day)
-    return found
+        by_month.setdefault(f"{day:%Y-%m}", []).append(day)
+    return by_month
 
 
 def sketches(wanted: list[date]) -> list[str]:
     """Return the fewest periods that cover the days: whole months, and single days."""
-    found: list[str] = []
+    periods: list[str] = []
     for month, part in months(wanted).items():
         whole = len(part) == calendar.monthrange(part[0].year, part[0].month)[1]
-        found += [month] if whole else [day.isoformat() for day in part]
-    return found
+        periods += [month] if whole else [day.isoformat() for day in part]
+    return periods

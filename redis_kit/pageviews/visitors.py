@@ -46,9 +46,9 @@ def _of_the_day(request: HttpRequest, moment: datetime) -> str:
 
 def _by_cookie(request: HttpRequest, response: HttpResponseBase, options: PageViewSettings) -> str:
     name, age = options.COOKIE_NAME, int(options.COOKIE_AGE)
-    found = request.get_signed_cookie(name, default=None, salt=SALT, max_age=age)
-    if found is None:
-        found = token_urlsafe(16)
+    identity = request.get_signed_cookie(name, default=None, salt=SALT, max_age=age)
+    if identity is None:
+        identity = token_urlsafe(16)
         secure = request.is_secure()
-        response.set_signed_cookie(name, found, salt=SALT, max_age=age, secure=secure, httponly=True, samesite="Lax")
-    return f"cookie {found}"
+        response.set_signed_cookie(name, identity, salt=SALT, max_age=age, secure=secure, httponly=True, samesite="Lax")
+    return f"cookie {identity}"

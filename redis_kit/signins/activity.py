@@ -49,8 +49,8 @@ class Activity(Primitive):
         return await self._arun(self._daily_active(days.between(start, end)))
 
     def _active(self, day: date) -> Flow[int]:
-        found = yield from self._daily_active([day])
-        return found[0].users
+        days_active = yield from self._daily_active([day])
+        return days_active[0].users
 
     def _daily_active(self, wanted: list[date]) -> Flow[list[ActiveDay]]:
         counts = yield Batch([Call("BITCOUNT", key) for key in keys.active_days(self.encoded, wanted)])

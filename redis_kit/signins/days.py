@@ -20,15 +20,15 @@ def zone(instance: Any) -> tzinfo:
     where = conf.section(SignInSettings).TIMEZONE
     if where is None or instance is None:
         return timezone.get_current_timezone()
-    found = where(instance) if callable(where) else reduce(getattr, where.split("."), instance)
-    if isinstance(found, tzinfo):
-        return found
-    if not found:
+    value = where(instance) if callable(where) else reduce(getattr, where.split("."), instance)
+    if isinstance(value, tzinfo):
+        return value
+    if not value:
         return timezone.get_current_timezone()
     try:
-        return ZoneInfo(str(found))
+        return ZoneInfo(str(value))
     except (KeyError, ValueError, OSError):
-        raise InvalidValue(f"The time zone of {instance!r} is {found!r}; use a name such as 'Asia/Tokyo'.") from None
+        raise InvalidValue(f"The time zone of {instance!r} is {value!r}; use a name such as 'Asia/Tokyo'.") from None
 
 
 def today(instance: Any = None) -> date:

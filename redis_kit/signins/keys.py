@@ -17,8 +17,8 @@ MAX_ID = 64  # characters of an id that is not hashed
 
 def label(model: Any) -> str:
     """Return the name of a model in keys, such as ``shop.user``; for a proxy the name of its parent."""
-    found: str = model._meta.concrete_model._meta.label_lower
-    return found
+    name: str = model._meta.concrete_model._meta.label_lower
+    return name
 
 
 def member_of(id: str) -> str:

@@ -31,8 +31,8 @@ class SignInsPanel(Panel):
 
     def _about(self, model: Any) -> Iterator[Content]:
         last, name = today(), model._meta.verbose_name_plural
-        found = Activity(model).daily_active(last - timedelta(DAYS - 1), last)
-        yield Figure(_("Signed in today: %(name)s") % {"name": name}, found[-1].users)
-        yield Figure(_("Signed in yesterday: %(name)s") % {"name": name}, found[-2].users)
-        bars = [(date_format(one.day, "MONTH_DAY_FORMAT"), one.users) for one in found]
+        active_days = Activity(model).daily_active(last - timedelta(DAYS - 1), last)
+        yield Figure(_("Signed in today: %(name)s") % {"name": name}, active_days[-1].users)
+        yield Figure(_("Signed in yesterday: %(name)s") % {"name": name}, active_days[-2].users)
+        bars = [(date_format(day.day, "MONTH_DAY_FORMAT"), day.users) for day in active_days]
         yield Bars(_("Signed in by day: %(name)s") % {"name": name}, bars)
