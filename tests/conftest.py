@@ -4,7 +4,13 @@ import os
 
 import pytest
 
-pytest_plugins = ["tests.fixtures.servers", "tests.fixtures.proxy", "tests.fixtures.kit", "tests.fixtures.clock"]
+pytest_plugins = [
+    "tests.fixtures.servers",
+    "tests.fixtures.proxy",
+    "tests.fixtures.kit",
+    "tests.fixtures.clock",
+    "tests.fixtures.dashboard",
+]
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:

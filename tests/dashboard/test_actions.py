@@ -5,9 +5,9 @@ from django.contrib.admin.models import CHANGE, LogEntry
 
 from redis_kit.core.errors import InvalidName, OutOfMemory, RedisUnavailable
 from redis_kit.core.panels import Table
-from tests.dashboard import parts
-from tests.dashboard.conftest import ADMIN
-from tests.dashboard.parsed import page, said, whole_page
+from tests.dashboard.support import parts
+from tests.dashboard.support.html import page, said, whole_page
+from tests.fixtures.dashboard import ADMIN
 
 SELL, CLEAR, RESTOCK = (f"{ADMIN}stock/do/{name}/" for name in ("sell", "clear", "restock"))
 REFLECT = f"{ADMIN}mirror/do/reflect/"
@@ -17,7 +17,7 @@ def left(stock, part):
     return stock.client.hget(parts.key("stock"), part)
 
 
-def test_action_is_carried_out_told_and_logged(stock, boss):
+def test_action_is_run_confirmed_by_a_message_and_logged(stock, boss):
     response = boss.post(SELL, {"row": "bolt"})
     assert (response.status_code, response.url) == (302, f"{ADMIN}stock/")
     assert left(stock, "bolt") == "2"
@@ -36,7 +36,7 @@ def test_recent_actions_of_the_admin_link_to_the_panel(stock, boss):
     assert "Stock" in [one.words for one in page(boss.get("/admin/")).find("a", href=f"{ADMIN}stock/")]
 
 
-def test_value_may_be_typed(stock, boss):
+def test_value_can_be_typed(stock, boss):
     boss.post(SELL, {"value": " nut "})
     assert left(stock, "nut") == "3"
 
@@ -71,7 +71,7 @@ def test_action_with_confirmation_asks_first(stock, boss):
 
 @pytest.mark.parametrize("url", [SELL, CLEAR, RESTOCK, REFLECT])
 @pytest.mark.parametrize("method", ["get", "head", "put", "patch", "delete", "options"])
-def test_nothing_but_post_is_taken(stock, boss, url, method):
+def test_only_post_is_allowed(stock, boss, url, method):
     response = getattr(boss, method)(url)
     assert response.status_code == 405
     assert response.headers["Allow"] == "POST"
@@ -140,7 +140,7 @@ def offered(client):
     return found
 
 
-def test_strangers_are_sent_to_the_login(stock, client, db):
+def test_anonymous_users_are_redirected_to_the_login(stock, client, db):
     response = client.post(SELL, {"row": "bolt"})
     assert (response.status_code, response.url[:13]) == (302, "/admin/login/")
     assert left(stock, "bolt") == "3"
@@ -182,12 +182,12 @@ def test_any_name_comes_back_from_its_row_unchanged(stock, boss, name):
     assert stock.client.hgetall(parts.key("stock")) == {}
 
 
-def test_row_value_that_is_no_quoted_text_does_no_harm(stock, boss):
+def test_row_value_that_is_not_quoted_is_harmless(stock, boss):
     for value in ("%ff%fe", "%", "%zz", "x" * 101):
         assert boss.post(SELL, {"row": value}).status_code == 302
 
 
-def test_refused_value_is_told_and_not_logged(stock, boss):
+def test_refused_value_gives_a_message_and_no_log_entry(stock, boss):
     response = boss.post(SELL, {"value": "x" * 101})
     assert said(response) == ["The part's name is over 100 characters."]
     assert not LogEntry.objects.exists()
@@ -202,7 +202,7 @@ def test_refused_value_is_told_and_not_logged(stock, boss):
         (RedisUnavailable("cut off", indeterminate=True), ["Sell one: bolt – The outcome is unknown."]),
     ],
 )
-def test_failed_action_is_told_and_logged_where_it_may_have_happened(stock, boss, error, logged):
+def test_failed_action_is_logged_if_it_may_have_happened(stock, boss, error, logged):
     parts.FAILURE.append(error)
     response = boss.post(SELL, {"row": "bolt"})
     assert response.status_code == 302
@@ -210,7 +210,7 @@ def test_failed_action_is_told_and_logged_where_it_may_have_happened(stock, boss
     assert [entry.get_change_message() for entry in LogEntry.objects.all()] == logged
 
 
-def test_answer_of_an_action_is_inert_and_short(stock, boss):
+def test_message_of_an_action_is_escaped_and_cut(stock, boss):
     boss.post(REFLECT, {"value": "<script>alert(1)</script>\x1b[31m" + "x" * 5000})
     found = whole_page(boss.get(f"{ADMIN}mirror/"))
     (message,) = found.find("ul", class_="messagelist")
@@ -220,18 +220,18 @@ def test_answer_of_an_action_is_inert_and_short(stock, boss):
     assert all(one.attributes.get("src") for one in found.find("script"))
 
 
-def test_double_submit_is_the_panel_s_to_answer(stock, boss):
+def test_panel_handles_a_double_submit(stock, boss):
     fields = {"row": "bolt", "confirmed": "1"}
     assert said(boss.post(CLEAR, fields)) == ["bolt: 1 cleared."]
     assert said(boss.post(CLEAR, fields))[-1] == "bolt: 0 cleared."
 
 
-def test_redirect_goes_nowhere_else(stock, boss):
+def test_redirect_never_leaves_the_dashboard(stock, boss):
     response = boss.post(f"{SELL}?next=//evil.example/", {"row": "bolt", "next": "//evil.example/"})
     assert response.url == f"{ADMIN}stock/"
 
 
-def test_table_can_only_offer_actions_that_exist(stock, boss):
+def test_table_offers_only_actions_that_exist(stock, boss):
     parts.MIRROR[:] = [Table("T", ("A",), [("one",)], actions=("reflect", "gone", "content"))]
     buttons = page(boss.get(f"{ADMIN}mirror/")).find("button", name="row")
     assert [one.attributes["formaction"] for one in buttons] == [REFLECT]

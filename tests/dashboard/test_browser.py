@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from redis_kit.core.panels import Bars, Figure, Lines, Meter, Ring, Table
-from tests.dashboard import parts, vault
-from tests.dashboard.conftest import ADMIN, MEASURE
+from tests.dashboard.support import parts, vault
+from tests.fixtures.dashboard import ADMIN, MEASURE
 
 pytestmark = [pytest.mark.once, pytest.mark.xdist_group("browser")]
 
@@ -56,7 +56,7 @@ def test_every_page_can_be_read_and_breaks_no_policy(visit, stock, scheme, width
     visit(look, width=width, color_scheme=scheme)
 
 
-def test_policy_forbids_what_is_not_a_file_of_the_site(visit):
+def test_policy_forbids_everything_but_files_of_the_site(visit):
     def look(page):
         page.evaluate("document.body.append(Object.assign(document.createElement('script'), { text: 'stolen = 1' }))")
         assert page.evaluate("[typeof stolen, violations.length]") == ["undefined", 1]
@@ -65,7 +65,7 @@ def test_policy_forbids_what_is_not_a_file_of_the_site(visit):
         visit(look)
 
 
-def test_figure_changes_without_a_reload_and_what_is_open_stays_so(visit, stock):
+def test_figure_changes_without_a_reload_and_open_details_stay_open(visit, stock):
     def look(page):
         answers = []
         page.on("response", lambda response: answers.append(response.status) if "fragment" in response.url else None)
@@ -87,7 +87,7 @@ def test_figure_changes_without_a_reload_and_what_is_open_stays_so(visit, stock)
     visit(look)
 
 
-def test_refresh_rests_while_off_or_hidden_and_the_choice_is_kept(visit, stock):
+def test_refresh_stops_while_off_or_hidden_and_the_choice_is_stored(visit, stock):
     def look(page):
         page.goto(f"{ADMIN}stock/")
         page.get_by_label("Refresh").select_option("off")
@@ -120,7 +120,7 @@ def hide(page, *, hidden):
     )
 
 
-def test_viewer_who_is_signed_out_is_told_so(visit, stock):
+def test_signed_out_viewer_sees_a_message(visit, stock):
     def look(page):
         page.clock.install()
         page.goto(f"{ADMIN}stock/")
@@ -170,8 +170,8 @@ def test_everything_works_without_javascript(visit, stock):
 
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
-def test_name_is_typed_with_the_keyboard_alone(visit, stock, scheme, width):
-    stock.options(EXTRA_COMPONENTS=["tests.dashboard.parts.Parts", "tests.dashboard.vault.Vault"])
+def test_name_can_be_typed_with_the_keyboard_only(visit, stock, scheme, width):
+    stock.options(EXTRA_COMPONENTS=["tests.dashboard.support.parts.Parts", "tests.dashboard.support.vault.Vault"])
     vault.DONE.clear()
     vault.BOXES.clear()
     vault.BOXES.update({"gold": 1, "部门 x": 2})

@@ -54,12 +54,12 @@ def test_every_message_of_the_source_is_in_the_catalogue_and_no_other():
     assert in_source() == set(in_catalogue())
 
 
-def test_every_message_is_translated_and_none_is_doubtful():
+def test_every_message_is_translated_and_none_is_fuzzy():
     assert [message for message, translated in in_catalogue().items() if not translated] == []
     assert "fuzzy" not in CATALOGUE.read_text()
 
 
-def test_translations_have_the_places_of_their_messages():
+def test_translations_have_the_placeholders_of_their_messages():
     for message, translated in in_catalogue().items():
         assert sorted(PLACES.findall(translated)) == sorted(PLACES.findall(message[-1])), message
 

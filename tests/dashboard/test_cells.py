@@ -43,11 +43,11 @@ from redis_kit.dashboard.cells import MAX_SHOWN, Cell, cell
         (["a", 1], "['a', 1]"),
     ],
 )
-def test_values_are_written_for_people(value, text):
+def test_values_are_readable(value, text):
     assert cell(value).text == text
 
 
-def test_moments_are_in_the_zone_of_the_viewer():
+def test_times_are_in_the_time_zone_of_the_viewer():
     with timezone.override("Asia/Shanghai"):
         assert cell(datetime(2026, 11, 20, 20, 0, tzinfo=UTC)).text == "2026-11-21 04:00:00"
 
@@ -81,7 +81,7 @@ def test_numbers_are_marked(value, number):
         ("\\n", "\\n"),
     ],
 )
-def test_what_cannot_be_seen_is_escaped(text, escaped):
+def test_invisible_characters_are_escaped(text, escaped):
     assert cell(text).text == escaped
 
 
@@ -103,16 +103,16 @@ def test_ring_shows_a_share(share, part):
         (1500, 2000, "1,500 of 2,000", "75.0", False),
     ],
 )
-def test_meter_shows_so_many_of_so_many(number, most, text, part, full):
+def test_meter_shows_a_number_of_a_maximum(number, most, text, part, full):
     drawn = cell(Meter(number, most))
     assert (drawn.text, drawn.drawing.part, drawn.drawing.full) == (text, part, full)
 
 
-def test_meter_of_an_unknown_whole_is_a_number():
+def test_meter_without_a_maximum_is_a_number():
     assert cell(Meter(7, 0)) == Cell("7")
 
 
-def test_long_text_is_cut_and_kept():
+def test_long_text_is_cut_and_full_in_the_tooltip():
     assert cell("x" * MAX_SHOWN) == Cell("x" * MAX_SHOWN)
     assert cell("x" * (MAX_SHOWN + 1)) == Cell("x" * (MAX_SHOWN - 1) + "…", "x" * (MAX_SHOWN + 1))
     assert cell("\n" * MAX_SHOWN).full == "\\n" * MAX_SHOWN

@@ -10,20 +10,20 @@ from redis_kit.core.component import components
 from redis_kit.core.panels import Viewer
 from redis_kit.dashboard.collect import panels
 from redis_kit.signins import SignInMixin
-from tests.dashboard.conftest import ADMIN
-from tests.dashboard.parsed import page
+from tests.dashboard.support.html import page
+from tests.fixtures.dashboard import ADMIN
 
 ROUND_TRIPS = 3  # of one page
 
 
-def test_every_panel_has_a_page_of_its_own(kit):
+def test_every_panel_has_its_own_page(kit):
     slugs = [panel.slug for panel in panels()]
     assert len(slugs) == len(set(slugs)) >= 5
     silent = [component.label for component in components() if not component.panels]
     assert silent == ["dashboard"]
 
 
-def test_pages_of_all_panels_are_whole_and_cheap(kit, boss, trips):
+def test_pages_of_all_panels_are_complete_and_cheap(kit, boss, trips):
     boss.get(ADMIN)  # loads the scripts
     models = sum(issubclass(model, SignInMixin) for model in apps.get_models())
     for panel in panels():
@@ -35,7 +35,7 @@ def test_pages_of_all_panels_are_whole_and_cheap(kit, boss, trips):
     assert not page(boss.get(ADMIN)).find("p", class_="rk-error")
 
 
-def test_no_search_form_asks_a_server(kit, trips):
+def test_search_forms_do_not_call_a_server(kit, trips):
     kit.connect({"URL": "redis://127.0.0.1:1/0"}, THROTTLING={"POLICIES": {"api": {"RATES": "1/m"}}})
     forms = []
     for panel in panels():
@@ -54,7 +54,7 @@ def test_actions_need_permissions_that_exist(kit, db):
 
 
 @pytest.mark.parametrize("how", ["stop", "freeze"])
-def test_pages_of_all_panels_come_within_a_second_while_the_server_is_away(own_kit, boss, how):
+def test_all_panels_answer_within_a_second_while_redis_is_unavailable(own_kit, boss, how):
     urls = [ADMIN, *(f"{ADMIN}{panel.slug}/" for panel in panels())]
     for url in urls:
         boss.get(url)

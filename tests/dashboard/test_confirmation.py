@@ -3,9 +3,9 @@
 import pytest
 from django.contrib.admin.models import LogEntry
 
-from tests.dashboard import vault
-from tests.dashboard.conftest import ADMIN
-from tests.dashboard.parsed import Parsed, page, said
+from tests.dashboard.support import vault
+from tests.dashboard.support.html import Parsed, page, said
+from tests.fixtures.dashboard import ADMIN
 
 OPEN, RESIZE = f"{ADMIN}vault/do/open/", f"{ADMIN}vault/do/resize/"
 YES = {"row": "0%3Agold", "confirmed": "1"}
@@ -13,7 +13,7 @@ YES = {"row": "0%3Agold", "confirmed": "1"}
 
 @pytest.fixture(autouse=True)
 def boxes(kit, own_panels):
-    kit.options(EXTRA_COMPONENTS=["tests.dashboard.vault.Vault"])
+    kit.options(EXTRA_COMPONENTS=["tests.dashboard.support.vault.Vault"])
     vault.DONE.clear()
     vault.BOXES.clear()
     vault.BOXES["gold"] = "bars"
@@ -39,7 +39,7 @@ def test_name_has_to_be_typed(boss):
 
 
 @pytest.mark.parametrize("typed", [{"typed": "silver"}, {"typed": "Gold"}, {"typed": ""}, {}, {"typed": "0:gold"}])
-def test_other_text_is_refused_and_may_be_typed_again(boss, typed):
+def test_other_text_is_refused_and_can_be_corrected(boss, typed):
     response = boss.post(OPEN, {**YES, **typed, "reason": "it <b>hangs</b>"})
     assert response.status_code == 400
     assert vault.DONE == []
@@ -71,7 +71,7 @@ def test_any_name_can_be_typed_as_it_is_shown(boss, name):
 
 
 @pytest.mark.parametrize("method", ["get", "head", "put", "patch", "delete", "options"])
-def test_nothing_but_post_is_taken(boss, method):
+def test_only_post_is_allowed(boss, method):
     assert getattr(boss, method)(f"{OPEN}?row=0%3Agold&confirmed=1&typed=gold").status_code == 405
     assert vault.DONE == []
 
@@ -99,7 +99,7 @@ def test_permission_is_enough(signed_in):
     assert vault.DONE == [("open", "0:gold")]
 
 
-def test_wrong_value_is_told_before_anything_is_asked(boss):
+def test_wrong_value_gives_an_error_before_the_confirmation(boss):
     for given in ({"row": "junk"}, {"row": "junk", "confirmed": "1", "typed": "junk"}):
         response = boss.post(OPEN, given)
         assert response.status_code == 302
@@ -108,7 +108,7 @@ def test_wrong_value_is_told_before_anything_is_asked(boss):
     assert vault.DONE == []
 
 
-def test_action_of_rows_alone_has_no_field_below(boss):
+def test_action_for_rows_only_has_no_form_below(boss):
     found = page(boss.get(f"{ADMIN}vault/"))
     assert [form.attributes.get("action") for form in found.find("form")] == [None, RESIZE]
     buttons = [(one.attributes["formaction"], one.attributes["value"]) for one in found.find("button", name="row")]
@@ -123,7 +123,7 @@ def test_row_without_a_value_has_no_buttons(boss):
     assert len(found.find("button", name="row")) == 2
 
 
-def test_further_value_is_asked_for_and_given_to_the_action(boss):
+def test_second_value_is_requested_and_passed_to_the_action(boss):
     asked = page(boss.post(RESIZE, {"value": "gold"}))
     assert [one.words for one in asked.find("label", **{"for": "rk-wants"})] == ["New size"]
     assert not asked.find("input", id="rk-typed")

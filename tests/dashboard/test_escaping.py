@@ -4,42 +4,10 @@ import pytest
 
 from redis_kit.core.errors import RedisUnavailable
 from redis_kit.core.panels import Action, Bars, Figure, Table
-from tests.dashboard import parts
-from tests.dashboard.conftest import ADMIN
-from tests.dashboard.parsed import Parsed, whole_page
-
-ATTACKS = [
-    "<script>alert(1)</script>",
-    "</script><script>alert(1)</script>",
-    "<img src=x onerror=alert(1)>",
-    "<svg onload=alert(1)>",
-    "</title></svg><script>alert(1)</script>",
-    '" onmouseover="alert(1)',
-    "' onmouseover='alert(1)",
-    "` onmouseover=`alert(1)",
-    '"><img src=x onerror=alert(1)>',
-    "'><iframe src=javascript:alert(1)>",
-    "javascript:alert(1)",
-    "data:text/html,<script>alert(1)</script>",
-    "{{ 7|add:7 }}{% load i18n %}",
-    "</textarea></style></noscript><b>",
-    "<!--",
-    "--><b>",
-    "<![CDATA[<b>]]>",
-    "&lt;b&gt;&#60;b&#62;",
-    "\\u003cscript\\u003e",
-    "+ADw-script+AD4-",
-    "<style>*{display:none}</style>",
-    "<base href=//evil.example>",
-    "<meta http-equiv=refresh content=0>",
-    "<form action=//evil.example>",
-    "<a href=//evil.example>x</a>",
-    "</table></div></main></body>",
-    "\0<b\0>\x1b[31m\r\n\u2028\u202e",
-    "<" * 300,
-    '"' * 300,
-    "x" * 250 + "<b>",
-]
+from tests.dashboard.support import parts
+from tests.dashboard.support.attacks import ATTACKS, harmless_links, without_titles
+from tests.dashboard.support.html import whole_page
+from tests.fixtures.dashboard import ADMIN
 
 
 def shown(signed_in, attack):
@@ -82,22 +50,7 @@ def test_text_in_any_field_adds_no_element_and_no_attribute(stock, signed_in, na
     assert all(harmless_links(page) for page in after)
 
 
-def without_titles(shape):
-    # Escapes of control characters make a text longer, so that it may be cut and get a title.
-    return [(tag, tuple(name for name in names if name != "title")) for tag, names in shape]
-
-
-def harmless_links(page: Parsed) -> bool:
-    links = [
-        value or ""
-        for one in page.elements
-        for name, value in one.attributes.items()
-        if name in ("href", "src", "action", "formaction")
-    ]
-    return all(link.startswith(("/", "#")) or link == "" for link in links)
-
-
-def test_text_is_cut_at_200_characters_with_all_of_it_in_the_title(stock, boss):
+def test_text_is_cut_at_200_characters_and_full_in_the_title(stock, boss):
     parts.MIRROR[:] = [Figure("long", "ab<" * 100), Figure("endless", "y" * 50_000_000)]
     response = boss.get(f"{ADMIN}mirror/")
     first, second = whole_page(response).find("dd")

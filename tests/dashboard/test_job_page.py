@@ -11,9 +11,9 @@ from redis_kit.queues import Queue, task
 from redis_kit.queues.jobs import payload
 from redis_kit.queues.jobs.ack import Ack
 from redis_kit.queues.store import calls, enqueue
-from tests.dashboard.conftest import ADMIN, MEASURE
-from tests.dashboard.parsed import page, row_buttons, said, whole_page
-from tests.dashboard.test_escaping import ATTACKS, harmless_links, without_titles
+from tests.dashboard.support.attacks import ATTACKS, harmless_links, without_titles
+from tests.dashboard.support.html import page, row_buttons, said, whole_page
+from tests.fixtures.dashboard import ADMIN, MEASURE
 from tests.queues.putting import put
 
 PAGE = f"{ADMIN}queues/"

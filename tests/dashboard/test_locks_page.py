@@ -6,8 +6,8 @@ from django.contrib.messages import get_messages
 from django.utils import translation
 
 from redis_kit.locks import Lock, Semaphore
-from tests.dashboard.conftest import ADMIN
-from tests.dashboard.parsed import page
+from tests.dashboard.support.html import page
+from tests.fixtures.dashboard import ADMIN
 
 PAGE = f"{ADMIN}locks/"
 RELEASE, RELEASE_ALL, SET_LIMIT = (f"{PAGE}do/{name}/" for name in ("release", "release_all", "set_limit"))

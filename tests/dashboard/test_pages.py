@@ -8,9 +8,9 @@ from redis_kit.core import connections
 from redis_kit.core.errors import ConfigurationError, RedisUnavailable
 from redis_kit.core.panels import Bars, Figure, Table
 from redis_kit.dashboard.settings import DashboardSettings
-from tests.dashboard import parts
-from tests.dashboard.conftest import ADMIN
-from tests.dashboard.parsed import page, whole_page
+from tests.dashboard.support import parts
+from tests.dashboard.support.html import page, whole_page
+from tests.fixtures.dashboard import ADMIN
 
 PAGES = [ADMIN, f"{ADMIN}stock/", f"{ADMIN}mirror/"]
 FRAGMENTS = [f"{page}fragment/" for page in PAGES]
@@ -28,7 +28,7 @@ def test_only_people_with_the_permission_see_a_page(stock, signed_in, url):
         assert response.url.startswith("/admin/login/")
 
 
-def test_index_names_the_dashboard_only_to_those_who_may_see_it(stock, signed_in):
+def test_index_shows_the_dashboard_only_with_the_permission(stock, signed_in):
     assert ADMIN in signed_in("view_dashboard").get("/admin/").content.decode()
     for client in (signed_in(), signed_in("manage_queues")):
         text = client.get("/admin/").content.decode()
@@ -41,7 +41,7 @@ def test_index_offers_neither_adding_nor_changing(stock, boss):
     assert boss.get(f"{ADMIN}add/").status_code == 404
 
 
-def test_disabled_dashboard_is_seen_by_nobody(stock, boss):
+def test_disabled_dashboard_is_hidden_from_everybody(stock, boss):
     stock.options(DASHBOARD={"ENABLED": False})
     assert [boss.get(url).status_code for url in PAGES + FRAGMENTS] == [403] * 6
     assert ADMIN not in boss.get("/admin/").content.decode()
@@ -56,7 +56,7 @@ def test_refresh_out_of_range_is_refused(stock, refresh):
         conf.section(DashboardSettings)
 
 
-def test_overview_has_figures_and_first_things_of_each_panel(stock, boss):
+def test_overview_has_the_figures_and_the_first_table_of_each_panel(stock, boss):
     parts.MIRROR[:] = [Table("Long", ("A",), [(f"row {n}",) for n in range(9)]), Figure("Late", 5), Bars("Other", [])]
     found = page(boss.get(ADMIN))
     assert [one.words for one in found.find("dd")] == ["7 Alarm", "of all parts", "5"]
@@ -136,7 +136,7 @@ def test_page_carries_the_fragment_and_its_etag(stock, boss):
         assert live.attributes["data-url"] == f"{url}fragment/"
 
 
-def test_pace_of_the_settings_is_chosen_among_the_others(stock, boss):
+def test_interval_of_the_settings_is_selected(stock, boss):
     stock.options(DASHBOARD={"REFRESH": 7})
     (pace,) = [one for one in page(boss.get(ADMIN)).find("select") if one.attributes["id"] == "rk-pace"]
     assert pace.words == "every 2 s every 5 s every 7 s every 10 s every 30 s off"
@@ -178,7 +178,7 @@ def test_failing_panel_shows_its_error_in_place(stock, boss):
 
 
 @pytest.mark.parametrize("wrong", [ZeroDivisionError(), "no content", Table("Uneven", ("A", "B"), [("only one",)])])
-def test_defect_of_a_panel_is_logged_and_hides_no_other(stock, boss, caplog, wrong):
+def test_defect_of_a_panel_is_logged_and_the_others_are_shown(stock, boss, caplog, wrong):
     parts.MIRROR[:] = [wrong]
     found = page(boss.get(ADMIN))
     assert [one.words for one in found.find("p", class_="rk-error")] == ["This panel failed. See the log."]
@@ -198,8 +198,8 @@ def test_dashboard_adds_no_round_trip_to_those_of_the_panels(stock, boss, comman
 
 
 @pytest.mark.parametrize("how", ["stop", "freeze"])
-def test_page_comes_within_a_second_while_the_server_is_away(own_kit, own_panels, boss, how):
-    own_kit.options(EXTRA_COMPONENTS=["tests.dashboard.parts.Parts"])
+def test_page_answers_within_a_second_while_redis_is_unavailable(own_kit, own_panels, boss, how):
+    own_kit.options(EXTRA_COMPONENTS=["tests.dashboard.support.parts.Parts"])
     parts.MIRROR[:] = [lambda: Figure("Pong", parts.call("PING"))]
     assert b"Pong" in boss.get(ADMIN).content
     getattr(own_kit.server, how)()
@@ -214,8 +214,8 @@ def test_page_comes_within_a_second_while_the_server_is_away(own_kit, own_panels
         own_kit.server.thaw() if how == "freeze" else None
 
 
-def test_panels_of_a_server_that_hangs_are_asked_for_a_part_of_a_second(own_kit, own_panels, boss, monkeypatch):
-    many = ["tests.dashboard.parts.Parts"] * 10
+def test_panels_of_a_server_that_hangs_take_less_than_a_second(own_kit, own_panels, boss, monkeypatch):
+    many = ["tests.dashboard.support.parts.Parts"] * 10
     own_kit.options(EXTRA_COMPONENTS=many)
     # Far fewer failures than would open the breaker are enough to use up a second.
     monkeypatch.setattr("redis_kit.core.client.breaker.FAILURES", 1000)
@@ -234,7 +234,7 @@ def test_panels_of_a_server_that_hangs_are_asked_for_a_part_of_a_second(own_kit,
 
 
 def test_page_recovers_with_the_server(own_kit, own_panels, boss):
-    own_kit.options(EXTRA_COMPONENTS=["tests.dashboard.parts.Parts"])
+    own_kit.options(EXTRA_COMPONENTS=["tests.dashboard.support.parts.Parts"])
     own_kit.server.stop()
     assert page(boss.get(f"{ADMIN}stock/")).find("p", class_="rk-error")
     own_kit.server.start()
@@ -243,7 +243,9 @@ def test_page_recovers_with_the_server(own_kit, own_panels, boss):
 
 
 def test_password_of_a_connection_is_in_no_page(stock, boss):
-    stock.connect({"URL": "redis://:sesame-open@127.0.0.1:1/0"}, EXTRA_COMPONENTS=["tests.dashboard.parts.Parts"])
+    stock.connect(
+        {"URL": "redis://:sesame-open@127.0.0.1:1/0"}, EXTRA_COMPONENTS=["tests.dashboard.support.parts.Parts"]
+    )
     for url in PAGES + FRAGMENTS:
         assert b"sesame" not in boss.get(url).content
 

@@ -10,9 +10,9 @@ from django.utils import translation
 from redis_kit.core import component, connections
 from redis_kit.queues import Queue, QueueCounts
 from redis_kit.testing.jobs import drain
-from tests.dashboard.conftest import ADMIN, MEASURE
-from tests.dashboard.parsed import page, row_buttons, said, whole_page
-from tests.dashboard.test_escaping import ATTACKS, harmless_links, without_titles
+from tests.dashboard.support.attacks import ATTACKS, harmless_links, without_titles
+from tests.dashboard.support.html import page, row_buttons, said, whole_page
+from tests.fixtures.dashboard import ADMIN, MEASURE
 from tests.queues.putting import put
 
 pytestmark = pytest.mark.once

@@ -9,9 +9,9 @@ from redis_kit.core import conf
 from redis_kit.core.component import Component
 from redis_kit.core.errors import RedisUnavailable
 from redis_kit.core.panels import Content, Field, Figure, Panel, Search, action
-from tests.dashboard.conftest import ADMIN
-from tests.dashboard.parsed import page, whole_page
-from tests.dashboard.test_escaping import ATTACKS, harmless_links, without_titles
+from tests.dashboard.support.attacks import ATTACKS, harmless_links, without_titles
+from tests.dashboard.support.html import page, whole_page
+from tests.fixtures.dashboard import ADMIN
 
 PAGE = f"{ADMIN}finder/"
 CHOICES = ["bolt", '"><b>']
@@ -56,7 +56,7 @@ def answer(found):
     return found.find("dd")[0].words
 
 
-def test_what_is_searched_for_reaches_the_panel_and_stays_in_the_form(client):
+def test_search_reaches_the_panel_and_stays_in_the_form(client):
     (form,) = page(client.get(PAGE)).find("form", class_="rk-search")
     assert (form.attributes["method"], form.attributes["role"], "action" in form.attributes) == ("get", "search", False)
     found = page(client.get(PAGE, {"part": CHOICES[1], "text": "long <b>"}))
@@ -68,7 +68,7 @@ def test_what_is_searched_for_reaches_the_panel_and_stays_in_the_form(client):
     assert [one.words for one in found.find("a", href=PAGE)] == ["Finder", "Show all"]
 
 
-def test_refresh_asks_for_the_same(client):
+def test_refresh_repeats_the_search(client):
     for asked in ({"part": "bolt", "text": "a&b=c"}, {"text": "部"}):
         (live,) = page(client.get(PAGE, {**asked, "other": "x"})).find("div", id="rk-live")
         fragment = client.get(live.attributes["data-url"])
@@ -77,25 +77,25 @@ def test_refresh_asks_for_the_same(client):
     assert live.attributes["data-url"] == f"{PAGE}fragment/"
 
 
-def test_nothing_is_searched_for_on_the_overview(client):
+def test_overview_has_no_search(client):
     found = page(client.get(ADMIN, {"text": "words"}))
     assert [one.words for one in found.find("dd")] == [""]
     assert not found.find("form")
 
 
-def test_panel_knows_what_its_viewer_may(signed_in):
+def test_panel_knows_the_permissions_of_its_viewer(signed_in):
     found = page(signed_in("view_dashboard").get(PAGE, {"text": "words"}))
     assert not found.find("form")
     assert found.find("div", id="rk-live")[0].attributes["data-url"] == f"{PAGE}fragment/"
 
 
-def test_panel_that_nobody_looks_at_has_a_viewer_who_may_nothing():
+def test_panel_without_a_request_has_a_viewer_without_permissions():
     panel = FinderPanel()
     assert panel.search() is None
     assert [one.value for one in panel.content()] == [""]
 
 
-def test_choices_of_a_function_are_asked_for_once_a_page_and_not_for_buttons(client, monkeypatch):
+def test_choices_by_a_function_are_loaded_once_for_a_page_not_for_buttons(client, monkeypatch):
     asked = []
 
     def choices():
@@ -118,7 +118,7 @@ def test_choices_of_a_function_are_asked_for_once_a_page_and_not_for_buttons(cli
     assert asked == [1]
 
 
-def test_choices_that_a_server_does_not_tell_leave_a_field_for_text(client, monkeypatch):
+def test_unavailable_choices_become_a_text_field(client, monkeypatch):
     def away():
         raise RedisUnavailable("away")
 

@@ -10,9 +10,9 @@ from redis_kit.core import component, connections
 from redis_kit.core.keys import hashed
 from redis_kit.throttling import Throttle
 from redis_kit.throttling.throttles.throttle import registry
-from tests.dashboard.conftest import ADMIN, MEASURE
-from tests.dashboard.parsed import page, row_buttons, said, whole_page
-from tests.dashboard.test_escaping import ATTACKS, harmless_links, without_titles
+from tests.dashboard.support.attacks import ATTACKS, harmless_links, without_titles
+from tests.dashboard.support.html import page, row_buttons, said, whole_page
+from tests.fixtures.dashboard import ADMIN, MEASURE
 
 pytestmark = pytest.mark.once
 

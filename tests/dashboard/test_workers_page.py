@@ -11,10 +11,10 @@ from redis_kit.core import component, connections
 from redis_kit.queues import Queue, task
 from redis_kit.queues.monitoring import list_workers
 from redis_kit.queues.store import calls
-from tests.dashboard.conftest import ADMIN, MEASURE
-from tests.dashboard.parsed import page, whole_page
-from tests.dashboard.test_escaping import ATTACKS, harmless_links, without_titles
+from tests.dashboard.support.attacks import ATTACKS, harmless_links, without_titles
+from tests.dashboard.support.html import page, whole_page
 from tests.dashboard.test_job_page import rows, said
+from tests.fixtures.dashboard import ADMIN, MEASURE
 
 PAGE = f"{ADMIN}workers/"
 URLS = {name: f"{PAGE}do/{name}/" for name in ("quiet", "resume", "stop")}

@@ -142,7 +142,7 @@ def test_views_wait_for_a_server_that_was_stopped(own_kit):
     assert dropped() == Dropped(0, 0, 0, 0)
 
 
-def test_batch_that_may_be_there_is_given_up_before_the_server_forgets_it(proxy, kit, no_thread, hasty, monkeypatch):
+def test_batch_that_may_be_stored_is_dropped_before_the_server_forgets_it(proxy, kit, no_thread, hasty, monkeypatch):
     kit.connect(proxy.connection)
     record(1)
     wait_for(flush)
@@ -155,7 +155,7 @@ def test_batch_that_may_be_there_is_given_up_before_the_server_forgets_it(proxy,
     assert PageViews("news").views() == 701  # the first 500 had arrived
 
 
-def test_batch_that_was_never_sent_is_not_given_up(kit, no_thread, monkeypatch):
+def test_batch_that_was_never_sent_is_not_dropped(kit, no_thread, monkeypatch):
     kit.connect({"URL": "redis://127.0.0.1:1/0"})
     record(700)
     monkeypatch.setattr("redis_kit.pageviews.buffer.MAX_RETRY_TIME", 0.0)
@@ -167,7 +167,7 @@ def test_batch_that_was_never_sent_is_not_given_up(kit, no_thread, monkeypatch):
     assert PageViews("news").views() == 700
 
 
-def test_spoilt_key_costs_its_own_page_alone_and_is_named_once(kit, no_thread, caplog):
+def test_key_of_another_type_affects_its_page_only_and_is_logged_once(kit, no_thread, caplog):
     kit.client.lpush(PageViews("spoilt").key(f"visitors:{now():%Y-%m}"), "x")
     kit.client.set(PageViews("corrupt").key(f"visitors:{now():%Y-%m-%d}"), "HYLL?")
     for page in ("spoilt", "corrupt", "good"):
@@ -187,7 +187,7 @@ def test_spoilt_key_costs_its_own_page_alone_and_is_named_once(kit, no_thread, c
 
 
 @pytest.mark.parametrize("part", ["views:%Y-%m", "views:%Y-%m-%d"])
-def test_field_that_is_no_number_costs_its_page_alone_and_nothing_is_added_halfway(kit, no_thread, part):
+def test_field_that_is_not_a_number_affects_its_page_only_and_completely(kit, no_thread, part):
     moment = now()
     field = moment.day if part == "views:%Y-%m" else moment.hour
     kit.client.hset(PageViews("spoilt").key(f"{moment:{part}}"), field, "many")
@@ -200,7 +200,7 @@ def test_field_that_is_no_number_costs_its_page_alone_and_nothing_is_added_halfw
     assert PageViews.site().views() == 2
 
 
-def test_spoilt_key_of_the_site_costs_no_page_its_views(kit, no_thread):
+def test_key_of_another_type_of_the_site_does_not_affect_pages(kit, no_thread):
     kit.client.set(PageViews.site().key(f"top:{now():%Y-%m-%d}"), "x")
     record(5, key="1")
     assert flush()
@@ -208,7 +208,7 @@ def test_spoilt_key_of_the_site_costs_no_page_its_views(kit, no_thread):
     assert PageViews("news").views() == PageViews("news", 1).views() == 5
 
 
-def test_spoilt_list_of_the_days_pages_makes_new_pages_others(kit, no_thread, caplog):
+def test_wrong_type_of_the_set_of_pages_counts_new_pages_as_other(kit, no_thread, caplog):
     kit.client.set(PageViews.site().key(f"pages:{now():%Y-%m-%d}"), "x")
     for _ in range(3):
         record(2)
@@ -282,7 +282,7 @@ def test_forked_child_counts_its_own_views(kit):
     assert PageViews("news").views() == 42
 
 
-def test_outage_at_the_end_is_no_error(kit):
+def test_outage_at_the_end_is_not_an_error(kit):
     kit.connect({"URL": "redis://127.0.0.1:1/0"})
     assert run(kit, "record(7)", stderr=subprocess.DEVNULL).wait(20) == 0
     with pytest.raises(RedisUnavailable):

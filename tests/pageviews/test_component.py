@@ -21,7 +21,7 @@ USERS = "django.contrib.auth.middleware.AuthenticationMiddleware"
         ([MIDDLEWARE, SESSIONS, USERS], {"VISITOR": "session", "EXCLUDE_STAFF": True}, 0),
     ],
 )
-def test_missing_middleware_is_told(settings, middleware, options, warnings):
+def test_missing_middleware_gives_a_warning(settings, middleware, options, warnings):
     settings.MIDDLEWARE, settings.REDIS_KIT = middleware, {"PAGEVIEWS": options}
     assert [found.id for found in PageViews().checks()] == ["redis_kit.W020"] * warnings
 

@@ -80,7 +80,7 @@ def test_range_is_read_with_few_keys():
     )
 
 
-def test_hours_are_those_of_the_sites_clock(kit, settings):
+def test_hours_are_in_the_sites_time_zone(kit, settings):
     settings.TIME_ZONE = "Asia/Tokyo"
     page = PageViews("news")
     page.add(at=datetime(2024, 2, 10, 15, 30, tzinfo=UTC))
@@ -89,7 +89,7 @@ def test_hours_are_those_of_the_sites_clock(kit, settings):
     assert now().utcoffset() == timedelta(hours=9)
 
 
-def test_range_over_several_days_says_whether_its_visitors_are_distinct(kit):
+def test_range_of_days_says_whether_its_visitors_are_distinct(kit):
     page = PageViews("news")
     for day in (0, 1):
         page.add("anna", at=NOON + timedelta(day))
@@ -116,7 +116,7 @@ def test_reading_is_one_round_trip_and_adding_one_script_each(kit, commands):
         assert sent == expected
 
 
-def test_pages_of_a_day_are_admitted_once_by_a_process_however_many_days_it_has_seen(kit, commands, monkeypatch):
+def test_process_admits_the_pages_of_a_day_once_after_many_days(kit, commands, monkeypatch):
     monkeypatch.setattr("redis_kit.pageviews.batch._admitted", {})
     page = PageViews("post", 1)
     for ago in range(9):
@@ -177,7 +177,7 @@ def test_pages_and_objects_never_share_a_name(first, second, third):
     assert all("{" not in name and "}" not in name for name in names)
 
 
-def test_policy_says_what_is_read_while_redis_is_away(settings, twin):
+def test_policy_decides_the_result_while_redis_is_unavailable(settings, twin):
     settings.REDIS_KIT = {"CONNECTIONS": {"default": {"URL": "redis://127.0.0.1:1/0"}}}
     page = PageViews("news")
     assert (twin(page.views), twin(page.visitors), twin(page.top), twin(page.add, "anna")) == (0, 0, [], False)

@@ -41,14 +41,14 @@ def top():
     return dict(PageViews.site().top())
 
 
-def test_page_is_called_by_its_name_or_pattern(get):
+def test_page_is_named_by_its_url_name_or_pattern(get):
     paths = ["/", "/html/1/", "/html/2/", "/async/", "/old/", "/older/", "/blog/latest/", "/stream/"]
     for path in paths:
         assert get(path).status_code == 200
     assert top() == {"by-name": 2, "/^(?:old|older)/$": 2, "/": 1, "async": 1, "blog:latest": 1, "stream": 1}
 
 
-def test_page_is_called_as_the_project_says(get):
+def test_project_can_name_the_page(get):
     for path in (
         "/named/",
         "/shop/",
@@ -81,7 +81,7 @@ def test_only_page_views_are_counted(get):
     assert dropped() == (0, 0, 0, 0)
 
 
-def test_staff_and_those_who_opt_out_are_left_out_on_request(get, site):
+def test_staff_and_visitors_who_opt_out_are_left_out_by_settings(get, site):
     def visit():
         get("/", As="anna staff")
         get("/", As="bert")
@@ -99,7 +99,7 @@ def test_staff_and_those_who_opt_out_are_left_out_on_request(get, site):
 @pytest.mark.parametrize(
     ("mode", "visitors"), [("daily_salt", 3), ("session", 2), ("user", 2), ("cookie", 6)], ids=lambda value: str(value)
 )
-def test_visitors_are_told_apart(get, site, monkeypatch, mode, visitors):
+def test_visitors_are_distinguished(get, site, monkeypatch, mode, visitors):
     # Of six random ones a sketch takes two for one, once in a thousand times.
     numbers = count()
     monkeypatch.setattr("redis_kit.pageviews.visitors.token_urlsafe", lambda size: f"visitor {next(numbers)}")
@@ -130,7 +130,7 @@ def test_users_and_sessions_of_django_are_visitors(get, site, settings):
     assert top() == {"front": 4}
 
 
-def test_cookie_is_signed_and_kept_by_the_browser(get, site):
+def test_cookie_is_signed_and_stored_by_the_browser(get, site):
     site.options(PAGEVIEWS={"VISITOR": "cookie"})
     first = get("/", client=get.client)
     cookie = first.cookies["rk_visitor"]
@@ -155,7 +155,7 @@ def test_nothing_of_a_visitor_is_stored(get, site):
         assert text not in stored
 
 
-def test_view_of_an_error_in_the_projects_callable_is_served_and_told(get, caplog):
+def test_error_in_the_projects_callable_is_logged_and_the_page_served(get, caplog):
     assert get("/broken/").status_code == 200
     assert get("/misnamed/").status_code == 200
     assert dropped().failed == 2
@@ -179,7 +179,7 @@ def test_view_of_an_error_in_the_projects_callable_is_served_and_told(get, caplo
     ids=lambda meta: next(iter(meta)),
 )
 @pytest.mark.parametrize("mode", ["daily_salt", "session", "user", "cookie"])
-def test_strange_request_is_served(site, meta, mode):
+def test_unusual_request_is_served(site, meta, mode):
     site.options(PAGEVIEWS={"VISITOR": mode})
     response = Client().get("/", **{"HTTP_USER_AGENT": BROWSER, **meta})
     assert response.status_code in (200, 404, 405)
@@ -187,7 +187,7 @@ def test_strange_request_is_served(site, meta, mode):
     assert len(site.keys()) < 20
 
 
-def test_page_out_of_the_cache_counts(site, settings):
+def test_page_from_the_cache_counts(site, settings):
     settings.CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "LOCATION": "views"}}
     settings.MIDDLEWARE = [
         *settings.MIDDLEWARE,
@@ -200,7 +200,7 @@ def test_page_out_of_the_cache_counts(site, settings):
     assert top() == {"by-name": 3}
 
 
-def test_view_is_counted_within_two_seconds_without_being_asked(get):
+def test_view_is_counted_within_two_seconds_by_itself(get):
     get("/named/")
     wait_for(lambda: PageViews("front").views() == 1, timeout=5)
 
@@ -214,7 +214,7 @@ def test_with_write_sync_the_view_counts_before_the_answer(get, site):
     assert dropped() == (0, 1, 0, 0)
 
 
-def test_with_write_sync_what_is_dropped_is_counted_by_its_reason_and_logged_once(get, site, caplog, monkeypatch):
+def test_view_that_write_sync_drops_is_counted_by_reason_and_logged_once(get, site, caplog, monkeypatch):
     monkeypatch.setattr(primitive, "_log_limit", LogRateLimit())
     site.options(PAGEVIEWS={"WRITE": "sync"})
     site.client.lpush(PageViews("post").key(f"views:{now():%Y-%m}"), "x")
@@ -249,7 +249,7 @@ def test_outage_delays_no_page(get, site):
     assert top() == {"/": 21}
 
 
-def test_pages_beyond_the_most_are_counted_together(get, site):
+def test_pages_beyond_the_limit_are_counted_together(get, site):
     site.options(PAGEVIEWS={"MAX_PAGES": 4})
     for number in range(10):
         get(f"/post/{number}/")

@@ -20,7 +20,7 @@ def test_panel_shows_the_day_in_three_round_trips(kit, commands):
     assert top.rows == [("post", 5), ("front", 1)]
 
 
-def test_panel_does_not_show_zeros_while_redis_is_away(settings):
+def test_panel_does_not_show_zeros_while_redis_is_unavailable(settings):
     settings.REDIS_KIT = {"CONNECTIONS": {"default": {"URL": "redis://127.0.0.1:1/0"}}}
     with pytest.raises(RedisUnavailable):
         list(PageViewsPanel().content())

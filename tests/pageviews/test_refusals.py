@@ -168,7 +168,7 @@ def test_views_wait_while_they_are_refused_and_are_counted_once(guarded_kit, no_
     assert told(caplog)[1:] == ["Page views are counted again."]
 
 
-def test_what_overflows_while_access_is_denied_is_counted_as_views(guarded_kit, no_thread):
+def test_views_beyond_the_buffer_are_counted_while_access_is_denied(guarded_kit, no_thread):
     record(10)
     wait_for(flush)
     with guarded_kit.server.client() as admin:
@@ -182,7 +182,7 @@ def test_what_overflows_while_access_is_denied_is_counted_as_views(guarded_kit, 
     assert PageViews("news").views() == CAPACITY + 10
 
 
-def test_refused_batch_is_tried_with_growing_pauses_and_an_outage_each_second(guarded_kit, no_thread):
+def test_refused_batch_is_retried_with_growing_pauses_an_outage_is_not(guarded_kit, no_thread):
     record(10)
     wait_for(flush)
     pauses = []
@@ -199,7 +199,7 @@ def test_refused_batch_is_tried_with_growing_pauses_and_an_outage_each_second(gu
     assert [(flush(), buffer._pause) for _ in range(3)] == [(False, INTERVAL)] * 3
 
 
-def test_thread_counts_them_by_itself_when_the_password_is_right_again(guarded_kit, caplog):
+def test_thread_counts_the_views_after_the_password_is_right_again(guarded_kit, caplog):
     record(10)
     wait_for(flush)
     with guarded_kit.server.client() as admin, other_password(guarded_kit, admin):
@@ -210,7 +210,7 @@ def test_thread_counts_them_by_itself_when_the_password_is_right_again(guarded_k
     assert len(told(caplog)) == 2
 
 
-def test_log_says_when_the_reason_is_another_one(guarded_kit, no_thread, caplog):
+def test_log_names_a_new_reason(guarded_kit, no_thread, caplog):
     record(10)
     wait_for(flush)
     with guarded_kit.server.client() as admin, other_password(guarded_kit, admin):
@@ -224,7 +224,7 @@ def test_log_says_when_the_reason_is_another_one(guarded_kit, no_thread, caplog)
     assert len(told(caplog)) == 4
 
 
-def test_flush_in_an_event_loop_says_that_views_wait(guarded_kit, no_thread):
+def test_flush_in_an_event_loop_returns_false_if_views_wait(guarded_kit, no_thread):
     record(1)
     wait_for(flush)
     record(5)
@@ -234,7 +234,7 @@ def test_flush_in_an_event_loop_says_that_views_wait(guarded_kit, no_thread):
     assert PageViews("news").views() == 6
 
 
-def test_add_answers_by_the_policy(guarded_kit, twin, caplog):
+def test_add_follows_the_policy(guarded_kit, twin, caplog):
     page = PageViews("news")
     assert twin(page.add, "joe")
     with guarded_kit.server.client() as admin, without("hincrby")(guarded_kit, admin):
@@ -245,7 +245,7 @@ def test_add_answers_by_the_policy(guarded_kit, twin, caplog):
     assert page.views() == 2
 
 
-def test_add_to_a_spoilt_key_is_false_and_named_once(kit, twin, caplog):
+def test_add_to_a_key_of_another_type_is_false_and_logged_once(kit, twin, caplog):
     page = PageViews("spoilt")
     kit.client.lpush(page.key(f"visitors:{now():%Y-%m}"), "x")
     assert [twin(page.add, "joe") for _ in range(3)] == [False] * 3

@@ -42,7 +42,7 @@ CHROME = (
         ("GET", 200, "text/html", {"Sec-Fetch-Dest": "iframe"}, False),
     ],
 )
-def test_page_view_is_a_page_that_was_shown(method, status, content_type, headers, counts):
+def test_page_view_is_a_page_that_a_person_saw(method, status, content_type, headers, counts):
     assert is_page_view(method, status, content_type, headers) is counts
 
 
@@ -63,7 +63,7 @@ def test_page_view_is_a_page_that_was_shown(method, status, content_type, header
         "w3m/0.5.3+git20230121",
     ],
 )
-def test_browser_is_no_bot(agent):
+def test_browser_is_not_a_bot(agent):
     assert not is_bot(agent)
 
 
@@ -111,7 +111,7 @@ def test_program_is_a_bot(agent):
 
 
 @given(st.text())
-def test_any_agent_gets_an_answer(agent):
+def test_any_agent_has_a_result(agent):
     assert is_bot(agent) in (True, False)
     assert is_bot(f"{agent[:300]} bot")
 

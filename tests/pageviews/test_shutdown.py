@@ -109,7 +109,7 @@ def uvicorn(port, *options, application="application"):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda one: one.name)
-def test_asgi_server_counts_the_views_of_its_last_moment(kit, start, number):
+def test_asgi_server_counts_its_last_views(kit, start, number):
     port = free_port()
     server = start(port, *uvicorn(port))
     look(port)
@@ -118,7 +118,7 @@ def test_asgi_server_counts_the_views_of_its_last_moment(kit, start, number):
     assert PageViews("front").views() == VIEWS
 
 
-def test_asgi_server_with_several_processes_counts_those_of_each(kit, start):
+def test_asgi_server_with_several_processes_counts_the_views_of_each(kit, start):
     port = free_port()
     server = start(port, *uvicorn(port, "--workers", "2"))
     look(port)
@@ -127,7 +127,7 @@ def test_asgi_server_with_several_processes_counts_those_of_each(kit, start):
     assert PageViews("front").views() == VIEWS
 
 
-def test_asgi_server_loses_them_without_the_wrapper(kit, start):
+def test_asgi_server_loses_its_last_views_without_the_wrapper(kit, start):
     port = free_port()
     server = start(port, *uvicorn(port, application="bare"))
     look(port)
@@ -136,7 +136,7 @@ def test_asgi_server_loses_them_without_the_wrapper(kit, start):
     assert PageViews("front").views() == 0
 
 
-def test_asgi_server_ends_and_says_what_is_lost_while_redis_is_away(kit, start, tmp_path):
+def test_asgi_server_ends_and_logs_lost_views_while_redis_is_unavailable(kit, start, tmp_path):
     kit.connect({"URL": "redis://127.0.0.1:1/0"})
     port = free_port()
     server = start(port, *uvicorn(port))
@@ -146,7 +146,7 @@ def test_asgi_server_ends_and_says_what_is_lost_while_redis_is_away(kit, start, 
     assert f"{VIEWS} page views are lost with this process: Redis can't be reached" in (tmp_path / "output").read_text()
 
 
-def test_wsgi_process_that_was_forked_with_the_buffer_counts_its_own(kit, start):
+def test_forked_wsgi_process_counts_its_own_views(kit, start):
     port = free_port()
     server = start(port, "-m", "prefork", str(port))
     look(port)

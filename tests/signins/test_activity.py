@@ -11,7 +11,7 @@ from tests.signins.people import saved
 TODAY = datetime.now(UTC).date()
 
 
-def test_each_day_counts_everyone_once(kit):
+def test_each_day_counts_every_user_once(kit):
     expected = {}
     for number in range(200):
         for ago in range(number % 5):
@@ -24,7 +24,7 @@ def test_each_day_counts_everyone_once(kit):
     assert [one.users for one in found] == [0, 40, 80, 120, 160]
 
 
-def test_keys_that_are_no_numbers_take_a_bit_each(kit):
+def test_primary_keys_that_are_not_numbers_take_one_bit_each(kit):
     for _ in range(500):
         saved(uuid.uuid4(), Device).sign_in()
     assert Device.sign_ins.active(TODAY) == 500

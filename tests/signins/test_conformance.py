@@ -7,7 +7,7 @@ from tests.signins.people import numbers, saved
 TODAY = datetime.now(UTC).date()
 
 
-def test_signing_in_is_the_same_on_every_server(any_kit, twin):
+def test_sign_ins_are_the_same_on_every_server(any_kit, twin):
     users = [saved(next(numbers)) for _ in range(6)]
     for user in users:
         yesterday = twin(user.sign_in, TODAY - timedelta(1))

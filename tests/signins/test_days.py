@@ -36,7 +36,7 @@ def options(settings):
         ("Europe/Berlin", "2025-12-31T23:00:00+00:00", "2026-01-01"),
     ],
 )
-def test_day_is_that_of_the_instance(options, timezone, moment, day):
+def test_day_is_in_the_time_zone_of_the_instance(options, timezone, moment, day):
     assert logical_day(Person(timezone), datetime.fromisoformat(moment)) == date.fromisoformat(day)
 
 
@@ -89,12 +89,12 @@ def test_zone_that_does_not_exist_is_refused(options, name):
         0.5,
     ],
 )
-def test_moment_without_a_zone_too_early_or_to_come_is_refused(at):
+def test_time_without_a_zone_too_early_or_in_the_future_is_refused(at):
     with pytest.raises(InvalidValue, match="at"):
         logical_day(None, at)
 
 
-def test_moment_without_a_zone_is_in_the_sites_where_the_project_uses_none(options, settings):
+def test_time_without_a_zone_is_in_the_sites_zone_without_use_tz(options, settings):
     settings.USE_TZ, settings.TIME_ZONE = False, "Asia/Tokyo"
     assert logical_day(Person("America/New_York"), datetime(2026, 1, 5, 10)) == date(2026, 1, 4)
 

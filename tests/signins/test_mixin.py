@@ -108,7 +108,7 @@ def test_streak_of_yesterday_may_still_go_on(user):
     assert user.sign_in().streak == 2
 
 
-def test_streak_outlives_a_journey_over_the_date_line(kit, user):
+def test_streak_survives_a_flight_over_the_date_line(kit, user):
     kit.options(SIGNINS={"TIMEZONE": "zone"})
     user.zone = "Pacific/Kiritimati"
     user.sign_in(datetime.now(UTC) - timedelta(days=1))
@@ -121,7 +121,7 @@ def test_streak_outlives_a_journey_over_the_date_line(kit, user):
     assert user.sign_in_count() == len({there.day - timedelta(1), there.day, here.day})
 
 
-def test_milestone_is_told_once_in_a_life(kit, user):
+def test_milestone_is_reported_once(kit, user):
     kit.options(SIGNINS={"MILESTONES": [5, 2, 3]})
     results = [user.sign_in(TODAY - timedelta(number)).milestones for number in (20, 19, 18, 10, 9, 8, 7, 6)]
     assert results == [[], [2], [3], [], [], [], [], [5]]
@@ -148,7 +148,7 @@ def test_sign_in_is_one_command(kit, user, commands):
     assert sent == ["HMGET", "HGET", "GETBIT"]
 
 
-def test_signal_tells_of_the_first_sign_in_of_a_day_alone(user, twin):
+def test_signal_is_sent_for_the_first_sign_in_of_a_day_only(user, twin):
     heard = []
 
     def hear(sender, instance, result, **kwargs):
@@ -215,21 +215,21 @@ def test_key_of_another_type_changes_nothing(kit, user):
         kit.client.delete(key)
 
 
-def test_users_own_days_are_kept_and_the_days_map_expires(kit, user):
+def test_days_of_a_user_do_not_expire_but_the_days_bitmap_does(kit, user):
     user.sign_in()
     keys = kit.keys()
     kept = {key.split(":")[-1] if ":day:" in key else "own": kit.client.ttl(key) for key in keys}
     assert kept == {"own": -1, str(TODAY): pytest.approx(400 * 86_400, abs=5)}
 
 
-def test_mixin_brings_no_field_and_leaves_the_models_own_options():
+def test_mixin_has_no_field_and_keeps_the_models_options():
     assert not issubclass(SignInMixin, User.__bases__[-1])
     assert str(User._meta.verbose_name) == "user"
     with pytest.raises(AttributeError, match="User"):
         _ = saved(1).sign_ins
 
 
-def test_redis_away_is_told(user, settings):
+def test_outage_raises_redis_unavailable(user, settings):
     settings.REDIS_KIT = {"CONNECTIONS": {"default": {"URL": "redis://127.0.0.1:1/0"}}}
     with pytest.raises(RedisUnavailable):
         user.sign_in()

@@ -33,7 +33,7 @@ def draw(**context):
     return PAGE.render(Context(context))
 
 
-def test_calendar_is_a_table_that_says_all_in_words(user):
+def test_calendar_is_a_table_with_text_for_all_marks(user):
     for day in (1, 14, 29):
         user.sign_in(date(2024, 2, day))
     page = Cells(draw(user=user, year=2024, month=2))
@@ -55,16 +55,16 @@ def test_week_begins_as_the_language_wants(user):
     assert page.all("caption")[0][1].startswith("Februar 2024")
 
 
-def test_month_is_the_present_one_by_default_and_today_is_marked(user):
+def test_current_month_is_the_default_and_today_is_marked(user):
     page = Cells(Template("{% load redis_kit_signins %}{% sign_in_calendar user %}").render(Context({"user": user})))
     assert [attributes.get("aria-current") for attributes, _ in page.all("td")].count("date") == 1
 
 
 @pytest.mark.parametrize("someone", [AnonymousUser(), None])
-def test_nobody_has_no_calendar(someone):
+def test_anonymous_user_has_no_calendar(someone):
     assert draw(user=someone, year=2024, month=2).strip() == ""
 
 
-def test_page_is_served_while_redis_is_away(user, settings):
+def test_page_is_served_while_redis_is_unavailable(user, settings):
     settings.REDIS_KIT = {"CONNECTIONS": {"default": {"URL": "redis://127.0.0.1:1/0"}}}
     assert "temporarily unavailable" in draw(user=user, year=2024, month=2)

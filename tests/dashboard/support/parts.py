@@ -23,7 +23,7 @@ class PartsSettings(conf.Section):
 
 class Parts(Component):
     settings = PartsSettings
-    panels = ("tests.dashboard.parts.StockPanel", "tests.dashboard.parts.MirrorPanel")
+    panels = ("tests.dashboard.support.parts.StockPanel", "tests.dashboard.support.parts.MirrorPanel")
 
 
 def key(part: str) -> str:

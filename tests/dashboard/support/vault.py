@@ -21,7 +21,7 @@ class VaultSettings(conf.Section):
 
 class Vault(Component):
     settings = VaultSettings
-    panels = ("tests.dashboard.vault.VaultPanel",)
+    panels = ("tests.dashboard.support.vault.VaultPanel",)
 
 
 def name_of(value: str) -> str:
