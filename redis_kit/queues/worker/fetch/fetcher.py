@@ -1,298 +1,271 @@
-"""Gets work: whoever needs a job and finds none claims for all, and tells in the same call what was done."""
+"""Gets work for all threads: the one that finds no job asks the server, and tells it in the same call what is done."""
 
-from collections import deque
+import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from math import inf
-from threading import Condition, Lock
+from functools import partial
 from time import monotonic
 
 from redis_kit.core.errors import RedisFailure
 from redis_kit.queues.jobs.job import Job, member
-from redis_kit.queues.store.claim import Claimed
-from redis_kit.queues.worker.fetch.exchange import Exchanger
+from redis_kit.queues.worker.fetch.claimed_jobs import ClaimedJob, ClaimedJobs
+from redis_kit.queues.worker.fetch.exchange import Exchanger, Reply
+from redis_kit.queues.worker.fetch.outbox import Outbox
 from redis_kit.queues.worker.fetch.prefetch import Prefetch
 from redis_kit.queues.worker.fetch.reconciliation import Reconciler
-from redis_kit.queues.worker.fetch.returns import Returns
 from redis_kit.queues.worker.fetch.rotation import Rotation
-from redis_kit.queues.worker.fetch.watchdog import Duties
+from redis_kit.queues.worker.fetch.watchdog import LIMIT, NOW, Watchdog
 from redis_kit.queues.worker.shared import failpoints
 from redis_kit.queues.worker.shared.done import Done
 from redis_kit.queues.worker.shared.logs import guarded
 from redis_kit.queues.worker.shared.status_board import StatusBoard
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 
-LATER = 1.0  # seconds
-RECENT = 0.1  # seconds after a claim for which the watch looks every STALE seconds
-STALE = 0.03  # seconds that a claimed job waits for a thread, a done one to be told, and a queue to be asked, at most
+logger = logging.getLogger("redis_kit.worker")
+RETRY = 1.0  # seconds until a call that failed is made again
 
 
 class Fetcher:
-    """The claimed and the done jobs of all threads. A thread that finds no job asks the server for all of them."""
+    """Composes claimed jobs and idle threads, the outbox of what is done, the timer of wake-ups, and exchanges.
+
+    Locks are taken in this order: that of the claimed jobs, then that of the watchdog or the outbox.
+    """
 
     def __init__(
-        self, sources: Sequence[WorkerQueue], *, board: StatusBoard, order: Rotation, on_empty: Callable[[], None]
+        self,
+        queues: Sequence[WorkerQueue],
+        *,
+        threads: int,
+        board: StatusBoard,
+        rotation: Rotation,
+        on_empty: Callable[[], None],
     ) -> None:
-        self._sources, self._board, self._on_empty = sources, board, on_empty
-        self._duties = Duties(len(sources))
-        self._exchanger = Exchanger(sources, order, self._duties, self._take_in, self._keep, self.wake)
-        self._returns = Returns(sources, keep=self._keep_claimed, later=self.later)
+        self._queues, self._on_empty = queues, on_empty
+        self._claimed = ClaimedJobs(threads)
+        self._outbox = Outbox(len(queues), board)
+        self._watchdog = Watchdog(len(queues))
+        self._exchanger = Exchanger(queues, rotation, self._watchdog)
+        self._reconciler = Reconciler(queues, self._exchanger.recent, self._held)
+        self._prefetch = Prefetch()
+        self._empty = False
         self.recent = self._exchanger.recent
-        self._reconciler = Reconciler(sources, self.recent, self._held)
-        lock = Lock()
-        self._work, self._free, self._tick, self._fetched = (Condition(lock) for _ in range(4))
-        self._inbox: deque[tuple[int, Job]] = deque()
-        self._hands: dict[int, tuple[int, Job] | None] = {}  # by thread, until that asks for the next one
-        self._done: list[list[Done]] = [[] for _ in sources]
-        self._pace, self._filled, self._rings, self._untold = Prefetch(), 0.0, inf, inf
-        self._alarm, self._waiting, self.threads = 0.0, 0, 0
-        self._fetching = self._roused = self._quiet = self._stopped = self._empty = False
-        self._later: list[Callable[[], None]] = []
 
-    def next(self, slot: int = 0) -> tuple[int, Job] | None:
-        """Return a job and the number of its source, waiting for one; None when the worker stops."""
+    def next(self, slot: int = 0) -> ClaimedJob | None:
+        """Return a job and the number of its queue, waiting for one; None when the worker stops."""
+        claimed, watchdog = self._claimed, self._watchdog
         while True:
-            with self._work:
-                self._hands[slot] = None
-                while not self._inbox:
-                    if self._may_fetch():
-                        self._fetching = True
+            with claimed.lock:
+                while not (job := claimed.take(slot)):
+                    if self._exchange_is_due() and self._exchanger.turn.acquire(blocking=False):
                         break
-                    if self._stopped:
+                    if claimed.stopped:
                         return None
-                    self._wait()
+                    if self._empty and claimed.idle + 1 == claimed.threads and watchdog.claim_at > monotonic():
+                        self._on_empty()
+                    claimed.wait()
                 else:
-                    found = self._hands[slot] = self._inbox.popleft()
-                    if self._inbox or not self._alarm:
-                        self._rouse()
-                    if not self._inbox and any(self._done):
-                        self._remind(STALE)  # it may be long until a thread asks again
-                    return found
-            self._fetch(claim=True)
+                    if claimed.jobs or watchdog.claim_at == NOW:
+                        claimed.wake()
+                    if not claimed.jobs and any(self._outbox.done):
+                        watchdog.flush_by(monotonic() + LIMIT)  # it may be long until a thread asks again
+                    return job
+            self._exchange(claim=True)
 
-    def over(self, done: Done) -> None:
-        """Take in a job that is done. The server is told soon: with the next claim."""
-        with self._work:
-            self._done[done.ended.source].append(done)
-            noted = self._board.note(done.ended.pack())
-            failpoints.reach("noted")
-        if not noted:
+    def add_done(self, done: Done) -> None:
+        """Take in a job that is done. The server is told soon, with the next claim."""
+        if not self._outbox.add(done):
             self.flush()
 
-    def later(self, call: Callable[[], None]) -> None:
-        """Make a call that did not succeed again, in a second or with the next fetch."""
-        with self._work:
-            self._later.append(call)
-            self._ring(monotonic() + LATER)
+    def retry_later(self, call: Callable[[], None]) -> None:
+        """Make a call that failed again, in a second or after the next exchange."""
+        self._outbox.add_call(call)
+        self._claim_by(monotonic() + RETRY)
 
     def flush(self) -> None:
         """Tell the server what is done. One round trip for each queue."""
-        with self._work:
-            while self._fetching:
-                self._fetched.wait()
-            self._fetching = True
-        self._fetch(claim=False)
+        self._exchanger.turn.acquire()
+        self._exchange(claim=False)
 
     def wake(self, seconds: float = 0.0) -> None:
-        """Ask the server in so many seconds, unless that is to happen before."""
-        with self._work:
-            self._ring(monotonic() + seconds)
+        """Ask the server after this time at the latest."""
+        self._claim_by(monotonic() + seconds)
 
-    def heard(self, number: int) -> bool:
-        """Take in a sign that a queue has work; False where no thread is free, and the sign another worker's."""
-        with self._work:
-            if not self.free:
+    def take_wake_up(self, number: int) -> bool:
+        """Act on a queue's wake-up. False if no thread is free: then it is for another worker."""
+        with self._claimed.lock:
+            if not self._claimed.free:
                 return False
-            self._duties.take(number, monotonic())
-            self._ring(0.0)
-            if self._inbox:
-                self._tick.notify()  # who is free may be for these
+            now = monotonic()
+            self._watchdog.want(number, now)
+            self._watchdog.claim_by(now)
+            self._claimed.wake()
+            if self._claimed.jobs:
+                self._watchdog.look()  # the free thread may be for these
             return True
 
     def wait_free(self) -> bool:
         """Return when a thread has nothing to do and knows of nothing; False when the worker stops."""
-        with self._free:
-            self._free.wait_for(lambda: self._stopped or (self.free and self._alarm and not self._fetching))
-            return not self._stopped
+        with self._claimed.lock:
+            self._claimed.thread_is_free.wait_for(self._may_listen)
+            return not self._claimed.stopped
 
     @property
     def free(self) -> bool:
         """Tell whether a thread waits for a job."""
-        return self._waiting > 0 and not (self._quiet or self._stopped)
+        return self._claimed.free
 
     def quiet(self) -> None:
-        """Claim no more, and give back what was not begun."""
-        with self._work:
-            self._quiet = True
-            self._tick.notify()  # others are to do what it has heard of
+        """Claim no more, and return what was not begun to its queues."""
+        with self._claimed.lock:
+            self._claimed.quiet = True
+        self._watchdog.look()  # wake-ups are passed on to other workers
         self.give_back()
 
-    def work(self) -> None:
+    def resume(self) -> None:
         """Claim again after quiet()."""
-        with self._work:
-            self._quiet = False
-            self._ring(monotonic())
-            self._free.notify_all()
+        with self._claimed.lock:
+            self._claimed.quiet = False
+            self._watchdog.claim_by(NOW)
+            self._claimed.wake()
+            self._claimed.thread_is_free.notify_all()
 
     def stop(self) -> None:
-        """Claim no more, give back what was not begun, and end the threads when they are done."""
-        with self._work:
-            self._stopped = True
-            for condition in (self._work, self._free, self._tick):
-                condition.notify_all()
+        """Claim no more, return what was not begun to its queues, and end the threads when they are done."""
+        self._claimed.stop()
+        self._watchdog.look()
         self.give_back()
 
     def watch(self) -> None:
-        """Ring when a job is due, and give back or leave to others what waits for too long, until the worker stops."""
-        while not self._stopped:
-            with self._tick:
-                self._tick.wait(self._until())
-                now = monotonic()
-                if self._alarm <= now and self._waiting:
-                    self._work.notify()
-                stale = bool(self._inbox) and now - self._filled > STALE
-                late = self._untold <= now
-                neglected = self._duties.neglected(now - STALE)
-            for number in neglected:
+        """See to what waits for too long until the worker stops: claims that are due, jobs, wake-ups, what is done."""
+        while not self._claimed.stopped:
+            due = self._watchdog.wait(self._claimed)
+            if due.claim:
+                self._claimed.wake_another()
+            for number in due.neglected:
                 with suppress(RedisFailure):
-                    self._sources[number].pass_on()
-            if stale:
-                self._pace.slow_down()
+                    self._queues[number].pass_on()
+            if due.stale:
+                self._prefetch.slow_down()
                 self.give_back()
                 self.wake()
-            if stale or late:
+            if due.stale or due.flush:
                 self.flush()
 
     def give_back(self) -> None:
-        """Give back the jobs that no thread has begun."""
-        with self._work:
-            waiting, self._inbox = list(self._inbox), deque()
-        self._returns.give_back(waiting)
+        """Return the jobs that no thread has begun to their queues. One round trip for each queue."""
+        waiting = self._claimed.take_all()
+        try:
+            for number in range(len(self._queues)):
+                if jobs := [job for its, job in waiting if its == number]:
+                    self._return(number, jobs)
+        finally:
+            self._claimed.returned()
 
     def reconcile(self, number: int, members: Sequence[str]) -> None:
-        """Settle those of these claims that nobody here knows of."""
-        with self._work:
-            self._reconciler.ask(number, members)
-            self._remind(0.0)
+        """Settle those of these claims that nobody here knows of, with the next exchange."""
+        self._reconciler.ask(number, members)
+        self._watchdog.flush_by(NOW)
 
-    def _held(self) -> set[bytes]:
-        with self._work:
-            jobs = [job for _, job in (*self._inbox, *filter(None, self._hands.values()))]
-            return {member(job) for job in (*jobs, *(one.job for its in self._done for one in its))}
+    def _exchange_is_due(self) -> bool:
+        now = monotonic()
+        if self._watchdog.claim_at <= now and not self._claimed.closed:
+            return True
+        return any(done and at <= now for done, at in zip(self._outbox.done, self._exchanger.retry_at, strict=True))
 
-    def _fetch(self, *, claim: bool) -> None:
-        with self._work:
-            claim = claim and not (self._quiet or self._stopped)
-            taken, self._done = self._done, [[] for _ in self._sources]
-            later, self._later = self._later, []
-            self._untold = inf
-            self._board.turn()
-            if claim:
-                self._alarm = inf
-            room = self._pace.room(self._waiting + 1, monotonic()) if claim else 0
-        told: list[Done] = []
+    def _may_listen(self) -> bool:
+        if self._claimed.stopped:
+            return True
+        return self._claimed.free and self._watchdog.claim_at != NOW and not self._exchanger.turn.locked()
+
+    def _claim_by(self, at: float) -> None:
+        if self._watchdog.claim_by(at):
+            with self._claimed.lock:
+                self._claimed.wake()
+
+    def _exchange(self, *, claim: bool) -> None:
+        """Make an exchange. This thread holds the turn for it, which ends here."""
+        recorded: list[Done] = []
+        calls: list[Callable[[], None]] = []
         try:
-            if any(taken):
+            claim = claim and not self._claimed.closed
+            self._watchdog.begins(claim=claim)  # before the rest: what is added after that needs another exchange
+            done, calls = self._outbox.take()
+            if any(done):
                 failpoints.reach("before_exchange")
-            told = self._exchange(taken, room)
-            if told:
+            recorded = self._ask(done, self._prefetch.room(self._claimed.idle + 1, monotonic()) if claim else 0)
+            if recorded:
                 failpoints.reach("exchanged")
             self._reconciler.run()
             if not self._exchanger.failing:
-                self._board.forget()
+                self._outbox.confirm()
         finally:
-            with self._work:
-                self._fetching = False
-                self._fetched.notify()
-                self._rouse()
-                if self._alarm:
-                    self._free.notify_all()
-                if self._duties.first() + STALE < self._rings:
-                    self._tick.notify()
-                unwanted = bool(self._inbox) and (self._quiet or self._stopped)
+            self._exchanger.turn.release()
+            unwanted = self._after_exchange()
         if unwanted:
             self.give_back()
-        for call in [*(done.told for done in told if done.told), *later]:
+        for call in [*(one.told for one in recorded if one.told), *calls]:
             guarded("What follows a call to the server", call, None)
 
-    def _may_fetch(self) -> bool:
-        now = monotonic()
-        if self._fetching:
-            return False
-        if any(done and shut <= now for done, shut in zip(self._done, self._exchanger.shut, strict=True)):
-            return True
-        return self._alarm <= now and not (self._quiet or self._stopped)
+    def _after_exchange(self) -> bool:
+        """Let others go on; say whether jobs came that nobody wants any more."""
+        with self._claimed.lock:
+            self._claimed.wake()
+            if self._watchdog.claim_at != NOW:
+                self._claimed.thread_is_free.notify_all()
+            unwanted = bool(self._claimed.jobs) and self._claimed.closed
+        self._watchdog.ended()
+        return unwanted
 
-    def _wait(self) -> None:
-        self._waiting += 1
-        if self._empty and self._waiting == self.threads and self._alarm > monotonic():
-            self._on_empty()
-        self._free.notify_all()
-        self._work.wait()
-        self._waiting -= 1
-        self._roused = False
-
-    def _rouse(self) -> None:
-        """Wake a thread, unless one is about to wake: that one wakes the next. Threads that can't run yet only cost."""
-        if self._waiting and not self._roused:
-            self._roused = True
-            self._work.notify()
-
-    def _ring(self, at: float) -> None:
-        if at <= monotonic():
-            self._alarm = 0.0
-            return self._rouse()
-        self._alarm = min(self._alarm, at)
-        if at < self._rings:
-            self._tick.notify()
-
-    def _remind(self, seconds: float) -> None:
-        self._untold = min(self._untold, monotonic() + seconds)
-        if self._untold < self._rings:
-            self._tick.notify()
-
-    def _until(self) -> float | None:
-        """Return for how long nothing has to be watched; None: until somebody says so."""
-        now = monotonic()
-        ends = [self._filled + STALE] if self._inbox else []
-        if now - self._filled < RECENT:
-            ends.append(now + STALE)  # saves a wake-up of this thread with each batch
-        if now < self._alarm < inf:
-            ends.append(self._alarm)
-        self._rings = min([*ends, self._untold, self._duties.first() + STALE])
-        return None if self._rings == inf else max(0.0, self._rings - now) + 0.0002
-
-    def _exchange(self, taken: list[list[Done]], room: int) -> list[Done]:
-        told, claimed = self._exchanger.exchange(taken, room)
-        if claimed:
-            self._pace.claimed(claimed, monotonic())
+    def _ask(self, done: list[list[Done]], room: int) -> list[Done]:
+        """Return what the server has recorded of what is done, and take in the jobs that it gave."""
+        recorded: list[Done] = []
+        count = 0
+        for reply in self._exchanger.exchange(done, room):
+            if reply.claimed:
+                recorded += reply.recorded
+                count += len(reply.claimed.jobs)
+                self._take_in(reply)
+            else:
+                self._put_off(reply)
+        if count:
+            self._prefetch.claimed(count, monotonic())
         if room:
-            self._empty = not (claimed or self._exchanger.failing or self._returns.under_way)
-        return told
+            self._empty = not (count or self._exchanger.failing or self._claimed.returning)
+        return recorded
 
-    def _take_in(self, number: int, found: Claimed, room: int) -> None:
-        with self._work:
-            if found.jobs:
-                self._inbox.extend((number, job) for job in found.jobs)
-                self._filled = monotonic()
-                if len(self._inbox) > self._waiting + 1 and self._rings > self._filled + STALE:
-                    self._tick.notify()
-                self._rouse()
-            if found.next is not None and room:
-                at = monotonic() + found.next
-                if found.next and len(found.jobs) < room:
-                    self._duties.take(number, at)  # else the server has left a sign for others
-                self._ring(at)
+    def _take_in(self, reply: Reply) -> None:
+        number, (jobs, seconds, _) = reply.number, reply.claimed or ([], None, [])
+        if jobs:
+            with self._claimed.lock:
+                self._claimed.add(number, jobs)
+                more = len(self._claimed.jobs) > self._claimed.idle + 1
+            if more:
+                self._watchdog.came(self._claimed.since)
+        if seconds is not None and reply.room:
+            at = monotonic() + seconds
+            if seconds and len(jobs) < reply.room:
+                self._watchdog.want(number, at)  # else the server has left a wake-up for others
+            self._claim_by(at)
 
-    def _keep_claimed(self, number: int, jobs: list[Job]) -> None:
-        with self._work:
-            self._inbox.extend((number, job) for job in jobs if not self._stopped)
-            self._filled = monotonic() + LATER  # else the next try would follow at once
-            self._rouse()
+    def _put_off(self, reply: Reply) -> None:
+        self._outbox.put_back(reply.number, list(reply.unsent))
+        self._claim_by(reply.retry_at)
+        if reply.unsent:
+            self._watchdog.flush_by(reply.retry_at + LIMIT)
 
-    def _keep(self, number: int, done: list[Done], until: float) -> None:
-        with self._work:
-            self._done[number][:0] = done
-            self._ring(until)
-            if done:
-                self._remind(until - monotonic() + STALE)
+    def _return(self, number: int, jobs: list[Job], *, certain: bool = True) -> None:
+        """Return jobs to their queue. After a lost answer they may be another worker's: then only a repeat is safe."""
+        try:
+            self._queues[number].release(jobs)
+        except RedisFailure as error:
+            logger.debug("Queue %a: %d jobs could not be returned: %s", self._queues[number].name, len(jobs), error)
+            if not certain or getattr(error, "indeterminate", False):
+                self.retry_later(partial(self._return, number, jobs, certain=False))
+                return
+            with self._claimed.lock:
+                if not self._claimed.stopped:
+                    self._claimed.add(number, jobs, delay=RETRY)  # else the next try would follow at once
+
+    def _held(self) -> set[bytes]:
+        jobs = self._claimed.held()  # first: a job is in the outbox before it leaves a thread's hand
+        return set(map(member, [*jobs, *self._outbox.jobs()]))

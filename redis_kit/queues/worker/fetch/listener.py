@@ -26,5 +26,5 @@ class Listener:
                 self._stopping.wait(pause(next(failures)))
 
     def _listen(self) -> None:
-        if self._source.listen() and not self._fetcher.heard(self._number):
+        if self._source.listen() and not self._fetcher.take_wake_up(self._number):
             self._source.pass_on()

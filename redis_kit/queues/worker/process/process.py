@@ -50,8 +50,9 @@ class WorkerProcess:
         self._deadlines, self._coroutines = Timeouts(), EventLoop()
         self._fetcher = Fetcher(
             self.sources,
+            threads=options.threads,
             board=board,
-            order=Rotation(len(self.sources), options.weights),
+            rotation=Rotation(len(self.sources), options.weights),
             on_empty=self._empty,
         )
         self._processor = JobRunner(
@@ -60,7 +61,7 @@ class WorkerProcess:
             deadlines=self._deadlines,
             coroutines=self._coroutines,
             given_up=self._given_up,
-            later=self._fetcher.later,
+            later=self._fetcher.retry_later,
             recent=self._fetcher.recent,
         )
         self._manager = ThreadPool(options.threads, self._fetcher, process=self._process, on_end=self._ended)
@@ -122,7 +123,7 @@ class WorkerProcess:
                 self._fetcher.quiet()
             elif word == "work":
                 if not (self._limits and self._limits.reached):
-                    self._fetcher.work()
+                    self._fetcher.resume()
             else:
                 self._events.put(word)
         self._events.put("gone")

@@ -27,7 +27,7 @@ class ThreadPool:
     ) -> None:
         self._fetcher, self._process, self._on_end = fetcher, process, on_end
         self._lock = Lock()
-        self._left = fetcher.threads = threads
+        self._left = threads
 
     def start(self) -> None:
         """Start the threads."""
@@ -40,7 +40,7 @@ class ThreadPool:
             try:
                 done = self._process(slot, source, job)
                 if done:
-                    self._fetcher.over(done)
+                    self._fetcher.add_done(done)
                 else:
                     self._fetcher.wake()
             except BaseException:

@@ -21,8 +21,8 @@ def holding(kit, proxy):
     queue.put_many(range(2))
     source = WorkerQueue("mail", worker="w", about="")
     source.release([])  # the server learns the script
-    fetcher = Fetcher([source], board=StatusBoard(1), order=Rotation(1), on_empty=lambda: None)
-    fetcher._exchange([[]], 2)
+    fetcher = Fetcher([source], threads=1, board=StatusBoard(1), rotation=Rotation(1), on_empty=lambda: None)
+    fetcher._ask([[]], 2)
     fetcher.next()
     return fetcher, queue
 
@@ -75,7 +75,7 @@ def test_return_that_fails_is_not_tried_again_at_once(holding, proxy, monkeypatc
 def two(kit):
     """A fetcher that asks mail before news, with one thread and its watch, and what another worker hears of news."""
     sources = [WorkerQueue(name, worker="w", about="") for name in ("mail", "news")]
-    fetcher = Fetcher(sources, board=StatusBoard(1), order=Rotation(2), on_empty=lambda: None)
+    fetcher = Fetcher(sources, threads=1, board=StatusBoard(1), rotation=Rotation(2), on_empty=lambda: None)
     with watching(fetcher):
         yield fetcher, sources[1], WorkerQueue("news", worker="other", about="")
 
@@ -95,7 +95,7 @@ def test_job_that_gets_due_is_left_to_others_while_no_thread_is_free(two):
     fetcher, here, other = two
     Queue("news").put(1, delay=0.2)
     assert here.listen()
-    fetcher._exchange([[], []], 1)
+    fetcher._ask([[], []], 1)
     Queue("mail").put(1)
     assert fetcher.next()[0] == 0
     assert other.listen()
@@ -105,7 +105,7 @@ def test_job_that_gets_due_is_left_to_others_by_who_claims_no_more(two):
     fetcher, here, other = two
     Queue("news").put(1, delay=0.2)
     assert here.listen()
-    fetcher._exchange([[], []], 1)
+    fetcher._ask([[], []], 1)
     fetcher.quiet()
     assert other.listen()
 
@@ -119,7 +119,7 @@ def test_sign_is_passed_on_where_the_free_thread_got_a_job_elsewhere(two):
     Queue("mail").put(1)
     Queue("news").put(1)
     assert here.listen()
-    assert fetcher.heard(1)
+    assert fetcher.take_wake_up(1)
     thread.join(10)
     assert found[0][0] == 0
     assert other.listen()
@@ -130,11 +130,11 @@ def test_sign_is_passed_on_where_jobs_came_for_all_free_threads(two):
     threads = [threading.Thread(target=fetcher.next) for _ in range(2)]
     Queue("news").put_many(range(3))
     assert here.listen()
-    fetcher._exchange([[], []], 2)  # gives what two threads can do, and leaves a sign
+    fetcher._ask([[], []], 2)  # gives what two threads can do, and leaves a sign
     assert here.listen()
-    fetcher._waiting += 1  # one of them has not woken up yet
-    assert fetcher.heard(1)
-    fetcher._waiting -= 1
+    fetcher._claimed.idle += 1  # one of them has not woken up yet
+    assert fetcher.take_wake_up(1)
+    fetcher._claimed.idle -= 1
     for thread in threads:
         thread.start()
         thread.join(10)

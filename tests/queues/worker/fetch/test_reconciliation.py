@@ -55,7 +55,11 @@ def queue(kit):
 @pytest.fixture
 def fetcher(queue):
     return Fetcher(
-        [WorkerQueue("mail", worker="w", about="")], board=StatusBoard(1), order=Rotation(1), on_empty=lambda: None
+        [WorkerQueue("mail", worker="w", about="")],
+        threads=1,
+        board=StatusBoard(1),
+        rotation=Rotation(1),
+        on_empty=lambda: None,
     )
 
 
@@ -84,16 +88,16 @@ def test_claim_that_nobody_knows_of_is_void_and_does_not_count(fetcher, queue, k
 
 def test_what_is_claimed_begun_or_done_here_is_left_alone(fetcher, queue, kit):
     queue.put_many("abc")
-    fetcher._exchange([[]], 3)
+    fetcher._ask([[]], 3)
     _, begun = fetcher.next()
     settle(fetcher, running(kit, queue))
     assert queue.counts() == QueueCounts(0, 0, 3, 0)
     kit.client.set(queue.key("settled"), "x")  # nothing can be told
-    backup, _ = running(kit, queue), fetcher.over(Done(begun, ack_of(begun)))
+    backup, _ = running(kit, queue), fetcher.add_done(Done(begun, ack_of(begun)))
     with contextlib.suppress(Exception):
         fetcher.flush()
     kit.client.delete(queue.key("settled"))
-    fetcher._exchanger.shut[0] = float("inf")
+    fetcher._exchanger.retry_at[0] = float("inf")
     settle(fetcher, backup)
     assert queue.counts() == QueueCounts(0, 0, 3, 0)
 
@@ -103,29 +107,29 @@ def test_claim_whose_answer_got_lost_is_repeated_and_not_given_back(kit, proxy):
     queue, source = Queue("mail"), WorkerQueue("mail", worker="w", about="")
     queue.put("x")
     source.exchange(0)
-    fetcher = Fetcher([source], board=StatusBoard(1), order=Rotation(1), on_empty=lambda: None)
+    fetcher = Fetcher([source], threads=1, board=StatusBoard(1), rotation=Rotation(1), on_empty=lambda: None)
     with proxy.fault("drop_replies"):
-        fetcher._exchange([[]], 1)
+        fetcher._ask([[]], 1)
     assert queue.counts() == QueueCounts(0, 0, 1, 0)
     fetcher.reconcile(0, told(running(kit, queue)))
     fetcher._reconciler.run()
     assert queue.counts() == QueueCounts(0, 0, 1, 0)
-    fetcher._exchanger.shut[0] = 0.0
-    fetcher._exchange([[]], 1)
+    fetcher._exchanger.retry_at[0] = 0.0
+    fetcher._ask([[]], 1)
     assert fetcher.next()[1].payload == "x"
 
 
 def test_end_is_recorded_again_with_its_result(fetcher, queue, kit):
     queue.put("x")
-    fetcher._exchange([[]], 1)
+    fetcher._ask([[]], 1)
     _, job = fetcher.next()
     backup = Backup(kit)
     for _ in range(2):
-        fetcher.over(Done(job, ack_of(job, b'"value"', 60_000)))
+        fetcher.add_done(Done(job, ack_of(job, b'"value"', 60_000)))
         fetcher.flush()
     assert queue.counts() == EMPTY
     backup.restore()
-    fetcher._hands.clear()  # the thread has asked for the next job
+    fetcher._claimed.in_hand.clear()  # the thread has asked for the next job
     settle(fetcher, running(kit, queue))
     assert queue.counts() == EMPTY
     assert kit.client.hget(queue.key(f"result:{job.id}"), "value") == '"value"'
@@ -149,15 +153,15 @@ def test_failed_attempt_is_recorded_again_with_its_delay_and_error(kit):
 
 def test_cancelled_job_is_gone_when_its_end_is_recorded_again(fetcher, queue, kit):
     queue.put("x")
-    fetcher._exchange([[]], 1)
+    fetcher._ask([[]], 1)
     _, job = fetcher.next()
     backup = Backup(kit)
-    attempt = failed(fetcher._sources[0], job, Cancelled("somebody"), task=fail)
+    attempt = failed(fetcher._queues[0], job, Cancelled("somebody"), task=fail)
     fetcher.recent.add([attempt.repeatable()])
     assert attempt.record() == "dead"
     assert queue.counts() == EMPTY
     backup.restore()
-    fetcher._hands.clear()
+    fetcher._claimed.in_hand.clear()
     settle(fetcher, running(kit, queue))
     assert queue.counts() == EMPTY
 

@@ -1,0 +1,98 @@
+"""Claimed jobs that no thread has begun, and the threads that wait for one."""
+
+from collections import deque
+from collections.abc import Iterable
+from threading import Condition, Lock
+from time import monotonic
+
+from redis_kit.queues.jobs.job import Job
+
+ClaimedJob = tuple[int, Job]  # the number of its queue comes first
+
+
+class ClaimedJobs:
+    """A claimed job waits here, is in the hand of one thread, or is being returned to its queue.
+
+    ``lock`` guards all of it; methods marked "needs the lock" are called while it is held. One idle thread is woken at
+    a time, and wakes the next one while there is more to do: threads that can't run yet only cost time.
+    """
+
+    def __init__(self, threads: int) -> None:
+        self.threads, self.idle = threads, 0
+        self.lock = Lock()
+        self.thread_is_free = Condition(self.lock)
+        self.jobs: deque[ClaimedJob] = deque()
+        self.since = 0.0  # when the last jobs came, on the monotonic clock
+        self.returning = 0  # calls under way that return jobs to their queues
+        self.quiet = self.stopped = False
+        self._work = Condition(self.lock)
+        self.in_hand: dict[int, ClaimedJob] = {}  # by thread, until that asks for the next job
+        self._waking = False
+
+    @property
+    def closed(self) -> bool:
+        """Tell whether no more jobs are wanted."""
+        return self.quiet or self.stopped
+
+    @property
+    def free(self) -> bool:
+        """Tell whether a thread waits for a job."""
+        return self.idle > 0 and not (self.quiet or self.stopped)
+
+    def take(self, slot: int) -> ClaimedJob | None:
+        """Return the next job for a thread, None if there is none. Needs the lock."""
+        if self.jobs:
+            job = self.in_hand[slot] = self.jobs.popleft()
+            return job
+        self.in_hand.pop(slot, None)
+        return None
+
+    def wait(self) -> None:
+        """Wait as an idle thread until there may be something to do. Needs the lock."""
+        self.idle += 1
+        self.thread_is_free.notify_all()
+        self._work.wait()
+        self.idle -= 1
+        self._waking = False
+
+    def wake(self) -> None:
+        """Wake an idle thread, unless one is about to wake. Needs the lock."""
+        if self.idle and not self._waking:
+            self._waking = True
+            self._work.notify()
+
+    def wake_another(self) -> None:
+        """Wake an idle thread, even if one is about to wake."""
+        with self.lock:
+            self._work.notify()
+
+    def add(self, number: int, jobs: Iterable[Job], *, delay: float = 0.0) -> None:
+        """Add jobs of a queue. They count as waiting from ``delay`` seconds on. Needs the lock."""
+        self.jobs.extend([(number, job) for job in jobs])
+        self.since = monotonic() + delay
+        self.wake()
+
+    def take_all(self) -> list[ClaimedJob]:
+        """Remove and return all jobs that no thread has begun. Until returned() they count as on their way back."""
+        with self.lock:
+            self.returning += 1
+            jobs = list(self.jobs)
+            self.jobs.clear()
+        return jobs
+
+    def returned(self) -> None:
+        """Note that what take_all() gave is back in its queues."""
+        with self.lock:
+            self.returning -= 1
+
+    def held(self) -> list[Job]:
+        """Return the jobs that wait or that threads have in hand."""
+        with self.lock:
+            return [job for _, job in (*self.jobs, *self.in_hand.values())]
+
+    def stop(self) -> None:
+        """Let all threads end once no job is left."""
+        with self.lock:
+            self.stopped = True
+            self._work.notify_all()
+            self.thread_is_free.notify_all()
