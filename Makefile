@@ -33,14 +33,11 @@ $(STAMP): pyproject.toml $(CONSTRAINTS)
 demo: $(STAMP)
 	@exec $(BIN)/python manage.py rk_demo $(ARGS)
 
-# Without ARGS in two steps: what waits for time limits runs with less beside it.
+# Tests start many processes, and without bytecode each would compile everything again.
+unexport PYTHONDONTWRITEBYTECODE
+
 test: $(STAMP)
-ifdef ARGS
 	@exec $(BIN)/python -m pytest $(ARGS)
-else
-	@$(BIN)/python -m pytest -m "not alone"
-	@$(BIN)/python -m pytest -n 3 -m alone
-endif
 
 lint: $(STAMP)
 	$(BIN)/ruff check

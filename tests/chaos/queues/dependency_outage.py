@@ -112,13 +112,13 @@ def run(plan: Plan) -> Outcome:
         numbers, queue = range(1, plan.jobs + 1), Queue("default")
         for number in numbers:
             tasks.deliver.enqueue(number, service.port)
-        wait_until(lambda: len(history.read(folder / "journal")) >= plan.jobs, START)
+        wait_until(lambda: len(history.read(folder / "history")) >= plan.jobs, START)
         time.sleep(plan.outage / plan.scale)
         service.come_back()
         patience = START + 2 * plan.outage / plan.scale + QueueSettings().RETRY_BACKOFF_MAX / plan.scale
         wait_until(lambda: queue.counts()._replace(dead=0) == QueueCounts(0, 0, 0, 0), patience)
         dead = queue.counts().dead
-        tried, done = _counted(history.read(folder / "journal"))
+        tried, done = _counted(history.read(folder / "history"))
         found = [f"job {number} is done {done[number]} times" for number in numbers if done[number] != 1]
         found += [f"{dead} jobs are dead"] if dead else []
     attempts = dict(sorted(Counter(tried[number] for number in numbers if done[number]).items()))
@@ -132,7 +132,7 @@ def _counted(entries: list[history.Entry]) -> tuple[Counter[int], Counter[int]]:
 
 @contextlib.contextmanager
 def _worker(folder: Path, kit: Mapping[str, Any]) -> Iterator[None]:
-    its = {**os.environ, "REDIS_KIT": json.dumps(kit), history.VARIABLE: str(folder / "journal")}
+    its = {**os.environ, "REDIS_KIT": json.dumps(kit), history.VARIABLE: str(folder / "history")}
     command = [sys.executable, *COMMAND, "--processes", "2", "--threads", "4"]
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(command, cwd=ROOT, env=its, stdout=log, stderr=log)

@@ -24,9 +24,9 @@ from redis_kit.queues.monitoring import list_workers
 from redis_kit.queues.worker.shared import failpoints
 from tests.chaos.queues.support import checker, final_state, history, report
 from tests.chaos.queues.support.checker import Case
-from tests.chaos.queues.support.fault_injector import ROUND, SUPERVISED, Aim, Kill, Killer, Kind
+from tests.chaos.queues.support.fault_injector import ROUND, SUPERVISED, Aim, FaultInjector, Kill, Kind
 from tests.chaos.queues.support.load import MIX, Load
-from tests.chaos.queues.support.workers import COMMAND, Crew, wait_until
+from tests.chaos.queues.support.workers import COMMAND, Fleet, wait_until
 from tests.fixtures.process import Server
 
 DEFAULTS = {"HEARTBEAT_INTERVAL": 2.0, "WORKER_TIMEOUT": 10.0}
@@ -49,7 +49,8 @@ class Plan:
     threads: int = 4
     kills: tuple[Kind, ...] = ROUND
     busy: int = 50  # percent of the kills that hit a process in the middle of a job
-    most: int = 1_000_000  # kills
+    least: int = 0  # kills, though the load is over
+    most: int = 1_000_000
     calm: tuple[float, float] = (0.9, 1.5)  # seconds between two of them
     seed: int = field(default_factory=lambda: secrets.randbelow(1_000_000))
     leases: dict[str, float] = field(default_factory=lambda: dict(DEFAULTS))
@@ -58,7 +59,7 @@ class Plan:
     child: float = 1.0  # seconds until a job of a killed child begins again
     spare: float = 2.0  # the same beyond the lease, for a worker that dies as a whole
     patience: float = 60.0  # seconds for all to be done, when all is sent and nobody is killed any more
-    keep: Path | None = None  # a folder for the journal and the logs, else they are deleted
+    keep: Path | None = None  # a folder for the history and the logs, else they are deleted
 
     def options(self) -> list[object]:
         """Return the options of a worker."""
@@ -84,7 +85,7 @@ class Outcome:
         return f"seed {self.plan.seed}: {report.told(self.case, self.seconds)}"
 
 
-class Stage:
+class Setup:
     """A server that keeps what it said it has, the settings of this process and of the workers, and a folder."""
 
     def __init__(self, plan: Plan, stack: contextlib.ExitStack) -> None:
@@ -104,12 +105,12 @@ class Stage:
         stack.callback(connections.close)
         self.client = stack.enter_context(self.server.client())
         self.queue = Queue("default")
-        self.journal = self.folder / "journal"
+        self.history_file = self.folder / "history"
         self.once = self.folder / "once"
 
     def environment(self) -> dict[str, str]:
         """Return what tells a worker all that."""
-        found = {"REDIS_KIT": json.dumps(self.settings), history.VARIABLE: str(self.journal)}
+        found = {"REDIS_KIT": json.dumps(self.settings), history.VARIABLE: str(self.history_file)}
         return {**found, "REDIS_KIT_FAILPOINT_ONCE": str(self.once), **self.plan.environment}
 
     def has_backlog(self) -> bool:
@@ -120,7 +121,7 @@ class Stage:
         except RedisFailure:
             return True
 
-    def is_done(self, crew: Crew) -> bool:
+    def is_done(self, fleet: Fleet) -> bool:
         """Say whether no job waits or runs, and the workers in the registry are those that live, all of them."""
         try:
             counts = self.queue.counts()
@@ -128,47 +129,49 @@ class Stage:
                 return False
             pids = sorted(worker.pid for worker in list_workers(["default"]))
             wanted = self.plan.workers * (self.plan.processes if self.plan.supervised else 1)
-            return len(pids) == wanted and pids == sorted(crew.working())
+            return len(pids) == wanted and pids == sorted(fleet.working())
         except RedisFailure:
             return False
 
 
-def run(plan: Plan, *, meanwhile: Callable[[Killer], None] | None = None) -> Outcome:
+def run(plan: Plan, *, during: Callable[[FaultInjector], None] | None = None) -> Outcome:
     """Run jobs and kill what runs them, then judge. All that it starts has ended when it returns."""
     began = time.monotonic()
     with contextlib.ExitStack() as stack:
-        stage = Stage(plan, stack)
+        setup = Setup(plan, stack)
         options = {
             "size": plan.workers,
             "options": plan.options(),
             "command": plan.command,
             "supervised": plan.supervised,
         }
-        crew = Crew(stage.folder, environment=stage.environment(), **options)
-        stack.callback(crew.close)
+        fleet = Fleet(setup.folder, environment=setup.environment(), **options)
+        stack.callback(fleet.close)
         load = Load(plan.jobs, seed=plan.seed, rate=plan.rate, mix=plan.mix, lasting=plan.lasting)
         load.start()
         aim = Aim(plan.kills, plan.supervised, plan.busy)
-        killer = Killer(crew, stage.server, stage.journal, threads=plan.threads, aim=aim, seed=plan.seed)
-        wait_until(stage.journal.exists, START)
-        while len(killer.kills) < plan.most and (load.is_alive() or stage.has_backlog()):
-            time.sleep(killer.chance.uniform(*plan.calm))
-            killer.next()
-        if meanwhile:
-            meanwhile(killer)
+        injector = FaultInjector(fleet, setup.server, setup.history_file, threads=plan.threads, aim=aim, seed=plan.seed)
+        wait_until(setup.history_file.exists, START)
+        while len(injector.kills) < plan.most:
+            if not load.is_alive() and not setup.has_backlog() and len(injector.kills) >= plan.least:
+                break
+            time.sleep(injector.chance.uniform(*plan.calm))
+            injector.next()
+        if during:
+            during(injector)
         load.join()
-        ended = _end(stage, crew)
-        kills = [*killer.kills, *_own_death(stage, crew)]
+        ended = _end(setup, fleet)
+        kills = [*injector.kills, *_own_death(setup, fleet)]
         ids = [sent.id for sent in load.sent if sent.id]
         case = Case(
             sent=load.sent,
-            journal=history.read(stage.journal),
+            history=history.read(setup.history_file),
             kills=sorted(kills, key=lambda kill: kill.at),
-            state=final_state.read(stage.queue, stage.client, ids),
+            state=final_state.read(setup.queue, setup.client, ids),
             within=_within(plan),
             lease=plan.leases["WORKER_TIMEOUT"],
         )
-        logs = crew.logs()
+        logs = fleet.logs()
     failed = [f"the load failed: {load.error!r}"] if load.error else []
     found = [violation for check in checker.CHECKS for violation in check(case)]
     return Outcome(plan, case, failed + ended + found, time.monotonic() - began, logs)
@@ -179,32 +182,32 @@ def _within(plan: Plan) -> dict[str, float]:
     return {"child": plan.child, "supervisor": whole, "machine": whole}
 
 
-def _end(stage: Stage, crew: Crew) -> list[str]:
+def _end(setup: Setup, fleet: Fleet) -> list[str]:
     """Wait until all is done and stop the workers; return what was wrong with their ends."""
     found = []
-    if failpoints.POINT in stage.plan.environment:
-        wait_until(stage.once.exists, REACHED)
-    if not wait_until(lambda: stage.is_done(crew), stage.plan.patience):
-        found.append(f"after {stage.plan.patience} s the queue holds {stage.queue.counts()}")
-    if codes := [code for code in crew.stop() if code]:
+    if failpoints.POINT in setup.plan.environment:
+        wait_until(setup.once.exists, REACHED)
+    if not wait_until(lambda: setup.is_done(fleet), setup.plan.patience):
+        found.append(f"after {setup.plan.patience} s the queue holds {setup.queue.counts()}")
+    if codes := [code for code in fleet.stop() if code]:
         found.append(f"workers ended with {codes}")
-    if orphans := crew.orphans(5.0):
+    if orphans := fleet.orphans(5.0):
         found.append(f"processes {orphans} outlived their supervisors")
-    deaths = [member.process.returncode for member in crew.gone]
+    deaths = [supervisor.process.returncode for supervisor in fleet.gone]
     if strange := [code for code in deaths if code != -signal.SIGKILL]:
         found.append(f"workers ended by themselves, with {strange}")
     return found
 
 
-def _own_death(stage: Stage, crew: Crew) -> Sequence[Kill]:
+def _own_death(setup: Setup, fleet: Fleet) -> Sequence[Kill]:
     """Return the death of the process that a failpoint killed."""
-    if not stage.once.exists():
+    if not setup.once.exists():
         return []
-    pid, at = map(int, stage.once.read_text().split())
-    member, threads = crew.supervisor(pid), stage.plan.threads
-    if stage.plan.supervised and member:
-        with crew.lock:  # children that came and went between two looks are known by their jobs alone
-            known = {one for member in crew.members + crew.gone for one in member.known}
-        children = member.known - {pid} | {entry.pid for entry in history.read(stage.journal)} - known
-        return [Kill("supervisor", at, at, frozenset(children), threads * stage.plan.processes, pid)]
-    return [Kill("child" if stage.plan.supervised else "machine", at, at, frozenset({pid}), threads)]
+    pid, at = map(int, setup.once.read_text().split())
+    supervisor, threads = fleet.find(pid), setup.plan.threads
+    if setup.plan.supervised and supervisor:
+        with fleet.lock:  # children that came and went between two looks are known by their jobs alone
+            known = {one for supervisor in fleet.supervisors + fleet.gone for one in supervisor.known}
+        children = supervisor.known - {pid} | {entry.pid for entry in history.read(setup.history_file)} - known
+        return [Kill("supervisor", at, at, frozenset(children), threads * setup.plan.processes, pid)]
+    return [Kill("child" if setup.plan.supervised else "machine", at, at, frozenset({pid}), threads)]

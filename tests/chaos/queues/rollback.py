@@ -31,7 +31,7 @@ from redis_kit.queues import Queue, QueueCounts
 from tests.chaos.queues import tasks
 from tests.chaos.queues.support import history
 from tests.chaos.queues.support.executions import SECOND, Run, runs
-from tests.chaos.queues.support.workers import COMMAND, Crew, wait_until
+from tests.chaos.queues.support.workers import COMMAND, Fleet, wait_until
 from tests.fixtures.groups import SentinelGroup
 from tests.fixtures.process import Server
 
@@ -260,41 +260,41 @@ def run(plan: Plan) -> Outcome:
         }
         stack.enter_context(override_settings(REDIS_KIT=settings))
         stack.callback(connections.close)
-        path = folder / "journal"
+        path = folder / "history"
         environment = {"REDIS_KIT": json.dumps(settings), history.VARIABLE: str(path), "CHAOS_LOG": "WARNING"}
         options = ["--threads", plan.threads, "--processes", plan.processes]
-        crew = Crew(folder, size=plan.workers, options=options, environment=environment, command=plan.command)
-        stack.callback(crew.close)
+        fleet = Fleet(folder, size=plan.workers, options=options, environment=environment, command=plan.command)
+        stack.callback(fleet.close)
         load = Load(plan.rate, Random(plan.seed))
         load.start()
-        assert wait_until(path.exists, START), crew.logs()
+        assert wait_until(path.exists, START), fleet.logs()
         losses, killed, chance = [], set(), Random(plan.seed)
         for _ in range(plan.rounds):
             time.sleep(plan.seconds)
             if plan.kills:
-                killed.add(_kill_a_child(crew, chance))
+                killed.add(_kill_a_child(fleet, chance))
                 time.sleep(chance.random())
             losses.append(server.lose())
         time.sleep(plan.seconds)
         load.over.set()
         load.join()
-        return _judged(plan, load.puts, losses, path, crew, killed)
+        return _judged(plan, load.puts, losses, path, fleet, killed)
 
 
-def _kill_a_child(crew: Crew, chance: Random) -> int:
-    found = wait_until(crew.working, START) and chance.choice(sorted(crew.working()))
+def _kill_a_child(fleet: Fleet, chance: Random) -> int:
+    found = wait_until(fleet.working, START) and chance.choice(sorted(fleet.working()))
     os.kill(found, signal.SIGKILL)
     return found
 
 
-def _judged(plan: Plan, puts: list[Put], losses: list[Loss], path: Path, crew: Crew, killed: set[int]) -> Outcome:
+def _judged(plan: Plan, puts: list[Put], losses: list[Loss], path: Path, fleet: Fleet, killed: set[int]) -> Outcome:
     queue, began = Queue("default"), time.monotonic()
     wait_until(lambda: _counts(queue) == QueueCounts(0, 0, 0, 0), plan.patience)
     settled = time.monotonic() - began
     ids = [put.id for put in puts]
     status = {id: found for at in range(0, len(ids), 500) for id, found in _status(queue, ids[at : at + 500])}
     its = runs(history.read(path), ())
-    return Outcome(plan, puts, losses, its, status, queue.counts(), settled, crew.logs(), killed)
+    return Outcome(plan, puts, losses, its, status, queue.counts(), settled, fleet.logs(), killed)
 
 
 def _counts(queue: Queue) -> QueueCounts | None:

@@ -150,7 +150,7 @@ def run(plan: Plan) -> Outcome:
         kit = {"CONNECTIONS": {"default": server.connection}, "QUEUES": {**LEASES, **plan.options}, **PATIENT}
         stack.enter_context(override_settings(REDIS_KIT=kit))
         stack.callback(connections.close)
-        environment = {"REDIS_KIT": json.dumps(kit), history.VARIABLE: str(folder / "journal"), "CHAOS_LOG": "INFO"}
+        environment = {"REDIS_KIT": json.dumps(kit), history.VARIABLE: str(folder / "history"), "CHAOS_LOG": "INFO"}
         fleet = Fleet(folder, {**environment, "MORE_APPS": "tests.queues.releases"}, plan.command)
         stack.callback(fleet.close)
         load, queue = Load(plan), Queue("default")
@@ -164,7 +164,7 @@ def run(plan: Plan) -> Outcome:
         for release in ("old", "new"):
             fleet.stop(release)
         dead = Counter(load.sent[job.payload["args"][0]] for job in queue.peek(1000, state="dead"))
-        ran = Counter(entry.number for entry in history.read(folder / "journal") if entry.phase == "end")
+        ran = Counter(entry.number for entry in history.read(folder / "history") if entry.phase == "end")
         found = list(_violations(load.sent, ran, queue.counts()))
         logs = fleet.logs()
     recalled = sum(int(line.split(": ")[1].split()[0]) for line in logs.splitlines() if "can run here" in line)

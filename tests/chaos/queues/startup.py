@@ -90,7 +90,7 @@ class Outcome:
         return f"seed {self.seed}: {count} starts, the slowest end {self.slowest:.2f} s after its signal, {told}"
 
 
-class Stage:
+class Setup:
     """A server, and the settings of this process and of the workers."""
 
     def __init__(self, plan: Plan, stack: contextlib.ExitStack) -> None:
@@ -108,7 +108,7 @@ class Stage:
         its = {
             **os.environ,
             **{"REDIS_KIT": json.dumps(self.settings), "STARTS": f"{self.folder}/{number}"},
-            **{"PYTHONFAULTHANDLER": "1", "CHAOS_LOG": "INFO", "JOURNAL": str(self.folder / "journal")},
+            **{"PYTHONFAULTHANDLER": "1", "CHAOS_LOG": "INFO", "JOURNAL": str(self.folder / "history")},
             **{**numbers, line_signals.FILES: self.plan.files},
             line_signals.SIGNALS: " ".join(f"SIG{name}" for name in one.signals if name),
             **self.plan.environment,
@@ -145,11 +145,11 @@ def run(plan: Plan) -> Outcome:
     """Start workers, send them signals, and judge how they end. All that it starts has ended when it returns."""
     outcome = Outcome(plan.seed)
     with contextlib.ExitStack() as stack:
-        stage = Stage(plan, stack)
-        rounds = list(_rounds(plan, stage))
+        setup = Setup(plan, stack)
+        rounds = list(_rounds(plan, setup))
         random.Random(plan.seed).shuffle(rounds)
         with ThreadPoolExecutor(plan.at_once) as pool:
-            for found in pool.map(lambda item: _one(stage, *item), enumerate(rounds, 100)):
+            for found in pool.map(lambda item: _one(setup, *item), enumerate(rounds, 100)):
                 how, seconds, wrong = found
                 outcome.ended[how] += 1
                 outcome.slowest = max(outcome.slowest, seconds)
@@ -162,24 +162,24 @@ def run(plan: Plan) -> Outcome:
     return outcome
 
 
-def _rounds(plan: Plan, stage: Stage) -> Iterator[Round]:
+def _rounds(plan: Plan, setup: Setup) -> Iterator[Round]:
     chance = random.Random(plan.seed)
     if plan.rounds:
-        ready = max(_ready(stage, number) for number in range(3))
+        ready = max(_ready(setup, number) for number in range(3))
         for number in range(plan.rounds):
             signals = plan.signals[number % len(plan.signals)]
             yield Round(signals, chance.uniform(0, ready * 1.2), processes=chance.choice((1, 1, 2)))
     yield from (Round(chance.choice(plan.signals), at) for at in plan.at)
     if plan.every:
         for who in ("", "child"):
-            for at in range(1 + chance.randrange(plan.every), _length(stage, who), plan.every):
+            for at in range(1 + chance.randrange(plan.every), _length(setup, who), plan.every):
                 yield Round(chance.choice(plan.signals), at, who=who)
 
 
-def _ready(stage: Stage, number: int) -> float:
+def _ready(setup: Setup, number: int) -> float:
     """Return the seconds after which a worker works."""
-    log, began = stage.folder / f"{number}.log", time.monotonic()
-    process = stage.start(number, Round(("TERM",), 0.0), log)
+    log, began = setup.folder / f"{number}.log", time.monotonic()
+    process = setup.start(number, Round(("TERM",), 0.0), log)
     wait_until(lambda: b"works on" in log.read_bytes(), 30)
     took = time.monotonic() - began
     process.send_signal(signal.SIGTERM)
@@ -187,24 +187,24 @@ def _ready(stage: Stage, number: int) -> float:
     return took
 
 
-def _length(stage: Stage, who: str) -> int:
+def _length(setup: Setup, who: str) -> int:
     """Return how many lines a start has: by halves, the last one that a worker comes to within a moment of its work."""
     least, most = 1, 4096
     while most - least > 8:
         middle = (least + most) // 2
-        log = stage.folder / f"length{who}{middle}.log"
-        process = stage.start(middle, Round(("TERM",), middle, who=who), log)
+        log = setup.folder / f"length{who}{middle}.log"
+        process = setup.start(middle, Round(("TERM",), middle, who=who), log)
         wait_until(lambda log=log: _sent(log) or b"works on" in log.read_bytes(), 30)  # type: ignore[misc]
         reached = wait_until(lambda log=log: _sent(log), 0.3)  # type: ignore[misc]
-        _end(stage, middle, process)
+        _end(setup, middle, process)
         least, most = (middle, most) if reached else (least, middle)
     return most
 
 
-def _one(stage: Stage, number: int, one: Round) -> tuple[str, float, list[str]]:
+def _one(setup: Setup, number: int, one: Round) -> tuple[str, float, list[str]]:
     """Run a start; return how it ended, how long after its signals, and what was wrong."""
-    log = stage.folder / f"{number}.log"
-    process, wrong = stage.start(number, one, log), []
+    log = setup.folder / f"{number}.log"
+    process, wrong = setup.start(number, one, log), []
     if isinstance(one.at, int):
         wait_until(lambda: process.poll() is not None or b"works on" in log.read_bytes() or _sent(log), 30)
         if not wait_until(lambda: process.poll() is not None or _sent(log), 0.5):
@@ -216,11 +216,11 @@ def _one(stage: Stage, number: int, one: Round) -> tuple[str, float, list[str]]:
     if _is_stopped(process.pid) and b"Working on" not in log.read_bytes():
         process.send_signal(signal.SIGCONT)  # it was no worker yet: the system stopped it, as any process
     began = time.monotonic()
-    ended = wait_until(lambda: process.poll() is not None and not stage.processes(number), stage.plan.patience)
+    ended = wait_until(lambda: process.poll() is not None and not setup.processes(number), setup.plan.patience)
     seconds = time.monotonic() - began
     if not ended:
-        wrong.append(f"{one} hangs: {_stacks(stage, number)}\n{log.read_text(errors='replace')[-6000:]}")
-    _end(stage, number, process)
+        wrong.append(f"{one} hangs: {_stacks(setup, number)}\n{log.read_text(errors='replace')[-6000:]}")
+    _end(setup, number, process)
     how = str(process.returncode)
     allowed = {0, -signal.SIGTERM, *(-signal.Signals[f"SIG{name}"] for name in one.signals if name in ENDS)}
     if ended and process.returncode not in allowed:
@@ -238,10 +238,10 @@ def _is_stopped(pid: int) -> bool:
     return False
 
 
-def _stacks(stage: Stage, number: int) -> str:
+def _stacks(setup: Setup, number: int) -> str:
     """Let each process write its stacks, which ends it; return what the system says of them."""
     found = []
-    for pid in stage.processes(number):
+    for pid in setup.processes(number):
         with contextlib.suppress(OSError):
             status = Path(f"/proc/{pid}/status").read_text()
             about = [line for line in status.splitlines() if line.startswith(("State", "PPid", "Sig", "Shd"))]
@@ -252,8 +252,8 @@ def _stacks(stage: Stage, number: int) -> str:
     return "; ".join(found)
 
 
-def _end(stage: Stage, number: int, process: "subprocess.Popen[Any]") -> None:
-    for pid in stage.processes(number):
+def _end(setup: Setup, number: int, process: "subprocess.Popen[Any]") -> None:
+    for pid in setup.processes(number):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
     process.wait()

@@ -1,4 +1,4 @@
-"""The jobs. Each tells the journal when it begins and how it ends; ``number`` is what it was sent as."""
+"""The jobs. Each tells the history when it begins and how it ends; ``number`` is what it was sent as."""
 
 import asyncio
 import socket

@@ -1,4 +1,4 @@
-"""The oracle of the kill tests: each check finds what it is for in a history made by hand, nothing in a clean one."""
+"""The checker of the kill tests: each check finds what it is for in a history made by hand, nothing in a clean one."""
 
 from typing import Any
 
@@ -40,7 +40,7 @@ def case(*executions: list[Entry], kills: tuple[Kill, ...] = (), sent: tuple[Sen
     }
     lines = sorted((entry for part in executions for entry in part), key=lambda entry: entry.at)
     state = State(**{**usual, **changes})  # type: ignore[arg-type]
-    return Case(sent=sent, journal=lines, kills=kills, state=state, within=WITHIN, lease=10.0)
+    return Case(sent=sent, history=lines, kills=kills, state=state, within=WITHIN, lease=10.0)
 
 
 FIRST, SECOND_JOB = ran(1, 1, 2), ran(2, 1, 2)

@@ -5,13 +5,12 @@ import pytest
 from tests.chaos.queues import dependency_outage
 from tests.chaos.queues.dependency_outage import FORMER, Plan
 
-pytestmark = [pytest.mark.alone, pytest.mark.once]
+pytestmark = [pytest.mark.alone(15), pytest.mark.once]
 
 
 @pytest.mark.timeout(180)
-@pytest.mark.parametrize("minutes", [30, 60])
-def test_no_job_dies_of_an_outage_of_another_service(minutes):
-    outcome = dependency_outage.run(Plan(jobs=60, outage=60 * minutes))
+def test_no_job_dies_in_an_hour_without_another_service():
+    outcome = dependency_outage.run(Plan(jobs=60, outage=3600))
     print(outcome)
     assert not outcome.violations, outcome.violations[:20]
     assert min(outcome.attempts) > 3

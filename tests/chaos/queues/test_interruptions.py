@@ -8,7 +8,7 @@ import pytest
 
 from tests.chaos.queues.support.interruption_bugs import BUGS
 
-pytestmark = [pytest.mark.alone, pytest.mark.once, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.alone(30), pytest.mark.once, pytest.mark.timeout(180)]
 
 
 def interrupt(count, *more):

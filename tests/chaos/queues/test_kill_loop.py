@@ -8,12 +8,12 @@ from redis_kit.queues.worker.shared import failpoints
 from tests.chaos.queues import kill_loop
 from tests.chaos.queues.kill_loop import Outcome, Plan
 from tests.chaos.queues.support import checker
-from tests.chaos.queues.support.fault_injector import ROUND, SUPERVISED, Killer
+from tests.chaos.queues.support.fault_injector import ROUND, SUPERVISED, FaultInjector
 
-pytestmark = [pytest.mark.alone, pytest.mark.once]
+pytestmark = [pytest.mark.alone(100), pytest.mark.once]
 
 QUICK = {"HEARTBEAT_INTERVAL": 0.1, "WORKER_TIMEOUT": 0.6}
-CLUMSY = ("-m", "tests.chaos.queues.support.buggy_worker")
+BUGGY_WORKER = ("-m", "tests.chaos.queues.support.buggy_worker")
 FOUND_BY = {
     "ack_first": checker.lost,
     "pop": checker.lost,
@@ -31,14 +31,14 @@ HANDFUL = {"nothing": 2, "kept": 2, "steady": 2, "flaky": 3, "short_async": 1}
 
 
 def clean(outcome: Outcome) -> None:
-    """Print the figures, and fail with what the oracle found."""
+    """Print the figures, and fail with what the checker found."""
     print(outcome)
     assert not outcome.violations, "\n".join([str(outcome), *outcome.violations[:20], outcome.logs[-4000:]])
 
 
 @pytest.mark.timeout(180)
 def test_no_job_is_lost_while_workers_and_the_server_are_killed():
-    outcome = kill_loop.run(Plan(jobs=5000, rate=250, threads=4, mix=BUSY, seed=7))
+    outcome = kill_loop.run(Plan(jobs=2500, rate=250, threads=4, mix=BUSY, seed=7, least=len(ROUND)))
     clean(outcome)
     wanted = set(ROUND) if SUPERVISED else {"machine", "server"}
     assert {kill.kind for kill in outcome.case.kills} == wanted
@@ -63,13 +63,13 @@ def test_no_job_is_lost_when_a_process_dies_at(point, tmp_path):
         keep=tmp_path,
         environment={failpoints.POINT: point},
     )
-    clean(kill_loop.run(plan, meanwhile=kill_a_child if point in failpoints.SUPERVISOR[1:] else None))
+    clean(kill_loop.run(plan, during=kill_a_child if point in failpoints.SUPERVISOR[1:] else None))
     assert (tmp_path / "once").exists(), "nobody came to that point"
 
 
-def kill_a_child(killer: Killer) -> None:
+def kill_a_child(injector: FaultInjector) -> None:
     """Give the supervisor a reason to act."""
-    killer.kill("child")
+    injector.kill("child")
 
 
 def test_job_that_takes_six_leases_runs_once():
@@ -80,20 +80,20 @@ def test_job_that_takes_six_leases_runs_once():
 
 
 def test_oracle_finds_nothing_without_a_bug():
-    clean(clumsy("none", spare=20, patience=30))
+    clean(run_buggy("none", spare=20, patience=30))
 
 
 @pytest.mark.parametrize("bug", FOUND_BY)
 def test_seeded_bug_is_found(bug):
-    outcome = clumsy(bug)
+    outcome = run_buggy(bug)
     assert list(FOUND_BY[bug](outcome.case)), str(outcome)
 
 
-def clumsy(bug: str, *, patience: float = 2.5, **options: float) -> Outcome:
+def run_buggy(bug: str, *, patience: float = 2.5, **options: float) -> Outcome:
     """Let two workers do long jobs one by one, with a bug, and kill one of them where that makes a difference."""
     leases = {"HEARTBEAT_INTERVAL": 0.1, "WORKER_TIMEOUT": 0.4}
     environment = {"DJANGO_SETTINGS_MODULE": "tests.chaos.queues.settings"}
     load = Plan(jobs=30, mix={"long": 1}, leases=leases, environment=environment, patience=patience, **options)
-    workers = {"workers": 2, "processes": 1, "threads": 1, "command": (*CLUMSY, bug)}
+    workers = {"workers": 2, "processes": 1, "threads": 1, "command": (*BUGGY_WORKER, bug)}
     kills = {"kills": ("machine",), "most": 0 if bug in UNHURT else 1, "busy": 100, "calm": (0.1, 0.2)}
     return kill_loop.run(replace(load, **workers, **kills))

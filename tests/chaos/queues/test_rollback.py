@@ -5,7 +5,7 @@ import pytest
 from tests.chaos.queues import rollback
 from tests.chaos.queues.rollback import Plan
 
-pytestmark = [pytest.mark.alone, pytest.mark.once, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.alone(25), pytest.mark.once, pytest.mark.timeout(180)]
 
 FORGETFUL = ("-m", "tests.chaos.queues.support.buggy_reconciliation", *rollback.COMMAND[2:])
 

@@ -5,13 +5,13 @@ import pytest
 from tests.chaos.queues import rollout
 from tests.chaos.queues.support.workers import COMMAND
 
-pytestmark = [pytest.mark.alone, pytest.mark.once]
+pytestmark = [pytest.mark.alone(25), pytest.mark.once]
 FORGETFUL = ("-m", "tests.queues.releases.forgetful", *COMMAND[2:])
 
 
 @pytest.mark.timeout(240)
 def test_no_job_is_lost_or_dead_while_releases_are_rolled_out_and_back():
-    outcome = rollout.run(rollout.Plan(jobs=300, seed=5))
+    outcome = rollout.run(rollout.Plan(jobs=300, rate=150, calm=0.6, seed=5))
     print(outcome)
     assert not outcome.violations, "\n".join([str(outcome), *outcome.violations[:20], outcome.logs[-4000:]])
     assert outcome.given_back > 20
@@ -21,8 +21,8 @@ def test_no_job_is_lost_or_dead_while_releases_are_rolled_out_and_back():
 @pytest.mark.parametrize("bug", ["dead at once", "not recalled"])
 def test_seeded_bug_is_found(bug):
     plans = {
-        "dead at once": rollout.Plan(jobs=100, seed=5, options={"UNKNOWN_TASK_TTL": 0}, patience=5),
-        "not recalled": rollout.Plan(jobs=100, seed=5, command=FORGETFUL, patience=3),
+        "dead at once": rollout.Plan(jobs=100, calm=0.3, seed=5, options={"UNKNOWN_TASK_TTL": 0}, patience=5),
+        "not recalled": rollout.Plan(jobs=100, calm=0.3, seed=5, command=FORGETFUL, patience=3),
     }
     outcome = rollout.run(plans[bug])
     print(outcome)

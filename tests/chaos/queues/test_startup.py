@@ -6,7 +6,7 @@ from tests.chaos.queues import startup
 from tests.chaos.queues.support import line_signals
 from tests.chaos.queues.support.workers import ROOT
 
-pytestmark = [pytest.mark.alone, pytest.mark.once]
+pytestmark = [pytest.mark.alone(15), pytest.mark.once]
 
 SIGNALLING = f"{line_signals.FOLDER}/worker/supervisor/os_signals.py"
 FIRST = (("TERM",),)
@@ -14,17 +14,17 @@ FIRST = (("TERM",),)
 
 @pytest.mark.timeout(240)
 def test_no_signal_is_lost_at_any_line_that_changes_who_takes_them():
-    outcome = startup.run(startup.Plan(at=tuple(range(40, 116, 6)), files=SIGNALLING, signals=FIRST))
+    outcome = startup.run(startup.Plan(at=tuple(range(40, 116, 12)), files=SIGNALLING, signals=FIRST))
     print(outcome)
     assert not outcome.violations, "\n".join(outcome.violations)[:4000]
 
 
 @pytest.mark.timeout(240)
 def test_lost_signals_of_a_seeded_bug_are_found():
-    clumsy = f"{ROOT}/tests/chaos/queues/support/buggy_signals.py"
+    file = f"{ROOT}/tests/chaos/queues/support/buggy_signals.py"
     plan = startup.Plan(
         at=(6, 12),
-        files=clumsy,
+        files=file,
         signals=FIRST,
         command=("-m", "tests.chaos.queues.support.buggy_signals", "rk_worker", "--queue-name", "default"),
         environment={"DJANGO_SETTINGS_MODULE": "tests.chaos.queues.support.startup_settings"},

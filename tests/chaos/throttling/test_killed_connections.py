@@ -7,7 +7,7 @@ from tests.fixtures.kit import PATIENT
 from tests.throttling.support.bounds import CHECKS, excess
 
 pytestmark = pytest.mark.once
-DECISIONS = 20_000
+DECISIONS = 10_000
 
 
 @pytest.mark.parametrize("tasks", [0, 2], ids=["sync", "async"])  # three failures in a row open the circuit breaker

@@ -1,4 +1,4 @@
-"""The oracle: what must hold after any number of kills. It sees nothing but what was sent, run, killed and kept."""
+"""The checker: what must hold after any number of kills. It sees nothing but what was sent, run, killed and kept."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -22,7 +22,7 @@ class Case:
     """All that is known. Times are in seconds: within which a job is to begin again after each kind of kill."""
 
     sent: Sequence[Sent]
-    journal: Sequence[Entry]
+    history: Sequence[Entry]
     kills: Sequence[Kill]
     state: State
     within: dict[str, float]
@@ -31,7 +31,7 @@ class Case:
     @cached_property
     def runs(self) -> dict[int, list[Run]]:
         """Return the executions by the number of the job."""
-        return runs(self.journal, self.kills)
+        return runs(self.history, self.kills)
 
     @cached_property
     def repeats(self) -> list[tuple[Run, Run]]:

@@ -1,4 +1,4 @@
-"""Executions: what the journal says of each job, and which kill ended one."""
+"""Executions: what the history says of each job, and which kill ended one."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -22,11 +22,11 @@ class Run:
     kill: Kill | None = field(default=None, compare=False)  # which its process died of
 
 
-def runs(journal: Iterable[Entry], kills: Sequence[Kill]) -> dict[int, list[Run]]:
+def runs(history: Iterable[Entry], kills: Sequence[Kill]) -> dict[int, list[Run]]:
     """Return the executions of each job, in the order in which they began."""
     of_pid: dict[int, Kill] = {pid: kill for kill in reversed(kills) for pid in kill.pids}
     found: defaultdict[int, list[Run]] = defaultdict(list)
-    for entry in journal:
+    for entry in history:
         if entry.phase == "begin":
             found[entry.number].append(Run(entry.number, entry.pid, entry.at, kill=of_pid.get(entry.pid)))
             continue

@@ -11,7 +11,7 @@ from random import Random
 from typing import Literal, NamedTuple
 
 from tests.chaos.queues.support import history
-from tests.chaos.queues.support.workers import Crew, Member, wait_until
+from tests.chaos.queues.support.workers import Fleet, Supervisor, wait_until
 from tests.fixtures.process import Server
 
 Kind = Literal["child", "supervisor", "machine", "server"]
@@ -40,11 +40,11 @@ class Aim(NamedTuple):
     busy: int = 50
 
 
-class Killer:
+class FaultInjector:
     """Kills one thing after another; each round brings every kind at least once."""
 
-    def __init__(self, crew: Crew, server: Server, journal: Path, *, threads: int, aim: Aim, seed: int) -> None:
-        self.crew, self.server, self.journal, self.threads, self.aim = crew, server, journal, threads, aim
+    def __init__(self, fleet: Fleet, server: Server, history_file: Path, *, threads: int, aim: Aim, seed: int) -> None:
+        self.fleet, self.server, self.history_file, self.threads, self.aim = fleet, server, history_file, threads, aim
         self.chance = Random(seed)
         self.kills: list[Kill] = []
         self._coming: list[Kind] = []
@@ -68,54 +68,54 @@ class Killer:
         else:
             getattr(self, f"_kill_{kind}")(*self._member())
 
-    def _member(self) -> tuple[Member, int]:
+    def _member(self) -> tuple[Supervisor, int]:
         """Return a worker that works, and a child of it: the worker itself where it has none."""
-        found: list[tuple[Member, int]] = []
+        found: list[tuple[Supervisor, int]] = []
         if self.chance.randrange(100) < self.aim.busy:
-            wait_until(lambda: self._look(found, history.busy(self.journal)), BUSY)
+            wait_until(lambda: self._look(found, history.busy(self.history_file)), BUSY)
         if not found and not wait_until(lambda: self._look(found, None), PATIENCE):
             raise AssertionError(f"no worker had children within {PATIENCE} s")
         return self.chance.choice(found)
 
-    def _look(self, found: list[tuple[Member, int]], wanted: set[int] | None) -> bool:
-        with self.crew.lock:
-            alive = [member for member in self.crew.members if member.process.poll() is None]
+    def _look(self, found: list[tuple[Supervisor, int]], wanted: set[int] | None) -> bool:
+        with self.fleet.lock:
+            alive = [supervisor for supervisor in self.fleet.supervisors if supervisor.process.poll() is None]
             pairs = [
-                (member, pid)
-                for member in alive
-                for pid in sorted(member.children() if self.aim.supervised else {member.pid})
+                (supervisor, pid)
+                for supervisor in alive
+                for pid in sorted(supervisor.children() if self.aim.supervised else {supervisor.pid})
             ]
-        found[:] = [(member, pid) for member, pid in pairs if wanted is None or pid in wanted]
+        found[:] = [(supervisor, pid) for supervisor, pid in pairs if wanted is None or pid in wanted]
         return bool(found)
 
-    def _kill_child(self, member: Member, victim: int) -> None:
-        self._note("child", {victim}, self.threads, member)
+    def _kill_child(self, supervisor: Supervisor, victim: int) -> None:
+        self._note("child", {victim}, self.threads, supervisor)
         with suppress(ProcessLookupError):
             os.kill(victim, signal.SIGKILL)
 
-    def _kill_supervisor(self, member: Member, _: int) -> None:
-        children = self._stopped(member)
-        self._note("supervisor", children, self.threads * len(children), member)
-        os.kill(member.pid, signal.SIGKILL)
-        member.process.wait()
+    def _kill_supervisor(self, supervisor: Supervisor, _: int) -> None:
+        children = self._stopped(supervisor)
+        self._note("supervisor", children, self.threads * len(children), supervisor)
+        os.kill(supervisor.pid, signal.SIGKILL)
+        supervisor.process.wait()
 
-    def _kill_machine(self, member: Member, _: int) -> None:
-        children = self._stopped(member)
-        everyone = children | {member.pid}
-        if not self.aim.supervised and self.aim.busy == 100 and member.pid not in history.busy(self.journal):
-            os.kill(member.pid, signal.SIGCONT)  # its job came to an end in this very moment
+    def _kill_machine(self, supervisor: Supervisor, _: int) -> None:
+        children = self._stopped(supervisor)
+        everyone = children | {supervisor.pid}
+        if not self.aim.supervised and self.aim.busy == 100 and supervisor.pid not in history.busy(self.history_file):
+            os.kill(supervisor.pid, signal.SIGCONT)  # its job came to an end in this very moment
             self.kill("machine")
             return
-        self._note("machine", everyone, self.threads * max(1, len(children)), member)
-        for pid in (member.pid, *children):
+        self._note("machine", everyone, self.threads * max(1, len(children)), supervisor)
+        for pid in (supervisor.pid, *children):
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        member.process.wait()
+        supervisor.process.wait()
 
-    def _stopped(self, member: Member) -> set[int]:
+    def _stopped(self, supervisor: Supervisor) -> set[int]:
         # Or it could have another child before it dies.
-        os.kill(member.pid, signal.SIGSTOP)
-        return member.children()
+        os.kill(supervisor.pid, signal.SIGSTOP)
+        return supervisor.children()
 
     def _kill_server(self) -> None:
         began = time.monotonic_ns()
@@ -124,9 +124,9 @@ class Killer:
         self.server.start()
         self.kills.append(Kill("server", began, time.monotonic_ns()))
 
-    def _note(self, kind: Kind, pids: set[int], slots: int, member: Member) -> None:
+    def _note(self, kind: Kind, pids: set[int], slots: int, supervisor: Supervisor) -> None:
         now = time.monotonic_ns()
-        self.kills.append(Kill(kind, now, now, frozenset(pids), slots, member.pid))
+        self.kills.append(Kill(kind, now, now, frozenset(pids), slots, supervisor.pid))
 
 
 def _is_supervised() -> bool:

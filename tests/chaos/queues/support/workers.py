@@ -16,7 +16,7 @@ STOP = 30.0
 COMMAND = ("-m", "django", "rk_worker", "--settings", "tests.chaos.queues.settings", "--queue-name", "default")
 
 
-class Member:
+class Supervisor:
     """One supervisor, and all children that it was seen with."""
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str], log: Path) -> None:
@@ -34,7 +34,7 @@ class Member:
         return found
 
 
-class Crew:
+class Fleet:
     """So many supervisors. One that ends is replaced by another one within moments, until stop()."""
 
     def __init__(
@@ -51,45 +51,47 @@ class Crew:
         self.folder, self.environment = folder, {**os.environ, **environment}
         self.command = [sys.executable, *command, *map(str, options)]
         self.lock = threading.RLock()
-        self.members = [self._new(number) for number in range(size)]
-        self.gone: list[Member] = []
+        self.supervisors = [self._new(number) for number in range(size)]
+        self.gone: list[Supervisor] = []
         self._ending = threading.Event()
         self._watch = threading.Thread(target=self._keep, name="crew", daemon=True)
         self._watch.start()
 
-    def _new(self, number: int) -> Member:
-        return Member(self.command, self.environment, self.folder / f"worker{number}.log")
+    def _new(self, number: int) -> Supervisor:
+        return Supervisor(self.command, self.environment, self.folder / f"worker{number}.log")
 
     def _keep(self) -> None:
         while not self._ending.wait(LOOK):
             with self.lock:
-                for place, member in enumerate(self.members):
-                    if member.process.poll() is None:
-                        member.children()
+                for place, supervisor in enumerate(self.supervisors):
+                    if supervisor.process.poll() is None:
+                        supervisor.children()
                     else:
-                        self.gone.append(member)
-                        self.members[place] = self._new(place)
+                        self.gone.append(supervisor)
+                        self.supervisors[place] = self._new(place)
 
-    def supervisor(self, pid: int) -> Member | None:
+    def find(self, pid: int) -> Supervisor | None:
         """Return the supervisor of this pid, which may have ended; None where it is no supervisor's."""
         with self.lock:
-            return next((member for member in self.members + self.gone if member.pid == pid), None)
+            return next((supervisor for supervisor in self.supervisors + self.gone if supervisor.pid == pid), None)
 
     def working(self) -> set[int]:
         """Return the pids of those that work: the children, or a worker that has none by its nature."""
         with self.lock:
-            alive = [member for member in self.members if member.process.poll() is None]
-            return {pid for member in alive for pid in (member.children() if self.supervised else {member.pid})}
+            alive = [supervisor for supervisor in self.supervisors if supervisor.process.poll() is None]
+            return {
+                pid for supervisor in alive for pid in (supervisor.children() if self.supervised else {supervisor.pid})
+            }
 
     def stop(self) -> list[int]:
         """Stop all with TERM and return how they ended."""
         self._ending.set()
         self._watch.join()
-        for member in self.members:
-            member.process.send_signal(signal.SIGTERM)
+        for supervisor in self.supervisors:
+            supervisor.process.send_signal(signal.SIGTERM)
         with suppress(subprocess.TimeoutExpired):
-            return [member.process.wait(STOP) for member in self.members]
-        return [member.process.poll() or 0 for member in self.members] + [-1]
+            return [supervisor.process.wait(STOP) for supervisor in self.supervisors]
+        return [supervisor.process.poll() or 0 for supervisor in self.supervisors] + [-1]
 
     def orphans(self, patience: float) -> set[int]:
         """Return those of all children that live when all supervisors have ended; they get some time to die."""
@@ -99,8 +101,8 @@ class Crew:
         return found
 
     def _alive(self) -> set[int]:
-        ended = [member for member in self.members + self.gone if member.process.poll() is not None]
-        return {pid for member in ended for pid in member.known - {member.pid} if self._is_ours(pid)}
+        ended = [supervisor for supervisor in self.supervisors + self.gone if supervisor.process.poll() is not None]
+        return {pid for supervisor in ended for pid in supervisor.known - {supervisor.pid} if self._is_ours(pid)}
 
     def _is_ours(self, pid: int) -> bool:
         with suppress(OSError):
@@ -115,12 +117,12 @@ class Crew:
         """Kill whatever is left of what was started here."""
         self._ending.set()
         self._watch.join()
-        for member in self.members + self.gone:
-            if member.process.poll() is None:
-                children = member.children()
-                member.process.kill()
-                member.process.wait()
-                member.known |= children
+        for supervisor in self.supervisors + self.gone:
+            if supervisor.process.poll() is None:
+                children = supervisor.children()
+                supervisor.process.kill()
+                supervisor.process.wait()
+                supervisor.known |= children
         for pid in self._alive():
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
