@@ -1,11 +1,11 @@
-local minute = math.floor(clock[1] / 60)
-local round, slot = math.floor(minute / RING) * COUNT, minute % RING * 2
+-- Count calls in the current minute, see minutes.lua. Counts of an earlier round of the ring are replaced.
+-- needs  round, RING, COUNT
+-- gives  count
 
--- Count calls in this minute, see minutes.lua; where the ring came round, in place of those of then.
-local function count(key, place, calls)
-    local total = redis.call("BITFIELD", key, "INCRBY", "i64", "#" .. place, calls)[1]
+local function count(key, index, calls)
+    local total = redis.call("BITFIELD", key, "INCRBY", "i64", "#" .. index, calls)[1]
     if total - total % COUNT ~= round then
-        redis.call("BITFIELD", key, "SET", "i64", "#" .. place, string.format("%.0f", round + calls))
+        redis.call("BITFIELD", key, "SET", "i64", "#" .. index, string.format("%.0f", round + calls))
         redis.call("EXPIRE", key, RING * 60)
     end
 end

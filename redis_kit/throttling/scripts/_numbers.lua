@@ -1,4 +1,7 @@
--- Return the whole numbers in a text.
+-- Numbers in text: decimal numbers, and numbers of 8 bytes.
+-- needs  nothing
+-- gives  numbers, doubles
+
 local function numbers(text)
     local found = {}
     for number in string.gmatch(text, "%d+") do
@@ -7,9 +10,8 @@ local function numbers(text)
     return found
 end
 
--- Return the numbers of 8 bytes each in a text.
 local function doubles(text)
     local found = {struct.unpack("<" .. string.rep("d", #text / 8), text)}
-    found[#found] = nil -- where the last one ended
+    found[#found] = nil -- the position after the last number
     return found
 end

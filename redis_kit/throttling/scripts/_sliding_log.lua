@@ -1,26 +1,30 @@
+-- The times of calls: exact in every period.
+-- needs  strategies
+-- gives  packed, unpacked, strategies.sliding_log
+
 local WIDTH, SMALL = 8, 256
 
 local function packed(stamps)
     local texts = {}
-    for place, stamp in ipairs(stamps) do
-        texts[place] = struct.pack("<d", stamp)
+    for index, stamp in ipairs(stamps) do
+        texts[index] = struct.pack("<d", stamp)
     end
     return table.concat(texts)
 end
 
--- Return the log's stamps, at most so many of the newest.
+-- Return the times in the log, only the newest ones up to a limit.
 local function unpacked(key, most)
     local text, stamps = redis.call("GETRANGE", key, -most * WIDTH, -1), {}
-    for place = #text % WIDTH + 1, #text, WIDTH do
-        stamps[#stamps + 1] = struct.unpack("<d", text, place)
+    for index = #text % WIDTH + 1, #text, WIDTH do
+        stamps[#stamps + 1] = struct.unpack("<d", text, index)
     end
     return stamps
 end
 
 strategies.sliding_log = {
-    -- Stored are the moments of the last calls, 8 bytes each, the newest last; ``rates`` starts with the largest limit
-    -- and the longest period. Figures are count, wait and reset of each rate. A clock that went back moves all moments
-    -- back with it.
+    -- The state holds the times of the last calls, 8 bytes each, the newest last. ``rates`` begins with the largest limit
+    -- and the longest period. Figures are count, wait and reset of each rate. After the clock went back, all times are
+    -- moved back too.
     look = function(key, now, cost, rates)
         local text = rates[1] <= SMALL and (redis.call("GET", key) or "")
         local size, shift = text and #text or redis.call("STRLEN", key), 0
@@ -37,8 +41,8 @@ strategies.sliding_log = {
         shift = math.max(0, newest - now)
         newest = newest - shift
         local figures, room = {}, true
-        for place = 3, #rates, 2 do
-            local limit, since = rates[place], now - rates[place + 1]
+        for index = 3, #rates, 2 do
+            local limit, since = rates[index], now - rates[index + 1]
             local low, high = 0, math.min(length, limit)
             while low < high do
                 local middle = math.ceil((low + high) / 2)
@@ -49,7 +53,7 @@ strategies.sliding_log = {
                 end
             end
             local more = math.min(cost, limit)
-            local wait = low + more > limit and math.min(stamp(limit - more + 1) - since, rates[place + 1]) or 0
+            local wait = low + more > limit and math.min(stamp(limit - more + 1) - since, rates[index + 1]) or 0
             room = room and wait <= 0
             figures[#figures + 1], figures[#figures + 2] = low, wait
             figures[#figures + 1] = length > 0 and math.max(0, newest - since) or 0
@@ -60,8 +64,8 @@ strategies.sliding_log = {
         if back then
             local stamps = unpacked(key, rates[1])
             local shift = stamps[#stamps] - now
-            for place, stamp in ipairs(stamps) do
-                stamps[place] = stamp - shift
+            for index, stamp in ipairs(stamps) do
+                stamps[index] = stamp - shift
             end
             redis.call("SET", key, packed(stamps))
         end
@@ -71,20 +75,20 @@ strategies.sliding_log = {
             redis.call("SET", key, redis.call("GETRANGE", key, -rates[1] * WIDTH, -1))
         end
         redis.call("PEXPIRE", key, math.ceil(rates[2] / 1000))
-        for place = 1, cost > 0 and #figures / 3 or 0 do
-            figures[3 * place - 2] = math.min(figures[3 * place - 2] + cost, rates[2 * place + 1])
-            figures[3 * place - 1], figures[3 * place] = 0, rates[2 * place + 2]
+        for index = 1, cost > 0 and #figures / 3 or 0 do
+            figures[3 * index - 2] = math.min(figures[3 * index - 2] + cost, rates[2 * index + 1])
+            figures[3 * index - 1], figures[3 * index] = 0, rates[2 * index + 2]
         end
     end,
     give = function(key, now, stamp, amount, rates)
         local _, figures = strategies.sliding_log.look(key, now, 0, rates)
         local stamps, room = unpacked(key, rates[1]), 0
-        for place = 1, #figures / 3 do
-            room = math.max(room, rates[2 * place + 1] - figures[3 * place - 2])
+        for index = 1, #figures / 3 do
+            room = math.max(room, rates[2 * index + 1] - figures[3 * index - 2])
         end
-        for place = #stamps, 1, -1 do
-            if amount > 0 and stamps[place] == stamp then
-                table.remove(stamps, place)
+        for index = #stamps, 1, -1 do
+            if amount > 0 and stamps[index] == stamp then
+                table.remove(stamps, index)
                 amount = amount - 1
             end
         end

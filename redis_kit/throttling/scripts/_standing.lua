@@ -1,7 +1,11 @@
--- Return the numbers of a rule for other rates, or nothing where it is none of this strategy.
+-- The rule that applies to an identity.
+-- needs  now, numbers
+-- gives  rates_of, rule_of
+
+-- Return the numbers of an override, or nil if they are not for this strategy.
 local function rates_of(rule, kind)
-    local strategy, own = string.match(rule, "^r (%S+) ([%d ]+)#")
-    local found = strategy == kind and numbers(own) or {}
+    local strategy, text = string.match(rule, "^r (%S+) ([%d ]+)#")
+    local found = strategy == kind and numbers(text) or {}
     for _, number in ipairs(found) do
         if number < 1 or number > 2 ^ 53 then
             return nil
@@ -10,9 +14,9 @@ local function rates_of(rule, kind)
     return #found > 0 and found or nil
 end
 
--- Return what holds for a caller instead of the throttle's own rates ("" for nothing), what is known of its refusals,
--- and whether that rule is the caller's own. A text that is none of these holds for nothing.
-local function ruled(one, standing, override)
+-- Return the rule that replaces the rates of the throttle ("" for none), the refusals that count towards a ban, and
+-- whether the rule belongs to the identity. Text of any other form is ignored.
+local function rule_of(call, standing, override)
     local ends, bans = string.match(standing, "^b (%d+) (%d+)")
     if ends and #ends < 17 and tonumber(ends) > now then
         return standing, {0, 0, 0}, true
@@ -21,11 +25,11 @@ local function ruled(one, standing, override)
     if string.find(standing, "^s %d+ %d+ %d+$") then
         history = numbers(standing)
     end
-    for place, rule in ipairs({standing, override}) do
-        local own = rates_of(rule, one.kind)
-        if own or rule == "x" then
-            one.rates = own or one.rates
-            return rule, history, place == 1
+    for index, rule in ipairs({standing, override}) do
+        local rates = rates_of(rule, call.kind)
+        if rates or rule == "x" then
+            call.rates = rates or call.rates
+            return rule, history, index == 1
         end
     end
     return "", history, false

@@ -1,21 +1,26 @@
 #!lua
--- Let one call pass if every throttle asked has room for it, or else take nothing from any.
+-- Count one call with every throttle if all of them have room for it, else with none.
 --
--- KEYS[1...]  keys      six for each throttle: state of the caller (the strategy's), standing of the caller (string),
---                       override (string), minutes (string, see minutes.lua), offenders (zset: caller -> refusals),
---                       rules (zset: caller -> when the ban ends, ms)
--- ARGV[1]     numbers   now in microseconds for a clock of one's own, or -1 for the server's; 1 to consume, or 0 to only
---                       look; then for each throttle: cost, calls that the process refused by itself since it last
---                       asked, those of them by this caller
--- ARGV[2...]  calls     for each throttle: strategy, caller as offenders and rules name it ("" names nobody), "shadow" to
---                       never refuse or else the ban as "after within seconds..." or "", the numbers of its rates
--- returns     for one throttle a text, for several a list of them: the numbers now, 0 for no room, 1 for room or 2 where
---             the call was counted, how many figures, the strategy's figures; behind them the rule that held, or ""
+-- KEYS[1...]  keys      six for each throttle: state of the identity (format of the strategy), standing of the identity
+--                       (string), override (string), minutes (string, see minutes.lua), offenders (zset: entry ->
+--                       refusals), rules (zset: entry -> when the rule ends, ms)
+-- ARGV[1]     numbers   now in microseconds for a custom clock, or -1 for the server's clock; 1 to count, or 0 to only
+--                       look; then for each throttle: cost, refusals that the process made from memory since it last
+--                       asked, and how many of them concern this identity
+-- ARGV[2...]  calls     for each throttle: strategy, entry of the identity in offenders and rules ("" to store none),
+--                       "shadow" to refuse nothing, else the ban as "after within seconds..." or "", numbers of the rates
+-- returns     for one throttle a text, for several a list of texts: the numbers now, 0 for no room, 1 for room or 2 for
+--             counted, the number of figures, and the figures of the strategy; then the rule that applied, or ""
 --
--- Numbers are 8 bytes each, little-endian, doubles in arguments and integers in replies: half the work of writing and
--- reading them as text.
--- A standing or an override is "x" for exempt or "r <strategy> <numbers>#<rates>" for other rates; a standing may be
--- "b <until> <bans>" for banned, or "s <refusals> <since> <bans>", which counts towards a ban, as well.
+-- Numbers have 8 bytes, little-endian: doubles in arguments, integers in replies. Text would take twice as long.
+--
+-- An override is "r <strategy> <numbers>#<rates>". A standing is one of
+--   "x"                            exempt
+--   "r <strategy> <numbers>#<rates>"  other rates
+--   "b <until> <bans>"             banned
+--   "s <refusals> <since> <bans>"  refusals that count towards a ban
+--
+-- The parts for rules and refusals are included where they are needed, since defining functions takes time.
 
 local strategies = {}
 -- @include _numbers
@@ -24,8 +29,10 @@ local RING, COUNT, MOST, DAY = 4320, 2 ^ 32, 100, 86400
 local clock, sent = redis.call("TIME"), doubles(ARGV[1])
 local now = sent[1] >= 0 and sent[1] or clock[1] * 1000000 + clock[2]
 local consume = sent[2] == 1
+local minute = math.floor(clock[1] / 60)
+local round, slot = math.floor(minute / RING) * COUNT, minute % RING * 2
 
--- Keys expire by the server's clock, and a clock of one's own may be slower: it is given a day.
+-- Keys expire by the server's clock. A custom clock may be slower, so its keys live a day longer.
 local function keep(key)
     if sent[1] >= 0 then
         redis.call("EXPIRE", key, DAY, "GT")
@@ -35,63 +42,64 @@ end
 -- @include _counting
 
 local calls, passes = {}, true
-for place = 1, #KEYS / 6 do
-    local key, arg = 6 * place - 5, 4 * place - 2
-    local one = {
-        key = key, arg = arg, kind = ARGV[arg], rates = doubles(ARGV[arg + 3]), cost = sent[3 * place],
-        unseen = sent[3 * place + 1], mine = sent[3 * place + 2], rule = "", room = true, back = false, figures = false,
-        history = false, own = false
+for index = 1, #KEYS / 6 do
+    local key, arg = 6 * index - 5, 4 * index - 2
+    local call = {
+        key = key, arg = arg, kind = ARGV[arg], rates = doubles(ARGV[arg + 3]), cost = sent[3 * index],
+        unreported = sent[3 * index + 1], repeats = sent[3 * index + 2], rule = "", room = true, back = false,
+        figures = false, history = false, own_rule = false
     }
     local standing, override = redis.call("GET", KEYS[key + 1]), redis.call("GET", KEYS[key + 2])
     if standing or override then
 -- @include _standing
-        one.rule, one.history, one.own = ruled(one, standing or "", override or "")
+        call.rule, call.history, call.own_rule = rule_of(call, standing or "", override or "")
     end
-    local what = string.sub(one.rule, 1, 1)
-    if what == "b" then
-        one.room = false
-    elseif what == "r" then
-        local fine, room, figures, back = pcall(strategies[one.kind].look, KEYS[key], now, one.cost, one.rates)
-        if not fine then
-            local wrong = "WRONGTYPE A rule for other rates has not as many numbers as they need."
+    local first = string.sub(call.rule, 1, 1)
+    if first == "b" then
+        call.room = false
+    elseif first == "r" then
+        local valid, room, figures, back = pcall(strategies[call.kind].look, KEYS[key], now, call.cost, call.rates)
+        if not valid then
+            local wrong = "WRONGTYPE An override has fewer numbers than its rates need."
             return type(room) == "table" and room or redis.error_reply(wrong)
         end
-        one.room, one.figures, one.back = room, figures, back
-    elseif what ~= "x" then
-        one.room, one.figures, one.back = strategies[one.kind].look(KEYS[key], now, one.cost, one.rates)
+        call.room, call.figures, call.back = room, figures, back
+    elseif first ~= "x" then
+        call.room, call.figures, call.back = strategies[call.kind].look(KEYS[key], now, call.cost, call.rates)
     end
-    -- A key of another type is to be found before anything is written. Where one throttle is asked and has room, the
-    -- first thing written is its minutes.
-    if #KEYS > 6 or not one.room then
+    -- A key of a wrong type must fail before the first write. With one throttle that has room, the first write is that to
+    -- its minutes.
+    if #KEYS > 6 or not call.room then
         redis.call("STRLEN", KEYS[key + 3])
         redis.call("ZCARD", KEYS[key + 4])
         redis.call("ZCARD", KEYS[key + 5])
     end
-    passes = passes and (one.room or ARGV[arg + 2] == "shadow")
-    calls[place] = one
+    passes = passes and (call.room or ARGV[arg + 2] == "shadow")
+    calls[index] = call
 end
 
 local reply = {}
-for place, one in ipairs(calls) do
-    local figures, counted = one.figures or {}, one.room and passes and consume
+for index, call in ipairs(calls) do
+    local figures, counted = call.figures or {}, call.room and passes and consume
     if consume then
-        local refused = (one.room and 0 or 1) + one.unseen
+        local refused = (call.room and 0 or 1) + call.unreported
         if counted then
-            count(KEYS[one.key + 3], slot, 1)
+            count(KEYS[call.key + 3], slot, 1)
         end
         if refused > 0 then
-            count(KEYS[one.key + 3], slot + 1, refused)
+            count(KEYS[call.key + 3], slot + 1, refused)
         end
-        if one.figures and (counted or one.back) then
-            strategies[one.kind].take(KEYS[one.key], now, counted and one.cost or 0, one.rates, figures, one.back)
-            keep(KEYS[one.key])
+        if call.figures and (counted or call.back) then
+            strategies[call.kind].take(KEYS[call.key], now, counted and call.cost or 0, call.rates, figures, call.back)
+            keep(KEYS[call.key])
         end
-        if not one.room then
+        if not call.room then
 -- @include _refusal
-            refuse(one)
+            refuse(call)
         end
     end
     local format = "<" .. string.rep("i8", #figures + 3)
-    reply[place] = struct.pack(format, now, counted and 2 or one.room and 1 or 0, #figures, unpack(figures)) .. one.rule
+    local room = counted and 2 or call.room and 1 or 0
+    reply[index] = struct.pack(format, now, room, #figures, unpack(figures)) .. call.rule
 end
 return #reply == 1 and reply[1] or reply

@@ -1,11 +1,11 @@
 #!lua flags=no-writes
--- Find out how lists name the caller with a hash.
+-- Find the entry of an identity in lists.
 --
--- KEYS[1]  rules      zset: caller -> when its rule ends, ms
--- KEYS[2]  offenders  zset: caller -> refusals
--- ARGV[1]  who        hash of the caller
--- returns  its label, "" where no list names it
+-- KEYS[1]  rules      zset: entry -> when the rule ends, ms
+-- KEYS[2]  offenders  zset: entry -> refusals
+-- ARGV[1]  hash       of the identity
+-- returns  the entry, "" if no list has one
 
--- @include _labelled
+-- @include _entry
 
-return labelled(KEYS[1], ARGV[1]) or labelled(KEYS[2], ARGV[1]) or ""
+return entry_of(KEYS[1], ARGV[1]) or entry_of(KEYS[2], ARGV[1]) or ""

@@ -1,21 +1,21 @@
 #!lua flags=allow-oom
--- Take the rule of a caller away. Refusals that count towards a ban stay.
+-- Remove the rule of an identity. Refusals that count towards a ban stay.
 --
--- KEYS[1]  state     state of the caller, forgotten where its rates change
+-- KEYS[1]  state     state of the identity, deleted if its rates change
 -- KEYS[2]  standing  string, see decide.lua
--- KEYS[3]  rules     zset: caller -> when its rule ends, ms
--- ARGV[1]  now       microseconds, for a clock of one's own; "" for the server's
--- ARGV[2]  who       hash of the caller, with which its label begins
--- returns  1 when it had one, 0 otherwise
+-- KEYS[3]  rules     zset: entry -> when the rule ends, ms
+-- ARGV[1]  now       microseconds for a custom clock; "" for the server's clock
+-- ARGV[2]  hash      of the identity, with which its entry begins
+-- returns  1 if there was a rule, 0 otherwise
 
--- @include _labelled
+-- @include _entry
 
 local clock = redis.call("TIME")
 local now = tonumber(ARGV[1]) or clock[1] * 1000000 + clock[2]
-local rule, label = redis.call("GET", KEYS[2]) or "", labelled(KEYS[3], ARGV[2])
+local rule, entry = redis.call("GET", KEYS[2]) or "", entry_of(KEYS[3], ARGV[2])
 local kind = string.sub(rule, 1, 1)
-if label then
-    redis.call("ZREM", KEYS[3], label)
+if entry then
+    redis.call("ZREM", KEYS[3], entry)
 end
 if not (kind == "x" or kind == "r" or kind == "b" and tonumber(string.match(rule, "%d+")) > now) then
     return 0

@@ -1,9 +1,9 @@
 -- Read how many calls a throttle allowed and refused in each of the last minutes.
 --
--- KEYS[1]  minutes  string: a ring of 4320 minutes, two 64-bit numbers for each, allowed and refused; the upper half
---                   of a number is the round of the ring that the count in its lower half belongs to
--- ARGV[1]  wanted   how many minutes, at most 1440
--- returns  {this minute since 1970, then allowed and refused of each, the oldest first}
+-- KEYS[1]  minutes  string: a cycle of 4320 minutes, each with two 64-bit numbers, allowed and refused. The lower half of
+--                   a number is the count, the upper half the number of the cycle to which the count belongs
+-- ARGV[1]  wanted   number of minutes, at most 1440
+-- returns  {this minute since 1970, then allowed and refused of each minute, the oldest first}
 
 local RING, COUNT = 4320, 2 ^ 32
 local minute = math.floor(redis.call("TIME")[1] / 60)

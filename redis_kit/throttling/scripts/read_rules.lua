@@ -1,9 +1,9 @@
 #!lua flags=no-writes
--- Read the rules of some callers, or that for everybody.
+-- Read the rules of several identities, or the override for all identities.
 --
 -- KEYS[1...]  rules  strings: standings or an override, see decide.lua
--- ARGV[1]     now    microseconds, for a clock of one's own; "" for the server's
--- returns     {now in microseconds; then of each the rule or "", and when its key expires, ms}
+-- ARGV[1]     now    microseconds for a custom clock; "" for the server's clock
+-- returns     {now in microseconds; then for each key the rule or "", and when the key expires, ms}
 
 local clock = redis.call("TIME")
 local reply = {string.format("%.0f", tonumber(ARGV[1]) or clock[1] * 1000000 + clock[2])}

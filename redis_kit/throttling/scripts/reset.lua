@@ -1,17 +1,18 @@
 #!lua flags=allow-oom
--- Forget the calls of a caller, and with them a ban that they led to. An exemption or rates of its own stay.
+-- Forget the calls of an identity, and its automatic ban. An exemption or an override of the identity stays.
 --
--- KEYS[1]  state     state of the caller
+-- KEYS[1]  state     state of the identity
 -- KEYS[2]  standing  string, see decide.lua
--- KEYS[3]  rules     zset: caller -> when its ban ends
--- ARGV[1]  label     the caller as ``rules`` names it
--- returns  1 when there was anything to forget, 0 otherwise
+-- KEYS[3]  rules     zset: entry -> when the rule ends, ms
+-- ARGV[1]  entry     of the identity
+-- returns  1 if there was anything to forget, 0 otherwise
 
-local kind = string.sub(redis.call("GET", KEYS[2]) or "", 1, 1)
+local state, standing, rules = KEYS[1], KEYS[2], KEYS[3]
+local kind = string.sub(redis.call("GET", standing) or "", 1, 1)
 -- @check_types rules
-local forgotten = redis.call("DEL", KEYS[1])
+local forgotten = redis.call("DEL", state)
 if kind == "b" or kind == "s" then
-    forgotten = redis.call("DEL", KEYS[2]) + forgotten
-    redis.call("ZREM", KEYS[3], ARGV[1])
+    forgotten = redis.call("DEL", standing) + forgotten
+    redis.call("ZREM", rules, ARGV[1])
 end
 return math.min(forgotten, 1)

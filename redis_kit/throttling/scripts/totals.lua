@@ -1,26 +1,26 @@
--- Add up what a throttle allowed and refused in the last minutes.
+-- Add up how many calls a throttle allowed and refused in the last minutes.
 --
 -- KEYS[1]  minutes  string, see minutes.lua
--- ARGV[1]  wanted   how many minutes, at most 1440
+-- ARGV[1]  wanted   number of minutes, at most 1440
 -- returns  {allowed, refused}
 
 local RING, COUNT, SIZE = 4320, 2 ^ 32, 8
 local last = math.floor(redis.call("TIME")[1] / 60)
 local first, sums = last - tonumber(ARGV[1]) + 1, {0, 0}
 
--- Of minutes of one round of the ring, which lie side by side.
+-- Add minutes of one cycle, which are stored side by side.
 local function add(from, to)
     local start, round = from % RING * 2 * SIZE, math.floor(from / RING) * COUNT
     local text = redis.call("GETRANGE", KEYS[1], start, start + (to - from + 1) * 2 * SIZE - 1)
-    for place = 1, #text - SIZE + 1, SIZE do
-        local number, which = struct.unpack(">i8", text, place), (place - 1) / SIZE % 2 + 1
+    for index = 1, #text - SIZE + 1, SIZE do
+        local number, which = struct.unpack(">i8", text, index), (index - 1) / SIZE % 2 + 1
         sums[which] = sums[which] + (number >= round and number < round + COUNT and number - round or 0)
     end
 end
 
-local turn = last - last % RING
-if first < turn then
-    add(first, turn - 1)
+local cycle = last - last % RING
+if first < cycle then
+    add(first, cycle - 1)
 end
-add(math.max(first, turn), last)
+add(math.max(first, cycle), last)
 return sums
