@@ -177,7 +177,7 @@ def test_signed_in_users_have_limits_of_their_own(get, given, settings):
 
 def test_user_without_the_middleware_that_knows_it_is_a_clear_error(get, given):
     given(api={"RATES": "1/h", "KEY": "user"})
-    with pytest.raises(ConfigurationError, match="add AuthenticationMiddleware to MIDDLEWARE, before"):
+    with pytest.raises(ConfigurationError, match="put AuthenticationMiddleware into MIDDLEWARE, before"):
         get("/login/")
 
 

@@ -13,14 +13,10 @@
 --             counted, the number of figures, and the figures of the strategy; then the rule that applied, or ""
 --
 -- Numbers have 8 bytes, little-endian: doubles in arguments, integers in replies. Text would take twice as long.
---
--- An override is "r <strategy> <numbers>#<rates>". A standing is one of
---   "x"                            exempt
---   "r <strategy> <numbers>#<rates>"  other rates
---   "b <until> <bans>"             banned
---   "s <refusals> <since> <bans>"  refusals that count towards a ban
---
--- The parts for rules and refusals are included where they are needed, since defining functions takes time.
+-- An override is "r <strategy> <numbers>#<rates>". A standing is this too, "x" for exempt, "b <until> <bans>" for banned,
+-- or "s <refusals> <since> <bans>" for refusals that count towards a ban.
+-- This is one script since all throttles must decide at once. Rules and refusals are included in branches, since most
+-- calls don't need their functions.
 
 local strategies = {}
 -- @include _numbers
@@ -67,8 +63,7 @@ for index = 1, #KEYS / 6 do
     elseif first ~= "x" then
         call.room, call.figures, call.back = strategies[call.kind].look(KEYS[key], now, call.cost, call.rates)
     end
-    -- A key of a wrong type must fail before the first write. With one throttle that has room, the first write is that to
-    -- its minutes.
+    -- A key of a wrong type must fail before the first write, which is that to the minutes if one throttle has room.
     if #KEYS > 6 or not call.room then
         redis.call("STRLEN", KEYS[key + 3])
         redis.call("ZCARD", KEYS[key + 4])

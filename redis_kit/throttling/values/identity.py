@@ -32,7 +32,7 @@ def _ip(request: HttpRequest, user: Any) -> str:
 def _user(request: HttpRequest, user: Any) -> str:
     if user is None:
         raise ConfigurationError(
-            "The key 'user' needs request.user: put AuthenticationMiddleware first in MIDDLEWARE, before the throttle."
+            "The key 'user' needs request.user: put AuthenticationMiddleware into MIDDLEWARE, before the throttle."
         )
     return f"user:{user.pk}" if user.is_authenticated else "anonymous"
 

@@ -394,7 +394,7 @@ def test_hash_is_checked(kit, identity_hash, twin):
 def test_caller_is_named_once(kit, twin):
     limit = Throttle("login", "1/h")
     for method in (limit.rules.ban, limit.rules.exempt):
-        with pytest.raises(InvalidValue, match="whose calls"):
+        with pytest.raises(InvalidValue, match="Give the identity"):
             twin(method, seconds=60)
     with pytest.raises(InvalidValue, match="not both"):
         twin(limit.rules.ban, "joe", 60, identity_hash=hashed("joe"))

@@ -141,6 +141,6 @@ def test_what_was_refused_together_has_nothing_to_give_back(any_kit, reserve):
 def test_what_is_no_call_is_refused_with_what_one_is(kit, hit, call):
     limit = Throttle("a", "5/h")
     wrong = limit if call == "limit" else call and tuple(limit if part == "limit" else part for part in call)
-    with pytest.raises(InvalidValue, match=r"A call is \(throttle, identity\) or \(throttle, identity, cost\), not"):
+    with pytest.raises(InvalidValue, match=r"A hit is \(throttle, identity\) or \(throttle, identity, cost\), not"):
         hit([wrong])
     assert kit.keys() == []
