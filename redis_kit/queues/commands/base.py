@@ -1,4 +1,4 @@
-"""What the commands about queues have in common: a queue's name, JSON on request, and exit codes."""
+"""The base of the commands about queues: the name of a queue, JSON output, and exit codes."""
 
 import json
 from collections.abc import Callable, Iterable
@@ -18,46 +18,46 @@ SHOWN = 20  # names
 
 
 class QueueCommand(BaseCommand):
-    """A command about one queue, or about all where ``name_count`` is "?"."""
+    """A command about one queue, or about all queues if ``name_count`` is "?"."""
 
     requires_system_checks = []
     name_count: str | None = None
-    do: Callable[..., None]  # what the command is for
+    run: Callable[..., None]
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Add the options of every such command."""
+        """Add the options of all these commands."""
         self.parser = parser
         parser.add_argument("name", type=terminal.name, nargs=self.name_count, metavar="NAME", help="name of a queue")
-        parser.add_argument("--json", action="store_true", help="for programs: times in seconds")
+        parser.add_argument("--json", action="store_true", help="print JSON, with times in seconds")
         parser.add_argument("--using", type=terminal.alias, default="default", help="alias of the connection (default)")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Do it. Exit code 1 where there is no such queue or nothing to do, 69 while Redis is away."""
+        """Run the command. Exit code 1: no queue of this name or nothing to do; 69: Redis is unavailable."""
         with terminal.failing():
-            self.do(**options)
+            self.run(**options)
 
     def queue(self, name: str, using: str) -> Queue:
-        """Return a queue that is known: it was used, or the settings or a task name it. Else exit with 1."""
+        """Return a queue that was used, or that the settings or a task name. Exit with 1 for any other name."""
         names = stats.queue_names(using=using)
         if name not in names:
             registry.discover()
             names = [*dict.fromkeys([*names, *queue_names.of_tasks()])]
         if name not in names:
             more = "" if len(names) <= SHOWN else f" and {len(names) - SHOWN:,} more"
-            hint = did_you_mean(name, names, f"Known are: {', '.join(names[:SHOWN])}{more}.")
+            hint = did_you_mean(name, names, f"Queues: {', '.join(names[:SHOWN])}{more}.")
             raise CommandError(f"There is no queue {clean(name)}. {clean(hint)}")
         return Queue(name, using=using)
 
-    def tell(self, sentence: str, data: dict[str, Any], *, as_json: bool) -> None:
-        """Say what was done."""
+    def report(self, sentence: str, data: dict[str, Any], *, as_json: bool) -> None:
+        """Print the outcome."""
         self.stdout.write(json.dumps(data) if as_json else sentence)
 
     def write(self, lines: Iterable[str]) -> None:
-        """Write lines."""
+        """Print lines."""
         for line in lines:
             self.stdout.write(line)
 
 
 def jobs(number: int, state: str = "") -> str:
-    """Return a number of jobs in words."""
+    """Return a number of jobs as text."""
     return f"{number:,} {state + ' ' if state else ''}job{'' if number == 1 else 's'}"

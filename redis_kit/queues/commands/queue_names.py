@@ -1,4 +1,4 @@
-"""The queues that a worker is given by name: as text, and whether there are such."""
+"""The queues of a worker: parsed from ``--queue-name``, or those of all tasks."""
 
 import logging
 import re
@@ -14,16 +14,16 @@ from redis_kit.queues import framework
 from redis_kit.queues.tasks import registry
 
 WEIGHT = (1, 1000)
-A_WEIGHT = f"a weight is a whole number from {WEIGHT[0]} to {WEIGHT[1]}"
+A_WEIGHT = f"a weight is a whole number between {WEIGHT[0]} and {WEIGHT[1]}"
 logger = logging.getLogger("redis_kit.worker")
 
 
 def parse(text: str) -> tuple[tuple[str, ...], tuple[int, ...] | None]:
-    """Return names and, where they have some, their weights."""
+    """Return the names and, if they have weights, the weights."""
     parts = list(dict.fromkeys(part.strip() for part in text.split(",")))
-    found = [re.fullmatch(r"(.+):(\d+)", part, re.DOTALL) for part in parts]
-    names = tuple(one[1] if one else part for one, part in zip(found, parts, strict=True))
-    weights = tuple(int(one[2][:9]) for one in found if one)
+    weighted = [re.fullmatch(r"(.+):(\d+)", part, re.DOTALL) for part in parts]
+    names = tuple(match[1] if match else part for match, part in zip(weighted, parts, strict=True))
+    weights = tuple(int(match[2][:9]) for match in weighted if match)
     try:
         for name in names:
             encode(name)
@@ -32,7 +32,7 @@ def parse(text: str) -> tuple[tuple[str, ...], tuple[int, ...] | None]:
     if not weights:
         return names, None
     if len(weights) < len(names) or len(set(names)) < len(names):
-        raise ArgumentTypeError(f"{text!a}: each queue has a weight, once, or none has one; {A_WEIGHT}")
+        raise ArgumentTypeError(f"{text!a}: give each queue one weight, or none of them; {A_WEIGHT}")
     if not all(WEIGHT[0] <= weight <= WEIGHT[1] for weight in weights):
         raise ArgumentTypeError(f"{text!a}: {A_WEIGHT}")
     return names, weights
@@ -48,28 +48,28 @@ def of_tasks() -> list[str]:
     return sorted(named)
 
 
-def check(names: Collection[str], known: Collection[str], *, weighed: bool) -> None:
-    """Warn of queues that nothing knows, and refuse what looks like a wrong weight unless all have one.
+def check(names: Collection[str], listed: Collection[str], *, weighed: bool) -> None:
+    """Warn of queues that are not listed and were never used. Raise CommandError for a name that ends with a weight.
 
-    A worker registers its queues, so a wrong name is registered after the first start; what counts is whether a job was
-    ever put there. Two round trips, if neither the settings nor a task name one of them; without an answer all is well.
+    A worker registers its queues, so even a wrong name is registered after the first start; therefore a queue counts
+    as used if a job was ever added. Two round trips if a name is not listed; no check while Redis is unavailable.
     """
     from redis_kit.queues.monitoring.stats import never_used, queue_names
 
-    strange = [name for name in names if name not in known]
-    if not strange:
+    unlisted = [name for name in names if name not in listed]
+    if not unlisted:
         return
     try:
-        registered, unused = queue_names(), never_used(strange)
+        registered, unused = queue_names(), never_used(unlisted)
     except RedisFailure:
         return
-    found = {*known, *registered} - unused
-    for name in strange:
+    used = {*listed, *registered} - unused
+    for name in unlisted:
         if name not in unused:
             continue
         if ":" in name and name not in registered and len(names) > 1 and not weighed:
             weight = name.rpartition(":")[2]
-            told = f"--queue-name: there is no queue {name!a}, and {weight!a} is no weight: {A_WEIGHT}."
-            raise CommandError(f"{told} For a new queue of that name, put it into NAMES.", returncode=2)
-        hint = did_you_mean(name, sorted(found), "Is the name right?")
+            wrong = f"--queue-name: there is no queue {name!a}, and {weight!a} is not a weight: {A_WEIGHT}."
+            raise CommandError(f"{wrong} To use a new queue of that name, add it to NAMES.", returncode=2)
+        hint = did_you_mean(name, sorted(used), "Is the name right?")
         logger.warning("Unknown queue %a: no task uses it and it is empty. %s", name, hint)

@@ -1,4 +1,4 @@
-"""``manage.py rk_purge``: delete the jobs of a queue that are in one state."""
+"""``manage.py rk_purge``: delete the jobs of one state."""
 
 from typing import Any
 
@@ -13,18 +13,18 @@ from redis_kit.queues.store.manage import PURGED
 class Command(QueueCommand):
     """Delete jobs."""
 
-    help = "Delete the ready, the scheduled or the dead jobs of a queue. Running ones are never deleted."
+    help = "Delete the ready, scheduled or dead jobs of a queue. Running jobs are never deleted."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the options."""
         super().add_arguments(parser)
-        parser.add_argument("--state", choices=PURGED, required=True, help="of the jobs")
-        parser.add_argument("--yes", action="store_true", help="don't ask")
+        parser.add_argument("--state", choices=PURGED, required=True, help="state of the jobs to delete")
+        parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
 
-    def do(self, *, name: str, using: str, state: Any, **options: Any) -> None:
-        """Delete them. Exit code 1 where there is none, or where that is not wanted."""
+    def run(self, *, name: str, using: str, state: Any, **options: Any) -> None:
+        """Delete the jobs. Exit code 1 if there are none, or without confirmation."""
         if options["json"] and not options["yes"]:
-            self.parser.error("--json needs --yes, as a program can't be asked")
+            self.parser.error("--json needs --yes: it does not ask for confirmation")
         queue = self.queue(name, using)
         if not options["yes"]:
             self._confirm(queue, state)
@@ -32,15 +32,15 @@ class Command(QueueCommand):
         if not removed:
             raise CommandError(f"Nothing was deleted: {clean(name)} has no {state} job.")
         data = {"queue": name, "state": state, "deleted": removed}
-        self.tell(f"Deleted from {clean(name)}: {jobs(removed, state)}.", data, as_json=options["json"])
+        self.report(f"Deleted from {clean(name)}: {jobs(removed, state)}.", data, as_json=options["json"])
 
     def _confirm(self, queue: Queue, state: str) -> None:
         count, name = getattr(queue.counts(), state), clean(queue.name)
         if not count:
             raise CommandError(f"Nothing was deleted: {name} has no {state} job.")
         try:
-            typed = input(f"{name} has {jobs(count, state)}. Type the name of the queue to delete them for ever: ")
+            typed = input(f"{name} has {jobs(count, state)}. Type the name of the queue to delete them permanently: ")
         except EOFError:
             typed = ""
         if typed not in (queue.name, name):
-            raise CommandError("Nothing was deleted: that is not the name. Use --yes where nobody can type it.")
+            raise CommandError("Nothing was deleted: the name does not match. Use --yes to skip the confirmation.")

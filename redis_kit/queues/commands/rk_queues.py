@@ -1,4 +1,4 @@
-"""``manage.py rk_queues``: how full queues are, how long jobs wait, what was done."""
+"""``manage.py rk_queues``: the sizes, waiting times and throughput of queues."""
 
 import json
 import time
@@ -15,24 +15,24 @@ from redis_kit.queues.commands.tables import lateness, per_minute, table
 from redis_kit.queues.monitoring.stats import Errors, QueueStats, list_workers, queue_names, queue_stats
 from redis_kit.queues.store.unknown import UnknownCalls
 
-MINUTES = 6  # five that are over, and the present one
-PACE = 2.0  # seconds between two looks
+MINUTES = 6  # five full ones and the current one
+INTERVAL = 2.0  # seconds between two updates of --watch
 CLEAR = "\x1b[H\x1b[J"
 
 
 class Command(QueueCommand):
     """Show queues, once or until Ctrl-C."""
 
-    help = "Show how full queues are, for how long the next job waits, and what was done per minute."
+    help = "Show the number of jobs in queues, how long the next job has waited, and the jobs done per minute."
     name_count = "?"
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the options."""
         super().add_arguments(parser)
-        parser.add_argument("--watch", action="store_true", help="look again every 2 s, until Ctrl-C")
+        parser.add_argument("--watch", action="store_true", help="update every 2 s, until Ctrl-C")
 
-    def do(self, *, name: str | None, using: str, watch: bool, **options: Any) -> None:
-        """Show them. Of all queues there are those that had been used when the command began."""
+    def run(self, *, name: str | None, using: str, watch: bool, **options: Any) -> None:
+        """Show the queues. Queues that are first used later do not appear."""
         names = queue_names(using=using) if name is None else [self.queue(name, using).name]
         if not watch:
             errors: Errors = {}
@@ -46,7 +46,7 @@ class Command(QueueCommand):
         try:
             while True:
                 self._look(names, using, as_json=options["json"])
-                time.sleep(PACE)
+                time.sleep(INTERVAL)
         except KeyboardInterrupt:
             self.stdout.write("")
 
@@ -56,7 +56,7 @@ class Command(QueueCommand):
             reports = queue_stats(names, minutes=MINUTES, using=using, errors=errors)
             lines = [json.dumps(_plain(reports, errors))] if as_json else list(_text(reports, errors))
         except RedisUnavailable as error:
-            lines = [json.dumps({"error": str(error)})] if as_json else [f"Redis is away: {clean(str(error))}"]
+            lines = [json.dumps({"error": str(error)})] if as_json else [f"Redis is unavailable: {clean(str(error))}"]
         if self.stdout.isatty() and not as_json:
             self.stdout.write(CLEAR, ending="")
         self.write(lines)
@@ -64,22 +64,20 @@ class Command(QueueCommand):
 
 
 def _late(names: list[str], using: str) -> list[str]:
-    """Return a line where workers have seen the server's clock go back."""
+    """Return a line if workers have seen the server's clock go back."""
     errors: Errors = {}
-    back = max((one.clock_back for one in list_workers(names, using=using, errors=errors)), default=0)
-    text = (
-        f"The server's clock went back by {back:,} s: scheduled jobs, and those of workers that died before, are late."
-    )
+    back = max((worker.clock_back for worker in list_workers(names, using=using, errors=errors)), default=0)
+    text = f"The server's clock went back by {back:,} s: scheduled jobs and the jobs of dead workers are late."
     return [text] if back else []
 
 
 def _text(reports: dict[str, QueueStats], errors: Errors) -> Iterable[str]:
     yield from table(reports)
-    yield "Means of the last 5 minutes and the present one. Late: how late attempts began."
+    yield "Means of the last 5 minutes and the current one. LATE: how late attempts began."
     if deserted := [name for name, report in reports.items() if report.deserted]:
         yield f"No worker works on: {clean(', '.join(deserted))}"
     for name, report in reports.items():
-        yield from (_unknown(name, one) for one in report.unknown if not one.known)
+        yield from (_unknown(name, calls) for calls in report.unknown if not calls.known)
     for name, error in errors.items():
         yield f"Queue {clean(name)} can't be read: {clean(str(error))}"
 

@@ -1,4 +1,4 @@
-"""``manage.py rk_resume``: end a queue's pause."""
+"""``manage.py rk_resume``: end the pause of a queue."""
 
 from typing import Any
 
@@ -11,10 +11,10 @@ from redis_kit.queues.commands.base import QueueCommand
 class Command(QueueCommand):
     """Resume a queue."""
 
-    help = "Let a paused queue give out jobs again."
+    help = "Resume a paused queue: workers claim its jobs again."
 
-    def do(self, *, name: str, using: str, **options: Any) -> None:
-        """Resume it. Exit code 1 where it was not paused."""
+    def run(self, *, name: str, using: str, **options: Any) -> None:
+        """Resume the queue. Exit code 1 if it is not paused."""
         if not self.queue(name, using).resume():
             raise CommandError(f"Nothing was resumed: {clean(name)} was not paused.")
-        self.tell(f"Resumed: {clean(name)}.", {"queue": name, "paused": False}, as_json=options["json"])
+        self.report(f"Resumed: {clean(name)}.", {"queue": name, "paused": False}, as_json=options["json"])

@@ -1,4 +1,4 @@
-"""``manage.py rk_retry``: let dead jobs run again."""
+"""``manage.py rk_retry``: retry dead jobs."""
 
 from argparse import ArgumentTypeError
 from typing import Any
@@ -17,23 +17,23 @@ CHUNK = 1000  # jobs in one call
 
 
 class Command(QueueCommand):
-    """Put dead jobs back."""
+    """Retry dead jobs."""
 
-    help = "Make dead jobs of a queue ready as if they were new: all, some by their ids, or by what they died of."
+    help = "Make dead jobs of a queue ready as if they were new: all of them, or by id, task or error."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the options."""
         super().add_arguments(parser)
-        parser.add_argument("ids", type=_id, nargs="*", metavar="ID", help="of a dead job (all)")
-        parser.add_argument("--limit", type=_limit, metavar="N", help="so many, the oldest first")
-        parser.add_argument("--task", metavar="NAME", help="those of one task, such as shop.tasks.send_mail")
-        parser.add_argument("--error", metavar="NAME", help="those with one error, such as ValueError")
+        parser.add_argument("ids", type=_id, nargs="*", metavar="ID", help="id of a dead job (default: all)")
+        parser.add_argument("--limit", type=_limit, metavar="N", help="at most N jobs, the oldest first")
+        parser.add_argument("--task", metavar="NAME", help="only jobs of this task, such as shop.tasks.send_mail")
+        parser.add_argument("--error", metavar="NAME", help="only jobs with this error, such as ValueError")
 
-    def do(self, *, name: str, using: str, ids: list[str], **options: Any) -> None:
-        """Put them back. Exit code 1 where there is none."""
+    def run(self, *, name: str, using: str, ids: list[str], **options: Any) -> None:
+        """Retry the jobs. Exit code 1 if there are none."""
         limit, task, error = options["limit"], options["task"], options["error"]
         if ids and (limit, task, error) != (None, None, None):
-            self.parser.error("give either ids, or --limit, --task and --error")
+            self.parser.error("use either ids, or --limit, --task and --error")
         queue = self.queue(name, using)
         if ids:
             moved = queue.requeue(ids)
@@ -42,17 +42,17 @@ class Command(QueueCommand):
         else:
             moved = queue.requeue(task=task, error=error, limit=limit)
         if not moved:
-            known = "" if ids else _known(queue._run(failures.latest(queue)))
-            raise CommandError(f"Nothing was put back: {clean(name)} has no such dead job.{clean(known)}")
+            causes = "" if ids else _causes(queue._run(failures.latest(queue)))
+            raise CommandError(f"Nothing was retried: no dead job of {clean(name)} matches.{clean(causes)}")
         of = f" of {len(set(ids)):,}" if ids and moved < len(set(ids)) else ""
-        data = {"queue": name, "put_back": moved}
-        self.tell(f"Put back into {clean(name)}: {jobs(moved)}{of}.", data, as_json=options["json"])
+        data = {"queue": name, "retried": moved}
+        self.report(f"Retried in {clean(name)}: {jobs(moved)}{of}.", data, as_json=options["json"])
 
 
-def _known(groups: list[Group]) -> str:
+def _causes(groups: list[Group]) -> str:
     texts = [f"{group.cause.task or 'no task'}, {group.cause.error or 'no error'}: {group.jobs:,}" for group in groups]
     more = f"; and {len(texts) - SHOWN:,} more" if len(texts) > SHOWN else ""
-    return f" Dead there by task and error: {'; '.join(texts[:SHOWN])}{more}." if texts else ""
+    return f" Dead jobs by task and error: {'; '.join(texts[:SHOWN])}{more}." if texts else ""
 
 
 def _oldest(queue: Queue, limit: int | None) -> int:
@@ -73,5 +73,5 @@ def _id(text: str) -> str:
 
 def _limit(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= 1_000_000:
-        raise ArgumentTypeError(f"{text!a} is no whole number from 1 to 1,000,000")
+        raise ArgumentTypeError(f"{text!a} is not a whole number between 1 and 1,000,000")
     return int(text)

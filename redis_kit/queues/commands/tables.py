@@ -1,4 +1,4 @@
-"""Queues as text for a terminal."""
+"""Tables of queues for a terminal."""
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,20 +13,20 @@ COLUMNS = (
 
 
 def table(reports: Mapping[str, QueueStats]) -> Iterator[str]:
-    """Return a line for each queue, below a line of titles."""
+    """Return a header line and a line for each queue."""
     rows = [COLUMNS, *(_row(name, report) for name, report in reports.items())]
     return aligned(rows, right=range(1, len(COLUMNS) - 1))
 
 
 def per_minute(counts: Sequence[int], minute: int) -> float:
-    """Return the mean of these minutes, of which ``minute``, the last and present one, counts as far as it is over."""
-    # The clock of this machine may differ from the server's: that is worth a part of a minute, and no more.
+    """Return the mean per minute. The last one, ``minute``, is the current one and counts as far as it has passed."""
+    # The clocks of this machine and the server may differ; the error is less than a minute.
     over = min(1.0, max(0.0, time.time() / 60 - minute))
     return sum(counts) / max(1.0, len(counts) - 1 + over)
 
 
 def lateness(report: QueueStats) -> float:
-    """Return by how many seconds attempts began too late on average; 0 without any."""
+    """Return by how many seconds attempts began too late on average; 0 without attempts."""
     late = sum(begun * mean for begun, mean in zip(report.begun, report.lateness, strict=True))
     return late / max(1, sum(report.begun))
 

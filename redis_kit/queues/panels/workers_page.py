@@ -79,7 +79,7 @@ def worker_processes(found: Sequence[Supervisor], *, linked: bool) -> Iterator[T
         rows = [_child(worker, linked=linked) for worker in one.workers[:left]]
         left -= len(rows)
         columns = (
-            *(_("WorkerInfo"), _("State"), _("Queues"), _("Threads")),
+            *(_("Worker"), _("State"), _("Queues"), _("Threads")),
             *(_("Jobs"), _("Memory (MiB)"), _("Last heartbeat (s ago)")),
         )
         yield Table(_("Worker processes of %s") % one.target.shown, columns, rows)
@@ -89,7 +89,7 @@ def others(workers: Sequence["WorkerInfo"], *, linked: bool) -> Table:
     """Return the workers without a supervisor: other programs that claim jobs."""
     return Table(
         _("Other programs that claim jobs"),
-        (_("WorkerInfo"), _("Host"), _("Queues"), _("Jobs"), _("Last heartbeat (s ago)")),
+        (_("Worker"), _("Host"), _("Queues"), _("Jobs"), _("Last heartbeat (s ago)")),
         [
             (
                 Lines((one.id, STATES[DAMAGED] if one.state == DAMAGED else _("process %d") % one.pid)),

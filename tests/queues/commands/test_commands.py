@@ -184,7 +184,7 @@ def test_watching_goes_on_while_redis_is_unavailable(kit, command, monkeypatch):
     code, output, _ = command("rk_queues", "--watch")
     assert code == 0
     assert output.count("QUEUE") == 1
-    assert output.count("Redis is away: ") == 1
+    assert output.count("Redis is unavailable: ") == 1
 
 
 def test_watching_ends_with_ctrl_c(mail, settings):
@@ -213,7 +213,7 @@ def test_watching_ends_with_ctrl_c(mail, settings):
 
 
 def test_queue_is_paused_and_resumed(mail, command):
-    assert command("rk_pause", "mail") == (0, "Paused: mail, until it is resumed.\n", "")
+    assert command("rk_pause", "mail") == (0, "Paused: mail, until resumed.\n", "")
     assert mail.paused().ends_in is None
     assert command("rk_pause", "mail", 90) == (0, "Paused: mail, for 1 min 30 s.\n", "")
     assert 80 < mail.paused().ends_in <= 90
@@ -225,17 +225,17 @@ def test_queue_is_paused_and_resumed(mail, command):
 
 
 def test_all_dead_jobs_are_retried(mail, command):
-    assert command("rk_retry", "mail") == (0, "Put back into mail: 2 jobs.\n", "")
+    assert command("rk_retry", "mail") == (0, "Retried in mail: 2 jobs.\n", "")
     assert mail.counts() == QueueCounts(1, 4, 1, 0)
     code, _, errors = command("rk_retry", "mail")
-    assert (code, "Nothing was put back" in errors) == (1, True)
+    assert (code, "Nothing was retried" in errors) == (1, True)
 
 
 def test_more_dead_jobs_than_go_into_a_call_are_retried(mail, command, monkeypatch):
     from redis_kit.queues.commands import rk_retry as module
 
     monkeypatch.setattr(module, "CHUNK", 1)
-    assert command("rk_retry", "mail")[1] == "Put back into mail: 2 jobs.\n"
+    assert command("rk_retry", "mail")[1] == "Retried in mail: 2 jobs.\n"
 
 
 @pytest.mark.parametrize(
@@ -256,7 +256,7 @@ def test_chosen_dead_jobs_are_retried(mail, command, arguments, ids):
 
 
 def test_ids_of_no_dead_jobs_are_an_error(mail, command):
-    assert command("rk_retry", "mail", "j0", "running", "nobody")[1] == "Put back into mail: 1 job of 3.\n"
+    assert command("rk_retry", "mail", "j0", "running", "nobody")[1] == "Retried in mail: 1 job of 3.\n"
     assert command("rk_retry", "mail", "running")[0] == 1
 
 
@@ -294,7 +294,7 @@ def test_typed_name_deletes(mail, command):
     ("name", "arguments", "data"),
     [
         ("rk_pause", ("mail", 60), {"queue": "mail", "paused": True, "seconds": 60}),
-        ("rk_retry", ("mail",), {"queue": "mail", "put_back": 2}),
+        ("rk_retry", ("mail",), {"queue": "mail", "retried": 2}),
         ("rk_purge", ("mail", "--state", "ready", "--yes"), {"queue": "mail", "state": "ready", "deleted": 2}),
     ],
 )
@@ -334,7 +334,7 @@ def test_queue_that_nobody_knows_is_not_taken_for_an_empty_one(mail, command, na
 
 def test_existing_names_are_listed_once(mail, command):
     errors = command("rk_pause", "zzz")[2]
-    known = errors.partition("Known are: ")[2].strip().rstrip(".").split(", ")
+    known = errors.partition("Queues: ")[2].strip().rstrip(".").split(", ")
     assert {"default", "mail"} <= set(known)
     assert len(known) == len(set(known))
 

@@ -16,13 +16,13 @@ from tests.queues.conftest import COMMAND, ROOT
 from tests.queues.jobs.tasks import remember_elsewhere
 
 WRONG = {
-    "--processes": ("whole number from 1 to 64", ["0", "65", "-1", "x", "1.5", "\u0661", ""]),
-    "--threads": ("whole number from 1 to 64", ["0", "-1", "abc", "10000", "9" * 5000]),
-    "--grace": ("seconds from 0 to 86400", ["-1", "nan", "x", "inf", ""]),
-    "--max-tasks": ("whole number from 1 to 1000000000", ["0", "-5", "many", "1000000001"]),
-    "--max-rss": ("whole number from 16 to 1048576", ["15", "0", "1G"]),
-    "--health-port": ("whole number from 1 to 65535", ["0", "65536", "http"]),
-    "--max-wait": ("seconds from 1 to 86400", ["0", "0.5", "nan"]),
+    "--processes": ("whole number between 1 and 64", ["0", "65", "-1", "x", "1.5", "\u0661", ""]),
+    "--threads": ("whole number between 1 and 64", ["0", "-1", "abc", "10000", "9" * 5000]),
+    "--grace": ("seconds between 0 and 86400", ["-1", "nan", "x", "inf", ""]),
+    "--max-tasks": ("whole number between 1 and 1000000000", ["0", "-5", "many", "1000000001"]),
+    "--max-rss": ("whole number between 16 and 1048576", ["15", "0", "1G"]),
+    "--health-port": ("whole number between 1 and 65535", ["0", "65536", "http"]),
+    "--max-wait": ("seconds between 1 and 86400", ["0", "0.5", "nan"]),
     "--queue-name": (
         "",
         [
@@ -162,7 +162,7 @@ def test_queue_that_only_workers_registered_is_warned_of_at_each_start(kit, chos
 
 
 def test_wrong_weight_of_one_of_several_is_an_error(kit, chosen):
-    with pytest.raises(CommandError, match="a weight is a whole number from 1 to 1000") as stop:
+    with pytest.raises(CommandError, match="a weight is a whole number between 1 and 1000") as stop:
         call_command("rk_worker", "--queue-name", "default,hi:nope")
     assert stop.value.returncode == 2
     assert not chosen

@@ -496,7 +496,7 @@ def test_health_is_told_by_http(make_server, settings, journal, start_worker, lo
     assert "the server does not answer" in asked(port)[1]["reasons"]
     other = start_worker("--health-port", port)
     assert other.wait(20) == 1
-    assert b"can't be listened on" in Path(other.log).read_bytes()
+    assert b"Can't listen on port" in Path(other.log).read_bytes()
     worker.send_signal(signal.SIGTERM)
     assert worker.wait(30) == 0
     kit.close()
