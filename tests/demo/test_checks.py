@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.alone(15)
 
 PARTS = ["site", "job done", "delayed job", "lock refused", "throttle", "views and visitors", "sign-in streak"]
 PARTS += ["dashboard", "links"]

@@ -16,7 +16,7 @@ from demo.session import free_port, is_free, kept_home
 from demo.visitor import BOT, Visitor
 from tests.demo.support.demo_process import wait_for
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.alone(20)
 
 FIRST_PAGE = r"First page after +([\d.]+) s"
 

@@ -11,7 +11,7 @@ from demo.access_log import read
 from redis_kit.pageviews.rules import is_bot
 from tests.demo.support.demo_process import ROOT
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.alone(15)
 
 REAL = ROOT.parent / "shared" / "data" / "access.log.gz"
 LINES = 2000  # of the real log

@@ -17,7 +17,7 @@ from redis_kit.locks.renewal import renewer, scheduler
 from tests.fixtures.servers import wait_for
 from tests.locks.leases import holder, passed
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.alone(20)
 
 KINDS = {"lock": lambda **options: Lock("a", **options), "semaphore": lambda **options: Semaphore("a", 1, **options)}
 

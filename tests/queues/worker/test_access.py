@@ -15,7 +15,7 @@ from tests.queues.jobs.tasks import note, take_lock, wait_for_file
 from tests.queues.support.journal import QUICK
 from tests.queues.support.processes import stopped
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.alone(20)
 PASSWORD = "of the server"
 SAID = "The worker waits until Redis lets it in: Redis refused access"
 WRONG = ("Traceback", "can't be read", "failed", "is away", "ended by", "gets no beat", "begins again")

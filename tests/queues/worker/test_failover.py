@@ -12,7 +12,7 @@ from tests.fixtures.process import wait_for
 from tests.queues.support.journal import LASTING
 from tests.queues.traffic import Traffic
 
-pytestmark = [pytest.mark.alone, pytest.mark.once]
+pytestmark = [pytest.mark.alone(20), pytest.mark.once]
 
 EMPTY = QueueCounts(0, 0, 0, 0)
 NOTICED = 1.0  # seconds after which Sentinels and nodes take a primary for dead

@@ -16,7 +16,7 @@ from tests.queues.jobs.tasks import note
 from tests.queues.support.journal import LASTING
 from tests.queues.traffic import Traffic
 
-pytestmark = [pytest.mark.alone, pytest.mark.once]
+pytestmark = [pytest.mark.alone(25), pytest.mark.once]
 
 EMPTY = QueueCounts(0, 0, 0, 0)
 NO_ZSETS = ("jobs", "info", "settled", "minutes", "reasons", "signal", "sequence", "paused")

@@ -11,7 +11,7 @@ from tests.fixtures.process import wait_for
 from tests.queues.jobs.tasks import hold_c, wait_for_file
 from tests.queues.support.journal import QUICK
 
-pytestmark = [pytest.mark.alone, pytest.mark.once]
+pytestmark = [pytest.mark.alone(35), pytest.mark.once]
 
 GRACE = 0.5
 BUSY = 1.0  # seconds that a busy machine may add

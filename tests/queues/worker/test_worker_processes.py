@@ -19,7 +19,7 @@ from tests.queues.jobs.tasks import die, fail, forge, note, tell_progress, wait_
 from tests.queues.support.journal import QUICK
 from tests.queues.support.processes import children, stopped
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.alone(45)
 
 EMPTY = QueueCounts(0, 0, 0, 0)
 

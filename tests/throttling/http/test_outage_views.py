@@ -15,7 +15,7 @@ from redis_kit.throttling.checks import LOGINS
 from tests.fixtures.kit import Kit
 from tests.fixtures.servers import free_port, wait_for
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.alone(60)
 
 ANSWERED, OPEN = 0.3, 0.05  # seconds: any call; the usual one, which doesn't wait for the server
 

@@ -22,7 +22,7 @@ from tests.queues.jobs.tasks import die_of, grow, hold_c, never_end, never_leave
 from tests.queues.support.journal import QUICK
 from tests.queues.support.processes import children, gone, stopped
 
-pytestmark = [pytest.mark.alone, pytest.mark.once]
+pytestmark = [pytest.mark.alone(45), pytest.mark.once]
 
 EMPTY = QueueCounts(0, 0, 0, 0)
 
