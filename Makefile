@@ -1,8 +1,8 @@
 # Thin aliases; each does its own set-up. ARGS goes to the command: make test ARGS="-k lock"
 #
-# PYTHON       the interpreter of a new environment; without it the first one that is new enough
-# VENV         where the environment is
-# CONSTRAINTS  which versions it gets
+# PYTHON       the interpreter of a new environment (default: the first that is new enough)
+# VENV         the folder of the environment
+# CONSTRAINTS  the file with the versions of its packages
 
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
@@ -16,7 +16,7 @@ STAMP := $(VENV)/.installed
 install: $(STAMP)
 	@:
 
-# An environment needs no pip of its own where uv is there; a broken one is made anew.
+# With uv the environment needs no pip. A broken environment is created again.
 $(STAMP): pyproject.toml $(CONSTRAINTS)
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed: make PYTHON=/path/to/python"; exit 1; }
 	@echo "Installing into $(VENV); the first time that takes half a minute"
@@ -29,7 +29,7 @@ $(STAMP): pyproject.toml $(CONSTRAINTS)
 	fi
 	@touch $@
 
-# "exec" makes Python the child of make itself, so that Ctrl-C reaches it and nothing stays behind.
+# "exec" makes Python the child of make, so that Ctrl-C reaches it and no process is left.
 demo: $(STAMP)
 	@exec $(BIN)/python manage.py rk_demo $(ARGS)
 

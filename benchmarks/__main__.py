@@ -12,7 +12,7 @@ from pathlib import Path
 
 def main(names: list[str]) -> int:
     """Run the named benchmarks one after the other, and return an exit code."""
-    known = sorted(path.stem.removeprefix("bench_") for path in Path(__file__).parent.glob("bench_*.py"))
+    available = sorted(path.stem.removeprefix("bench_") for path in Path(__file__).parent.glob("bench_*.py"))
     chosen: list[tuple[str, list[int | str]]] = []
     for text in names:
         name, _, words = text.partition(":")
@@ -20,12 +20,12 @@ def main(names: list[str]) -> int:
             chosen[-1][1].append(int(name))
         else:
             chosen.append((name, [words] if words else []))
-    unknown = [name for name, _ in chosen if name not in known]
+    unknown = [name for name, _ in chosen if name not in available]
     if unknown:
-        print(f"Unknown benchmark: {', '.join(unknown)}. Choose from: {', '.join(known)}.", file=sys.stderr)
+        print(f"Unknown benchmark: {', '.join(unknown)}. Choose from: {', '.join(available)}.", file=sys.stderr)
         return 2
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # an orderly exit ends servers and workers too
-    for name, arguments in chosen or [(name, []) for name in known]:
+    for name, arguments in chosen or [(name, []) for name in available]:
         print(f"== {name}")
         import_module(f"benchmarks.bench_{name}").run(*arguments)
     return 0

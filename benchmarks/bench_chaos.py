@@ -2,7 +2,7 @@
 
     python -m benchmarks chaos 100000
 
-It ends with 1 where the oracle of ``tests/chaos/queues`` finds anything. Ten minutes at most for 100,000 jobs; the seed
+It exits with 1 if the checker of ``tests/chaos/queues`` finds a violation. It takes at most ten minutes; the seed
 that it prints brings the same jobs and the same order of kills again: ``python -m benchmarks chaos 100000 7``.
 """
 
@@ -27,12 +27,12 @@ def run(jobs: int = JOBS, seed: int | None = None) -> None:
     from tests.chaos.queues.kill_loop import Plan
 
     seed = secrets.randbelow(1_000_000) if seed is None else seed
-    kept = Plan(jobs=1, mix={"lasting": 1}, lasting=LONG, threads=1, most=0, seed=seed, patience=2 * LONG)
-    found = []
-    for name, plan in (("kills at random", Plan(jobs=jobs, seed=seed, patience=300)), ("one long job", kept)):
+    long_job = Plan(jobs=1, mix={"lasting": 1}, lasting=LONG, threads=1, most=0, seed=seed, patience=2 * LONG)
+    violations = []
+    for name, plan in (("kills at random", Plan(jobs=jobs, seed=seed, patience=300)), ("one long job", long_job)):
         outcome = kill_loop.run(plan)
         print(f"{name}: {outcome}\n", *outcome.violations[:SHOWN], sep="\n  ")
-        found += outcome.violations
-    if found:
-        print(f"{len(found)} things must not be as they were.", file=sys.stderr)
+        violations += outcome.violations
+    if violations:
+        print(f"{len(violations)} things must not be as they were.", file=sys.stderr)
         raise SystemExit(1)

@@ -17,8 +17,8 @@ COUNT = Script("count", "-- KEYS[1] counter\nreturn redis.call('INCR', KEYS[1])"
 
 def counted() -> flow.Flow[int]:
     """Increment the counter."""
-    found: int = yield COUNT(["counter"])
-    return found
+    count: int = yield COUNT(["counter"])
+    return count
 
 
 def run() -> None:

@@ -14,12 +14,12 @@ def run() -> None:
     """Print the rates of pairs of acquire and release."""
     with site() as client:
         digest = client.script_load(RELEASE)
-        theirs = client.lock("bench:redis-py", timeout=30)
+        redis_py_lock = client.lock("bench:redis-py", timeout=30)
         lock, semaphore = Lock("bench", timeout=30), Semaphore("bench", 5, timeout=30)
         compare(
             {
                 "bare pair: SET NX PX, EVALSHA": lambda: bare(client, digest),
-                "redis-py: Lock": lambda: pair(theirs),
+                "redis-py: Lock": lambda: pair(redis_py_lock),
                 "kit: Lock": lambda: pair(lock),
                 "kit: Lock, a new object each time": lambda: pair(Lock("bench", timeout=30)),
                 "kit: Semaphore": lambda: pair(semaphore),

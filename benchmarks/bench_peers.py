@@ -50,7 +50,7 @@ class Row(NamedTuple):
 
 def run(cases: str = "") -> None:
     """Print a table of all setups, or of those with one of these words in their title: ``peers:kit,huey``."""
-    setups = [one for one in (*KIT, *installed()) if any(word in one.title for word in cases.split(","))]
+    setups = [setup for setup in (*KIT, *installed()) if any(word in setup.title for word in cases.split(","))]
     with folder() as place, on_tcp(one_core=False) as server:
         beds = tried(server, setups, place)
         drained = [drain.Result(bed.setup, 1, filled, []) for bed, filled in beds]
@@ -77,14 +77,14 @@ def errors_printed() -> Iterator[None]:
 def installed() -> list[Setup]:
     """Return the peers that the interpreters in PEERS have installed; print the missing ones."""
     pythons = [path for path in os.environ.get("PEERS", "").split(os.pathsep) if path]
-    found = []
+    setups = []
     for title, peer, variant, module in PEERS:
         python = next((path for path in pythons if _has(path, module)), None)
         if python is None:
             print(f"{title}: not installed, left out. See benchmarks/peers.txt.")
         else:
-            found.append(Setup(title, peer, variant, os.path.abspath(python)))  # noqa: PTH100 - not the link's target
-    return found
+            setups.append(Setup(title, peer, variant, os.path.abspath(python)))  # noqa: PTH100 - not the link's target
+    return setups
 
 
 def _has(python: str, module: str) -> bool:
@@ -94,7 +94,7 @@ def _has(python: str, module: str) -> bool:
 
 def tried(server: Server, setups: list[Setup], place: Path) -> list[tuple[TestBed, Filled]]:
     """Return the setups that work, each with a queue that takes some seconds to drain."""
-    found = []
+    beds = []
     for setup in setups:
         own = place / f"{setup.peer}-{setup.variant}"
         own.mkdir()
@@ -102,9 +102,9 @@ def tried(server: Server, setups: list[Setup], place: Path) -> list[tuple[TestBe
         with errors_printed():
             with bed.driver() as driver:
                 print(f"{setup.title}: {driver.ask('versions')}", flush=True)
-            found.append((bed, bed.fill(drain.trial(bed))))
+            beds.append((bed, bed.fill(drain.trial(bed))))
     print()
-    return found
+    return beds
 
 
 def row(bed: TestBed, drained: drain.Result) -> Row:
@@ -115,7 +115,7 @@ def row(bed: TestBed, drained: drain.Result) -> Row:
 
 def show(rows: list[Row]) -> None:
     """Print the table."""
-    pings = median([one.pings.rate for row in rows for one in row.drained.rounds])
+    pings = median([each.pings.rate for row in rows for each in row.drained.rounds])
     print(f"PING by redis-py: {pings:,.0f} round trips/s; one process of workers each; medians of {ROUNDS} rounds")
     print("by work: processor time of a round trip as a multiple of a job's, client or worker and server")
     print("idle start is from the beginning of the call; commands: sent by clients / run, with those inside scripts\n")
@@ -125,6 +125,7 @@ def show(rows: list[Row]) -> None:
         print(f"{drained.setup.title:32}{drained.filled.rate:8,.0f}{drained.filled.count:8,}", end="")
         print(f"{drained.rate:8,.0f}{drained.ratio:8.3f}{drained.thrift:8.3f}{start.p50:8.2f}{start.p99:8.2f}", end="")
         print(f"{drained.filled.size:10,.0f}{commands.sent:8.2f} /{commands.run:5.1f}{commands.idle:7.1f}")
-        if broken := [one for one in drained.rounds if one.lost or one.repeated]:
-            print(f"{'':4}LOST {max(one.lost for one in broken)} jobs, did {max(one.repeated for one in broken)} twice")
+        if broken := [each for each in drained.rounds if each.lost or each.repeated]:
+            lost, repeated = max(each.lost for each in broken), max(each.repeated for each in broken)
+            print(f"{'':4}LOST {lost} jobs, did {repeated} twice")
     print()

@@ -31,11 +31,11 @@ def run() -> None:
 def putting(client: redis.Redis) -> list[Goal]:
     """Compare ways to put one job, or many in one call."""
     queue, numbers = Queue("bench"), count()
-    one, waiting, many = "kit: put", "kit: task.enqueue, without result", f"kit: put_many of {BATCH}"
+    single, waiting, many = "kit: put", "kit: task.enqueue, without result", f"kit: put_many of {BATCH}"
     things: dict[str, Callable[[], object]] = {
         PING: client.ping,
         "bare: LPUSH": lambda: client.lpush("bench:list", f'{{"n":{next(numbers)}}}'),
-        one: lambda: queue.put({"n": next(numbers)}),
+        single: lambda: queue.put({"n": next(numbers)}),
         "kit: put, delayed": lambda: queue.put({"n": next(numbers)}, delay=3600),
         waiting: lambda: nothing.enqueue(next(numbers)),
         "kit: task.enqueue": lambda: kept.enqueue(next(numbers)),
@@ -45,7 +45,7 @@ def putting(client: redis.Redis) -> list[Goal]:
     ratios = compare(things, base=PING, worth={many: BATCH}, **SHORT)
     client.flushall()
     return [
-        Goal("put one by one, to a PING", ratios[one], ">=", 0.7),
+        Goal("put one by one, to a PING", ratios[single], ">=", 0.7),
         Goal("enqueue one by one, to a PING", ratios[waiting], ">=", 0.7),
         Goal("enqueue one by one with a result, to a PING", ratios["kit: task.enqueue"], ">=", 0.7),
         Goal(f"put_many of {BATCH}, to a PING", ratios[many], ">=", 5),

@@ -58,8 +58,8 @@ def strategies(client: redis.Redis, url: str) -> list[str]:
     }
     goals = []
     for kind, (least, peers) in kinds.items():
-        mine, name = Throttle(f"bench {kind}", f"{LIMIT}/m", strategy=kind), f"kit: {kind}"
-        things = {one: admitted(one, check) for one, check in {name: mine.hit, **peers}.items()}
+        throttle, name = Throttle(f"bench {kind}", f"{LIMIT}/m", strategy=kind), f"kit: {kind}"
+        things = {title: admitted(title, check) for title, check in {name: throttle.hit, **peers}.items()}
         ratios = compare(bare(client) | same(client, kind) | things, base=BARE, **SHORT)
         if SAME in ratios:
             goals.append(goal(f"{kind} admitted, to the same script by redis-py", ratios[name] / ratios[SAME], 0.0))
@@ -177,12 +177,12 @@ def admitted(name: str, check: Check) -> Callable[[], object]:
     """
     turn = itertools.count()
 
-    def one() -> object:
+    def call() -> object:
         number = next(turn)
         return check(f"{name}:{number // (AT_ONCE * HITS)}:{number % AT_ONCE}")
 
-    assert one()
-    return one
+    assert call()
+    return call
 
 
 def picked(checks: dict[str, Check], *kinds: str) -> dict[str, Check]:
@@ -190,7 +190,7 @@ def picked(checks: dict[str, Check], *kinds: str) -> dict[str, Check]:
     return {name: check for name, check in checks.items() if name.partition(": ")[2] in kinds}
 
 
-def goal(what: str, found: float, least: float) -> str:
+def goal(what: str, measured: float, least: float) -> str:
     """Return the line of a goal and its result."""
     wanted = f" (at least {least:g})" if least else ""
-    return f"{'     ' if not least else 'ok   ' if found >= least else 'SHORT'} {what:78}{found:6.2f}{wanted}"
+    return f"{'     ' if not least else 'ok   ' if measured >= least else 'SHORT'} {what:78}{measured:6.2f}{wanted}"

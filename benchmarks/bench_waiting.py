@@ -28,7 +28,7 @@ def run() -> None:
         busy = side_by_side(processes, client, rest=0.0)
         show(f"{PROCESSES} processes, {INSIDE * 1000:.0f} ms inside, no rest", busy)
         rested = side_by_side(processes, client, rest=REST)
-        show(f"the same, {REST * 1000:.0f} ms of rest after each", rested)
+        show(f"{PROCESSES} processes, {REST * 1000:.0f} ms of rest after each", rested)
         blocked = blocked_commands(processes, client)
         show_blocked(blocked)
         passed = {kind: asyncio.run(many_tasks(kind, client)) for kind in (BARE, THEIRS, OURS)}
@@ -36,17 +36,17 @@ def run() -> None:
         show_goals(busy, rested, blocked, passed[OURS])
 
 
-def show(title: str, found: dict[str, Figures]) -> None:
+def show(title: str, figures: dict[str, Figures]) -> None:
     """Print the medians of one case, except for the longest wait of all."""
     print(f"{title:40}{'p50 ms':>8}{'p99 ms':>8}{'x bare':>12}{'sections/s':>12}{'x bare':>8}", end="")
     print(f"{'sent':>7}{'run':>7}{'max/min':>9}{'wait':>6}{'changes':>9}")
-    for kind, (slices, sent, run) in found.items():
-        slower = f"{gap_ratio(found, kind, 0.5):.1f} / {gap_ratio(found, kind, 0.99):.1f}"
+    for kind, (slices, sent, run) in figures.items():
+        slower = f"{gap_ratio(figures, kind, 0.5):.1f} / {gap_ratio(figures, kind, 0.99):.1f}"
         print(f"{kind:40}{gap(slices, 0.5) * 1000:8.2f}{gap(slices, 0.99) * 1000:8.2f}{slower:>12}", end="")
-        print(f"{statistics.median(one.rate for one in slices):12,.0f}{rate_ratio(found, kind):8.2f}", end="")
+        print(f"{statistics.median(figure.rate for figure in slices):12,.0f}{rate_ratio(figures, kind):8.2f}", end="")
         print(f"{sent:7.1f}{run:7.1f}{evenness(slices):9.2f}{longest(slices):6}", end="")
-        print(f"{statistics.median(one.changes for one in slices):9.0%}")
-        if overlaps := sum(one.overlaps for one in slices):
+        print(f"{statistics.median(figure.changes for figure in slices):9.0%}")
+        if overlaps := sum(figure.overlaps for figure in slices):
             print(f"{'':4}TWO HELD IT AT ONCE: {overlaps} times")
     print()
 
@@ -95,34 +95,34 @@ def show_goals(
     print()
 
 
-def percentile(one: Outcome, share: float) -> float:
+def percentile(outcome: Outcome, share: float) -> float:
     """Return a percentile of the time between two holders, in seconds."""
-    ordered = sorted(one.gaps)
+    ordered = sorted(outcome.gaps)
     return ordered[int(len(ordered) * share)]
 
 
 def gap(slices: list[Outcome], share: float) -> float:
     """Return the median of a percentile."""
-    return statistics.median(percentile(one, share) for one in slices)
+    return statistics.median(percentile(outcome, share) for outcome in slices)
 
 
-def gap_ratio(found: dict[str, Figures], kind: str, share: float) -> float:
+def gap_ratio(figures: dict[str, Figures], kind: str, share: float) -> float:
     """Return the time as a multiple of the bare hand-off's."""
-    pairs = zip(found[kind].slices, found[BARE].slices, strict=True)
-    return statistics.median(percentile(mine, share) / percentile(bare, share) for mine, bare in pairs)
+    pairs = zip(figures[kind].slices, figures[BARE].slices, strict=True)
+    return statistics.median(percentile(outcome, share) / percentile(bare, share) for outcome, bare in pairs)
 
 
-def rate_ratio(found: dict[str, Figures], kind: str) -> float:
+def rate_ratio(figures: dict[str, Figures], kind: str) -> float:
     """Return the sections a second as a multiple of the bare hand-off's."""
-    pairs = zip(found[kind].slices, found[BARE].slices, strict=True)
-    return statistics.median(mine.rate / bare.rate for mine, bare in pairs)
+    pairs = zip(figures[kind].slices, figures[BARE].slices, strict=True)
+    return statistics.median(outcome.rate / bare.rate for outcome, bare in pairs)
 
 
 def evenness(slices: list[Outcome]) -> float:
     """Return the ratio of the most acquisitions of a process to the fewest."""
-    return statistics.median(one.evenness for one in slices)
+    return statistics.median(outcome.evenness for outcome in slices)
 
 
 def longest(slices: list[Outcome]) -> int:
     """Return the longest wait of all rounds, in sections of others."""
-    return max(one.longest for one in slices)
+    return max(outcome.longest for outcome in slices)

@@ -36,7 +36,7 @@ def _if_wanted(case: Callable[[Server, Path], list[Goal]], cases: str, server: S
 
 def drains(server: Server, place: Path) -> list[Goal]:
     """One process, worker and server on one core."""
-    results = drain.side_by_side(server, [(one, 1) for one in (FORGOTTEN, ONE_THREAD, KEPT)], place, rounds=ROUNDS)
+    results = drain.side_by_side(server, [(setup, 1) for setup in (FORGOTTEN, ONE_THREAD, KEPT)], place, rounds=ROUNDS)
     show_drains(results)
     without, with_results = max(results[0].ratio, results[1].ratio), results[2].ratio
     return [
@@ -48,13 +48,13 @@ def drains(server: Server, place: Path) -> list[Goal]:
 def scaling(server: Server, place: Path) -> list[Goal]:
     """One process and two, on all cores."""
     each = [(FORGOTTEN, 1), (FORGOTTEN, 2), (KEPT, 1), (KEPT, 2)]
-    one, two, kept, both = results = drain.side_by_side(server, each, place, rounds=ROUNDS)
+    single, double, single_stored, double_stored = results = drain.side_by_side(server, each, place, rounds=ROUNDS)
     show_drains(results)
     return [
-        Goal("drain without results, all cores, to a PING", one.ratio, ">=", 1.5),
-        Goal("drain with results, all cores, to a PING", kept.ratio, ">=", 1.0),
-        Goal("two processes to one, without results", two.rate / one.rate, ">=", 1.7),
-        Goal("two processes to one, with results", both.rate / kept.rate, ">=", 1.7),
+        Goal("drain without results, all cores, to a PING", single.ratio, ">=", 1.5),
+        Goal("drain with results, all cores, to a PING", single_stored.ratio, ">=", 1.0),
+        Goal("two processes to one, without results", double.rate / single.rate, ">=", 1.7),
+        Goal("two processes to one, with results", double_stored.rate / single_stored.rate, ">=", 1.7),
     ]
 
 
@@ -62,10 +62,10 @@ def starts(server: Server, place: Path) -> list[Goal]:
     """Jobs for an idle worker."""
     rounds = [latency.idle_start(_bed(server, FORGOTTEN, place)) for _ in range(ROUNDS)]
     show_delays("start of a job by an idle worker, ms, from the call's return", [after for after, _ in rounds])
-    show_delays("the same, from the call's beginning", [call for _, call in rounds])
+    show_delays("start of a job by an idle worker, ms, from the call's beginning", [call for _, call in rounds])
     return [
-        Goal("idle start, p50 ms after enqueue returned", median([one.p50 for one, _ in rounds]), "<=", 1),
-        Goal("idle start, p99 ms after enqueue returned", median([one.p99 for one, _ in rounds]), "<=", 5),
+        Goal("idle start, p50 ms after enqueue returned", median([delays.p50 for delays, _ in rounds]), "<=", 1),
+        Goal("idle start, p99 ms after enqueue returned", median([delays.p99 for delays, _ in rounds]), "<=", 5),
     ]
 
 
@@ -74,10 +74,10 @@ def schedules(server: Server, place: Path) -> list[Goal]:
     rounds = [latency.lateness(_bed(server, FORGOTTEN, place)) for _ in range(ROUNDS)]
     show_delays(f"lateness of {latency.SCHEDULED:,} jobs due in {latency.WITHIN:g} s, ms", rounds)
     return [
-        Goal("lateness, p50 ms", median([one.p50 for one in rounds]), "<=", 2),
-        Goal("lateness, p99 ms", median([one.p99 for one in rounds]), "<=", 10),
-        Goal("lateness, longest ms", median([one.longest for one in rounds]), "<=", 50),
-        Goal("lateness, earliest ms", min(one.shortest for one in rounds), ">=", 0),
+        Goal("lateness, p50 ms", median([delays.p50 for delays in rounds]), "<=", 2),
+        Goal("lateness, p99 ms", median([delays.p99 for delays in rounds]), "<=", 10),
+        Goal("lateness, longest ms", median([delays.longest for delays in rounds]), "<=", 50),
+        Goal("lateness, earliest ms", min(delays.shortest for delays in rounds), ">=", 0),
     ]
 
 
@@ -93,19 +93,22 @@ def large(server: Server, place: Path) -> list[Goal]:
 def backlog(server: Server, place: Path) -> list[Goal]:
     """Many jobs that are overdue at once."""
     rounds = [large_queues.overdue(_bed(server, FORGOTTEN, place)) for _ in range(ROUNDS)]
-    for one in rounds:
-        print(f"overdue: {one.rate:,.0f} promoted/s, longest script {one.longest:.1f} ms, PING p99 {one.pings:.1f} ms")
+    for result in rounds:
+        print(
+            f"overdue: {result.rate:,.0f} promoted/s, longest script {result.longest:.1f} ms, "
+            f"PING p99 {result.pings:.1f} ms"
+        )
     print()
     server.flush()
     return [
-        Goal("overdue jobs promoted a second", median([one.rate for one in rounds]), ">=", 10_000),
-        Goal("longest script meanwhile, ms", median([one.longest for one in rounds]), "<=", 5),
+        Goal("overdue jobs promoted a second", median([result.rate for result in rounds]), ">=", 10_000),
+        Goal("longest script at the same time, ms", median([result.longest for result in rounds]), "<=", 5),
     ]
 
 
 def weights(server: Server, place: Path) -> list[Goal]:
     """The server's memory per waiting job."""
-    weights = large_queues.weight(server, [_bed(server, one, place) for one in (FORGOTTEN, KEPT)])
+    weights = large_queues.weight(server, [_bed(server, setup, place) for setup in (FORGOTTEN, KEPT)])
     server.flush()
     return [Goal(f"bytes of {name}", size, "<=", 300) for name, size in weights.items()]
 
@@ -126,12 +129,12 @@ def commands(server: Server, place: Path) -> list[Goal]:
     goals = []
     for setup in (FORGOTTEN, KEPT):
         bed = _bed(server, setup, place)
-        found = command_counts.commands(bed, bed.fill(3000))
-        names = ", ".join(f"{name} {number:.3f}" for name, number in found.names.items())
-        print(f"{setup.title}: per job {found.sent:.3f} sent ({names}), {found.run:.1f} run", end="")
-        print(f"; idle {found.idle:.1f}/s")
-        goals.append(Goal(f"commands sent per job, {setup.title}", found.sent, "<=", 0.2))
-        goals.append(Goal(f"commands a second when idle, {setup.title}", found.idle, "<=", 1.0))
+        counts = command_counts.commands(bed, bed.fill(3000))
+        names = ", ".join(f"{name} {number:.3f}" for name, number in counts.names.items())
+        print(f"{setup.title}: per job {counts.sent:.3f} sent ({names}), {counts.run:.1f} run", end="")
+        print(f"; idle {counts.idle:.1f}/s")
+        goals.append(Goal(f"commands sent per job, {setup.title}", counts.sent, "<=", 0.2))
+        goals.append(Goal(f"commands a second when idle, {setup.title}", counts.idle, "<=", 1.0))
     print()
     return goals
 

@@ -48,12 +48,12 @@ def opened(path: Path) -> IO[str]:
 
 def parse(line: str) -> Hit | None:
     """Return the request of a line; None if it can't be sent again: cut off, without a path, not HTTP."""
-    found = LINE.fullmatch(line.rstrip("\r\n"))
-    asked = REQUEST.fullmatch(unescaped(found[3])) if found else None
-    if not found or not asked:
+    fields = LINE.fullmatch(line.rstrip("\r\n"))
+    asked = REQUEST.fullmatch(unescaped(fields[3])) if fields else None
+    if not fields or not asked:
         return None
     target = NOT_ASCII.sub(lambda char: f"%{ord(char[0]):02X}", asked[2])
-    return Hit(found[1], found[2], asked[1], target, _header(found[4]), _header(found[5]))
+    return Hit(fields[1], fields[2], asked[1], target, _header(fields[4]), _header(fields[5]))
 
 
 def seconds(hit: Hit) -> float | None:
@@ -66,7 +66,7 @@ def seconds(hit: Hit) -> float | None:
 
 def unescaped(text: str) -> str:
     r"""Return the text with ``\"``, ``\\`` and ``\xhh`` decoded."""
-    return ESCAPED.sub(lambda found: _plain(found[1]), text)
+    return ESCAPED.sub(lambda match: _plain(match[1]), text)
 
 
 def _header(text: str) -> str:

@@ -154,10 +154,10 @@ def dashboard_is_complete(site: Site) -> str:
 
 def links_lead_somewhere(site: Site) -> str:
     """Follow each link of the site, as the administrator."""
-    found = crawl(site.admin())
-    broken = [f"{path} ({status})" for path, status in found.items() if status >= 400]
+    statuses = crawl(site.admin())
+    broken = [f"{path} ({status})" for path, status in statuses.items() if status >= 400]
     expect(not broken, f"broken: {', '.join(broken)}")
-    return f"{len(found)} addresses"
+    return f"{len(statuses)} addresses"
 
 
 Check = Callable[[Site], str]
@@ -194,8 +194,8 @@ def carry_out(session: Session, first_page: float) -> int:
 
 def letters(reader: Visitor, kind: str) -> list[Letter]:
     """Return a reader's letters of a kind, the newest first."""
-    found = [Letter(name, float(late)) for name, late in LETTER.findall(reader.get("/letters/").text)]
-    return [letter for letter in found if letter.kind == kind]
+    all_letters = [Letter(name, float(late)) for name, late in LETTER.findall(reader.get("/letters/").text)]
+    return [letter for letter in all_letters if letter.kind == kind]
 
 
 def expect(condition: object, message: str | Callable[[], str]) -> None:
@@ -207,7 +207,7 @@ def expect(condition: object, message: str | Callable[[], str]) -> None:
 def wait_for(condition: Callable[[], Found], message: str | Callable[[], str]) -> Found:
     """Return the condition's first true answer. Raises CheckFailed if there is none within 15 seconds."""
     deadline = time.monotonic() + TIMEOUT
-    while not (found := condition()):
+    while not (result := condition()):
         expect(time.monotonic() < deadline, message)
         time.sleep(0.02)
-    return found
+    return result

@@ -133,12 +133,13 @@ Lines left out because they hold no request: {replay.unreadable:,}.
 def table(rows: list[Row]) -> Iterator[str]:
     """Yield the lines of the comparison."""
     yield f"{'':36} {'views':>7} {'exact':>7} {'error':>8}   {'visitors':>8} {'exact':>7} {'error':>8}"
-    for page, found, exact in rows:
+    for page, counted, exact in rows:
         shown = page if len(page) <= 36 else f"{page[:16]}…{page[-19:]}"
-        views = f"{found.views:7,} {exact.views:7,} {error(found.views, exact.views):>8}"
-        yield f"{shown:36} {views}   {found.visitors:8,} {exact.visitors:7,} {error(found.visitors, exact.visitors):>8}"
+        views = f"{counted.views:7,} {exact.views:7,} {error(counted.views, exact.views):>8}"
+        visitors = f"{counted.visitors:8,} {exact.visitors:7,} {error(counted.visitors, exact.visitors):>8}"
+        yield f"{shown:36} {views}   {visitors}"
 
 
-def error(found: int, exact: int) -> str:
+def error(counted: int, exact: int) -> str:
     """Return the error of a figure in percent."""
-    return f"{100 * (found - exact) / exact:+.2f} %" if exact else "-"
+    return f"{100 * (counted - exact) / exact:+.2f} %" if exact else "-"

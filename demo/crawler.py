@@ -17,19 +17,19 @@ def crawl(visitor: Visitor, start: str = "/") -> dict[str, int]:
     The admin is opened, but its links are not followed: there is one for each row of the database. At most 200
     addresses.
     """
-    found: dict[str, int] = {}
+    statuses: dict[str, int] = {}
     waiting = deque([start])
-    while waiting and len(found) < MOST:
+    while waiting and len(statuses) < MOST:
         path = waiting.popleft()
-        if path in found:
+        if path in statuses:
             continue
         page = visitor.get(path)
-        found[path] = page.status
+        statuses[path] = page.status
         links = [] if path.startswith("/admin") else LINK.findall(page.text)
         if page.status in (301, 302):
             links.append(page.headers["Location"])
         waiting.extend(local(path, link) for link in links if is_local(link))
-    return found
+    return statuses
 
 
 def is_local(link: str) -> bool:

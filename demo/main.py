@@ -39,8 +39,8 @@ def main(*, port: int | None, check: bool, replay: Path | None, rate: float) -> 
 
 def stop(number: int, frame: FrameType | None) -> None:
     """Stop. Further signals are ignored, so that nothing interrupts the clean-up."""
-    for one in SIGNALS:
-        signal.signal(one, signal.SIG_IGN)
+    for each in SIGNALS:
+        signal.signal(each, signal.SIG_IGN)
     raise KeyboardInterrupt
 
 

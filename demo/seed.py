@@ -32,7 +32,7 @@ def prepare() -> None:
     if not Article.objects.exists():
         fill_database()
     if not PageViews.site().views(timezone.localdate() - timedelta(VIEWED)):
-        dice = random.Random(7)  # the same history for everybody
+        dice = random.Random(7)  # a fixed seed: each new site has the same history
         seed_views(dice)
         seed_sign_ins(dice)
     connection.close()

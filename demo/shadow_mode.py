@@ -25,22 +25,22 @@ class ShadowedLog:
         hits = [hit for hit in access_log.read(self.path) if hit]
         timed = [(moment, hit.address) for hit in hits if (moment := access_log.seconds(hit)) is not None]
         for self.now, address in sorted(timed):
-            found = parse(address)
-            self.throttle.hit(f"ip:{grouped(found) if found else address}")
+            ip = parse(address)
+            self.throttle.hit(f"ip:{grouped(ip) if ip else address}")
 
 
 def lines(path: Path) -> Iterator[str]:
     """Yield the report of the policy on a log."""
     shadowed = ShadowedLog(path)
     shadowed.read()
-    found = shadow_report(shadowed.throttle)
-    calls, most = found.allowed + found.refused, shadowed.throttle.offenders(SHOWN)
+    result = shadow_report(shadowed.throttle)
+    calls, most = result.allowed + result.refused, shadowed.throttle.offenders(SHOWN)
     yield f"\nA policy of {RATE} for each address, in shadow mode at the log's own times:"
-    yield f"it would refuse {found.refused:,} of {calls:,} requests ({found.share:.2%})" + (
+    yield f"it would refuse {result.refused:,} of {calls:,} requests ({result.share:.2%})" + (
         ", most of them:" * bool(most)
     )
-    for one in most:
-        yield f"  {one.shown.removeprefix('ip:'):40} {one.refusals:6,}"
-    usual = f"half {found.usual} or fewer, 99.9 % {found.high} or fewer, at most {found.highest}"
+    for offender in most:
+        yield f"  {offender.shown.removeprefix('ip:'):40} {offender.refusals:6,}"
+    usual = f"half {result.usual} or fewer, 99.9 % {result.high} or fewer, at most {result.highest}"
     yield f"Requests of an address in a minute: {usual}."
-    yield f"Proposed rate: {found.proposed}"
+    yield f"Proposed rate: {result.proposed}"

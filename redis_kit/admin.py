@@ -1,4 +1,4 @@
-"""Here because Django looks here."""
+"""The admin of the app: it registers the dashboard."""
 
 from django.contrib import admin
 

@@ -25,6 +25,6 @@ class RedisKitConfig(AppConfig):
         try:
             loaded = components()
         except ConfigurationError:
-            return  # check_settings reports it, with the name of the option
+            return  # check_settings reports the error with the name of the option
         for component in loaded:
             component.ready()

@@ -1,4 +1,4 @@
-"""The components that come with the kit, as dotted paths: data only, importing nothing."""
+"""The built-in components, as dotted paths. This module imports nothing."""
 
 BUILTIN = (
     "redis_kit.locks.component.Locks",

@@ -1,4 +1,4 @@
-"""Here because Django looks here."""
+"""The models of the app, in the module where Django looks for them."""
 
 from redis_kit.dashboard.models import Dashboard
 

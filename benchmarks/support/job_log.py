@@ -64,10 +64,10 @@ class JobLog:
 
     def _continued(self, memory: mmap.mmap, place: int) -> int:
         while chunk := memory[place * NOTE.size : (place + CHUNK) * NOTE.size]:
-            for found in NOTE.iter_unpack(chunk):
-                if not found[1]:
+            for note in NOTE.iter_unpack(chunk):
+                if not note[1]:
                     return place
-                self.notes.append(found)
+                self.notes.append(note)
                 place += 1
         return place
 
@@ -77,4 +77,4 @@ class JobLog:
 
     def by_number(self) -> dict[int, int]:
         """Return the last start time of each job."""
-        return dict(sorted(self.notes, key=lambda found: found[1]))
+        return dict(sorted(self.notes, key=lambda note: note[1]))

@@ -18,7 +18,7 @@ def throttled_py(url: str) -> dict[str, Check]:
     store = RedisStore(server=url)
     kinds = ("fixed_window", "sliding_window", "leaking_bucket", "token_bucket", "gcra")
     made = {kind: Throttled(using=kind, quota=per_min(LIMIT), store=store) for kind in kinds}
-    return {f"throttled-py: {kind}": one.limit for kind, one in made.items()}
+    return {f"throttled-py: {kind}": limiter.limit for kind, limiter in made.items()}
 
 
 def limits(url: str) -> dict[str, Check]:

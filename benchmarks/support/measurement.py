@@ -89,7 +89,7 @@ def compare(
     print(f"{'':44}{'ops/s':>9}{'ratio':>8}{'p50 us':>9}{'p99 us':>9}")
     for name in things:
         pairs = zip(rates[name], rates[base], strict=True)
-        ratios[name] = statistics.median(mine / other for mine, other in pairs)
+        ratios[name] = statistics.median(own / other for own, other in pairs)
         ordered = sorted(times[name])
         p50, p99 = (ordered[int(len(ordered) * share)] * 1e6 for share in (0.5, 0.99))
         print(f"{name:44}{statistics.median(rates[name]):9,.0f}{ratios[name]:8.2f}{p50:9.1f}{p99:9.1f}")

@@ -58,9 +58,9 @@ def _load(paths: tuple[str, ...]) -> tuple[Component, ...]:
 
 def _import(path: str) -> type[Component]:
     try:
-        found = import_string(path)
+        component = import_string(path)
     except ImportError as error:
         raise ConfigurationError(f"REDIS_KIT['EXTRA_COMPONENTS'] names {path!r}: {error}.") from error
-    if not (isinstance(found, type) and issubclass(found, Component)):
+    if not (isinstance(component, type) and issubclass(component, Component)):
         raise ConfigurationError(f"REDIS_KIT['EXTRA_COMPONENTS'] names {path!r}, which is no Component class.")
-    return found
+    return component

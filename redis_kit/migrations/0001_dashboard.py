@@ -1,4 +1,4 @@
-"""The dashboard's permissions; its model has no table."""
+"""The dashboard's permissions. Its model has no table."""
 
 from django.db import migrations, models
 

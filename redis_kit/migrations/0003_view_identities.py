@@ -1,4 +1,4 @@
-"""The permission to see the callers of throttles unmasked."""
+"""The permission to see the identities of throttles unmasked."""
 
 from django.db import migrations
 

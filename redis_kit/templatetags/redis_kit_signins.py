@@ -1,4 +1,4 @@
-"""Here because Django looks here."""
+"""Template tags, in the folder where Django looks for them."""
 
 from redis_kit.signins.tags import register
 

@@ -31,7 +31,7 @@ class BareHandOff:
         assert self.client.blpop([self.name], timeout=PATIENCE)
 
     def give(self) -> None:
-        """Put it back."""
+        """Push the token."""
         self.client.rpush(self.name, "token")
 
 

@@ -34,11 +34,11 @@ class LockProcesses:
         context = multiprocessing.get_context("fork")
         self.lines, self.members = [], []
         for _ in range(size):
-            ours, theirs = context.Pipe()
-            member = context.Process(target=_serve, args=(theirs, url), daemon=True)
+            near_end, far_end = context.Pipe()
+            member = context.Process(target=_serve, args=(far_end, url), daemon=True)
             member.start()
-            theirs.close()
-            self.lines.append(ours)
+            far_end.close()
+            self.lines.append(near_end)
             self.members.append(member)
 
     def start(self, work: Work, size: int | None = None) -> Any:
@@ -47,16 +47,16 @@ class LockProcesses:
             line.send(work)
 
     def results(self, size: int | None = None) -> list[list[Visit]]:
-        """Wait for the notes of each process. Raises the error of one that failed."""
-        found = []
+        """Wait for the notes of each process. Raises RuntimeError if a process failed."""
+        notes = []
         for line in self.lines[:size]:
             if not line.poll(TOO_LONG):
                 raise TimeoutError("A process did not come back.")
             answer = line.recv()
             if isinstance(answer, str):
                 raise RuntimeError(answer)  # noqa: TRY004 - the text of an error that happened there
-            found.append(answer)
-        return found
+            notes.append(answer)
+        return notes
 
     def close(self) -> None:
         """Kill them."""
@@ -68,8 +68,8 @@ class LockProcesses:
 @contextlib.contextmanager
 def lock_processes(size: int, url: str) -> Iterator[LockProcesses]:
     """Run processes for the length of a block."""
-    with contextlib.closing(LockProcesses(size, url)) as found:
-        yield found
+    with contextlib.closing(LockProcesses(size, url)) as processes:
+        yield processes
 
 
 def _serve(line: Any, url: str) -> None:
@@ -107,7 +107,9 @@ class Outcome(NamedTuple):
 
 def outcome(by_process: list[list[Visit]], work: Work) -> Outcome:
     """Return the figures from the notes of all processes. Hand-offs count until the end, waits to their own end."""
-    all_visits = sorted((taken, give, who) for who, visits in enumerate(by_process) for _, taken, give in visits)
+    all_visits = sorted(
+        (taken, give, process) for process, visits in enumerate(by_process) for _, taken, give in visits
+    )
     pairs = [(before, after) for before, after in pairwise(all_visits) if after[0] < work.end]
     gaps = [after[0] - before[1] for before, after in pairs]
     inside = [len([1 for _, taken, _ in visits if taken < work.end]) for visits in by_process]

@@ -55,9 +55,9 @@ def side_by_side(processes: LockProcesses, client: redis.Redis, *, rest: float) 
     """Measure a slice of each lock in turn, round after round."""
     slices: dict[str, list[Outcome]] = {kind: [] for kind in LOCKS}
     for _ in range(ROUNDS):
-        for kind, found in slices.items():
-            found.append(outcome(*one_slice(processes, client, kind, SLICE, rest)))
-    return {kind: Figures(found, *commands(processes, client, kind, rest)) for kind, found in slices.items()}
+        for kind, outcomes in slices.items():
+            outcomes.append(outcome(*one_slice(processes, client, kind, SLICE, rest)))
+    return {kind: Figures(outcomes, *commands(processes, client, kind, rest)) for kind, outcomes in slices.items()}
 
 
 def one_slice(
@@ -77,7 +77,7 @@ def commands(processes: LockProcesses, client: redis.Redis, kind: str, rest: flo
     with listening(client) as ran:
         notes, _ = one_slice(processes, client, kind, COUNTED, rest)
     acquisitions = sum(map(len, notes))
-    return sum(one["client_type"] != "lua" for one in ran) / acquisitions, len(ran) / acquisitions
+    return sum(entry["client_type"] != "lua" for entry in ran) / acquisitions, len(ran) / acquisitions
 
 
 def blocked_commands(processes: LockProcesses, client: redis.Redis) -> dict[str, float]:
@@ -96,7 +96,7 @@ def blocked_commands(processes: LockProcesses, client: redis.Redis) -> dict[str,
         holder.give()
     client.rpush(names[BARE], "token")
     processes.results(len(kinds))
-    sent = [one["command"] for one in ran if one["client_type"] != "lua"]
+    sent = [entry["command"] for entry in ran if entry["client_type"] != "lua"]
     return {kind: sum(names[kind] in command for command in sent) / BLOCKED for kind in kinds}
 
 
@@ -122,11 +122,11 @@ def listening(client: redis.Redis) -> Iterator[list[dict[str, Any]]]:
 
 async def many_tasks(kind: str, client: redis.Redis) -> Passed:
     """Let a thousand tasks of this process wait for one lock, then release it."""
-    async with redis.asyncio.Redis.from_url(address(), socket_timeout=None, max_connections=2 * TASKS) as theirs:
-        one, hold, give = _of_tasks(kind, f"tasks-{secrets.token_hex(4)}", client, theirs)
+    async with redis.asyncio.Redis.from_url(address(), socket_timeout=None, max_connections=2 * TASKS) as async_client:
+        acquire, hold, give = _of_tasks(kind, f"tasks-{secrets.token_hex(4)}", client, async_client)
         hold()
         before = peak = len(client.client_list())
-        tasks = [asyncio.create_task(one()) for _ in range(TASKS)]
+        tasks = [asyncio.create_task(acquire()) for _ in range(TASKS)]
         await asyncio.sleep(0.7)
         began = time.monotonic()
         give()
@@ -142,19 +142,19 @@ async def many_tasks(kind: str, client: redis.Redis) -> Passed:
     return Passed(peak - before, len(done), seconds)
 
 
-def _of_tasks(kind: str, name: str, client: redis.Redis, theirs: Any) -> tuple[Callable[[], Any], ...]:
+def _of_tasks(kind: str, name: str, client: redis.Redis, async_client: Any) -> tuple[Callable[[], Any], ...]:
     if kind == BARE:
 
-        async def one() -> None:
-            assert await theirs.blpop([name], timeout=PATIENCE)
-            await theirs.rpush(name, "token")
+        async def pop_and_push() -> None:
+            assert await async_client.blpop([name], timeout=PATIENCE)
+            await async_client.rpush(name, "token")
 
-        return one, lambda: None, lambda: client.rpush(name, "token")
+        return pop_and_push, lambda: None, lambda: client.rpush(name, "token")
 
     held = Lock(name, timeout=LEASE) if kind == OURS else client.lock(name, timeout=LEASE)
 
     async def with_lock() -> None:
-        lock = Lock(name, timeout=LEASE) if kind == OURS else theirs.lock(name, timeout=LEASE)
+        lock = Lock(name, timeout=LEASE) if kind == OURS else async_client.lock(name, timeout=LEASE)
         async with lock:
             pass
 

@@ -23,8 +23,8 @@ def versions(peer: Any) -> str:
 
 def commands(peer: Any, processes: int) -> list[list[str]]:
     """Return the commands that start this number of worker processes."""
-    found: list[list[str]] = peer.commands(processes)
-    return found
+    command_lines: list[list[str]] = peer.commands(processes)
+    return command_lines
 
 
 def fill(peer: Any, first: int, count: int) -> float:
@@ -37,14 +37,14 @@ def fill(peer: Any, first: int, count: int) -> float:
 
 def pace(peer: Any, first: int, count: int, seconds: float) -> list[tuple[int, int]]:
     """Put a job every ``seconds``; return the start and the end of each call, in ns."""
-    found = []
+    times = []
     begin = time.monotonic() + 0.05
     for at in range(count):
         time.sleep(max(0.0, begin + at * seconds - time.monotonic()))
         before = time.monotonic_ns()
         peer.put(about(first + at))
-        found.append((before, time.monotonic_ns()))
-    return found
+        times.append((before, time.monotonic_ns()))
+    return times
 
 
 VERBS = {verb.__name__: verb for verb in (versions, commands, fill, pace)}
@@ -56,8 +56,8 @@ def main(name: str) -> None:
     peer = import_module(f"benchmarks.support.peers.with_{name}")
     for line in sys.stdin:
         verb, *arguments = json.loads(line)
-        known = VERBS.get(verb)
-        answer = known(peer, *arguments) if known else getattr(peer, verb)(*arguments)
+        function = VERBS.get(verb)
+        answer = function(peer, *arguments) if function else getattr(peer, verb)(*arguments)
         print(json.dumps(answer), file=answers, flush=True)
 
 

@@ -21,7 +21,7 @@ async def nothing(context: dict[str, Any], about: dict[str, Any]) -> None:
 
 
 class WorkerSettings:
-    """What its worker is told."""
+    """The settings of its worker."""
 
     functions = (nothing,)
     redis_settings = ADDRESS

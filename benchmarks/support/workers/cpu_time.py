@@ -21,11 +21,11 @@ def seconds(pids: Iterable[int]) -> float:
 def sessions(leaders: Iterable[int]) -> list[int]:
     """Return these processes and all processes of their sessions."""
     wanted = set(leaders)
-    found = []
+    pids = []
     for entry in os.scandir("/proc") if KNOWN else ():
         if entry.name.isdecimal():
             with contextlib.suppress(OSError):
                 fields = Path(entry.path, "stat").read_text().rpartition(")")[2].split()
                 if int(fields[3]) in wanted:
-                    found.append(int(entry.name))
-    return found
+                    pids.append(int(entry.name))
+    return pids

@@ -53,17 +53,17 @@ class Result(NamedTuple):
     @property
     def rate(self) -> float:
         """Return the median of jobs a second."""
-        return median([one.rate for one in self.rounds])
+        return median([drained.rate for drained in self.rounds])
 
     @property
     def ratio(self) -> float:
         """Return the median of the ratios to a round trip."""
-        return median([one.ratio for one in self.rounds])
+        return median([drained.ratio for drained in self.rounds])
 
     @property
     def thrift(self) -> float:
         """Return the median of the ratios of processor time."""
-        return median([one.thrift for one in self.rounds])
+        return median([drained.thrift for drained in self.rounds])
 
 
 def drain(bed: TestBed, filled: Filled, processes: int = 1) -> Drained:

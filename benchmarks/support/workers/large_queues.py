@@ -30,12 +30,12 @@ def slowed_by_many() -> dict[str, float]:
         "claim and ack, no job scheduled": lambda: empty.ack(empty.claim()[0]),
         f"claim and ack, {SCHEDULED:,} scheduled": lambda: full.ack(full.claim()[0]),
     }
-    found = {}
+    factors = {}
     names = list(things)
     for few, many in zip(names[::2], names[1::2], strict=True):
         ratios = compare({name: things[name] for name in (few, many)}, base=few, rounds=20, seconds=0.1)
-        found[few.split(",")[0]] = 1 / ratios[many]
-    return found
+        factors[few.split(",")[0]] = 1 / ratios[many]
+    return factors
 
 
 class Promoted(NamedTuple):
@@ -84,5 +84,5 @@ def weight(server: Server, beds: list[TestBed]) -> dict[str, float]:
     queue.put({"number": 0})
     before = server.used()
     queue.put_many({"number": number} for number in range(WEIGHED))
-    found = {"a job of Queue.put_many": (server.used() - before) / WEIGHED}
-    return found | {f"a call, {bed.setup.title}": bed.fill(WEIGHED).size for bed in beds}
+    sizes = {"a job of Queue.put_many": (server.used() - before) / WEIGHED}
+    return sizes | {f"a call, {bed.setup.title}": bed.fill(WEIGHED).size for bed in beds}

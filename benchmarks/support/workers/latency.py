@@ -9,7 +9,7 @@ from benchmarks.support.workers.testbed import TestBed
 
 PAUSE = 0.025  # seconds between two jobs: the worker is idle again long before the next
 SCHEDULED, WITHIN, AHEAD = 2000, 10.0, 3.0  # jobs, due within 10 seconds, the first in 3 seconds
-SEED = 20131  # the same moments in each round
+SEED = 20131  # for equal times in each round
 LONG, SHORT, SHORTS = 10.0, 0.001, 1000  # seconds of a long and a short job, and the number of short ones
 
 

@@ -73,8 +73,8 @@ class Server:
         with self.client.pipeline(transaction=False) as batch:
             for key in keys:
                 batch.pttl(key).dump(key)
-            found = batch.execute()
-        return [(key, max(0, found[2 * at]), found[2 * at + 1]) for at, key in enumerate(keys)]
+            replies = batch.execute()
+        return [(key, max(0, replies[2 * at]), replies[2 * at + 1]) for at, key in enumerate(keys)]
 
     def flush(self) -> None:
         """Delete all keys, and free their memory before this returns."""
@@ -108,14 +108,14 @@ class Server:
     @contextmanager
     def longest(self) -> Iterator[list[float]]:
         """Collect the ms of each script that took a millisecond or more during the block."""
-        found: list[float] = []
+        durations: list[float] = []
         before = self.client.config_get("slowlog-log-slower-than")
         self.client.config_set("slowlog-log-slower-than", 1000)
         self.client.slowlog_reset()
-        yield found
+        yield durations
         names = (b"EVAL", b"FCALL")
-        log = [one for one in self.client.slowlog_get(10_000) if one["command"].startswith(names)]
-        found.extend(one["duration"] / 1000 for one in log)
+        log = [entry for entry in self.client.slowlog_get(10_000) if entry["command"].startswith(names)]
+        durations.extend(entry["duration"] / 1000 for entry in log)
         self.client.config_set(*before.popitem())
 
 

@@ -102,9 +102,9 @@ class TestBed:
     def wait(self, count: int, *, seconds: float) -> bool:
         """Wait until this number of jobs has started; return whether it did in time."""
         deadline = time.monotonic() + seconds
-        while (found := self.job_log.collect()) < count and time.monotonic() < deadline:
+        while (count_now := self.job_log.collect()) < count and time.monotonic() < deadline:
             time.sleep(0.02)
-        return found >= count
+        return count_now >= count
 
     def warm(self, driver: "Driver", jobs: int = 5) -> None:
         """Wait until the workers have run their first jobs, and forget these."""

@@ -45,10 +45,10 @@ class Command(BaseCommand):
         from demo import access_log
 
         try:
-            found = any(access_log.read(path))
+            has_request = any(access_log.read(path))
         except (EOFError, OSError, zlib.error) as error:
             self.parser.error(f"argument --replay: {str(path)!r} can't be read: {error}")
-        if not found:
+        if not has_request:
             self.parser.error(f"argument --replay: {str(path)!r} holds no request in Combined Log Format")
 
 
@@ -62,12 +62,12 @@ def port(text: str) -> int:
 def rate(text: str) -> float:
     """Return a number of requests per second."""
     try:
-        found = float(text)
+        value = float(text)
     except ValueError:
-        found = 0.0
-    if not RATES[0] <= found <= RATES[1]:
+        value = 0.0
+    if not RATES[0] <= value <= RATES[1]:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of requests per second from 1 to 10,000")
-    return found
+    return value
 
 
 def log(text: str) -> Path:

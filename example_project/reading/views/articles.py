@@ -30,8 +30,8 @@ def article_list(request: HttpRequest) -> HttpResponse:
 @page(lambda request, slug: ("article", slug))
 def article(request: HttpRequest, slug: str) -> HttpResponse:
     """Show an article and its forms."""
-    found = get_object_or_404(Article, slug=slug)
-    context = {"article": found, "delays": DELAYS, "vote_rate": settings.READING_VOTE_RATE}
+    shown = get_object_or_404(Article, slug=slug)
+    context = {"article": shown, "delays": DELAYS, "vote_rate": settings.READING_VOTE_RATE}
     return render(request, "reading/article.html", context | figures(slug))
 
 

@@ -47,5 +47,5 @@ def remind(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 def letters(request: HttpRequest) -> HttpResponse:
     """Show the letters of this reader."""
-    found = Letter.objects.filter(reader=request.user.pk).select_related("article")
-    return render(request, "reading/letters.html", {"letters": found[:MAX_SHOWN]})
+    own_letters = Letter.objects.filter(reader=request.user.pk).select_related("article")
+    return render(request, "reading/letters.html", {"letters": own_letters[:MAX_SHOWN]})

@@ -25,7 +25,7 @@ def report(request: HttpRequest) -> HttpResponse:
     except LockNotAcquired as busy:
         return _page(request, is_busy=True, holder=busy.holder, status=409)
     except StaleFence:
-        messages.warning(request, "This took so long that another build has started. Nothing was saved.")
+        messages.warning(request, "This build was too slow and another one has started. Nothing was saved.")
         return _page(request, is_busy=Lock(NAME).locked(), status=409)
     messages.success(request, f"The report is done. It took {built.seconds:.1f} s.")
     return redirect("report")

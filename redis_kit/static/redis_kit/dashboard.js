@@ -1,92 +1,92 @@
-// Live refresh: asks for the fragment while the tab is visible and puts it in place of the old one.
+// Live refresh: loads the fragment while the tab is visible and replaces the old one.
 (() => {
   "use strict";
   const live = document.getElementById("rk-live");
   const bar = document.getElementById("rk-refresh");
   if (!live || !bar) return;
   const state = document.getElementById("rk-state");
-  const pace = document.getElementById("rk-pace");
-  const words = bar.dataset;
-  const KEPT = "redis-kit.pace";
+  const interval = document.getElementById("rk-pace");
+  const messages = bar.dataset;
+  const STORAGE_KEY = "redis-kit.pace";
   let etag = live.dataset.etag;
   let updated = Date.now();
   let timer = 0;
-  let asking = false;
-  let trouble = "";
+  let loading = false;
+  let problem = "";
   let ended = false;
 
-  const paused = () => ended || document.hidden || pace.value === "0";
+  const paused = () => ended || document.hidden || interval.value === "0";
 
-  function say() {
+  function showState() {
     const ago = Math.max(0, Math.round((Date.now() - updated) / 1000));
-    const parts = [words.updated.replace("{n}", ago)];
-    if (trouble) parts.push(trouble);
-    else if (paused()) parts.push(words.paused);
+    const parts = [messages.updated.replace("{n}", ago)];
+    if (problem) parts.push(problem);
+    else if (paused()) parts.push(messages.paused);
     const text = parts.join(" · ");
     if (state.textContent !== text) state.textContent = text;
   }
 
-  // What its reader had opened stays open, and the focus stays on the same button of the same row.
+  // Opened details stay open, and the focus stays on the same button of the same row.
   function show(html) {
-    const open = [...live.querySelectorAll("details[open]")].map((one) => one.id);
+    const open = [...live.querySelectorAll("details[open]")].map((each) => each.id);
     const focus = live.contains(document.activeElement) ? document.activeElement : null;
     const summary = focus && focus.parentElement.tagName === "DETAILS" ? focus.parentElement.id : "";
     live.innerHTML = html;
     for (const id of open) document.getElementById(id)?.setAttribute("open", "");
-    const again = summary ? document.getElementById(summary)?.querySelector("summary")
+    const target = summary ? document.getElementById(summary)?.querySelector("summary")
       : focus && focus.id ? document.getElementById(focus.id) : null;
-    again?.focus({ preventScroll: true });
+    target?.focus({ preventScroll: true });
   }
 
-  async function ask() {
+  async function load() {
     const options = { headers: { "If-None-Match": etag }, redirect: "manual", signal: AbortSignal.timeout(10000) };
-    const answer = await fetch(live.dataset.url, options);
-    if (answer.status === 200) {
-      const html = await answer.text();
-      etag = answer.headers.get("ETag") || "";
+    const response = await fetch(live.dataset.url, options);
+    if (response.status === 200) {
+      const html = await response.text();
+      etag = response.headers.get("ETag") || "";
       show(html);
-    } else if (answer.type === "opaqueredirect" || [401, 403, 404].includes(answer.status)) {
+    } else if (response.type === "opaqueredirect" || [401, 403, 404].includes(response.status)) {
       ended = true;
-      trouble = words.ended;
+      problem = messages.ended;
       return;
-    } else if (answer.status !== 304) {
-      throw new Error(answer.status);
+    } else if (response.status !== 304) {
+      throw new Error(response.status);
     }
     updated = Date.now();
-    trouble = "";
+    problem = "";
   }
 
   async function refresh() {
     clearTimeout(timer);
-    if (asking || paused()) return;
-    asking = true;
+    if (loading || paused()) return;
+    loading = true;
     try {
-      await ask();
+      await load();
     } catch {
-      trouble = words.trouble;
+      problem = messages.trouble;
     }
-    asking = false;
-    plan();
+    loading = false;
+    schedule();
   }
 
-  function plan() {
+  function schedule() {
     clearTimeout(timer);
-    if (!paused()) timer = setTimeout(refresh, Math.max(0, Number(pace.value) * 1000));
-    say();
+    if (!paused()) timer = setTimeout(refresh, Math.max(0, Number(interval.value) * 1000));
+    showState();
   }
 
   try {
-    const kept = localStorage.getItem(KEPT);
-    if ([...pace.options].some((one) => one.value === kept)) pace.value = kept;
+    const stored = localStorage.getItem(STORAGE_KEY);
+    if ([...interval.options].some((each) => each.value === stored)) interval.value = stored;
   } catch { /* storage may be forbidden */ }
-  pace.addEventListener("change", () => {
+  interval.addEventListener("change", () => {
     try {
-      localStorage.setItem(KEPT, pace.value);
+      localStorage.setItem(STORAGE_KEY, interval.value);
     } catch { /* storage may be forbidden */ }
-    plan();
+    schedule();
   });
-  document.addEventListener("visibilitychange", () => (document.hidden ? plan() : refresh().then(say)));
-  setInterval(say, 1000);
+  document.addEventListener("visibilitychange", () => (document.hidden ? schedule() : refresh().then(showState)));
+  setInterval(showState, 1000);
   bar.hidden = false;
-  plan();
+  schedule();
 })();

@@ -22,7 +22,7 @@ DATABASES = {
     "default": {
         "ENGINE": "django.db.backends.sqlite3",
         "NAME": str(Path(os.environ["BENCH_FOLDER"], "db.sqlite3")),
-        "CONN_MAX_AGE": None,  # or its worker opens the database anew for each job
+        "CONN_MAX_AGE": None,  # otherwise its worker opens the database for each job
         "OPTIONS": {"transaction_mode": "IMMEDIATE", "init_command": "PRAGMA journal_mode=WAL"},
     }
 }
