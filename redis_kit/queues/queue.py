@@ -8,7 +8,7 @@ from redis_kit.queues import signals
 from redis_kit.queues.jobs.job import Job, JobInfo, PauseInfo, QueueCounts, State
 from redis_kit.queues.jobs.unique import PutResult, Until, chosen
 from redis_kit.queues.settings import QueueSettings
-from redis_kit.queues.store import enqueue, manage
+from redis_kit.queues.store import claim, enqueue, liveness, manage
 from redis_kit.queues.store.claim import Claimed
 from redis_kit.queues.validation import Delay
 
@@ -91,22 +91,22 @@ class Queue(Primitive):
         given to another worker; nothing is claimed then. A claim whose answer got lost is repeated by the worker's next
         one, which returns the same jobs.
         """
-        return self._taken(self._run(enqueue.claim(self, limit, worker, done=done)), done)
+        return self._taken(self._run(claim.claim(self, limit, worker, done=done)), done)
 
     async def aclaim(self, limit: int = 1, *, done: Sequence[Job] = (), worker: str | None = None) -> list[Job]:
         """See claim()."""
-        return self._taken(await self._arun(enqueue.claim(self, limit, worker, done=done)), done)
+        return self._taken(await self._arun(claim.claim(self, limit, worker, done=done)), done)
 
     def ack(self, *jobs: Job) -> None:
         """End jobs that are done. One round trip for 250 of one worker; a repeat is safe.
 
         Raises LeaseLost when one of them had been given to another worker; the others are ended.
         """
-        self._ended(self._run(enqueue.ack(self, jobs)))
+        self._ended(self._run(claim.ack(self, jobs)))
 
     async def aack(self, *jobs: Job) -> None:
         """See ack()."""
-        self._ended(await self._arun(enqueue.ack(self, jobs)))
+        self._ended(await self._arun(claim.ack(self, jobs)))
 
     def nack(self, job: Job, *, delay: Delay = 0, error: str = "", max_attempts: int | None = None) -> State:
         """End a failed attempt and say what the job is now: ready, scheduled (with a delay), or dead.
@@ -114,38 +114,38 @@ class Queue(Primitive):
         Dead is after ``max_attempts``, by default the option ``MAX_ATTEMPTS``; ``error`` then is its reason. One round
         trip; a repeat is safe. Raises LeaseLost when the job had been given to another worker.
         """
-        return self._run(enqueue.nack(self, job, delay, error, max_attempts))
+        return self._run(claim.nack(self, job, delay, error, max_attempts))
 
     async def anack(self, job: Job, *, delay: Delay = 0, error: str = "", max_attempts: int | None = None) -> State:
         """See nack()."""
-        return await self._arun(enqueue.nack(self, job, delay, error, max_attempts))
+        return await self._arun(claim.nack(self, job, delay, error, max_attempts))
 
     def heartbeat(self, *, worker: str | None = None) -> int:
         """Report that the worker is alive, and return how many jobs of dead workers were returned, at most 100.
 
         Needed if a job takes longer than ``WORKER_TIMEOUT``; ``rk_worker`` sends heartbeats by itself. One round trip.
         """
-        return self._run(enqueue.heartbeat(self, worker)).given_back
+        return self._run(liveness.heartbeat(self, worker)).given_back
 
     async def aheartbeat(self, *, worker: str | None = None) -> int:
         """See heartbeat()."""
-        return (await self._arun(enqueue.heartbeat(self, worker))).given_back
+        return (await self._arun(liveness.heartbeat(self, worker))).given_back
 
     def sign_off(self, *, worker: str | None = None) -> int:
         """Return all jobs of the worker to the queue and remove it; return their number. One round trip for 100."""
-        return self._run(enqueue.sign_off(self, worker))
+        return self._run(liveness.sign_off(self, worker))
 
     async def asign_off(self, *, worker: str | None = None) -> int:
         """See sign_off()."""
-        return await self._arun(enqueue.sign_off(self, worker))
+        return await self._arun(liveness.sign_off(self, worker))
 
     def counts(self) -> QueueCounts:
         """Return how many jobs are in each state, at one moment. One round trip."""
-        return self._run(enqueue.counts(self))
+        return self._run(manage.counts(self))
 
     async def acounts(self) -> QueueCounts:
         """See counts()."""
-        return await self._arun(enqueue.counts(self))
+        return await self._arun(manage.counts(self))
 
     def requeue(
         self,
@@ -264,12 +264,12 @@ class Queue(Primitive):
 
     def _taken(self, found: Claimed, done: Sequence[Job]) -> list[Job]:
         if found.lost:
-            raise enqueue.lost(self, [done[at] for at in found.lost])
+            raise claim.lost(self, [done[at] for at in found.lost])
         return found.jobs
 
     def _ended(self, lost: list[Job]) -> None:
         if lost:
-            raise enqueue.lost(self, lost)
+            raise claim.lost(self, lost)
 
     def _placed(self, placed: PutResult) -> str:
         self._announce([placed.id] if placed.created else [])

@@ -10,7 +10,7 @@ from redis_kit.core import component, connections
 from redis_kit.queues import Queue, task
 from redis_kit.queues.jobs import payload
 from redis_kit.queues.jobs.ack import Ack
-from redis_kit.queues.store import calls, enqueue
+from redis_kit.queues.store import calls, claim
 from tests.dashboard.support.attacks import ATTACKS, harmless_links, without_titles
 from tests.dashboard.support.html import page, row_buttons, said, whole_page
 from tests.fixtures.dashboard import ADMIN, MEASURE
@@ -36,7 +36,7 @@ def attempt(queue, error="", *, text="ValueError: token=hunter2", most=9, worker
     (job,) = queue.claim(worker=worker)
     if error:
         kept = payload.encoded([error, f'Traceback (most recent call last):\n  File "x.py"\n{text}\n'], "x")
-        queue._run(enqueue.nack(queue, job, 0, text, most, (kept, EVER)))
+        queue._run(claim.nack(queue, job, 0, text, most, (kept, EVER)))
     return job
 
 
@@ -163,7 +163,7 @@ def test_progress_is_shown(mail, boss):
     result = enqueued()
     job = attempt(mail)
     told = payload.dumps([3, 10, "half, token=hunter2"], "x")
-    calls.store_progress(mail.key(""), job, told=told, keep=EVER).run(connections.client())
+    calls.store_progress(mail.key(""), job, told=told, ttl_ms=EVER).run(connections.client())
     progress = cells(look(boss, result.id), "Result")["Progress"]
     assert progress.startswith("3 of 10 half, token=*** 20")
 
@@ -264,9 +264,9 @@ def test_jobs_and_their_errors_can_put_nothing_into_the_page(mail, signed_in, ki
     result = send.enqueue(attack, note=attack * 3)
     job = attempt(mail)
     told = payload.dumps([3, 10, attack[:500]], "x")
-    calls.store_progress(mail.key(""), job, told=told, keep=EVER).run(connections.client())
+    calls.store_progress(mail.key(""), job, told=told, ttl_ms=EVER).run(connections.client())
     kept = payload.encoded([attack, attack * 9], "x")
-    mail._run(enqueue.nack(mail, job, 0, attack, 1, (kept, EVER)))
+    mail._run(claim.nack(mail, job, 0, attack, 1, (kept, EVER)))
     mail.requeue([result.id])
     mail.claim(worker="w1")
     kit.client.hset(mail.key(f"result:{result.id}"), "cancelled", kept)

@@ -27,23 +27,23 @@ def finish(flow, reply):
 
 
 def test_claim_whose_answer_is_lost_is_sent_again_with_the_same_token():
-    flow = claim.claim(QUEUE, "w", 1)
+    flow = claim.claim_and_reap(QUEUE, "w", 1)
     _, (_, token, *_) = sent(flow.send(None))
     with pytest.raises(RedisUnavailable):
         flow.throw(RedisUnavailable("lost", indeterminate=True))
-    again = claim.claim(QUEUE, "w", 1)
+    again = claim.claim_and_reap(QUEUE, "w", 1)
     assert sent(again.send(None))[1][1] == token
     assert finish(again, b"-1 -1 5000 \n") == claim.Claimed([], None, [])
-    assert sent(claim.claim(QUEUE, "w", 1).send(None))[1][1] != token
+    assert sent(claim.claim_and_reap(QUEUE, "w", 1).send(None))[1][1] != token
 
 
 def test_claim_whose_repeat_did_not_arrive_is_still_to_be_repeated():
-    lost = claim.claim(QUEUE, "w5", 1)
+    lost = claim.claim_and_reap(QUEUE, "w5", 1)
     _, (_, token, *_) = sent(lost.send(None))
     with pytest.raises(RedisUnavailable):
         lost.throw(RedisUnavailable("lost", indeterminate=True))
     for _ in range(2):
-        again = claim.claim(QUEUE, "w5", 1)
+        again = claim.claim_and_reap(QUEUE, "w5", 1)
         assert sent(again.send(None))[1][1] == token
         with pytest.raises(RedisUnavailable):
             again.throw(RedisUnavailable("not sent"))
@@ -52,50 +52,50 @@ def test_claim_whose_repeat_did_not_arrive_is_still_to_be_repeated():
 @pytest.mark.parametrize("error", [RedisUnavailable("not sent"), KeyConflict("wrong type")])
 def test_claim_that_certainly_did_not_happen_is_not_repeated(error):
     worker = type(error).__name__
-    flow = claim.claim(QUEUE, worker, 1)
+    flow = claim.claim_and_reap(QUEUE, worker, 1)
     _, (_, token, *_) = sent(flow.send(None))
     with pytest.raises(type(error)):
         flow.throw(error)
-    assert sent(claim.claim(QUEUE, worker, 1).send(None))[1][1] != token
+    assert sent(claim.claim_and_reap(QUEUE, worker, 1).send(None))[1][1] != token
 
 
 def test_cancelled_claim_is_repeated():
-    flow = claim.claim(QUEUE, "w3", 1)
+    flow = claim.claim_and_reap(QUEUE, "w3", 1)
     _, (_, token, *_) = sent(flow.send(None))
     flow.close()
-    assert sent(claim.claim(QUEUE, "w3", 1).send(None))[1][1] == token
+    assert sent(claim.claim_and_reap(QUEUE, "w3", 1).send(None))[1][1] == token
 
 
 def test_lost_claim_is_not_repeated_on_another_connection():
-    flow = claim.claim(QUEUE, "w6", 1)
+    flow = claim.claim_and_reap(QUEUE, "w6", 1)
     _, (_, token, *_) = sent(flow.send(None))
     flow.close()
-    assert sent(claim.claim(Queue("q", using="other"), "w6", 1).send(None))[1][1] != token
-    assert sent(claim.claim(QUEUE, "w6", 1).send(None))[1][1] == token
+    assert sent(claim.claim_and_reap(Queue("q", using="other"), "w6", 1).send(None))[1][1] != token
+    assert sent(claim.claim_and_reap(QUEUE, "w6", 1).send(None))[1][1] == token
 
 
 def test_claim_reaps_only_where_a_lease_is_over_and_claims_again_only_where_that_gave_jobs():
-    flow = claim.claim(QUEUE, "w4", 1)
+    flow = claim.claim_and_reap(QUEUE, "w4", 1)
     flow.send(None)
     assert finish(flow, b"250 8000 5000 \n").next == 0.25
-    flow = claim.claim(QUEUE, "w4", 1)
+    flow = claim.claim_and_reap(QUEUE, "w4", 1)
     flow.send(None)
     assert sent(flow.send(b"-1 0 5000 \n"))[0] == "heartbeat"
     assert sent(flow.send([-1, 9000, 1, b"", [], [], [], 5000]))[0] == "ack_and_claim"
     assert [job.id for job in finish(flow, b"0 9000 5000 \n1 0 2 12\nid0 1 0 5000\n1").jobs] == ["id"]
-    flow = claim.claim(QUEUE, "w4", 1)
+    flow = claim.claim_and_reap(QUEUE, "w4", 1)
     flow.send(None)
     flow.send(b"-1 0 5000 2\n")
     assert finish(flow, [-1, 9000, 0, b"", [], [], [], 5000]) == claim.Claimed([], None, [1])
 
 
 def test_caller_that_is_stopped_after_its_claim_gets_the_jobs_with_its_next_one():
-    flow = claim.claim(QUEUE, "w7", 1)
+    flow = claim.claim_and_reap(QUEUE, "w7", 1)
     _, (_, token, *_) = sent(flow.send(None))
     assert sent(flow.send(b"0 0 5000 \n1 0 2 12\nid0 1 0 5000\n1"))[0] == "heartbeat"
     with pytest.raises(asyncio.CancelledError):
         flow.throw(asyncio.CancelledError())
-    assert sent(claim.claim(QUEUE, "w7", 1).send(None))[1][1] == token
+    assert sent(claim.claim_and_reap(QUEUE, "w7", 1).send(None))[1][1] == token
 
 
 def test_names_of_queues_are_noted_after_the_job_is_stored_and_their_failure_is_no_failure():
@@ -116,8 +116,8 @@ def test_names_of_queues_are_noted_after_the_job_is_stored_and_their_failure_is_
 
 def test_lost_claim_is_an_error_that_names_job_and_queue():
     queue = Queue("mail")
-    assert "claim on job 'id' of queue 'mail' is over" in str(enqueue.lost(queue, [JOB]))
-    assert "claims on jobs 'id', 'id', 'id' and 1 more of queue 'mail' are over" in str(enqueue.lost(queue, [JOB] * 4))
+    assert "claim on job 'id' of queue 'mail' is over" in str(claim.lost(queue, [JOB]))
+    assert "claims on jobs 'id', 'id', 'id' and 1 more of queue 'mail' are over" in str(claim.lost(queue, [JOB] * 4))
 
 
 def test_reason_is_cut_and_can_always_be_sent():

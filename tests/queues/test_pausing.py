@@ -118,28 +118,28 @@ def test_claim_whose_answer_got_lost_is_repeated_in_a_pause(queue):
 
 def test_claim_and_beat_tell_when_the_pause_ends(queue):
     from redis_kit.core import connections, flow
-    from redis_kit.queues.store import enqueue
+    from redis_kit.queues.store import claim, liveness
 
     queue.put(1)
     for seconds, low, high in ((60, 50, 60), (0.001, 0, 0.01)):
         queue.pause(seconds)
-        claimed = flow.run(enqueue.claim(queue, 1, "me"), connections.client())
+        claimed = flow.run(claim.claim(queue, 1, "me"), connections.client())
         if claimed.jobs:
             return  # the short one may be over
-        beaten = flow.run(enqueue.heartbeat(queue, "me"), connections.client())
+        beaten = flow.run(liveness.heartbeat(queue, "me"), connections.client())
         assert low <= claimed.next <= high
         assert low <= beaten.next_job <= high
 
 
 def test_pause_without_an_end_tells_of_no_next_job(queue):
     from redis_kit.core import connections, flow
-    from redis_kit.queues.store import enqueue
+    from redis_kit.queues.store import claim, liveness
 
     queue.put(1)
     queue.put(2, delay=0.001)
     queue.pause()
-    assert flow.run(enqueue.claim(queue, 1, "me"), connections.client()).next is None
-    assert flow.run(enqueue.heartbeat(queue, "me"), connections.client()).next_job is None
+    assert flow.run(claim.claim(queue, 1, "me"), connections.client()).next is None
+    assert flow.run(liveness.heartbeat(queue, "me"), connections.client()).next_job is None
 
 
 def test_jobs_wake_nobody_in_a_pause_and_the_end_of_it_does(queue, kit):

@@ -6,7 +6,7 @@ from redis_kit.queues import Cancelled, Queue, task
 from redis_kit.queues.errors import LeaseLost, UnknownTask
 from redis_kit.queues.jobs import call_shape
 from redis_kit.queues.store import calls as moves
-from redis_kit.queues.store import unknown
+from redis_kit.queues.store import unknown_calls
 from redis_kit.queues.tasks import registry
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 from redis_kit.queues.worker.supervisor.maintenance import Recaller
@@ -195,7 +195,7 @@ def test_worker_that_knows_the_task_gets_the_jobs_at_once_the_first_ones_first(k
 
 
 def test_jobs_are_recalled_in_bounded_steps(kit, queue, release, monkeypatch):
-    monkeypatch.setattr(unknown, "RECALLED", 5)
+    monkeypatch.setattr(unknown_calls, "RECALLED", 5)
     for number in range(12):
         release.task.enqueue(number)
     release.forget()
@@ -239,7 +239,7 @@ def test_cancelled_while_a_worker_has_it_that_can_not_run_it_it_is_not_given_bac
     result = release.task.enqueue("a")
     (job,) = queue.claim(worker="w1")
     result.cancel()
-    assert queue._run(unknown.defer(queue, job, release.call, 0)) == unknown.CANCELLED
+    assert queue._run(unknown_calls.defer(queue, job, release.call, 0)) == unknown_calls.CANCELLED
     queue.sign_off(worker="w1")
     release.forget()
     drain()
@@ -277,13 +277,13 @@ def test_repeat_after_a_lost_answer_gets_the_same_one_and_a_lost_claim_none(queu
     release.task.enqueue("a")
     (job,) = queue.claim(worker="w1")
     for _ in range(2):
-        assert queue._run(unknown.defer(queue, job, release.call, 0)) == unknown.GIVEN_BACK
+        assert queue._run(unknown_calls.defer(queue, job, release.call, 0)) == unknown_calls.GIVEN_BACK
     assert queue.counts().scheduled == 1
     queue.run_now(job.id)
     (again,) = queue.claim(worker="w2")
     queue.ack(again)
     with pytest.raises(LeaseLost):
-        queue._run(unknown.defer(queue, again, release.call, 0))
+        queue._run(unknown_calls.defer(queue, again, release.call, 0))
 
 
 def test_own_id_that_is_used_again_begins_its_time_again(kit, queue, release):
@@ -333,7 +333,7 @@ def test_report_tells_what_no_worker_knows(queue, release):
 
 
 def test_names_of_calls_are_bounded(kit, queue, monkeypatch):
-    monkeypatch.setattr(unknown, "SHAPES", 3)
+    monkeypatch.setattr(unknown_calls, "SHAPES", 3)
     for number in range(6):
         queue.put({"task": f"t{number}" + "x" * 500 * number})
     drain()

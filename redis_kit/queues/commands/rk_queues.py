@@ -13,7 +13,7 @@ from redis_kit.core.terminal import clean, cut, duration
 from redis_kit.queues.commands.base import QueueCommand, jobs
 from redis_kit.queues.commands.tables import lateness, per_minute, table
 from redis_kit.queues.monitoring.stats import Errors, QueueStats, list_workers, queue_names, queue_stats
-from redis_kit.queues.store.unknown import UnknownCalls
+from redis_kit.queues.store.unknown_calls import UnknownCalls
 
 MINUTES = 6  # five full ones and the current one
 INTERVAL = 2.0  # seconds between two updates of --watch

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         queue_stats,
     )
     from redis_kit.queues.monitoring.workers import RunningJob, WorkerInfo
-    from redis_kit.queues.store.unknown import UnknownCalls
+    from redis_kit.queues.store.unknown_calls import UnknownCalls
 
 __all__ = [
     "QueueStats",

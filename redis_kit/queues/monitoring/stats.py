@@ -13,12 +13,13 @@ from redis_kit.core.primitive import Primitive
 from redis_kit.core.steps import Batch, Call
 from redis_kit.queues import validation
 from redis_kit.queues.jobs.job import PauseInfo, QueueCounts, pause
+from redis_kit.queues.keys import QueueKeys, names_key
 from redis_kit.queues.monitoring import workers as workerinfo
 from redis_kit.queues.monitoring.workers import WorkerInfo
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.settings import QueueSettings
-from redis_kit.queues.store import calls, names, unknown
-from redis_kit.queues.store.unknown import UnknownCalls
+from redis_kit.queues.store import calls, unknown_calls
+from redis_kit.queues.store.unknown_calls import UnknownCalls
 
 logger = logging.getLogger("redis_kit")
 _log_limit = LogRateLimit()
@@ -158,15 +159,15 @@ def _bases(queues: Sequence[str], using: str) -> list[str]:
 
 
 def _names() -> Flow[list[str]]:
-    found = yield Call("SMEMBERS", names.key())
+    found = yield Call("SMEMBERS", names_key())
     used = sorted(name.decode("utf-8", "replace") for name in found)
     return [*dict.fromkeys([*conf.section(QueueSettings).NAMES, *filter(_is_name, used)])]
 
 
 def _never_used(queues: Sequence[str], using: str) -> Flow[set[str]]:
     # A worker's sweep creates the counter with 0, and a job that was only ever scheduled has not counted yet.
-    keys = [(f"{base}sequence", f"{base}jobs") for base in _bases(queues, using)]
-    found = yield Batch([call for counter, jobs in keys for call in (Call("GET", counter), Call("EXISTS", jobs))])
+    keys = [QueueKeys.of(base) for base in _bases(queues, using)]
+    found = yield Batch([call for one in keys for call in (Call("GET", one.sequence), Call("EXISTS", one.jobs))])
     return {name for place, name in enumerate(queues) if found[2 * place] in (None, b"0") and not found[2 * place + 1]}
 
 
@@ -214,7 +215,7 @@ def _report(reply: list[Any]) -> QueueStats:
         pause(reply[6], reply[7]),
         reply[8],
         reply[9],
-        unknown.read(reply[10]),
+        unknown_calls.read(reply[10]),
     )
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from redis_kit.queues.monitoring.inspection import Findings
     from redis_kit.queues.monitoring.stats import QueueStats
     from redis_kit.queues.queue import Queue
-    from redis_kit.queues.store.unknown import UnknownCalls
+    from redis_kit.queues.store.unknown_calls import UnknownCalls
 
 MINUTES = 30
 TASKS_IN_HINT = 5

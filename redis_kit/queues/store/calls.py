@@ -11,11 +11,10 @@ from redis_kit.queues.jobs import ids as identity
 from redis_kit.queues.jobs.ack import Ack
 from redis_kit.queues.jobs.job import Job
 from redis_kit.queues.jobs.unique import UniqueKey
+from redis_kit.queues.keys import OF_JOB, OF_ONE, of_one
 from redis_kit.queues.settings import QueueSettings
 
 REASON = 1000  # characters
-OF_JOB = ("result", "finished")
-OWN = (*OF_JOB, "period", "deferred")  # the last two are those of a unique key, and of a shape of calls
 _KEY = re.compile(r"^-- KEYS\[\d+\]\s+(\w+)", re.MULTILINE)
 
 
@@ -33,11 +32,11 @@ class QueueScript:
         """Return the step for the queue whose keys begin with ``base``, and for the own keys of one job or of more."""
         keys = self._made(base, job) if job else self._keys(base)
         if results:
-            more = [f"{base}{part}:{id}" for id in results for part in OF_JOB]
+            more = [of_one(base, part, id) for id in results for part in OF_JOB]
         return self._script([*keys, *more] if more else keys, args)
 
     def _made(self, base: str, job: str = "") -> list[str]:
-        return [base + part + (f":{job}" if part in OWN else "") for part in self._parts]
+        return [of_one(base, part, job) if part in OF_ONE else base + part for part in self._parts]
 
 
 PUT, PUT_UNIQUE, NACK, DEFER, RECALL = map(QueueScript, ("put", "put_unique", "nack", "defer", "recall"))
@@ -73,11 +72,11 @@ def put(
 
 
 def ack_and_claim(
-    base: str, worker: str, claim: str, limit: int, about: str = "", *, again: bool = False, ended: Sequence[Ack] = ()
+    base: str, worker: str, claim: str, limit: int, about: str = "", *, again: bool = False, acks: Sequence[Ack] = ()
 ) -> ScriptCall:
     """Return the step that ends jobs and takes others."""
     args = (worker, claim, limit, lease(), about or identity.information(), int(again))
-    return ACK_AND_CLAIM(base, *args, *_flat(ended), results=_with_results(ended))
+    return ACK_AND_CLAIM(base, *args, *_flat(acks), results=_with_results(acks))
 
 
 def put_unique(
@@ -88,9 +87,9 @@ def put_unique(
     return PUT_UNIQUE(base, delay, due, priority, *job, key, until, int(replace), job=key)
 
 
-def ack(base: str, worker: str, ended: Sequence[Ack]) -> ScriptCall:
+def ack(base: str, worker: str, acks: Sequence[Ack]) -> ScriptCall:
     """Return the step that ends jobs which are done."""
-    return ACK(base, worker, lease(), *_flat(ended), results=_with_results(ended))
+    return ACK(base, worker, lease(), *_flat(acks), results=_with_results(acks))
 
 
 def return_claimed(base: str, jobs: Sequence[Job]) -> ScriptCall:
@@ -99,13 +98,13 @@ def return_claimed(base: str, jobs: Sequence[Job]) -> ScriptCall:
 
 
 def nack(
-    base: str, job: Job, *, delay: int, attempts: int, reason: str, error: bytes = b"", keep: int = 0
+    base: str, job: Job, *, delay: int, attempts: int, reason: str, error: bytes = b"", ttl_ms: int = 0
 ) -> ScriptCall:
     """Return the step that ends a failed attempt; its error, if any, is kept with the result. Times are in ms."""
     text = reason[:REASON].encode("utf-8", "backslashreplace")
     limit = conf.section(QueueSettings).DEAD_LIMIT
     own = job.id if error else "-"
-    return NACK(base, *_claimed(job), lease(), delay, attempts, text, limit, error, keep, job=own)
+    return NACK(base, *_claimed(job), lease(), delay, attempts, text, limit, error, ttl_ms, job=own)
 
 
 def defer(base: str, job: Job, digest: str, shape: str, expires: int, patience: int, most: int) -> ScriptCall:
@@ -118,14 +117,14 @@ def recall(base: str, digest: str, runs: bool, limit: int) -> ScriptCall:
     return RECALL(base, digest, int(runs), limit, job=digest)
 
 
-def store_progress(base: str, job: Job, *, told: bytes, keep: int) -> ScriptCall:
+def store_progress(base: str, job: Job, *, told: bytes, ttl_ms: int) -> ScriptCall:
     """Return the step that keeps how far a running job is, for so many ms."""
-    return STORE_PROGRESS(base, *_claimed(job), told, keep, job=job.id)
+    return STORE_PROGRESS(base, *_claimed(job), told, ttl_ms, job=job.id)
 
 
-def cancel(base: str, id: str, *, error: bytes, keep: int) -> ScriptCall:
+def cancel(base: str, id: str, *, error: bytes, ttl_ms: int) -> ScriptCall:
     """Return the step that cancels a job: one that waits now, with a result that is kept for so many ms."""
-    return CANCEL(base, id, error, keep, job=id)
+    return CANCEL(base, id, error, ttl_ms, job=id)
 
 
 def get_result(base: str, id: str, *, waits: bool = False) -> ScriptCall:
@@ -165,12 +164,12 @@ def send_command(base: str, worker: str, command: str) -> ScriptCall:
     return SEND_COMMAND(base, worker, STORED_COMMANDS.get(command, command), COMMAND_TTL)
 
 
-def _flat(ended: Sequence[Ack]) -> list[Any]:
-    return [part for one in ended for part in one[1:]]
+def _flat(acks: Sequence[Ack]) -> list[Any]:
+    return [part for ack in acks for part in ack[1:]]
 
 
-def _with_results(ended: Sequence[Ack]) -> list[str]:
-    return [one.id.decode() for one in ended if one.value]
+def _with_results(acks: Sequence[Ack]) -> list[str]:
+    return [ack.id.decode() for ack in acks if ack.value]
 
 
 def _claimed(job: Job) -> tuple[bytes, bytes]:

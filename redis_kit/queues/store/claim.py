@@ -1,29 +1,35 @@
-"""Claims as a flow. One whose answer got lost is repeated by the worker's next claim, so no job is stranded."""
+"""Claims of jobs and their ends, as flows. The next claim repeats one whose answer was lost, so no job is stranded."""
 
 import os
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from secrets import token_urlsafe
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from redis_kit.core.errors import RedisFailure
+from redis_kit.core import conf
+from redis_kit.core.errors import InvalidValue, RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
-from redis_kit.queues.jobs.ack import Ack
-from redis_kit.queues.jobs.job import Job, claimed
-from redis_kit.queues.jobs.message import task_of
+from redis_kit.queues import validation
+from redis_kit.queues.errors import LeaseLost
+from redis_kit.queues.jobs.ack import Ack, ack_of
+from redis_kit.queues.jobs.job import Job, State, claimed
+from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.store import calls
+from redis_kit.queues.store.liveness import heartbeat_reply, seconds, worker_id
+from redis_kit.queues.validation import Delay
 
-FAR = 86_400_000  # ms: threads can't wait for ever, as a time that somebody else wrote may have it
+MOST_ACKS = 250  # jobs in one call, of which the server remembers that it ended them
+_STATES: dict[int, State] = {1: "ready", 2: "scheduled", 3: "dead"}
 # By connection, keys of the queue, and worker: queues of one name on two servers are two queues.
 _unanswered: defaultdict[tuple[str, str, str], list[str]] = defaultdict(list)
 os.register_at_fork(after_in_child=_unanswered.clear)
 
 
 class Claimed(NamedTuple):
-    """The jobs of a claim, and the seconds until there may be another; None when none is known of.
+    """The jobs of a claim, and the seconds until there may be another job; None if no further job is scheduled.
 
-    ``lost`` numbers those of the ended jobs, from 0, whose claim had been lost.
+    ``lost`` are the places, from 0, of the acknowledged jobs whose claim was lost.
     """
 
     jobs: list[Job]
@@ -31,39 +37,21 @@ class Claimed(NamedTuple):
     lost: list[int]
 
 
-class Poison(NamedTuple):
-    """A job that is dead since too many workers died with it, and why; ``task`` is "" where it names none."""
-
-    id: str
-    reason: str
-    task: str
-
-
-class HeartbeatReply(NamedTuple):
-    """What a beat tells: seconds to the next job, and to the end of another worker's lease; what was given back.
-
-    ``order`` is what the worker is to do, "" for nothing; ``cancelled`` are those of its jobs that are to be cancelled,
-    ``held`` a page of its claims that the server holds as running, ``unknown`` the shapes of calls that workers gave
-    back; ``now`` is the server's time in seconds.
-    """
-
-    next_job: float | None
-    next_lease: float | None
-    given_back: int
-    dead: list[Poison]
-    order: str
-    cancelled: list[str]
-    held: list[bytes]
-    unknown: list[str]
-    now: float
+def claim(queue: Primitive, limit: int, worker: str | None, about: str = "", done: Iterable[Job] = ()) -> Flow[Claimed]:
+    """Acknowledge jobs and claim others, with arguments that were not checked yet."""
+    validation.whole("limit", limit, validation.LIMIT)
+    acks = _acks(done)
+    return (yield from claim_and_reap(queue, worker_id(worker), limit, about, acks))
 
 
-def claim(queue: Primitive, worker: str, limit: int, about: str = "", ended: Sequence[Ack] = ()) -> Flow[Claimed]:
-    """End jobs and take others; where another worker's lease turned out to be over, give back its jobs first."""
-    found, next_lease = yield from ack_and_claim(queue, worker, limit, about, ended)
+def claim_and_reap(
+    queue: Primitive, worker: str, limit: int, about: str = "", acks: Sequence[Ack] = ()
+) -> Flow[Claimed]:
+    """Acknowledge jobs and claim others. If another worker's lease is over, return its jobs to the queue."""
+    found, next_lease = yield from ack_and_claim(queue, worker, limit, about, acks)
     if next_lease == 0:
         try:
-            given_back = heartbeat_reply((yield calls.heartbeat(queue.key(""), worker, about))).given_back
+            returned = heartbeat_reply((yield calls.heartbeat(queue.key(""), worker, about))).given_back
         except BaseException as error:
             if isinstance(error, RedisFailure) and (found.jobs or found.lost):
                 return found
@@ -71,16 +59,16 @@ def claim(queue: Primitive, worker: str, limit: int, about: str = "", ended: Seq
                 claim = found.jobs[0].token.split("/")[1].rpartition(".")[0]
                 _unanswered[queue.using, queue.key(""), worker].append(claim)
             raise
-        if given_back and not found.jobs:
+        if returned and not found.jobs:
             again, _ = yield from ack_and_claim(queue, worker, limit, about)
             found = again._replace(lost=found.lost)
     return found
 
 
 def ack_and_claim(
-    queue: Primitive, worker: str, limit: int, about: str = "", ended: Sequence[Ack] = ()
+    queue: Primitive, worker: str, limit: int, about: str = "", acks: Sequence[Ack] = ()
 ) -> Flow[tuple[Claimed, float]]:
-    """End jobs and take others; tell besides in how many ms another worker's lease ends."""
+    """Acknowledge jobs and claim others; return also in how many ms another worker's lease ends."""
     base = queue.key("")
     unanswered = _unanswered[queue.using, base, worker]
     try:
@@ -88,7 +76,7 @@ def ack_and_claim(
     except IndexError:
         token, again = token_urlsafe(6), False
     try:
-        reply: bytes = yield calls.ack_and_claim(base, worker, token, limit, about, again=again, ended=ended)
+        reply: bytes = yield calls.ack_and_claim(base, worker, token, limit, about, again=again, acks=acks)
     except BaseException as error:
         if again or not isinstance(error, RedisFailure) or getattr(error, "indeterminate", False):
             unanswered.append(token)
@@ -101,28 +89,49 @@ def ack_and_claim(
 
 
 def unanswered(queue: Primitive, worker: str) -> set[str]:
-    """Return the claims of a worker whose answers got lost, and which its next call repeats."""
+    """Return the claims of a worker whose answers were lost, and which its next call repeats."""
     return set(_unanswered.get((queue.using, queue.key(""), worker), ()))
 
 
-def heartbeat_reply(reply: list[Any]) -> HeartbeatReply:
-    """Return the answer to a beat in words."""
-    cancelled = [id.decode("utf-8", "surrogateescape") for id in reply[4]]
-    order = reply[3].decode("utf-8", "replace")
-    *_, held, unknown, now = reply[:8]
-    shapes = [row.split(b" ", 3)[-1].decode("utf-8", "replace") for row in unknown[1::2]]
-    dead = poison(reply[8:])
-    return HeartbeatReply(
-        seconds(reply[0]), seconds(reply[1]), reply[2], dead, order, cancelled, held, shapes, now / 1000
-    )
+def ack(queue: Primitive, jobs: Iterable[Job]) -> Flow[list[Job]]:
+    """Acknowledge jobs; return those whose claim was lost."""
+    by_worker: dict[str, list[Job]] = {}
+    for job in jobs:
+        by_worker.setdefault(job.token.partition("/")[0], []).append(job)
+    lost = []
+    for worker, claims in by_worker.items():
+        for at in range(0, len(claims), MOST_ACKS):
+            batch = claims[at : at + MOST_ACKS]
+            numbers = yield calls.ack(queue.key(""), worker, _acks(batch))
+            lost += [batch[number - 1] for number in numbers]
+    return lost
 
 
-def poison(reply: Sequence[bytes]) -> list[Poison]:
-    """Return the jobs that a script tells of as dead: id, reason and the beginning of the body of each."""
-    found = [reply[at : at + 3] for at in range(0, len(reply), 3)]
-    return [Poison(id.decode("utf-8", "surrogateescape"), why.decode(), task_of(body)) for id, why, body in found]
+def nack(
+    queue: Primitive, job: Job, delay: Delay, error: str, max_attempts: int | None, result: tuple[bytes, int] = (b"", 0)
+) -> Flow[State]:
+    """Record a failed attempt; ``result`` is the error to store for the caller, and for how many ms."""
+    most = conf.section(QueueSettings).MAX_ATTEMPTS if max_attempts is None else max_attempts
+    validation.whole("max_attempts", most, validation.LIMIT)
+    wait = validation.milliseconds(delay)
+    stored, ttl_ms = result
+    answer = yield calls.nack(queue.key(""), job, delay=wait, attempts=most, reason=error, error=stored, ttl_ms=ttl_ms)
+    if not answer:
+        raise lost(queue, [job])
+    return _STATES[answer]
 
 
-def seconds(milliseconds: float) -> float | None:
-    """Return milliseconds, which may be without an end, as seconds, a day at most; None for -1."""
-    return None if milliseconds < 0 else min(milliseconds, FAR) / 1000
+def lost(queue: Primitive, jobs: list[Job]) -> LeaseLost:
+    """Return the error for claims that were lost."""
+    ids = ", ".join(ascii(job.id) for job in jobs[:3]) + (f" and {len(jobs) - 3} more" if len(jobs) > 3 else "")
+    what = f"The claim on job {ids} of queue {queue.name!a} is over; another worker has the job or did it."
+    if len(jobs) > 1:
+        what = f"The claims on jobs {ids} of queue {queue.name!a} are over; other workers have the jobs or did them."
+    return LeaseLost(what)
+
+
+def _acks(jobs: Iterable[Job]) -> list[Ack]:
+    batch = [ack_of(job) for job in jobs]
+    if len(batch) > MOST_ACKS:
+        raise InvalidValue(f"{len(batch)} jobs can't be acknowledged in one call; at most {MOST_ACKS} are allowed.")
+    return batch

@@ -72,7 +72,7 @@ def cancel(queue: Primitive, id: str, ttl_ms: int | None = None) -> Flow[int]:
     if ttl_ms is None:
         ttl_ms = int(conf.section(QueueSettings).FAILED_RESULT_TTL * 1000)
     error = payload.encoded_error(Cancelled("The job was cancelled while it waited."))
-    answer: int = yield calls.cancel(queue.key(""), validation.identifier("id", id), error=error, keep=ttl_ms)
+    answer: int = yield calls.cancel(queue.key(""), validation.identifier("id", id), error=error, ttl_ms=ttl_ms)
     return answer
 
 
@@ -129,11 +129,16 @@ def _ids_by_cause(queue: Primitive, task: str | None, error: str | None) -> Flow
     return list(reversed(ids))
 
 
+def counts(queue: Primitive) -> Flow[job.QueueCounts]:
+    """Count jobs by state."""
+    return job.QueueCounts(*(yield calls.COUNT(queue.key(""))))
+
+
 def purge(queue: Primitive, state: State) -> Flow[int]:
     """Remove as many jobs of a state as there are at the start, so that it comes to an end."""
     validation.one_of("state", state, PURGED)
-    counts = job.QueueCounts(*(yield calls.COUNT(queue.key(""))))
-    most: int = getattr(counts, state)
+    stored = yield from counts(queue)
+    most: int = getattr(stored, state)
     removed = 0
     while removed < most:
         count: int = yield calls.PURGE(queue.key(""), state, min(CHUNK, most - removed))

@@ -7,6 +7,7 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.steps import Pop
 from redis_kit.queues import validation
+from redis_kit.queues.keys import of_one
 from redis_kit.queues.store import calls
 
 AGAIN = 5.0  # seconds: for how long a lost wake-up goes unnoticed
@@ -28,4 +29,4 @@ def wait(queue: Primitive, id: str, timeout: float) -> Flow[list[Any]]:
         left = deadline - monotonic()
         if reply[0] not in WAITING or left <= 0:
             return reply
-        yield Pop(queue.key(f"finished:{id}"), timeout=min(left, AGAIN))
+        yield Pop(of_one(queue.key(""), "finished", id), timeout=min(left, AGAIN))

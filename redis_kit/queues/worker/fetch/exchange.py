@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.logs.rate_limit import LogRateLimit
-from redis_kit.queues.store.claim import Claimed
-from redis_kit.queues.store.enqueue import MOST_ENDED, lost
+from redis_kit.queues.store.claim import MOST_ACKS, Claimed, lost
 from redis_kit.queues.worker.fetch.rotation import Rotation
 from redis_kit.queues.worker.fetch.watchdog import NOW, Watchdog
 from redis_kit.queues.worker.shared import failpoints
@@ -70,8 +69,8 @@ class Exchanger:
 
     def _ask(self, number: int, room: int, done: list[Done]) -> Iterator[Reply]:
         queue = self._queues[number]
-        for start in range(0, max(1, len(done)), MOST_ENDED):
-            batch = done[start : start + MOST_ENDED]
+        for start in range(0, max(1, len(done)), MOST_ACKS):
+            batch = done[start : start + MOST_ACKS]
             if room:
                 self._watchdog.asks(number)
             try:

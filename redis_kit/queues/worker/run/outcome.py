@@ -31,7 +31,7 @@ from redis_kit.queues.jobs.ack import ack_of
 from redis_kit.queues.jobs.job import Job, State, read
 from redis_kit.queues.jobs.message import Message
 from redis_kit.queues.settings import QueueSettings
-from redis_kit.queues.store import unknown
+from redis_kit.queues.store import unknown_calls
 from redis_kit.queues.tasks import registry, retry
 from redis_kit.queues.tasks.task import Task, extended
 from redis_kit.queues.worker.run.recorder import ResultRecorder, recorder_of
@@ -198,10 +198,10 @@ class UnfitJob(NamedTuple):
         """
         expires = 0 if isinstance(self.call, NewerMessage) else self.call.expires
         answer = self.source.defer(self.job, call_shape.shape(self.call), expires)
-        if answer == unknown.GIVEN_BACK:
+        if answer == unknown_calls.GIVEN_BACK:
             return None
         cancelled = Cancelled("The job was cancelled while it waited.")
-        error = cancelled if answer == unknown.CANCELLED else self.why
+        error = cancelled if answer == unknown_calls.CANCELLED else self.why
         return failed(self.source, self.job, error, keeper=self.keeper, final=True)
 
 

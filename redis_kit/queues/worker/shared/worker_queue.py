@@ -10,9 +10,10 @@ from redis_kit.core.steps import Batch, Call, Pop
 from redis_kit.queues.jobs.ack import Ack
 from redis_kit.queues.jobs.job import Job, State
 from redis_kit.queues.queue import Queue
-from redis_kit.queues.store import calls, claim, enqueue, results, unknown
-from redis_kit.queues.store.claim import Claimed, HeartbeatReply, heartbeat_reply
-from redis_kit.queues.store.unknown import Recalled
+from redis_kit.queues.store import calls, claim, enqueue, results, unknown_calls
+from redis_kit.queues.store.claim import Claimed
+from redis_kit.queues.store.liveness import HeartbeatReply, heartbeat_reply
+from redis_kit.queues.store.unknown_calls import Recalled
 from redis_kit.queues.tasks import registry
 
 PAGE = 100  # running jobs that a heartbeat lists
@@ -41,7 +42,7 @@ class WorkerQueue(Queue):
 
     def fail(self, job: Job, *, delay: float, error: str, max_attempts: int, kept: tuple[bytes, int]) -> State:
         """End a failed attempt, as nack() does, and keep with its result what it is to tell, for so many ms."""
-        return self._run(enqueue.nack(self, job, delay, error, max_attempts, kept))
+        return self._run(claim.nack(self, job, delay, error, max_attempts, kept))
 
     def end(self, done: Sequence[Ack]) -> None:
         """Record again that jobs are done. One round trip for 250."""
@@ -53,7 +54,7 @@ class WorkerQueue(Queue):
 
     def defer(self, job: Job, shape: str, expires: int) -> int:
         """Give back a job whose call this worker can't run; see unknown.py. One round trip; a repeat is safe."""
-        return self._run(unknown.defer(self, job, shape, expires))
+        return self._run(unknown_calls.defer(self, job, shape, expires))
 
     def find_result(self, id: str) -> list[Any]:
         """Ask what is known of a call. One round trip."""
@@ -69,15 +70,15 @@ class WorkerQueue(Queue):
 
     def note(self) -> None:
         """Let the queue be known. One round trip."""
-        self._run(enqueue.note(self))
+        self._run(enqueue.register(self))
 
     def _release(self, jobs: Sequence[Job]) -> Flow[int]:
         count: int = yield calls.return_claimed(self.key(""), jobs)
         return count
 
     def _end(self, done: Sequence[Ack]) -> Flow[None]:
-        for start in range(0, len(done), enqueue.MOST_ENDED):
-            yield calls.ack(self.key(""), self.worker, done[start : start + enqueue.MOST_ENDED])
+        for start in range(0, len(done), claim.MOST_ACKS):
+            yield calls.ack(self.key(""), self.worker, done[start : start + claim.MOST_ACKS])
 
     def _put_back(self, members: Sequence[bytes]) -> Flow[int]:
         count: int = yield calls.RETURN_CLAIMED(self.key(""), *members)
@@ -139,10 +140,10 @@ def _beat(sources: list[WorkerQueue]) -> Flow[list[HeartbeatReply | RedisFailure
 
 
 def _recall(pairs: list[tuple[WorkerQueue, str]]) -> Flow[list[Recalled | RedisFailure | None]]:
-    steps = [unknown.recall_step(source, shape, can_run=registry.can_run(shape)) for source, shape in pairs]
+    steps = [unknown_calls.recall_step(source, shape, can_run=registry.can_run(shape)) for source, shape in pairs]
     replies = yield Batch(steps, lenient=True)
     return [
-        reply if isinstance(reply, RedisFailure) else unknown.recalled(shape, reply)
+        reply if isinstance(reply, RedisFailure) else unknown_calls.recalled(shape, reply)
         for (_, shape), reply in zip(pairs, replies, strict=True)
     ]
 

@@ -11,7 +11,7 @@ from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.signals import tell
 from redis_kit.queues import signals
 from redis_kit.queues.settings import QueueSettings
-from redis_kit.queues.store.claim import HeartbeatReply, Poison
+from redis_kit.queues.store.liveness import HeartbeatReply, Poison
 from redis_kit.queues.worker.shared import failpoints
 from redis_kit.queues.worker.shared.reconnect import AWAY, Outage
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, beat, waits
@@ -53,7 +53,7 @@ class Heartbeat:
             answers = self._answers(children, wrong)
             for child, source, answer in answers:
                 self._take_in(child, source, answer)
-                orders += [answer.order] if answer.order else []
+                orders += [answer.command] if answer.command else []
                 if answer.next_lease is not None:
                     wait = min(wait, answer.next_lease + 0.001)
             self._look_around(children, wrong)

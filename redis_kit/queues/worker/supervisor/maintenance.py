@@ -9,7 +9,7 @@ from redis_kit.core import conf
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.queues.settings import QueueSettings
-from redis_kit.queues.store.unknown import UnknownCalls
+from redis_kit.queues.store.unknown_calls import UnknownCalls
 from redis_kit.queues.tasks import registry
 from redis_kit.queues.worker.shared.logs import counted, lasting
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, recall, sweep

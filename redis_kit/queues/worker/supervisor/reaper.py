@@ -10,8 +10,8 @@ from typing import Any
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.queues.jobs.ack import Ack
-from redis_kit.queues.store import calls, enqueue
-from redis_kit.queues.store.claim import Poison, poison
+from redis_kit.queues.store import calls, claim
+from redis_kit.queues.store.liveness import Poison, poison
 from redis_kit.queues.worker.run.outcome import record_overdue
 from redis_kit.queues.worker.shared import failpoints
 from redis_kit.queues.worker.shared.logs import named
@@ -151,8 +151,8 @@ def _complain(what: str, source: WorkerQueue, error: Exception) -> None:
 
 
 def _told(source: WorkerQueue, worker: str, done: list[Ack]) -> Flow[None]:
-    for start in range(0, len(done), enqueue.MOST_ENDED):
-        yield calls.ack(source.key(""), worker, done[start : start + enqueue.MOST_ENDED])
+    for start in range(0, len(done), claim.MOST_ACKS):
+        yield calls.ack(source.key(""), worker, done[start : start + claim.MOST_ACKS])
 
 
 def _taken(source: WorkerQueue, worker: str, ran: list[str]) -> Flow[tuple[int, list[Poison]]]:

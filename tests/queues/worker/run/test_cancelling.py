@@ -9,7 +9,7 @@ from redis_kit.queues import Queue, QueueCounts, task
 from redis_kit.queues.jobs import ids
 from redis_kit.queues.monitoring import control_worker
 from redis_kit.queues.panels.actions import JobTarget
-from redis_kit.queues.store import calls, enqueue
+from redis_kit.queues.store import calls, liveness
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.process.process import WorkerProcess
 from redis_kit.queues.worker.shared.channel import pair
@@ -69,7 +69,7 @@ def forget() -> None:
 
 
 def beaten(queue, worker):
-    return flow.run(enqueue.heartbeat(queue, worker), connections.client())
+    return flow.run(liveness.heartbeat(queue, worker), connections.client())
 
 
 def mark(queue, id):
@@ -78,7 +78,7 @@ def mark(queue, id):
 
 
 def flows_of_cancel(queue, id):
-    return (yield calls.cancel(queue.key(""), id, error=b"", keep=1))
+    return (yield calls.cancel(queue.key(""), id, error=b"", ttl_ms=1))
 
 
 def test_cancelled_job_without_a_result_leaves_none(queue, any_kit):
@@ -181,8 +181,8 @@ def test_order_that_a_stuck_worker_did_not_take_is_void_though_others_get_theirs
         return seconds + micros / 1e6 > until + 0.01
 
     wait_for(void)
-    assert beaten(queue, "stuck").order == ""
-    assert beaten(queue, "other").order == "quiet"
+    assert beaten(queue, "stuck").command == ""
+    assert beaten(queue, "other").command == "quiet"
     assert any_kit.client.hlen(queue.key("orders")) == 0
 
 
@@ -193,4 +193,4 @@ def test_orders_of_releases_before_and_after_are_taken_by_each_other(queue, any_
     assert any_kit.client.hget(queue.key("orders"), "w") == "quiet"
     any_kit.client.delete(queue.key("orders"))
     any_kit.client.hset(queue.key("orders"), "w", "stop")
-    assert beaten(queue, "w").order == "stop"
+    assert beaten(queue, "w").command == "stop"

@@ -9,8 +9,8 @@ from redis_kit.queues.jobs import ids
 from redis_kit.queues.jobs.ack import Ack
 from redis_kit.queues.monitoring import acontrol_worker, control_worker, list_workers
 from redis_kit.queues.monitoring import stats as over
-from redis_kit.queues.store import calls, enqueue
-from redis_kit.queues.store.claim import poison
+from redis_kit.queues.store import calls, liveness
+from redis_kit.queues.store.liveness import poison
 from redis_kit.queues.tasks import registry
 from redis_kit.queues.worker.shared.channel import pair
 from redis_kit.queues.worker.shared.reconnect import Outage
@@ -192,7 +192,7 @@ def ordered(twin):
 
 
 def beaten(queue, worker):
-    return flow.run(enqueue.heartbeat(queue, worker), connections.client())
+    return flow.run(liveness.heartbeat(queue, worker), connections.client())
 
 
 def test_order_is_taken_once_by_its_worker_on_each_of_its_queues(any_kit, ordered):
@@ -203,12 +203,12 @@ def test_order_is_taken_once_by_its_worker_on_each_of_its_queues(any_kit, ordere
     for queue in (mail, news):
         queue.heartbeat(worker="w")
     assert ordered("w", "quiet") is True
-    assert [beaten(queue, "another").order for queue in (mail, news, other)] == ["", "", ""]
-    assert [beaten(queue, "w").order for queue in (mail, news, other)] == ["quiet", "quiet", ""]
-    assert [beaten(queue, "w").order for queue in (mail, news)] == ["", ""]
+    assert [beaten(queue, "another").command for queue in (mail, news, other)] == ["", "", ""]
+    assert [beaten(queue, "w").command for queue in (mail, news, other)] == ["quiet", "quiet", ""]
+    assert [beaten(queue, "w").command for queue in (mail, news)] == ["", ""]
     ordered("w", "quiet")
     ordered("w", "stop")
-    assert beaten(mail, "w").order == "stop"
+    assert beaten(mail, "w").command == "stop"
     assert 0 < any_kit.client.pttl(news.key("orders")) <= 60_000
 
 
@@ -236,8 +236,8 @@ def test_worker_tells_of_its_supervisor_and_threads(any_kit):
     about = ids.information(pid=7, threads=3, supervisor="above", supervisor_pid=6)
     queue = Queue("mail")
     queue.put("x")
-    queue._run(enqueue.heartbeat(queue, "w", about))
-    queue._run(enqueue.heartbeat(queue, "torn", '["list"]'))
+    queue._run(liveness.heartbeat(queue, "w", about))
+    queue._run(liveness.heartbeat(queue, "torn", '["list"]'))
     torn, w = sorted(over.list_workers(["mail"]), key=lambda worker: worker.id)
     assert (w.pid, w.supervisor, w.supervisor_pid, w.threads) == (7, "above", 6, 3)
     assert (torn.host, torn.pid, torn.supervisor, torn.threads) == ("?", 0, "", 0)

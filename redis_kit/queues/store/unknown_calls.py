@@ -11,7 +11,7 @@ from redis_kit.queues.jobs import call_shape
 from redis_kit.queues.jobs.job import Job
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.store import calls as moves
-from redis_kit.queues.store.enqueue import lost
+from redis_kit.queues.store.claim import lost
 
 GIVEN_BACK, OVER, CANCELLED = 2, 5, 6
 SHAPES = 100  # of calls, remembered for a queue

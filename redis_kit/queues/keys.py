@@ -1,0 +1,47 @@
+"""The keys of queues. All keys of one queue are in one slot of a Redis Cluster; those of two queues need not be."""
+
+from typing import NamedTuple
+
+from redis_kit.core import conf
+from redis_kit.core.settings import KitSettings
+
+OF_JOB = ("result", "finished")  # of one job: what is stored about its call, and the list of those that wait for it
+OF_ONE = (*OF_JOB, "period", "deferred")  # the last two are those of a unique key, and of a shape of calls
+
+
+class QueueKeys(NamedTuple):
+    """The keys of one queue. Scripts name them in their headers, with what they hold."""
+
+    jobs: str
+    ready: str
+    scheduled: str
+    running: str
+    dead: str
+    reasons: str
+    workers: str
+    info: str
+    settled: str
+    orders: str
+    cancels: str
+    unique: str
+    owners: str
+    unknown: str
+    minutes: str
+    sequence: str
+    signal: str
+    paused: str
+
+    @classmethod
+    def of(cls, base: str) -> "QueueKeys":
+        """Return the keys of the queue whose keys begin with ``base``."""
+        return cls(*(base + part for part in cls._fields))
+
+
+def of_one(base: str, part: str, name: str) -> str:
+    """Return a key that belongs to one job, unique key or shape of calls."""
+    return f"{base}{part}:{name}"
+
+
+def names_key() -> str:
+    """Return the key of the set of the queues' names. It is in a slot of its own."""
+    return f"{conf.section(KitSettings).PREFIX}:{{queues}}:names"

@@ -1,0 +1,89 @@
+"""Signs of life of workers, as flows, and the jobs of workers that died."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from redis_kit.core.flow import Flow
+from redis_kit.core.primitive import Primitive
+from redis_kit.queues import validation
+from redis_kit.queues.jobs import ids, message
+from redis_kit.queues.store import calls
+
+RETURNED = 100  # jobs in one call
+LONGEST = 86_400_000  # ms: threads can't wait for ever, and something else may have written a time far ahead
+
+
+class Poison(NamedTuple):
+    """A job that is dead since too many workers died with it, and the reason; ``task`` is "" if it names none."""
+
+    id: str
+    reason: str
+    task: str
+
+
+class HeartbeatReply(NamedTuple):
+    """The reply to a heartbeat: seconds to the next job and to the end of another worker's lease; jobs given back.
+
+    ``command`` is what the worker is to do, "" for nothing; ``cancelled`` are those of its jobs to stop, ``held`` is a
+    page of its claims that the server holds as running, ``unknown`` are the shapes of calls that workers returned;
+    ``now`` is the server's time in seconds.
+    """
+
+    next_job: float | None
+    next_lease: float | None
+    given_back: int
+    dead: list[Poison]
+    command: str
+    cancelled: list[str]
+    held: list[bytes]
+    unknown: list[str]
+    now: float
+
+
+def heartbeat(queue: Primitive, worker: str | None, about: str = "") -> Flow[HeartbeatReply]:
+    """Keep a worker alive, and return the jobs of dead workers to the queue."""
+    return heartbeat_reply((yield calls.heartbeat(queue.key(""), worker_id(worker), about)))
+
+
+def sign_off(queue: Primitive, worker: str | None) -> Flow[int]:
+    """Return all jobs of a worker to the queue, and remove it."""
+    total = 0
+    while True:
+        count: int = yield calls.SIGN_OFF(queue.key(""), worker_id(worker), RETURNED)
+        total += count
+        if count < RETURNED:
+            return total
+
+
+def heartbeat_reply(reply: list[Any]) -> HeartbeatReply:
+    """Return the script's reply by names."""
+    next_job, next_lease, given_back, command, cancelled, held, unknown, now = reply[:8]
+    return HeartbeatReply(
+        seconds(next_job),
+        seconds(next_lease),
+        given_back,
+        poison(reply[8:]),
+        command.decode("utf-8", "replace"),
+        [id.decode("utf-8", "surrogateescape") for id in cancelled],
+        held,
+        [row.split(b" ", 3)[-1].decode("utf-8", "replace") for row in unknown[1::2]],
+        now / 1000,
+    )
+
+
+def poison(reply: Sequence[bytes]) -> list[Poison]:
+    """Return the jobs that a script buried: id, reason and the beginning of the body of each."""
+    parts = zip(reply[::3], reply[1::3], reply[2::3], strict=True)
+    return [
+        Poison(id.decode("utf-8", "surrogateescape"), why.decode(), message.task_of(body)) for id, why, body in parts
+    ]
+
+
+def seconds(milliseconds: float) -> float | None:
+    """Return milliseconds, which may be infinite, as seconds, a day at most; None for -1."""
+    return None if milliseconds < 0 else min(milliseconds, LONGEST) / 1000
+
+
+def worker_id(worker: str | None) -> str:
+    """Return the id of a worker; by default that of this process. Raises InvalidValue."""
+    return ids.this_process() if worker is None else validation.identifier("worker", worker)
