@@ -1,4 +1,4 @@
-"""What ``manage.py check`` reports about throttles, apart from the values of their settings."""
+"""System checks of throttles, apart from the values of their settings."""
 
 import sys
 from collections.abc import Iterator, Mapping

@@ -60,8 +60,8 @@ def test_page_shows_throttles_callers_and_rules(login, boss):
         "Allowed per minute",
         "Refused per minute",
         "Throttles",
-        "Refused most often, in a day at most",
-        "Rules in force, those that end first",
+        "Refused most often, in up to a day",
+        "Rules in force, in the order in which they end",
     ]
     assert [one.words for one in found.find("th", scope="row") if "role" in one.attributes] == [
         "login",
@@ -81,10 +81,10 @@ def test_identities_are_masked_without_the_permission(login, signed_in):
 def test_caller_is_reset(login, signed_in):
     client = signed_in("view_dashboard", "reset_throttles")
     response = press(client, "reset", "ip:198.51.100.***", reason="asked for it")
-    assert said(response) == [f"All calls are forgotten: login, {WHO}."]
+    assert said(response) == [f"All calls were reset: login, {WHO}."]
     assert login.peek(ADDRESS)
     text = LogEntry.objects.get().get_change_message()
-    assert text == f"Reset: login, {WHO} – All calls are forgotten: login, {WHO}. Reason: asked for it"
+    assert text == f"Reset: login, {WHO} – All calls were reset: login, {WHO}. Reason: asked for it"
 
 
 def test_caller_is_banned_exempted_and_given_rates(login, boss):
@@ -109,8 +109,8 @@ def test_rates_for_everybody_need_the_name_typed(login, boss):
     boss.post(URLS["override_all"], {**given, "typed": "login"})
     assert login.rules.of().rates == "100/m"
     text = LogEntry.objects.get().get_change_message()
-    assert text == "Override: login – Now 100/m for 2h: login."
-    (row,) = [one for one in page(boss.get(PAGE)).find("th", scope="row") if one.words == "everybody"]
+    assert text == "Override: login – Rates are 100/m for 2h: login."
+    (row,) = [one for one in page(boss.get(PAGE)).find("th", scope="row") if one.words == "all identities"]
     assert row.attributes["role"] == "rowheader"
 
 
@@ -122,7 +122,7 @@ def test_rule_is_lifted(login, boss):
 
 def test_rule_for_everybody_is_lifted_alone(login, boss):
     login.rules.override("9/m", 60)
-    press(boss, "lift", "everybody")
+    press(boss, "lift", "all identities")
     assert [rule.kind for rule in login.rules.list()] == ["ban"]
 
 
@@ -130,7 +130,7 @@ def test_second_press_finds_nothing_and_is_not_logged(login, boss):
     value = buttons(boss)["lift", "user:7"]
     for _ in range(2):
         response = boss.post(URLS["lift"], {"row": value, "confirmed": "1"})
-    assert said(response)[-1] == f"Nothing was lifted: no rule holds for login, {hashed('user:7')}."
+    assert said(response)[-1] == f"Nothing was lifted: there is no rule for login, {hashed('user:7')}."
     assert LogEntry.objects.count() == 1
 
 
@@ -213,7 +213,7 @@ def test_look_up_is_for_those_who_may_know(login, signed_in):
 
 def test_look_up_in_a_throttle_that_is_not_there_is_told_beside_the_rest(login, boss):
     found = page(boss.get(PAGE, {"throttle": "none", "identity": "joe"}))
-    assert found.find("p", class_="rk-hint")[0].words == "This process has built no throttle none."
+    assert found.find("p", class_="rk-hint")[0].words == "This process has not built the throttle none."
     assert len(found.find("h2")) == 6
     assert not found.find("p", class_="rk-error")
 
@@ -275,9 +275,9 @@ def test_page_is_in_the_language_of_its_viewer(login, boss):
     Throttle("search", "5/m", shadow=True).hit("joe")
     with translation.override("zh-hans"):
         text = boss.get(PAGE, {"throttle": "login", "identity": "user:7"}).content.decode()
-    for words in ("查询", "封禁", "豁免", "限流器", "影子模式", "所有人"):
+    for words in ("查询", "封禁", "豁免", "限流器", "影子模式", "全部身份"):
         assert words in text
-    for words in ("Look up", "Ban", "Exempt", "Override", "Lift", "everybody", "shadow", "refused", "Caller"):
+    for words in ("Look up", "Ban", "Exempt", "Override", "Lift", "all identities", "shadow", "refused", "Identity"):
         assert words not in text.partition("<main")[2]
 
 
@@ -292,14 +292,14 @@ def test_caller_is_looked_up_and_banned_with_the_keyboard(visit, monkeypatch, lo
     def look(page):
         page.goto(PAGE)
         page.get_by_label("Throttle", exact=True).select_option("login")
-        page.get_by_label("Caller, such as").fill("user:9")
+        page.get_by_label("Identity, such as").fill("user:9")
         page.keyboard.press("Enter")
         page.wait_for_selector("text=Looked up in login")
         assert page.evaluate(MEASURE) == []
         with page.expect_response("**/fragment/?*identity=user%3A9*"):
             pass
         page.get_by_role("button", name="Ban: user:9").press("Enter")
-        page.get_by_label("For how long").fill("15m")
+        page.get_by_label("Duration, such as").fill("15m")
         assert page.evaluate(MEASURE) == []
         page.keyboard.press("Enter")
         page.wait_for_selector(".messagelist")

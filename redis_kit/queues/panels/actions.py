@@ -187,5 +187,5 @@ def duration(text: str) -> float:
     found = TIME.fullmatch(text.strip().lower())
     seconds = float(found[1]) * UNITS[found[2]] if found else 0.0
     if not seconds:
-        raise InvalidValue(_("Write a time in seconds, or such as 15m, 2h or 7d."))
+        raise InvalidValue(_("Enter a duration in seconds, or with a unit, such as 15m, 2h or 7d."))
     return seconds

@@ -1,4 +1,4 @@
-"""``manage.py rk_throttle``: what throttles allow, whom they refuse, and rules that change that for a while."""
+"""``manage.py rk_throttle``: the figures of throttles, and rules for a limited time."""
 
 import argparse
 import json
@@ -24,14 +24,14 @@ from redis_kit.throttling.values.rates import parse
 from redis_kit.throttling.values.titles import title
 
 ACTIONS = {
-    "list": "the throttles that this project's settings and views build",
-    "show": "rules and most refused callers of one; of a caller, what it would be answered now",
-    "reset": "forget the calls of a caller, and a ban that they led to",
-    "ban": "refuse every call of a caller",
-    "exempt": "let every call of a caller pass uncounted",
-    "override": "give a caller, or everybody, other rates",
-    "lift": "end the rule of a caller, or the rates for everybody",
-    "report": "what one in shadow mode would have refused, and the rate to propose",
+    "list": "list the throttles of the settings and the views",
+    "show": "show the rules and most refused identities of a throttle, or the standing of one identity",
+    "reset": "forget the calls of an identity and its automatic ban",
+    "ban": "refuse every call of an identity",
+    "exempt": "allow every call of an identity without counting it",
+    "override": "set other rates for an identity, or for all",
+    "lift": "end the rule of an identity, or the override for all",
+    "report": "show the report of a throttle in shadow mode, with a proposed rate",
 }
 ARGUMENTS = {
     "show": ("name", "identity?"),
@@ -45,9 +45,9 @@ ARGUMENTS = {
 
 
 class Command(BaseCommand):
-    """List and show throttles, and set rules for a while."""
+    """List and show throttles, and set rules for a limited time."""
 
-    help = "Show what throttles allow and whom they refuse, and ban, exempt or give other rates for a while."
+    help = "Show the figures of throttles, and ban, exempt or override identities for a limited time."
     requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -64,16 +64,16 @@ class Command(BaseCommand):
             for option in terminal.EVERYWHERE:
                 one.add_argument(option, help=argparse.SUPPRESS, default=argparse.SUPPRESS)
             if action in ARGUMENTS:
-                one.add_argument("--using", metavar="CONNECTION", help="where several throttles have this name")
+                one.add_argument("--using", metavar="CONNECTION", help="needed if several throttles have this name")
             if action in ("reset", "ban", "exempt", "override", "lift"):
                 one.add_argument("--hash", action="store_true", help="IDENTITY is the hash that show lists")
         show = actions.choices["show"]
-        show.add_argument("--plain", action="store_true", help="don't mask callers")
-        show.add_argument("--limit", type=_limit, default=100, help=f"rules, 1 to {LIMIT:,} (100)")
+        show.add_argument("--plain", action="store_true", help="don't mask identities")
+        show.add_argument("--limit", type=_limit, default=100, help=f"number of rules, 1 to {LIMIT:,} (default: 100)")
         self.actions: dict[str, Any] = dict(actions.choices)
 
     def handle(self, *args: Any, action: str, **options: Any) -> None:
-        """Do it. Exit code 1 where there is no such throttle or nothing to change, 69 while Redis is away."""
+        """Run the action. Exit code 1 if nothing matches, 69 if Redis is unavailable."""
         try:
             with terminal.failing():
                 getattr(self, f"_{action}")(**options)
@@ -96,7 +96,7 @@ class Command(BaseCommand):
     def _show(self, *, name: str, identity: str | None, limit: int, **options: Any) -> None:
         throttle = _throttle(name, **options)
         if identity is not None:
-            self._show_caller(throttle, identity, **options)
+            self._show_subject(throttle, identity, **options)
             return
         sums, most, rules = _sums(recent([throttle])[throttle]), throttle.offenders(), throttle.rules.list(limit)
         more, plain = max(counts([throttle])[throttle] - limit, 0), options["plain"]
@@ -109,12 +109,12 @@ class Command(BaseCommand):
             self._write_json(as_plain.about(throttle, *sums) | lists)
             return
         self._write([clean(name), *tables.facts(tables.about(throttle, *sums)), ""])
-        self._write(tables.rules(rules, plain=plain) if rules else ["No rule holds."])
+        self._write(tables.rules(rules, plain=plain) if rules else ["No rules are in force."])
         if more:
-            self.stdout.write(f"{more:,} more rules hold; --limit shows them.")
-        self._write(["", *(tables.offenders(most, plain=plain) if most else ["Nobody was refused for a day."])])
+            self.stdout.write(f"{more:,} more rules are in force; --limit shows them.")
+        self._write(["", *(tables.offenders(most, plain=plain) if most else ["No call was refused for a day."])])
 
-    def _show_caller(self, throttle: Throttle, identity: str, **options: Any) -> None:
+    def _show_subject(self, throttle: Throttle, identity: str, **options: Any) -> None:
         rule = throttle.rules.of(identity) or throttle.rules.of()
         decision = throttle.peek(identity)
         if options["json"]:
@@ -128,29 +128,31 @@ class Command(BaseCommand):
         if options["hash"]:
             throttle.rules.of(identity_hash=identity)  # checks it
         if not (reset_by_hash(throttle, identity) if options["hash"] else throttle.reset(identity)):
-            raise CommandError(f"Nothing was reset: {clean(name)} remembers no call of {clean(identity)}.")
-        self._done("reset", name, f"Reset: {clean(name)} forgot the calls of {clean(identity)}.", None, **options)
+            raise CommandError(f"Nothing was reset: {clean(name)} counts no calls of {clean(identity)}.")
+        self._done("reset", name, f"Reset: the calls of {clean(identity)} to {clean(name)}.", None, **options)
 
     def _ban(self, *, name: str, identity: str, seconds: float, **options: Any) -> None:
-        rule = _throttle(name, **options).rules.ban(seconds=seconds, **_caller(identity, **options))
+        rule = _throttle(name, **options).rules.ban(seconds=seconds, **_subject(identity, **options))
         said = f"Banned from {clean(name)} for {duration(seconds)}: {clean(identity)}."
         self._done("ban", name, said, rule, **options)
 
     def _exempt(self, *, name: str, identity: str, seconds: float, **options: Any) -> None:
-        rule = _throttle(name, **options).rules.exempt(seconds=seconds, **_caller(identity, **options))
+        rule = _throttle(name, **options).rules.exempt(seconds=seconds, **_subject(identity, **options))
         said = f"Exempt from {clean(name)} for {duration(seconds)}: {clean(identity)}."
         self._done("exempt", name, said, rule, **options)
 
     def _override(self, *, name: str, rates: str, seconds: float, identity: str | None, **options: Any) -> None:
-        rule = _throttle(name, **options).rules.override(rates, seconds, **_caller(identity, **options))
-        said = f"Rates of {clean(name)} are {rule.rates} for {duration(seconds)}: {clean(identity or 'everybody')}."
+        rule = _throttle(name, **options).rules.override(rates, seconds, **_subject(identity, **options))
+        said = (
+            f"Rates of {clean(name)} are {rule.rates} for {duration(seconds)}: {clean(identity or 'all identities')}."
+        )
         self._done("override", name, said, rule, **options)
 
     def _lift(self, *, name: str, identity: str | None, **options: Any) -> None:
-        whose = clean(identity or "everybody")
-        if not _throttle(name, **options).rules.lift(**_caller(identity, **options)):
-            raise CommandError(f"Nothing was lifted: {clean(name)} has no rule for {whose}.")
-        self._done("lift", name, f"Lifted: the rule of {clean(name)} for {whose}.", None, **options)
+        subject = clean(identity or "all identities")
+        if not _throttle(name, **options).rules.lift(**_subject(identity, **options)):
+            raise CommandError(f"Nothing was lifted: {clean(name)} has no rule for {subject}.")
+        self._done("lift", name, f"Lifted: the rule of {clean(name)} for {subject}.", None, **options)
 
     def _report(self, *, name: str, **options: Any) -> None:
         throttle = _throttle(name, **options)
@@ -165,8 +167,8 @@ class Command(BaseCommand):
 
     def _done(self, action: str, name: str, said: str, rule: Rule | None, **options: Any) -> None:
         if options["json"]:
-            told = {"rule": as_plain.rule(rule, plain=True)} if rule else {}
-            self._write_json({"action": action, "throttle": name} | told)
+            fields = {"rule": as_plain.rule(rule, plain=True)} if rule else {}
+            self._write_json({"action": action, "throttle": name} | fields)
         else:
             self.stdout.write(said)
 
@@ -185,11 +187,11 @@ def _throttle(name: str, *, using: str | None, **options: Any) -> Throttle:
         raise CommandError(clean(str(error))) from error
 
 
-def _caller(identity: str | None, **options: Any) -> dict[str, Any]:
+def _subject(identity: str | None, **options: Any) -> dict[str, Any]:
     if identity is None and options["hash"]:
         raise InvalidValue("--hash needs an IDENTITY: the hash that show lists.")
     if identity == "":
-        raise InvalidName("IDENTITY is empty; leave it out where everybody is meant.")
+        raise InvalidName("IDENTITY is empty; omit it to mean all identities.")
     return {"identity_hash": identity} if options["hash"] else {"identity": identity}
 
 
@@ -215,7 +217,7 @@ def _seconds(text: str) -> float:
     except ValueError:
         found = 0
     if not 0.001 <= found <= LONGEST:
-        raise argparse.ArgumentTypeError(f"{text!a} is no number of seconds up to {LONGEST:,}, which is 366 days")
+        raise argparse.ArgumentTypeError(f"{text!a} is not a number of seconds up to {LONGEST:,}, which is 366 days")
     return found
 
 
@@ -229,5 +231,5 @@ def _rates(text: str) -> str:
 
 def _limit(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= LIMIT:
-        raise argparse.ArgumentTypeError(f"{text!a} is no whole number from 1 to {LIMIT:,}")
+        raise argparse.ArgumentTypeError(f"{text!a} is not a whole number from 1 to {LIMIT:,}")
     return int(text)

@@ -52,7 +52,7 @@ def about(throttle: Throttle, allowed: int, refused: int) -> Iterator[tuple[str,
 def rules(found: Iterable[Rule], *, plain: bool) -> Iterator[str]:
     """Yield a table of rules."""
     columns = ("RULE FOR", "RULE", "RATES", "ENDS IN", "HASH")
-    yield from table(columns, [(_whose(rule, plain=plain), *_holds(rule), rule.identity_hash) for rule in found])
+    yield from table(columns, [(_shown(rule, plain=plain), *_holds(rule), rule.identity_hash) for rule in found])
 
 
 def offenders(found: Iterable[Offender], *, plain: bool) -> Iterator[str]:
@@ -66,7 +66,7 @@ def standing(decision: Decision, rule: Rule | None) -> Iterator[tuple[str, str]]
     reason = f" ({decision.reason})" if decision.reason else ""
     yield "now", ("allowed" if decision.allowed else "refused") + reason
     if not decision.allowed:
-        yield "again in", duration(decision.retry_after)
+        yield "retry in", duration(decision.retry_after)
     if decision.rate and decision.reason in ("", "shadow"):
         yield "rate", str(decision.rate)
         yield "limit", f"{decision.limit:,}"
@@ -74,24 +74,24 @@ def standing(decision: Decision, rule: Rule | None) -> Iterator[tuple[str, str]]
         yield "resets in", duration(decision.reset_after)
     if rule:
         kind, rates, left = _holds(rule)
-        whose = "" if rule.identity_hash else ", for everybody"
-        yield "rule", f"{f'{kind} {rates}'.strip()}{whose}, ends in {left}"
+        subject = "" if rule.identity_hash else ", for all identities"
+        yield "rule", f"{f'{kind} {rates}'.strip()}{subject}, ends in {left}"
 
 
 def report(found: ShadowReport) -> Iterator[tuple[str, str]]:
     """Yield the report on a throttle in shadow mode."""
     yield "rate", str(found.rate)
     yield "allowed", f"{found.allowed:,} in a day"
-    yield "refused", f"{found.refused:,} in a day would be, {found.share:.1%}"
-    yield "windows", f"{found.windows:,} periods of {duration(found.rate.period)} with a caller in it, in up to 7 days"
-    yield "usual", f"{found.usual:,} calls at most, in half of them"
-    yield "high", f"{found.high:,} calls at most, in 99.9 % of them"
-    yield "highest", f"{found.highest:,} calls at most, in all of them"
-    yield "proposed", str(found.proposed) if found.proposed else "nothing yet: nobody came"
+    yield "refused", f"{found.refused:,} in a day would be refused, {found.share:.1%}"
+    yield "windows", f"{found.windows:,} periods of {duration(found.rate.period)} with calls, in up to 7 days"
+    yield "usual", f"at most {found.usual:,} calls in 50 % of the windows"
+    yield "high", f"at most {found.high:,} calls in 99.9 % of the windows"
+    yield "highest", f"at most {found.highest:,} calls in all windows"
+    yield "proposed", str(found.proposed) if found.proposed else "nothing yet: there were no calls"
 
 
-def _whose(rule: Rule, *, plain: bool) -> str:
-    return (name_of(rule.shown, plain=plain) or "-") if rule.identity_hash else "everybody"
+def _shown(rule: Rule, *, plain: bool) -> str:
+    return (name_of(rule.shown, plain=plain) or "-") if rule.identity_hash else "all identities"
 
 
 def _holds(rule: Rule) -> tuple[str, str, str]:

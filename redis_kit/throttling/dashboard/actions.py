@@ -31,7 +31,7 @@ class Target(NamedTuple):
     def parse(cls, value: str) -> "Target":
         """Return the target in the value of a button. Raises InvalidValue for other text."""
         if (found := VALUE.fullmatch(value)) is None:
-            raise InvalidValue(_("Nothing was done: that is no caller of a throttle."))
+            raise InvalidValue(_("Nothing was changed: the button names no throttle."))
         return cls(found[3], found[1] or "", unquote(found[2] or DEFAULT))
 
     @classmethod
@@ -73,23 +73,23 @@ class Target(NamedTuple):
     def override(self, text: str) -> str:
         """Set other rates for the identity, or for all, for some time."""
         if (found := RATES_FOR.fullmatch(text)) is None:
-            raise InvalidValue(_("Write rates and a time, such as 100/m for 2h."))
+            raise InvalidValue(_("Enter rates and a duration, such as 100/m for 2h."))
         rates, time = found.groups()
         self._rules.override(rates, duration(time), identity_hash=self.identity_hash)
-        return _("Now %(rates)s for %(time)s: %(target)s.") % {"target": self.shown, "rates": rates, "time": time}
+        return _("Rates are %(rates)s for %(time)s: %(target)s.") % {"target": self.shown, "rates": rates, "time": time}
 
     def reset(self) -> str:
         """Forget the calls of the identity and its automatic ban. Raises InvalidValue if there were none."""
         from redis_kit.throttling.statistics.reset import reset_by_hash
 
         if not reset_by_hash(self.throttle, self.identity_hash):
-            raise InvalidValue(_("Nothing was reset: no call of %(target)s is remembered.") % {"target": self.shown})
-        return _("All calls are forgotten: %(target)s.") % {"target": self.shown}
+            raise InvalidValue(_("Nothing was reset: no calls of %(target)s are counted.") % {"target": self.shown})
+        return _("All calls were reset: %(target)s.") % {"target": self.shown}
 
     def lift(self) -> str:
         """End the rule. Raises InvalidValue if there is none."""
         if not self._rules.lift(identity_hash=self.identity_hash):
-            raise InvalidValue(_("Nothing was lifted: no rule holds for %(target)s.") % {"target": self.shown})
+            raise InvalidValue(_("Nothing was lifted: there is no rule for %(target)s.") % {"target": self.shown})
         return _("The rule was lifted: %(target)s.") % {"target": self.shown}
 
 
@@ -99,7 +99,7 @@ def _throttle(name: str, using: str) -> "Throttle":
     for throttle in built_throttles():
         if (throttle.name, throttle.using) == (name, using):
             return throttle
-    raise InvalidValue(_("This process has built no throttle %(name)s.") % {"name": name})
+    raise InvalidValue(_("This process has not built the throttle %(name)s.") % {"name": name})
 
 
 def duration(text: str) -> float:
@@ -109,5 +109,5 @@ def duration(text: str) -> float:
     except InvalidRate:
         found = 0
     if not found:
-        raise InvalidValue(_("Write a time in seconds, or such as 15m, 2h or 7d."))
+        raise InvalidValue(_("Enter a duration in seconds, or with a unit, such as 15m, 2h or 7d."))
     return found

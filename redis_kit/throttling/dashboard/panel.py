@@ -24,8 +24,8 @@ SHOWN = 30  # minutes
 OFFENDERS = 20  # rows
 CHANGE, UNMASK = "redis_kit.reset_throttles", "redis_kit.view_identities"
 OF_IDENTITIES = ("reset", "ban", "exempt", "override")
-TIME = _("For how long, such as 15m, 2h or 7d")
-RATES = _("Rates and for how long, such as 100/m for 2h")
+TIME = _("Duration, such as 15m, 2h or 7d")
+RATES = _("Rates and duration, such as 100/m for 2h")
 FAILURES = {"open": _("allow"), "closed": _("refuse"), "local": _("count in each process")}
 
 
@@ -34,13 +34,13 @@ def _named(value: str) -> str:
 
 
 class ThrottlesPanel(Panel):
-    """What the throttles let pass and refused, whom they refused most, what rules hold, and buttons that change it."""
+    """Allowed and refused calls, the most refused identities, and rules, with buttons to change them."""
 
     slug = "throttles"
     title = _("Throttles")
 
     def search(self) -> Search | None:
-        """Return the look-up of one caller, for those who could learn from it no more than they may know."""
+        """Return the look-up of one identity, for users with a permission that reveals as much."""
         from redis_kit.throttling.discovery import (
             built_throttles,  # here, so that start-up does not load the client library
         )
@@ -52,7 +52,7 @@ class ThrottlesPanel(Panel):
         fields = [Field("throttle", _("Throttle"), list(names))]
         if len(connections) > 1:
             fields.append(Field("connection", _("Connection"), connections))
-        return Search(_("Look up"), (*fields, Field("identity", _("Caller, such as ip:203.0.113.7 or user:42"))))
+        return Search(_("Look up"), (*fields, Field("identity", _("Identity, such as ip:203.0.113.7 or user:42"))))
 
     def content(self) -> Iterator[Content]:
         """Return the figures and the tables. Two round trips for each connection, and two for a look-up."""
@@ -77,32 +77,32 @@ class ThrottlesPanel(Panel):
 
     @action(_("Reset"), permission=CHANGE, asks=None, named=_named, confirm=True)
     def reset(self, value: str) -> str:
-        """Forget the calls of a caller, and a ban that they led to."""
+        """Forget the calls of an identity and its automatic ban."""
         return Target.parse(value).reset()
 
     @action(_("Ban"), permission=CHANGE, asks=None, named=_named, wants=TIME, confirm=True)
     def ban(self, value: str, time: str) -> str:
-        """Refuse every call of a caller for a time."""
+        """Refuse every call of an identity for some time."""
         return Target.parse(value).ban(time)
 
     @action(_("Exempt"), permission=CHANGE, asks=None, named=_named, wants=TIME)
     def exempt(self, value: str, time: str) -> str:
-        """Allow every call of a caller for a time."""
+        """Allow every call of an identity for some time."""
         return Target.parse(value).exempt(time)
 
     @action(_("Override"), permission=CHANGE, asks=None, named=_named, wants=RATES)
     def override(self, value: str, rates: str) -> str:
-        """Give a caller other rates for a time."""
+        """Set other rates for an identity for some time."""
         return Target.parse(value).override(rates)
 
     @action(_("Override"), permission=CHANGE, asks=None, named=_named, wants=RATES, typed=True)
     def override_all(self, value: str, rates: str) -> str:
-        """Give all callers of a throttle other rates for a time."""
+        """Set other rates for all identities of a throttle for some time."""
         return Target.parse(value)._replace(identity_hash="").override(rates)
 
     @action(_("Lift"), permission=CHANGE, asks=None, named=_named, confirm=True)
     def lift(self, value: str) -> str:
-        """End a ban, an exemption or other rates before their time."""
+        """End a ban, an exemption or an override early."""
         return Target.parse(value).lift()
 
     def _looked_up(self) -> Iterator[Table]:
@@ -122,7 +122,7 @@ class ThrottlesPanel(Panel):
             return
         yield Table(
             title,
-            (_("Caller"), _("Now"), _("Used"), _("Next call in"), _("Forgotten in"), _("Rule")),
+            (_("Identity"), _("Now"), _("Used"), _("Next call in"), _("Resets in"), _("Rule")),
             [(Lines((identity, found.identity_hash)), *found.cells, _rule(found.rule))],
             actions=(*OF_IDENTITIES, "lift") if found.rule else OF_IDENTITIES,
             values=[target._replace(identity_hash=found.identity_hash).value],
@@ -132,10 +132,10 @@ class ThrottlesPanel(Panel):
         most = [(one.throttle, offender) for one in found for offender in one.offenders]
         most.sort(key=lambda pair: -pair[1].refusals)
         return Table(
-            _("Refused most often, in a day at most"),
-            (_("Caller"), _("Throttle"), _("Refusals")),
-            [(self._caller(one), _name(throttle), one.refusals) for throttle, one in most[:OFFENDERS]],
-            empty=_("Nobody was refused."),
+            _("Refused most often, in up to a day"),
+            (_("Identity"), _("Throttle"), _("Refusals")),
+            [(self._identity(one), _name(throttle), one.refusals) for throttle, one in most[:OFFENDERS]],
+            empty=_("No call was refused."),
             actions=OF_IDENTITIES,
             values=[Target.of(throttle, one.identity_hash).value for throttle, one in most[:OFFENDERS]],
         )
@@ -144,23 +144,23 @@ class ThrottlesPanel(Panel):
         rules = [(one.throttle, rule) for one in found for rule in one.rules]
         rules.sort(key=lambda pair: pair[1].until)
         return Table(
-            _("Rules in force, those that end first"),
-            (_("Caller"), _("Throttle"), _("Rule"), _("Ends")),
-            [(self._caller(one), _name(throttle), _kind(one), one.until) for throttle, one in rules[:MOST_ROWS]],
-            empty=_("No caller is banned or exempt, and all rates are those of the code."),
+            _("Rules in force, in the order in which they end"),
+            (_("Identity"), _("Throttle"), _("Rule"), _("Ends")),
+            [(self._identity(one), _name(throttle), _kind(one), one.until) for throttle, one in rules[:MOST_ROWS]],
+            empty=_("No rules are in force."),
             actions=("lift",),
             values=[Target.of(throttle, one.identity_hash).value for throttle, one in rules[:MOST_ROWS]],
         )
 
-    def _caller(self, one: "Offender | Rule") -> Any:
+    def _identity(self, one: "Offender | Rule") -> Any:
         if not one.identity_hash:
-            return _("everybody")
+            return _("all identities")
         shown = one.shown if self.viewer.may(UNMASK) else masked(one.shown) if one.shown else ""
         return Lines((shown, one.identity_hash))
 
 
 def _connections(throttles: Sequence["BaseThrottle"]) -> list[str]:
-    """Return the connections that throttles use, with the default one first."""
+    """Return the connections that throttles use, the default connection first."""
     return sorted({one.using for one in throttles}, key=lambda using: (using != DEFAULT, using))
 
 
@@ -181,7 +181,7 @@ def _throttles(found: Sequence["ThrottleFigures"]) -> Table:
         _("Throttle"),
         _("Rates"),
         _("Strategy"),
-        _("In an outage"),
+        _("If Redis is unavailable"),
         _("Allowed per minute"),
         _("Refused per minute"),
         _("Override"),
@@ -199,7 +199,7 @@ def _throttles(found: Sequence["ThrottleFigures"]) -> Table:
 def _throttle(one: "ThrottleFigures") -> tuple[Any, ...]:
     throttle, minutes = one.throttle, len(one.minutes)
     name = _name(throttle)
-    shown = Lines((name, _("shadow mode: refuses nobody"))) if throttle.shadow else name
+    shown = Lines((name, _("shadow mode: refuses nothing"))) if throttle.shadow else name
     rates = "; ".join(map(str, throttle.rates)) or _("no limit")
     allowed = sum(minute.allowed for minute in one.minutes) / minutes
     refused = sum(minute.refused for minute in one.minutes) / minutes
@@ -217,14 +217,14 @@ def _throttle(one: "ThrottleFigures") -> tuple[Any, ...]:
 
 def _reports(reports: Sequence[tuple["ThrottleFigures", "ShadowReport"]]) -> Table:
     return Table(
-        _("Shadow mode: what would have been refused"),
+        _("Shadow mode: calls that would be refused"),
         (
             _("Throttle"),
             _("First rate"),
             _("Calls in a day"),
             _("Would be refused"),
-            _("999 of 1000 at most"),
-            _("Most eager"),
+            _("99.9 % of periods, at most"),
+            _("All periods, at most"),
             _("Proposed rate"),
         ),
         [(_name(one.throttle), str(report.rate), *_figures(report)) for one, report in reports],

@@ -51,7 +51,7 @@ class Call(NamedTuple, Generic[AnyThrottle]):
 
 
 class Outcome(NamedTuple):
-    """What the server answered: the decision, when it was made in microseconds, and the strategy and its figures.
+    """The answer of the server: the decision, its time in microseconds, and the strategy with its figures.
 
     ``counted`` tells whether the call took anything that can be refunded.
     """

@@ -147,8 +147,8 @@ class GuardedRequest:
         for index in indices:
             throttle, decision = self.verdicts[index]
             remaining = min(decision.limit, decision.remaining + self.costs[index])
-            # When all of it is back is not known.
-            self.verdicts[index] = Verdict(throttle, decision._replace(remaining=remaining, reset_after=math.inf))
+            corrected = decision._replace(remaining=remaining, reset_after=math.inf)  # its end is unknown
+            self.verdicts[index] = Verdict(throttle, corrected)
         return [self.reservations[index] for index in indices]
 
 

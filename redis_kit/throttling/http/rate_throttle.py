@@ -121,7 +121,7 @@ class RateThrottle:
         return f"ident:{key.removeprefix(start)}" if key.startswith(start) else f"key:{key}"
 
     def annotate(self, request: Any, verdict: Verdict, *view: Any) -> None:
-        """Add the verdict to ``request.throttles``, and set ``request.throttle``."""
+        """Add a ``Verdict`` to ``request.throttles``, and set ``request.throttle``."""
         earlier = getattr(request, "throttles", None)
         request.throttles = [*(earlier if isinstance(earlier, list) else ()), verdict]
         request.throttle = decisive(request.throttles).decision

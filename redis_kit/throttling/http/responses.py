@@ -61,7 +61,7 @@ def refusal(
 
 
 def decisive(verdicts: Sequence[Verdict]) -> Verdict:
-    """Return the refusal that lasts longest; if all are allowed, the verdict with the fewest remaining calls."""
+    """Return the refusal that lasts longest; if all are allowed, the one with the fewest remaining calls."""
     refusals = [verdict for verdict in verdicts if not verdict.decision.allowed]
     if refusals:
         return max(refusals, key=lambda verdict: verdict.decision.retry_after)

@@ -21,12 +21,12 @@
 local strategies = {}
 -- @include _numbers
 -- @strategies
-local RING, COUNT, MOST, DAY = 4320, 2 ^ 32, 100, 86400
+local CYCLE, COUNT, MOST, DAY = 4320, 2 ^ 32, 100, 86400
 local clock, sent = redis.call("TIME"), doubles(ARGV[1])
 local now = sent[1] >= 0 and sent[1] or clock[1] * 1000000 + clock[2]
 local consume = sent[2] == 1
 local minute = math.floor(clock[1] / 60)
-local round, slot = math.floor(minute / RING) * COUNT, minute % RING * 2
+local cycle, slot = math.floor(minute / CYCLE) * COUNT, minute % CYCLE * 2
 
 -- Keys expire by the server's clock. A custom clock may be slower, so its keys live a day longer.
 local function keep(key)

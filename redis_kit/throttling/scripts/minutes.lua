@@ -5,15 +5,15 @@
 -- ARGV[1]  wanted   number of minutes, at most 1440
 -- returns  {this minute since 1970, then allowed and refused of each minute, the oldest first}
 
-local RING, COUNT = 4320, 2 ^ 32
+local CYCLE, COUNT = 4320, 2 ^ 32
 local minute = math.floor(redis.call("TIME")[1] / 60)
 local found = {minute}
 for one = minute - tonumber(ARGV[1]) + 1, minute do
-    local slot = one % RING * 2
-    local round = math.floor(one / RING) * COUNT
+    local slot = one % CYCLE * 2
+    local cycle = math.floor(one / CYCLE) * COUNT
     local pair = redis.call("BITFIELD_RO", KEYS[1], "GET", "i64", "#" .. slot, "GET", "i64", "#" .. slot + 1)
     for _, number in ipairs(pair) do
-        found[#found + 1] = number >= round and number < round + COUNT and number - round or 0
+        found[#found + 1] = number >= cycle and number < cycle + COUNT and number - cycle or 0
     end
 end
 return found

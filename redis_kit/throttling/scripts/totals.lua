@@ -4,21 +4,21 @@
 -- ARGV[1]  wanted   number of minutes, at most 1440
 -- returns  {allowed, refused}
 
-local RING, COUNT, SIZE = 4320, 2 ^ 32, 8
+local CYCLE, COUNT, SIZE = 4320, 2 ^ 32, 8
 local last = math.floor(redis.call("TIME")[1] / 60)
 local first, sums = last - tonumber(ARGV[1]) + 1, {0, 0}
 
 -- Add minutes of one cycle, which are stored side by side.
 local function add(from, to)
-    local start, round = from % RING * 2 * SIZE, math.floor(from / RING) * COUNT
+    local start, cycle_start = from % CYCLE * 2 * SIZE, math.floor(from / CYCLE) * COUNT
     local text = redis.call("GETRANGE", KEYS[1], start, start + (to - from + 1) * 2 * SIZE - 1)
     for index = 1, #text - SIZE + 1, SIZE do
         local number, which = struct.unpack(">i8", text, index), (index - 1) / SIZE % 2 + 1
-        sums[which] = sums[which] + (number >= round and number < round + COUNT and number - round or 0)
+        sums[which] = sums[which] + (number >= cycle_start and number < cycle_start + COUNT and number - cycle_start or 0)
     end
 end
 
-local cycle = last - last % RING
+local cycle = last - last % CYCLE
 if first < cycle then
     add(first, cycle - 1)
 end

@@ -40,7 +40,7 @@ class ThrottleFigures(NamedTuple):
 
 
 def overview(throttles: Sequence[BaseThrottle], *, minutes: int, offenders: int, rules: int) -> list[ThrottleFigures]:
-    """Return the figures of throttles: the last minutes, and at most so many offenders and rules of each.
+    """Return the figures of throttles: the last ``minutes``, and of each up to ``offenders`` and ``rules``.
 
     Two round trips for each connection. Raises RedisUnavailable.
     """

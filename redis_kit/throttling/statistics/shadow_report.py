@@ -17,7 +17,7 @@ SHARE = 0.999  # of the windows that a proposed rate does not limit
 
 
 class ShadowReport(NamedTuple):
-    """What a throttle in shadow mode counted in up to seven days.
+    """The counts of a throttle in shadow mode, in up to seven days.
 
     A window is a period of the throttle's first ``rate`` in which an identity made calls.
 

@@ -116,7 +116,7 @@ def test_show_has_rules_and_offenders_with_callers_masked(login, rk_throttle):
     assert lines[0] == ["login"]
     assert ["rates", "1/h"] in lines
     assert ["refused", "2", "in", "30", "minutes"] in lines
-    assert [line[:3] for line in lines if line and line[0] == "everybody"] == [["everybody", "rates", "9/h"]]
+    assert [line[:4] for line in lines if line and line[0] == "all"] == [["all", "identities", "rates", "9/h"]]
     assert [line[:2] for line in lines if line and line[-1] == hashed("user:12345")] == [["user:123***", "exempt"]]
     assert lines[-1] == ["ip:203.0.113.***", "2", hashed(JOE)]
     assert "12345" not in output
@@ -128,8 +128,8 @@ def test_show_has_rules_and_offenders_with_callers_masked(login, rk_throttle):
 def test_show_of_a_quiet_throttle_says_so(kit, rk_throttle):
     Throttle("quiet", "5/m", ban=Ban(after=3, within=60, seconds=(60, 600)), shadow=True)
     output = rk_throttle("show", "quiet")[1]
-    assert "No rule holds." in output
-    assert "Nobody was refused" in output
+    assert "No rules are in force." in output
+    assert "No call was refused" in output
     assert "after 3 refusals within 1 min 0 s, for 1 min 0 s, 10 min 0 s" in output
     assert "refuses nothing" in output
 
@@ -138,7 +138,7 @@ def test_show_tells_how_many_rules_it_leaves_out(login, rk_throttle):
     for number in range(5):
         login.rules.ban(number, 60 + number)
     output = rk_throttle("show", "login", "--limit", 2)[1]
-    assert "3 more rules hold" in output
+    assert "3 more rules are in force" in output
     assert json.loads(rk_throttle("show", "login", "--limit", 2, "--json")[1])["more"] == 3
 
 
@@ -175,12 +175,12 @@ def test_show_of_a_caller_is_what_it_would_be_answered(login, rk_throttle):
     assert (code, errors) == (0, "")
     assert lines[0] == ["login,", JOE]
     assert ["now", "refused"] in lines
-    assert ["again", "in", "59", "min"] in [line[:4] for line in lines] or ["again", "in", "1", "h"] in [
+    assert ["retry", "in", "59", "min"] in [line[:4] for line in lines] or ["retry", "in", "1", "h"] in [
         line[:4] for line in lines
     ]
     assert ["rate", "1/h"] in lines
     login.rules.override("9/h", 600)
-    assert "rates 9/h, for everybody, ends in" in rk_throttle("show", "login", JOE)[1]
+    assert "rates 9/h, for all identities, ends in" in rk_throttle("show", "login", JOE)[1]
     login.rules.ban(JOE, 600)
     output = rk_throttle("show", "login", JOE)[1]
     assert "refused (banned)" in output
@@ -197,7 +197,7 @@ def test_show_of_a_caller_as_json(login, rk_throttle):
     Throttle("never", "0/s")
     data = json.loads(rk_throttle("show", "never", JOE, "--json")[1])
     assert (data["decision"]["retry_after"], data["decision"]["rate"], data["rule"]) == (None, "0/s", None)
-    assert "again in   never" in rk_throttle("show", "never", JOE)[1]
+    assert "retry in   never" in rk_throttle("show", "never", JOE)[1]
 
 
 def test_ban_exempt_and_lift_say_what_they_did(login, rk_throttle):
@@ -221,20 +221,20 @@ def test_override_is_for_a_caller_or_for_everybody(login, rk_throttle):
         "",
     )
     assert login.hit(JOE).remaining == 1
-    assert rk_throttle("override", "login", "5/h", 600)[1] == "Rates of login are 5/h for 10 min 0 s: everybody.\n"
+    assert rk_throttle("override", "login", "5/h", 600)[1] == "Rates of login are 5/h for 10 min 0 s: all identities.\n"
     assert login.hit("ann").remaining == 4
-    assert rk_throttle("lift", "login")[1] == "Lifted: the rule of login for everybody.\n"
+    assert rk_throttle("lift", "login")[1] == "Lifted: the rule of login for all identities.\n"
     assert rk_throttle("lift", "login")[0] == 1
     assert login.peek("bob").limit == 1
 
 
 def test_reset_forgets_calls(login, rk_throttle):
-    assert rk_throttle("reset", "login", JOE) == (0, f"Reset: login forgot the calls of {JOE}.\n", "")
+    assert rk_throttle("reset", "login", JOE) == (0, f"Reset: the calls of {JOE} to login.\n", "")
     assert login.peek(JOE)
     assert rk_throttle("reset", "login", JOE) == (
         1,
         "",
-        f"CommandError: Nothing was reset: login remembers no call of {JOE}.\n",
+        f"CommandError: Nothing was reset: login counts no calls of {JOE}.\n",
     )
 
 
@@ -465,10 +465,10 @@ def test_it_works_on_every_kind_of_server(any_kit, rk_throttle):
     for arguments in (("ban", "login", JOE, 60), ("override", "login", "5/h", 60), ("lift", "login", JOE)):
         assert rk_throttle(*arguments)[0] == 0
     output = rk_throttle("show", "login")[1]
-    assert "everybody" in output
+    assert "all identities" in output
     assert "ip:203.0.113.***" in output
 
 
 def test_rule_that_ends_is_shown_no_more(login, rk_throttle):
     rk_throttle("ban", "login", JOE, "0.05")
-    wait_for(lambda: "No rule holds." in rk_throttle("show", "login")[1])
+    wait_for(lambda: "No rules are in force." in rk_throttle("show", "login")[1])

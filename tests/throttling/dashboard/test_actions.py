@@ -24,7 +24,7 @@ def test_value_without_a_connection_means_the_default_one():
 
 @pytest.mark.parametrize("value", ["", "login", " ", f"{WHO} ", f"{WHO[1:]} login", f"{WHO}x login", "* login"])
 def test_other_values_are_refused(value):
-    with pytest.raises(InvalidValue, match="no caller of a throttle"):
+    with pytest.raises(InvalidValue, match="the button names no throttle"):
         Target.parse(value)
 
 
@@ -40,7 +40,7 @@ def test_time_is_read(text, seconds):
     "text", ["", "0", "0h", "-1", "1.5h", "h", "2x", "1h;1/m", "1h burst 3", "٣", "nan", "1e9", "9" * 99]
 )
 def test_other_times_are_refused(text):
-    with pytest.raises(InvalidValue, match="Write a time"):
+    with pytest.raises(InvalidValue, match="Enter a duration"):
         duration(text)
 
 
@@ -50,9 +50,9 @@ def test_rules_are_set_and_lifted_in_words_without_an_identity(kit):
     assert login.rules.of("joe").kind == "ban"
     assert joe.exempt("2h") == f"Exempt for 2h: login, {WHO}."
     assert login.rules.of("joe").kind == "exempt"
-    assert joe.override("5/m burst 2 FOR 1h") == f"Now 5/m burst 2 for 1h: login, {WHO}."
+    assert joe.override("5/m burst 2 FOR 1h") == f"Rates are 5/m burst 2 for 1h: login, {WHO}."
     assert login.rules.of("joe").rates == "5/m burst 2"
-    assert Target("login").override("9/m for 90") == "Now 9/m for 90: login."
+    assert Target("login").override("9/m for 90") == "Rates are 9/m for 90: login."
     assert login.rules.of().rates == "9/m"
     assert joe.lift() == f"The rule was lifted: login, {WHO}."
     assert login.rules.of("joe") is None
@@ -78,7 +78,7 @@ def test_caller_is_forgotten_by_its_hash(kit):
         joe.reset()
     login.hit("joe")
     assert not login.hit("joe")
-    assert joe.reset() == f"All calls are forgotten: login, {WHO}."
+    assert joe.reset() == f"All calls were reset: login, {WHO}."
     assert login.hit("joe")
 
 
@@ -98,7 +98,7 @@ def test_ban_is_forgotten_by_the_hash_and_taken_from_the_list(kit):
 
 
 def test_throttle_that_this_process_has_not_built_is_told(kit):
-    with pytest.raises(InvalidValue, match="has built no throttle none"):
+    with pytest.raises(InvalidValue, match="has not built the throttle none"):
         Target("none", WHO).ban("15m")
 
 

@@ -151,7 +151,7 @@ def test_rules_are_shown_with_their_ends(kit):
         ("api", "500/m burst 50"),
         ("login", "exempt"),
     ]
-    assert str(found.rows[2][0]) == "everybody"
+    assert str(found.rows[2][0]) == "all identities"
     for row, expected in zip(found.rows, sorted(ends), strict=True):
         assert abs(row[3] - expected) < timedelta(milliseconds=100)
     assert found.actions == ("lift",)
@@ -179,7 +179,7 @@ def test_report_of_shadow_mode_is_shown(kit):
     (row,) = table("Shadow mode").rows
     assert row == ("search", "2/h", 5, "40.0 %", 4, 4, "4/h")
     named = {row[0] if isinstance(row[0], str) else tuple(lines(row[0])) for row in table("Throttles").rows}
-    assert named == {("search", "shadow mode: refuses nobody"), ("off", "shadow mode: refuses nobody")}
+    assert named == {("search", "shadow mode: refuses nothing"), ("off", "shadow mode: refuses nothing")}
 
 
 def test_there_is_no_report_without_shadow_mode(kit):
@@ -242,7 +242,7 @@ def test_only_those_who_may_change_or_see_callers_may_look_up(kit):
 def test_look_up_in_a_throttle_that_is_not_there_is_told(kit):
     Throttle("login", "2/h")
     found = table("Looked up in none", throttle="none", identity="joe")
-    assert (found.rows, found.empty) == ([], "This process has built no throttle none.")
+    assert (found.rows, found.empty) == ([], "This process has not built the throttle none.")
     assert table("Throttles", throttle="none", identity="joe").rows
 
 
