@@ -1,6 +1,6 @@
-"""What this thread or task works on, so that others can be told what a lock is held for."""
+"""The work of this thread or task, such as a job: locks record it, to tell what their holder does."""
 
 from contextvars import ContextVar
 
-# Such as "job shop.tasks.send_mail 01jd3m"; "" where nobody said. Whoever sets it sets it back.
+# Such as "job shop.tasks.send_mail 01jd3m", or "" if unknown. Code that sets it must also reset it.
 doing: ContextVar[str] = ContextVar("redis_kit_doing", default="")

@@ -1,4 +1,4 @@
-"""A component: one feature of the kit, found by its dotted path."""
+"""A component: one feature of the kit, kind by its dotted path."""
 
 from collections.abc import Iterable
 from functools import lru_cache
@@ -14,7 +14,7 @@ from redis_kit.core.panels import Panel
 
 
 class Component:
-    """What the kit has to know about a feature: its settings, its panels, its checks."""
+    """The base of components: the settings, panels and checks of a feature."""
 
     settings: ClassVar[type[conf.Section]]
     #: Dotted paths of the dashboard's panels.
@@ -62,5 +62,5 @@ def _import(path: str) -> type[Component]:
     except ImportError as error:
         raise ConfigurationError(f"REDIS_KIT['EXTRA_COMPONENTS'] names {path!r}: {error}.") from error
     if not (isinstance(component, type) and issubclass(component, Component)):
-        raise ConfigurationError(f"REDIS_KIT['EXTRA_COMPONENTS'] names {path!r}, which is no Component class.")
+        raise ConfigurationError(f"REDIS_KIT['EXTRA_COMPONENTS'] names {path!r}, which is not a Component class.")
     return component

@@ -26,11 +26,11 @@ class Section:
     """One part of ``REDIS_KIT``. A field is an option: its name, type and default are stated once, here."""
 
     name: ClassVar[str] = ""
-    # option -> (least, most) for numbers, and the check's id where it is not the usual E006
+    # option -> (least, most), for numbers
     ranges: ClassVar[Mapping[str, tuple[float, float]]] = {}
 
     def problems(self) -> Iterator[Problem]:
-        """Yield what types and ranges alone can't tell. Only called when those hold."""
+        """Yield the problems that types and ranges don't show. Only called if those are right."""
         return iter(())
 
 
@@ -44,21 +44,21 @@ def section(kind: type[AnySection]) -> AnySection:
 
     Read it at the moment of use and never keep it. Raises ConfigurationError on the first wrong key or value.
     """
-    found: AnySection | None = _cache.get(kind)
-    if found is None:
+    values: AnySection | None = _cache.get(kind)
+    if values is None:
         for problem in problems(kind):
             raise ConfigurationError(f"{problem.message} {problem.hint}".strip())
-        found = _cache[kind] = kind(**given(kind))
-    return found
+        values = _cache[kind] = kind(**given(kind))
+    return values
 
 
 def configured() -> Mapping[str, Any]:
-    """Return the ``REDIS_KIT`` setting as it stands; empty when there is none, or something that is no dict."""
+    """Return the ``REDIS_KIT`` setting as it stands; empty if it is missing or not a dict."""
     return (getattr(settings, "REDIS_KIT", None) or {}) if is_dict() else {}
 
 
 def is_dict() -> bool:
-    """Say whether the ``REDIS_KIT`` setting is a dict, or not there."""
+    """Tell whether the ``REDIS_KIT`` setting is a dict, or not there."""
     return isinstance(getattr(settings, "REDIS_KIT", None) or {}, Mapping)
 
 
@@ -81,14 +81,14 @@ def problems(kind: type[Section]) -> Iterator[Problem]:
         yield Problem("E002", f"{where} must be a dict.")
         return
     values = given(kind)
-    found = list(mismatches(kind, where, values))
-    yield from found
-    if not found:
+    wrong = list(mismatches(kind, where, values))
+    yield from wrong
+    if not wrong:
         yield from kind(**values).problems()
 
 
 def mismatches(kind: type[Section], where: str, values: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield the keys of a dict that are no options of a section, and the values of a wrong type or out of range."""
+    """Yield the keys of a dict that a section has no option for, and the values of a wrong type or out of range."""
     hints = _hints(kind)
     yield from (unknown(where, name, hints) for name in values if name not in hints)
     for name, value in values.items():
@@ -97,7 +97,7 @@ def mismatches(kind: type[Section], where: str, values: Mapping[str, Any]) -> It
 
 
 def unknown(where: str, name: str, allowed: Mapping[str, Any] | list[str]) -> Problem:
-    """Return the problem of a key that is no option, naming the nearest one that is."""
+    """Return the problem of a key that is not an option, with the option that was probably meant."""
     hint = did_you_mean(name, allowed, f"Allowed: {', '.join(sorted(allowed))}.")
     return Problem("E002", f"{where} has no option {name!r}.", hint)
 
@@ -123,14 +123,14 @@ def _wrong(kind: type[Section], where: str, name: str, value: Any) -> Iterator[P
 
 
 def matches(value: Any, hint: Any) -> bool:
-    """Say whether a value is of the type that a field states. A bool is no number; NaN and infinity are none either."""
+    """Tell whether a value is of the type that a field states. A bool, NaN and infinity are not numbers."""
     origin = get_origin(hint)
     if hint is Any:
         return True
     if origin is Literal:
         return value in get_args(hint)
     if origin in (Union, types.UnionType):
-        return any(matches(value, one) for one in get_args(hint))
+        return any(matches(value, part) for part in get_args(hint))
     if origin in (list, tuple):
         return isinstance(value, origin) and all(matches(item, get_args(hint)[0]) for item in value)
     if hint is float or hint is int:
@@ -145,14 +145,14 @@ def describe(hint: Any) -> str:
     """Return the words for a type in a message: "a number", "text", "a list"."""
     words = {float: "a number", int: "a whole number", str: "text", bool: "True or False", types.NoneType: "None"}
     if get_origin(hint) in (Union, types.UnionType):
-        return " or ".join(dict.fromkeys(describe(one) for one in get_args(hint)))
+        return " or ".join(dict.fromkeys(describe(part) for part in get_args(hint)))
     return words.get(hint) or {list: "a list", tuple: "a tuple", Callable: "a function"}.get(get_origin(hint), "a dict")
 
 
 def _choices(hint: Any) -> list[str]:
-    """Return the words that a type allows; none where it allows something else too, other than None."""
+    """Return the words that a type allows; none if it allows anything else too, other than None."""
     if get_origin(hint) in (Union, types.UnionType):
-        inner = [one for one in get_args(hint) if one is not types.NoneType]
+        inner = [part for part in get_args(hint) if part is not types.NoneType]
         return _choices(inner[0]) if len(inner) == 1 else []
     return [str(choice) for choice in get_args(hint)] if get_origin(hint) is Literal else []
 

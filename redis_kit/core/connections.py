@@ -1,7 +1,7 @@
-"""Clients of the servers, one per process or event loop, with the kit's own policy on every connection.
+"""Clients of the servers, one per process or event loop, with the same policy on every connection.
 
 The *request* profile gives up after 0.25 s, never repeats a command (one that timed out may have been carried out) and
-has a circuit breaker. The *worker* profile waits for 2 s and has none: the loops that use it come back by themselves.
+has a circuit breaker. The *worker* profile waits for 2 s and has none: the loops that use it retry by themselves.
 """
 
 import os
@@ -28,87 +28,89 @@ WORKER_WAIT = 30.0  # seconds for a free connection: a worker's thread has time,
 _lock = threading.RLock()
 _clients: dict[tuple[str, Profile], Any] = {}
 _breakers: dict[tuple[str, str], Breaker] = {}
-_least = 1  # connections that each pool may have, where MAX_CONNECTIONS is lower
+_least = 1  # connections that each pool may have, if MAX_CONNECTIONS is lower
 
 
 def client(using: str = "default", profile: Profile = "request") -> Any:
     """Return this process's client of a connection. Opens nothing until its first call."""
-    found = _clients.get((using, profile))
-    if found is None:
+    existing = _clients.get((using, profile))
+    if existing is None:
         with _lock:
             if (using, profile) not in _clients:
-                _clients[using, profile] = _build(using, profile, Client, ClusterClient, connection_factory.source)
-            found = _clients[using, profile]
-    return found
+                _clients[using, profile] = _build(using, profile, Client, ClusterClient, connection_factory.factory)
+            existing = _clients[using, profile]
+    return existing
 
 
 def aclient(using: str = "default", profile: Profile = "request") -> Any:
     """Return the running event loop's client of a connection. Opens nothing until its first call."""
     clients = event_loops.clients()
-    found = clients.get((using, profile))
-    if found is None:
-        found = clients[using, profile] = _build(
-            using, profile, AsyncClient, AsyncClusterClient, connection_factory.async_source
+    existing = clients.get((using, profile))
+    if existing is None:
+        existing = clients[using, profile] = _build(
+            using, profile, AsyncClient, AsyncClusterClient, connection_factory.async_factory
         )
-    return found
+    return existing
 
 
 def provide(connections: int) -> None:
-    """Let each pool of this process have so many connections, whatever ``MAX_CONNECTIONS`` says."""
+    """Let each pool of this process have at least this many connections, also if ``MAX_CONNECTIONS`` is lower."""
     global _least
     _least = connections
 
 
 def close() -> None:
-    """Drop every client of this process; the next call connects anew. Event loops close theirs when they run next."""
+    """Drop every client of this process; the next call connects again. Event loops close their clients themselves."""
     with _lock:
         for breaker in _breakers.values():
             breaker.retire()
-        for one in _clients.values():
-            one.close()
-        for kept in (_clients, _breakers):
-            kept.clear()
+        for each in _clients.values():
+            each.close()
+        _clients.clear()
+        _breakers.clear()
     event_loops.close()
 
 
 def _build(
-    using: str, profile: Profile, plain: Any, cluster: Any, source: Callable[..., connection_factory.Source]
+    using: str, profile: Profile, plain: Any, cluster: Any, factory: Callable[..., connection_factory.ConnectionFactory]
 ) -> Any:
-    found = address(using)
-    if not found.cluster:
-        return plain(_server(using, profile, found, source))
+    server = address(using)
+    if not server.cluster:
+        return plain(_server(using, profile, server, factory))
 
     def connect(node: tuple[str, int]) -> Any:
-        return plain(_server(using, profile, connection_factory.node(found, *node), source))
+        return plain(_server(using, profile, connection_factory.node(server, *node), factory))
 
-    parts = urlsplit(found.url)
+    parts = urlsplit(server.url)
     return cluster((parts.hostname or "localhost", parts.port or 6379), connect)
 
 
-def _server(using: str, profile: Profile, found: Address, source: Callable[..., connection_factory.Source]) -> Server:
+def _server(
+    using: str, profile: Profile, server: Address, factory: Callable[..., connection_factory.ConnectionFactory]
+) -> Server:
     options = conf.section(KitSettings)
     connect, read = (options.CONNECT_TIMEOUT, options.READ_TIMEOUT) if profile == "request" else (WORKER, WORKER)
     timeouts = {"socket_connect_timeout": connect, "socket_timeout": read}
-    breaker = _breaker(using, found, timeouts) if profile == "request" else None
+    breaker = _breaker(using, server, timeouts) if profile == "request" else None
     wait = options.POOL_TIMEOUT if breaker else WORKER_WAIT
     limits = Limits(max(options.MAX_CONNECTIONS, _least), wait, connect, read)
-    return Server(str(found), source(found, timeouts), limits, read, breaker)
+    return Server(str(server), factory(server, timeouts), limits, read, breaker)
 
 
-def _breaker(using: str, found: Address, timeouts: dict[str, float]) -> Breaker:
+def _breaker(using: str, server: Address, timeouts: dict[str, float]) -> Breaker:
     with _lock:
-        if (using, str(found)) not in _breakers:
-            source = connection_factory.source(found, timeouts)
-            _breakers[using, str(found)] = Breaker(using, lambda: probe(source.make))
-        return _breakers[using, str(found)]
+        if (using, str(server)) not in _breakers:
+            factory = connection_factory.factory(server, timeouts)
+            _breakers[using, str(server)] = Breaker(using, lambda: probe(factory.make))
+        return _breakers[using, str(server)]
 
 
 def _forget_after_fork() -> None:
-    # The parent's sockets are only let go of: to shut them down would end the parent's own sessions.
+    # The parent's sockets are only forgotten: to shut them down would end the parent's sessions.
     global _lock
     _lock = threading.RLock()
-    for kept in (_clients, _breakers):
-        kept.clear()
+    _clients.clear()
+    _breakers.clear()
     event_loops.forget()
 
 

@@ -10,7 +10,7 @@ class Step(Protocol):
     """One thing to ask of a server, carried out by a client of either kind."""
 
     def run(self, client: Any, /) -> Any:
-        """Carry it out and return the reply."""
+        """Carry out the step and return the reply."""
 
     async def arun(self, client: Any, /) -> Any:
         """See run()."""
@@ -19,13 +19,13 @@ class Step(Protocol):
 Flow = Generator[Step, Any, Result]
 
 
-def one(step: Step) -> Flow[Any]:
+def single(step: Step) -> Flow[Any]:
     """Return a flow of a single step, whose result is the reply."""
     return (yield step)
 
 
 def run(flow: Flow[Result], client: Any) -> Result:
-    """Carry a flow out. What a step raises is raised in the flow at its ``yield``, where it can clean up."""
+    """Carry out a flow. An exception of a step is raised in the flow at its ``yield``, so that it can clean up."""
     try:
         step = flow.send(None)
         while True:

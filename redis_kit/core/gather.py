@@ -1,4 +1,4 @@
-"""Several flows side by side: what each of them asks next goes to the server in one round trip."""
+"""Several flows side by side: the next calls of all of them go to the server in one round trip."""
 
 from collections.abc import Sequence
 from typing import Any, Literal, TypeVar, overload
@@ -36,14 +36,14 @@ def gather(flows: Sequence[Flow[Any]], *, return_exceptions: bool = False) -> Fl
         going = list(steps)
         calls = [call for step in steps.values() for call in _calls(step)]
         try:
-            found = (yield TolerantBatch(calls)) if calls else []
+            answers = (yield TolerantBatch(calls)) if calls else []
         except BaseException as error:
             interruption = interruption or (None if isinstance(error, Exception) else error)
-            found = [error] * len(calls)
+            answers = [error] * len(calls)
         at = 0
         for place, step in steps.items():
             count = len(_calls(step))
-            replies[place] = _reply(step, found[at : at + count])
+            replies[place] = _reply(step, answers[at : at + count])
             at += count
     if interruption:
         raise interruption
@@ -74,7 +74,7 @@ def _reply(step: Any, replies: list[Any]) -> Any:
     """Return the reply to a step, or the exception to raise in its flow."""
     if not isinstance(step, Batch):
         return replies[0]
-    interruption = next((one for one in replies if isinstance(one, BaseException)), None)
+    interruption = next((reply for reply in replies if isinstance(reply, BaseException)), None)
     if interruption is not None and not isinstance(interruption, Exception):
         return interruption
     try:

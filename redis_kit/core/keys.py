@@ -17,7 +17,7 @@ _UNSAFE = re.compile(r"[\x00-\x20\x7f%:{}*?\[\]\\^]")
 
 
 def encode(name: str) -> str:
-    """Return a name as part of a key; unquote() of urllib.parse gives it back.
+    """Return a name as part of a key; urllib.parse.unquote() reverses it.
 
     Two names never share a part. Raises InvalidName unless the name is 1 to 512 bytes of valid UTF-8 text.
     """
@@ -32,11 +32,11 @@ def _encoded(name: str) -> str:
         size = len(name.encode())
     except UnicodeEncodeError:
         raise InvalidName(
-            f"The name {shortened(name)} is not valid Unicode: it holds half of a surrogate pair."
+            f"The name {shortened(name)} is not valid Unicode: it has half of a surrogate pair."
         ) from None
     if size > LONGEST:
         raise InvalidName(f"The name {shortened(name)} has {size} bytes; at most {LONGEST} are allowed. Use its hash.")
-    return _UNSAFE.sub(lambda found: f"%{ord(found[0]):02X}", name)
+    return _UNSAFE.sub(lambda match: f"%{ord(match[0]):02X}", name)
 
 
 def hashed(identity: str) -> str:
@@ -45,8 +45,8 @@ def hashed(identity: str) -> str:
     Keyed BLAKE2b (RFC 7693) of 128 bits: the same identity gives the same text in every process with the same
     ``REDIS_KIT["HASH_KEY"]``, and the text can't be turned back without it.
     """
-    found = _hashed if len(identity) <= LONGEST else _hashed.__wrapped__  # what is remembered is bounded in bytes too
-    return found(identity, _hash_key())
+    hash_of = _hashed if len(identity) <= LONGEST else _hashed.__wrapped__  # the cache is bounded in bytes, too
+    return hash_of(identity, _hash_key())
 
 
 @lru_cache(maxsize=4096)

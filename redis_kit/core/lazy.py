@@ -19,9 +19,9 @@ def lazily(package: str, modules: Mapping[str, Iterable[str]]) -> tuple[Callable
     def find(name: str) -> Any:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        found = getattr(import_module(f"{package}.{homes[name]}"), name)
-        setattr(sys.modules[package], name, found)
-        return found
+        value = getattr(import_module(f"{package}.{homes[name]}"), name)
+        setattr(sys.modules[package], name, value)
+        return value
 
     def listed() -> list[str]:
         return sorted({*vars(sys.modules[package]), *homes})

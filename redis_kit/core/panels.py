@@ -1,4 +1,4 @@
-"""Panels: what a component shows on the dashboard, as data. The dashboard draws it."""
+"""Panels: the pages of a component on the dashboard, as data. The dashboard draws them."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Ring:
-    """A cell: how much of a whole is left, drawn as a ring beside its text. ``share`` is 0 to 1."""
+    """A cell: how much of a whole is left, drawn as a circle beside its text. ``share`` is 0 to 1."""
 
     value: Any
     share: float
@@ -33,7 +33,7 @@ class Ring:
 
 @dataclass(frozen=True)
 class Meter:
-    """A cell: so many of so many, drawn as a bar beside both numbers. No bar where ``most`` is 0, for not known."""
+    """A cell: a number out of ``most``, drawn as a bar beside both. It has no bar if ``most`` is 0, for unknown."""
 
     number: float
     most: float
@@ -94,7 +94,7 @@ Content = Figure | Table | Bars | Listing
 
 @dataclass(frozen=True)
 class Field:
-    """A field of a search form: text, or one of ``choices`` where there are any; ``any`` names the choice of none.
+    """A field of a search form: text, or one of the ``choices`` if given; ``any`` labels the choice of none of them.
 
     Text that is ``optional`` may be left out. ``choices`` may be a function, which may ask a server: it is called where
     the form is drawn, after ``content()``, and a RedisKitError of it makes the field one for text.
@@ -117,7 +117,7 @@ class Search:
 
 @dataclass(frozen=True)
 class Viewer:
-    """Who looks at a panel: ``may`` tells whether with a permission, ``asked`` is what they searched for, by field."""
+    """The viewer of a panel: ``may`` tells whether they have a permission, ``asked`` is their search, by field."""
 
     may: Callable[[str], bool] = lambda permission: False
     asked: Mapping[str, str] = field(default_factory=dict)
@@ -134,20 +134,20 @@ class Panel:
     viewer = Viewer()
 
     def search(self) -> Search | None:
-        """Return the search form for this viewer, or None. What was searched for is in ``self.viewer.asked``.
+        """Return the search form for this viewer, or None. The values of its fields are in ``self.viewer.asked``.
 
         It is called for each button too, so it must not ask a server; choices that need one are a function.
         """
         return None
 
     def content(self) -> Iterable[Content]:
-        """Return what to show. RedisUnavailable is shown as such by the dashboard."""
+        """Return the content. The dashboard shows a notice in its place if this raises RedisUnavailable."""
         raise NotImplementedError
 
     def actions(self) -> dict[str, "Action"]:
         """Return the methods marked with @action, by name."""
-        found = {name: getattr(getattr(type(self), name), "panel_action", None) for name in dir(type(self))}
-        return {name: marked for name, marked in found.items() if marked}
+        actions = {name: getattr(getattr(type(self), name), "panel_action", None) for name in dir(type(self))}
+        return {name: marked for name, marked in actions.items() if marked}
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ class Primitive:
     component: ClassVar[str]
     settings: ClassVar[type[conf.Section]]
     profile: connections.Profile = "request"
-    # What the policy answers besides an outage: failures that concern some calls while others go through.
+    # Failures that the policy answers beside an outage: they concern some calls while others succeed.
     answered: ClassVar[tuple[type[RedisFailure], ...]] = ()
 
     def __init__(self, name: str, *, using: str = "default") -> None:
@@ -41,12 +41,12 @@ class Primitive:
         return f"{conf.section(KitSettings).PREFIX}:{{{self.tag()}}}:{part}"
 
     def policy(self) -> str:
-        """Return what to do while the server is away: ``raise``, ``open``, ``closed``, ..."""
+        """Return the policy for calls while the server is unavailable: ``raise``, ``open``, ``closed``, ..."""
         chosen: str = getattr(conf.section(self.settings), "ON_FAILURE", "raise")
         return chosen
 
     def _run(self, steps: flow.Flow[Result], **answers: Any) -> Result | Any:
-        """Carry out a flow; while the server is away, answer ``if_<policy>`` where the caller gave it."""
+        """Carry out a flow. If the server is unavailable, answer ``if_<policy>`` if the caller gave it."""
         try:
             result = flow.run(steps, connections.client(self.using, self.profile))
         except RedisFailure as error:

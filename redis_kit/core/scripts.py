@@ -71,9 +71,9 @@ class ScriptCall:
 
     def named(self, error: KeyConflict, types: list[Any]) -> KeyConflict:
         """Return the error with the name of the key that has a wrong type, if one still has."""
-        for key, found, kind in zip(self._keys(), types, self.script.kinds, strict=False):
-            if kind and found not in (b"none", kind.encode()) and not isinstance(found, Exception):
-                what = f"The key {key!a} is a {found.decode()} in place of a {kind}: something else wrote to it"
+        for key, actual, kind in zip(self._keys(), types, self.script.kinds, strict=False):
+            if kind and actual not in (b"none", kind.encode()) and not isinstance(actual, Exception):
+                what = f"The key {key!a} is a {actual.decode()} in place of a {kind}: something else wrote to it"
                 return KeyConflict(f"{what}. Nothing was changed; rename or delete it.")
         if self.script.counters and any(said in str(error) for said in NO_NUMBER):
             names = " or ".join(ascii(self._keys()[place]) for place in self.script.counters)
@@ -116,9 +116,9 @@ def load(package: str, name: str) -> Script:
     """
     folder = files(package) / "scripts"
     source = (folder / f"{name}.lua").read_text(encoding="utf-8")
-    whole = _INCLUDE.sub(lambda found: (folder / f"{found[1]}.lua").read_text(encoding="utf-8"), source)
+    whole = _INCLUDE.sub(lambda match: (folder / f"{match[1]}.lua").read_text(encoding="utf-8"), source)
     checks = {key: _check(whole, place, key, kind) for place, key, kind in _KEY.findall(source) if kind in _CHECKS}
-    checked = _CHECK.sub(lambda found: found[1] + " ".join(checks[key] for key in found[2].split(", ")), whole)
+    checked = _CHECK.sub(lambda match: match[1] + " ".join(checks[key] for key in match[2].split(", ")), whole)
     return Script(f"{package}.{name}", checked)
 
 

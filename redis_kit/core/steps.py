@@ -22,7 +22,7 @@ class Call:
         self.command = command
 
     def run(self, client: Any) -> Any:
-        """Send it: one round trip."""
+        """Send the command: one round trip."""
         return client.call(*self.command)
 
     async def arun(self, client: Any) -> Any:
@@ -42,7 +42,7 @@ class Batch:
         self.calls, self.lenient = calls, lenient
 
     def run(self, client: Any) -> list[Any]:
-        """Send them. The first error is raised, after all were carried out. See ScriptCall.run() for its repeats."""
+        """Send the calls. The first error is raised after all were carried out. For repeats see ScriptCall.run()."""
         replies = client.batch([call.command for call in self.calls])
         if any(map(needs_repair, replies)):
             replies = flow.run(repaired(self.calls, replies), client)
@@ -82,13 +82,13 @@ class Pop:
 
     def run(self, client: Any) -> bytes | None:
         """Block on the server: one round trip, however long it lasts."""
-        found = client.block(self.timeout, "BLPOP", self.key, f"{self.timeout:.3f}")
-        return found[1] if found else None
+        popped = client.block(self.timeout, "BLPOP", self.key, f"{self.timeout:.3f}")
+        return popped[1] if popped else None
 
     async def arun(self, client: Any) -> bytes | None:
         """See run()."""
-        found = await client.block(self.timeout, "BLPOP", self.key, f"{self.timeout:.3f}")
-        return found[1] if found else None
+        popped = await client.block(self.timeout, "BLPOP", self.key, f"{self.timeout:.3f}")
+        return popped[1] if popped else None
 
 
 class Sleep:
@@ -122,7 +122,7 @@ def repaired(calls: Sequence[Any], replies: list[Any]) -> flow.Flow[list[Any]]:
     if lost:
         later = yield _Send([calls[place].with_source() for place in lost])
         replies = _replaced(replies, lost, later)
-    # Whoever sends a plain command knows its one key.
+    # A plain command has one key, which its caller knows.
     wrong = [place for place, reply in enumerate(replies) if isinstance(reply, KeyConflict)]
     wrong = [place for place in wrong if hasattr(calls[place], "types")]
     if wrong:
@@ -131,10 +131,10 @@ def repaired(calls: Sequence[Any], replies: list[Any]) -> flow.Flow[list[Any]]:
         named = []
         for place, commands in zip(wrong, asked, strict=True):
             error = replies[place]
-            found = calls[place].named(error, list(islice(types, len(commands))))
-            if found is not error:
-                found.__cause__ = error
-            named.append(found)
+            conflict = calls[place].named(error, list(islice(types, len(commands))))
+            if conflict is not error:
+                conflict.__cause__ = error
+            named.append(conflict)
         replies = _replaced(replies, wrong, named)
     return replies
 
@@ -159,5 +159,5 @@ def _is_missing_script(reply: Any) -> bool:
 
 
 def _replaced(replies: list[Any], places: list[int], later: list[Any]) -> list[Any]:
-    found = dict(zip(places, later, strict=True))
-    return [found.get(place, reply) for place, reply in enumerate(replies)]
+    newer = dict(zip(places, later, strict=True))
+    return [newer.get(place, reply) for place, reply in enumerate(replies)]

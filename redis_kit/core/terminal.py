@@ -1,4 +1,4 @@
-"""What management commands have in common: arguments, failures with their exit codes, and text for a terminal."""
+"""Tools of management commands: arguments, failures with their exit codes, and text for a terminal."""
 
 import argparse
 import math
@@ -19,7 +19,7 @@ WIDEST = 60  # characters of a column
 
 @contextmanager
 def failing() -> Iterator[None]:
-    """End the command with 69 where Redis is away, and with 78 where the settings are wrong."""
+    """End the command with 69 if Redis is unavailable, and with 78 if the settings are wrong."""
     try:
         yield
     except RedisFailure as error:
@@ -40,17 +40,17 @@ def name(text: str) -> str:
 def alias(text: str) -> str:
     """Read an argument that names a connection."""
     if text not in aliases():
-        raise argparse.ArgumentTypeError(f"{text!a} is no connection; there are {', '.join(sorted(aliases()))}")
+        raise argparse.ArgumentTypeError(f"{text!a} is not a connection; there are {', '.join(sorted(aliases()))}")
     return text
 
 
 def aligned(rows: Iterable[Sequence[str]], *, right: Collection[int] = ()) -> Iterator[str]:
     """Yield a line for each row, the first of which are titles; the columns named in ``right`` end at one place."""
-    found = [[clean(one) for one in row] for row in rows]
-    widths = [max(map(len, column)) for column in zip(*found, strict=True)]
-    for row in found:
+    table = [[clean(text) for text in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    for row in table:
         cells = enumerate(zip(row, widths, strict=True))
-        yield "  ".join(one.rjust(width) if at in right else one.ljust(width) for at, (one, width) in cells).rstrip()
+        yield "  ".join(text.rjust(width) if at in right else text.ljust(width) for at, (text, width) in cells).rstrip()
 
 
 def cut(text: str) -> str:

@@ -11,7 +11,7 @@ LONGEST_NAME = 100  # characters that are compared, as the time grows with their
 
 def clean(text: str) -> str:
     """Return text without control characters, which terminals obey: these and line ends are escaped."""
-    return text if text.isprintable() else "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
+    return text if text.isprintable() else "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
 
 
 def contained(text: str) -> str:
@@ -35,9 +35,9 @@ def similar(name: Any, allowed: Iterable[str]) -> list[str]:
     """Return at most three names that are like one that does not exist, the likest first. Case does not count."""
     if not isinstance(name, str):
         return []
-    folded = {one.casefold()[:LONGEST_NAME]: one for one in allowed}
+    folded = {option.casefold()[:LONGEST_NAME]: option for option in allowed}
     near = get_close_matches(name.casefold()[:LONGEST_NAME], folded, cutoff=LIKENESS)
-    return [folded[one] for one in near]
+    return [folded[match] for match in near]
 
 
 def did_you_mean(name: Any, allowed: Iterable[str], otherwise: str = "") -> str:

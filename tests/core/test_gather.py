@@ -120,4 +120,4 @@ def test_flow_of_one_step_returns_the_reply():
         async def call(self, *command):
             return command
 
-    assert asyncio.run(flow.arun(flow.one(Call("PING")), Asynchronous())) == ("PING",)
+    assert asyncio.run(flow.arun(flow.single(Call("PING")), Asynchronous())) == ("PING",)

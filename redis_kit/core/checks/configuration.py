@@ -20,7 +20,7 @@ def check_settings(**kwargs: Any) -> list[CheckMessage]:
 
 
 def check_deployment(**kwargs: Any) -> list[CheckMessage]:
-    """Return what is wrong with the servers: version, eviction, persistence. One short look at each connection."""
+    """Return what is wrong with the servers: version, eviction, persistence. Two round trips to each server."""
     if check_settings():
         return []
     from redis_kit.core.checks import servers
@@ -35,15 +35,15 @@ def _settings_messages() -> Iterator[CheckMessage]:
     if any("EXTRA_COMPONENTS" in problem.message for problem in top):
         return
     try:
-        found = components()
+        active = components()
     except ConfigurationError as error:
         yield Error(str(error), id="redis_kit.E002")
         return
-    allowed = [*(component.settings.name for component in found), *conf.options(KitSettings)]
+    allowed = [*(component.settings.name for component in active), *conf.options(KitSettings)]
     for name in conf.configured():
         if name not in allowed:
             yield _message(conf.unknown("REDIS_KIT", name, allowed))
-    for component in found:
+    for component in active:
         wrong = list(conf.problems(component.settings))
         yield from map(_message, wrong)
         try:

@@ -1,4 +1,4 @@
-"""What a server says of itself, judged: the live part of the system checks."""
+"""The live part of the system checks: the version, eviction policy and persistence of each server."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -24,17 +24,17 @@ def information(alias: str) -> dict[str, str]:
 def parsed(reply: bytes) -> dict[str, str]:
     """Return the fields of an INFO reply."""
     lines = (line.partition(":") for line in reply.decode("utf-8", "replace").splitlines())
-    return {name: value for name, found, value in lines if found and not name.startswith("#")}
+    return {name: value for name, colon, value in lines if colon and not name.startswith("#")}
 
 
 def problems(alias: str) -> Iterator[Problem]:
-    """Yield what is wrong with the server behind an alias."""
+    """Yield the problems of the server behind an alias."""
     where = f"The server of REDIS_KIT['CONNECTIONS'][{alias!r}]"
     try:
         info = information(alias)
         marker = _claim(alias)
     except (ConfigurationError, RedisFailure) as error:
-        yield Problem("W015", f"{where} could not be looked at: {error}")
+        yield Problem("W015", f"{where} could not be checked: {error}")
         return
     yield from judged(where, info)
     if marker:
@@ -47,7 +47,7 @@ def problems(alias: str) -> Iterator[Problem]:
 
 
 def judged(where: str, info: Mapping[str, str]) -> Iterator[Problem]:
-    """Yield what the fields of INFO tell: version, eviction policy, persistence."""
+    """Yield the problems that the fields of INFO show: version, eviction policy, persistence."""
     kind = "valkey" if "valkey_version" in info else "redis"
     text = info.get("valkey_version") or info.get("redis_version", "")
     version = tuple(int(part) for part in text.split(".")[:3] if part.isdecimal())
@@ -76,7 +76,7 @@ def _claim(alias: str) -> str:
     """Leave this project's name at the prefix; return another project's name where one stands there already."""
     from django.conf import settings
 
-    mine = settings.ROOT_URLCONF.rpartition(".")[0] or settings.ROOT_URLCONF
+    own = settings.ROOT_URLCONF.rpartition(".")[0] or settings.ROOT_URLCONF
     key = f"{section(KitSettings).PREFIX}:{{project}}"
-    there: Any = connections.client(alias, "worker").call("SET", key, mine, "NX", "GET")
-    return there.decode() if there and there.decode() != mine else ""
+    there: Any = connections.client(alias, "worker").call("SET", key, own, "NX", "GET")
+    return there.decode() if there and there.decode() != own else ""

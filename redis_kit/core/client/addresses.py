@@ -13,7 +13,7 @@ from redis_kit.core.settings import KitSettings
 
 SCHEMES = {"redis": "redis", "rediss": "rediss", "unix": "unix", "valkey": "redis", "valkeys": "rediss"}
 SOURCES = ("CACHE", "CLUSTER", "EMBEDDED", "SENTINELS", "URL")
-# Of what a project sets for a client only this counts, beside TLS: the policy is the kit's own.
+# Only these options of a client count, and those for TLS: timeouts, retries and replies are up to redis_kit.
 OPTIONS = (
     "db",
     "username",
@@ -29,13 +29,13 @@ TLS = (
     *("ssl_validate_ocsp", "ssl_validate_ocsp_stapled", "ssl_ocsp_context", "ssl_ocsp_expected_cert"),
 )
 OF_SENTINELS = ("username", "password", "credential_provider", "ssl", *TLS)
-# What a URL may say to other clients. It is left out, or it would change the kit's timeouts and replies.
+# Options for other clients in a URL. They are left out, or they would change the timeouts and replies of redis_kit.
 OF_OTHERS = (
     *("protocol", "legacy_responses", "decode_responses", "encoding", "encoding_errors", "lib_name", "lib_version"),
     *("max_connections", "timeout", "socket_timeout", "socket_connect_timeout", "socket_read_size", "socket_type"),
     *("retry_on_timeout", "retry_on_error", "single_connection_client", "read_from_replicas", "require_full_coverage"),
 )
-# What other clients call some options of REDIS_KIT itself.
+# Names that other clients have for options of REDIS_KIT itself.
 TIMEOUTS = {"SOCKET_TIMEOUT": "READ_TIMEOUT", "SOCKET_CONNECT_TIMEOUT": "CONNECT_TIMEOUT"}
 CACHES = ("django_redis.cache.RedisCache", "django.core.cache.backends.redis.RedisCache")
 
@@ -60,18 +60,18 @@ class Address:
 
 def aliases() -> dict[str, Any]:
     """Return the connections of this project: those it set, else ``default`` from the ``default`` cache."""
-    found = conf.configured().get("CONNECTIONS")
-    return dict(found) if isinstance(found, Mapping) else {"default": {"CACHE": "default"}}
+    connections = conf.configured().get("CONNECTIONS")
+    return dict(connections) if isinstance(connections, Mapping) else {"default": {"CACHE": "default"}}
 
 
 def address(alias: str) -> Address:
     """Return where an alias leads. Raises ConfigurationError naming what is wrong and what is allowed."""
-    known = aliases()
-    if alias not in known:
-        raise ConfigurationError(_said(conf.unknown("REDIS_KIT['CONNECTIONS']", alias, known)))
-    for problem in alias_problems(alias, known[alias]):
-        raise ConfigurationError(_said(problem))
-    given = dict(known[alias])
+    connections = aliases()
+    if alias not in connections:
+        raise ConfigurationError(_text(conf.unknown("REDIS_KIT['CONNECTIONS']", alias, connections)))
+    for problem in alias_problems(alias, connections[alias]):
+        raise ConfigurationError(_text(problem))
+    given = dict(connections[alias])
     if given.pop("EMBEDDED", False):
         from redis_kit.core.embedded import server
 
@@ -79,16 +79,16 @@ def address(alias: str) -> Address:
     if "CACHE" in given:
         return _from_cache(given["CACHE"])
     if "CLUSTER" in given:
-        return Address(url=_plain(given.pop("CLUSTER")), cluster=True, options=_kept(given))
+        return Address(url=_plain(given.pop("CLUSTER")), cluster=True, options=_client_options(given))
     if "SENTINELS" in given:
         sentinels = tuple((host, int(port)) for host, port in given["SENTINELS"])
         return Address(
             sentinels=sentinels,
             service=given["SERVICE"],
-            options=_kept(given, "ssl", *OPTIONS),
-            sentinel_options=_kept(given.get("SENTINEL_KWARGS") or {}, *OF_SENTINELS),
+            options=_client_options(given, "ssl", *OPTIONS),
+            sentinel_options=_client_options(given.get("SENTINEL_KWARGS") or {}, *OF_SENTINELS),
         )
-    return Address(url=_plain(given.pop("URL")), options=_kept(given))
+    return Address(url=_plain(given.pop("URL")), options=_client_options(given))
 
 
 def problems() -> Iterator[conf.Problem]:
@@ -96,14 +96,14 @@ def problems() -> Iterator[conf.Problem]:
     if not conf.configured() and not _is_redis_cache("default"):
         yield conf.Problem(
             "E001",
-            "REDIS_KIT is missing, and the 'default' cache is no Redis.",
+            "REDIS_KIT is missing, and the 'default' cache is not Redis.",
             "Set REDIS_KIT['CONNECTIONS'] = {'default': {'URL': 'redis://...'}}, or {'EMBEDDED': True} for a trial.",
         )
         return
-    known = aliases()
-    if "default" not in known:
+    connections = aliases()
+    if "default" not in connections:
         yield conf.Problem("E002", "REDIS_KIT['CONNECTIONS'] has no 'default', which is used unless told otherwise.")
-    for alias, given in known.items():
+    for alias, given in connections.items():
         yield from alias_problems(alias, given)
 
 
@@ -120,7 +120,7 @@ def alias_problems(alias: str, given: Any) -> Iterator[conf.Problem]:
     if source in ("URL", "CLUSTER"):
         yield from _url_problems(f"{where}['{source}']", value, cluster=source == "CLUSTER")
     elif source == "CACHE" and not _is_redis_cache(value):
-        yield conf.Problem("E001", f"{where} names the cache {value!r}, which is no Redis cache of CACHES.")
+        yield conf.Problem("E001", f"{where} names the cache {value!r}, which is not a Redis cache in CACHES.")
     elif source == "SENTINELS":
         yield from _sentinel_problems(where, given)
     elif source == "EMBEDDED":
@@ -136,8 +136,8 @@ def masked(url: str) -> str:
         return "a URL that can't be read"
     user, at, host = parts.netloc.rpartition("@")
     shown = f"{user.partition(':')[0]}:***{at}{host}" if ":" in user else parts.netloc
-    kept = "&".join(one for one in parts.query.split("&") if one and "password" not in one.lower())
-    return urlunsplit(parts._replace(netloc=shown, query=kept))
+    query = "&".join(part for part in parts.query.split("&") if part and "password" not in part.lower())
+    return urlunsplit(parts._replace(netloc=shown, query=query))
 
 
 def _url_problems(where: str, url: Any, *, cluster: bool) -> Iterator[conf.Problem]:
@@ -188,11 +188,11 @@ def _option_problems(where: str, given: Mapping[str, Any], source: str) -> Itera
         if name == "SSL" and source in ("URL", "CLUSTER"):
             yield conf.Problem("E002", f"{where} has no option 'SSL'.", "Begin the URL with rediss://.")
         elif name != source and str(name).lower() not in allowed:
-            yield _unknown(where, name, [one.upper() for one in allowed] or [source])
+            yield _unknown(where, name, [option.upper() for option in allowed] or [source])
 
 
 def _unknown(where: str, name: Any, allowed: list[str]) -> conf.Problem:
-    """Return the problem of an option that is none there, telling where it belongs."""
+    """Return the problem of an option that does not exist there, with the place where it belongs."""
     problem, wanted = conf.unknown(where, name, allowed), str(name).upper()
     if wanted in conf.options(KitSettings):
         return problem._replace(hint="It is an option of REDIS_KIT itself, not of a connection.")
@@ -232,7 +232,7 @@ def _from_cache(alias: str) -> Address:
     location = entry.get("LOCATION", "")
     first = location[0] if isinstance(location, (list, tuple)) else location.replace(";", ",").split(",")[0]
     options = dict(entry.get("OPTIONS", {}))
-    extra = _kept(
+    extra = _client_options(
         {**options.get("CONNECTION_POOL_KWARGS", {}), **options.get("REDIS_CLIENT_KWARGS", {}), **options},
         "ssl",
         *OPTIONS,
@@ -242,17 +242,17 @@ def _from_cache(alias: str) -> Address:
         return Address(url=_plain(first), options=extra)
     parts = urlsplit(first)
     named = {"username": parts.username, "password": parts.password, "db": parts.path.strip("/")}
-    found = {name: unquote(value) for name, value in named.items() if value}
-    found |= {name: value for name, value in parse_qsl(parts.query) if name in (*OPTIONS, *TLS)}
-    if "db" in found:
-        extra["db"] = int(found.pop("db"))
+    in_url = {name: unquote(value) for name, value in named.items() if value}
+    in_url |= {name: value for name, value in parse_qsl(parts.query) if name in (*OPTIONS, *TLS)}
+    if "db" in in_url:
+        extra["db"] = int(in_url.pop("db"))
     if SCHEMES.get(parts.scheme) == "rediss":
         extra["ssl"] = True
     return Address(
         sentinels=tuple((host, int(port)) for host, port in options["SENTINELS"]),
         service=parts.hostname or "",
-        options=found | extra,
-        sentinel_options=_kept(options.get("SENTINEL_KWARGS") or {}, *OF_SENTINELS),
+        options=in_url | extra,
+        sentinel_options=_client_options(options.get("SENTINEL_KWARGS") or {}, *OF_SENTINELS),
     )
 
 
@@ -260,14 +260,14 @@ def _plain(url: str) -> str:
     """Return a URL with the scheme that redis-py knows, and without what it says to other clients."""
     scheme, rest = url.split(":", 1)
     rest, _, query = rest.partition("?")
-    kept = [one for one in query.split("&") if unquote(one.partition("=")[0]) in (*OPTIONS, *TLS)]
-    return f"{SCHEMES.get(scheme, scheme)}:{rest}{'?' if kept else ''}{'&'.join(kept)}"
+    allowed = [part for part in query.split("&") if unquote(part.partition("=")[0]) in (*OPTIONS, *TLS)]
+    return f"{SCHEMES.get(scheme, scheme)}:{rest}{'?' if allowed else ''}{'&'.join(allowed)}"
 
 
-def _kept(given: Mapping[str, Any], *names: str) -> dict[str, Any]:
+def _client_options(given: Mapping[str, Any], *names: str) -> dict[str, Any]:
     lowered = {str(name).lower(): value for name, value in given.items()}
     return {name: value for name, value in lowered.items() if name in (names or OPTIONS) or name in TLS}
 
 
-def _said(problem: conf.Problem) -> str:
+def _text(problem: conf.Problem) -> str:
     return f"{problem.message} {problem.hint}".strip()

@@ -18,7 +18,7 @@ PROBE = 1.0  # seconds between probes, at most
 
 
 class Breaker:
-    """Opens after 3 failures in a second; then one thread, and no caller, asks once a second until an answer comes."""
+    """Opens after 3 failures in a second. Then one thread, not a caller, asks each second until the server answers."""
 
     def __init__(self, alias: str, probe: Callable[[], object]) -> None:
         self.alias = alias
@@ -29,9 +29,10 @@ class Breaker:
         self._retired = threading.Event()
 
     def refuse(self) -> None:
-        """Raise for a caller that met the open breaker; nothing was sent."""
+        """Raise RedisUnavailable for a caller that met the open breaker. Nothing was sent."""
         raise RedisUnavailable(
-            f"The Redis connection {self.alias!r} is down: its circuit breaker is open and tries again each second."
+            f"The Redis connection {self.alias!r} is unavailable: its circuit breaker is open, and tries again each "
+            "second."
         )
 
     def succeeded(self) -> None:
@@ -47,23 +48,23 @@ class Breaker:
             if self.is_open or not recent or self._retired.is_set():
                 return
             self.is_open = True
-        logger.error("The Redis connection %r is down, callers get their failure policy: %s", self.alias, error)
+        logger.error("The Redis connection %r is unavailable; failure policies apply: %s", self.alias, error)
         tell(redis_unavailable, Breaker, using=self.alias, error=error)
         threading.Thread(target=self._recover, name=f"redis-kit-breaker-{self.alias}", daemon=True).start()
 
     def retire(self) -> None:
-        """End the probing: the connection is being dropped."""
+        """Stop probing: the connection is being dropped."""
         self._retired.set()
 
     def _recover(self) -> None:
         while not self._retired.wait(PROBE * random.uniform(0.7, 1.0)):  # noqa: S311 -- spreads probes, hides nothing
             try:
                 self._probe()
-            except Exception:  # noqa: S112 -- any error means: still down
+            except Exception:  # noqa: S112 -- any error means: still unavailable
                 continue
             with self._lock:
                 self.failures.clear()
                 self.is_open = False
-            logger.warning("The Redis connection %r is back.", self.alias)
+            logger.warning("The Redis connection %r is available again.", self.alias)
             tell(redis_recovered, Breaker, using=self.alias)
             return

@@ -24,17 +24,17 @@ REFRESH = 0.3  # seconds between looks at the topology, at least
 
 
 class Topology:
-    """Which node holds which slot, as far as known."""
+    """The node of each slot, as the Cluster stated it last."""
 
     def __init__(self, seed: Node) -> None:
-        self.known: list[Node] = [seed]
+        self.nodes: list[Node] = [seed]
         self.stale = True
         self._owners: list[tuple[int, int, Node]] = []
         self._moved: dict[int, Node] = {}
         self._looked = 0.0
 
     def owner(self, slot: int) -> Node:
-        """Return the node of a slot; raises where no node serves it."""
+        """Return the node of a slot. Raises RedisUnavailable if no node serves it."""
         if slot in self._moved:
             return self._moved[slot]
         for first, last, node in self._owners:
@@ -44,15 +44,15 @@ class Topology:
         raise RedisUnavailable(f"No node of the Cluster serves slot {slot} now.")
 
     def may_look(self) -> bool:
-        """Say whether to ask for the topology now: it is stale, and was not asked for just before."""
+        """Tell whether to ask for the topology now: it is stale, and was not asked for just before."""
         return self.stale and (not self._owners or monotonic() - self._looked >= REFRESH)
 
     def learn(self, reply: Sequence[Any], asked: Node) -> None:
         """Take in a reply of CLUSTER SLOTS."""
         self._owners = [(first, last, _node(primary, asked)) for first, last, primary, *_ in reply]
         self._moved, self.stale, self._looked = {}, False, monotonic()
-        replicas = [_node(one, asked) for _, _, *nodes in reply for one in nodes]
-        self.known = list(dict.fromkeys([*replicas, *self.known]))[:64]
+        answered = [_node(entry, asked) for _, _, *entries in reply for entry in entries]
+        self.nodes = list(dict.fromkeys([*answered, *self.nodes]))[:64]
 
     def move(self, slot: int, node: Node) -> None:
         """Note a slot's new node. The rest of the topology is asked for again soon."""
@@ -66,7 +66,7 @@ class OnNode:
         self.node, self.method, self.arguments = node, method, arguments
 
     def run(self, nodes: Callable[[Node], Any]) -> Any:
-        """Carry it out."""
+        """Call the method."""
         return getattr(nodes(self.node), self.method)(*self.arguments)
 
     async def arun(self, nodes: Callable[[Node], Any]) -> Any:
@@ -75,7 +75,7 @@ class OnNode:
 
 
 class _Routing:
-    """What both clients share: the flows, and one client per node."""
+    """The base of both clients: the flows, and one client per node."""
 
     def __init__(self, seed: Node, connect: Callable[[Node], Any]) -> None:
         self._topology, self._connect = Topology(seed), connect
@@ -86,7 +86,7 @@ class _Routing:
             self._nodes[node] = self._connect(node)
         return self._nodes[node]
 
-    def _one(self, method: str, before: Sequence[Any], command: Command, *more: Command) -> flow.Flow[Any]:
+    def _single(self, method: str, before: Sequence[Any], command: Command, *more: Command) -> flow.Flow[Any]:
         for pause in PAUSES:
             try:
                 return (yield from self._directed(method, before, command, *more))
@@ -110,7 +110,7 @@ class _Routing:
                 node = (moved.host or node[0], moved.port)
                 self._topology.move(slot, node)
             except AskError as ask:
-                if more:  # a slot on the move is no place to wait at; what stands behind is asked all the same
+                if more:  # nothing waits at a slot on the move; the command behind is sent all the same
                     yield Sleep(0.1)
                 last = more[-1] if more else command
                 replies = yield OnNode((ask.host or node[0], ask.port), "batch", [("ASKING",), last])
@@ -130,22 +130,22 @@ class _Routing:
         replies: list[Any] = [None] * len(commands)
         for node, where in places.items():
             try:
-                found = yield OnNode(node, "batch", [commands[place] for place in where])
+                answers = yield OnNode(node, "batch", [commands[place] for place in where])
             except RedisUnavailable as error:
                 self._topology.stale = True
-                # What went to the nodes before was carried out.
+                # The nodes before have carried out their commands.
                 error.indeterminate = error.indeterminate or replies != [None] * len(commands)
                 raise
-            for place, reply in zip(where, found, strict=True):
+            for place, reply in zip(where, answers, strict=True):
                 redirected = isinstance(reply, (MovedError, AskError, TryAgainError))
-                replies[place] = (yield from self._one("call", (), commands[place])) if redirected else reply
+                replies[place] = (yield from self._single("call", (), commands[place])) if redirected else reply
         return replies
 
     def _look(self) -> flow.Flow[None]:
         if not self._topology.may_look():
             return
         failure: Exception | None = None
-        for node in tuple(self._topology.known):
+        for node in tuple(self._topology.nodes):
             try:
                 reply = yield OnNode(node, "call", "CLUSTER", "SLOTS")
             except (RedisUnavailable, ClusterDownError) as error:
@@ -161,15 +161,15 @@ class ClusterClient(_Routing):
 
     def call(self, *command: Argument) -> Any:
         """See Client.call()."""
-        return flow.run(self._one("call", (), command), self._node)
+        return flow.run(self._single("call", (), command), self._node)
 
     def block(self, timeout: float, *command: Argument) -> Any:
         """See Client.block()."""
-        return flow.run(self._one("block", (timeout,), command), self._node)
+        return flow.run(self._single("block", (timeout,), command), self._node)
 
     def watch(self, timeout: float, pause: float, look: Callable[[], Any], waiting: Command, next_one: Command) -> Any:
         """See Client.watch()."""
-        return flow.run(self._one("watch", (timeout, pause, look), waiting, next_one), self._node)
+        return flow.run(self._single("watch", (timeout, pause, look), waiting, next_one), self._node)
 
     def batch(self, commands: Sequence[Command]) -> list[Any]:
         """See Client.batch(). One round trip per node."""
@@ -182,21 +182,21 @@ class ClusterClient(_Routing):
 
 
 class AsyncClusterClient(_Routing):
-    """The same for all tasks of one event loop."""
+    """A client of a Cluster, for all tasks of one event loop. See ClusterClient."""
 
     async def call(self, *command: Argument) -> Any:
         """See Client.call()."""
-        return await flow.arun(self._one("call", (), command), self._node)
+        return await flow.arun(self._single("call", (), command), self._node)
 
     async def block(self, timeout: float, *command: Argument) -> Any:
         """See Client.block()."""
-        return await flow.arun(self._one("block", (timeout,), command), self._node)
+        return await flow.arun(self._single("block", (timeout,), command), self._node)
 
     async def watch(
         self, timeout: float, pause: float, look: Callable[[], Any], waiting: Command, next_one: Command
     ) -> Any:
         """See Client.watch()."""
-        return await flow.arun(self._one("watch", (timeout, pause, look), waiting, next_one), self._node)
+        return await flow.arun(self._single("watch", (timeout, pause, look), waiting, next_one), self._node)
 
     async def batch(self, commands: Sequence[Command]) -> list[Any]:
         """See Client.batch(). One round trip per node."""

@@ -15,11 +15,11 @@ from redis.sentinel import Sentinel
 from redis_kit.core.client.addresses import Address
 from redis_kit.core.logs.error_text import described
 
-_driver: dict[str, Any] = {}  # what all connections tell the server of their library
+_driver: dict[str, Any] = {}  # the name of their library, which all connections tell the server
 
 
-class Source(NamedTuple):
-    """What makes a connection, and the clients of Sentinels that it asks for the primary's address."""
+class ConnectionFactory(NamedTuple):
+    """A function that makes a connection, and the clients of the Sentinels that it asks for the primary's address."""
 
     make: Callable[[], Any]
     sentinels: Sequence[Any] = ()
@@ -60,7 +60,7 @@ class _AsyncWatcher(redis.asyncio.Redis):
             raise _NoAnswer(described(error)) from error
 
 
-def source(address: Address, timeouts: Mapping[str, float]) -> Source:
+def factory(address: Address, timeouts: Mapping[str, float]) -> ConnectionFactory:
     """Return what makes a connection of redis-py. Nothing is connected yet."""
     options = _options(address, timeouts) | {"retry": Retry(NoBackoff(), 0)}
     if address.sentinels:
@@ -68,21 +68,21 @@ def source(address: Address, timeouts: Mapping[str, float]) -> Source:
         sentinel.sentinels = [
             _Watcher(host=host, port=port, **sentinel.sentinel_kwargs) for host, port in address.sentinels
         ]
-        return Source(_maker(sentinel.master_for(address.service).connection_pool), sentinel.sentinels)
-    return Source(_maker(redis.ConnectionPool.from_url(address.url, **options)))
+        return ConnectionFactory(_maker(sentinel.master_for(address.service).connection_pool), sentinel.sentinels)
+    return ConnectionFactory(_maker(redis.ConnectionPool.from_url(address.url, **options)))
 
 
-def async_source(address: Address, timeouts: Mapping[str, float]) -> Source:
-    """See source(); for the running event loop."""
+def async_factory(address: Address, timeouts: Mapping[str, float]) -> ConnectionFactory:
+    """See factory(); for the running event loop."""
     options = _options(address, timeouts) | {"retry": AsyncRetry(NoBackoff(), 0)}
-    untimed = options | dict.fromkeys(timeouts)  # the kit's own limits are around every await
+    untimed = options | dict.fromkeys(timeouts)  # redis_kit puts limits around every await
     if address.sentinels:
         sentinel = AsyncSentinel((), sentinel_kwargs=_sentinel_options(address, options), **untimed)
         sentinel.sentinels = [
             _AsyncWatcher(host=host, port=port, **sentinel.sentinel_kwargs) for host, port in address.sentinels
         ]
-        return Source(_maker(sentinel.master_for(address.service).connection_pool), sentinel.sentinels)
-    return Source(_maker(redis.asyncio.ConnectionPool.from_url(address.url, **untimed)))
+        return ConnectionFactory(_maker(sentinel.master_for(address.service).connection_pool), sentinel.sentinels)
+    return ConnectionFactory(_maker(redis.asyncio.ConnectionPool.from_url(address.url, **untimed)))
 
 
 def node(address: Address, host: str, port: int) -> Address:
@@ -95,7 +95,7 @@ def node(address: Address, host: str, port: int) -> Address:
 
 
 def _maker(pool: Any) -> Callable[[], Any]:
-    # Not by the library's pool, which counts what it ever made and ends at its own limit.
+    # Not by the library's pool, which counts every connection that it ever made and ends at its limit.
     def make() -> Any:
         connection = pool.connection_class(**pool.connection_kwargs | _driver)
         if hasattr(connection, "driver_info"):

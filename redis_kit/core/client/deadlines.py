@@ -11,8 +11,8 @@ MORE = 2  # limits that a late loop gets on top
 class Deadline:
     """Limit what is awaited to some seconds: raise TimeoutError, as asyncio.timeout() does.
 
-    When the time is over, the loop first reads what came in meanwhile. A loop that was blocked or overloaded at that
-    moment gets the same time again, twice at most: the server may have answered, and nobody looked.
+    When the time is over, the loop first reads what has come in. If the loop was blocked or overloaded at that moment,
+    it gets the same time again, twice at most: the server may have answered, and nobody looked.
     """
 
     __slots__ = ("_before", "_due", "_expired", "_handle", "_loop", "_more", "_seconds", "_task")

@@ -1,4 +1,4 @@
-"""One map from a client's errors to the kit's own."""
+"""The map from the errors of redis-py to those of redis_kit."""
 
 import re
 
@@ -15,24 +15,24 @@ from redis_kit.core.errors import (
     RedisUnavailable,
 )
 
-# Replies of a server that can't serve now: the connection is dropped, so that the next call asks anew who is primary.
+# Replies of a server that can't serve now: the connection is dropped, so that the next call asks again for the primary.
 DROP = ("READONLY", "UNBLOCKED", "MASTERDOWN", "LOADING", "CLUSTERDOWN", "TRYAGAIN", "NOREPLICAS", "MISCONF", "BUSY")
 _DENIED = re.compile("AuthenticationError|AuthorizationError|NoPermissionError|NOAUTH|WRONGPASS|NOPERM")
-# What an ACL refuses inside a script has no code of its own: Valkey and Redis from 7.2 on, and Redis before that.
+# A refusal of an ACL inside a script has no code: first the text of Valkey and Redis from 7.2 on, then of older Redis.
 IN_SCRIPT = ("ACL failure in script", "The user executing the script can't")
 REFUSED = (client.AuthorizationError, client.NoPermissionError)
 # A server that wants a password reads no large command before it: it answers with this, and closes the connection.
 UNAUTHENTICATED = "Protocol error: unauthenticated"
-# No reply came, or what came is not in Redis's protocol.
+# No reply came, or it does not follow Redis's protocol.
 LOST = (client.ConnectionError, client.TimeoutError, OSError, client.ClusterError, client.InvalidResponse)
-# Answers that whoever sent the command acts on.
+# Answers for the sender of the command to act on.
 REDIRECTED = (client.NoScriptError, client.AskError, client.TryAgainError)
 
 
 def translate(error: Exception, *, sent: bool, where: str = "the server") -> Exception:
-    """Return the kit's error for a client's; ``sent`` says whether the command had left this process.
+    """Return the error of redis_kit for one of redis-py; ``sent`` says whether the command had left this process.
 
-    Redirections, a missing script, and errors that are not the client's come back as they are.
+    Redirections, a missing script, and errors of other libraries are returned as they are.
     """
     if isinstance(error, (RedisKitError, *REDIRECTED)):
         return error
@@ -62,17 +62,17 @@ def translate(error: Exception, *, sent: bool, where: str = "the server") -> Exc
 
 
 def must_drop(error: BaseException) -> bool:
-    """Say whether the connection is of no use after this error: not where it was a plain reply."""
+    """Tell whether the connection can't be used after this error. It can after a plain error reply."""
     return not isinstance(error, client.ResponseError) or closes(error) or _cannot_serve(error)
 
 
 def closes(error: client.ResponseError) -> bool:
-    """Say whether the server closes the connection after this reply, so that no other one follows."""
+    """Tell whether the server closes the connection after this reply, so that no other one follows."""
     return str(error).startswith("Protocol error")
 
 
 def _cannot_serve(error: Exception) -> bool:
-    """Say whether the reply means that this connection leads to the wrong server, or to one not ready."""
+    """Tell whether the reply means that this connection leads to the wrong server, or to one not ready."""
     if isinstance(error, (client.ReadOnlyError, client.BusyLoadingError, client.ClusterDownError)):
         return True
     return isinstance(error, client.ResponseError) and str(error).partition(" ")[0] in DROP

@@ -17,8 +17,8 @@ _lock = threading.RLock()
 _loops: WeakSet[asyncio.AbstractEventLoop] = WeakSet()
 
 
-class Held:
-    """What one loop holds. To be made while that loop runs."""
+class LoopClients:
+    """The clients of one loop. To be made while that loop runs."""
 
     def __init__(self) -> None:
         self.clients: dict[Any, Any] = {}
@@ -28,7 +28,7 @@ class Held:
             self._generator.__anext__().send(None)
 
     def close(self) -> None:
-        """Drop the clients; what is in use now is closed when it is given back."""
+        """Drop the clients; connections in use are closed when they are returned."""
         clients = list(self.clients.values())
         self.clients.clear()
         for client in clients:
@@ -48,12 +48,12 @@ class Held:
 
 
 def clients() -> dict[Any, Any]:
-    """Return the clients of the running loop, by whatever tells them apart."""
+    """Return the clients of the running loop, by alias and profile."""
     loop = asyncio.get_running_loop()
-    held: Held | None = getattr(loop, NAME, None)
+    held: LoopClients | None = getattr(loop, NAME, None)
     if held is None:
         end_closed()
-        held = Held()
+        held = LoopClients()
         setattr(loop, NAME, held)
         with _lock:
             _loops.add(loop)
@@ -61,7 +61,7 @@ def clients() -> dict[Any, Any]:
 
 
 def end_closed() -> None:
-    """Close what loops left that were closed without closing their asynchronous generators."""
+    """Close the connections of loops that were closed without closing their asynchronous generators."""
     with _lock:
         closed = [loop for loop in _loops if loop.is_closed()]
         _loops.difference_update(closed)
@@ -78,7 +78,7 @@ def close() -> None:
 
 
 def forget() -> None:
-    """Let go of what a parent process had."""
+    """Forget the loops of a parent process."""
     global _lock
     _lock = threading.RLock()
     _loops.clear()

@@ -1,7 +1,7 @@
-"""Idle connections of one server, kept for the next call: a client's own pool costs more than the call's other work.
+"""Connections of one server, kept for the next call: redis-py's own pool costs more than the rest of a call.
 
-Where all are in use, callers stand in line, and a connection goes from hand to hand: first come, first served. A
-connection that is not given back, whatever interrupted its user, counts no longer once nothing refers to it.
+If all are in use, callers stand in line, and the first in line gets the next connection. A connection that its user
+never returned, because something interrupted it, is not counted any more once nothing refers to it.
 """
 
 import asyncio
@@ -14,17 +14,17 @@ from typing import Any
 from weakref import WeakSet
 
 from redis_kit.core.client import wire
-from redis_kit.core.client.connection_factory import Source
+from redis_kit.core.client.connection_factory import ConnectionFactory
 from redis_kit.core.client.waiters import TaskWaiter, ThreadWaiter
 from redis_kit.core.errors import PoolExhausted
 
-SPARE = 4  # connections that those who wait on the server leave to others, such as renewals of leases
-AT_ONCE = 8  # connections that are set up at one time, or as many as stand: a cold start is no flood
+SPARE = 4  # connections that blocking commands leave to others, such as renewals of leases
+AT_ONCE = 8  # connections that are opened at a time, or as many as are open: a cold start must not flood the server
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What bounds a pool: how many connections, how long a caller waits for one, and how long the server may take."""
+    """The limits of a pool: its number of connections, and the seconds to wait for one, to open one and for a reply."""
 
     most: int
     wait: float
@@ -33,11 +33,11 @@ class Limits:
 
 
 class _Shared:
-    """What both pools share: the idle connections, those who wait for one, and who gets the next one."""
+    """The base of both pools: the idle connections, the line of callers that wait, and its next one."""
 
-    def __init__(self, source: Source, limits: Limits, where: str, refuse: Callable[[], None]) -> None:
+    def __init__(self, factory: ConnectionFactory, limits: Limits, where: str, refuse: Callable[[], None]) -> None:
         self.closed = False
-        self._source, self._limits, self._where, self._refuse = source, limits, where, refuse
+        self._factory, self._limits, self._where, self._refuse = factory, limits, where, refuse
         self._spare = min(SPARE, limits.most // 2)
         self._idle: deque[Any] = deque()
         self._waiting: deque[Any] = deque()
@@ -47,7 +47,7 @@ class _Shared:
         self._lock = threading.RLock()  # a signal's handler may need a connection, too
 
     def give(self, connection: Any) -> None:
-        """Take a connection back that is connected, with nothing left to read."""
+        """Return a connection to the pool. It must be open, with nothing left to read."""
         if self.closed:
             self.drop(connection)
             return
@@ -64,13 +64,13 @@ class _Shared:
             self._serve()
 
     def close(self) -> None:
-        """Close the idle connections now, and the others when they come back."""
+        """Close the idle connections now, and the others when they are returned."""
         self.closed = True
         while self._idle:
             self._disconnect(self._idle.pop())
 
     def end(self) -> None:
-        """Close all connections, those in use too: nobody runs who could give them back."""
+        """Close all connections, also those in use: nothing runs any more that could return them."""
         self.close()
         for connection in list(self._made):
             self._disconnect(connection)
@@ -95,13 +95,13 @@ class _Shared:
                     line.remove(waiter)
 
     def _serve(self) -> None:
-        """Give those who wait what there is."""
+        """Hand free connections to the callers in line."""
         with self._lock:
-            while (line := self._next_line()) and (found := self._free()) is not None:
-                while line and not (taken := line.popleft().hand(found)):
+            while (line := self._next_line()) and (item := self._free()) is not None:
+                while line and not (taken := line.popleft().hand(item)):
                     pass
                 if not taken:
-                    self._keep(found)
+                    self._keep(item)
 
     def _next_line(self) -> deque[Any] | None:
         if self._waiting:
@@ -110,45 +110,45 @@ class _Shared:
         return self._waiting_to_block if in_use < self._limits.most - self._spare else None
 
     def _free(self) -> Any:
-        """Return an idle connection, a new one, None where there may be no other, or the error of making one."""
+        """Return an idle connection or a new one, the error of making it, or None if the pool is at its limit."""
         with suppress(IndexError):
             return self._idle.pop()
         made, new = len(self._made), len(self._new)
         if made >= self._limits.most or new >= max(AT_ONCE, made - new):
             return None
         try:
-            connection = self._source.make()
+            connection = self._factory.make()
         except Exception as error:
             return error
         self._made.add(connection)
         self._new.add(connection)
         return connection
 
-    def _keep(self, found: Any) -> None:
-        if found in self._new or self.closed:
-            self._made.discard(found)
-            self._new.discard(found)
-        elif not isinstance(found, Exception):
-            self._idle.append(found)
+    def _keep(self, item: Any) -> None:
+        if item in self._new or self.closed:
+            self._made.discard(item)
+            self._new.discard(item)
+        elif not isinstance(item, Exception):
+            self._idle.append(item)
 
-    def _put_back(self, found: Any) -> None:
+    def _put_back(self, item: Any) -> None:
         with self._lock:
-            if found is not None:
-                self._keep(found)
+            if item is not None:
+                self._keep(item)
             self._serve()
 
-    def _checked(self, found: Any, *, to_block: bool) -> Any:
-        """Return what came of waiting. Raises where it was an error or nothing, or the server is known to be away."""
+    def _checked(self, item: Any, *, to_block: bool) -> Any:
+        """Return the connection that a caller waited for. Raises an error that it got instead, or RedisUnavailable."""
         try:
             self._refuse()
-            if isinstance(found, Exception):
-                raise found
-            if found is None:
+            if isinstance(item, Exception):
+                raise item
+            if item is None:
                 raise self._exhausted(to_block=to_block)
         except BaseException:
-            self._put_back(found)
+            self._put_back(item)
             raise
-        return found
+        return item
 
     def _exhausted(self, *, to_block: bool) -> PoolExhausted:
         most, waiting = self._limits.most, len(self._waiting) + len(self._waiting_to_block) + 1
@@ -162,12 +162,12 @@ class _Shared:
 
 
 class Pool(_Shared):
-    """The connections of all threads; the one used last is used next."""
+    """The connections of all threads. The connection that was used last is used next."""
 
     def take(self, *, to_block: bool = False) -> Any:
-        """Return a connection, connected and with nothing left to read; stand in line for one where all are in use.
+        """Return a connection, open and with nothing left to read. If all are in use, stand in line for one.
 
-        One that is taken ``to_block``, to wait on the server, leaves some for those who don't. Raises PoolExhausted.
+        With ``to_block``, for a command that waits on the server, some are left for others. Raises PoolExhausted.
         """
         while True:
             try:
@@ -187,9 +187,9 @@ class Pool(_Shared):
             self.drop(connection)
 
     def close(self) -> None:
-        """Close the idle connections now, and the others when they come back."""
+        """Close the idle connections now, and the others when they are returned."""
         super().close()
-        for sentinel in self._source.sentinels:
+        for sentinel in self._factory.sentinels:
             sentinel.close()
 
     def _disconnect(self, connection: Any) -> None:
@@ -209,7 +209,7 @@ class Pool(_Shared):
 
 
 class AsyncPool(_Shared):
-    """The same for the tasks of one event loop."""
+    """The connections of the tasks of one event loop. See Pool."""
 
     async def take(self, *, to_block: bool = False) -> Any:
         """See Pool.take()."""
@@ -240,10 +240,10 @@ class AsyncPool(_Shared):
             with wire.limited_steps(connection, connect=self._limits.connect, read=self._limits.read):
                 await connection.connect()
         finally:
-            for sentinel in self._source.sentinels:  # asked once in a while, and by one of many loops
+            for sentinel in self._factory.sentinels:  # asked once in a while, and by one of many loops
                 await sentinel.connection_pool.disconnect(inuse_connections=False)
         if task and task.cancelling() > before:
-            raise asyncio.CancelledError  # that the client library swallowed
+            raise asyncio.CancelledError  # which redis-py swallowed
 
     async def _wait(self, *, to_block: bool) -> Any:
         waiter = TaskWaiter()

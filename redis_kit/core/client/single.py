@@ -1,4 +1,4 @@
-"""The kit's clients: a command goes out once, its reply or the kit's error comes back.
+"""The clients of one server: a command is sent once, and its reply is returned, or an error of redis_kit is raised.
 
 Before a command leaves this process a failure is plain; after that it is ``indeterminate``, and the connection is
 closed so that a late reply can't be taken for the next one.
@@ -14,7 +14,7 @@ from redis.exceptions import NoScriptError, ResponseError
 
 from redis_kit.core.client import error_map, wire
 from redis_kit.core.client.breaker import Breaker
-from redis_kit.core.client.connection_factory import Source
+from redis_kit.core.client.connection_factory import ConnectionFactory
 from redis_kit.core.client.deadlines import Deadline
 from redis_kit.core.client.pools import AsyncPool, Limits, Pool
 from redis_kit.core.client.protocol import packed
@@ -27,14 +27,14 @@ class Server:
     """One server as a client sees it: how to connect, how long to wait, and what guards against its outage."""
 
     where: str
-    source: Source
+    factory: ConnectionFactory
     limits: Limits
     read: float
     breaker: Breaker | None
 
 
 class _Guard:
-    """What both clients do with a failure: translate it and tell the breaker."""
+    """The base of both clients. It translates errors and reports failures to the breaker."""
 
     _pool: Pool | AsyncPool
 
@@ -42,19 +42,19 @@ class _Guard:
         self.where, self.breaker, self._read = server.where, server.breaker, server.read
 
     def check(self) -> None:
-        """Raise where the server is known to be away."""
+        """Raise RedisUnavailable if the breaker is open."""
         if self.breaker and self.breaker.is_open:
             self.breaker.refuse()
 
     def translated(self, error: Exception, *, sent: bool) -> Exception:
-        """Return the kit's error for one of the client library."""
-        found = error_map.translate(error, sent=sent, where=self.where)
-        if self.breaker and isinstance(found, RedisUnavailable) and found is not error:
-            self.breaker.failed(found)
-        return found
+        """Return the error of redis_kit for one of redis-py."""
+        translated = error_map.translate(error, sent=sent, where=self.where)
+        if self.breaker and isinstance(translated, RedisUnavailable) and translated is not error:
+            self.breaker.failed(translated)
+        return translated
 
     def _fail(self, connection: Any, error: BaseException) -> NoReturn:
-        """Raise what a caller gets for an error that came while it had a connection."""
+        """Raise the caller's error for one that came while it had a connection."""
         if error_map.must_drop(error):
             self._pool.drop(connection)
         else:
@@ -62,11 +62,11 @@ class _Guard:
         self._raise(error)
 
     def _raise(self, error: BaseException, *, sent: bool = True) -> NoReturn:
-        """Raise the kit's error for an exception, and what ends a task as it is: it tells nothing about the server."""
-        found = self.translated(error, sent=sent) if isinstance(error, Exception) else error
-        if found is error:
-            raise error  # from itself, and who follows the causes would walk in a circle
-        raise found from error
+        """Raise the error of redis_kit for an exception. Anything that ends a task or thread is raised as it is."""
+        translated = self.translated(error, sent=sent) if isinstance(error, Exception) else error
+        if translated is error:
+            raise error  # not from itself, or its causes would be a circle
+        raise translated from error
 
 
 class Client(_Guard):
@@ -74,7 +74,7 @@ class Client(_Guard):
 
     def __init__(self, server: Server) -> None:
         super().__init__(server)
-        self._pool = Pool(server.source, server.limits, server.where, self.check)
+        self._pool = Pool(server.factory, server.limits, server.where, self.check)
 
     def call(self, *command: Argument) -> Any:
         """Send one command and return its reply."""
@@ -106,8 +106,8 @@ class Client(_Guard):
     ) -> Any:
         """Send a command that may wait on the server, and behind it one that runs the moment that one is over.
 
-        After each pause without a reply, ``look`` is called: it returns the seconds until the next look, or None to
-        end the wait. Returns the second command's reply, an error as it is; None where ``look`` ended the wait.
+        After each pause without a reply, ``look`` is called. It returns the seconds until its next call, or None to end
+        the wait. Returns the second command's reply, also if it is an error; None if ``look`` ended the wait.
         """
         connection = self._take(to_block=True)
         try:
@@ -133,20 +133,20 @@ class Client(_Guard):
 
     def batch(self, commands: Sequence[Command]) -> list[Any]:
         """Send several commands at once and return their replies, errors among them."""
-        connection, found = self._take(), []
+        connection, answers = self._take(), []
         try:
             connection.send_packed_command([b"".join(map(packed, commands))])
             for _ in commands:
                 try:
-                    found.append(wire.read(connection))
+                    answers.append(wire.read(connection))
                 except ResponseError as error:
                     if error_map.closes(error):
                         raise
-                    found.append(self.translated(error, sent=True))
+                    answers.append(self.translated(error, sent=True))
         except BaseException as error:
             self._fail(connection, error)
         self._pool.give(connection)
-        return found
+        return answers
 
     def close(self) -> None:
         """Close its connections."""
@@ -162,11 +162,11 @@ class Client(_Guard):
 
 
 class AsyncClient(_Guard):
-    """The same for all tasks of one event loop."""
+    """A client of one server or Sentinel service, for all tasks of one event loop. See Client."""
 
     def __init__(self, server: Server) -> None:
         super().__init__(server)
-        self._pool = AsyncPool(server.source, server.limits, server.where, self.check)
+        self._pool = AsyncPool(server.factory, server.limits, server.where, self.check)
 
     async def call(self, *command: Argument) -> Any:
         """See Client.call()."""
@@ -227,25 +227,25 @@ class AsyncClient(_Guard):
 
     async def batch(self, commands: Sequence[Command]) -> list[Any]:
         """See Client.batch()."""
-        connection, found = await self._take(), []
+        connection, answers = await self._take(), []
         try:
             async with Deadline(self._read):
                 await wire.asend(connection, b"".join(map(packed, commands)))
             for _ in commands:
                 try:
                     async with Deadline(self._read):
-                        found.append(await connection.read_response(disconnect_on_error=False))
+                        answers.append(await connection.read_response(disconnect_on_error=False))
                 except ResponseError as error:
                     if error_map.closes(error):
                         raise
-                    found.append(self.translated(error, sent=True))
+                    answers.append(self.translated(error, sent=True))
         except BaseException as error:
             self._fail(connection, error)
         self._pool.give(connection)
-        return found
+        return answers
 
     def close(self) -> None:
-        """Close its connections, those in use when they are given back. To be called in its loop."""
+        """Close its connections; those in use, when they are returned. To be called in its loop."""
         self._pool.close()
 
     def end(self) -> None:
@@ -263,7 +263,7 @@ class AsyncClient(_Guard):
     def _end(self, connection: Any, reading: "asyncio.Future[Any] | None") -> None:
         self._pool.drop(connection)
         if reading:
-            reading.add_done_callback(lambda one: one.cancelled() or one.exception())  # or asyncio logs it
+            reading.add_done_callback(lambda future: future.cancelled() or future.exception())  # or asyncio logs it
             reading.cancel()
 
 

@@ -1,4 +1,4 @@
-"""Places in the line for a connection. One that waits sleeps until it is handed something, or its time is over."""
+"""Places in the line for a connection. A waiter sleeps until it is handed something, or its time is over."""
 
 import asyncio
 from contextlib import suppress
@@ -18,9 +18,9 @@ class ThreadWaiter:
     def __init__(self) -> None:
         self._got: SimpleQueue[Any] = SimpleQueue()
 
-    def hand(self, found: Any) -> bool:
-        """Give it what it waits for; False where it does not wait any more."""
-        self._got.put(found)
+    def hand(self, item: Any) -> bool:
+        """Hand over a connection or an error. Returns False if nothing waits here any more."""
+        self._got.put(item)
         return True
 
     def wait(self, seconds: float) -> None:
@@ -43,11 +43,11 @@ class TaskWaiter:
     def __init__(self) -> None:
         self._got: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
 
-    def hand(self, found: Any) -> bool:
+    def hand(self, item: Any) -> bool:
         """See ThreadWaiter.hand()."""
         if self._got.done():
             return False
-        self._got.set_result(found)
+        self._got.set_result(item)
         return True
 
     async def wait(self, seconds: float) -> None:

@@ -1,7 +1,7 @@
 """A connection of redis-py: what is sent and read over it, and its state. The only file that uses its private parts.
 
-Short replies are read here, at a third of the cost; the client library parses all others. What this file relies on is
-listed in ``tests/core/client/test_wire.py``, which fails if redis-py changes it.
+Short replies are read here, at a third of the cost; the client library parses all others. The tests in
+``tests/core/client/test_wire.py`` fail if redis-py changes one of these parts.
 """
 
 import select

@@ -52,10 +52,10 @@ def find_binary() -> Path:
         if binary.exists():
             return binary
     too_old = ""
-    for found in filter(None, map(shutil.which, ("valkey-server", "redis-server"))):
-        if _version(found) >= OLDEST:
-            return Path(found)
-        too_old = f" ({found} is older than 7.0)"
+    for path in filter(None, map(shutil.which, ("valkey-server", "redis-server"))):
+        if _version(path) >= OLDEST:
+            return Path(path)
+        too_old = f" ({path} is older than 7.0)"
     raise EmbeddedUnavailable(f"There is no server to embed{too_old}. {WAYS_OUT}")
 
 
@@ -119,6 +119,10 @@ class Guarded(subprocess.Popen[bytes]):
         os.close(self._lifeline)
         os.close(self._log)
 
+    def outlive_exec(self) -> None:
+        """Let the guard wait for the end of the program that replaces this one."""
+        os.set_inheritable(self._lifeline, True)
+
     def log_tail(self) -> str:
         """Return the last 2,000 bytes that the server printed."""
         start = os.fstat(self._log).st_size - 2000
@@ -170,7 +174,7 @@ class EmbeddedServer:
     def start(self) -> Self:
         """Start the server and wait until it answers, for at most 5 seconds; do nothing when it runs.
 
-        Raises EmbeddedUnavailable with the reason, and the end of the server's log where there is one.
+        Raises EmbeddedUnavailable with the reason, and with the end of the server's log if there is a log.
         """
         if self._guarded is not None and _accepts(self.socket):
             return self
@@ -224,7 +228,7 @@ class EmbeddedServer:
 
 
 def _accepts(path: Path) -> bool:
-    """Tell whether there is a server at a Unix socket, be it busy or frozen."""
+    """Tell whether there is a server at a Unix socket, also if it is busy or frozen."""
     with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as connection:
         connection.connect(str(path))
         return True
@@ -286,8 +290,8 @@ def refusal() -> str:
 
 def outlive_exec() -> None:
     """Let the servers of this process live on when it becomes another program: they end with that one."""
-    for one in _guarded:
-        os.set_inheritable(one._lifeline, True)
+    for guarded in _guarded:
+        guarded.outlive_exec()
 
 
 def _after_fork_in_child() -> None:

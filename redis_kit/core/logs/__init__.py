@@ -1,4 +1,4 @@
-"""What is written to logs: text that can't forge lines, errors whose own methods fail, and lines once a minute."""
+"""Safe text and errors in logs, and a limit to how often the same line is logged."""
 
 from redis_kit.core.logs.filters import SafeText
 

@@ -17,7 +17,7 @@ ExcInfo = tuple[type[BaseException], BaseException, TracebackType | None]
 
 
 class Unprintable(Exception):
-    """Stands for an error of which the traceback can't be formatted."""
+    """Stands for an error whose traceback can't be formatted."""
 
 
 _STAND_IN = f"{Unprintable.__module__}.{Unprintable.__qualname__}"
@@ -59,16 +59,16 @@ def summary_of(path: str, traceback: str) -> str:
     """
     names = "|".join(map(re.escape, (path.removeprefix("builtins.").removeprefix("__main__."), _STAND_IN)))
     line = re.compile(rf"^(?:  \| )?((?:{names})(?::.*)?)$", re.MULTILINE)  # a group's has a margin
-    found = next(filter(None, map(line.search, reversed(_CHAINED.split(traceback)))), None)
-    if found:
-        return found[1].removeprefix(f"{_STAND_IN}: ")
+    match = next(filter(None, map(line.search, reversed(_CHAINED.split(traceback)))), None)
+    if match:
+        return match[1].removeprefix(f"{_STAND_IN}: ")
     return "" if "Traceback (most recent call last):" in traceback else traceback.partition("\n")[0]
 
 
 def exc_info(error: BaseException) -> ExcInfo:
     """Return an error in the form that ``logging`` takes, with which it does not ask the error whether it is true.
 
-    In the place of one that can't be formatted, or has a huge text, there is another one with its name and traceback.
+    An error that can't be formatted, or has a huge text, is replaced by another one with its name and traceback.
     """
     own: TracebackType | None = BaseException.__dict__["__traceback__"].__get__(error)  # a class may have another one
     try:
@@ -82,7 +82,7 @@ def exc_info(error: BaseException) -> ExcInfo:
 def _attribute(kind: type[BaseException], name: str) -> str:
     """Return a text that each class has, without asking its metaclass."""
     try:
-        found = type.__dict__[name].__get__(kind)
+        value = type.__dict__[name].__get__(kind)
     except AttributeError:
-        found = None
-    return found if type(found) is str else "?"
+        value = None
+    return value if type(value) is str else "?"

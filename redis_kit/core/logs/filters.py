@@ -1,4 +1,4 @@
-"""What the kit logs contains text that anybody may have chosen: messages of exceptions, names, ids, source lines."""
+"""Log records made safe: anybody may have chosen parts of their text, such as names, ids and messages of exceptions."""
 
 import logging
 import traceback
@@ -20,8 +20,8 @@ FRAMEWORK = "django"  # the logger to which Django gives a handler
 class SafeText(logging.Filter):
     """Lets no text in a record forge lines of the log, or reach a terminal as a command.
 
-    The message and the traceback are prepared before a formatter sees them. On the kit's own loggers it is there by
-    itself; a project puts it on a handler to have it for all that this one writes.
+    The message and the traceback are prepared before a formatter sees them. The loggers of redis_kit
+    have it already. A project can add it to a handler, for everything that this handler writes.
     """
 
     def filter(self, record: logging.LogRecord) -> bool:
@@ -29,11 +29,11 @@ class SafeText(logging.Filter):
         try:
             message = record.getMessage()
         except Exception:
-            return True  # the handler tells of it
+            return True  # the handler reports it
         if not message.isprintable():
             record.msg, record.args = contained(message), None
-        if isinstance(found := record.exc_info, tuple) and found[0] and not record.exc_text:
-            record.exc_text = described(found)
+        if isinstance(information := record.exc_info, tuple) and information[0] and not record.exc_text:
+            record.exc_text = described(information)
         return True
 
 
@@ -55,37 +55,37 @@ def protect_default_handlers() -> None:
 
 
 def _protect(filterer: logging.Filterer) -> None:
-    if not any(isinstance(one, SafeText) for one in filterer.filters):
+    if not any(isinstance(item, SafeText) for item in filterer.filters):
         filterer.addFilter(SafeText())
 
 
 def described(information: ExcInfo) -> str:
     """Return a traceback in the usual form. Of each message and note the lines after the first have a margin."""
     try:
-        found = traceback.TracebackException(*information)
-        _contain(found, set())
-        told = "".join(found.format())
+        formatted = traceback.TracebackException(*information)
+        _contain(formatted, set())
+        text = "".join(formatted.format())
     except BaseException:  # an error's own methods may raise anything
         lines = ["Traceback (most recent call last):\n", *traceback.format_tb(information[2])]
-        told = "".join([*lines, contained(error_text.described(information[1]))])
-    return "\n".join(clean(line.expandtabs()) for line in told.rstrip("\n").split("\n"))
+        text = "".join([*lines, contained(error_text.described(information[1]))])
+    return "\n".join(clean(line.expandtabs()) for line in text.rstrip("\n").split("\n"))
 
 
-def _contain(found: traceback.TracebackException, seen: set[int]) -> None:
-    if id(found) in seen:
+def _contain(formatted: traceback.TracebackException, seen: set[int]) -> None:
+    if id(formatted) in seen:
         return
-    seen.add(id(found))
-    found._str = contained(str(found._str))  # type: ignore[attr-defined]
-    notes = getattr(found, "__notes__", None)
+    seen.add(id(formatted))
+    formatted._str = contained(str(formatted._str))  # type: ignore[attr-defined]
+    notes = getattr(formatted, "__notes__", None)
     if isinstance(notes, (list, tuple)):
-        found.__notes__ = [MARGIN + contained(str(note)) for note in notes]
+        formatted.__notes__ = [MARGIN + contained(str(note)) for note in notes]
     elif notes is not None:
-        found.__notes__ = [MARGIN + contained(repr(notes))]
-    for frame in found.stack:
+        formatted.__notes__ = [MARGIN + contained(repr(notes))]
+    for frame in formatted.stack:
         frame.filename, frame.name = clean(frame.filename), clean(frame.name)
     for name in ("text", "msg", "filename"):  # of a SyntaxError
-        if isinstance(text := getattr(found, name, None), str):
-            setattr(found, name, contained(text) if name == "msg" else clean(text.rstrip("\n")))
-    for other in (found.__cause__, found.__context__, *(found.exceptions or ())):
+        if isinstance(text := getattr(formatted, name, None), str):
+            setattr(formatted, name, contained(text) if name == "msg" else clean(text.rstrip("\n")))
+    for other in (formatted.__cause__, formatted.__context__, *(formatted.exceptions or ())):
         if other is not None:
             _contain(other, seen)

@@ -16,8 +16,8 @@ def client_address(request: HttpRequest) -> str:
     """Return the client's address as text; an IPv6 client is its /64 network, since it owns all of that.
 
     Without ``TRUSTED_PROXIES`` this is ``REMOTE_ADDR`` and no header is read. With a number of hops, or with
-    networks, the header is walked from the right over trusted hops only: what stands left of them is the client's
-    own claim. A ``REMOTE_ADDR`` that is no address gives ``invalid``. Raises ConfigurationError when there is none (a
+    networks, the header is read from the right, over trusted hops only: anything left of them is the client's own
+    claim. A ``REMOTE_ADDR`` that is not an address gives ``invalid``. Raises ConfigurationError if there is none (a
     Unix socket) and no proxy is trusted.
     """
     options = conf.section(KitSettings)
@@ -26,7 +26,7 @@ def client_address(request: HttpRequest) -> str:
     if options.TRUSTED_PROXIES:
         remote = forwarded(request, remote, options.TRUSTED_PROXIES, options.FORWARDED_HEADER)
     if remote is None and given:
-        return INVALID  # a server in front that believed a forged header: no fault of the site's own settings
+        return INVALID  # a server in front believed a forged header, which is not a mistake in the settings
     if remote is None:
         raise ConfigurationError(
             "The request has no REMOTE_ADDR (a server behind a Unix socket gives none). "

@@ -1,4 +1,4 @@
-"""The hops of a forwarded header, of which only those that trusted proxies wrote are believed."""
+"""The hops of a forwarded header. Only those that trusted proxies wrote are believed."""
 
 import re
 from collections.abc import Sequence
@@ -31,10 +31,10 @@ def forwarded(
     for hop in reversed(hops):
         if remote is not None and not any(remote in network for network in networks):
             break
-        found = parse(hop)
-        if found is None:
+        address = parse(hop)
+        if address is None:
             break
-        remote = found
+        remote = address
     return remote
 
 

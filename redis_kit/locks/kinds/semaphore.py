@@ -88,11 +88,11 @@ class Semaphore(BaseLock[SlotKeys]):
         It takes effect at once and lasts until it is changed, even while no slot is held. A higher limit wakes waiters.
         A lower one ends no lease, but admits no caller until enough slots are free. One round trip.
         """
-        self._run(flow.one(self._set_limit(number)))
+        self._run(flow.single(self._set_limit(number)))
 
     async def aset_limit(self, number: int | None) -> None:
         """See set_limit()."""
-        await self._arun(flow.one(self._set_limit(number)))
+        await self._arun(flow.single(self._set_limit(number)))
 
     def position(self) -> int | None:
         """Return the position in the queue of the first caller that waits through this object: 1 comes next.

@@ -64,7 +64,7 @@ def _figures(throttle: BaseThrottle, minutes: int, most_offenders: int, most_rul
 
 
 def _rules(throttle: BaseThrottle, limit: int) -> Flow[tuple[int, list[Rule]]]:
-    parts: list[Flow[Any]] = [flow.one(storage.index(throttle, 0)), storage.listed(throttle, limit)]
+    parts: list[Flow[Any]] = [flow.single(storage.index(throttle, 0)), storage.listed(throttle, limit)]
     (count, *_), rules = yield from gather(parts)
     return count, rules
 

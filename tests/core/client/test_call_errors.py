@@ -51,7 +51,7 @@ def test_no_error_is_its_own_cause(call, command):
     call("PING")
 
 
-def test_what_ends_a_thread_is_neither_translated_nor_counted_and_its_connection_is_closed(kit, monkeypatch):
+def test_end_of_a_thread_is_not_an_error_of_the_server(kit, monkeypatch):
     client, errors = connections.client(), []
     monkeypatch.setattr("redis_kit.core.client.wire.exchange", stopped_before_the_reply)
 

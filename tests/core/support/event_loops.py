@@ -81,13 +81,13 @@ def plant():
     """Keep the clients of every loop, as a mapping with weak keys does whose values refer to them."""
     from redis_kit.core.client import event_loops
 
-    kept, held = [], event_loops.Held.__init__
+    kept, held = [], event_loops.LoopClients.__init__
 
     def keep(self):
         held(self)
         kept.append((self, asyncio.get_running_loop()))
 
-    event_loops.Held.__init__ = keep
+    event_loops.LoopClients.__init__ = keep
 
 
 def main(url, count, *planted):

@@ -144,7 +144,7 @@ def test_two_addresses_of_one_network_are_one_client_and_of_two_networks_are_two
 
 
 @pytest.mark.parametrize("meta", [{}, {"REMOTE_ADDR": ""}, {"REMOTE_ADDR": None}])
-def test_connection_without_an_address_is_an_error_however_the_server_says_so(settings, meta):
+def test_connection_without_an_address_is_an_error(settings, meta):
     settings.REDIS_KIT = {}
     found = RequestFactory().get("/")
     del found.META["REMOTE_ADDR"]
