@@ -119,10 +119,6 @@ class Guarded(subprocess.Popen[bytes]):
         os.close(self._lifeline)
         os.close(self._log)
 
-    def outlive_exec(self) -> None:
-        """Let the guard wait for the end of the program that replaces this one."""
-        os.set_inheritable(self._lifeline, True)
-
     def log_tail(self) -> str:
         """Return the last 2,000 bytes that the server printed."""
         start = os.fstat(self._log).st_size - 2000
@@ -291,7 +287,7 @@ def refusal() -> str:
 def outlive_exec() -> None:
     """Let the servers of this process live on when it becomes another program: they end with that one."""
     for guarded in _guarded:
-        guarded.outlive_exec()
+        os.set_inheritable(guarded._lifeline, True)
 
 
 def _after_fork_in_child() -> None:

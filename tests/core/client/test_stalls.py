@@ -68,7 +68,7 @@ def test_batch_and_waiting_calls_are_not_cut_short_by_their_loop_either(own_kit)
     assert not breaker().failures
 
 
-def test_thread_that_is_kept_from_running_gets_the_reply_that_came_meanwhile(own_kit):
+def test_thread_that_could_not_run_for_a_while_gets_the_reply(own_kit):
     client, replies = connections.client(), []
     client.call("PING")
     asking = threading.Thread(target=lambda: replies.append(client.call("ECHO", "late")))

@@ -124,7 +124,7 @@ def test_connection_that_is_closed_or_has_a_late_reply_is_not_usable(connection)
     assert wire.is_open(connection)
 
 
-def test_asynchronous_connection_that_is_closed_or_has_a_late_reply_is_not_usable(kit):
+def test_async_connection_that_is_closed_or_has_a_late_reply_is_not_usable(kit):
     async def check(connection):
         assert not wire.is_open_async(connection)
         assert not wire.is_usable_async(connection)

@@ -158,7 +158,7 @@ def test_each_logger_of_the_kit_has_the_filter():
 @pytest.mark.parametrize(
     ("given", "guarded"), [({}, True), ({"loggers": {"shop": {}}}, True), ({"loggers": {"django": {}}}, False)]
 )
-def test_handlers_of_python_and_django_get_the_filter_and_those_of_a_project_do_not(monkeypatch, given, guarded):
+def test_default_handlers_get_the_filter_and_a_projects_do_not(monkeypatch, given, guarded):
     monkeypatch.setattr(filters, "settings", SimpleNamespace(LOGGING=given))  # Django 6.1 would set logging up by it
     last, console, mail = logging.StreamHandler(), logging.StreamHandler(), AdminEmailHandler()
     monkeypatch.setattr(logging, "lastResort", last)
