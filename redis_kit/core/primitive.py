@@ -45,6 +45,14 @@ class Primitive:
         chosen: str = getattr(conf.section(self.settings), "ON_FAILURE", "raise")
         return chosen
 
+    def run_flow(self, steps: flow.Flow[Result], **answers: Any) -> Result | Any:
+        """Run a flow of other modules of the component. If Redis is unavailable, return ``if_<policy>`` if given."""
+        return self._run(steps, **answers)
+
+    async def arun_flow(self, steps: flow.Flow[Result], **answers: Any) -> Result | Any:
+        """See run_flow()."""
+        return await self._arun(steps, **answers)
+
     def _run(self, steps: flow.Flow[Result], **answers: Any) -> Result | Any:
         """Carry out a flow. If the server is unavailable, answer ``if_<policy>`` if the caller gave it."""
         try:

@@ -100,42 +100,42 @@ class RedisTaskBackend(BaseTaskBackend):
         from redis_kit.queues.store import results as asking
 
         queue = self._queue(result_id)
-        return self._found(queue, result_id, queue._run(asking.find(queue, result_id)))
+        return self._found(queue, result_id, queue.run_flow(asking.find(queue, result_id)))
 
     async def aget_result(self, result_id: str) -> RedisTaskResult:
         """See get_result()."""
         from redis_kit.queues.store import results as asking
 
         queue = self._queue(result_id)
-        return self._found(queue, result_id, await queue._arun(asking.find(queue, result_id)))
+        return self._found(queue, result_id, await queue.arun_flow(asking.find(queue, result_id)))
 
     def wait_until_finished(self, result_id: str, timeout: float) -> RedisTaskResult:
         """Return the result of a call when it has ended, or after ``timeout`` seconds. See RedisTaskResult."""
         from redis_kit.queues.store import results as asking
 
         queue = self._queue(result_id)
-        return self._found(queue, result_id, queue._run(asking.wait(queue, result_id, timeout)))
+        return self._found(queue, result_id, queue.run_flow(asking.wait(queue, result_id, timeout)))
 
     async def await_until_finished(self, result_id: str, timeout: float) -> RedisTaskResult:
         """See wait_until_finished()."""
         from redis_kit.queues.store import results as asking
 
         queue = self._queue(result_id)
-        return self._found(queue, result_id, await queue._arun(asking.wait(queue, result_id, timeout)))
+        return self._found(queue, result_id, await queue.arun_flow(asking.wait(queue, result_id, timeout)))
 
     def cancel(self, result_id: str) -> bool:
         """Cancel a call that has not ended, and say whether there was one. See RedisTaskResult.cancel()."""
         from redis_kit.queues.store import manage
 
         queue, keep = self._queue(result_id), self.result_ttl_ms(failed=True)
-        return bool(queue._run(manage.cancel(queue, result_id, keep)))
+        return bool(queue.run_flow(manage.cancel(queue, result_id, keep)))
 
     async def acancel(self, result_id: str) -> bool:
         """See cancel()."""
         from redis_kit.queues.store import manage
 
         queue = self._queue(result_id)
-        return bool(await queue._arun(manage.cancel(queue, result_id, self.result_ttl_ms(failed=True))))
+        return bool(await queue.arun_flow(manage.cancel(queue, result_id, self.result_ttl_ms(failed=True))))
 
     def result_ttl_ms(self, *, failed: bool) -> int:
         """Return for how many ms results are kept."""

@@ -42,7 +42,7 @@ class Command(QueueCommand):
         else:
             moved = queue.requeue(task=task, error=error, limit=limit)
         if not moved:
-            causes = "" if ids else _causes(queue._run(failures.latest(queue)))
+            causes = "" if ids else _causes(queue.run_flow(failures.latest(queue)))
             raise CommandError(f"Nothing was retried: no dead job of {clean(name)} matches.{clean(causes)}")
         of = f" of {len(set(ids)):,}" if ids and moved < len(set(ids)) else ""
         data = {"queue": name, "retried": moved}

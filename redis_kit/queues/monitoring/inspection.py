@@ -28,7 +28,7 @@ def inspect(dead: Mapping[str, int], errors: dict[str, RedisFailure]) -> Finding
     names = [name for name, count in dead.items() if count]
     if not names:
         return Findings([], 0)
-    found: Findings = Queue(names[0])._run(_inspect(names, errors))
+    found: Findings = Queue(names[0]).run_flow(_inspect(names, errors))
     return found
 
 
@@ -37,7 +37,7 @@ def look_up(queues: Sequence[str], id: str) -> tuple[str, Known | None]:
 
     Raises InvalidName and InvalidValue.
     """
-    found: tuple[str, Known | None] = Queue(queues[0])._run(_look_up(queues, id))
+    found: tuple[str, Known | None] = Queue(queues[0]).run_flow(_look_up(queues, id))
     return found
 
 

@@ -70,17 +70,17 @@ class _Overview(Primitive):
 
 def queue_names(*, using: str = "default") -> list[str]:
     """Return the names of all queues: those in ``NAMES``, then those that were used. One round trip."""
-    return _over(using)._run(_names())
+    return _over(using).run_flow(_names())
 
 
 async def aqueue_names(*, using: str = "default") -> list[str]:
     """See queue_names()."""
-    return await _over(using)._arun(_names())
+    return await _over(using).arun_flow(_names())
 
 
 def never_used(queues: Iterable[str], *, using: str = "default") -> set[str]:
     """Return which of these queues no job was ever put into, even if a worker has registered them. One round trip."""
-    return _over(using)._run(_never_used(list(queues), using))
+    return _over(using).run_flow(_never_used(list(queues), using))
 
 
 def queue_counts(
@@ -90,14 +90,14 @@ def queue_counts(
 
     See queue_stats() for ``errors``.
     """
-    return _over(using)._run(_counts(list(queues), using, errors))
+    return _over(using).run_flow(_counts(list(queues), using, errors))
 
 
 async def aqueue_counts(
     queues: Iterable[str], *, using: str = "default", errors: Errors | None = None
 ) -> dict[str, QueueCounts]:
     """See queue_counts()."""
-    return await _over(using)._arun(_counts(list(queues), using, errors))
+    return await _over(using).arun_flow(_counts(list(queues), using, errors))
 
 
 def queue_stats(
@@ -108,14 +108,14 @@ def queue_stats(
     A queue that can't be read, as a key of it is of a wrong type, raises its error; where there is a dict for
     ``errors``, that takes it by the queue's name, and the other queues are returned.
     """
-    return _over(using)._run(_reports(list(queues), minutes, using, errors))
+    return _over(using).run_flow(_reports(list(queues), minutes, using, errors))
 
 
 async def aqueue_stats(
     queues: Iterable[str], *, minutes: int = 30, using: str = "default", errors: Errors | None = None
 ) -> dict[str, QueueStats]:
     """See queue_stats()."""
-    return await _over(using)._arun(_reports(list(queues), minutes, using, errors))
+    return await _over(using).arun_flow(_reports(list(queues), minutes, using, errors))
 
 
 def list_workers(
@@ -126,14 +126,14 @@ def list_workers(
     A queue that can't be read, as a key of it is of a wrong type, is left out. A dict for ``errors`` takes its error by
     the queue's name; without one the error is logged, once a minute.
     """
-    return _over(using)._run(_workers(queues, using, errors))
+    return _over(using).run_flow(_workers(queues, using, errors))
 
 
 async def alist_workers(
     queues: Iterable[str] | None = None, *, using: str = "default", errors: Errors | None = None
 ) -> list[WorkerInfo]:
     """See list_workers()."""
-    return await _over(using)._arun(_workers(queues, using, errors))
+    return await _over(using).arun_flow(_workers(queues, using, errors))
 
 
 def control_worker(worker: str, command: Command, *, using: str = "default") -> bool:
@@ -142,12 +142,12 @@ def control_worker(worker: str, command: Command, *, using: str = "default") -> 
     Return False if there is no such worker. ``rk_worker`` reads the command with its next heartbeat; after a minute it
     is void. The id may be that of a supervisor or of any of its workers. Three round trips.
     """
-    return _over(using)._run(_control(worker, command, using))
+    return _over(using).run_flow(_control(worker, command, using))
 
 
 async def acontrol_worker(worker: str, command: Command, *, using: str = "default") -> bool:
     """See control_worker()."""
-    return await _over(using)._arun(_control(worker, command, using))
+    return await _over(using).arun_flow(_control(worker, command, using))
 
 
 def _over(using: str) -> _Overview:

@@ -60,7 +60,7 @@ class JobTarget(NamedTuple):
         from redis_kit.queues.store import manage
 
         queue = existing(self.queue)
-        answer = queue._run(manage.cancel(queue, self.id))
+        answer = queue.run_flow(manage.cancel(queue, self.id))
         if not answer:
             raise InvalidValue(
                 _("Nothing was cancelled: %(job)s is neither waiting nor running.") % {"job": self.shown}

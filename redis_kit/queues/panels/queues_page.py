@@ -149,7 +149,7 @@ def first_jobs(name: str) -> Iterator[Table]:
     from redis_kit.queues.queue import Queue
 
     queue = Queue(name)
-    counts, found = queue._run(_read_first(queue))
+    counts, found = queue.run_flow(_read_first(queue))
     for state, jobs in found.items():
         if jobs:
             yield _state_table(name, state, jobs, getattr(counts, state))

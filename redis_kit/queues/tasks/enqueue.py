@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from django.db import transaction
 
 from redis_kit.core.flow import Flow
-from redis_kit.queues import validation
+from redis_kit.queues import signals, validation
 from redis_kit.queues.errors import InvalidArguments
 from redis_kit.queues.jobs import ids, message
 from redis_kit.queues.jobs.unique import PutResult, UniqueKey
@@ -64,16 +64,18 @@ def note(result: Any, added: PutResult) -> None:
 def put(task: Task[..., Any], id: str, call: PackedCall) -> PutResult:
     """Add a job and return which one there is. One round trip."""
     queue = Queue(task.queue_name)
-    added: PutResult = queue._run(_put(queue, task, (id, call.body), call.key))
-    queue._placed(added)
+    added: PutResult = queue.run_flow(_put(queue, task, (id, call.body), call.key))
+    if added.created and signals.job_enqueued.receivers:
+        signals.job_enqueued.send_robust(Queue, queue=queue.name, id=added.id)
     return added
 
 
 async def aput(task: Task[..., Any], id: str, call: PackedCall) -> PutResult:
     """See put()."""
     queue = Queue(task.queue_name)
-    added: PutResult = await queue._arun(_put(queue, task, (id, call.body), call.key))
-    await queue._aplaced(added)
+    added: PutResult = await queue.arun_flow(_put(queue, task, (id, call.body), call.key))
+    if added.created and signals.job_enqueued.receivers:
+        await signals.job_enqueued.asend_robust(Queue, queue=queue.name, id=added.id)
     return added
 
 

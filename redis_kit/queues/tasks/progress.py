@@ -57,14 +57,14 @@ def progress(done: float, total: float | None = None, note: str = "") -> None:
     """
     if current := _reporting(done, total, note):
         with contextlib.suppress(RedisUnavailable, PoolExhausted):
-            current.queue._run(_report(current, done, total, note))
+            current.queue.run_flow(_report(current, done, total, note))
 
 
 async def aprogress(done: float, total: float | None = None, note: str = "") -> None:
     """See progress()."""
     if current := _reporting(done, total, note):
         with contextlib.suppress(RedisUnavailable, PoolExhausted):
-            await current.queue._arun(_report(current, done, total, note))
+            await current.queue.arun_flow(_report(current, done, total, note))
 
 
 def _reporting(done: Any, total: Any, note: Any) -> CurrentJob | None:

@@ -207,7 +207,7 @@ class UnfitJob(NamedTuple):
 
 def record_overdue(source: WorkerQueue, running: Running) -> None:
     """End the attempt of a job that ran in a dead child. Two round trips; a repeat is safe."""
-    record = source._run(_record(source, running.id))
+    record = source.run_flow(_record(source, running.id))
     if record is None:
         return
     found = read(record)

@@ -116,14 +116,14 @@ def _done(child: Child) -> list[Ack]:
 
 def _reap(estate: DeadChild, index: int, source: WorkerQueue) -> None:
     done = [one for one in estate.done if one.source == index]
-    _tried(source, lambda: source._run(_told(source, estate.worker, done)))
+    _tried(source, lambda: source.run_flow(_told(source, estate.worker, done)))
     failpoints.reach("outcomes_sent")
     over = {one.token + b"/" + one.id for one in done}
     for late in estate.overdue:
         if late.source == index and _tried(source, partial(record_overdue, source, late)):
             over.add(late.member())
     ran = [one.id for one in estate.ran if one.source == index]
-    taken, dead = source._run(_taken(source, estate.worker, ran))
+    taken, dead = source.run_flow(_taken(source, estate.worker, ran))
     if taken:
         many = "1 job was" if taken == 1 else f"{taken} jobs were"
         its = named([one.id for one in estate.running if one.source == index and one.member() not in over])
