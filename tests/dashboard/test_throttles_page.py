@@ -10,7 +10,7 @@ from redis_kit.core import component, connections
 from redis_kit.core.keys import hashed
 from redis_kit.throttling import Throttle
 from redis_kit.throttling.throttles.throttle import registry
-from tests.dashboard.support.attacks import ATTACKS, harmless_links, without_titles
+from tests.dashboard.support.attacks import SAMPLE, harmless_links, without_titles
 from tests.dashboard.support.html import page, row_buttons, said, whole_page
 from tests.fixtures.dashboard import ADMIN, MEASURE
 
@@ -218,7 +218,7 @@ def test_look_up_in_a_throttle_that_is_not_there_is_told_beside_the_rest(login, 
     assert not found.find("p", class_="rk-error")
 
 
-@pytest.mark.parametrize("attack", ATTACKS)
+@pytest.mark.parametrize("attack", SAMPLE)
 def test_callers_can_put_nothing_into_the_page(kit, signed_in, attack):
     kit.options(THROTTLING={"REMEMBER": 0})
 

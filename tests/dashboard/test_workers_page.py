@@ -11,7 +11,7 @@ from redis_kit.core import component, connections
 from redis_kit.queues import Queue, task
 from redis_kit.queues.monitoring import list_workers
 from redis_kit.queues.store import calls
-from tests.dashboard.support.attacks import ATTACKS, harmless_links, without_titles
+from tests.dashboard.support.attacks import SAMPLE, harmless_links, without_titles
 from tests.dashboard.support.html import page, whole_page
 from tests.dashboard.test_job_page import rows, said
 from tests.fixtures.dashboard import ADMIN, MEASURE
@@ -173,7 +173,7 @@ def test_page_takes_two_round_trips(crew, trips):
     assert len(trips) == 2
 
 
-@pytest.mark.parametrize("attack", ATTACKS)
+@pytest.mark.parametrize("attack", SAMPLE)
 def test_workers_can_put_nothing_into_the_page(kit, signed_in, attack):
     kit.options(QUEUES={"NAMES": ["mail"]})
     mail, client = Queue("mail"), signed_in("superuser")

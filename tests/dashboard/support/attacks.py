@@ -34,6 +34,21 @@ ATTACKS = [
     '"' * 300,
     "x" * 250 + "<b>",
 ]
+# One for each place in a page. Pages that draw their texts with the same functions as test_escaping.py take these.
+SAMPLE = [
+    "<script>alert(1)</script>",
+    "</title></svg><script>alert(1)</script>",
+    '" onmouseover="alert(1)',
+    "' onmouseover='alert(1)",
+    '"><img src=x onerror=alert(1)>',
+    "javascript:alert(1)",
+    "{{ 7|add:7 }}{% load i18n %}",
+    "--><b>",
+    "</table></div></main></body>",
+    "\0<b\0>\x1b[31m\r\n\u2028\u202e",
+    "x" * 250 + "<b>",
+]
+assert set(SAMPLE) < set(ATTACKS)
 
 
 def harmless_links(page: Parsed) -> bool:
