@@ -32,7 +32,6 @@ READS = "TIME|GET|HGET|HMGET|HLEN|ZSCORE|ZCARD|ZRANGE|ZCOUNT|LLEN|LRANGE|EXISTS|
 WRITES = re.compile(rf'redis\.call\("(?!({READS}))[A-Z]')
 UNBOUNDED = re.compile(r'"(?:KEYS|SCAN|FLUSHDB|FLUSHALL|SMEMBERS|EVAL)"|cjson|while true')
 INCLUDES = sorted(PACKAGE.rglob("scripts/_*.lua"))
-CONVERTED = {"queues", "throttling"}  # components whose includes hold to the rules below; it goes when all do
 LUA = set(
     """
     and break do else elseif end false for function if in local nil not or repeat return then true until while
@@ -80,7 +79,7 @@ def test_script_that_writes_is_refused_as_a_whole_on_a_full_server():
 
 def test_includes_define_functions_and_say_what_they_need_and_give():
     wrong = []
-    for path in _converted(INCLUDES):
+    for path in INCLUDES:
         header, body = _parts(path)
         needs, gives = _listed(header, "needs"), _listed(header, "gives")
         wrong += [
@@ -94,9 +93,9 @@ def test_includes_define_functions_and_say_what_they_need_and_give():
 
 
 def test_script_has_what_its_includes_need_and_uses_what_they_give():
-    wrong, gives = [], {path.stem: _listed(_parts(path)[0], "gives") for path in _converted(INCLUDES)}
-    needs = {path.stem: _listed(_parts(path)[0], "needs") for path in _converted(INCLUDES)}
-    for path in _converted(SCRIPTS):
+    wrong, gives = [], {path.stem: _listed(_parts(path)[0], "gives") for path in INCLUDES}
+    needs = {path.stem: _listed(_parts(path)[0], "needs") for path in INCLUDES}
+    for path in SCRIPTS:
         included = re.findall(r"^-- @include (_\w+)$", path.read_text(), re.MULTILINE)
         body = _parts(path)[1]
         used = _free_names(body).union(*(needs[name] for name in included))
@@ -122,10 +121,6 @@ def test_keys_whose_types_are_checked_are_in_the_header_with_their_types():
             if not re.search(rf"^-- KEYS\[\d+[.]*\] +{key} +({KINDS})\b", header, re.MULTILINE):
                 wrong.append(f"{path.name}: {key} is not in the header with its type")
     assert not wrong
-
-
-def _converted(paths):
-    return [path for path in paths if path.relative_to(PACKAGE).parts[0] in CONVERTED]
 
 
 def _listed(header, word):

@@ -145,8 +145,8 @@ def test_weight_counts_on_all_levels(kit, twin):
     ("options", "reason"),
     [
         ({"within": "all"}, "within must be a Semaphore, not 'all'"),
-        ({"within": Semaphore("all", 3), "fair": True}, "fair=True goes only without within"),
-        ({"within": Semaphore("all", 3, fair=True)}, "fair=True goes only without within"),
+        ({"within": Semaphore("all", 3), "fair": True}, "fair=True can't be combined with within"),
+        ({"within": Semaphore("all", 3, fair=True)}, "fair=True can't be combined with within"),
         ({"within": Semaphore("all", 3, weight=2)}, "must have the weight 1"),
         ({"within": Semaphore("all", 3, using="other")}, "the connection 'default'"),
     ],

@@ -13,9 +13,9 @@ from redis_kit.locks.keys import HeldName, LockKeys, SlotKeys, parts_of
 from redis_kit.locks.kinds import slots
 from redis_kit.locks.settings import LockSettings
 
-LIST_HELD = scripts.load("redis_kit.locks", "list_live")
+LIST_HELD = scripts.load("redis_kit.locks", "list_held")
 LIST_CONTENDED = scripts.load("redis_kit.locks", "list_contended")
-INSPECT_LOCK = scripts.load("redis_kit.locks", "look_at_lock")
+INSPECT_LOCK = scripts.load("redis_kit.locks", "inspect_lock")
 
 KINDS = ("lock", "fairlock", "rwlock", "semaphore")  # all but the first are built like a semaphore
 

@@ -19,14 +19,14 @@ from redis_kit.locks.keys import SlotKeys
 from redis_kit.locks.leases.lease import Lease
 from redis_kit.locks.leases.source import ExtendMode
 
-ACQUIRE = scripts.load("redis_kit.locks", "take_slot")
-ACQUIRE_FAIR = scripts.load("redis_kit.locks", "take_fair_slot")
-RELEASE = scripts.load("redis_kit.locks", "give_back_slot")
-RELEASE_FAIR = scripts.load("redis_kit.locks", "give_back_fair_slot")
-EXTEND = scripts.load("redis_kit.locks", "refresh_slot")
+ACQUIRE = scripts.load("redis_kit.locks", "acquire_slot")
+ACQUIRE_FAIR = scripts.load("redis_kit.locks", "acquire_fair_slot")
+RELEASE = scripts.load("redis_kit.locks", "release_slot")
+RELEASE_FAIR = scripts.load("redis_kit.locks", "release_fair_slot")
+EXTEND = scripts.load("redis_kit.locks", "extend_slot")
 SET_LIMIT = scripts.load("redis_kit.locks", "set_limit")
 SET_FAIR_LIMIT = scripts.load("redis_kit.locks", "set_fair_limit")
-INSPECT = scripts.load("redis_kit.locks", "look_at_slots")
+INSPECT = scripts.load("redis_kit.locks", "inspect_slots")
 
 MAX_TTL = int(TIMEOUT[1] * 1000)
 REPEAT = 0.5  # seconds after which a process tells again that its waiters are there, when it sends a request anyway

@@ -1,23 +1,23 @@
 #!lua
--- Take a lock that is free, that is reserved for the caller, or that this very attempt has taken before.
+-- Acquire a lock that is free, that is reserved for the caller, or that this very attempt has acquired before.
 --
 -- KEYS[1]  holder   string "<token> <fence> <since> <ttl> <who>" while held, "~<baton>" while reserved
--- KEYS[2]  fence    string: the last fence given out in this bucket
+-- KEYS[2]  fence    string: the last fence of this bucket
 -- KEYS[3]  live     zset: kind and name -> when the lease ends, ms on the server's clock
 -- KEYS[4]  waiters  zset: token -> until when it counts as a waiter, ms
--- KEYS[5...]  signal, list with the baton until a waiter has popped it; of a caller that has waited besides:
+-- KEYS[5...]  signal, list with the baton until a waiter has popped it; of a caller that has waited also:
 --          waited and waits, zsets: kind and name -> ms that callers have waited, and how many of them
 -- ARGV[1]  token    unique to this attempt
--- ARGV[2]  ttl      length of the lease, ms
+-- ARGV[2]  ttl      timeout of the lease, ms
 -- ARGV[3]  member   kind and name
--- ARGV[4]  who      the caller, for people
--- ARGV[5]  waiting  how long the caller counts as a waiter when refused, ms; 0 when it gives up
--- ARGV[6]  woken    1 when this runs after a wait on the signal, be it that the caller is still there or not; else 0
--- ARGV[7]  since    when the caller was refused first, ms on the server's clock; 0 when it was not
--- returns  the fence, or {ms left of the lease, ms since it was taken, who holds it, the next fence}
+-- ARGV[4]  who      description of the caller
+-- ARGV[5]  waiting  how long the caller counts as a waiter if it is refused, ms; 0 if it gives up then
+-- ARGV[6]  woken    1 if this runs after a wait on the signal, whether or not the caller is still alive; else 0
+-- ARGV[7]  since    when the caller was first refused, ms on the server's clock; 0 if it was not
+-- returns  the fence, or {ms left of the lease, ms since it was acquired, its holder, the next fence}
 --
 -- The fence is the server's clock in microseconds, or more: it grows even after the loss of all data.
--- @include _contention
+-- @include _waits
 
 local token, ttl, member = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local clock = redis.call("TIME")
@@ -45,7 +45,7 @@ if held or gone then
     number = its_fence
 end
 
-if fence % 16 == 0 then  -- what dead holders left behind
+if fence % 16 == 0 then  -- remove what dead holders left behind
     redis.call("ZREMRANGEBYSCORE", KEYS[3], "-inf", now)
 end
 redis.call("ZADD", KEYS[3], now + ttl, member)

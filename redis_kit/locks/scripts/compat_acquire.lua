@@ -1,16 +1,16 @@
 #!lua
--- Take a lock of redis-py that is free, or that this very call has taken before.
+-- Acquire a lock of redis-py that is free, or that this very call has acquired before.
 --
--- KEYS[1]  name     string: the holder's token, as redis-py's own locks keep it
--- KEYS[2]  fence    string "<last fence given out> <last call that changed something> <token of our holder>"
--- KEYS[3]  waiters  string, there while somebody waits for a holder of ours
+-- KEYS[1]  name     string: the holder's token, as redis-py stores it
+-- KEYS[2]  fence    string "<last fence> <last call that changed something> <token of our holder>"
+-- KEYS[3]  waiters  string, while callers wait for a holder of this kind
 -- ARGV[1]  token    of the holder to be
 -- ARGV[2]  call     unique to this call; a client that repeats the command sends the same
--- ARGV[3]  ttl      length of the lease, ms
--- ARGV[4]  waiting  how long the caller counts as a waiter when refused, ms; 0 when it gives up
--- returns  the fence, or {ms left of the lease, negative without an end, 1 when its holder will wake a waiter}
+-- ARGV[3]  ttl      timeout of the lease, ms
+-- ARGV[4]  waiting  how long the caller counts as a waiter if it is refused, ms; 0 if it gives up then
+-- returns  the fence, or {ms left of the lease, negative without an end, 1 if its holder will wake a waiter}
 --
--- Tokens need not be unique, for redis-py lets callers choose them; so it is the call that tells who asks again.
+-- Tokens need not be unique, since redis-py lets callers choose them; so a repeated request is recognised by its call.
 -- The fence is the server's clock in microseconds, or more. It is kept for an hour longer than the lease: that is how
 -- far back the clock may be set.
 

@@ -1,15 +1,15 @@
 #!lua flags=allow-oom
--- Make the lease of a lock of redis-py longer, or set how long it still lasts. It never ends it.
+-- Extend the lease of a lock of redis-py, or replace its TTL. It never ends the lease.
 --
 -- KEYS[1]  name     string: the holder's token
--- KEYS[2]  fence    string "<last fence given out> <last call that changed something> <token of our holder>"
+-- KEYS[2]  fence    string "<last fence> <last call that changed something> <token of our holder>"
 -- ARGV[1]  token    of the lease
--- ARGV[2]  more     ms; may be negative when it is added
--- ARGV[3]  replace  "1" when more is all that is left from now on, "0" when it is added
+-- ARGV[2]  ttl      ms; may be negative if it is added
+-- ARGV[3]  replace  "1" if it replaces the TTL, "0" if it is added
 -- ARGV[4]  call     unique to this call, so that a repeated command adds nothing
--- returns  1, 0 when this token does not hold the lock or the lock has no end, -1 when it would end at once
+-- returns  1, 0 if this token does not hold the lock or the lock does not expire, -1 if it would end at once
 --
--- A caller may also give the name and three arguments alone, which is all that redis-py's own script takes.
+-- A caller may also give the name and three arguments alone, which are those of redis-py's script.
 
 local held = redis.call("GET", KEYS[1])
 local left = redis.call("PTTL", KEYS[1])
@@ -20,14 +20,14 @@ local last, call, token = string.match(KEYS[2] and redis.call("GET", KEYS[2]) or
 if call and call == ARGV[4] then
     return 1
 end
-local lasting = (ARGV[3] == "1" and 0 or left) + ARGV[2]
-if lasting <= 0 then
+local new_ttl = (ARGV[3] == "1" and 0 or left) + ARGV[2]
+if new_ttl <= 0 then
     return -1
 end
 
-redis.call("PEXPIRE", KEYS[1], string.format("%.0f", lasting))
+redis.call("PEXPIRE", KEYS[1], string.format("%.0f", new_ttl))
 if last and ARGV[4] then
     local state = last .. " " .. ARGV[4] .. " " .. token
-    redis.call("SET", KEYS[2], state, "PX", string.format("%.0f", lasting + 3600000))
+    redis.call("SET", KEYS[2], state, "PX", string.format("%.0f", new_ttl + 3600000))
 end
 return 1

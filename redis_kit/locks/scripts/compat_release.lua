@@ -1,17 +1,17 @@
 #!lua flags=allow-oom
--- Give a lock of redis-py back and wake one who waits for it.
+-- Release a lock of redis-py and wake a waiter.
 --
 -- KEYS[1]  name     string: the holder's token
--- KEYS[2]  fence    string "<last fence given out> <last call that changed something> <token of our holder>"
--- KEYS[3]  waiters  string, there while somebody waits
+-- KEYS[2]  fence    string "<last fence> <last call that changed something> <token of our holder>"
+-- KEYS[3]  waiters  string, while callers wait
 -- KEYS[4]  signal   list on which waiters block
 -- ARGV[1]  token    of the lease
 -- ARGV[2]  call     unique to this call
--- ARGV[3]  taken    call that must have taken it; empty where any may have
--- ARGV[4]  given    fence that the lease must have; empty where it may have any
--- returns  1 when the lock was given back, 0 when this token does not hold it
+-- ARGV[3]  acquired_by  call that must have acquired it; empty for any call
+-- ARGV[4]  fence    that the lease must have; empty for any fence
+-- returns  1 if the lock was released, 0 if this token does not hold it
 --
--- A caller may also give the name and the token alone, which is all that redis-py's own script takes.
+-- A caller may also give the name and the token alone, which are those of redis-py's script.
 
 local held = redis.call("GET", KEYS[1])
 local last, call, token = string.match(KEYS[2] and redis.call("GET", KEYS[2]) or "", "^(%d+) (%S+) (.*)$")

@@ -1,10 +1,10 @@
 #!lua flags=no-writes
--- List what was waited for longest in one bucket, the longest first.
+-- List the names of one bucket with the longest waits, the longest first.
 --
--- KEYS[1]  waited  zset: kind and name -> ms that callers waited for it
--- KEYS[2]  waits   zset: kind and name -> how many waited
--- ARGV[1]  most    members to return
--- returns  members, ms and numbers, in turns
+-- KEYS[1]  waited  zset: kind and name -> ms that callers have waited
+-- KEYS[2]  waits   zset: kind and name -> number of waits
+-- ARGV[1]  limit   members to return
+-- returns  members, ms and numbers, alternating
 
 local found = redis.call("ZREVRANGE", KEYS[1], 0, ARGV[1] - 1, "WITHSCORES")
 local listed = {}

@@ -1,19 +1,19 @@
 #!lua flags=allow-oom
--- Give a lock back, or keep it reserved for one of those who wait, who is woken.
+-- Release a lock. If callers wait, wake one and reserve the lock for it.
 --
 -- KEYS[1]  holder   string that begins with the holder's token
 -- KEYS[2]  live     zset: kind and name -> when the lease ends
--- KEYS[3]  waiters  zset of tokens, there while somebody waits
+-- KEYS[3]  waiters  zset of tokens, while callers wait
 -- KEYS[4]  signal   list on which waiters block
 -- ARGV[1]  token    of the lease; it becomes the baton
 -- ARGV[2]  member   kind and name
--- returns  1 when the lock was given back, 0 when this token does not hold it
+-- returns  1 if the lock was released, 0 if this token does not hold it
 --
--- A waiter that was woken and does not come is dead, or gave up: then the lock is free after a second.
+-- If the woken waiter is dead, or gave up, the lock is free after a second.
 
 local held = redis.call("GET", KEYS[1])
 if not held or string.match(held, "^%S+") ~= ARGV[1] then
-    redis.call("ZREM", KEYS[3], ARGV[1])  -- it may have been an attempt that is given up
+    redis.call("ZREM", KEYS[3], ARGV[1])  -- it may belong to an attempt that gave up
     return 0
 end
 redis.call("ZREM", KEYS[2], ARGV[2])
@@ -22,6 +22,6 @@ if redis.call("EXISTS", KEYS[3]) == 0 then
     return 1
 end
 redis.call("SET", KEYS[1], "~" .. ARGV[1], "PX", 1000)
-redis.call("LPUSH", KEYS[4], ARGV[1]) -- before one that nobody came for
+redis.call("LPUSH", KEYS[4], ARGV[1]) -- in front of an older baton that was not popped
 redis.call("PEXPIRE", KEYS[4], 1000)
 return 1

@@ -1,10 +1,10 @@
 #!lua flags=allow-oom
--- Set the limit of a semaphore that counts instead of all others, or take it back, and wake those who wait.
+-- Set the limit of a semaphore that overrides all others, or remove it, and wake waiters.
 --
 -- KEYS[1]  limit    string
 -- KEYS[2]  waiters  zset of tokens
--- KEYS[3]  signal   list on which they block
--- ARGV[1]  limit    or nothing
+-- KEYS[3]  signal   list on which waiters block
+-- ARGV[1]  limit    or empty
 -- returns  1
 
 local waiting = redis.call("ZCARD", KEYS[2])

@@ -84,7 +84,7 @@ def extension_takes_anew(sow: Sow) -> None:
 @_bug
 def slot_taken_anew(sow: Sow) -> None:
     """Refresh a slot that was lost."""
-    _rewrite(sow, "refresh_slot", "if ends <= now then", "if false then")
+    _rewrite(sow, "extend_slot", "if ends <= now then", "if false then")
 
 
 @_bug
@@ -135,7 +135,9 @@ def answer_of_long_ago(sow: Sow) -> None:
 @_bug
 def clock_of_the_client(sow: Sow) -> None:
     """Take time from a client, whose clock is an hour ahead."""
-    _rewrite(sow, "take_slot", 'local clock = redis.call("TIME")', f"local clock = {{ {time.time() + 3600:.0f}, 0 }}")
+    _rewrite(
+        sow, "acquire_slot", 'local clock = redis.call("TIME")', f"local clock = {{ {time.time() + 3600:.0f}, 0 }}"
+    )
 
 
 @_bug
@@ -185,7 +187,7 @@ def write_without_a_fence(sow: Sow) -> None:
 @_bug
 def barging(sow: Sow) -> None:
     """Give free slots to any caller, and not to the waiters in the queue."""
-    _rewrite(sow, "take_fair_slot", "used + weight_of_first(before) + weight > limit", "used + weight > limit")
+    _rewrite(sow, "acquire_fair_slot", "used + weight_of_first(before) + weight > limit", "used + weight > limit")
 
 
 @_bug

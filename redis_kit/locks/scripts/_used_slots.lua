@@ -1,6 +1,8 @@
--- How many slots live leases use, and which leases ended, 1000 at once, or nil. "extra" among the weights is what all
--- weigh beyond one each, those that ended included until they are dropped.
-local function in_use(holders, weights)
+-- Return how many slots live leases use; at most 1000 leases that have ended, or nil; and what the others weigh beyond
+-- one each. "extra" among the weights is that sum, with the leases that have ended until they are removed.
+-- needs  now, live
+-- gives  used_slots
+local function used_slots(holders, weights)
     local count = redis.call("ZCARD", holders)
     if count == 0 then
         return 0

@@ -1,5 +1,7 @@
--- Forgets the token's lease, one of `count`. The index keeps the end of the last lease that is left.
-local function let_go(count, index, member, holders, about, weights, limits)
+-- Remove the token's lease, one of `count`. The index gets the end of the last remaining lease.
+-- needs  token
+-- gives  remove_lease
+local function remove_lease(count, index, member, holders, about, weights, limits)
     if count == 1 then
         redis.call("DEL", holders, about, weights, limits)
         redis.call("ZREM", index, member)

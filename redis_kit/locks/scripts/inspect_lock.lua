@@ -1,9 +1,9 @@
 #!lua flags=no-writes
--- Tell all about a lock.
+-- Return the state of a lock.
 --
 -- KEYS[1]  holder   string "<token> <fence> <since> <ttl> <who>", or "~<baton>"
 -- KEYS[2]  waiters  zset: token -> until when it counts as a waiter, ms on the server's clock
--- returns  {now in ms, as text; the holder, or nil; ms left of its lease; how many wait}
+-- returns  {now in ms, as text; the holder, or nil; ms left of its lease; number of waiters}
 
 local clock = redis.call("TIME")
 local now = string.format("%.0f", clock[1] * 1000 + math.floor(clock[2] / 1000))

@@ -1,5 +1,7 @@
--- Forgets leases that ended; those that are left weigh `extra` beyond one each.
-local function drop(ended, extra, holders, about, weights)
+-- Remove leases that have ended; the others weigh `extra` beyond one each.
+-- needs  nothing
+-- gives  remove_ended
+local function remove_ended(ended, extra, holders, about, weights)
     redis.call("ZREM", holders, unpack(ended))
     redis.call("HDEL", about, unpack(ended))
     if extra > 0 then

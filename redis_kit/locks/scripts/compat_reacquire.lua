@@ -1,13 +1,13 @@
 #!lua flags=allow-oom
--- Let the lease of a lock of redis-py start anew.
+-- Let the lease of a lock of redis-py start again.
 --
 -- KEYS[1]  name   string: the holder's token
--- KEYS[2]  fence  string of which the last fence, and whether the holder is ours, can be read
+-- KEYS[2]  fence  string "<last fence> <last call that changed something> <token of our holder>"
 -- ARGV[1]  token  of the lease
--- ARGV[2]  ttl    length of the lease, ms
--- returns  1, 0 when this token does not hold the lock
+-- ARGV[2]  ttl    timeout of the lease, ms
+-- returns  1, 0 if this token does not hold the lock
 --
--- A caller may also give the name alone, which is the only key of redis-py's own script.
+-- A caller may also give the name alone, which is the only key of redis-py's script.
 
 if redis.call("GET", KEYS[1]) ~= ARGV[1] or tonumber(ARGV[2]) < 1 then
     return 0

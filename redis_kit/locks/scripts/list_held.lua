@@ -1,9 +1,9 @@
 #!lua flags=no-writes
--- List what is held in one bucket, the lease that ends first before the others.
+-- List the names that are held in one bucket, in the order in which their leases end.
 --
 -- KEYS[1]  live   zset: kind and name -> when the lease ends, ms on the server's clock
--- ARGV[1]  most   members to return
--- returns  {now in ms, as text; how many are held; their members and ends, alternating}
+-- ARGV[1]  limit  members to return
+-- returns  {now in ms, as text; how many are held; members and ends, alternating}
 
 local clock = redis.call("TIME")
 local now = string.format("%.0f", clock[1] * 1000 + math.floor(clock[2] / 1000))

@@ -1,5 +1,7 @@
--- Note that a caller got its lease after it had waited: for the list of what is waited for most, of one day.
--- Short waits come by the hundred, so of those each sixteenth stands for all; its fence draws the lot.
+-- Note that a caller got its lease after a wait: for the list of the names with the longest waits of one day.
+-- Short waits are frequent, so each sixteenth of them stands for all; the fence decides which one.
+-- needs  nothing
+-- gives  note_wait
 local function note_wait(waited, waits, member, ms, fence)
     local share = ms < 50 and 16 or 1
     if fence % share ~= 0 then
