@@ -3,4 +3,4 @@
 from contextvars import ContextVar
 
 # Such as "job shop.tasks.send_mail 01jd3m", or "" if unknown. Code that sets it must also reset it.
-doing: ContextVar[str] = ContextVar("redis_kit_doing", default="")
+current_work: ContextVar[str] = ContextVar("redis_kit_current_work", default="")

@@ -8,11 +8,11 @@ from redis_kit.core.errors import OutOfMemory, RedisFailure, RedisUnavailable
 from redis_kit.core.keys import encode
 from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.settings import KitSettings
-from redis_kit.core.signals import failure_policy_applied, tell
+from redis_kit.core.signals import failure_policy_applied, send_safely
 
 logger = logging.getLogger("redis_kit")
 Result = TypeVar("Result")
-_down: set[tuple[str, str]] = set()  # components and connections for which a policy is answering now
+_unavailable: set[tuple[str, str]] = set()  # components and connections for which a policy is answering now
 _log_limit = LogRateLimit()
 
 
@@ -59,7 +59,7 @@ class Primitive:
             result = flow.run(steps, connections.client(self.using, self.profile))
         except RedisFailure as error:
             return self._answer(error, answers)
-        if _down:
+        if _unavailable:
             self._recovered()
         return result
 
@@ -69,29 +69,29 @@ class Primitive:
             result = await flow.arun(steps, connections.aclient(self.using, self.profile))
         except RedisFailure as error:
             return self._answer(error, answers)
-        if _down:
+        if _unavailable:
             self._recovered()
         return result
 
     def _answer(self, error: RedisFailure, answers: dict[str, Any]) -> Any:
-        policy, place = self.policy(), (self.component, self.using)
+        policy, pair = self.policy(), (self.component, self.using)
         is_outage = isinstance(error, (RedisUnavailable, OutOfMemory))
         if f"if_{policy}" not in answers or not (is_outage or isinstance(error, self.answered)):
             raise error
         if not is_outage:
             self._note(error, policy)
-        elif place not in _down:
-            _down.add(place)
+        elif pair not in _unavailable:
+            _unavailable.add(pair)
             logger.warning("%s: Redis failed, policy %r answers: %s", self.component, policy, error)
-            tell(failure_policy_applied, type(self), component=self.component, policy=policy, error=error)
+            send_safely(failure_policy_applied, type(self), component=self.component, policy=policy, error=error)
         return answers[f"if_{policy}"]
 
     def _note(self, error: RedisFailure, policy: str) -> None:
         if _log_limit.allows(f"{self.component} {self.using} {type(error).__name__}"):
             logger.error("%s: a call failed, policy %r answers: %s", self.component, policy, error)
-            tell(failure_policy_applied, type(self), component=self.component, policy=policy, error=error)
+            send_safely(failure_policy_applied, type(self), component=self.component, policy=policy, error=error)
 
     def _recovered(self) -> None:
-        if (self.component, self.using) in _down:
-            _down.discard((self.component, self.using))
+        if (self.component, self.using) in _unavailable:
+            _unavailable.discard((self.component, self.using))
             logger.warning("%s: Redis answers again.", self.component)

@@ -16,14 +16,14 @@ redis_recovered = Signal()
 failure_policy_applied = Signal()
 
 
-def tell(signal: Signal, sender: Any, **said: Any) -> None:
+def send_safely(signal: Signal, sender: Any, **arguments: Any) -> None:
     """Send a signal whose sender has to go on, whatever a receiver raises.
 
     An exception is logged and the other receivers are called. SystemExit and its like are logged, too; the receivers
     after that one hear nothing.
     """
     try:
-        signal.send_robust(sender, **said)
+        signal.send_robust(sender, **arguments)
     except BaseException:
         with suppress(BaseException):
             logger.exception("A receiver of a signal was about to end its thread, which goes on.")

@@ -10,7 +10,7 @@ from django.core.management.base import CommandError
 from redis_kit.core.client.addresses import aliases
 from redis_kit.core.errors import ConfigurationError, InvalidName, RedisFailure
 from redis_kit.core.keys import encode
-from redis_kit.core.text import clean as clean
+from redis_kit.core.text import clean
 
 UNAVAILABLE, MISCONFIGURED = 69, 78  # EX_UNAVAILABLE and EX_CONFIG of sysexits.h
 EVERYWHERE = ("--settings", "--pythonpath")  # options of every command, understood behind an action too

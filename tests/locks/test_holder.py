@@ -10,7 +10,7 @@ from time import perf_counter
 import pytest
 from django.core.checks import run_checks
 
-from redis_kit.core.activity import doing
+from redis_kit.core.activity import current_work
 from redis_kit.locks import Lock, Semaphore, locked
 from redis_kit.locks.holders.call_site import location
 from redis_kit.locks.holders.holder import Holder, StoredLease, describe_caller, parse_lock, parse_slot
@@ -105,10 +105,10 @@ def test_code_of_the_kit_and_of_python_is_passed_over(kit):
 def test_work_is_what_a_worker_says_else_what_the_site_answers(kit):
     kit.options(LOCKS={"HOLDER": f"{__name__}.answer"})
     assert Holder.parse(describe_caller()).doing == "request 7f3a"
-    before = doing.set("job shop.tasks.send\t12")
+    before = current_work.set("job shop.tasks.send\t12")
     assert Holder.parse(describe_caller()).doing == "job shop.tasks.send 12"
     assert Holder.parse(describe_caller("my own")).doing == "my own"
-    doing.reset(before)
+    current_work.reset(before)
     kit.options(LOCKS={})
     assert Holder.parse(describe_caller("\x1b" * 300)).doing == " " * 200
 

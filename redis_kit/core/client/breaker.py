@@ -8,7 +8,7 @@ from collections.abc import Callable
 from time import monotonic
 
 from redis_kit.core.errors import RedisUnavailable
-from redis_kit.core.signals import redis_recovered, redis_unavailable, tell
+from redis_kit.core.signals import redis_recovered, redis_unavailable, send_safely
 
 logger = logging.getLogger("redis_kit.connections")
 
@@ -49,7 +49,7 @@ class Breaker:
                 return
             self.is_open = True
         logger.error("The Redis connection %r is unavailable; failure policies apply: %s", self.alias, error)
-        tell(redis_unavailable, Breaker, using=self.alias, error=error)
+        send_safely(redis_unavailable, Breaker, using=self.alias, error=error)
         threading.Thread(target=self._recover, name=f"redis-kit-breaker-{self.alias}", daemon=True).start()
 
     def retire(self) -> None:
@@ -66,5 +66,5 @@ class Breaker:
                 self.failures.clear()
                 self.is_open = False
             logger.warning("The Redis connection %r is available again.", self.alias)
-            tell(redis_recovered, Breaker, using=self.alias)
+            send_safely(redis_recovered, Breaker, using=self.alias)
             return

@@ -8,8 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from redis_kit.core import terminal
-from redis_kit.core.terminal import clean
-from redis_kit.core.text import similar
+from redis_kit.core.text import clean, similar
 from redis_kit.locks.commands.tables import about, table, title
 from redis_kit.locks.inspection import KINDS, HeldLock, HeldSemaphore, find, force_release, held_locks
 from redis_kit.locks.inspection.api import LIMIT

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from redis_kit.core.terminal import aligned, clean, cut, duration
+from redis_kit.core.terminal import aligned, cut, duration
+from redis_kit.core.text import clean
 from redis_kit.locks.inspection import HeldLock, HeldSemaphore, HeldSlot
 
 COLUMNS = ("NAME", "KIND", "HELD BY", "FOR", "ENDS IN", "WAITING", "FENCE")

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from django.utils.module_loading import import_string
 
 from redis_kit.core import conf
-from redis_kit.core.activity import doing as doing_now
+from redis_kit.core.activity import current_work
 from redis_kit.locks.holders.call_site import location
 from redis_kit.locks.settings import LockSettings
 
@@ -87,7 +87,7 @@ def describe_caller(doing: str = "", *, ahead: int = 0) -> bytes:
     Its work is ``doing``, else the job that a worker runs, else the answer of the function named by
     ``REDIS_KIT["LOCKS"]["HOLDER"]``. The next ``ahead`` frames of the stack are skipped. No round trip.
     """
-    doing = doing or doing_now.get() or _configured_doing()
+    doing = doing or current_work.get() or _configured_doing()
     loop = asyncio._get_running_loop()
     task = asyncio.current_task(loop) if loop else None
     name = task.get_name() if task else threading.current_thread().name

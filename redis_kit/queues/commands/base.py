@@ -7,8 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from redis_kit.core import terminal
-from redis_kit.core.terminal import clean
-from redis_kit.core.text import did_you_mean
+from redis_kit.core.text import clean, did_you_mean
 from redis_kit.queues.commands import queue_names
 from redis_kit.queues.monitoring import stats
 from redis_kit.queues.queue import Queue

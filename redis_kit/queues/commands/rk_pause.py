@@ -5,7 +5,8 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from redis_kit.core.terminal import clean, duration
+from redis_kit.core.terminal import duration
+from redis_kit.core.text import clean
 from redis_kit.queues.commands.base import QueueCommand
 from redis_kit.queues.validation import LONGEST_DELAY
 

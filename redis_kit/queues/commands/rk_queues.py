@@ -9,7 +9,8 @@ from django.core.management.base import CommandError, CommandParser
 
 from redis_kit.core import terminal
 from redis_kit.core.errors import RedisUnavailable
-from redis_kit.core.terminal import clean, cut, duration
+from redis_kit.core.terminal import cut, duration
+from redis_kit.core.text import clean
 from redis_kit.queues.commands.base import QueueCommand, jobs
 from redis_kit.queues.commands.tables import lateness, per_minute, table
 from redis_kit.queues.monitoring.stats import Errors, QueueStats, list_workers, queue_names, queue_stats

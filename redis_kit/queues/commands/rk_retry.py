@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from redis_kit.core.errors import InvalidValue
-from redis_kit.core.terminal import clean
+from redis_kit.core.text import clean
 from redis_kit.queues import validation
 from redis_kit.queues.commands.base import SHOWN, QueueCommand, jobs
 from redis_kit.queues.monitoring import failures

@@ -13,6 +13,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from redis_kit.core import conf, connections, terminal
 from redis_kit.core.client import addresses
 from redis_kit.core.logs.filters import protect_default_handlers
+from redis_kit.core.text import clean
 from redis_kit.queues.commands import queue_names
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.worker.supervisor import os_signals
@@ -101,7 +102,7 @@ class Command(BaseCommand):
             logger.warning("DEBUG is on and slows down the worker.")
         size = f"{worker_options.processes} x {counted(worker_options.threads, 'thread')}"
         where = f"supervisor: pid {os.getpid()}; Redis: {addresses.address('default')}"
-        self.stdout.write(f"Working on {terminal.clean(', '.join(names))} with {size} ({where}). Stop with Ctrl-C.")
+        self.stdout.write(f"Working on {clean(', '.join(names))} with {size} ({where}). Stop with Ctrl-C.")
         self.stdout.flush()
         supervisor.run()
 

@@ -3,7 +3,8 @@
 import time
 from collections.abc import Iterator, Mapping, Sequence
 
-from redis_kit.core.terminal import aligned, clean, cut, duration
+from redis_kit.core.terminal import aligned, cut, duration
+from redis_kit.core.text import clean
 from redis_kit.queues.monitoring.stats import QueueStats
 
 COLUMNS = (

@@ -9,7 +9,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from redis_kit.core import terminal
 from redis_kit.core.errors import InvalidName, InvalidValue
-from redis_kit.core.terminal import clean, duration
+from redis_kit.core.terminal import duration
+from redis_kit.core.text import clean
 from redis_kit.throttling.commands import plain as as_plain
 from redis_kit.throttling.commands import tables
 from redis_kit.throttling.discovery import find, hint, project_throttles

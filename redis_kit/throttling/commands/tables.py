@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from django.utils import timezone
 
-from redis_kit.core.terminal import aligned, clean, cut, duration
+from redis_kit.core.terminal import aligned, cut, duration
+from redis_kit.core.text import clean
 from redis_kit.throttling.rules.storage import Rule
 from redis_kit.throttling.statistics.offenders import Offender
 from redis_kit.throttling.statistics.shadow_report import ShadowReport

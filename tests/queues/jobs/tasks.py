@@ -10,7 +10,7 @@ from typing import Any
 
 from asgiref.sync import sync_to_async
 
-from redis_kit.core.activity import doing
+from redis_kit.core.activity import current_work
 from redis_kit.queues import TaskTimeout, progress, signals, task
 
 done: list[Any] = []
@@ -84,13 +84,13 @@ async def remember_async(value: Any) -> Any:
 
 @task
 def remember_doing() -> None:
-    done.append(doing.get())
+    done.append(current_work.get())
 
 
 @task
 async def remember_doing_async() -> None:
-    done.append(doing.get())
-    done.append(await sync_to_async(doing.get)())
+    done.append(current_work.get())
+    done.append(await sync_to_async(current_work.get)())
 
 
 @task(max_attempts=2)

@@ -17,7 +17,7 @@ from tests.fixtures.servers import wait_for
 def full(kit, monkeypatch):
     """All connections are in use: those of threads, and those of the loop that ``take`` runs in."""
     monkeypatch.setattr(primitive, "_log_limit", LogRateLimit())
-    monkeypatch.setattr(primitive, "_down", set())
+    monkeypatch.setattr(primitive, "_unavailable", set())
     kit.options(MAX_CONNECTIONS=1, POOL_TIMEOUT=0.05)
     pool = connections.client()._pool
     taken = pool.take()
@@ -41,7 +41,7 @@ def test_throttle_decides_from_its_local_bucket(full, caplog, policy):
     (line,) = caplog.messages
     assert "MAX_CONNECTIONS" in line
     assert [what["policy"] for what in applied] == ["local"]
-    assert not primitive._down
+    assert not primitive._unavailable
 
 
 def test_async_throttle_decides_from_it_too(full):

@@ -12,7 +12,7 @@ from redis_kit.core import conf
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.logs.error_text import ExcInfo, described, exc_info, name_of, text_of
-from redis_kit.core.signals import tell
+from redis_kit.core.signals import send_safely
 from redis_kit.core.steps import Call
 from redis_kit.queues import signals
 from redis_kit.queues.errors import (
@@ -91,9 +91,9 @@ class FailedAttempt(NamedTuple):
         queue = self.source.name
         if state != "dead":
             said = {"queue": queue, "job": self.job, "task": self.task, "error": self.error}
-            tell(signals.job_retried, FailedAttempt, **said)
+            send_safely(signals.job_retried, FailedAttempt, **said)
             return
-        tell(signals.job_dead, FailedAttempt, queue=queue, id=self.job.id, reason=self.reason)
+        send_safely(signals.job_dead, FailedAttempt, queue=queue, id=self.job.id, reason=self.reason)
         if self.keeper:
             guarded("The end of a result", partial(self.keeper.failed, self.error), None)
 

@@ -7,7 +7,7 @@ from typing import Any
 from django.utils import timezone
 
 from redis_kit.core.errors import ConfigurationError, RedisFailure
-from redis_kit.core.signals import tell
+from redis_kit.core.signals import send_safely
 from redis_kit.queues import framework
 from redis_kit.queues.errors import CorruptMessage
 from redis_kit.queues.jobs import history
@@ -106,7 +106,7 @@ class ResultRecorder:
 
     def _tell(self, signal: Any) -> None:
         if result := self.result():
-            tell(signal, type(self._backend), task_result=result)
+            send_safely(signal, type(self._backend), task_result=result)
 
 
 def _backend(alias: str) -> Any:

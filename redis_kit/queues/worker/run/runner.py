@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 from django.conf import settings
 from django.db import connections, reset_queries
 
-from redis_kit.core.activity import doing
+from redis_kit.core.activity import current_work
 from redis_kit.core.errors import CommandFailed, RedisFailure
 from redis_kit.core.logs.error_text import described, text_of
-from redis_kit.core.signals import tell
+from redis_kit.core.signals import send_safely
 from redis_kit.queues import signals
 from redis_kit.queues.errors import (
     Cancelled,
@@ -129,10 +129,10 @@ class JobRunner:
         hard = None if task.timeout is None else monotonic() + task.timeout + AFTER
         self._board.begin(slot, number, job.token, job.id, hard)
         failpoints.reach("begun")
-        tell(signals.job_started, JobRunner, queue=source.name, job=job, task=task)
+        send_safely(signals.job_started, JobRunner, queue=source.name, job=job, task=task)
         if kept:
             kept.begin(call)
-        before = doing.set(f"job {task.module_path} {job.id}")
+        before = current_work.set(f"job {task.module_path} {job.id}")
         here, has_ended = progress.begin(source, job, kept.keeps if kept else None), False
         try:
             returned = self._call((number, job.id), task, call, kept.context() if kept and task.takes_context else None)
@@ -143,7 +143,7 @@ class JobRunner:
             return Outcome(task, error, final=has_ended and issubclass(type(error), UNSTORED))
         finally:
             progress.end(here)
-            doing.reset(before)
+            current_work.reset(before)
 
     def _call(self, job: JobKey, task: Task[..., Any], call: message.Message, context: Any) -> Any:
         args = [context, *call.args] if task.takes_context else call.args
@@ -166,7 +166,7 @@ class JobRunner:
 
     def _succeeded(self, number: int, job: Job, outcome: Outcome, kept: ResultRecorder | None) -> Done:
         def told() -> None:
-            tell(signals.job_succeeded, JobRunner, queue=self._sources[number].name, job=job, task=outcome.task)
+            send_safely(signals.job_succeeded, JobRunner, queue=self._sources[number].name, job=job, task=outcome.task)
             if kept:
                 kept.succeeded()
 

@@ -16,7 +16,7 @@ from django.db import connections
 
 from redis_kit.core.client.pools import SPARE as OTHERS
 from redis_kit.core.connections import provide
-from redis_kit.core.signals import tell
+from redis_kit.core.signals import send_safely
 from redis_kit.queues import signals as told
 from redis_kit.queues.jobs import ids
 from redis_kit.queues.worker.options import Options
@@ -188,9 +188,9 @@ def _live(options: Options, worker: str, about: str, line: Channel, board: Statu
     provide(options.threads + len(options.queues) + OTHERS)
     try:
         said = {"worker": worker, "queues": options.queues}
-        tell(told.worker_started, WorkerProcess, **said)
+        send_safely(told.worker_started, WorkerProcess, **said)
         code = WorkerProcess(options, worker=worker, about=about, line=line, board=board).run()
-        tell(told.worker_stopping, WorkerProcess, **said)
+        send_safely(told.worker_stopping, WorkerProcess, **said)
     except BaseException:
         logger.exception("Worker %s failed.", worker)
     finally:

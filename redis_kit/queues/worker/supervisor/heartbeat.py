@@ -8,7 +8,7 @@ from time import monotonic
 from redis_kit.core import conf
 from redis_kit.core.errors import AuthenticationFailed, RedisFailure
 from redis_kit.core.logs.rate_limit import LogRateLimit
-from redis_kit.core.signals import tell
+from redis_kit.core.signals import send_safely
 from redis_kit.queues import signals
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.store.liveness import HeartbeatReply, Poison
@@ -137,7 +137,7 @@ def buried(queue: str, job: Poison) -> None:
     """Tell that a job is dead since too many workers died with it."""
     task = f" ({job.task})" if job.task else ""
     logger.error("Job %a of queue %a%s is dead: %a", job.id, queue, task, job.reason)
-    tell(signals.job_dead, Heartbeat, queue=queue, id=job.id, reason="poison")
+    send_safely(signals.job_dead, Heartbeat, queue=queue, id=job.id, reason="poison")
 
 
 class ServerClock:

@@ -105,7 +105,7 @@ class OnlyCalled:
 def test_receiver_without_a_name_that_fails_does_no_harm():
     signal = Signal()
     signal.connect(receiver := OnlyCalled())
-    core_signals.tell(signal, None)
+    core_signals.send_safely(signal, None)
     del receiver
 
 
