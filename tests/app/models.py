@@ -14,7 +14,7 @@ class User(SignInMixin, AbstractUser):
 
 
 class Device(SignInMixin, models.Model):
-    """Something else that signs in, with a key that is no number."""
+    """Another model that signs in, with a primary key that is not a number."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4)
 
@@ -23,7 +23,7 @@ class Device(SignInMixin, models.Model):
 
 
 class Account(FencedModelMixin, models.Model):
-    """Something that only the newest holder of a lock changes."""
+    """A model that only the newest holder of a lock changes."""
 
     name = models.CharField(max_length=20, unique=True)
     balance = models.IntegerField(default=0)
@@ -35,7 +35,7 @@ class Account(FencedModelMixin, models.Model):
 
 
 class Place(models.Model):
-    """The base of what is somewhere."""
+    """The base of models with a place."""
 
     city = models.CharField(max_length=20)
 

@@ -1,4 +1,4 @@
-"""The Chinese messages: all of them there, none of them doubtful, and compiled."""
+"""The Chinese messages: complete, not fuzzy, and compiled."""
 
 import ast
 import re

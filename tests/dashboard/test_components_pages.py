@@ -1,4 +1,4 @@
-"""The panels of the kit's own components, as they come."""
+"""The panels of the built-in components."""
 
 from time import monotonic
 

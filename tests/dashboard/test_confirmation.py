@@ -1,4 +1,4 @@
-"""Buttons that want the name of what they end typed, or a further value, before they do anything."""
+"""Buttons with a confirmation: a typed name, or a second value."""
 
 import pytest
 from django.contrib.admin.models import LogEntry
@@ -103,7 +103,7 @@ def test_wrong_value_gives_an_error_before_the_confirmation(boss):
     for given in ({"row": "junk"}, {"row": "junk", "confirmed": "1", "typed": "junk"}):
         response = boss.post(OPEN, given)
         assert response.status_code == 302
-        assert said(response)[-1] == "junk is no box."
+        assert said(response)[-1] == "junk is not a box."
     assert said(boss.post(OPEN, {}))[-1] == "Nothing was done: the field was empty."
     assert vault.DONE == []
 

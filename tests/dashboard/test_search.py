@@ -1,4 +1,4 @@
-"""Panels with a search form, and what they know of their viewer."""
+"""Panels with a search form, and their viewer."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

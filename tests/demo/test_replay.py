@@ -73,7 +73,7 @@ def test_views_and_visitors_of_a_log_are_counted_by_the_kits_rules(small):
     assert found["/six"] == Row(6, 6, 2, 2)  # two networks of /64
     assert found["/café"] == Row(2, 2, 1, 1)
     assert found["//café"] == Row(1, 1, 1, 1)
-    assert found["/hosts"] == Row(2, 2, 1, 1)  # names are no addresses
+    assert found["/hosts"] == Row(2, 2, 1, 1)  # names are not addresses
     assert found["/"] == Row(1, 1, 1, 1)
     assert found[f"/{'x' * 15}…{'x' * 19}"] == Row(1, 1, 1, 1)
 

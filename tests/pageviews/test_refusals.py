@@ -1,4 +1,4 @@
-"""A server that answers and refuses: views wait and are counted once, and the log says so once."""
+"""A server that answers with refusals: views wait and are counted once, and one log line reports it."""
 
 import asyncio
 import threading

@@ -1,4 +1,4 @@
-"""Views of the last moment when a server ends: real servers, ended by signals. The thread sends nothing by itself."""
+"""The last views before a server ends: real servers, ended by signals. The thread sends nothing by itself."""
 
 import contextlib
 import http.client

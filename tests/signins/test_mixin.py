@@ -17,7 +17,7 @@ given = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCh
 
 
 class Model:
-    """The same with a set of days."""
+    """A model of sign-ins with a set of days."""
 
     def __init__(self):
         self.days = set()

@@ -1,4 +1,4 @@
-"""The plugin as a project's own tests see it: in a pytest run of its own."""
+"""The plugin as a project uses it: in another pytest run."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""The strict Content-Security-Policy that the dashboard must live under."""
+"""A strict Content-Security-Policy, which the dashboard must not violate."""
 
 from collections.abc import Callable
 
@@ -8,7 +8,7 @@ POLICY = "default-src 'self'"
 
 
 def strict(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
-    """Return a middleware that forbids everything but files of the site."""
+    """Return a middleware that allows only files of the site."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
         if request.path == "/favicon.ico":  # which browsers ask for now and then

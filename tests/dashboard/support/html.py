@@ -1,4 +1,4 @@
-"""HTML as a browser's parser sees it, for asserts about elements rather than about text."""
+"""HTML as a browser parses it, for asserts about elements instead of text."""
 
 from html.parser import HTMLParser
 from typing import Any, NamedTuple

@@ -1,4 +1,4 @@
-"""A component of a project: a stock in Redis that its panel shows and changes, and a mirror of what tests put in."""
+"""A component of a project: a panel with a stock in Redis, and a panel that shows the content that a test gives it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -69,7 +69,7 @@ class StockPanel(Panel):
 
 
 class MirrorPanel(Panel):
-    """Whatever a test wants to see drawn."""
+    """A panel with the content that a test gives it."""
 
     slug = "mirror"
 

@@ -1,4 +1,4 @@
-"""A component of a project whose buttons ask for more than a yes: boxes that are opened by their typed name."""
+"""A component of a project with buttons that need a typed name: boxes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class Vault(Component):
 def name_of(value: str) -> str:
     number, _, name = value.partition(":")
     if not number.isdigit():
-        raise InvalidValue(f"{value} is no box.")
+        raise InvalidValue(f"{value} is not a box.")
     return name
 
 
