@@ -1,7 +1,8 @@
-"""The worker: a supervisor, its children, and the threads of each that run tasks. One class per loop.
+"""The worker: a supervisor, its worker processes, and the threads of each that run tasks. One class per role.
 
-Supervisor forks children and sees to what dead ones leave: Beat keeps their leases alive, Reaper gives their jobs back,
-Line carries orders, Board shows what each does. In a child Launcher starts and stops the others: Fetcher claims jobs,
-Listener wakes it, Duties remember what it must not keep from other workers, Manager keeps the threads, Processor runs
-the jobs, Deadlines ends those that take too long, and Coroutines has the event loop of asynchronous ones.
+``supervisor/``: Supervisor forks processes, Heartbeat keeps their leases alive, Reaper returns jobs of dead ones.
+``process/``: WorkerProcess starts and stops the rest, ThreadPool keeps the threads.
+``fetch/``: Fetcher claims jobs and acknowledges them, Listener wakes it.
+``run/``: JobRunner runs a job, Timeouts ends one that takes too long, EventLoop runs asynchronous ones.
+``shared/``: Channel carries commands to a process, StatusBoard shows its supervisor what it does.
 """

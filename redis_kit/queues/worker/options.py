@@ -1,4 +1,4 @@
-"""What a worker is told."""
+"""Options of a worker."""
 
 from typing import NamedTuple
 

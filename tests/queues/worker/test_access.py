@@ -17,8 +17,8 @@ from tests.queues.support.processes import stopped
 
 pytestmark = pytest.mark.alone(20)
 PASSWORD = "of the server"
-SAID = "The worker waits until Redis lets it in: Redis refused access"
-WRONG = ("Traceback", "can't be read", "failed", "is away", "ended by", "gets no beat", "begins again")
+SAID = "Redis refuses the worker's credentials; retrying: Redis refused access"
+WRONG = ("Traceback", "can't be read", "failed", "Lost connection", "ended by", "gets no heartbeat", "restarting it")
 
 
 @pytest.fixture(params=["valkey", "debian"])
@@ -55,7 +55,7 @@ def test_worker_without_the_password_says_one_line_and_ends_in_order(own, start_
         stopped(process, within=15)
     text = process.log.read_text()
     checked(text)
-    assert "Redis is back" not in text
+    assert "Reconnected to Redis" not in text
 
 
 def test_worker_outlasts_a_password_that_is_turned_on_and_off(own, start_worker, journal, tmp_path):
@@ -68,14 +68,14 @@ def test_worker_outlasts_a_password_that_is_turned_on_and_off(own, start_worker,
         (tmp_path / "go").touch()
         wait_for(lambda: journal.lines(name="long", step="end"))
         time.sleep(1)
-        assert "Redis is back" not in process.log.read_text()
+        assert "Reconnected to Redis" not in process.log.read_text()
         admin.config_set("requirepass", "")
-    wait_for(lambda: "Redis is back." in process.log.read_text())
+    wait_for(lambda: "Reconnected to Redis." in process.log.read_text())
     note.enqueue("after")
     wait_for(lambda: Queue("default").counts() == QueueCounts(0, 0, 0, 0))
     stopped(process, within=15)
     assert len(journal.lines(name="long", step="begin")) == 1
-    text = process.log.read_text().replace("Redis is away, the worker waits for it", "")  # of the closed connections
+    text = process.log.read_text().replace("Lost connection to Redis; retrying", "")  # of the closed connections
     checked(text)
 
 

@@ -46,11 +46,11 @@ def test_worker_of_a_frozen_server_ends_in_its_time_and_others_run_its_job(
     wait_for(lambda: journal.lines(name="long"))
     frozen.freeze()
     if known:
-        wait_for(lambda: b"Redis is away" in worker.log.read_bytes())
+        wait_for(lambda: b"Lost connection to Redis" in worker.log.read_bytes())
     took = stopped(worker, signal.SIGTERM)
     print(f"ended after {took:.2f} s, with a grace of {GRACE} s")
     assert took < GRACE + 1 + BUSY
-    said = b"Stopped without an answer from Redis. Other workers run what it held, 0.6 s after its last heartbeat."
+    said = b"Stopped without an answer from Redis. Other workers run its jobs 0.6 s after its last heartbeat."
     assert said in worker.log.read_bytes()
     assert b"Traceback" not in worker.log.read_bytes()
     frozen.thaw()
@@ -79,7 +79,7 @@ def test_worker_that_never_reached_the_server_left_nothing_for_others(make_serve
     server = make_server(tcp=True)
     kit = Kit(server, settings)
     server.stop()
-    worker = start_worker("--threads", 1, "--grace", GRACE, said=b"Redis is away")
+    worker = start_worker("--threads", 1, "--grace", GRACE, said=b"Lost connection to Redis")
     stopped(worker, signal.SIGTERM)
     assert b"Stopped without an answer from Redis. It held no jobs.\n" in worker.log.read_bytes()
     kit.close()

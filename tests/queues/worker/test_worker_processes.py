@@ -106,7 +106,7 @@ def test_server_that_goes_away_is_waited_for_and_no_job_is_lost_or_done_twice(
     server.stop()
     (tmp_path / "go").touch()  # the ack meets a dead server
     wait_for(lambda: journal.lines(name="long", step="end"))
-    wait_for(lambda: b"Redis is away" in worker.log.read_bytes())
+    wait_for(lambda: b"Lost connection to Redis" in worker.log.read_bytes())
     server.start()
     began = time.monotonic()
     wait_for(lambda: queue.counts() == EMPTY, timeout=20)
@@ -235,7 +235,11 @@ def test_second_signal_gives_back_at_once(queue, journal, start_worker, tmp_path
     wait_for(lambda: queue.counts() == QueueCounts(0, 1, 0, 0), timeout=1)
     assert worker.wait(2) == 0
     said = worker.log.read_text()
-    assert said.index("Stopping: 1 job is running") < said.index("Giving back now: 1 job is") < said.index("Stopped.")
+    assert (
+        said.index("Stopping: 1 job is running")
+        < said.index("Returning jobs to their queues: 1 job is")
+        < said.index("Stopped.")
+    )
 
 
 def test_frozen_worker_is_robbed_and_its_late_end_changes_nothing(queue, journal, start_worker, tmp_path):
@@ -265,7 +269,7 @@ def test_connection_that_went_dead_unseen_is_noticed(kit, proxy, journal, start_
     proxy.set("blackhole")
     note.enqueue("one")
     began = time.monotonic()
-    wait_for(lambda: b"Redis is away" in worker.log.read_bytes())
+    wait_for(lambda: b"Lost connection to Redis" in worker.log.read_bytes())
     proxy.set("ok")
     wait_for(lambda: journal.names() == ["one"])
     print(f"picked up after {time.monotonic() - began:.1f} s")

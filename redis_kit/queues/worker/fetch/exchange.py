@@ -14,14 +14,14 @@ from redis_kit.queues.worker.fetch.rotation import Rotation
 from redis_kit.queues.worker.fetch.watchdog import NOW, Watchdog
 from redis_kit.queues.worker.shared import failpoints
 from redis_kit.queues.worker.shared.done import Done, RecentAcks
-from redis_kit.queues.worker.shared.reconnect import AWAY, pause
+from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE, pause
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 
 logger = logging.getLogger("redis_kit.worker")
 
 
 class Reply(NamedTuple):
-    """What came of one queue.
+    """The answer of one queue.
 
     ``claimed`` is its answer to a claim of ``room`` jobs. It is None if the queue was left alone or did not answer:
     then ``unsent`` is what it has yet to be told, and it is to be asked again at ``retry_at``.
@@ -94,6 +94,6 @@ class Exchanger:
         name = self._queues[number].name
         self.retry_at[number] = monotonic() + pause(self._failures[number])
         self._failures[number] += 1
-        if not isinstance(error, AWAY) and self._log_limit.allows(name):
+        if not isinstance(error, UNAVAILABLE) and self._log_limit.allows(name):
             unforeseen = None if isinstance(error, RedisFailure) else error
             logger.error("Queue %a can't be read: %s", name, error, exc_info=unforeseen)

@@ -122,7 +122,7 @@ class Fetcher:
         self.give_back()
 
     def resume(self) -> None:
-        """Claim again after quiet()."""
+        """Claim jobs after quiet()."""
         with self._claimed.lock:
             self._claimed.quiet = False
             self._watchdog.claim_by(NOW)
@@ -162,7 +162,7 @@ class Fetcher:
             self._claimed.returned()
 
     def reconcile(self, number: int, members: Sequence[str]) -> None:
-        """Settle those of these claims that nobody here knows of, with the next exchange."""
+        """Reconcile these claims with the jobs of this process, in the next exchange."""
         self._reconciler.ask(number, members)
         self._watchdog.flush_by(NOW)
 
@@ -204,10 +204,10 @@ class Fetcher:
         if unwanted:
             self.give_back()
         for call in [*(one.told for one in recorded if one.told), *calls]:
-            guarded("What follows a call to the server", call, None)
+            guarded("A call after an exchange", call, None)
 
     def _after_exchange(self) -> bool:
-        """Let others go on; say whether jobs came that nobody wants any more."""
+        """Wake a thread. True if jobs came that are not wanted any more."""
         with self._claimed.lock:
             self._claimed.wake()
             if self._watchdog.claim_at != NOW:

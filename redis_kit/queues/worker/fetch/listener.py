@@ -1,4 +1,4 @@
-"""Waits on the server for a sign that a queue has work."""
+"""Waits on the server for wake-ups of a queue."""
 
 from itertools import count
 from threading import Event
@@ -10,7 +10,7 @@ from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 
 
 class Listener:
-    """Listens to one queue while a thread is free: who could not act on a sign must not take it from those who can."""
+    """Listens to one queue while a thread is free. A busy worker must not take wake-ups from idle ones."""
 
     def __init__(self, number: int, source: WorkerQueue, fetcher: Fetcher, *, stopping: Event) -> None:
         self._number, self._source, self._fetcher, self._stopping = number, source, fetcher, stopping

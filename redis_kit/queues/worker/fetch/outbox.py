@@ -1,4 +1,4 @@
-"""What is done and the server has yet to be told."""
+"""Jobs that are done and not yet acknowledged."""
 
 from collections.abc import Callable
 from threading import Lock
@@ -10,7 +10,7 @@ from redis_kit.queues.worker.shared.status_board import StatusBoard
 
 
 class Outbox:
-    """What is done is on the status board until the server knows: a supervisor finds it there after a SIGKILL.
+    """A job that is done is on the status board until the server knows: a supervisor finds it there after a SIGKILL.
 
     Calls that failed and are to be made again lie here too. The lock keeps the lists and the board in step.
     """
@@ -34,12 +34,12 @@ class Outbox:
             self._calls.append(call)
 
     def put_back(self, number: int, done: list[Done]) -> None:
-        """Put back what the server did not record."""
+        """Add what the server did not record, before what came since."""
         with self._lock:
             self.done[number][:0] = done
 
     def take(self) -> tuple[list[list[Done]], list[Callable[[], None]]]:
-        """Return what is to be sent and called now. On the board it stays, until confirm()."""
+        """Return what is to be sent and called now. It stays on the board until confirm()."""
         with self._lock:
             done, self.done = self.done, [[] for _ in self.done]
             calls, self._calls = self._calls, []

@@ -1,8 +1,8 @@
 """Compares the jobs that the server holds as running with those that a worker has.
 
 A server that was killed, or a replica that took its place, may lack its last seconds: it holds jobs as running that
-ended long ago. Heartbeats list them page by page. Those that a child's board does not show in two passes in a row, the
-child is asked about, and settles.
+ended long ago. Heartbeats list running jobs page by page. If a child's board does not show a job in two passes in a
+row, the supervisor asks the child about it.
 """
 
 import logging
@@ -21,18 +21,18 @@ logger = logging.getLogger("redis_kit.worker")
 
 
 class Reconciler:
-    """The child's part. ``held`` returns what it has in hand, or done and not yet told."""
+    """Reconciles jobs that the supervisor asks about. ``held`` returns those in hand or not yet acknowledged."""
 
     def __init__(self, sources: Sequence[WorkerQueue], recent: RecentAcks, held: Callable[[], set[bytes]]) -> None:
         self._sources, self._recent, self._held = sources, recent, held
         self._asked: list[tuple[int, list[bytes]]] = []
 
     def ask(self, number: int, members: Sequence[str]) -> None:
-        """Have these looked at with the next fetch. Nothing depends on it: the next heartbeat asks again."""
+        """Check these with the next exchange. Nothing depends on it: the next heartbeat asks again."""
         self._asked.append((number, [member.encode("utf-8", "surrogateescape") for member in members]))
 
     def run(self) -> None:
-        """Settle what nobody here has. Only the thread that may fetch calls it: no claim is on its way then."""
+        """Record or return what no thread has. Called during an exchange, so no other claim is on its way."""
         asked, self._asked = self._asked, []
         for number, members in asked:
             source, held = self._sources[number], self._held()
@@ -41,9 +41,9 @@ class Reconciler:
             try:
                 _settle(source, self._recent, unknown)
             except RedisFailure as error:
-                logger.debug("Queue %a: jobs that ended could not be settled: %s", source.name, error)
+                logger.debug("Queue %a: jobs held as running could not be reconciled: %s", source.name, error)
             except Exception:
-                logger.exception("Queue %a: jobs that ended could not be settled.", source.name)
+                logger.exception("Queue %a: jobs held as running could not be reconciled.", source.name)
 
 
 def _settle(source: WorkerQueue, recent: RecentAcks, unknown: list[bytes]) -> None:
@@ -56,10 +56,10 @@ def _settle(source: WorkerQueue, recent: RecentAcks, unknown: list[bytes]) -> No
                 one.record()
     back = source.put_back([member for member in unknown if member not in known])
     if known:
-        what = "Queue %a: the server had lost the ends of %s, which are recorded again."
+        what = "Queue %a: the server had lost the outcomes of %s; recorded again."
         logger.warning(what, source.name, counted(len(known), "job"))
     if back:
-        what = "Queue %a: the server held %s as running that ran nowhere; ready again."
+        what = "Queue %a: the server held %s as running that no thread runs; ready again."
         logger.warning(what, source.name, counted(back, "job"))
 
 

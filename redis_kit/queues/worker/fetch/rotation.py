@@ -1,4 +1,4 @@
-"""In which order a worker asks its queues."""
+"""The order in which a worker asks its queues."""
 
 import random
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ class Rotation:
         """Return the numbers of the queues in the order of this time."""
         if self._weights is None:
             return self._strict
-        # A queue's turn comes at the end of a random wait that is the shorter the heavier it is: Efraimidis and
+        # Each queue has a random wait, shorter for heavier queues, and the shortest comes first: Efraimidis and
         # Spirakis, "Weighted random sampling with a reservoir" (2006).
         waits = [random.expovariate(weight) for weight in self._weights]
         return sorted(self._strict, key=waits.__getitem__)

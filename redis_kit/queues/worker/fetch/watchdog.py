@@ -13,7 +13,7 @@ NOW, NEVER = 0.0, inf  # moments on the monotonic clock
 
 
 class Due(NamedTuple):
-    """What is due: a claim, acknowledgements, jobs that wait for too long, queues whose wake-up nobody acted on."""
+    """The work that is due: a claim, acknowledgements, jobs that wait too long, queues with a neglected wake-up."""
 
     claim: bool
     flush: bool
@@ -61,7 +61,7 @@ class Watchdog:
             self._wanted_at[number] = NEVER
 
     def begins(self, *, claim: bool) -> None:
-        """Note that an exchange begins. What is wanted from here on needs another one."""
+        """Note that an exchange begins. Later requests need another one."""
         with self._changed:
             self._flush_at = NEVER
             if claim:
@@ -98,7 +98,7 @@ class Watchdog:
             self._changed.notify()
 
     def _seconds(self, claimed: ClaimedJobs) -> float | None:
-        """Return for how long nothing can become due; None: until somebody says so."""
+        """Return the seconds until something can become due; None if nothing is planned."""
         if claimed.stopped:
             return 0.0
         now = monotonic()

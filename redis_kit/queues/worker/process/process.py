@@ -29,7 +29,7 @@ logger = logging.getLogger("redis_kit.worker")
 
 
 class WorkerProcess:
-    """One worker process. ``line`` brings its supervisor's orders; ``board`` shows that what it does."""
+    """One worker process. ``channel`` brings the supervisor's commands; ``board`` shows the supervisor what it does."""
 
     def __init__(
         self,
@@ -37,14 +37,14 @@ class WorkerProcess:
         *,
         worker: str = "",
         about: str = "",
-        line: Channel | None = None,
+        channel: Channel | None = None,
         board: StatusBoard | None = None,
     ) -> None:
-        self.options, self.worker, self._line = options, worker or ids.new_worker(), line
+        self.options, self.worker, self._channel = options, worker or ids.new_worker(), channel
         board = board or StatusBoard(options.threads)
         about = about or ids.information(queues=options.queues, threads=options.threads)
         self.sources = [WorkerQueue(name, worker=self.worker, about=about) for name in options.queues]
-        self._limits = RecyclingLimits(options, board, line) if line else None
+        self._limits = RecyclingLimits(options, board, channel) if channel else None
         self._events: SimpleQueue[str] = SimpleQueue()
         self._given_up, self._stopping = Event(), Event()
         self._deadlines, self._coroutines = Timeouts(), EventLoop()
@@ -67,10 +67,10 @@ class WorkerProcess:
         self._manager = ThreadPool(options.threads, self._fetcher, process=self._process, on_end=self._ended)
 
     def run(self) -> int:
-        """Work until told to stop, or with ``burst`` until nothing is ready; 1 when the supervisor is gone, else 0."""
+        """Work until stopped, or with ``burst`` until no job is ready. Return 1 if the supervisor is gone, else 0."""
         self._start()
         event = self._wait_for("stop", "now", "gone")
-        end = monotonic() + self.options.grace  # from here on, as the next step may wait for the server
+        end = monotonic() + self.options.grace  # counted from here, as the next step may wait for the server
         self._stopping.set()
         self._fetcher.stop()
         if event == "stop":
@@ -98,22 +98,22 @@ class WorkerProcess:
             "watch": self._fetcher.watch,
             "deadlines": self._deadlines.run,
         }
-        if self._line:
-            threads["orders"] = partial(self._take_orders, self._line)
+        if self._channel:
+            threads["commands"] = partial(self._take_commands, self._channel)
         if not self.options.burst:
             for number, source in enumerate(self.sources):
                 listener = Listener(number, source, self._fetcher, stopping=self._stopping)
                 threads[f"listener-{source.name}"] = listener.run
         for name, target in threads.items():
             start_thread(name, target)
-        if self._line:
-            self._line.say("up")
+        if self._channel:
+            self._channel.say("up")
         queues, count = ", ".join(self.options.queues), counted(self.options.threads, "thread")
         logger.info("Worker %s works on %s with %s.", self.worker, queues, count)
 
-    def _take_orders(self, line: Channel) -> None:
-        for word, *arguments in line.read():
-            if word == "look":
+    def _take_commands(self, channel: Channel) -> None:
+        for word, *arguments in channel.read():
+            if word == "wake":
                 self._fetcher.wake(float(arguments[1]))
             elif word == "cancel":
                 self._cancel((int(arguments[0]), arguments[1]))
@@ -121,7 +121,7 @@ class WorkerProcess:
                 self._fetcher.reconcile(int(arguments[0]), arguments[1:])
             elif word == "quiet":
                 self._fetcher.quiet()
-            elif word == "work":
+            elif word == "resume":
                 if not (self._limits and self._limits.reached):
                     self._fetcher.resume()
             else:
@@ -153,9 +153,9 @@ class WorkerProcess:
         for source in self.sources:
             try:
                 if count := source.sign_off(worker=self.worker):
-                    logger.warning("Queue %a: gave back %s.", source.name, counted(count, "job"))
+                    logger.warning("Queue %a: returned %s.", source.name, counted(count, "job"))
                 if not self.options.burst:
-                    source.pass_on()  # the last sign may have gone to the listener here, which ends with the process
+                    source.pass_on()  # the last wake-up may have gone to the listener here, which ends with the process
             except RedisFailure as error:
-                logger.warning("Queue %a: could not take leave: %s", source.name, error)
+                logger.warning("Queue %a: could not sign off: %s", source.name, error)
         logger.info("Worker %s has stopped.", self.worker)

@@ -15,7 +15,7 @@ PAUSE = 0.5  # seconds until a thread that failed goes on
 
 
 class ThreadPool:
-    """Keeps threads that run one job after the other until the fetcher gives no more; the last one says so."""
+    """Threads that run one job after the other until the fetcher has no more. The last one calls ``on_end``."""
 
     def __init__(
         self,
@@ -60,9 +60,9 @@ class ThreadPool:
 
 
 def start_thread(name: str, work: Callable[[], object]) -> None:
-    """Run this in a thread until it returns. What else would end the thread is logged, and it begins again.
+    """Run this in a thread until it returns. Any error is logged, even SystemExit, and it is started again.
 
-    SystemExit would end it without a word. A thread that is busy at the end does not hold up the process.
+    A thread that is busy when the process ends does not delay that.
     """
     Thread(target=_outlive, args=(name, work), name=f"redis-kit-{name}", daemon=True).start()
 
@@ -73,5 +73,5 @@ def _outlive(name: str, work: Callable[[], object]) -> None:
             work()
             return
         except BaseException:
-            logger.exception("The thread %s of the worker ended; it begins again.", name)
+            logger.exception("Thread %s of the worker failed; restarting it.", name)
             sleep(PAUSE)

@@ -19,8 +19,8 @@ logger = logging.getLogger("redis_kit.worker")
 class EventLoop:
     """One loop in a thread of its own, begun with the first asynchronous task.
 
-    Clients that belong to a loop live as long as the worker does. The thread that has the job waits. What a task calls
-    through ``sync_to_async``, the database among it, runs in one more thread for each that has such jobs.
+    Clients that belong to a loop live as long as the worker. The thread that has the job waits. Code that a task calls
+    through ``sync_to_async``, such as database queries, runs in one more thread per thread of the worker.
     """
 
     def __init__(self) -> None:
@@ -86,14 +86,14 @@ class EventLoop:
 
 
 def synchronous() -> Any:
-    """Return what gives the synchronous parts of a thread's tasks a thread of their own."""
+    """Return the context that gives the synchronous parts of a thread's tasks one thread."""
     return ThreadSensitiveContext()
 
 
 def _serve(loop: asyncio.AbstractEventLoop) -> None:
-    """Run a loop for ever. What a task that nobody waits for raises, SystemExit too, ends that task and no other."""
+    """Run a loop without end. An error in a task that nobody awaits, even SystemExit, ends that task only."""
     while not loop.is_closed():
         try:
             loop.run_forever()
         except BaseException:
-            logger.exception("The event loop was interrupted and goes on.")
+            logger.exception("The event loop was interrupted; it continues.")

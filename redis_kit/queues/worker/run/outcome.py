@@ -1,6 +1,6 @@
-"""A failed attempt: what is recorded of it, and who is told. One place for all, whichever process records it.
+"""A failed attempt: what the server records of it, and the log lines and signals that follow.
 
-The thread that ran the job does so and, for a process that had to be killed, its supervisor.
+The thread that ran the job records it or, for a process that had to be killed, the supervisor.
 """
 
 import logging
@@ -41,52 +41,52 @@ from redis_kit.queues.worker.shared.status_board import Running
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 
 logger = logging.getLogger("redis_kit.worker")
-LATER: float | None = 60.0  # seconds, where not even the settings can be read
-PLAIN = (Retry, GiveUp, Cancelled, Expired)  # say all by themselves: no traceback
+LATER: float | None = 60.0  # seconds, if not even the settings can be read
+PLAIN = (Retry, GiveUp, Cancelled, Expired)  # their texts say enough: no traceback
 
 
 class FailedAttempt(NamedTuple):
-    """An attempt that failed, and what is to be recorded of it: why, what its result tells, when the next one begins.
+    """An attempt that failed, and what is to be recorded: the reason, the stored result, the delay of the next attempt.
 
-    ``max_attempts`` counts to the attempt after which the job is dead, ``of`` those that the task has.
+    After attempt number ``max_attempts`` the job is dead. ``of`` is how many attempts the task has.
     """
 
     source: WorkerQueue
     job: Job
     task: Task[..., Any] | None
     error: BaseException
-    keeper: ResultRecorder | None
+    recorder: ResultRecorder | None
     reason: str
     told: tuple[bytes, int]
     delay: float
     max_attempts: int
     of: int
-    final: bool  # its error says all by itself, as the kit raised it after the task had ended
+    final: bool  # raised after the task had ended: another attempt can't help
     killed: bool
 
     def record(self) -> State:
-        """Record it, and return what the job is now. One round trip, two for a cancelled job; a repeat is safe."""
+        """Record it and return the job's new state. One round trip, two for a cancelled job; a repeat is safe."""
         state = self.source.fail(
             self.job, delay=self.delay, error=self.reason, max_attempts=self.max_attempts, kept=self.told
         )
         if state == "dead" and self.cancelled:
             with suppress(RedisFailure):
-                self.source.delete(self.job.id)  # somebody wanted it gone: it is nothing to put back
+                self.source.delete(self.job.id)  # it was cancelled: nobody will retry it
         return state
 
     def plain(self) -> "FailedAttempt":
-        """Return what can be recorded of it where the whole could not."""
+        """Return a shorter form, for when the whole could not be recorded."""
         return self._replace(reason=name_of(self.error), told=(b"", 0))
 
     def repeatable(self) -> RecordedFailure:
         """Return what records it again later. Neither the job's body nor the error is kept for that."""
         end = ack_of(self.job)
         error = Cancelled() if self.cancelled else Exception()
-        again = self._replace(job=Job(self.job.id, b"", self.job.token), task=None, error=error, keeper=None)
+        again = self._replace(job=Job(self.job.id, b"", self.job.token), task=None, error=error, recorder=None)
         return RecordedFailure(end.token, end.id, self.told[0], again.record)
 
     def announce(self, state: State) -> None:
-        """Say in the log and by signals what the job is now. It is recorded: whatever fails here changes nothing."""
+        """Log the job's new state and send the signals. It is recorded already, so a failure here changes nothing."""
         guarded("The log of a failed attempt", partial(self._log, state), None)
         queue = self.source.name
         if state != "dead":
@@ -94,12 +94,12 @@ class FailedAttempt(NamedTuple):
             send_safely(signals.job_retried, FailedAttempt, **said)
             return
         send_safely(signals.job_dead, FailedAttempt, queue=queue, id=self.job.id, reason=self.reason)
-        if self.keeper:
-            guarded("The end of a result", partial(self.keeper.failed, self.error), None)
+        if self.recorder:
+            guarded("The end of a result", partial(self.recorder.failed, self.error), None)
 
     @property
     def cancelled(self) -> bool:
-        """Tell whether somebody wanted the job gone."""
+        """Tell whether the job was cancelled."""
         return issubclass(type(self.error), Cancelled)
 
     def named(self) -> str:
@@ -108,12 +108,12 @@ class FailedAttempt(NamedTuple):
         return f"Job {self.job.id!a} of queue {self.source.name!a}{of}"
 
     def unforeseen(self) -> ExcInfo | None:
-        """Return the error for the log where its traceback is of use; None where the task or the kit meant it."""
+        """Return the error for the log if its traceback is of use; None if it was raised on purpose."""
         foreseen = self.killed or self.final or issubclass(type(self.error), PLAIN)
         return None if foreseen else exc_info(self.error)
 
     def _log(self, state: State) -> None:
-        """Tell which attempt failed and what comes next: in one line, after a traceback where that is of use."""
+        """Log which attempt failed and what follows: one line, with a traceback if that is of use."""
         name, attempt, error = self.named(), f"attempt {self.job.attempt} of {self.of}", self.unforeseen()
         if self.killed:
             after = "it is dead" if state == "dead" else f"the next one in {lasting(self.delay)}"
@@ -139,29 +139,29 @@ def failed(
     error: BaseException,
     *,
     task: Task[..., Any] | None = None,
-    keeper: ResultRecorder | None = None,
+    recorder: ResultRecorder | None = None,
     final: bool = False,
     killed: bool = False,
 ) -> FailedAttempt:
-    """Return what is to be recorded of an attempt; it never raises.
+    """Return what is to be recorded of an attempt. Never raises.
 
-    ``final``: to repeat it can't help; ``killed``: its process was. Without a task the worker itself failed.
+    ``final``: another attempt can't help. ``killed``: the process was killed. Without a task the worker itself failed.
     """
-    told = guarded("The error of a result", partial(keeper.error, error), (b"", 0)) if keeper else (b"", 0)
+    told = guarded("The error of a result", partial(recorder.error, error), (b"", 0)) if recorder else (b"", 0)
     of = guarded("The number of attempts", partial(most_attempts, task), QueueSettings.MAX_ATTEMPTS)
     most, delay = (1 if final else of), 0.0
     if job.attempt < most:
-        wait = guarded("The wait for the next attempt", partial(_wait, job, error, task, keeper), LATER)
+        wait = guarded("The wait for the next attempt", partial(_wait, job, error, task, recorder), LATER)
         most, delay = (1, 0.0) if wait is None else (most, wait)
-    return FailedAttempt(source, job, task, error, keeper, reason(error), told, delay, most, of, final, killed)
+    return FailedAttempt(source, job, task, error, recorder, reason(error), told, delay, most, of, final, killed)
 
 
-def _wait(job: Job, error: BaseException, task: Task[..., Any] | None, keeper: ResultRecorder | None) -> float | None:
+def _wait(job: Job, error: BaseException, task: Task[..., Any] | None, recorder: ResultRecorder | None) -> float | None:
     if task is None:
         return retry.default_delay(job.attempt)
     if issubclass(type(error), Cancelled):
         return None
-    return retry.delay(task.module_path, task.backoff, job, error, keeper and keeper.result())
+    return retry.delay(task.module_path, task.backoff, job, error, recorder and recorder.result())
 
 
 def most_attempts(task: Task[..., Any] | None) -> int:
@@ -171,7 +171,7 @@ def most_attempts(task: Task[..., Any] | None) -> int:
 
 
 def reason(error: BaseException) -> str:
-    """Return why a job failed, as it is stored."""
+    """Return the stored reason of a failure."""
     kind = type(error)
     if issubclass(kind, CorruptMessage):
         return f"corrupt: {text_of(error)}"
@@ -183,18 +183,18 @@ def reason(error: BaseException) -> str:
 
 
 class UnfitJob(NamedTuple):
-    """A job, what its message holds, and why this worker can't run it."""
+    """A job that this worker can't run, its message, and the reason. Another worker may have the code for it."""
 
     source: WorkerQueue
     job: Job
     call: Message | NewerMessage
     why: Exception
-    keeper: ResultRecorder | None
+    recorder: ResultRecorder | None
 
     def give_back(self) -> FailedAttempt | None:
-        """Give it back, counting no attempt; else return what it dies of. One round trip; a repeat is safe.
+        """Return it to its queue without counting an attempt. One round trip; a repeat is safe.
 
-        It dies where it was given back for too long, or somebody cancelled it while this worker had it.
+        If it was returned for too long, or was cancelled while this worker had it, the result is the failure to record.
         """
         expires = 0 if isinstance(self.call, NewerMessage) else self.call.expires
         answer = self.source.defer(self.job, call_shape.shape(self.call), expires)
@@ -202,11 +202,11 @@ class UnfitJob(NamedTuple):
             return None
         cancelled = Cancelled("The job was cancelled while it waited.")
         error = cancelled if answer == unknown_calls.CANCELLED else self.why
-        return failed(self.source, self.job, error, keeper=self.keeper, final=True)
+        return failed(self.source, self.job, error, recorder=self.recorder, final=True)
 
 
 def record_overdue(source: WorkerQueue, running: Running) -> None:
-    """End the attempt of a job that ran in a dead child. Two round trips; a repeat is safe."""
+    """Record that a job whose process was killed ran into its timeout. Two round trips; a repeat is safe."""
     record = source.run_flow(_record(source, running.id))
     if record is None:
         return
@@ -218,7 +218,7 @@ def record_overdue(source: WorkerQueue, running: Running) -> None:
     if its:
         its.resume(call)
     error = TaskTimeout(f"{task.module_path} ran for more than {task.timeout} s")
-    failure = failed(source, job, error, task=task, keeper=its, killed=True)
+    failure = failed(source, job, error, task=task, recorder=its, killed=True)
     try:
         state = failure.record()
     except LeaseLost:

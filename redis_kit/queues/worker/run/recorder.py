@@ -1,4 +1,4 @@
-"""What becomes of a job whose result is stored: told to the framework's signals, and in which form it is stored."""
+"""Records the results of jobs: their stored form, and the signals of the task framework."""
 
 import contextlib
 import logging
@@ -20,7 +20,7 @@ _NOTHING = object()
 
 
 def recorder_of(source: WorkerQueue, job: Job, backends: dict[str, Any]) -> "ResultRecorder | None":
-    """Return what keeps the result of a job; None where none is stored. Its backend is one of those, and added."""
+    """Return the recorder of a job's result; None if no result is stored. ``backends`` is a cache by alias."""
     alias = history.backend(job.story) if job.story else None
     if alias is None:
         return None
@@ -30,7 +30,7 @@ def recorder_of(source: WorkerQueue, job: Job, backends: dict[str, Any]) -> "Res
 
 
 class ResultRecorder:
-    """The result of one attempt, from its beginning to its end. It is made where somebody wants to see it."""
+    """The result of one attempt, from beginning to end. It is built only when something asks for it."""
 
     def __init__(self, source: WorkerQueue, job: Job, backend: Any) -> None:
         from redis_kit.queues.tasks import result as results
@@ -48,13 +48,13 @@ class ResultRecorder:
             self._tell(framework.task_started)
 
     def resume(self, call: Message) -> None:
-        """Take over an attempt that began elsewhere, of which that was told."""
+        """Take over an attempt that began in another process, whose start was announced there."""
         self._call = call
 
     def result(self) -> Any:
         """Return the result; None before begin() or resume().
 
-        One round trip where there were attempts before, for their errors.
+        One round trip if there were attempts before, for their errors.
         """
         if self._made is None and self._call is not None and (about := history.read(self._job.story)):
             self._made = self._results.begun(self._source.name, self._job, self._call, about)
@@ -66,32 +66,32 @@ class ResultRecorder:
         return self._made
 
     def context(self) -> Any:
-        """Return what a task gets that asked for its context."""
+        """Return the context for a task that takes one."""
         return framework.TaskContext(task_result=self.result())
 
     def value(self, returned: Any) -> bytes:
-        """Return what the task returned, as it is stored. Raises NotSerializable and PayloadTooLarge."""
+        """Return the stored form of what the task returned. Raises NotSerializable and PayloadTooLarge."""
         self._returned, stored = self._results.value(returned)
         return bytes(stored)
 
     def error(self, raised: BaseException) -> tuple[bytes, int]:
-        """Return what is stored of an error, and for how many ms."""
+        """Return the stored form of an error, and for how many milliseconds it is stored."""
         told = self._results.error(raised)
         if result := self.result():
             result.errors.append(told)
         return self._results.stored_error(told), self.keeps(failed=True)
 
     def keeps(self, *, failed: bool) -> int:
-        """Return for how many ms the result is kept."""
+        """Return for how many milliseconds the result is stored."""
         return int(self._backend.result_ttl_ms(failed=failed))
 
     def succeeded(self) -> None:
-        """Tell that the task has ended well."""
+        """Announce that the task has succeeded."""
         if framework.heard(framework.task_finished, logging.INFO):
             self._end(framework.TaskResultStatus.SUCCESSFUL)
 
     def failed(self, raised: BaseException) -> None:
-        """Tell that the task has failed and will not be tried again."""
+        """Announce that the task has failed and will not be tried again."""
         try:
             raise raised  # receivers look for the exception that is being handled
         except BaseException:

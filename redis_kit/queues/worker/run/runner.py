@@ -39,28 +39,28 @@ from redis_kit.queues.worker.run.timeouts import JobKey, Timeouts
 from redis_kit.queues.worker.shared import failpoints
 from redis_kit.queues.worker.shared.done import Done, RecentAcks
 from redis_kit.queues.worker.shared.logs import guarded
-from redis_kit.queues.worker.shared.reconnect import AWAY, until_answered
+from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE, until_answered
 from redis_kit.queues.worker.shared.status_board import StatusBoard
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 
 logger = logging.getLogger("redis_kit.worker")
-IDLE = 0.1  # seconds after which a thread's connections are looked at before a job too, and not only after it
-UNSTORED = (NotSerializable, PayloadTooLarge)  # of what a task returned
+IDLE = 0.1  # seconds after which a thread's connections are checked before a job, too
+UNSTORED = (NotSerializable, PayloadTooLarge)  # raised for a return value
 AFTER = 1.0  # seconds that a task has to end after its timeout was raised inside it, before its process is killed
 
 
 class Outcome(NamedTuple):
-    """How an attempt ended: of which task, if that is known, and why it failed, if it did."""
+    """The end of an attempt: its task, if known, and the error, if it failed."""
 
     task: Task[..., Any] | None = None
     error: BaseException | None = None
     value: bytes = b""
-    final: bool = False  # to repeat it can't help
+    final: bool = False  # another attempt can't help
     unfit: Message | NewerMessage | None = None  # a call that this worker can't run
 
 
 class JobRunner:
-    """What every thread of the worker does with a job."""
+    """Runs jobs; shared by all threads of the worker."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class JobRunner:
         self._backends: dict[str, Any] = {}
 
     def process(self, slot: int, source: int, job: Job) -> Done | None:
-        """Run a job and return it where it is done; record a failed attempt, after an outage when that is over."""
+        """Run a job and return it if it is done. Record a failed attempt; during an outage, wait until that is over."""
         if monotonic() - getattr(self._own, "closed", 0.0) > IDLE:
             guarded("The database connections of a thread", tidy, None)
         try:
@@ -94,7 +94,7 @@ class JobRunner:
                 reset_queries()
 
     def run(self, slot: int, number: int, job: Job) -> Done | None:
-        """Do the same, and leave the thread's database connections alone. Whatever fails, an outcome is recorded."""
+        """Do the same without a look at the thread's database connections. An outcome is recorded whatever fails."""
         source, kept = self._sources[number], None
         self._own.gave_back = False
         try:
@@ -106,9 +106,9 @@ class JobRunner:
                 return None
             if outcome.error is None:
                 return self._succeeded(number, job, outcome, kept)
-            failure = failed(source, job, outcome.error, task=outcome.task, keeper=kept, final=outcome.final)
-        except BaseException as error:  # the worker's own, or that of what somebody has plugged in
-            failure = failed(source, job, error, keeper=kept)
+            failure = failed(source, job, outcome.error, task=outcome.task, recorder=kept, final=outcome.final)
+        except BaseException as error:  # of the worker itself, or of a plug-in
+            failure = failed(source, job, error, recorder=kept)
         self._record(failure)
         return None
 
@@ -180,8 +180,8 @@ class JobRunner:
         except (LeaseLost, RedisFailure) as error:
             if not again:
                 what = unfit.job.id, unfit.source.name, described(error), text_of(unfit.why)
-                logger.warning("Job %a of queue %a could not be given back: %s; it can't run here: %a", *what)
-            if not isinstance(error, (LeaseLost, *AWAY)):
+                logger.warning("Job %a of queue %a could not be returned: %s; it can't run here: %a", *what)
+            if not isinstance(error, (LeaseLost, *UNAVAILABLE)):
                 self._later(partial(self._give_back, unfit, again=True))
             return
         if failure:
@@ -196,7 +196,7 @@ class JobRunner:
         except BaseException as error:
             if not again:
                 guarded("The log of a failed attempt", partial(_unrecorded, failure, error), None)
-            if not isinstance(error, (LeaseLost, *AWAY)):
+            if not isinstance(error, (LeaseLost, *UNAVAILABLE)):
                 whole = isinstance(error, RedisFailure) and not isinstance(error, CommandFailed)
                 later = failure if whole else failure.plain()
                 self._later(partial(self._record, later, again=True))

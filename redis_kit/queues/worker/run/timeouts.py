@@ -1,7 +1,7 @@
 """Ends tasks that take too long or are cancelled, by an exception raised inside them.
 
-Python raises it wherever the thread is, once for an attempt. Inside code that takes a lock or a connection that would
-lose it, so the thread may leave such code first: see _is_within().
+Python raises it wherever the thread is, once for an attempt. Code that is taking a lock or a connection would lose it,
+so the thread may leave that code first: see _is_within().
 """
 
 import contextlib
@@ -20,23 +20,23 @@ from typing import NamedTuple, TypeVar
 from redis_kit.queues.errors import Cancelled, TaskTimeout
 
 Result = TypeVar("Result")
-JobKey = tuple[int, str]  # the number of a job's source, and its id
-PAUSE = 0.001  # seconds until the next look at a thread that was within such code
-PATIENCE = 0.2  # seconds for which the kit's own code is waited for: where it waits itself, it is interrupted
+JobKey = tuple[int, str]  # the number of a job's queue, and its id
+PAUSE = 0.001  # seconds until the next look at a thread that was within that code
+PATIENCE = 0.2  # seconds to let code of redis_kit finish; if it only waits, it is interrupted after that
 THREADING = threading.Thread.run.__code__.co_filename
 LOCKING = {logging.Handler.handle.__code__.co_filename, contextlib.contextmanager.__code__.co_filename}
 TAKING = {"__enter__", "__exit__", "_acquire_restore", "_release_save", "acquire", "release"}  # of threading
 
 
 class Alarm:
-    """Set by any thread, waited for by one."""
+    """Set by any thread, waited for by one: until the earliest moment that was set."""
 
     def __init__(self) -> None:
         self._condition = Condition()
         self._at: float | None = None
 
     def set(self, seconds: float) -> None:
-        """Ring after this time, unless it is to ring before."""
+        """Wake the waiting thread after this time, if not earlier."""
         at = monotonic() + seconds
         with self._condition:
             if self._at is None or at < self._at:
@@ -44,7 +44,7 @@ class Alarm:
                 self._condition.notify()
 
     def wait(self) -> None:
-        """Sleep until it rings."""
+        """Sleep until the moment that was set."""
         with self._condition:
             while self._at is None or self._at > monotonic():
                 self._condition.wait(None if self._at is None else self._at - monotonic())
@@ -87,7 +87,7 @@ class Timeouts:
         return bool(found)
 
     def run_within(self, job: JobKey, seconds: float | None, work: Callable[[], Result]) -> Result:
-        """Return what a job's work returns, which has so many seconds; None: for ever."""
+        """Return what a job's work returns. It has this many seconds; None: no limit."""
         thread = get_ident()
         with self._lock:
             self._limits[thread] = _Limit(inf if seconds is None else monotonic() + seconds, job)
@@ -123,7 +123,7 @@ def _is_within(thread: int, *, late: float) -> bool:
 
 
 def is_guarded(frame: FrameType, *, late: float = 0.0) -> bool:
-    """Say whether nothing is to be raised in this frame."""
+    """Say whether an error must not be raised in this frame."""
     code = frame.f_code
     if code.co_filename == THREADING:
         return code.co_name in TAKING

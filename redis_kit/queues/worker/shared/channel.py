@@ -1,4 +1,4 @@
-"""The line between a supervisor and its child: orders go down, a word now and then comes up, its end is news too."""
+"""The channel between a supervisor and a worker process. Commands go down; its end is a message, too."""
 
 import contextlib
 import socket
@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from threading import Lock
 from urllib.parse import quote, unquote
 
-MOST = 1 << 16  # bytes that wait for one who does not read
+MOST = 1 << 16  # bytes that wait for a reader
 
 
 class Channel:
-    """One end: a line of text for a word and its arguments, each quoted as in a URL, since ids may hold any byte.
+    """One end. A message is a line of words, each quoted as in a URL, since ids may hold any byte.
 
-    Nothing that is said is waited for, nor lost while the other end reads.
+    Sending never blocks, and nothing is lost while the other end reads.
     """
 
     def __init__(self, end: socket.socket) -> None:
@@ -26,7 +26,7 @@ class Channel:
         return self._socket.fileno()
 
     def say(self, *words: object) -> bool:
-        """Say a word and its arguments; False where the other end has long stopped reading, and they were dropped."""
+        """Send a word and its arguments. False if they were dropped because the other end stopped reading long ago."""
         text = " ".join(quote(str(word), errors="surrogateescape") for word in words)
         with self._lock:
             if len(self._unsent) > MOST:
@@ -36,7 +36,7 @@ class Channel:
         return True
 
     def flush(self) -> None:
-        """Send what is left of what was said."""
+        """Send what could not be sent before."""
         with self._lock:
             try:
                 while self._unsent:
@@ -44,15 +44,15 @@ class Channel:
             except BlockingIOError:
                 return
             except OSError:
-                self._unsent = b""  # who reads will see the end
+                self._unsent = b""  # the reader will see the end
 
     def read(self) -> Iterator[tuple[str, ...]]:
-        """Yield what the other end says, as words, until that is gone."""
+        """Yield the messages of the other end, as words, until it is gone."""
         while not self.ended:
             yield from self._received(0)
 
     def heard(self) -> list[tuple[str, ...]]:
-        """Return what the other end has said by now; ``ended`` says whether that is gone."""
+        """Return the messages that have arrived. ``ended`` says whether the other end is gone."""
         found: list[tuple[str, ...]] = []
         with contextlib.suppress(BlockingIOError):
             while not self.ended:
@@ -60,7 +60,7 @@ class Channel:
         return found
 
     def close(self) -> None:
-        """Hang up, in this process."""
+        """Close this end, in this process."""
         self._socket.close()
 
     def _received(self, flags: int) -> list[tuple[str, ...]]:
@@ -76,6 +76,6 @@ class Channel:
 
 
 def pair() -> tuple[Channel, Channel]:
-    """Return both ends of a new line."""
+    """Return both ends of a new channel."""
     first, second = socket.socketpair()
     return Channel(first), Channel(second)

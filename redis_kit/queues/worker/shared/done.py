@@ -1,4 +1,4 @@
-"""Jobs that are done: each with its acknowledgement, and those of late, which a server may lose."""
+"""Jobs that are done, and recent acknowledgements, which a server that dies may lose."""
 
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
@@ -8,12 +8,12 @@ from typing import NamedTuple
 from redis_kit.queues.jobs.ack import Ack
 from redis_kit.queues.jobs.job import Job
 
-MOST = 20_000  # ends
+MOST = 20_000  # acknowledgements
 MOST_BYTES = 4 * 1024 * 1024  # of results and errors
 
 
 class Done(NamedTuple):
-    """A job that is done: what the server is told, and who is told when that is recorded."""
+    """A job that is done: its acknowledgement, and a call to make when the server has recorded that."""
 
     job: Job
     ended: Ack
@@ -30,7 +30,7 @@ class RecordedFailure(NamedTuple):
 
 
 class RecentAcks:
-    """Keeps the last 20,000 ends with at most 4 MiB of results and errors, however long ago they were.
+    """Remembers the last 20,000 acknowledgements, with at most 4 MiB of results and errors, whatever their age.
 
     A server that was down for an hour has lost the seconds before that hour, so no time limit would fit.
     """
@@ -41,7 +41,7 @@ class RecentAcks:
         self._count = self._bytes = 0
 
     def add(self, batch: Sequence[Ack | RecordedFailure]) -> None:
-        """Remember ends that were recorded together."""
+        """Remember acknowledgements that were recorded together."""
         size = sum([len(one.value) for one in batch])
         with self._lock:
             self._batches.append((batch, size))
@@ -53,7 +53,7 @@ class RecentAcks:
                 self._bytes -= size
 
     def find(self, members: Collection[bytes]) -> dict[bytes, Ack | RecordedFailure]:
-        """Return the ends of these claims, each named ``<token>/<id>``, as far as they are known."""
+        """Return the acknowledgements of these claims that are remembered. A claim is named ``<token>/<id>``."""
         with self._lock:
             batches = list(self._batches)
         ends = {b"%b/%b" % (one.token, one.id): one for batch, _ in batches for one in batch}

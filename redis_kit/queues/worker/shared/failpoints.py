@@ -24,9 +24,9 @@ CHILD = (
     "forked",  # a child's first statement
 )
 SUPERVISOR = (
-    "before_beat",
-    "child_died",  # that is known, nothing was done about it
-    "outcomes_sent",  # those on its board were sent, its jobs have not been given back
+    "before_heartbeat",
+    "child_died",  # noticed, nothing was done about it
+    "outcomes_sent",  # those on its board were sent, its jobs have not been returned
     "reaped",  # they have, and no other child was forked
 )
 POINTS = CHILD + SUPERVISOR
@@ -36,7 +36,7 @@ def armed(setting: str, once: str = "") -> Callable[[str], None]:
     """Return the function that kills this process at the point which the setting names. Raises ValueError."""
     name, _, nth = setting.partition(":")
     if name not in POINTS or (nth and not nth.isdecimal()):
-        raise ValueError(f"{POINT}={setting!r}: no <name>[:<nth>], with a name of {', '.join(POINTS)}.")
+        raise ValueError(f"{POINT}={setting!r}: expected <name>[:<nth>] with one of the names {', '.join(POINTS)}.")
     times = count(1)
 
     def reach(point: str) -> None:

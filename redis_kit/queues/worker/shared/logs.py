@@ -1,4 +1,4 @@
-"""What a worker logs: numbers, times and jobs in words, and calls that must not fail."""
+"""Helpers for a worker's log: numbers, times and jobs in words, and calls whose errors are logged."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -12,7 +12,7 @@ Value = TypeVar("Value")
 logger = logging.getLogger("redis_kit.worker")
 
 NAMED = 5  # jobs in one line of the log
-MINUTES = 120.0  # seconds from which on a time is told in minutes
+MINUTES = 120.0  # seconds from which on a time is shown in minutes
 
 
 def counted(number: int, one: str, several: str = "") -> str:
@@ -26,7 +26,7 @@ def running(number: int) -> str:
 
 
 def named(ids: Sequence[str]) -> str:
-    """Return the ids of jobs, the first five of them: ``'a', 'b' and 3 more``; "" where none has a name."""
+    """Return the ids of jobs, the first five of them: ``'a', 'b' and 3 more``; "" if none has a name."""
     shown = [ascii(id) for id in ids if id][:NAMED]
     more = len(ids) - len(shown)
     return f"{', '.join(shown)}{f' and {more} more' if more else ''}" if shown else ""
@@ -43,7 +43,7 @@ def lasting(seconds: float) -> str:
 
 
 def guarded(what: str, call: Callable[[], Value], otherwise: Value) -> Value:
-    """Return what a call returns; where it fails, which is logged, something else. A job is not to suffer from it."""
+    """Return what a call returns. If it fails, log that and return ``otherwise``: the job must not suffer."""
     try:
         return call()
     except BaseException as error:

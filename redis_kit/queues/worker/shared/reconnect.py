@@ -1,6 +1,6 @@
-"""How a worker outlasts an outage: it asks again for ever, at random moments so that not all come at once.
+"""How a worker survives an outage: it retries without end, at random moments so that workers do not come all at once.
 
-It does so too while the server refuses its password, which an operator may be changing.
+It also retries while the server refuses its password, which an operator may be changing.
 """
 
 import logging
@@ -15,7 +15,7 @@ from redis_kit.core.logs.rate_limit import LogRateLimit
 
 logger = logging.getLogger("redis_kit.worker")
 Answer = TypeVar("Answer")
-AWAY = (RedisUnavailable, AuthenticationFailed)  # what a worker waits for: it ends by itself, or by an operator
+UNAVAILABLE = (RedisUnavailable, AuthenticationFailed)  # a worker retries: these pass, or an operator mends them
 FIRST, LONGEST = 0.05, 2.0  # seconds
 
 
@@ -25,20 +25,20 @@ def pause(attempt: int) -> float:
 
 
 def until_answered(call: Callable[[], Answer], given_up: Event) -> Answer:
-    """Make a call that may be repeated until the server answers, or until it is given up: then raise its error."""
+    """Repeat a call until the server answers. Once ``given_up`` is set, raise its error."""
     for attempt in count():
         try:
             return call()
-        except AWAY:
+        except UNAVAILABLE:
             if given_up.wait(pause(attempt)):
                 raise
     raise AssertionError
 
 
 class Outage:
-    """Whether the server is away: said once on the way down, and once when it is back.
+    """Logs a lost connection once, and once that it works again.
 
-    That it refuses the password is said each minute, since somebody has to act.
+    A refused password is logged each minute, since an operator has to act.
     """
 
     def __init__(self) -> None:
@@ -46,12 +46,12 @@ class Outage:
         self._log_limit = LogRateLimit()
 
     def say(self, error: RedisUnavailable | AuthenticationFailed | None) -> None:
-        """Take in how the last call went."""
+        """Note how the last call went."""
         if isinstance(error, AuthenticationFailed):
             if self._log_limit.allows("access"):
-                logger.error("The worker waits until Redis lets it in: %s", error)
+                logger.error("Redis refuses the worker's credentials; retrying: %s", error)
         elif error and not self.lasts:
-            logger.error("Redis is away, the worker waits for it: %s", error)
+            logger.error("Lost connection to Redis; retrying: %s", error)
         elif self.lasts and not error:
-            logger.warning("Redis is back.")
+            logger.warning("Reconnected to Redis.")
         self.lasts = error is not None

@@ -1,7 +1,7 @@
-"""What a child process is doing, in memory that outlives it: its supervisor reads it after a SIGKILL, without its help.
+"""The state of a worker process in shared memory: its supervisor reads it even after a SIGKILL.
 
-In 8-byte words, each written at once: jobs done, which half of the log is in use, how full each half is. Then the
-slots, one per thread, and the halves of the log. Whatever a word vouches for is written before the word.
+The layout is in 8-byte words, each written at once: jobs done, which half of the log is in use, how full each half is.
+Then come the slots, one per thread, and the halves of the log. Data is written before the word that says it is there.
 """
 
 import math
@@ -20,7 +20,7 @@ _TEXT = SLOT - 8 - _RUNNING.size
 
 
 class Running(NamedTuple):
-    """A job that a child runs. ``deadline`` is its hard end on the monotonic clock, None where it has none."""
+    """A job that a child runs. ``deadline`` is its hard end on the monotonic clock, None if it has none."""
 
     source: int
     token: str
@@ -28,7 +28,7 @@ class Running(NamedTuple):
     deadline: float | None
 
     def member(self) -> bytes:
-        """Return how the server names it among those that run."""
+        """Return the server's name for it among the running jobs."""
         return f"{self.token}/{self.id}".encode("utf-8", "surrogateescape")
 
 
@@ -45,7 +45,7 @@ class StatusBoard:
         self._lock = Lock()
 
     def begin(self, slot: int, source: int, token: str, id: str, deadline: float | None) -> None:
-        """Note that a slot's thread runs a job from now on. One whose names are too long keeps its deadline only."""
+        """Note that a slot's thread runs a job from now on. If the names are too long, only its deadline is stored."""
         at, word = HEAD + slot * SLOT, (HEAD + slot * SLOT) // 8
         texts = [text.encode("utf-8", "surrogateescape") for text in (token, id)]
         if len(texts[0]) + len(texts[1]) > _TEXT:
@@ -58,38 +58,38 @@ class StatusBoard:
         self._words[word] = change << 2 | BUSY
 
     def end(self, slot: int) -> None:
-        """Note that it runs none."""
+        """Note that the slot's thread runs no job."""
         word = (HEAD + slot * SLOT) // 8
         self._words[word] = self._words[word] >> 2 << 2
 
     def note(self, entry: bytes) -> bool:
-        """Add to the log of outcomes not yet sent, and say whether there was room."""
+        """Add to the log of outcomes not yet sent. False if there is no room."""
         with self._lock:
             return self._append(self._words[HALF], entry)
 
     def turn(self) -> None:
-        """Note that what was noted so far is about to be sent; what comes after this goes to the other half."""
+        """Start a batch: what was noted so far is about to be sent. Later entries go to the other half."""
         with self._lock:
             now = self._words[HALF]
             if not self._words[USED + 1 - now]:
                 self._words[HALF] = 1 - now
             elif all(self._append(1 - now, entry) for entry in self._entries(now)):
-                # Nobody answered the last time. The new ones join the old; both are sent, and repeats do no harm.
+                # The server did not answer the last time. Both batches are sent now; repeats do no harm.
                 self._words[USED + now] = 0
 
     def forget(self) -> None:
-        """Forget what was there at the last turn(): it has been answered."""
+        """Remove what was noted before the last turn(): the server has answered."""
         with self._lock:
             self._words[USED + 1 - self._words[HALF]] = 0
 
     def tally(self, count: int) -> None:
-        """Count jobs that came to an end."""
+        """Count jobs that have ended."""
         with self._lock:
             self._words[DONE] += count
 
     @property
     def done(self) -> int:
-        """Return how many jobs came to an end since the fork."""
+        """Return how many jobs have ended since the fork."""
         return self._words[DONE]
 
     def running(self) -> list[Running]:
@@ -97,12 +97,12 @@ class StatusBoard:
         return [found for slot in range(self._slots) if (found := self._read(slot))]
 
     def noted(self) -> list[bytes]:
-        """Return what was noted and not forgotten, oldest first."""
+        """Return the entries that were noted and not removed, oldest first."""
         now = self._words[HALF]
         return list(dict.fromkeys([*self._entries(1 - now), *self._entries(now)]))
 
     def close(self) -> None:
-        """Let go of the memory."""
+        """Release the memory."""
         self._words.release()
         self._memory.close()
 

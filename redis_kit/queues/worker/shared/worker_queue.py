@@ -17,11 +17,11 @@ from redis_kit.queues.store.unknown_calls import Recalled
 from redis_kit.queues.tasks import registry
 
 PAGE = 100  # running jobs that a heartbeat lists
-LISTEN = 4.0  # seconds: for how long a lost wake-up, or a connection that is half open, goes unnoticed
+LISTEN = 4.0  # seconds until a lost wake-up, or a half-open connection, is noticed
 
 
 class WorkerQueue(Queue):
-    """Its calls wait for longer than those of a request, and go out in the name of one worker.
+    """Calls have longer time limits than those of a request, and are made in the name of one worker.
 
     ``after`` is the running job after which the next heartbeat's list of them begins.
     """
@@ -37,11 +37,11 @@ class WorkerQueue(Queue):
         return self._run(claim.ack_and_claim(self, self.worker, limit, self.about, done))[0]
 
     def release(self, jobs: Sequence[Job]) -> int:
-        """Give back claimed jobs that were not begun, and return how many they were. One round trip."""
+        """Return claimed jobs that were not begun to the queue, and return their number. One round trip."""
         return self._run(self._release(jobs))
 
     def fail(self, job: Job, *, delay: float, error: str, max_attempts: int, kept: tuple[bytes, int]) -> State:
-        """End a failed attempt, as nack() does, and keep with its result what it is to tell, for so many ms."""
+        """Record a failed attempt, as nack() does, and store its result: the bytes, for a number of milliseconds."""
         return self._run(claim.nack(self, job, delay, error, max_attempts, kept))
 
     def end(self, done: Sequence[Ack]) -> None:
@@ -53,15 +53,15 @@ class WorkerQueue(Queue):
         return self._run(self._put_back(members)) if members else 0
 
     def defer(self, job: Job, shape: str, expires: int) -> int:
-        """Give back a job whose call this worker can't run; see unknown.py. One round trip; a repeat is safe."""
+        """Return a job that this worker can't run to the queue. One round trip; a repeat is safe."""
         return self._run(unknown_calls.defer(self, job, shape, expires))
 
     def find_result(self, id: str) -> list[Any]:
-        """Ask what is known of a call. One round trip."""
+        """Return the stored result of a job. One round trip."""
         return self._run(results.find(self, id))
 
     def listen(self) -> bool:
-        """Wait until there is something to do; False when there was nothing for 4 s. One round trip."""
+        """Wait for a wake-up. False if none came for 4 s. One round trip."""
         return self._run(self._listen())
 
     def pass_on(self) -> None:
@@ -69,7 +69,7 @@ class WorkerQueue(Queue):
         self._run(self._pass_on())
 
     def note(self) -> None:
-        """Let the queue be known. One round trip."""
+        """Add the queue to the list of queues. One round trip."""
         self._run(enqueue.register(self))
 
     def _release(self, jobs: Sequence[Job]) -> Flow[int]:
@@ -112,17 +112,17 @@ def beat(sources: list[WorkerQueue]) -> list[HeartbeatReply | RedisFailure]:
 
 
 def recall(pairs: list[tuple[WorkerQueue, str]]) -> list[Recalled | RedisFailure | None]:
-    """See to jobs that workers gave back, by source and shape. One round trip, on a Cluster one per node."""
+    """Make jobs ready that other workers could not run. One round trip, on a Cluster one per node."""
     return pairs[0][0]._run(_recall(pairs))
 
 
 def waits(sources: list[WorkerQueue]) -> list[float | RedisFailure | None]:
-    """Return for how many seconds the next job of each queue waits; None where none does. One round trip."""
+    """Return for how many seconds the next job of each queue waits; None if none waits. One round trip."""
     return sources[0]._run(_waits(sources))
 
 
 def sweep(sources: list[WorkerQueue]) -> list[list[bytes] | RedisFailure]:
-    """Make jobs ready that nothing leads to, and return their ids for each queue. One round trip."""
+    """Make orphaned jobs ready, and return their ids for each queue. One round trip."""
     return sources[0]._run(_sweep(sources))
 
 

@@ -33,7 +33,7 @@ class Files:
         if monotonic() < self._next:
             return None
         now, before = self._look(), self._known
-        self._known = {**before, **now}  # one that is away for a moment was changed when it is back
+        self._known = {**before, **now}  # a file that was missing for a moment counts as changed when it exists
         changed = [path for path, time in now.items() if before.get(path, time) != time]
         return next((path for path in changed if _compiles(path)), None)
 

@@ -1,4 +1,4 @@
-"""One child process: how it comes to be, and what its supervisor knows of it."""
+"""One worker process as its supervisor sees it, and the fork that starts it."""
 
 import contextlib
 import logging
@@ -63,22 +63,22 @@ class Child:
 
     pid: int
     worker: str
-    line: Channel
+    channel: Channel
     board: StatusBoard
     sources: list[WorkerQueue]
     born: float = field(default_factory=monotonic)
     recycling: bool = False
     stopping: bool = False
-    given_back: bool = False  # it was told not to finish them
+    given_back: bool = False  # it was told not to finish its jobs
     kill_at: float | None = None
     given_up: bool = False  # it was killed because it did not end in time
-    overdue: list[Running] = field(default_factory=list)  # why it was killed, if for that
+    overdue: list[Running] = field(default_factory=list)  # the jobs it was killed for
     suspects: defaultdict[str, Suspects] = field(default_factory=lambda: defaultdict(Suspects))  # by queue
     about: Callable[..., str] = ids.information
     _said: tuple[str, float, int] = ("", 0.0, 0)
 
     def say_how(self, *, quiet: bool, clock_back: int) -> None:
-        """Let the next beat tell what it does, and how much memory it has where that changed by more than 5 %.
+        """Have the next heartbeat report the state, and the memory if that changed by more than 5 %.
 
         ``clock_back`` is by how many seconds the server's clock went back.
         """
@@ -93,7 +93,7 @@ class Child:
 
     @property
     def claims(self) -> bool:
-        """Tell whether it was last said to work: it is neither quiet nor stopping."""
+        """Tell whether its last reported state is working: neither quiet nor stopping."""
         return self._said[0] == "working"
 
     def compare(self, index: int, held: list[bytes]) -> None:
@@ -101,7 +101,7 @@ class Child:
         source = self.sources[index]
         suspects = self.suspects[source.name]
         if asked := suspects.take_in(held, {one.member() for one in self.board.running()}):
-            self.line.say("held", index, *(member.decode("utf-8", "surrogateescape") for member in asked))
+            self.channel.say("held", index, *(member.decode("utf-8", "surrogateescape") for member in asked))
         source.after = suspects.after
 
     def stop(self, until: float) -> None:
@@ -109,22 +109,22 @@ class Child:
         if not self.stopping:
             self.stopping = True
             self.kill_at = until + SPARE
-            self.line.say("stop")
+            self.channel.say("stop")
 
     def stop_now(self) -> None:
-        """Tell it to give back its jobs at once."""
+        """Tell it to return its jobs to their queues at once."""
         if not self.given_back:
             self.stopping = self.given_back = True
             self.kill_at = monotonic() + SPARE
-            self.line.say("now")
+            self.channel.say("now")
 
     def recycle(self) -> None:
-        """Let it claim no more; when it runs nothing any more, stop it."""
+        """Make it quiet; it is stopped when it runs no job."""
         self.recycling = True
-        self.line.say("quiet")
+        self.channel.say("quiet")
 
     def judge(self) -> None:
-        """Kill it where one of its jobs ran for too long, or it should have ended. Safe in a signal handler."""
+        """Kill it if one of its jobs ran for too long, or if it should have ended. Safe in a signal handler."""
         now = monotonic()
         if self.overdue or self.given_up:
             return
@@ -148,8 +148,8 @@ class Child:
         return os.waitstatus_to_exitcode(status) if pid else None
 
     def let_go(self) -> None:
-        """Close what this process holds of it."""
-        self.line.close()
+        """Close the channel and the board in this process."""
+        self.channel.close()
         self.board.close()
 
 
@@ -182,14 +182,14 @@ def fork(options: Options, *, supervisor: str, in_child: Callable[[], None], sig
     return Child(pid, worker, ours, board, sources, about=partial(about, pid))
 
 
-def _live(options: Options, worker: str, about: str, line: Channel, board: StatusBoard) -> NoReturn:
+def _live(options: Options, worker: str, about: str, channel: Channel, board: StatusBoard) -> NoReturn:
     # Never returns: what called the supervisor is the parent's business, its exit handlers too.
     code = FAILED
     provide(options.threads + len(options.queues) + OTHERS)
     try:
         said = {"worker": worker, "queues": options.queues}
         send_safely(told.worker_started, WorkerProcess, **said)
-        code = WorkerProcess(options, worker=worker, about=about, line=line, board=board).run()
+        code = WorkerProcess(options, worker=worker, about=about, channel=channel, board=board).run()
         send_safely(told.worker_stopping, WorkerProcess, **said)
     except BaseException:
         logger.exception("Worker %s failed.", worker)

@@ -15,7 +15,7 @@ Report = Callable[[], tuple[bool, dict[str, Any]]]
 
 
 class HealthServer:
-    """A listening socket on 127.0.0.1, and who has called. ``report`` says whether all is well, and the details."""
+    """Listens on 127.0.0.1. ``report`` says whether all is well, and the details."""
 
     def __init__(self, port: int, report: Report) -> None:
         self._report = report
@@ -28,7 +28,7 @@ class HealthServer:
         return [self._listening, *self._callers]
 
     def serve(self, readable: list[Any]) -> None:
-        """Answer who has asked, and hang up on who takes too long."""
+        """Answer requests, and close connections that take too long."""
         if self._listening in readable and len(self._callers) < MOST:
             with contextlib.suppress(OSError):
                 caller, _ = self._listening.accept()
@@ -65,7 +65,7 @@ class HealthServer:
         if method not in (b"GET", b"HEAD"):
             return _response("405 Method Not Allowed", {"detail": "GET only"}, "Allow: GET, HEAD\r\n")
         if path.partition(b"?")[0] != b"/healthz":
-            return _response("404 Not Found", {"detail": "there is /healthz"})
+            return _response("404 Not Found", {"detail": "only /healthz is served"})
         well, details = self._report()
         response = _response("200 OK" if well else "503 Service Unavailable", details)
         return response if method == b"GET" else response.partition(b"\r\n\r\n")[0] + b"\r\n\r\n"

@@ -1,4 +1,4 @@
-"""Keeps the children's leases alive, and gives back what dead workers held elsewhere."""
+"""Keeps the children's leases alive, and returns jobs of workers that died elsewhere."""
 
 import logging
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from redis_kit.queues import signals
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.store.liveness import HeartbeatReply, Poison
 from redis_kit.queues.worker.shared import failpoints
-from redis_kit.queues.worker.shared.reconnect import AWAY, Outage
+from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE, Outage
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, beat, waits
 from redis_kit.queues.worker.supervisor.child import Child
 from redis_kit.queues.worker.supervisor.maintenance import Orphans, Recaller
@@ -21,17 +21,15 @@ from redis_kit.queues.worker.supervisor.maintenance import Orphans, Recaller
 logger = logging.getLogger("redis_kit.worker")
 TOLERANCE = 1.0  # seconds; clocks are corrected by less than that all the time
 SHOWN = 3600.0  # seconds for which a clock that went back is reported, at least
-AGAIN = 1.0  # seconds: the longest pause between two tries while the server is away
+AGAIN = 1.0  # seconds: the longest pause between two tries while the server is unavailable
 
 
 class Heartbeat:
-    """Beats for all children and queues in one round trip, and earlier where another worker's lease is about to end.
+    """Sends the heartbeats of all children and queues in one round trip, earlier if another worker's lease ends soon.
 
-    ``at`` is when the next beat is due, ``answered`` when one was last answered, both on the monotonic clock;
-    ``reached`` says whether any was; ``waits``
-    for how long the next job of each queue has waited, where ``reports`` asks for that, at one more round trip;
-    ``broken`` says what is wrong with queues that get no beat or can't be read, ``clock`` whether the server's clock
-    went back.
+    ``at`` is when the next one is due, ``answered`` when the last one was answered, both on the monotonic clock;
+    ``reached`` says whether any was. ``waits`` has the seconds that the next job of each queue has waited: if
+    ``reports`` is set, at one more round trip. ``broken`` has the errors of queues, ``clock`` the server's clock.
     """
 
     def __init__(self, outage: Outage, *, reports: bool = False) -> None:
@@ -44,32 +42,32 @@ class Heartbeat:
         self._recaller, self.clock = Recaller(), ServerClock()
 
     def beat(self, children: list[Child]) -> list[str]:
-        """Beat, pass on what concerns a child, and return the orders that somebody left."""
+        """Send a heartbeat, pass on what concerns a child, and return the commands for this supervisor."""
         wait = conf.section(QueueSettings).HEARTBEAT_INTERVAL
-        orders: list[str] = []
-        failpoints.reach("before_beat")
+        commands: list[str] = []
+        failpoints.reach("before_heartbeat")
         wrong: dict[str, RedisFailure] = {}
         try:
             answers = self._answers(children, wrong)
             for child, source, answer in answers:
                 self._take_in(child, source, answer)
-                orders += [answer.command] if answer.command else []
+                commands += [answer.command] if answer.command else []
                 if answer.next_lease is not None:
                     wait = min(wait, answer.next_lease + 0.001)
             self._look_around(children, wrong)
             self._take_note(wrong)
             self._recaller.see_to((source, answer.unknown) for child, source, answer in answers if child.claims)
-        except AWAY as error:
+        except UNAVAILABLE as error:
             self._outage.say(error)
             if isinstance(error, AuthenticationFailed):
                 self.broken = {source.name: error for child in children for source in child.sources}
             wait = min(wait, AGAIN)
         except RedisFailure as error:
-            self._complain("", "A beat failed; the next one follows: %s", error)
+            self._complain("", "Heartbeat failed; retrying: %s", error)
         except Exception:
-            logger.exception("A beat failed; the next one follows.")
+            logger.exception("Heartbeat failed; retrying.")
         self.at = monotonic() + wait
-        return orders
+        return commands
 
     def _answers(
         self, children: list[Child], wrong: dict[str, RedisFailure]
@@ -103,29 +101,29 @@ class Heartbeat:
         try:
             for source in sources:
                 source.note()
-        except AWAY:
+        except UNAVAILABLE:
             raise
         except RedisFailure as error:
-            self._complain("names", "The names of queues can't be kept: %s", error)
+            self._complain("names", "Names of queues could not be saved: %s", error)
             return False
         return True
 
     def _take_note(self, wrong: dict[str, RedisFailure]) -> None:
         self.broken = wrong
         for name, error in wrong.items():
-            self._complain(name, "Queue %a gets no beat or can't be read: %s", name, error)
+            self._complain(name, "Queue %a gets no heartbeat or can't be read: %s", name, error)
 
     def _complain(self, about: str, *what: object) -> None:
-        """Log an error, once a minute for one thing: it comes again with each beat."""
+        """Log an error, at most once a minute for each subject: it comes again with each heartbeat."""
         if self._log_limit.allows(about):
             logger.error(*what)
 
     def _take_in(self, child: Child, source: WorkerQueue, answer: HeartbeatReply) -> None:
         index = child.sources.index(source)
         if answer.next_job is not None and answer.next_job <= 3 * conf.section(QueueSettings).HEARTBEAT_INTERVAL:
-            child.line.say("look", index, f"{answer.next_job:.3f}")
-        for id in answer.cancelled:  # with each beat, until it has ended: it may not have begun
-            child.line.say("cancel", index, id)
+            child.channel.say("wake", index, f"{answer.next_job:.3f}")
+        for id in answer.cancelled:  # with each heartbeat until it has ended: it may not have begun
+            child.channel.say("cancel", index, id)
         child.compare(index, answer.held)
         if answer.given_back:
             logger.warning("Queue %a: %d jobs of dead workers are ready again.", source.name, answer.given_back)
@@ -134,21 +132,21 @@ class Heartbeat:
 
 
 def buried(queue: str, job: Poison) -> None:
-    """Tell that a job is dead since too many workers died with it."""
+    """Announce that a job is dead because too many workers died with it."""
     task = f" ({job.task})" if job.task else ""
     logger.error("Job %a of queue %a%s is dead: %a", job.id, queue, task, job.reason)
     send_safely(signals.job_dead, Heartbeat, queue=queue, id=job.id, reason="poison")
 
 
 class ServerClock:
-    """Compares what the servers of a worker's queues say the time is. A fail-over to a slower clock counts, too."""
+    """Compares the server's clock with the monotonic one, and notices if it went back, as after a fail-over."""
 
     def __init__(self) -> None:
-        self._least: dict[str, float] = {}  # by how much a server's clock is ahead of the monotonic one, at least
+        self._least: dict[str, float] = {}  # by how much a server's clock is ahead of the monotonic clock, at least
         self._seconds = self._until = 0.0
 
     def note(self, times: Mapping[str, float], sent: float, received: float) -> None:
-        """Take in the time on the server of each queue, asked for and answered at these monotonic times."""
+        """Note the time on the server of each queue, asked for and answered at these monotonic times."""
         found: dict[str, float] = {}
         for name, now in times.items():
             back = self._least.get(name, now - sent) - (now - sent)
@@ -166,5 +164,5 @@ class ServerClock:
 
     @property
     def went_back(self) -> int:
-        """Return by how many seconds it went back; 0 when it has caught up, and an hour has passed."""
+        """Return by how many seconds it went back; 0 once it has caught up and an hour has passed."""
         return ceil(self._seconds) if monotonic() < self._until else 0

@@ -1,4 +1,4 @@
-"""What heartbeats repair in the queues: jobs that no state leads to, and those that other workers could not run."""
+"""Repairs of queues with each heartbeat: orphaned jobs, and jobs that other workers could not run."""
 
 import logging
 from collections import defaultdict
@@ -22,13 +22,13 @@ UNFIT = "deploy this worker, or give new parameters a default"
 
 
 class Recaller:
-    """Does so with each beat that tells of such jobs. Usually none does."""
+    """Makes jobs ready that other workers could not run and this one can. It warns of the others."""
 
     def __init__(self) -> None:
         self._log_limit = LogRateLimit()
 
     def see_to(self, found: Iterable[tuple[WorkerQueue, list[str]]]) -> None:
-        """Take in which shapes of calls each queue tells of. One round trip where there are any."""
+        """Take the shapes of calls that each queue reports. One round trip if there are any, else none."""
         pairs = {(source.name, shape): source for source, shapes in found for shape in shapes}
         if not pairs:
             return
@@ -37,10 +37,10 @@ class Recaller:
         left: defaultdict[tuple[str, str], list[UnknownCalls]] = defaultdict(list)
         for (source, shape), reply in zip(asked, replies, strict=True):
             if isinstance(reply, RedisFailure) or reply is None:
-                continue  # the beat tells what is wrong with a queue
+                continue  # the heartbeat logs errors of a queue
             if reply.moved:
                 what = counted(reply.moved, "job"), reply.waiting.call
-                logger.info("Queue %a: %s of %a, given back by other workers, can run here.", source.name, *what)
+                logger.info("Queue %a: %s of %a, returned by other workers, can run here.", source.name, *what)
             if not registry.can_run(shape) and reply.waiting.jobs and not reply.waiting.known:
                 left[source.name, reply.waiting.task].append(reply.waiting)
         for (queue, task), several in left.items():
@@ -49,7 +49,7 @@ class Recaller:
 
 
 def _warn(queue: str, several: list[UnknownCalls]) -> None:
-    """Say once a minute for each task what waits, and what to do."""
+    """Log, once a minute for each task, the jobs that wait and a remedy."""
     shown, jobs = several[0].call, sum(one.jobs for one in several)
     advice = UNFIT if registry.is_registered(several[0].task) else UNKNOWN
     end = conf.section(QueueSettings).UNKNOWN_TASK_TTL
@@ -59,14 +59,14 @@ def _warn(queue: str, several: list[UnknownCalls]) -> None:
 
 
 class Orphans:
-    """Each supervisor looks at 200 jobs of each queue, by chance, four times a minute."""
+    """Looks for jobs that no state leads to, as after a damaged key was deleted: at 200 of each queue, by chance."""
 
     def __init__(self) -> None:
         self._at = 0.0
         self._wrong: dict[str, RedisFailure] = {}
 
     def look(self, sources: list[WorkerQueue]) -> dict[str, RedisFailure]:
-        """Make those ready that are found; return what is wrong with queues. One round trip, or none."""
+        """Make orphaned jobs ready; return the errors of queues. One round trip every 15 s, else none."""
         if monotonic() < self._at:
             return self._wrong
         self._at = monotonic() + EVERY
@@ -75,6 +75,6 @@ class Orphans:
             if found and not isinstance(found, RedisFailure):
                 which = ", ".join(ascii(id.decode("utf-8", "backslashreplace")) for id in found[:NAMED])
                 what = counted(len(found), "job")
-                logger.error("Queue %a: %s that stood in no state put back, such as %s.", name, what, which)
+                logger.error("Queue %a: %s in no state made ready, such as %s.", name, what, which)
         self._wrong = {name: found for name, found in answers.items() if isinstance(found, RedisFailure)}
         return self._wrong

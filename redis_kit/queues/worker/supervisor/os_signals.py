@@ -1,4 +1,4 @@
-"""Signals of a supervisor, none of which is lost, from its command to its end; and what its children make of theirs.
+"""Signals of a supervisor, from the start of its command to its end, and those of its children. None is lost.
 
 While the process loads, the system acts on them, see loading(). In Signals' ``with`` a handler notes their numbers, and
 the loop reads them. One step leads to the other while they are held back, so each meets the one or the other. So does
@@ -17,15 +17,15 @@ from typing import Any, Protocol, TypeVar
 
 TICK = 0.5  # seconds between two looks at the clock, also while a call to the server waits
 STOP = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-NOW, QUIET, WORK, STACKS = signal.SIGQUIT, signal.SIGTSTP, signal.SIGCONT, signal.SIGTTIN
-COMMANDS = (*STOP, NOW, QUIET, WORK, STACKS)
+NOW, QUIET, RESUME, STACKS = signal.SIGQUIT, signal.SIGTSTP, signal.SIGCONT, signal.SIGTTIN
+COMMANDS = (*STOP, NOW, QUIET, RESUME, STACKS)
 ALL = (*COMMANDS, signal.SIGCHLD, signal.SIGALRM)
 
 Answer = TypeVar("Answer")
 
 
 class HasFileno(Protocol):
-    """What can be waited for."""
+    """Anything with a file descriptor to wait for."""
 
     def fileno(self) -> int:
         """Return its number."""
@@ -107,9 +107,9 @@ class Signals:
             raise Interrupted
 
     def forget(self) -> None:
-        """Let a child have signals of its own: those for all processes of a terminal or a service are no news to it.
+        """Let a child have signals of its own: those for all processes of a terminal or a service do not concern it.
 
-        Orders reach it by its line. A handler that does nothing is, unlike SIG_IGN, not passed on to programs it runs.
+        Commands reach it by its channel. A handler that does nothing is, unlike SIG_IGN, not inherited by programs.
         To be called while they are held back.
         """
         signal.set_wakeup_fd(-1)
@@ -141,7 +141,7 @@ class Signals:
 
 
 def readable(watched: Iterable[HasFileno], seconds: float) -> list[HasFileno]:
-    """Wait until something can be read, or so many seconds; return what. As select() does, with any descriptor."""
+    """Wait for input, up to ``seconds``, and return what can be read. Unlike select(), takes any descriptor."""
     by_number = {one.fileno(): one for one in watched}
     poll = select.poll()
     for number in by_number:
@@ -175,7 +175,7 @@ def loading() -> Iterator[None]:
 
 @contextlib.contextmanager
 def held_back() -> Iterator[None]:
-    """Hold signals back meanwhile: a child must not answer with its parent's handlers."""
+    """Hold signals back in the block: a child must not answer with its parent's handlers."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ALL)
     try:
         yield
@@ -197,7 +197,7 @@ def announce_stacks(process: str) -> None:
 
 
 def _dump_at_once() -> None:
-    with contextlib.suppress(Exception):  # a stderr that is no file
+    with contextlib.suppress(Exception):  # stderr may not be a file
         faulthandler.unregister(STACKS)  # else it would not notice that another handler has taken its place
         faulthandler.register(STACKS, all_threads=True, chain=False)
 

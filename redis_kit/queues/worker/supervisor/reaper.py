@@ -1,4 +1,4 @@
-"""Tells the server what a dead child had done, and takes its jobs back. While the server is away that waits for it."""
+"""Acknowledges what a dead child had done, and makes its other jobs ready. During an outage it retries."""
 
 import logging
 from collections.abc import Callable
@@ -15,21 +15,21 @@ from redis_kit.queues.store.liveness import Poison, poison
 from redis_kit.queues.worker.run.outcome import record_overdue
 from redis_kit.queues.worker.shared import failpoints
 from redis_kit.queues.worker.shared.logs import named
-from redis_kit.queues.worker.shared.reconnect import AWAY, Outage, pause
+from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE, Outage, pause
 from redis_kit.queues.worker.shared.status_board import Running
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 from redis_kit.queues.worker.supervisor.child import Child
 from redis_kit.queues.worker.supervisor.heartbeat import buried
 
 logger = logging.getLogger("redis_kit.worker")
-LATE = 1.0  # seconds after which to look once more: a claim that was under way at the death may have come in after it
+LATE = 1.0  # seconds until the second look: a claim that was under way may have arrived after the death
 
 
 @dataclass(eq=False)
 class DeadChild:
-    """What a dead child left: its queues, what it had done, what it is blamed for, ran for too long, and ran in all.
+    """A dead child: its queues, the jobs it had done, is blamed for, ran for too long, and ran in all.
 
-    ``at`` is when to see to it.
+    ``at`` is when to clean up after it.
     """
 
     worker: str
@@ -44,14 +44,14 @@ class DeadChild:
 
 
 class Reaper:
-    """Sees to what dead children left. What it can't do since this process dies too, the ends of their leases do."""
+    """Cleans up after dead children. If this process dies too, other workers do it when the leases end."""
 
     def __init__(self, outage: Outage) -> None:
         self._outage = outage
         self._estates: list[DeadChild] = []
 
     def add(self, child: Child, *, crashed: bool) -> None:
-        """Take over from a child. Where it crashed, its jobs count that, unless it was killed for another one."""
+        """Take over from a child. After a crash its jobs count one, unless it was killed because of another job."""
         ran = child.board.running()
         late = {(one.source, one.token, one.id) for one in child.overdue}
         over = [one for one in ran if (one.source, one.token, one.id) in late]
@@ -60,17 +60,17 @@ class Reaper:
         self._estates.append(DeadChild(child.worker, left, _done(child), blamed, over, ran, again=crashed))
 
     def next(self) -> float | None:
-        """Return when there is something to do, on the monotonic clock."""
+        """Return when there is something to do next, on the monotonic clock."""
         return min((estate.at for estate in self._estates), default=None)
 
     @property
     def owing(self) -> bool:
-        """Tell whether the server has not answered for a dead child. To look once more, later, is no such thing."""
+        """Tell whether the server has yet to answer for a dead child. The second look does not count."""
         return any(estate.tries or not estate.at for estate in self._estates)
 
     @property
     def holding(self) -> bool:
-        """Tell whether one that is not yet seen to is known to have run jobs."""
+        """Tell whether a dead child ran jobs that are not cleaned up yet."""
         return any(estate.running or estate.done for estate in self._estates)
 
     def run(self) -> None:
@@ -79,11 +79,11 @@ class Reaper:
         for estate in [one for one in self._estates if one.at <= now]:
             try:
                 self._see_to(estate)
-            except AWAY as error:
+            except UNAVAILABLE as error:
                 self._outage.say(error)
                 estate.at = monotonic() + pause(estate.tries)
                 estate.tries += 1
-                return  # the others would wait for nothing
+                return  # it would not answer for the others either
 
     def _see_to(self, estate: DeadChild) -> None:
         sources = [source for _, source in estate.left]
@@ -91,10 +91,10 @@ class Reaper:
             index, source = estate.left[0]
             try:
                 _reap(estate, index, source)
-            except AWAY:
+            except UNAVAILABLE:
                 raise
             except Exception as error:
-                _complain("Queue %a: the jobs of a dead child stay until its lease ends: %s", source, error)
+                _complain("Queue %a: jobs of a dead child stay until its lease expires: %s", source, error)
             estate.left.pop(0)
         failpoints.reach("reaped")
         self._outage.say(None)
@@ -134,13 +134,13 @@ def _reap(estate: DeadChild, index: int, source: WorkerQueue) -> None:
 
 
 def _tried(source: WorkerQueue, step: Callable[[], Any]) -> bool:
-    """Take a step, and say whether it was done; what is wrong with it is logged."""
+    """Take a step, and say whether it succeeded; its error is logged."""
     try:
         step()
-    except AWAY:
+    except UNAVAILABLE:
         raise
     except Exception as error:
-        _complain("Queue %a: an outcome of a dead child is lost, that job runs again: %s", source, error)
+        _complain("Queue %a: an outcome of a dead child was lost; the job runs again: %s", source, error)
         return False
     return True
 

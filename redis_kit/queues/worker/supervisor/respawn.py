@@ -1,14 +1,14 @@
-"""Patience with children that die again and again at birth."""
+"""Delays of restarts, for children that die again and again as they start."""
 
 from time import monotonic
 
 AT_BIRTH = 1.0  # seconds of life
-QUIET = 10.0  # seconds without such a death after which they are forgotten
+QUIET = 10.0  # seconds without an early death after which they are forgotten
 FIRST, LONGEST = 0.1, 5.0  # seconds
 
 
 class RespawnBackoff:
-    """When the next child may be forked: at once, unless the last ones died within a second of their start."""
+    """Says when the next child may be forked: at once, unless the last ones died within a second of their start."""
 
     def __init__(self) -> None:
         self._deaths = 0
@@ -26,5 +26,5 @@ class RespawnBackoff:
                 self.until = now + min(LONGEST, FIRST * 2 ** (self._deaths - 2))
 
     def over(self) -> bool:
-        """Say whether one may be forked now."""
+        """Say whether a child may be forked now."""
         return monotonic() >= self.until

@@ -1,7 +1,7 @@
-"""The process above the workers: forks them, beats for them, and sees to what they leave when they die.
+"""The process above the workers: it forks them, sends their heartbeats, and cleans up after those that die.
 
 It has one thread, so that it can fork at any time, and runs no task. One loop waits for signals, for its children, and
-for the time of the next beat.
+for the time of the next heartbeat.
 """
 
 import gc
@@ -33,7 +33,7 @@ LONGEST = 1.0  # seconds of one wait
 AGAIN = 0.5  # seconds after a turn that failed
 MOMENT = 0.05  # seconds in which a child writes its stacks
 HASTE = 0.1  # seconds between two looks at the clock when the end is near
-LAST = 0.4  # seconds that a stopped supervisor has, when all children were killed, to give back what they held
+LAST = 0.4  # seconds that a stopped supervisor has, when all children were killed, to return their jobs
 
 
 class Supervisor:
@@ -57,7 +57,7 @@ class Supervisor:
         self._dump_at = 0.0
 
     def run(self) -> int:
-        """Supervise; return the exit code. With ``reload`` it may not return at all, but begin anew."""
+        """Supervise; return the exit code. With ``reload`` it may become a new process instead."""
         connections.client(profile="worker")  # an embedded server is to be this process's own, not a child's
         gc.freeze()  # children share more of this memory, and this process's own end takes 0.03 s and not 0.3
         logger.info("Supervisor %s runs %s.", self.id, counted(self._wanted, "process", "processes"))
@@ -79,7 +79,7 @@ class Supervisor:
     def _turn(self) -> None:
         failed = False
         for step in (
-            self._obey,  # what came while the worker was loading is obeyed before the first fork
+            self._obey,  # signals that came while the worker was loading are obeyed before the first fork
             *(self._fill, self._wait, self._obey, self._tell, self._ask_for_stacks, self._listen, self._bury),
             *(self._reaper.run, self._keep_alive, self._look_at_files),
         ):
@@ -90,19 +90,17 @@ class Supervisor:
             except Exception:  # no memory for a fork, no descriptors: all that may pass, and the other steps are done
                 failed = True
                 if self._log_limit.allows(step.__qualname__):
-                    logger.exception("The supervisor failed; it goes on.")
+                    logger.exception("The supervisor failed; it continues.")
         if failed:
             sleep(AGAIN)
 
     def _say_stopped(self) -> None:
-        # Who stopped it waits for this; the end of a burst is no news.
+        # An operator who stopped it waits for this line; the end of a burst is expected.
         level = logging.WARNING if self._stopping and not self._restart else logging.INFO
         if not self.children and not self._reaper.owing:
             logger.log(level, "Stopped.")
         elif self._beat.reached or self._reaper.holding or any(child.board.running() for child in self.children):
-            text = (
-                "Stopped without an answer from Redis. Other workers run what it held, %g s after its last heartbeat."
-            )
+            text = "Stopped without an answer from Redis. Other workers run its jobs %g s after its last heartbeat."
             logger.log(level, text, conf.section(QueueSettings).WORKER_TIMEOUT)
         else:
             logger.log(level, "Stopped without an answer from Redis. It held no jobs.")
@@ -129,9 +127,9 @@ class Supervisor:
         wait = min([LONGEST, *(at - now for at in moments if at is not None and at > now)])
         if min(self._beat.at, dump) <= now:
             wait = 0
-        lines = [child.line for child in self.children if not child.line.ended]
+        channels = [child.channel for child in self.children if not child.channel.ended]
         asked = self._health.sockets() if self._health else []
-        watched: list[Any] = [self._signals, *lines, *asked]
+        watched: list[Any] = [self._signals, *channels, *asked]
         readable = os_signals.readable(watched, wait)
         if self._health:
             self._health.serve(readable)
@@ -143,9 +141,9 @@ class Supervisor:
             elif number == os_signals.NOW:
                 self._stop(now=True)
             elif number == os_signals.QUIET:
-                self._be_quiet()
-            elif number == os_signals.WORK:
-                self._work_again()
+                self._quieten()
+            elif number == os_signals.RESUME:
+                self._resume()
             elif number == os_signals.STACKS:
                 os_signals.dump_stacks()
                 self._silent_yet, self._dump_at = list(self.children), monotonic()
@@ -166,9 +164,9 @@ class Supervisor:
         self._signals.tick_every(HASTE)
         count = sum(len(child.board.running()) for child in self.children)
         if now:
-            logger.warning("Giving back now: %s.", running(count))
+            logger.warning("Returning jobs to their queues: %s.", running(count))
         elif count:
-            text = "Stopping: %s, for %g s at most; a second signal gives %s back."
+            text = "Stopping: %s, for at most %g s; a second signal returns %s to the queue."
             logger.warning(text, running(count), self.options.grace, "it" if count == 1 else "them")
         else:
             logger.warning("Stopping: %s.", running(0))
@@ -178,35 +176,35 @@ class Supervisor:
         for child in self.children if self._stopping else ():
             child.stop_now() if self._now else child.stop(self._until)
 
-    def _be_quiet(self) -> None:
+    def _quieten(self) -> None:
         self._quiet = True
-        self._beat.at = 0.0  # who ordered it is to see it soon
-        logger.info("Supervisor %s claims no more.", self.id)
+        self._beat.at = 0.0  # so that its new state is visible soon
+        logger.info("Supervisor %s is quiet: it claims no more jobs.", self.id)
         for child in self.children:
-            child.line.say("quiet")
+            child.channel.say("quiet")
 
-    def _work_again(self) -> None:
+    def _resume(self) -> None:
         if self._stopping or not self._quiet:  # systemd sends CONT with each TERM
             return
         self._quiet = False
         self._beat.at = 0.0
-        logger.info("Supervisor %s claims again.", self.id)
+        logger.info("Supervisor %s has resumed.", self.id)
         for child in self.children:
             if not child.recycling:
-                child.line.say("work")
+                child.channel.say("resume")
 
     def _listen(self) -> None:
         for child in self.children:
-            child.line.flush()
-            for word, *_ in child.line.heard():
+            child.channel.flush()
+            for word, *_ in child.channel.heard():
                 if word == "recycle" and not child.recycling:
-                    logger.info("Child %d, worker %s, claims no more and is replaced.", child.pid, child.worker)
+                    logger.info("Child %d, worker %s, is quiet and will be replaced.", child.pid, child.worker)
                     child.recycle()
             if child.recycling and not child.board.running():
                 child.stop(monotonic() + self.options.grace)
 
     def _judge(self) -> None:
-        if not self._burying:  # the number of one that was just waited for may belong to anybody
+        if not self._burying:  # a pid that was just waited for may belong to another process
             for child in self.children:
                 child.judge()
         if monotonic() >= self._last:
@@ -235,13 +233,13 @@ class Supervisor:
             return
         for child in self.children:
             child.say_how(quiet=self._quiet, clock_back=self._beat.clock.went_back)
-        for order in self._beat.beat(list(self.children)):
-            if order == "stop" and not self._stopping:
+        for command in self._beat.beat(list(self.children)):
+            if command == "stop" and not self._stopping:
                 self._stop()
-            elif order == "quiet" and not self._quiet:
-                self._be_quiet()
-            elif order == "work":
-                self._work_again()
+            elif command == "quiet" and not self._quiet:
+                self._quieten()
+            elif command == "work":
+                self._resume()
 
     def _look_at_files(self) -> None:
         if self._files and not self._stopping and (path := self._files.changed()):
@@ -260,12 +258,12 @@ class Supervisor:
             f"a job of {', '.join(late)} waits for more than {self.options.max_wait:g} s": bool(late),
             **{f"queue {name} can't be read: {error}": True for name, error in refused.items()},
         }
-        found = [reason for reason, holds in reasons.items() if holds]
+        problems = [reason for reason, holds in reasons.items() if holds]
         back = self._beat.clock.went_back
-        status = "failing" if found else "degraded" if damaged or back else "ok"
-        details = {"status": status, "reasons": found, "damaged": damaged, "children": len(self.children)}
+        status = "failing" if problems else "degraded" if damaged or back else "ok"
+        details = {"status": status, "reasons": problems, "damaged": damaged, "children": len(self.children)}
         # Neither a damaged key nor a clock is mended by a new process, as an orchestrator starts one after a 503.
-        return not found, {**details, "silent": round(silent, 3), "waits": self._beat.waits, "clock_back": back}
+        return not problems, {**details, "silent": round(silent, 3), "waits": self._beat.waits, "clock_back": back}
 
 
 def _end(child: Child, code: int) -> str:

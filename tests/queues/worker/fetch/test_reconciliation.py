@@ -43,7 +43,7 @@ def test_job_whose_end_the_server_lost_is_ended_again_and_runs_once(kit, journal
     wait_for(lambda: Queue("default").counts() == EMPTY)
     assert all(result.wait_until_finished(1) for result in results)
     assert sorted(journal.names("begin")) == ["one", "three", "two"]
-    assert b"the server had lost the ends of" in worker.log.read_bytes()
+    assert b"the server had lost the outcomes of" in worker.log.read_bytes()
 
 
 @pytest.fixture

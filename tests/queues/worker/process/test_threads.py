@@ -56,5 +56,5 @@ def test_thread_goes_on_after_whatever_is_raised_in_it(caplog, monkeypatch, erro
 
     threads.start_thread("trial", work)
     wait_for(lambda: len(ran) == 3)
-    told = [one for one in caplog.records if "The thread trial of the worker ended" in one.getMessage()]
+    told = [one for one in caplog.records if "Thread trial of the worker failed" in one.getMessage()]
     assert [one.exc_info[0] for one in told] == [error] * 2

@@ -147,7 +147,7 @@ def test_each_heartbeat_tells_what_is_to_be_cancelled_until_it_has_ended(child, 
 def test_only_the_job_of_the_queue_that_is_meant_is_stopped(kit, gate, held):
     kit.options(QUEUES={"HEARTBEAT_INTERVAL": 0.1, "WORKER_TIMEOUT": 5})
     upper, lower = pair()
-    launcher = WorkerProcess(Options(("mail", "news"), threads=2), line=lower)
+    launcher = WorkerProcess(Options(("mail", "news"), threads=2), channel=lower)
     with in_process.working(launcher):
         first, second = held.enqueue("mail"), held.using(queue_name="news").enqueue("news")
         wait_for(lambda: sorted(begun) == ["mail", "news"])

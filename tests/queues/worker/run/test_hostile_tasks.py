@@ -145,7 +145,7 @@ PLACES = {
     "context": (runner.ResultRecorder, "context"),
     "connections": (runner.connections, "all"),
     "limits": (recycling.RecyclingLimits, "check"),
-    "ended": (runner, "ended"),
+    "ack": (runner, "ack_of"),
     "log": (logging.Logger, "handle"),
 }
 

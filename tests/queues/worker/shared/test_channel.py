@@ -20,9 +20,9 @@ def ends():
 def test_words_arrive_in_order_and_nothing_else(ends):
     upper, lower = ends
     assert lower.heard() == []
-    upper.say("look", 0, "1.500")
+    upper.say("wake", 0, "1.500")
     upper.say("quiet")
-    assert lower.heard() == [("look", "0", "1.500"), ("quiet",)]
+    assert lower.heard() == [("wake", "0", "1.500"), ("quiet",)]
     lower.say("up")
     assert upper.heard() == [("up",)]
     assert not upper.ended
@@ -45,7 +45,7 @@ def test_reader_waits_for_words_and_ends_with_the_line(ends):
     thread = threading.Thread(target=lambda: found.extend(lower.read()))
     thread.start()
     for number in range(100):
-        upper.say("look", 0, number)
+        upper.say("wake", 0, number)
     wait_for(lambda: len(found) == 100)
     assert thread.is_alive()
     upper.close()

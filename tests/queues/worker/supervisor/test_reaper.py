@@ -255,7 +255,7 @@ def test_queue_that_can_not_be_beaten_for_is_told_once_and_the_others_are_beaten
     assert list(beat.waits) == ["news"]
     assert list(beat.broken) == ["mail"]
     (line,) = [record for record in caplog.records if record.levelname == "ERROR"]
-    assert f"Queue 'mail' gets no beat or can't be read: The key {key!a} is a string" in line.getMessage()
+    assert f"Queue 'mail' gets no heartbeat or can't be read: The key {key!a} is a string" in line.getMessage()
     assert line.exc_info is None
     any_kit.client.delete(key)
     beat.beat([child])
@@ -303,7 +303,7 @@ def test_child_whose_queue_can_not_be_read_is_told_of_in_one_line(child, any_kit
     reaper = Reaper(Outage())
     reaper.add(child, crashed=True)
     reaper.run()
-    (line,) = [record for record in caplog.records if "stay until its lease ends: The key" in record.getMessage()]
+    (line,) = [record for record in caplog.records if "stay until its lease expires: The key" in record.getMessage()]
     assert line.exc_info is None
 
 

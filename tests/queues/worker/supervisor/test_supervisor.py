@@ -221,7 +221,7 @@ def test_child_is_replaced_after_so_many_jobs_and_none_is_lost(queue, journal, s
     pids = [line.pid for line in journal.lines(step="end")]
     assert len(set(pids)) >= 3
     assert max(pids.count(pid) for pid in pids) <= 12
-    assert b"claims no more and is replaced" in worker.log.read_bytes()
+    assert b"is quiet and will be replaced" in worker.log.read_bytes()
     assert b"ended by" not in worker.log.read_bytes()
 
 
@@ -330,7 +330,7 @@ def test_child_that_dies_while_the_server_is_away_is_reaped_when_it_answers(
     assert kit.client.waitaof(1, 0, 5000)[0] == 1
     (victim,) = children(worker)
     server.stop()
-    wait_for(lambda: b"Redis is away" in worker.log.read_bytes())
+    wait_for(lambda: b"Lost connection to Redis" in worker.log.read_bytes())
     os.kill(victim, signal.SIGKILL)
     wait_for(lambda: b"ended by SIGKILL" in worker.log.read_bytes())
     wait_for(lambda: len(journal.lines(name="worker", step="started")) == 2)
@@ -341,7 +341,7 @@ def test_child_that_dies_while_the_server_is_away_is_reaped_when_it_answers(
     assert again.at - began < 6  # less than a lease
     assert queue.peek(1, state="running")[0].crashes == 1
     said = worker.log.read_bytes()
-    assert said.count(b"Redis is away") == said.count(b"Redis is back") == 1
+    assert said.count(b"Lost connection to Redis") == said.count(b"Reconnected to Redis") == 1
     kit.close()
 
 
@@ -377,7 +377,7 @@ def test_orders_from_afar_are_carried_out(queue, kit, journal, start_worker):
     note.enqueue("second")
     worker.send_signal(signal.SIGCONT)
     wait_for(lambda: "second" in journal.names())
-    assert worker.log.read_bytes().count(b"claims again") == 2
+    assert worker.log.read_bytes().count(b"has resumed") == 2
     assert control_worker(list_workers()[0].supervisor, "stop")
     assert worker.wait(10) == 0
 
@@ -445,7 +445,7 @@ def test_embedded_server_is_shared_by_the_processes_and_outlives_a_reload(
     wait_for(lambda: len(journal.lines(name="worker", step="started")) == 2)
     write(app, "second", "Queue('default').resume()")
     wait_for(lambda: journal.names("told") == ["second"] * 2, timeout=30)
-    assert b"Redis is away" not in worker.log.read_bytes()
+    assert b"Lost connection to Redis" not in worker.log.read_bytes()
     assert stopped(worker, within=10) < 3
 
 
@@ -478,7 +478,7 @@ def test_health_is_told_by_http(make_server, settings, journal, start_worker, lo
     assert damaged["mail"].startswith(f"The key {key!a} is a string in place of a zset")
     assert asked(port)[1]["reasons"] == ["a job of default waits for more than 1 s"]
     log = Path(worker.log).read_text()
-    assert f"Queue 'mail' gets no beat or can't be read: The key {key!a}" in log
+    assert f"Queue 'mail' gets no heartbeat or can't be read: The key {key!a}" in log
     assert "Traceback" not in log
     Queue("default").pause()
     wait_for(lambda: asked(port)[0] == 200)  # to start the process again would mend no key
