@@ -8,7 +8,7 @@ import pytest
 from redis_kit.queues import framework
 from redis_kit.queues.framework import InvalidTask, TaskResultStatus, task_backends
 from redis_kit.testing.jobs import drain
-from tests.queues.plain import tasks as calls
+from tests.queues.support.plain import tasks as calls
 
 OURS = "redis_kit.queues.backend.RedisTaskBackend"
 IMMEDIATE = f"{framework.Task.__module__.partition('.base')[0]}.backends.immediate.ImmediateBackend"

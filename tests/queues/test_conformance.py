@@ -20,7 +20,7 @@ from redis_kit.queues.store import manage
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.process.process import WorkerProcess
 from tests.fixtures.process import wait_for
-from tests.queues.jobs import tasks
+from tests.queues.support import tasks
 from tests.queues.support.in_process import working
 
 

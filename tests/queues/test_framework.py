@@ -23,7 +23,7 @@ from redis_kit.testing.jobs import drain
 import django_tasks
 assert django_tasks.__file__.startswith(sys.argv[1]), django_tasks.__file__
 assert djangotasks.FOUND and djangotasks.Task.__module__ == "django_tasks.base"
-from tests.queues.plain import tasks as calls
+from tests.queues.support.plain import tasks as calls
 result = calls.echo.enqueue(7)
 assert drain() == 1
 result.refresh()

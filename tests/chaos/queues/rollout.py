@@ -36,7 +36,7 @@ from tests.fixtures.process import Server
 Release = Literal["old", "new"]
 LEASES = {"HEARTBEAT_INTERVAL": 0.3, "WORKER_TIMEOUT": 4.0}
 START, STOP = 60.0, 40.0  # seconds
-HOME = "tests.queues.releases.tasks"
+HOME = "tests.queues.support.releases.tasks"
 CALLS: dict[str, dict[str, Any]] = {  # which a release makes; ``args`` get the number of the job
     "kept": {},
     "added": {},
@@ -151,7 +151,7 @@ def run(plan: Plan) -> Outcome:
         stack.enter_context(override_settings(REDIS_KIT=kit))
         stack.callback(connections.close)
         environment = {"REDIS_KIT": json.dumps(kit), history.VARIABLE: str(folder / "history"), "CHAOS_LOG": "INFO"}
-        fleet = Fleet(folder, {**environment, "MORE_APPS": "tests.queues.releases"}, plan.command)
+        fleet = Fleet(folder, {**environment, "MORE_APPS": "tests.queues.support.releases"}, plan.command)
         stack.callback(fleet.close)
         load, queue = Load(plan), Queue("default")
         load.start()

@@ -6,7 +6,7 @@ from tests.chaos.queues import rollout
 from tests.chaos.queues.support.workers import COMMAND
 
 pytestmark = [pytest.mark.alone(25), pytest.mark.once]
-FORGETFUL = ("-m", "tests.queues.releases.forgetful", *COMMAND[2:])
+FORGETFUL = ("-m", "tests.queues.support.releases.forgetful", *COMMAND[2:])
 
 
 @pytest.mark.timeout(240)

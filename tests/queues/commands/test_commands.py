@@ -18,7 +18,7 @@ from redis_kit.queues.monitoring import queue_counts, queue_stats
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, beat
 from redis_kit.testing.jobs import drain
 from tests.queues.conftest import ROOT
-from tests.queues.test_deaths import die
+from tests.queues.support.putting import die
 
 AWAY = {"URL": "redis://127.0.0.1:1/0"}
 MODULES = {name.__name__.rpartition(".")[2]: name for name in (rk_pause, rk_purge, rk_queues, rk_resume, rk_retry)}

@@ -13,7 +13,7 @@ from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, sweep
 from redis_kit.queues.worker.supervisor import supervisor
 from tests.queues.conftest import COMMAND, ROOT
-from tests.queues.jobs.tasks import remember_elsewhere
+from tests.queues.support.tasks import remember_elsewhere
 
 WRONG = {
     "--processes": ("whole number between 1 and 64", ["0", "65", "-1", "x", "1.5", "\u0661", ""]),

@@ -14,7 +14,7 @@ from redis_kit.queues.store import calls, claim
 from tests.dashboard.support.attacks import ATTACKS, harmless_links, without_titles
 from tests.dashboard.support.html import page, row_buttons, said, whole_page
 from tests.fixtures.dashboard import ADMIN, MEASURE
-from tests.queues.putting import put
+from tests.queues.support.putting import put
 
 PAGE = f"{ADMIN}queues/"
 CANCEL = f"{PAGE}do/cancel/"

@@ -13,7 +13,7 @@ from redis_kit.testing.jobs import drain
 from tests.dashboard.support.attacks import SAMPLE, harmless_links, without_titles
 from tests.dashboard.support.html import page, row_buttons, said, whole_page
 from tests.fixtures.dashboard import ADMIN, MEASURE
-from tests.queues.putting import put
+from tests.queues.support.putting import put
 
 pytestmark = pytest.mark.once
 

@@ -6,7 +6,12 @@ import os
 from tests.settings import *  # noqa: F403
 from tests.settings import INSTALLED_APPS
 
-INSTALLED_APPS = [*INSTALLED_APPS, "tests.queues.jobs", "tests.queues.plain", *os.environ.get("MORE_APPS", "").split()]
+INSTALLED_APPS = [
+    *INSTALLED_APPS,
+    "tests.queues.support",
+    "tests.queues.support.plain",
+    *os.environ.get("MORE_APPS", "").split(),
+]
 REDIS_KIT = json.loads(os.environ["REDIS_KIT"])
 LOGGING = {
     "version": 1,

@@ -12,7 +12,7 @@ from redis_kit.core.errors import InvalidValue
 from redis_kit.queues import InvalidArguments, InvalidTask, NotSerializable, PayloadTooLarge, Queue, task
 from redis_kit.queues.jobs.payload import dumps, loads
 from tests.app.models import User
-from tests.queues.jobs.tasks import remember, remember_async
+from tests.queues.support.tasks import remember, remember_async
 
 DEEP: list = []
 for _ in range(100):

@@ -10,7 +10,7 @@ from redis_kit.queues import Expired, Queue, signals, task
 from redis_kit.queues.framework import TaskResultStatus, task_finished
 from redis_kit.testing.jobs import drain
 from tests.fixtures.process import wait_for
-from tests.queues.jobs import tasks
+from tests.queues.support import tasks
 
 
 @pytest.fixture

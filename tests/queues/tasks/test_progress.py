@@ -13,7 +13,7 @@ from redis_kit.queues.tasks import progress as running
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 from redis_kit.testing.jobs import drain, processor
 from tests.fixtures.process import wait_for
-from tests.queues.jobs import tasks
+from tests.queues.support import tasks
 
 IMMEDIATE = f"{Task.__module__.partition('.base')[0]}.backends.immediate.ImmediateBackend"
 steps: list[Any] = []

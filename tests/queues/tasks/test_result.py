@@ -37,9 +37,9 @@ from redis_kit.queues.store import calls as moves
 from redis_kit.queues.tasks import registry
 from redis_kit.testing.jobs import drain
 from tests.fixtures.process import wait_for
-from tests.queues.jobs import tasks
-from tests.queues.plain import tasks as calls
-from tests.queues.plain.tasks import task as plain_task
+from tests.queues.support import tasks
+from tests.queues.support.plain import tasks as calls
+from tests.queues.support.plain.tasks import task as plain_task
 
 BACKEND = "redis_kit.queues.backend.RedisTaskBackend"
 IMMEDIATE = f"{framework.Task.__module__.partition('.base')[0]}.backends.immediate.ImmediateBackend"
@@ -591,11 +591,12 @@ def test_job_reads_the_same_with_a_story_and_without(queue):
     calls.echo.enqueue(1)
     (job,) = queue.claim(worker="w")
     assert isinstance(job, Job)
-    assert job.payload == {"task": "tests.queues.plain.tasks.echo", "args": [1]}
+    assert job.payload == {"task": "tests.queues.support.plain.tasks.echo", "args": [1]}
 
 
 def test_job_with_a_damaged_history_runs_and_stores_no_result(queue, kit):
-    kit.client.hset(queue.key("jobs"), "odd", '0 0 0 5\n~what?\n{"task":"tests.queues.plain.tasks.echo","args":[5]}')
+    call = '{"task":"tests.queues.support.plain.tasks.echo","args":[5]}'
+    kit.client.hset(queue.key("jobs"), "odd", f"0 0 0 5\n~what?\n{call}")
     kit.client.zadd(queue.key("ready"), {"odd": 0})
     assert drain() == 1
     assert calls.seen == [5]

@@ -21,7 +21,7 @@ from redis_kit.queues import (
 )
 from redis_kit.queues.jobs import message
 from redis_kit.queues.tasks import registry
-from tests.queues.jobs import tasks
+from tests.queues.support import tasks
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -36,7 +36,7 @@ def test_enqueued_call_names_the_task_and_holds_its_arguments(queue, twin):
     (job,) = queue.claim()
     assert job.id == handle.id
     assert message.loads(job.body)[:3] == (
-        "tests.queues.jobs.tasks.remember",
+        "tests.queues.support.tasks.remember",
         [{"day": date(2026, 11, 20), "sum": Decimal("1.5")}],
         {"twice": True},
     )
@@ -175,10 +175,10 @@ def test_function_of_the_main_program_can_not_be_a_task(monkeypatch):
 
 
 def test_only_what_is_registered_can_be_named(monkeypatch):
-    assert registry.find("tests.queues.jobs.tasks.remember") is tasks.remember
+    assert registry.find("tests.queues.support.tasks.remember") is tasks.remember
     imported: list[str] = []
     monkeypatch.setattr("builtins.__import__", lambda name, *args: imported.append(name))
-    for name in ("os.system", "posix.system", "tests.queues.jobs.tasks.journal", "", "x" * 1000):
+    for name in ("os.system", "posix.system", "tests.queues.support.tasks.journal", "", "x" * 1000):
         with pytest.raises(UnknownTask, match="unknown task"):
             registry.find(name)
     assert imported == []

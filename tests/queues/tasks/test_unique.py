@@ -12,8 +12,8 @@ from redis_kit.queues import Queue, QueueCounts, signals, task
 from redis_kit.queues.framework import TaskResultStatus, task_enqueued
 from redis_kit.testing.jobs import drain
 from tests.fixtures.process import wait_for
-from tests.queues.jobs import tasks
-from tests.queues.plain.tasks import task as plain_task
+from tests.queues.support import tasks
+from tests.queues.support.plain.tasks import task as plain_task
 
 
 @pytest.fixture

@@ -11,9 +11,9 @@ from redis_kit.locks import Lock
 from redis_kit.queues import Queue, QueueCounts
 from tests.fixtures.kit import Kit
 from tests.fixtures.process import client, wait_for
-from tests.queues.jobs.tasks import note, take_lock, wait_for_file
 from tests.queues.support.journal import QUICK
 from tests.queues.support.processes import stopped
+from tests.queues.support.tasks import note, take_lock, wait_for_file
 
 pytestmark = pytest.mark.alone(20)
 PASSWORD = "of the server"

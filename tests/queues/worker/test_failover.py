@@ -10,7 +10,7 @@ from tests.fixtures.groups import Cluster
 from tests.fixtures.kit import Kit
 from tests.fixtures.process import wait_for
 from tests.queues.support.journal import LASTING
-from tests.queues.traffic import Traffic
+from tests.queues.support.traffic import Traffic
 
 pytestmark = [pytest.mark.alone(20), pytest.mark.once]
 

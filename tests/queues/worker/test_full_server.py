@@ -9,8 +9,8 @@ from redis_kit.core.errors import OutOfMemory
 from redis_kit.queues import Queue, QueueCounts
 from redis_kit.queues.monitoring import list_workers
 from tests.fixtures.process import wait_for
-from tests.queues.jobs.tasks import fail, note, remember
-from tests.queues.putting import put
+from tests.queues.support.putting import put
+from tests.queues.support.tasks import fail, note, remember
 
 pytestmark = pytest.mark.once
 
@@ -60,7 +60,7 @@ def test_worker_drains_what_is_queued(queue, own_kit, full, journal, start_worke
         note.using(run_after=timedelta(seconds=1)).enqueue(f"later{number}")
         fail.enqueue(f"failing{number}")
     full()
-    names = "tests.queues.jobs.tasks.note", "tests.queues.jobs.tasks.remember"
+    names = "tests.queues.support.tasks.note", "tests.queues.support.tasks.remember"
     results = until_full(lambda number: remember.enqueue(LARGE))
     before = int(own_kit.client.config_get("maxmemory")["maxmemory"])
     own_kit.client.config_set("maxmemory", before + len(LARGE))  # what is left is less than that
@@ -89,7 +89,7 @@ def test_what_results_would_take_is_free_for_new_jobs_where_none_are_stored(
     queue, own_kit, full, journal, start_worker
 ):
     full()
-    until_full(lambda number: put(queue, f"job{number}", "tests.queues.jobs.tasks.remember", [LARGE]))
+    until_full(lambda number: put(queue, f"job{number}", "tests.queues.support.tasks.remember", [LARGE]))
     start_worker("--queue-name", "default", "--threads", 4)
     wait_for(lambda: queue.counts() == QueueCounts(0, 0, 0, 0), timeout=30)
     note.enqueue("more")

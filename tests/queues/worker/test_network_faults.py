@@ -7,7 +7,7 @@ import pytest
 from redis_kit.queues import Queue, QueueCounts
 from tests.fixtures.process import wait_for
 from tests.queues.support.journal import LASTING
-from tests.queues.traffic import Traffic
+from tests.queues.support.traffic import Traffic
 
 pytestmark = [pytest.mark.alone, pytest.mark.once]
 

@@ -9,11 +9,11 @@ from redis_kit.queues import Queue
 from redis_kit.queues.monitoring import queue_stats
 from tests.chaos.queues.support import history
 from tests.fixtures.process import wait_for
-from tests.queues.jobs.tasks import note
 from tests.queues.support.journal import LASTING
 from tests.queues.support.processes import children, stopped
+from tests.queues.support.tasks import note
 
-HOME = "tests.queues.releases.tasks"
+HOME = "tests.queues.support.releases.tasks"
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def queue(kit):
 @pytest.fixture
 def start(start_worker, monkeypatch, tmp_path):
     """A function that starts a worker of a release."""
-    monkeypatch.setenv("MORE_APPS", "tests.queues.releases")
+    monkeypatch.setenv("MORE_APPS", "tests.queues.support.releases")
     monkeypatch.setenv(history.VARIABLE, str(tmp_path / "numbers"))
 
     def started(release, *arguments):

@@ -12,9 +12,9 @@ from redis_kit.core.errors import KeyConflict
 from redis_kit.queues import Queue, QueueCounts
 from tests.fixtures.kit import Kit
 from tests.fixtures.process import wait_for
-from tests.queues.jobs.tasks import note
 from tests.queues.support.journal import LASTING
-from tests.queues.traffic import Traffic
+from tests.queues.support.tasks import note
+from tests.queues.support.traffic import Traffic
 
 pytestmark = [pytest.mark.alone(25), pytest.mark.once]
 

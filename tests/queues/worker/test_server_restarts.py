@@ -16,9 +16,9 @@ from redis_kit.core.errors import RedisUnavailable
 from redis_kit.queues import Queue, QueueCounts
 from tests.fixtures.kit import Kit
 from tests.fixtures.process import wait_for
-from tests.queues.jobs.tasks import wait_for_file
 from tests.queues.support.journal import LASTING
-from tests.queues.traffic import Traffic
+from tests.queues.support.tasks import wait_for_file
+from tests.queues.support.traffic import Traffic
 
 pytestmark = [pytest.mark.alone, pytest.mark.once]
 

@@ -9,8 +9,8 @@ from redis_kit.queues import Queue
 from redis_kit.queues.monitoring import list_workers
 from tests.chaos.queues.startup import as_in_front
 from tests.fixtures.process import free_port, wait_for
-from tests.queues.jobs.tasks import note
 from tests.queues.support.journal import QUICK
+from tests.queues.support.tasks import note
 
 pytestmark = [pytest.mark.alone, pytest.mark.once]
 

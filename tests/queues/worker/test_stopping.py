@@ -8,8 +8,8 @@ import pytest
 from redis_kit.queues import Queue
 from tests.fixtures.kit import Kit
 from tests.fixtures.process import wait_for
-from tests.queues.jobs.tasks import hold_c, wait_for_file
 from tests.queues.support.journal import QUICK
+from tests.queues.support.tasks import hold_c, wait_for_file
 
 pytestmark = [pytest.mark.alone(35), pytest.mark.once]
 

@@ -15,9 +15,9 @@ from redis_kit.queues.jobs.job import Job
 from redis_kit.queues.monitoring import list_workers
 from tests.fixtures.kit import Kit
 from tests.fixtures.process import wait_for
-from tests.queues.jobs.tasks import die, fail, forge, note, tell_progress, wait_for_file, wait_long
 from tests.queues.support.journal import QUICK
 from tests.queues.support.processes import children, stopped
+from tests.queues.support.tasks import die, fail, forge, note, tell_progress, wait_for_file, wait_long
 
 pytestmark = pytest.mark.alone(45)
 

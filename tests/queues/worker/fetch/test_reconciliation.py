@@ -19,10 +19,10 @@ from redis_kit.queues.worker.shared.status_board import StatusBoard
 from redis_kit.queues.worker.shared.worker_queue import PAGE, WorkerQueue
 from redis_kit.queues.worker.supervisor.child import Suspects
 from tests.fixtures.process import wait_for
-from tests.queues.backup import Backup
-from tests.queues.jobs.tasks import fail, wait_for_file
+from tests.queues.support.backup import Backup
 from tests.queues.support.in_process import working
 from tests.queues.support.journal import LASTING
+from tests.queues.support.tasks import fail, wait_for_file
 
 EMPTY = QueueCounts(0, 0, 0, 0)
 BOTH = {"HEARTBEAT_INTERVAL": 0.2, "WORKER_TIMEOUT": 4}

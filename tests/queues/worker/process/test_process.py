@@ -13,8 +13,7 @@ from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.process.process import WorkerProcess
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 from tests.fixtures.process import wait_for
-from tests.queues.jobs import tasks
-from tests.queues.support import in_process
+from tests.queues.support import in_process, tasks
 
 
 @pytest.fixture
@@ -184,7 +183,7 @@ def test_unknown_task_waits_corrupt_message_is_dead_with_the_reason_and_others_r
     queue.put({"id": 1}, id="strange")
     raw(kit, queue, "torn", b'0 0 0 5\n{"task":')
     raw(kit, queue, "headless", b"\x80\x04pickle")
-    raw(kit, queue, "counts", b'x y z 5\n{"task":"tests.queues.jobs.tasks.remember","args":[0]}')
+    raw(kit, queue, "counts", b'x y z 5\n{"task":"tests.queues.support.tasks.remember","args":[0]}')
     kit.client.zadd(queue.key("ready"), {"lost": 0})
     tasks.remember.enqueue("fine")
     burst()
@@ -203,7 +202,7 @@ def raw(kit, queue, id, record):
 
 def test_a_thousand_messages_of_random_bytes_do_not_stop_the_worker(queue, kit):
     randomness = random.Random(20)
-    good = b'{"task":"tests.queues.jobs.tasks.remember","args":[0]}'
+    good = b'{"task":"tests.queues.support.tasks.remember","args":[0]}'
     for number in range(1000):
         kind, record = number % 4, bytearray(b"0 0 0 5\n" + good)
         if kind == 0:

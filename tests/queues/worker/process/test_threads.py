@@ -7,7 +7,7 @@ import pytest
 from redis_kit.queues import Queue
 from redis_kit.queues.worker.process import threads
 from tests.fixtures.process import wait_for
-from tests.queues.jobs.tasks import note
+from tests.queues.support.tasks import note
 
 RECEIVERS = """
 import sys

@@ -14,8 +14,8 @@ from redis_kit.queues.worker.process import recycling
 from redis_kit.queues.worker.process.process import WorkerProcess
 from redis_kit.queues.worker.run import runner
 from tests.fixtures.process import wait_for
-from tests.queues.jobs import hostile, tasks
-from tests.queues.support import in_process
+from tests.queues.support import hostile_tasks as hostile
+from tests.queues.support import in_process, tasks
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from redis_kit.queues.monitoring import list_workers
 from redis_kit.queues.panels import workers_page
 from redis_kit.queues.worker.supervisor.heartbeat import SHOWN, TOLERANCE, ServerClock
 from tests.fixtures.process import free_port, wait_for
-from tests.queues.jobs.tasks import note, wait_for_file
 from tests.queues.support.journal import LASTING
+from tests.queues.support.tasks import note, wait_for_file
 from tests.queues.worker.supervisor.test_supervisor import asked
 
 BACK = -7200  # seconds

@@ -19,7 +19,7 @@ from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 from redis_kit.queues.worker.supervisor.child import Child
 from redis_kit.queues.worker.supervisor.heartbeat import Heartbeat
 from redis_kit.queues.worker.supervisor.reaper import Reaper
-from tests.queues.jobs import tasks
+from tests.queues.support import tasks
 
 pytestmark = pytest.mark.once
 
@@ -276,7 +276,7 @@ def test_log_tells_what_died_with_a_child(child, any_kit, caplog):
     assert f"Queue 'mail': 2 jobs were taken from worker dead, which died; it ran {ran[0]!a}, {ran[1]!a}." in told
     assert f"Job {ran[0]!a} of queue 'mail' is dead: 'poison: 1 workers died with it'" in told
     assert (
-        f"Job {call.id!a} of queue 'news' (tests.queues.jobs.tasks.note) is dead: 'poison: 1 workers died with it'"
+        f"Job {call.id!a} of queue 'news' (tests.queues.support.tasks.note) is dead: 'poison: 1 workers died with it'"
         in told
     )
 

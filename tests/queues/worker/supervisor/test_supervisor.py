@@ -16,11 +16,11 @@ from redis_kit.queues.monitoring import control_worker, list_workers
 from redis_kit.queues.worker.supervisor.respawn import RespawnBackoff
 from tests.fixtures.kit import Kit
 from tests.fixtures.process import free_port, wait_for
-from tests.queues import putting
 from tests.queues.conftest import COMMAND, ROOT, environment
-from tests.queues.jobs.tasks import die_of, grow, hold_c, never_end, never_leave_c, note, wait_for_file
+from tests.queues.support import putting
 from tests.queues.support.journal import QUICK
 from tests.queues.support.processes import children, gone, stopped
+from tests.queues.support.tasks import die_of, grow, hold_c, never_end, never_leave_c, note, wait_for_file
 
 pytestmark = [pytest.mark.alone(45), pytest.mark.once]
 
@@ -452,7 +452,7 @@ def test_embedded_server_is_shared_by_the_processes_and_outlives_a_reload(
 def write(app, text, at_start="pass", first=""):
     path = app / "tasks.py"
     path.write_text(
-        f"{first}\nfrom redis_kit.queues import Queue, signals, task\nfrom tests.queues.jobs.tasks import journal\n"
+        f"{first}\nfrom redis_kit.queues import Queue, signals, task\nfrom tests.queues.support.tasks import journal\n"
         f"@task\ndef tell():\n    journal({text!r}, 'told')\n"
         f"def start(**_):\n    {at_start}\n"
         "signals.worker_started.connect(start)\n"

@@ -1,4 +1,4 @@
-"""Bytes that the kit never wrote, in a queue's keys, for a real worker: ``python -m tests.queues.fuzz 100000``."""
+"""Random bytes in a queue's keys, for a real worker: ``python -m tests.queues.support.fuzz 100000``."""
 
 import json
 import os
@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
-GOOD = b'{"task":"tests.queues.jobs.tasks.remember","args":[0]}'
+GOOD = b'{"task":"tests.queues.support.tasks.remember","args":[0]}'
 STORY = b"~1795182146123456//default 1795182146123/someone\n"
 BOMBS = [
     b"[" * 100_000,
@@ -18,7 +18,7 @@ BOMBS = [
     b"1" * 5000,
     b'{"task":"x","task":"y"}',
     b" " * 300_000,
-    b'{"task":"tests.queues.jobs.tasks.remember","args":[' + b"[" * 900 + b"]" * 900 + b"]}",
+    b'{"task":"tests.queues.support.tasks.remember","args":[' + b"[" * 900 + b"]" * 900 + b"]}",
     b"\x80\x04\x95\x1a\x00\x00\x00\x00\x00\x00\x00\x8c\x05posix\x94\x8c\x06system\x94\x93\x94.",
 ]
 HEADS = [
@@ -112,7 +112,7 @@ def _run(server: Any, count: int, seed: int) -> None:
     import redis
 
     from redis_kit.queues import Queue
-    from tests.queues.jobs.tasks import note
+    from tests.queues.support.tasks import note
 
     queue, began = Queue("default"), time.monotonic()
     with redis.Redis.from_url(server.url) as client:

@@ -10,8 +10,8 @@ from typing import Any
 
 from redis_kit.core.errors import RedisFailure
 from tests.fixtures.process import wait_for
-from tests.queues.jobs.tasks import note
 from tests.queues.support.journal import Journal
+from tests.queues.support.tasks import note
 
 SOON = timedelta(seconds=0.2)
 MOST = 10.0  # seconds after the end of a fault: liveness, on a machine that does other things too

@@ -12,14 +12,14 @@ from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.queues import LeaseLost, Queue, QueueCounts
 from redis_kit.queues.backend import RedisTaskBackend
 from redis_kit.queues.errors import CorruptMessage
-from redis_kit.queues.jobs.ack import ack_of
-from redis_kit.queues.monitoring import alist_workers, control_worker, list_workers, queue_names, queue_stats, stats
+from redis_kit.queues.monitoring import alist_workers, control_worker, list_workers, stats
 from redis_kit.queues.monitoring.stats import queue_counts
 from redis_kit.queues.store import calls as moves
-from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, sweep
+from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 from redis_kit.queues.worker.supervisor.maintenance import Orphans
 from redis_kit.testing.jobs import drain
-from tests.queues.jobs.tasks import note, remember
+from tests.queues.support.every_call import calls
+from tests.queues.support.tasks import note, remember
 
 pytestmark = pytest.mark.once
 
@@ -67,32 +67,6 @@ def damage(raw, queue, randomness):
         raw.set(queue.key(part), randomness.choice(TEXTS), px=randomness.choice([None, 20]))
     if randomness.random() < 0.2:
         raw.rpush(queue.key("signal"), b"\xff")
-
-
-def calls(queue, source, job):
-    """Return what a caller, a worker and the dashboard do with a queue."""
-    yield lambda: queue.put(1, delay=0.001)
-    yield lambda: queue.put(1, id="x")
-    yield lambda: queue.claim(5, worker="w")
-    yield lambda: queue.ack(job)
-    yield lambda: queue.nack(job, delay=0.001)
-    yield lambda: queue.nack(job, max_attempts=1)
-    yield lambda: source.exchange(5, [ack_of(job, b"1", 1000, source=0)])
-    yield lambda: source.exchange(0)
-    yield lambda: source.put_back([b"w/c.1/nan/x", b"w/c.1/0/y", b"w/", b""])
-    yield lambda: sweep([source])
-    yield lambda: queue.heartbeat(worker="w")
-    yield lambda: queue.sign_off(worker="w")
-    yield lambda: queue.get(job.id)
-    yield lambda: queue.delete("x")
-    yield lambda: queue.run_now("x")
-    yield lambda: queue.requeue(limit=5)
-    yield lambda: queue.resume()
-    yield lambda: queue.paused()
-    yield lambda: [queue.peek(10, state=state) for state in ("ready", "scheduled", "running", "dead")]
-    yield lambda: queue.peek(state="dead")
-    yield lambda: queue.counts()
-    yield lambda: (queue_names(), queue_stats([queue.name]), list_workers([queue.name]))
 
 
 def test_values_that_make_no_sense_fail_nowhere_or_as_a_conflict(kit, raw):

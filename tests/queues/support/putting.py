@@ -9,3 +9,10 @@ def put(queue: Queue, id: str, task: str, args: object = (), kwargs: object = No
     """Put a job that calls a task of this name."""
     job = id, message.dumps(task, args, kwargs or {})
     queue._run(enqueue.put(queue, [job], priority=priority))
+
+
+def die(queue: Queue, *reasons: str, task: str = "shop.tasks.send", size: int = 0) -> None:
+    """Let a job of a task die of each reason."""
+    for reason in reasons:
+        put(queue, f"j{sum(queue.counts())}", task, ("x" * size,))
+        queue.nack(*queue.claim(), max_attempts=1, error=reason)

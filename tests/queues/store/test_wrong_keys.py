@@ -10,9 +10,9 @@ from redis_kit.queues import LeaseLost, Queue
 from redis_kit.queues.jobs.unique import chosen
 from redis_kit.queues.store import calls as moves
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, beat
-from tests.queues.backup import Backup
-from tests.queues.jobs.tasks import remember
-from tests.queues.test_damage import calls
+from tests.queues.support.backup import Backup
+from tests.queues.support.every_call import calls
+from tests.queues.support.tasks import remember
 
 pytestmark = pytest.mark.once
 

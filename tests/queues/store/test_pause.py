@@ -13,8 +13,7 @@ from redis_kit.queues.monitoring import queue_names, queue_stats
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.process.process import WorkerProcess
 from tests.fixtures.process import wait_for
-from tests.queues.jobs import tasks
-from tests.queues.support import in_process
+from tests.queues.support import in_process, tasks
 
 
 @pytest.fixture

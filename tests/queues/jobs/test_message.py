@@ -11,15 +11,15 @@ import redis
 
 from redis_kit.queues import Queue
 from tests.fixtures.process import wait_for
-from tests.queues import fuzz
-from tests.queues.jobs.tasks import note
+from tests.queues.support import fuzz
+from tests.queues.support.tasks import note
 
 pytestmark = pytest.mark.once
 
 HEAD = b"0 0 0 5\n"
-CALL = {"task": "tests.queues.jobs.tasks.note", "args": ["never"]}
+CALL = {"task": "tests.queues.support.tasks.note", "args": ["never"]}
 GOOD = json.dumps(CALL).encode()
-CELERY = [[["never"], {}, {"callbacks": None}], {"id": "1", "task": "tests.queues.jobs.tasks.note"}]
+CELERY = [[["never"], {}, {"callbacks": None}], {"id": "1", "task": "tests.queues.support.tasks.note"}]
 
 CORRUPT = {
     "empty": b"",
@@ -43,11 +43,11 @@ CORRUPT = {
     "pickle": pickle.dumps(CALL),
     "celery": json.dumps(CELERY).encode(),
     "celery_whole": json.dumps({"body": "W10=", "headers": {"task": CALL["task"]}, "content-type": "x"}).encode(),
-    "rq": b"\x80\x04(X\x1c\x00\x00\x00tests.queues.jobs.tasks.noteN)",
+    "rq": b"\x80\x04(X\x1f\x00\x00\x00tests.queues.support.tasks.noteN)",
     "deep": b"[" * 100_000,
     "deep_call": b'{"task":"x","args":[' + b"[" * 50_000 + b"]" * 50_000 + b"]}",
     "digits": b'{"task":"x","args":[' + b"9" * 5000 + b"]}",
-    "double": b'{"task":"x","task":"tests.queues.jobs.tasks.note"}',
+    "double": b'{"task":"x","task":"tests.queues.support.tasks.note"}',
     "nan": b'{"task":"x","args":[NaN]}',
     "surrogate_bytes": b'{"task":"\xed\xa0\x80"}',
     "snan": b'{"task":"x","args":[{"$decimal":"sNaN"}]}',
@@ -57,8 +57,8 @@ CORRUPT = {
 }
 UNKNOWN = {
     "os": b'{"task":"os.system","args":["false"]}',
-    "dotted": b'{"task":"tests.queues.jobs.tasks.os.system"}',
-    "no_task": b'{"task":"tests.queues.jobs.tasks.journal","args":["never","end"]}',
+    "dotted": b'{"task":"tests.queues.support.tasks.os.system"}',
+    "no_task": b'{"task":"tests.queues.support.tasks.journal","args":["never","end"]}',
     "empty_name": b'{"task":""}',
     "surrogate": b'{"task":"\\ud800"}',
     "long_name": json.dumps({"task": "x" * 100_000}).encode(),

@@ -7,19 +7,12 @@ from redis_kit.queues.jobs.job import Cause, cause
 from redis_kit.queues.jobs.message import task_of
 from redis_kit.queues.monitoring import failures
 from redis_kit.queues.store import manage
-from tests.queues.putting import put
+from tests.queues.support.putting import die
 
 
 @pytest.fixture
 def queue(kit):
     return Queue("mail")
-
-
-def die(queue, *reasons, task="shop.tasks.send", size=0):
-    """Let a job of a task die of each reason."""
-    for reason in reasons:
-        put(queue, f"j{sum(queue.counts())}", task, ("x" * size,))
-        queue.nack(*queue.claim(), max_attempts=1, error=reason)
 
 
 def test_jobs_are_grouped_by_task_and_error(queue):
