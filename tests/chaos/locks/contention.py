@@ -69,14 +69,14 @@ class Outcome:
 
     def __str__(self) -> str:
         found = holds(self.history)
-        crowds = checkers.overlaps(self.history) + checkers.overlaps_on_the_server(self.history)
-        over = sum(text.startswith(SLOTS) for text in crowds)
+        overlapping = checkers.overlaps(self.history) + checkers.overlaps_on_the_server(self.history)
+        over = sum(text.startswith(SLOTS) for text in overlapping)
         counts = {
             "sections": self.count("asked"),
             "holds": len(found),
             "fences": len({(hold.name, hold.fence) for hold in found}),
             "lost": self.count("lost"),
-            "overlaps": len(crowds) - over,
+            "overlaps": len(overlapping) - over,
             "over limit": over,
             "stale writes offered": self.count("stale"),
             "accepted": len(checkers.stale_writes(self.history)),

@@ -50,7 +50,7 @@ FOUND_BY = {
 def runner(tcp_valkey, tmp_path_factory):
     """Three processes, for all scenarios."""
     proxy = Proxy(tcp_valkey.port)
-    with ScenarioRunner(tmp_path_factory.mktemp("stage"), server=tcp_valkey, proxy=proxy) as runner:
+    with ScenarioRunner(tmp_path_factory.mktemp("scenarios"), server=tcp_valkey, proxy=proxy) as runner:
         yield runner
     proxy.stop()
 

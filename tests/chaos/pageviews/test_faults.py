@@ -14,7 +14,7 @@ SEED, ROUNDS = 11, 40
 
 
 @pytest.fixture
-def stage(kit, own_server, monkeypatch):
+def faulty_server(kit, own_server, monkeypatch):
     """A proxy before a server of one's own, and its administrator."""
     monkeypatch.setattr(connections, "WORKER", 0.3)
     monkeypatch.setattr(buffer, "_start", lambda: None)
@@ -26,26 +26,26 @@ def stage(kit, own_server, monkeypatch):
     proxy.stop()
 
 
-def test_each_view_counts_once_through_all_faults(stage):
-    recorded, met, wrong = faults.run(*stage, ROUNDS, SEED)
+def test_each_view_counts_once_through_all_faults(faulty_server):
+    recorded, met, wrong = faults.run(*faulty_server, ROUNDS, SEED)
     assert wrong == {}
     assert recorded > 1000
     assert len(met) > 12
 
 
-def test_loop_finds_batches_that_are_not_known_again(stage, monkeypatch):
+def test_loop_finds_batches_that_are_not_known_again(faulty_server, monkeypatch):
     made = batch.ViewBatch.__init__
     monkeypatch.setattr(
         batch.ViewBatch, "__init__", lambda self, *args, **options: made(self, *args, **options | {"number": 0})
     )
-    _, _, wrong = faults.run(*stage, ROUNDS, SEED)
+    _, _, wrong = faults.run(*faulty_server, ROUNDS, SEED)
     counted, expected = wrong["all"]
     assert counted > expected
 
 
-def test_loop_finds_views_that_are_dropped_where_access_is_denied(stage, monkeypatch):
+def test_loop_finds_views_that_are_dropped_where_access_is_denied(faulty_server, monkeypatch):
     for one in (module, batch):
         monkeypatch.setattr(one, "TEMPORARY", (RedisUnavailable, OutOfMemory))
-    _, _, wrong = faults.run(*stage, ROUNDS, SEED)
+    _, _, wrong = faults.run(*faulty_server, ROUNDS, SEED)
     counted, expected = wrong["all"]
     assert counted < expected

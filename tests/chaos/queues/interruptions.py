@@ -1,4 +1,4 @@
-"""Tasks that are interrupted at each step of a call to the kit; then what became of all jobs is judged.
+"""Tasks that are interrupted at each step of a call to the kit; then the checker looks at all jobs.
 
     python -m tests.chaos.queues.interruptions 5000 [seed [bug]]
 
@@ -75,7 +75,7 @@ def run(count: int, *, seed: int = 1, patience: float = PATIENCE) -> Outcome:
     try:
         with in_process.working(launcher):
             _run(outcome, count, randomness, patience)
-        _judge(outcome, opened)
+        _check(outcome, opened)
     except RedisFailure as error:
         outcome.violations.append(f"Who looks at the queue gets an error: {error}")
     finally:
@@ -165,8 +165,8 @@ def _count(outcome: Outcome, queue: Queue) -> None:
     queue.purge("dead")
 
 
-def _judge(outcome: Outcome, opened: list[Any]) -> None:
-    """Say what is wrong."""
+def _check(outcome: Outcome, opened: list[Any]) -> None:
+    """Add what is wrong."""
     bad, counts = outcome.violations, Queue(interrupted_tasks.NAME).counts()
     if any(counts[:3]):
         bad.append(f"Jobs are left: {counts}.")

@@ -1,4 +1,4 @@
-"""Jobs run while workers and the server are killed; then what happened is judged.
+"""Jobs run while workers and the server are killed; then the checker reads the history.
 
     python -m benchmarks chaos 100000
 
@@ -135,7 +135,7 @@ class Setup:
 
 
 def run(plan: Plan, *, during: Callable[[FaultInjector], None] | None = None) -> Outcome:
-    """Run jobs and kill what runs them, then judge. All that it starts has ended when it returns."""
+    """Run jobs and kill what runs them, then check the history. All that it starts has ended when it returns."""
     began = time.monotonic()
     with contextlib.ExitStack() as stack:
         setup = Setup(plan, stack)

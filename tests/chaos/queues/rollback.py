@@ -246,7 +246,7 @@ SERVERS: dict[How, Callable[[Path], Any]] = {"file": FileThatIsCut, "replica": R
 
 
 def run(plan: Plan) -> Outcome:
-    """Run jobs, let the server lose its last seconds, and judge. All that it starts has ended when it returns."""
+    """Run jobs, let the server lose its last seconds, and check the history. All processes have ended on return."""
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="rollback")))
         server = SERVERS[plan.how](folder)
@@ -278,7 +278,7 @@ def run(plan: Plan) -> Outcome:
         time.sleep(plan.seconds)
         load.over.set()
         load.join()
-        return _judged(plan, load.puts, losses, path, fleet, killed)
+        return _checked(plan, load.puts, losses, path, fleet, killed)
 
 
 def _kill_a_child(fleet: Fleet, chance: Random) -> int:
@@ -287,7 +287,7 @@ def _kill_a_child(fleet: Fleet, chance: Random) -> int:
     return found
 
 
-def _judged(plan: Plan, puts: list[Put], losses: list[Loss], path: Path, fleet: Fleet, killed: set[int]) -> Outcome:
+def _checked(plan: Plan, puts: list[Put], losses: list[Loss], path: Path, fleet: Fleet, killed: set[int]) -> Outcome:
     queue, began = Queue("default"), time.monotonic()
     wait_until(lambda: _counts(queue) == QueueCounts(0, 0, 0, 0), plan.patience)
     settled = time.monotonic() - began

@@ -141,7 +141,7 @@ class Load(Thread):
 
 
 def run(plan: Plan) -> Outcome:
-    """Roll out, roll back, and judge. All that it starts has ended when it returns."""
+    """Roll out, roll back, and check the history. All that it starts has ended when it returns."""
     began = time.monotonic()
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="rollout")))

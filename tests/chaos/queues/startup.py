@@ -142,7 +142,7 @@ def as_in_front() -> None:
 
 
 def run(plan: Plan) -> Outcome:
-    """Start workers, send them signals, and judge how they end. All that it starts has ended when it returns."""
+    """Start workers, send them signals, and check how they end. All that it starts has ended when it returns."""
     outcome = Outcome(plan.seed)
     with contextlib.ExitStack() as stack:
         setup = Setup(plan, stack)

@@ -79,7 +79,7 @@ def test_job_that_takes_six_leases_runs_once():
     assert len(outcome.case.runs[1]) == 1
 
 
-def test_oracle_finds_nothing_without_a_bug():
+def test_checker_finds_nothing_without_a_bug():
     clean(run_buggy("none", spare=20, patience=30))
 
 

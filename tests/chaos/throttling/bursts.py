@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from tests.chaos.throttling.support.burst_site import LIMIT
 from tests.fixtures.process import Server, free_port, wait_for
 
-CROWD = 300
+BURST = 300
 PATHS = {"asgi": ("/async/", "/view/"), "wsgi": ("/view/", "/async/")}
 
 
@@ -24,7 +24,7 @@ PATHS = {"asgi": ("/async/", "/view/"), "wsgi": ("/view/", "/async/")}
 def site(kind, url, *, connections, timeout=0.25, plant=False):
     """Serve the site in a process of its own; gives its port."""
     port = free_port()
-    given = {"CROWD_URL": url, "CROWD_CONNECTIONS": connections, "CROWD_TIMEOUT": timeout, "CROWD_PLANT": plant or ""}
+    given = {"BURST_URL": url, "BURST_CONNECTIONS": connections, "BURST_TIMEOUT": timeout, "BURST_PLANT": plant or ""}
     environment = os.environ | {name: str(value) for name, value in given.items()}
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.chaos.throttling.support.burst_site", kind, str(port)], env=environment
@@ -58,7 +58,7 @@ async def ask(port, path, ready=None):
     return int(head.split()[1]) if head else 0, body
 
 
-async def crowd(port, path, size=CROWD):
+async def burst(port, path, size=BURST):
     """Send so many requests at once, and return how many got which status."""
     ready = asyncio.Barrier(size)
     async with asyncio.timeout(90):
@@ -71,14 +71,14 @@ def state(port):
     return json.loads(asyncio.run(ask(port, "/state/"))[1])
 
 
-def wrong(statuses, breaker, size=CROWD):
-    """Return what is wrong with the outcome of a crowd."""
+def wrong(statuses, breaker, size=BURST):
+    """Return what is wrong with the outcome of a burst."""
     right = {200: LIMIT, 429: size - LIMIT}
     found = [f"{dict(statuses)} in place of {right}"] if statuses != right else []
     return found + ([f"the breaker: {breaker}"] if breaker["open"] or breaker["failures"] else [])
 
 
-def main(crowds):
+def main(bursts):
     """Run it, and return the exit code."""
     server, failed = Server(), 0
     try:
@@ -87,12 +87,12 @@ def main(crowds):
                 with site(kind, server.url, connections=connections) as port:
                     for path in paths:
                         found = []
-                        for _ in range(crowds):
+                        for _ in range(bursts):
                             server.flush()
-                            statuses = asyncio.run(crowd(port, path))
+                            statuses = asyncio.run(burst(port, path))
                             found += wrong(statuses, state(port))
                         failed += bool(found)
-                        print(f"{kind} {path:8} {connections:2} connections: {crowds} crowds, {found or 'all right'}")
+                        print(f"{kind} {path:8} {connections:2} connections: {bursts} bursts, {found or 'all right'}")
     finally:
         server.stop()
     return int(bool(failed))

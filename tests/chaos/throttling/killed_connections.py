@@ -7,7 +7,7 @@ strategies, and prints the figures. The exit code is 1 if a strategy admitted to
 import sys
 import time
 
-from tests.chaos.throttling.support.processes import hammered, throttles
+from tests.chaos.throttling.support.processes import ask_from_processes, throttles
 from tests.throttling.support.bounds import excess
 
 LIMIT, PERIOD = 50, 100_000  # microseconds
@@ -24,7 +24,7 @@ def run(server, settings, decisions, *, tasks=0):
             kills.append(client.client_kill_filter(_type="normal", skipme=True))
             over.wait(EVERY)
 
-        admitted, missed = hammered(
+        admitted, missed = ask_from_processes(
             settings,
             throttles(RATES),
             processes=PROCESSES,

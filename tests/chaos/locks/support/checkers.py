@@ -26,15 +26,15 @@ ROUNDING = 1_500_000  # ns: the server counts in ms
 
 def overlaps(history: History) -> Violations:
     """More holders at a time than there may be, on the clock of the processes. A writer weighs as much as the limit."""
-    return _crowds(history, lambda hold: (hold.taken, hold.end))
+    return _overlapping(history, lambda hold: (hold.taken, hold.end))
 
 
 def overlaps_on_the_server(history: History) -> Violations:
     """The same on the server's clock, which must not have been put back."""
-    return _crowds(history, lambda hold: (hold.server_taken, hold.server_end))
+    return _overlapping(history, lambda hold: (hold.server_taken, hold.server_end))
 
 
-def _crowds(history: History, lasting: Callable[[Hold], tuple[int, int]]) -> Violations:
+def _overlapping(history: History, lasting: Callable[[Hold], tuple[int, int]]) -> Violations:
     return [text for group in _grouped(holds(history)) for text in _swept(group, lasting)]
 
 

@@ -54,7 +54,7 @@ class Fleet:
         self.supervisors = [self._new(number) for number in range(size)]
         self.gone: list[Supervisor] = []
         self._ending = threading.Event()
-        self._watch = threading.Thread(target=self._keep, name="crew", daemon=True)
+        self._watch = threading.Thread(target=self._keep, name="fleet", daemon=True)
         self._watch.start()
 
     def _new(self, number: int) -> Supervisor:

@@ -1,4 +1,4 @@
-"""A site of one guarded view, for crowds.py: its settings, its views, and how it is served."""
+"""A site of one guarded view, for bursts.py: its settings, its views, and how it is served."""
 
 import os
 import sys
@@ -19,15 +19,15 @@ ROOT_URLCONF = __name__
 INSTALLED_APPS = ["redis_kit"]
 MIDDLEWARE = []
 REDIS_KIT = {
-    "CONNECTIONS": {"default": {"URL": os.environ.get("CROWD_URL", "")}},
-    "MAX_CONNECTIONS": int(os.environ.get("CROWD_CONNECTIONS", "50")),
-    "CONNECT_TIMEOUT": float(os.environ.get("CROWD_TIMEOUT", "0.25")),
-    "READ_TIMEOUT": float(os.environ.get("CROWD_TIMEOUT", "0.25")),
-    "POOL_TIMEOUT": 8 * float(os.environ.get("CROWD_TIMEOUT", "0.25")),
+    "CONNECTIONS": {"default": {"URL": os.environ.get("BURST_URL", "")}},
+    "MAX_CONNECTIONS": int(os.environ.get("BURST_CONNECTIONS", "50")),
+    "CONNECT_TIMEOUT": float(os.environ.get("BURST_TIMEOUT", "0.25")),
+    "READ_TIMEOUT": float(os.environ.get("BURST_TIMEOUT", "0.25")),
+    "POOL_TIMEOUT": 8 * float(os.environ.get("BURST_TIMEOUT", "0.25")),
     "THROTTLING": {"REMEMBER": 0},  # so that every request asks the server
 }
 
-if os.environ.get("CROWD_PLANT"):  # the old fault: a full pool refuses at once, and that is an outage
+if os.environ.get("BURST_PLANT"):  # the old fault: a full pool refuses at once, and that is an outage
 
     class Impatient(redis_kit.core.client.pools.Limits):
         def __init__(self, most, wait, *more):

@@ -18,7 +18,7 @@ def throttles(rates, **options):
     return [{"name": "race", "rates": rates, "strategy": strategy, **options} for strategy in MODELS]
 
 
-def hammered(settings, asked, *, processes, decisions, tasks=0, together=False, meanwhile=None):
+def ask_from_processes(settings, asked, *, processes, decisions, tasks=0, together=False, meanwhile=None):
     """Return the moments of what all processes were admitted, by strategy and name, and what no server decided.
 
     Each process asks for so many ``decisions``. ``meanwhile`` is called again and again until they have ended.
