@@ -112,7 +112,7 @@ def _without_users(policies: Mapping[str, Any]) -> Iterator[CheckMessage]:
     for name, entry in policies.items():
         given = entry.get("KEY", "user_or_ip")
         keys = given if isinstance(given, (list, tuple)) else [given]
-        key = next((one for one in ("user", "user_or_ip") if one in keys), "")
+        key = next((name for name in ("user", "user_or_ip") if name in keys), "")
         if key:
             kind, code = (Error, "E016") if key == "user" else (Warning, "W019")
             yield kind(

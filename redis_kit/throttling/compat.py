@@ -117,8 +117,8 @@ def is_ratelimited(
     If the server is unavailable and ``RATELIMIT_FAIL_OPEN`` is False, a call that is counted exceeds the limit, and one
     that is not counted does not, as in django-ratelimit.
     """
-    found = _ask(request, group, fn, key, rate, method, increment)
-    return found is not None and found.over
+    usage = _ask(request, group, fn, key, rate, method, increment)
+    return usage is not None and usage.over
 
 
 async def ais_ratelimited(
@@ -131,8 +131,8 @@ async def ais_ratelimited(
     increment: bool = False,
 ) -> bool:
     """See is_ratelimited()."""
-    found = await _aask(request, group, fn, key, rate, method, increment)
-    return found is not None and found.over
+    usage = await _aask(request, group, fn, key, rate, method, increment)
+    return usage is not None and usage.over
 
 
 def get_usage(
@@ -148,8 +148,8 @@ def get_usage(
 
     The count stops at one above the limit. See is_ratelimited().
     """
-    found = _ask(request, group, fn, key, rate, method, increment)
-    return found and found.figures
+    usage = _ask(request, group, fn, key, rate, method, increment)
+    return usage and usage.figures
 
 
 async def aget_usage(
@@ -162,8 +162,8 @@ async def aget_usage(
     increment: bool = False,
 ) -> dict[str, Any] | None:
     """See get_usage()."""
-    found = await _aask(request, group, fn, key, rate, method, increment)
-    return found and found.figures
+    usage = await _aask(request, group, fn, key, rate, method, increment)
+    return usage and usage.figures
 
 
 def handler403(request: HttpRequest, exception: Exception | None = None) -> Any:
@@ -191,8 +191,11 @@ def _ask(
     if given is None:
         return None
     throttle = _throttle(name, methods, parse(given), _policy())
-    found = _key(key)
-    identity = found.of(request) if isinstance(found, IdentityKey) else _identity(_sync(_result(key, name, request)))
+    identity_key = _key(key)
+    if isinstance(identity_key, IdentityKey):
+        identity = identity_key.of(request)
+    else:
+        identity = _identity(_sync(_result(key, name, request)))
     return _Usage(throttle, throttle.hit(identity) if increment else throttle.peek(identity), increment)
 
 
@@ -206,12 +209,11 @@ async def _aask(
     if given is None:
         return None
     throttle = _throttle(name, methods, parse(given), _policy())
-    found = _key(key)
-    identity = (
-        await found.aof(request)
-        if isinstance(found, IdentityKey)
-        else _identity(await maybe_await(_result(key, name, request)))
-    )
+    identity_key = _key(key)
+    if isinstance(identity_key, IdentityKey):
+        identity = await identity_key.aof(request)
+    else:
+        identity = _identity(await maybe_await(_result(key, name, request)))
     decision = await (throttle.ahit(identity) if increment else throttle.apeek(identity))
     return _Usage(throttle, decision, increment)
 
@@ -226,7 +228,7 @@ def _methods(method: Any) -> tuple[str, ...]:
     """Return the methods that are counted; an empty tuple for all."""
     if method == ALL:
         return ()
-    return tuple(sorted(one.upper() for one in ([method] if isinstance(method, str) else method)))
+    return tuple(sorted(name.upper() for name in ([method] if isinstance(method, str) else method)))
 
 
 def _applies(request: HttpRequest, methods: Sequence[str]) -> bool:
@@ -277,13 +279,13 @@ def _sync(result: Any) -> Any:
     return views.not_awaitable(result, "The key or rate is a coroutine function, but the view is sync.")
 
 
-def _annotate(request: Any, found: _Usage | None, block: bool) -> None:
-    over = found is not None and found.over
+def _annotate(request: Any, usage: _Usage | None, block: bool) -> None:
+    over = usage is not None and usage.over
     request.limited = over or getattr(request, "limited", False)
-    if found is None or not over or not block:
+    if usage is None or not over or not block:
         return
     given = getattr(settings, "RATELIMIT_EXCEPTION_CLASS", Ratelimited)
     error = (import_string(given) if isinstance(given, str) else given)()
-    request.throttle = error.decision = found.decision._replace(remaining=0)
-    error.throttle = found.throttle
+    request.throttle = error.decision = usage.decision._replace(remaining=0)
+    error.throttle = usage.throttle
     raise error

@@ -40,11 +40,11 @@ def project_throttles() -> list[Throttle]:
 
 def find(throttles: list[Throttle], name: str, using: str | None) -> Throttle:
     """Return the throttle with this name, and this connection if it is not None. Raises InvalidName."""
-    found = [throttle for throttle in throttles if throttle.name == name and using in (None, throttle.using)]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        connections = ", ".join(throttle.using for throttle in found)
+    matching = [throttle for throttle in throttles if throttle.name == name and using in (None, throttle.using)]
+    if len(matching) == 1:
+        return matching[0]
+    if matching:
+        connections = ", ".join(throttle.using for throttle in matching)
         raise InvalidName(f"Several throttles have the name {name}. Choose one with --using: {connections}.")
     where = f" on the connection {using}" if using else ""
     names = list(dict.fromkeys(throttle.name for throttle in throttles if using in (None, throttle.using)))

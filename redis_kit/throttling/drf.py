@@ -24,7 +24,7 @@ class SimpleRateThrottle(RateThrottle, throttling.SimpleRateThrottle):
 
     def read(self, rate: Any) -> tuple[Rate, ...]:
         """Return the rates that ``rate`` stands for. After a slash only the first letter, s, m, h or d, matters."""
-        return super().read([_first_letter(one) for one in rate] if isinstance(rate, list) else _first_letter(rate))
+        return super().read([_first_letter(part) for part in rate] if isinstance(rate, list) else _first_letter(rate))
 
     def allow_request(self, request: Any, view: Any) -> bool:
         """Count a request and return whether it is allowed. See RateThrottle for outages."""

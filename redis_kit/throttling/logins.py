@@ -151,13 +151,13 @@ def _peek(hits: Sequence[Hit]) -> Flow[list[Decision]]:
     throttle = hits[0][0]
     calls = [Call(throttle, throttle.checked(identity, 1), 1) for throttle, identity in hits]
     on_different_nodes = isinstance(connections.client(throttle.using), ClusterClient)
-    found = []
+    outcomes = []
     if throttle.policy() != "open":
         # A server that is full or read-only answers, but counts no failure; here that is an outage.
         yield steps.Call("SET", throttle.key(WRITTEN), 1, "PX", 1000)
     for group in [[call] for call in calls] if on_different_nodes else [calls]:
-        found += yield from decide(group, consume=False)
-    return [outcome.decision for outcome in found]
+        outcomes += yield from decide(group, consume=False)
+    return [outcome.decision for outcome in outcomes]
 
 
 def _answers(hits: Sequence[Hit]) -> dict[str, list[Decision] | None]:
@@ -175,7 +175,7 @@ def _refuse(request: HttpRequest | None, decisions: Sequence[Decision]) -> None:
     refused = [decision for decision in decisions if not decision]
     if refused:
         if request is not None:
-            request.throttle = max(refused, key=lambda one: one.retry_after)  # type: ignore[attr-defined]
+            request.throttle = max(refused, key=lambda decision: decision.retry_after)  # type: ignore[attr-defined]
         raise PermissionDenied("There were too many failed log-ins.")
 
 

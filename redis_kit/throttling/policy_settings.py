@@ -59,12 +59,12 @@ def policy_problems(policies: Mapping[Any, Any]) -> Iterator[Problem]:
         except InvalidName as error:
             yield Problem("E006", f"{SETTING} contains a name that can't be used. {error}")
             continue
-        found = list(conf.mismatches(PolicySettings, setting, entry)) if isinstance(entry, Mapping) else []
-        if not found and (not isinstance(entry, Mapping) or "RATES" not in entry):
+        mismatches = list(conf.mismatches(PolicySettings, setting, entry)) if isinstance(entry, Mapping) else []
+        if not mismatches and (not isinstance(entry, Mapping) or "RATES" not in entry):
             yield Problem("E002", f"{setting} must be a dict with 'RATES'.", "For example {'RATES': '60/m'}.")
             continue
-        yield from found
-        if not found:
+        yield from mismatches
+        if not mismatches:
             yield from _value_problems(setting, PolicySettings(**entry))
 
 

@@ -24,27 +24,27 @@ def about(throttle: Throttle, allowed: int, refused: int) -> dict[str, Any]:
     }
 
 
-def rule(one: Rule | None, *, plain: bool) -> dict[str, Any] | None:
+def rule(given: Rule | None, *, plain: bool) -> dict[str, Any] | None:
     """Return a rule."""
-    if one is None:
+    if given is None:
         return None
-    return one._asdict() | {"shown": name_of(one.shown, plain=plain), "until": one.until.isoformat()}
+    return given._asdict() | {"shown": name_of(given.shown, plain=plain), "until": given.until.isoformat()}
 
 
-def offender(one: Offender, *, plain: bool) -> dict[str, Any]:
+def offender(row: Offender, *, plain: bool) -> dict[str, Any]:
     """Return an offender."""
-    return one._asdict() | {"shown": name_of(one.shown, plain=plain)}
+    return row._asdict() | {"shown": name_of(row.shown, plain=plain)}
 
 
-def decision(one: Decision) -> dict[str, Any]:
+def decision(answer: Decision) -> dict[str, Any]:
     """Return a decision; infinite times are null."""
-    waits = {name: _finite(getattr(one, name)) for name in ("retry_after", "reset_after")}
-    return one._asdict() | waits | {"rate": _text(one.rate)}
+    waits = {name: _finite(getattr(answer, name)) for name in ("retry_after", "reset_after")}
+    return answer._asdict() | waits | {"rate": _text(answer.rate)}
 
 
-def report(one: ShadowReport) -> dict[str, Any]:
+def report(given: ShadowReport) -> dict[str, Any]:
     """Return a report."""
-    return one._asdict() | {"rate": _text(one.rate), "proposed": _text(one.proposed), "share": one.share}
+    return given._asdict() | {"rate": _text(given.rate), "proposed": _text(given.proposed), "share": given.share}
 
 
 def _finite(seconds: float) -> float | None:

@@ -56,18 +56,20 @@ class Command(BaseCommand):
         actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
         types = {"seconds": _seconds, "rates": _rates}
         for action, about in ACTIONS.items():
-            one = actions.add_parser(action, help=about)
+            subparser = actions.add_parser(action, help=about)
             for argument in ARGUMENTS.get(action, ()):
                 name = argument.rstrip("?")
                 count = "?" if name != argument else None
-                one.add_argument(name, nargs=count, type=types.get(name, str), metavar=name.upper())
-            one.add_argument("--json", action="store_true", help="for programs: times in seconds")
+                subparser.add_argument(name, nargs=count, type=types.get(name, str), metavar=name.upper())
+            subparser.add_argument("--json", action="store_true", help="for programs: times in seconds")
             for option in terminal.EVERYWHERE:
-                one.add_argument(option, help=argparse.SUPPRESS, default=argparse.SUPPRESS)
+                subparser.add_argument(option, help=argparse.SUPPRESS, default=argparse.SUPPRESS)
             if action in ARGUMENTS:
-                one.add_argument("--using", metavar="CONNECTION", help="needed if several throttles have this name")
+                subparser.add_argument(
+                    "--using", metavar="CONNECTION", help="needed if several throttles have this name"
+                )
             if action in ("reset", "ban", "exempt", "override", "lift"):
-                one.add_argument("--hash", action="store_true", help="IDENTITY is the hash that show lists")
+                subparser.add_argument("--hash", action="store_true", help="IDENTITY is the hash that show lists")
         show = actions.choices["show"]
         show.add_argument("--plain", action="store_true", help="don't mask identities")
         show.add_argument("--limit", type=_limit, default=100, help=f"number of rules, 1 to {LIMIT:,} (default: 100)")
@@ -82,16 +84,17 @@ class Command(BaseCommand):
             self.actions[action].error(clean(str(error)))
 
     def _list(self, **options: Any) -> None:
-        found = project_throttles()
-        minutes, held = recent(found), counts(found)
-        sums = {throttle: _sums(minutes[throttle]) for throttle in found}
+        throttles = project_throttles()
+        minutes, rule_counts = recent(throttles), counts(throttles)
+        sums = {throttle: _sums(minutes[throttle]) for throttle in throttles}
         if options["json"]:
-            self._write_json([as_plain.about(one, *sums[one]) | {"rules": held[one]} for one in found])
-        elif not found:
+            self._write_json([as_plain.about(each, *sums[each]) | {"rules": rule_counts[each]} for each in throttles])
+        elif not throttles:
             self.stdout.write(f"There are no throttles. {hint('', [])}")
         else:
             columns = ("NAME", "RATES", "STRATEGY", "ALLOWED", "REFUSED", "RULES")
-            self._write(tables.table(columns, [_row(one, *sums[one], held[one]) for one in found]))
+            rows = [_row(throttle, *sums[throttle], rule_counts[throttle]) for throttle in throttles]
+            self._write(tables.table(columns, rows))
             self.stdout.write("Allowed and refused: calls of the last 30 minutes.")
 
     def _show(self, *, name: str, identity: str | None, limit: int, **options: Any) -> None:
@@ -103,9 +106,9 @@ class Command(BaseCommand):
         more, plain = max(counts([throttle])[throttle] - limit, 0), options["plain"]
         if options["json"]:
             lists = {
-                "rules": [as_plain.rule(one, plain=plain) for one in rules],
+                "rules": [as_plain.rule(row, plain=plain) for row in rules],
                 "more": more,
-                "offenders": [as_plain.offender(one, plain=plain) for one in most],
+                "offenders": [as_plain.offender(row, plain=plain) for row in most],
             }
             self._write_json(as_plain.about(throttle, *sums) | lists)
             return
@@ -158,13 +161,13 @@ class Command(BaseCommand):
     def _report(self, *, name: str, **options: Any) -> None:
         throttle = _throttle(name, **options)
         try:
-            found = shadow_report(throttle)
+            result = shadow_report(throttle)
         except InvalidValue as error:
             raise CommandError(clean(str(error))) from error
         if options["json"]:
-            self._write_json({"name": name} | as_plain.report(found))
+            self._write_json({"name": name} | as_plain.report(result))
         else:
-            self._write([clean(name), *tables.facts(tables.report(found))])
+            self._write([clean(name), *tables.facts(tables.report(result))])
 
     def _done(self, action: str, name: str, said: str, rule: Rule | None, **options: Any) -> None:
         if options["json"]:
@@ -209,17 +212,17 @@ def _row(throttle: Throttle, allowed: int, refused: int, rules: int) -> tuple[st
 
 
 def _sums(minutes: list[Minute]) -> tuple[int, int]:
-    return sum(one.allowed for one in minutes), sum(one.refused for one in minutes)
+    return sum(minute.allowed for minute in minutes), sum(minute.refused for minute in minutes)
 
 
 def _seconds(text: str) -> float:
     try:
-        found = float(text)
+        seconds = float(text)
     except ValueError:
-        found = 0
-    if not 0.001 <= found <= LONGEST:
+        seconds = 0
+    if not 0.001 <= seconds <= LONGEST:
         raise argparse.ArgumentTypeError(f"{text!a} is not a number of seconds up to {LONGEST:,}, which is 366 days")
-    return found
+    return seconds
 
 
 def _rates(text: str) -> str:

@@ -50,15 +50,18 @@ def about(throttle: Throttle, allowed: int, refused: int) -> Iterator[tuple[str,
     yield "refused", f"{refused:,} in 30 minutes"
 
 
-def rules(found: Iterable[Rule], *, plain: bool) -> Iterator[str]:
+def rules(listed: Iterable[Rule], *, plain: bool) -> Iterator[str]:
     """Yield a table of rules."""
     columns = ("RULE FOR", "RULE", "RATES", "ENDS IN", "HASH")
-    yield from table(columns, [(_shown(rule, plain=plain), *_holds(rule), rule.identity_hash) for rule in found])
+    yield from table(columns, [(_shown(rule, plain=plain), *_holds(rule), rule.identity_hash) for rule in listed])
 
 
-def offenders(found: Iterable[Offender], *, plain: bool) -> Iterator[str]:
+def offenders(listed: Iterable[Offender], *, plain: bool) -> Iterator[str]:
     """Yield a table of offenders."""
-    rows = [(name_of(one.shown, plain=plain) or "-", f"{one.refusals:,}", one.identity_hash) for one in found]
+    rows = [
+        (name_of(offender.shown, plain=plain) or "-", f"{offender.refusals:,}", offender.identity_hash)
+        for offender in listed
+    ]
     yield from table(("REFUSED", "TIMES", "HASH"), rows)
 
 
@@ -79,16 +82,16 @@ def standing(decision: Decision, rule: Rule | None) -> Iterator[tuple[str, str]]
         yield "rule", f"{f'{kind} {rates}'.strip()}{subject}, ends in {left}"
 
 
-def report(found: ShadowReport) -> Iterator[tuple[str, str]]:
+def report(result: ShadowReport) -> Iterator[tuple[str, str]]:
     """Yield the report on a throttle in shadow mode."""
-    yield "rate", str(found.rate)
-    yield "allowed", f"{found.allowed:,} in a day"
-    yield "refused", f"{found.refused:,} in a day would be refused, {found.share:.1%}"
-    yield "windows", f"{found.windows:,} periods of {duration(found.rate.period)} with calls, in up to 7 days"
-    yield "usual", f"at most {found.usual:,} calls in 50 % of the windows"
-    yield "high", f"at most {found.high:,} calls in 99.9 % of the windows"
-    yield "highest", f"at most {found.highest:,} calls in all windows"
-    yield "proposed", str(found.proposed) if found.proposed else "nothing yet: there were no calls"
+    yield "rate", str(result.rate)
+    yield "allowed", f"{result.allowed:,} in a day"
+    yield "refused", f"{result.refused:,} in a day would be refused, {result.share:.1%}"
+    yield "windows", f"{result.windows:,} periods of {duration(result.rate.period)} with calls, in up to 7 days"
+    yield "usual", f"at most {result.usual:,} calls in 50 % of the windows"
+    yield "high", f"at most {result.high:,} calls in 99.9 % of the windows"
+    yield "highest", f"at most {result.highest:,} calls in all windows"
+    yield "proposed", str(result.proposed) if result.proposed else "nothing yet: there were no calls"
 
 
 def _shown(rule: Rule, *, plain: bool) -> str:

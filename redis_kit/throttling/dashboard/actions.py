@@ -30,9 +30,9 @@ class Target(NamedTuple):
     @classmethod
     def parse(cls, value: str) -> "Target":
         """Return the target in the value of a button. Raises InvalidValue for other text."""
-        if (found := VALUE.fullmatch(value)) is None:
+        if (match := VALUE.fullmatch(value)) is None:
             raise InvalidValue(_("Nothing was changed: the button names no throttle."))
-        return cls(found[3], found[1] or "", unquote(found[2] or DEFAULT))
+        return cls(match[3], match[1] or "", unquote(match[2] or DEFAULT))
 
     @classmethod
     def of(cls, throttle: "BaseThrottle", identity_hash: str = "") -> "Target":
@@ -72,9 +72,9 @@ class Target(NamedTuple):
 
     def override(self, text: str) -> str:
         """Set other rates for the identity, or for all, for some time."""
-        if (found := RATES_FOR.fullmatch(text)) is None:
+        if (match := RATES_FOR.fullmatch(text)) is None:
             raise InvalidValue(_("Enter rates and a duration, such as 100/m for 2h."))
-        rates, time = found.groups()
+        rates, time = match.groups()
         self._rules.override(rates, duration(time), identity_hash=self.identity_hash)
         return _("Rates are %(rates)s for %(time)s: %(target)s.") % {"target": self.shown, "rates": rates, "time": time}
 
@@ -105,9 +105,9 @@ def _throttle(name: str, using: str) -> "Throttle":
 def duration(text: str) -> float:
     """Return the seconds of text such as 90, 15m, 2h or 7 days. Raises InvalidValue for other text."""
     try:
-        found = parse(f"1/{text}")[0].period if TIME.fullmatch(text) else 0
+        seconds = parse(f"1/{text}")[0].period if TIME.fullmatch(text) else 0
     except InvalidRate:
-        found = 0
-    if not found:
+        seconds = 0
+    if not seconds:
         raise InvalidValue(_("Enter a duration in seconds, or with a unit, such as 15m, 2h or 7d."))
-    return found
+    return seconds

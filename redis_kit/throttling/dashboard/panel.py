@@ -48,7 +48,7 @@ class ThrottlesPanel(Panel):
         throttles = built_throttles()
         if not throttles or not (self.viewer.may(CHANGE) or self.viewer.may(UNMASK)):
             return None
-        names, connections = dict.fromkeys(one.name for one in throttles), _connections(throttles)
+        names, connections = dict.fromkeys(throttle.name for throttle in throttles), _connections(throttles)
         fields = [Field("throttle", _("Throttle"), list(names))]
         if len(connections) > 1:
             fields.append(Field("connection", _("Connection"), connections))
@@ -59,19 +59,19 @@ class ThrottlesPanel(Panel):
         from redis_kit.throttling.discovery import built_throttles
         from redis_kit.throttling.statistics.overview import overview
 
-        found = overview(built_throttles()[:MOST_ROWS], minutes=SHOWN, offenders=OFFENDERS, rules=MOST_ROWS)
-        every = [_sum(same) for same in zip(*(one.minutes for one in found), strict=True)]
-        yield Figure(_("Throttles"), len(found))
+        figures = overview(built_throttles()[:MOST_ROWS], minutes=SHOWN, offenders=OFFENDERS, rules=MOST_ROWS)
+        every = [_sum(same) for same in zip(*(row.minutes for row in figures), strict=True)]
+        yield Figure(_("Throttles"), len(figures))
         yield Figure(_("Allowed"), sum(minute.allowed for minute in every), _("in 30 minutes"))
         yield Figure(_("Refused"), sum(minute.refused for minute in every), _("in 30 minutes"))
-        yield Figure(_("Rules in force"), sum(one.rule_count for one in found))
+        yield Figure(_("Rules in force"), sum(row.rule_count for row in figures))
         yield from self._looked_up()
         yield Bars(_("Allowed per minute"), [(_clock(minute), minute.allowed) for minute in every])
         yield Bars(_("Refused per minute"), [(_clock(minute), minute.refused) for minute in every])
-        yield _throttles(found)
-        yield self._offenders(found)
-        yield self._rules(found)
-        reports = [(one, one.report) for one in found if one.report]
+        yield _throttles(figures)
+        yield self._offenders(figures)
+        yield self._rules(figures)
+        reports = [(row, row.report) for row in figures if row.report]
         if reports:
             yield _reports(reports)
 
@@ -116,67 +116,67 @@ class ThrottlesPanel(Panel):
         target = Target(name, using=using or _connections(built_throttles())[0])
         title = _("Looked up in %s") % target.shown
         try:
-            found = look_up(target.throttle, identity)
+            standing = look_up(target.throttle, identity)
         except InvalidValue as error:
             yield Table(title, (), [], empty=str(error))
             return
         yield Table(
             title,
             (_("Identity"), _("Now"), _("Used"), _("Next call in"), _("Resets in"), _("Rule")),
-            [(Lines((identity, found.identity_hash)), *found.cells, _rule(found.rule))],
-            actions=(*OF_IDENTITIES, "lift") if found.rule else OF_IDENTITIES,
-            values=[target._replace(identity_hash=found.identity_hash).value],
+            [(Lines((identity, standing.identity_hash)), *standing.cells, _rule(standing.rule))],
+            actions=(*OF_IDENTITIES, "lift") if standing.rule else OF_IDENTITIES,
+            values=[target._replace(identity_hash=standing.identity_hash).value],
         )
 
-    def _offenders(self, found: Sequence["ThrottleFigures"]) -> Table:
-        most = [(one.throttle, offender) for one in found for offender in one.offenders]
-        most.sort(key=lambda pair: -pair[1].refusals)
+    def _offenders(self, figures: Sequence["ThrottleFigures"]) -> Table:
+        most = [(row.throttle, offender) for row in figures for offender in row.offenders]
+        shown = sorted(most, key=lambda pair: -pair[1].refusals)[:OFFENDERS]
         return Table(
             _("Refused most often, in up to a day"),
             (_("Identity"), _("Throttle"), _("Refusals")),
-            [(self._identity(one), _name(throttle), one.refusals) for throttle, one in most[:OFFENDERS]],
+            [(self._identity(offender), _name(throttle), offender.refusals) for throttle, offender in shown],
             empty=_("No call was refused."),
             actions=OF_IDENTITIES,
-            values=[Target.of(throttle, one.identity_hash).value for throttle, one in most[:OFFENDERS]],
+            values=[Target.of(throttle, offender.identity_hash).value for throttle, offender in shown],
         )
 
-    def _rules(self, found: Sequence["ThrottleFigures"]) -> Table:
-        rules = [(one.throttle, rule) for one in found for rule in one.rules]
-        rules.sort(key=lambda pair: pair[1].until)
+    def _rules(self, figures: Sequence["ThrottleFigures"]) -> Table:
+        rules = [(row.throttle, rule) for row in figures for rule in row.rules]
+        shown = sorted(rules, key=lambda pair: pair[1].until)[:MOST_ROWS]
         return Table(
             _("Rules in force, in the order in which they end"),
             (_("Identity"), _("Throttle"), _("Rule"), _("Ends")),
-            [(self._identity(one), _name(throttle), _kind(one), one.until) for throttle, one in rules[:MOST_ROWS]],
+            [(self._identity(rule), _name(throttle), _kind(rule), rule.until) for throttle, rule in shown],
             empty=_("No rules are in force."),
             actions=("lift",),
-            values=[Target.of(throttle, one.identity_hash).value for throttle, one in rules[:MOST_ROWS]],
+            values=[Target.of(throttle, rule.identity_hash).value for throttle, rule in shown],
         )
 
-    def _identity(self, one: "Offender | Rule") -> Any:
-        if not one.identity_hash:
+    def _identity(self, row: "Offender | Rule") -> Any:
+        if not row.identity_hash:
             return _("all identities")
-        shown = one.shown if self.viewer.may(UNMASK) else masked(one.shown) if one.shown else ""
-        return Lines((shown, one.identity_hash))
+        shown = row.shown if self.viewer.may(UNMASK) else masked(row.shown) if row.shown else ""
+        return Lines((shown, row.identity_hash))
 
 
 def _connections(throttles: Sequence["BaseThrottle"]) -> list[str]:
     """Return the connections that throttles use, the default connection first."""
-    return sorted({one.using for one in throttles}, key=lambda using: (using != DEFAULT, using))
+    return sorted({throttle.using for throttle in throttles}, key=lambda using: (using != DEFAULT, using))
 
 
 def _name(throttle: "BaseThrottle") -> str:
     return Target.of(throttle).shown
 
 
-def _kind(one: "Rule") -> Any:
-    return {"ban": _("banned"), "exempt": _("exempt")}.get(one.kind) or one.rates
+def _kind(rule: "Rule") -> Any:
+    return {"ban": _("banned"), "exempt": _("exempt")}.get(rule.kind) or rule.rates
 
 
-def _rule(one: "Rule | None") -> Lines | None:
-    return Lines((_kind(one), one.until)) if one else None
+def _rule(rule: "Rule | None") -> Lines | None:
+    return Lines((_kind(rule), rule.until)) if rule else None
 
 
-def _throttles(found: Sequence["ThrottleFigures"]) -> Table:
+def _throttles(figures: Sequence["ThrottleFigures"]) -> Table:
     columns = (
         _("Throttle"),
         _("Rates"),
@@ -189,20 +189,20 @@ def _throttles(found: Sequence["ThrottleFigures"]) -> Table:
     return Table(
         _("Throttles"),
         columns,
-        [_throttle(one) for one in found],
+        [_throttle(row) for row in figures],
         empty=_("No throttle has been built in this process."),
         actions=("override_all",),
-        values=[Target.of(one.throttle).value if one.can_have_rules else "" for one in found],
+        values=[Target.of(row.throttle).value if row.can_have_rules else "" for row in figures],
     )
 
 
-def _throttle(one: "ThrottleFigures") -> tuple[Any, ...]:
-    throttle, minutes = one.throttle, len(one.minutes)
+def _throttle(figures: "ThrottleFigures") -> tuple[Any, ...]:
+    throttle, minutes = figures.throttle, len(figures.minutes)
     name = _name(throttle)
     shown = Lines((name, _("shadow mode: refuses nothing"))) if throttle.shadow else name
     rates = "; ".join(map(str, throttle.rates)) or _("no limit")
-    allowed = sum(minute.allowed for minute in one.minutes) / minutes
-    refused = sum(minute.refused for minute in one.minutes) / minutes
+    allowed = sum(minute.allowed for minute in figures.minutes) / minutes
+    refused = sum(minute.refused for minute in figures.minutes) / minutes
     policy = throttle.policy()
     return (
         shown,
@@ -211,7 +211,7 @@ def _throttle(one: "ThrottleFigures") -> tuple[Any, ...]:
         FAILURES.get(policy, policy),
         round(allowed, 1),
         round(refused, 1),
-        one.override and one.override.rates,
+        figures.override and figures.override.rates,
     )
 
 
@@ -227,7 +227,7 @@ def _reports(reports: Sequence[tuple["ThrottleFigures", "ShadowReport"]]) -> Tab
             _("All periods, at most"),
             _("Proposed rate"),
         ),
-        [(_name(one.throttle), str(report.rate), *_figures(report)) for one, report in reports],
+        [(_name(figures.throttle), str(report.rate), *_figures(report)) for figures, report in reports],
     )
 
 

@@ -165,12 +165,12 @@ def _overriding(name: str, rule: bytes) -> Strategy:
     """Return the strategy with the rates of an override."""
     numbers, _, text = rule.decode(errors="replace").partition("#")
     try:
-        found = strategies.load(name)(parse(text))
+        strategy = strategies.load(name)(parse(text))
     except InvalidValue as error:
         raise KeyConflict(f"An override can't be read: {error}") from error
-    if [str(number) for number in found.numbers] != numbers.split()[2:]:
+    if [str(number) for number in strategy.numbers] != numbers.split()[2:]:
         raise KeyConflict(f"The numbers of an override do not match its rates {text!r}.")
-    return found
+    return strategy
 
 
 def _remember(call: Call[Any], decision: Decision, asked_at: float) -> None:

@@ -21,12 +21,12 @@ _by_throttle: dict[str, "LocalBuckets"] = {}
 def buckets(throttle_id: str, rates: Sequence[Rate]) -> "LocalBuckets":
     """Return the buckets of a throttle, shared by all objects for the same throttle."""
     with _lock:
-        found = _by_throttle.get(throttle_id)
-        if found is None:
-            found = _by_throttle[throttle_id] = LocalBuckets(rates)
+        shared = _by_throttle.get(throttle_id)
+        if shared is None:
+            shared = _by_throttle[throttle_id] = LocalBuckets(rates)
             if len(_by_throttle) > THROTTLES:
                 del _by_throttle[next(iter(_by_throttle))]
-    return found
+    return shared
 
 
 class LocalBuckets:

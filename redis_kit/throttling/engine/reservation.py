@@ -1,4 +1,4 @@
-"""Reservations: calls counted at what they may cost, and settled when the cost is known."""
+"""Reservations: calls counted at what they may cost, and corrected when the cost is known."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,13 +10,13 @@ from redis_kit.throttling.engine.base import BaseThrottle
 from redis_kit.throttling.engine.decide import Call, Outcome, settle
 from redis_kit.throttling.values.decision import Decision
 
-SKIPPED = dict.fromkeys(("if_open", "if_closed", "if_local"))  # nothing is settled while the server is unavailable
+SKIPPED = dict.fromkeys(("if_open", "if_closed", "if_local"))  # corrections are skipped while the server is unavailable
 
 
 class Reservation:
     """A call that was counted before its cost was known. Truthy if the call is allowed.
 
-    A refused call took nothing. A reservation that is never settled stays counted at its full cost.
+    A refused call took nothing. Without ``settle()`` it stays counted at its full cost.
     """
 
     def __init__(self, call: Call[Any], outcome: Outcome) -> None:
@@ -47,12 +47,12 @@ class Reservation:
             self.throttle.carry_out(self._settle(actual), **SKIPPED)
 
     async def asettle(self, actual: int) -> None:
-        """See settle()."""
+        """See ``settle()``."""
         if self._must_settle(actual):
             await self.throttle.acarry_out(self._settle(actual), **SKIPPED)
 
     def refund(self) -> None:
-        """Refund the whole cost, as if the call had never happened. See settle()."""
+        """Refund the whole cost, as if the call had never happened. See ``settle()``."""
         self.settle(0)
 
     async def arefund(self) -> None:
@@ -63,7 +63,7 @@ class Reservation:
         if isinstance(actual, bool) or not isinstance(actual, int) or not 0 <= actual <= 2**31:
             raise InvalidValue(f"The actual cost must be a whole number, 0 or more, not {actual!r}.")
         if self._settled:
-            raise InvalidValue(f"The reservation with the throttle {self.throttle.name!r} is already settled.")
+            raise InvalidValue(f"The cost of the reservation with the throttle {self.throttle.name!r} was already set.")
         self._settled = True
         return self._outcome.counted and actual != self._call.cost
 
@@ -73,15 +73,15 @@ class Reservation:
 
 def refund_all(reservations: Sequence[Reservation]) -> None:
     """Refund the calls of one request. One round trip; all of them use one connection."""
-    if counted := [one for one in reservations if one._must_settle(0)]:
+    if counted := [reservation for reservation in reservations if reservation._must_settle(0)]:
         counted[0].throttle.carry_out(_refunds(counted), **SKIPPED)
 
 
 async def arefund_all(reservations: Sequence[Reservation]) -> None:
     """See refund_all()."""
-    if counted := [one for one in reservations if one._must_settle(0)]:
+    if counted := [reservation for reservation in reservations if reservation._must_settle(0)]:
         await counted[0].throttle.acarry_out(_refunds(counted), **SKIPPED)
 
 
 def _refunds(reservations: Sequence[Reservation]) -> Flow[None]:
-    yield Batch([settle(one._call, one._outcome, 0) for one in reservations])
+    yield Batch([settle(reservation._call, reservation._outcome, 0) for reservation in reservations])

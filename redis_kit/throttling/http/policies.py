@@ -48,12 +48,12 @@ def policies() -> list[Policy]:
 def policy(name: str) -> Throttle:
     """Return the throttle of a policy. Raises ConfigurationError if the policy is missing or wrong."""
     try:
-        found = _policies()
+        built = _policies()
     except ConfigurationError as error:
         return _single(name, error)
-    if name not in found:
-        raise _missing(name, found)
-    return found[name].throttle
+    if name not in built:
+        raise _missing(name, built)
+    return built[name].throttle
 
 
 def _policies() -> dict[str, Policy]:

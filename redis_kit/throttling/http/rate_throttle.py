@@ -80,8 +80,8 @@ class RateThrottle:
     def wait(self) -> float | None:
         """Return in how many seconds a refused client may retry; None if it never may."""
         if self.decision is None or self.decision.allowed:
-            found: float | None = super().wait()  # type: ignore[misc]
-            return found
+            seconds: float | None = super().wait()  # type: ignore[misc]
+            return seconds
         return self.decision.retry_after if math.isfinite(self.decision.retry_after) else None
 
     @property

@@ -46,7 +46,7 @@ def refusal(
     if _prefers_json(request):
         kind = KINDS.get(decision.reason, "quota-exceeded")
         body = {"type": PROBLEMS + kind, "title": title, "status": status, "detail": message}
-        names = [policy_name(one) for one in (Verdict(throttle, decision), *others) if one.decision.rate]
+        names = [policy_name(verdict) for verdict in (Verdict(throttle, decision), *others) if verdict.decision.rate]
         response: HttpResponse = JsonResponse(
             body | ({"violated-policies": names} if names else {}), status=status, content_type=PROBLEM
         )
@@ -71,7 +71,7 @@ def decisive(verdicts: Sequence[Verdict]) -> Verdict:
 def _prefers_json(request: HttpRequest) -> bool:
     # One vendor type of JSON is enough: the list of accepted types is sorted, and can be long.
     vendor = next(
-        (f"{one.main_type}/{one.sub_type}" for one in request.accepted_types if _is_json(one.sub_type)), PROBLEM
+        (f"{kind.main_type}/{kind.sub_type}" for kind in request.accepted_types if _is_json(kind.sub_type)), PROBLEM
     )
     preferred = request.get_preferred_type(["text/html", "application/json", PROBLEM, vendor])
     return preferred not in (None, "text/html")

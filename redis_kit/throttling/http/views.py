@@ -40,5 +40,5 @@ def not_awaitable(result: Any, message: str) -> Any:
 
 def _bound_method(view: Any) -> Any:
     """Return the method of a view class that ``method_decorator`` bound to its instance; None for other views."""
-    inner = unwrap(view, stop=lambda one: isinstance(one, partial))
+    inner = unwrap(view, stop=lambda function: isinstance(function, partial))
     return inner.func if isinstance(inner, partial) and hasattr(inner.func, "__self__") else None

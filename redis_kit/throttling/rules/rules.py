@@ -31,19 +31,19 @@ class Rules:
 
     def ban(self, identity: str | int | None = None, seconds: float = 0, *, identity_hash: str = "") -> Rule:
         """Refuse every call of an identity for a time of up to 366 days, and return the rule. One round trip."""
-        return self._set(storage.ban(self.throttle, self._one(identity, identity_hash), seconds))
+        return self._set(storage.ban(self.throttle, self._single(identity, identity_hash), seconds))
 
     async def aban(self, identity: str | int | None = None, seconds: float = 0, *, identity_hash: str = "") -> Rule:
         """See ban()."""
-        return await self._aset(storage.ban(self.throttle, self._one(identity, identity_hash), seconds))
+        return await self._aset(storage.ban(self.throttle, self._single(identity, identity_hash), seconds))
 
     def exempt(self, identity: str | int | None = None, seconds: float = 0, *, identity_hash: str = "") -> Rule:
         """Allow every call of an identity for a time of up to 366 days, without counting. One round trip."""
-        return self._set(storage.exempt(self.throttle, self._one(identity, identity_hash), seconds))
+        return self._set(storage.exempt(self.throttle, self._single(identity, identity_hash), seconds))
 
     async def aexempt(self, identity: str | int | None = None, seconds: float = 0, *, identity_hash: str = "") -> Rule:
         """See exempt()."""
-        return await self._aset(storage.exempt(self.throttle, self._one(identity, identity_hash), seconds))
+        return await self._aset(storage.exempt(self.throttle, self._single(identity, identity_hash), seconds))
 
     def override(
         self, rates: object, seconds: float, identity: str | int | None = None, *, identity_hash: str = ""
@@ -111,7 +111,7 @@ class Rules:
     def _subject(self, identity: str | int | None, identity_hash: str) -> Subject:
         return storage.subject(self.throttle, identity, identity_hash)
 
-    def _one(self, identity: str | int | None, identity_hash: str) -> Subject:
+    def _single(self, identity: str | int | None, identity_hash: str) -> Subject:
         subject = self._subject(identity, identity_hash)
         if not subject.identity_hash:
             raise InvalidValue("Give the identity, or as identity_hash the hash that lists show.")
@@ -120,11 +120,11 @@ class Rules:
 
 def counts(throttles: Sequence[AnyThrottle]) -> dict[AnyThrottle, int]:
     """Return how many rules each throttle has. One round trip for each connection."""
-    found: dict[AnyThrottle, int] = {}
+    by_throttle: dict[AnyThrottle, int] = {}
     for using in dict.fromkeys(throttle.using for throttle in throttles):
         of_connection = [throttle for throttle in throttles if throttle.using == using]
-        found |= flow.run(_counts(of_connection), connections.client(using))
-    return found
+        by_throttle |= flow.run(_counts(of_connection), connections.client(using))
+    return by_throttle
 
 
 def _counts(throttles: Sequence[AnyThrottle]) -> Flow[dict[AnyThrottle, int]]:

@@ -68,29 +68,29 @@ def subject(throttle: BaseThrottle, identity: str | int | None, identity_hash: s
     return Subject(entry[:HASH_LENGTH], entry)
 
 
-def ban(throttle: BaseThrottle, whose: Subject, seconds: float) -> Flow[Rule]:
+def ban(throttle: BaseThrottle, subject: Subject, seconds: float) -> Flow[Rule]:
     """Ban an identity."""
-    return _set(throttle, whose, "b", "", _milliseconds(throttle, seconds))
+    return _set(throttle, subject, "b", "", _milliseconds(throttle, seconds))
 
 
-def exempt(throttle: BaseThrottle, whose: Subject, seconds: float) -> Flow[Rule]:
+def exempt(throttle: BaseThrottle, subject: Subject, seconds: float) -> Flow[Rule]:
     """Exempt an identity."""
-    return _set(throttle, whose, "x", "", _milliseconds(throttle, seconds))
+    return _set(throttle, subject, "x", "", _milliseconds(throttle, seconds))
 
 
-def override(throttle: BaseThrottle, whose: Subject, rates: Any, seconds: float) -> Flow[Rule]:
+def override(throttle: BaseThrottle, subject: Subject, rates: Any, seconds: float) -> Flow[Rule]:
     """Set other rates for one identity or for all."""
-    found, ttl_ms = _rates(rates), _milliseconds(throttle, seconds)
-    algorithm, text = type(throttle.algorithm)(found), "; ".join(map(str, found))
+    parsed, ttl_ms = _rates(rates), _milliseconds(throttle, seconds)
+    algorithm, text = type(throttle.algorithm)(parsed), "; ".join(map(str, parsed))
     rule = f"r {algorithm.kind} {' '.join(map(str, algorithm.numbers))}#{text}"
-    if whose.identity_hash:
-        return _set(throttle, whose, rule, text, ttl_ms)
+    if subject.identity_hash:
+        return _set(throttle, subject, rule, text, ttl_ms)
     return _set_for_all(throttle, rule, text, ttl_ms)
 
 
-def lift(throttle: BaseThrottle, whose: Subject) -> Flow[bool]:
+def lift(throttle: BaseThrottle, subject: Subject) -> Flow[bool]:
     """End a rule, and return whether there was one."""
-    keys, identity_hash = throttle.keys_of(whose.identity_hash), whose.identity_hash
+    keys, identity_hash = throttle.keys_of(subject.identity_hash), subject.identity_hash
     if identity_hash:
         lifted = yield LIFT([keys.state, keys.standing, keys.rules], [throttle.now(), identity_hash])
     else:
@@ -99,14 +99,14 @@ def lift(throttle: BaseThrottle, whose: Subject) -> Flow[bool]:
     return bool(lifted)
 
 
-def read(throttle: BaseThrottle, whose: Subject) -> Flow[Rule | None]:
+def read(throttle: BaseThrottle, subject: Subject) -> Flow[Rule | None]:
     """Return a rule, or None. One round trip."""
-    keys, identity_hash = throttle.keys_of(whose.identity_hash), whose.identity_hash
+    keys, identity_hash = throttle.keys_of(subject.identity_hash), subject.identity_hash
     steps = [READ([keys.standing if identity_hash else keys.override], [throttle.now()])]
-    if identity_hash and not whose.entry:
+    if identity_hash and not subject.entry:
         steps.append(FIND([keys.rules, keys.offenders], [identity_hash]))
     replies = yield Batch(steps)
-    entry = replies[1].decode() if len(steps) == 2 else whose.entry
+    entry = replies[1].decode() if len(steps) == 2 else subject.entry
     return _rules(replies[0], [identity_hash], [entry])[0]
 
 
@@ -114,16 +114,16 @@ def listed(throttle: BaseThrottle, limit: int) -> Flow[list[Rule]]:
     """Return the rules in force: first the one for all identities, then those that end first. Two round trips."""
     _, members = yield index(throttle, limit)
     entries = {"": ""} | {entry[:HASH_LENGTH]: entry for entry in map(bytes.decode, members)}
-    found_keys = {identity_hash: throttle.keys_of(identity_hash) for identity_hash in entries}
-    keys = [one.standing if identity_hash else one.override for identity_hash, one in found_keys.items()]
+    every = [(identity_hash, throttle.keys_of(identity_hash)) for identity_hash in entries]
+    keys = [named.standing if identity_hash else named.override for identity_hash, named in every]
     parts = [slice(start, start + BATCH_SIZE) for start in range(0, len(keys), BATCH_SIZE)]
     replies = yield Batch([READ(keys[part], [throttle.now()]) for part in parts])
     hashes, texts = list(entries), list(entries.values())
-    found = [
+    rules = [
         rule for part, reply in zip(parts, replies, strict=True) for rule in _rules(reply, hashes[part], texts[part])
     ]
     # The index keeps an identity whose rule was lifted until the rule would have ended.
-    return sorted(filter(None, found), key=lambda rule: (rule.identity_hash != "", rule.until))[:limit]
+    return sorted(filter(None, rules), key=lambda rule: (rule.identity_hash != "", rule.until))[:limit]
 
 
 def index(throttle: BaseThrottle, limit: int) -> ScriptCall:
@@ -132,12 +132,12 @@ def index(throttle: BaseThrottle, limit: int) -> ScriptCall:
     return LIST([keys.rules, keys.override], [throttle.now(), limit])
 
 
-def _set(throttle: BaseThrottle, whose: Subject, rule: str, rates: str, ttl_ms: int) -> Flow[Rule]:
-    keys = throttle.keys_of(whose.identity_hash)
-    args = [throttle.now(), whose.identity_hash, whose.entry, rule, ttl_ms]
+def _set(throttle: BaseThrottle, subject: Subject, rule: str, rates: str, ttl_ms: int) -> Flow[Rule]:
+    keys = throttle.keys_of(subject.identity_hash)
+    args = [throttle.now(), subject.identity_hash, subject.entry, rule, ttl_ms]
     ends, entry = yield SET([keys.state, keys.standing, keys.rules, keys.offenders], args)
-    _forget(throttle, whose.identity_hash)
-    return Rule(KINDS[rule[0]], whose.identity_hash, entry.decode()[HASH_LENGTH + 1 :], _datetime(ends), rates)
+    _forget(throttle, subject.identity_hash)
+    return Rule(KINDS[rule[0]], subject.identity_hash, entry.decode()[HASH_LENGTH + 1 :], _datetime(ends), rates)
 
 
 def _set_for_all(throttle: BaseThrottle, rule: str, rates: str, ttl_ms: int) -> Flow[Rule]:
@@ -165,15 +165,15 @@ def _rule(text: str, ends: int, stamp: int, identity_hash: str, shown: str) -> R
 
 
 def _rates(rates: Any) -> tuple[Rate, ...]:
-    found = parse(rates)
-    if not found:
+    parsed = parse(rates)
+    if not parsed:
         raise InvalidValue("An override needs rates; to remove the limit of an identity, exempt it.")
-    if never := next((rate for rate in found if not rate.limit), None):
+    if never := next((rate for rate in parsed if not rate.limit), None):
         raise InvalidValue(f"The rate {never} would allow nothing and can't be counted: ban the identity instead.")
-    text = "; ".join(map(str, found))
-    if parse(text) != found:
+    text = "; ".join(map(str, parsed))
+    if parse(text) != parsed:
         raise InvalidRate(f"The rates {shortened(rates)} can't be written as text: {text!r} stands for others.")
-    return found
+    return parsed
 
 
 def _milliseconds(throttle: BaseThrottle, seconds: float) -> int:

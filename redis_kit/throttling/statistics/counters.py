@@ -30,11 +30,11 @@ def recent(throttles: Sequence[AnyThrottle], *, minutes: int = 30) -> dict[AnyTh
     """
     if not 1 <= minutes <= DAY:
         raise InvalidValue(f"minutes must be from 1 to {DAY}, not {minutes!r}.")
-    found: dict[AnyThrottle, list[Minute]] = {}
+    by_throttle: dict[AnyThrottle, list[Minute]] = {}
     for using in dict.fromkeys(throttle.using for throttle in throttles):
         of_connection = [throttle for throttle in throttles if throttle.using == using]
-        found |= flow.run(read(of_connection, minutes), connections.client(using))
-    return found
+        by_throttle |= flow.run(read(of_connection, minutes), connections.client(using))
+    return by_throttle
 
 
 def read(throttles: Sequence[AnyThrottle], minutes: int) -> Flow[dict[AnyThrottle, list[Minute]]]:

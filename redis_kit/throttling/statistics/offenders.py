@@ -27,12 +27,12 @@ def read(throttle: BaseThrottle, limit: int) -> Flow[list[Offender]]:
     if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= LIMIT:
         raise InvalidValue(f"limit must be a whole number from 1 to {LIMIT}, not {limit!r}.")
     flat = yield Call("ZREVRANGE", throttle.keys_of("").offenders, 0, LIMIT - 1, "WITHSCORES")
-    found: dict[str, Offender] = {}
+    by_hash: dict[str, Offender] = {}
     for entry, refusals in zip(flat[::2], flat[1::2], strict=True):
         identity_hash, _, shown = entry.decode().partition(" ")
         # For a day after a change of OFFENDERS an identity has two entries.
-        other = found.get(identity_hash, Offender(identity_hash, shown, 0))
-        found[identity_hash] = other._replace(
+        other = by_hash.get(identity_hash, Offender(identity_hash, shown, 0))
+        by_hash[identity_hash] = other._replace(
             shown=other.shown or shown, refusals=other.refusals + int(float(refusals))
         )
-    return sorted(found.values(), key=lambda offender: -offender.refusals)[:limit]
+    return sorted(by_hash.values(), key=lambda offender: -offender.refusals)[:limit]

@@ -44,12 +44,12 @@ def overview(throttles: Sequence[BaseThrottle], *, minutes: int, offenders: int,
 
     Two round trips for each connection. Raises RedisUnavailable.
     """
-    found: dict[BaseThrottle, ThrottleFigures] = {}
+    by_throttle: dict[BaseThrottle, ThrottleFigures] = {}
     for using in dict.fromkeys(throttle.using for throttle in throttles):
         of_connection = [throttle for throttle in throttles if throttle.using == using]
         steps = gather([_figures(throttle, minutes, offenders, rules) for throttle in of_connection])
-        found |= {one.throttle: one for one in flow.run(steps, connections.client(using))}
-    return [found[throttle] for throttle in throttles]
+        by_throttle |= {figures.throttle: figures for figures in flow.run(steps, connections.client(using))}
+    return [by_throttle[throttle] for throttle in throttles]
 
 
 def _figures(throttle: BaseThrottle, minutes: int, most_offenders: int, most_rules: int) -> Flow[ThrottleFigures]:

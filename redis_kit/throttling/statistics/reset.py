@@ -28,5 +28,7 @@ def _by_hash(throttle: BaseThrottle, identity_hash: str) -> Flow[bool]:
     keys = throttle.keys_of(identity_hash)
     entry = yield FIND([keys.rules, keys.offenders], [identity_hash])
     removed = yield RESET([keys.state, keys.standing, keys.rules], [entry])
-    refusal_cache.forget_where(lambda found, identity: found == throttle.id and hashed(identity) == identity_hash)
+    refusal_cache.forget_where(
+        lambda throttle_id, identity: throttle_id == throttle.id and hashed(identity) == identity_hash
+    )
     return bool(removed)

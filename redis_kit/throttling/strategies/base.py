@@ -67,11 +67,11 @@ class Strategy:
 
     def decision(self, allowed: bool, now: int, figures: Sequence[int], cost: int) -> Decision:
         """Return the decision for the figures of the server."""
-        found = self.state(0, now, figures, cost)
+        decisive = self.state(0, now, figures, cost)
         if len(self.rates) > 1:
-            states = [found, *(self.state(index, now, figures, cost) for index in range(1, len(self.rates)))]
-            found = min(states, key=_remaining) if allowed else max(states, key=_wait)
-        rate, limit, remaining, wait, reset = found
+            states = [decisive, *(self.state(index, now, figures, cost) for index in range(1, len(self.rates)))]
+            decisive = min(states, key=_remaining) if allowed else max(states, key=_wait)
+        rate, limit, remaining, wait, reset = decisive
         seconds = 0.0 if allowed else max(wait, 1) / 1_000_000
         return Decision(allowed, limit, max(remaining, 0), seconds, reset / 1_000_000, rate)
 
@@ -98,9 +98,9 @@ def load(name: str) -> type[Strategy]:
         hint = did_you_mean(name, STRATEGIES, f"Use {', '.join(map(repr, STRATEGIES))} or a dotted path.")
         raise InvalidValue(f"There is no strategy {name!r}. {hint}")
     try:
-        found = import_string(path)
+        strategy = import_string(path)
     except ImportError as error:
         raise ConfigurationError(f"The strategy {name!r} can't be imported: {error}") from error
-    if not (isinstance(found, type) and issubclass(found, Strategy)):
+    if not (isinstance(strategy, type) and issubclass(strategy, Strategy)):
         raise ConfigurationError(f"The strategy {name!r} is not a subclass of redis_kit.throttling.Strategy.")
-    return found
+    return strategy

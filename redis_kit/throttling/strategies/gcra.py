@@ -40,7 +40,9 @@ class GCRA(Strategy):
     def __init__(self, rates: Sequence[Rate], *, share: int = 1) -> None:
         super().__init__(rates)
         self.buckets = [LeakyBucket(rate, share=share) for rate in rates]
-        self.numbers = tuple(number for one in self.buckets for number in (one.drain, one.price, one.capacity))
+        self.numbers = tuple(
+            number for bucket in self.buckets for number in (bucket.drain, bucket.price, bucket.capacity)
+        )
 
     def state(self, index: int, now: int, figures: Sequence[int], cost: int) -> State:
         """Read the rate's level."""

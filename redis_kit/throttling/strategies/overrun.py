@@ -22,6 +22,6 @@ class Overrun(FixedWindow):
 
     def decision(self, allowed: bool, now: int, figures: Sequence[int], cost: int) -> Decision:
         """Return the decision for the figures of the server."""
-        found = super().decision(allowed, now, figures, cost)
+        decision = super().decision(allowed, now, figures, cost)
         exceeded = any(count > rate.limit for (rate, _), count in zip(self.pairs, figures, strict=True))
-        return found._replace(remaining=-1) if exceeded else found
+        return decision._replace(remaining=-1) if exceeded else decision

@@ -28,12 +28,12 @@ def hit_all(hits: Sequence[Hit]) -> list[Decision]:
 
     Raises InvalidValue if the throttles use several connections or clocks.
     """
-    return [one.decision for one in reserve_all(hits)]
+    return [reservation.decision for reservation in reserve_all(hits)]
 
 
 async def ahit_all(hits: Sequence[Hit]) -> list[Decision]:
     """See hit_all()."""
-    return [one.decision for one in await areserve_all(hits)]
+    return [reservation.decision for reservation in await areserve_all(hits)]
 
 
 def reserve_all(hits: Sequence[Hit]) -> list[Reservation]:
@@ -42,10 +42,10 @@ def reserve_all(hits: Sequence[Hit]) -> list[Reservation]:
     outcomes, rest = _early(_merged(calls))
     if rest:
         try:
-            found = rest[0].throttle.carry_out(_steps(rest))
+            results = rest[0].throttle.carry_out(_steps(rest))
         except RedisFailure as error:
-            found = [call.throttle.when_unavailable(call, error) for call in rest]
-        outcomes |= {_key(call): outcome for call, outcome in zip(rest, found, strict=True)}
+            results = [call.throttle.when_unavailable(call, error) for call in rest]
+        outcomes |= {_key(call): outcome for call, outcome in zip(rest, results, strict=True)}
     for call, (throttle, identity, *_) in zip(calls, hits, strict=True):
         throttle.signal_refusal(identity, outcomes[_key(call)])
     return [Reservation(call, outcomes[_key(call)]) for call in calls]
@@ -57,10 +57,10 @@ async def areserve_all(hits: Sequence[Hit]) -> list[Reservation]:
     outcomes, rest = _early(_merged(calls))
     if rest:
         try:
-            found = await rest[0].throttle.acarry_out(_steps(rest))
+            results = await rest[0].throttle.acarry_out(_steps(rest))
         except RedisFailure as error:
-            found = [call.throttle.when_unavailable(call, error) for call in rest]
-        outcomes |= {_key(call): outcome for call, outcome in zip(rest, found, strict=True)}
+            results = [call.throttle.when_unavailable(call, error) for call in rest]
+        outcomes |= {_key(call): outcome for call, outcome in zip(rest, results, strict=True)}
     for call, (throttle, identity, *_) in zip(calls, hits, strict=True):
         await throttle.asignal_refusal(identity, outcomes[_key(call)])
     return [Reservation(call, outcomes[_key(call)]) for call in calls]

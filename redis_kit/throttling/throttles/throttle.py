@@ -60,7 +60,7 @@ class Throttle(BaseThrottle):
     def reserve(self, identity: str | int, *, cost: int = 1) -> Reservation:
         """Count a call whose cost is known only afterwards, at the highest ``cost`` that it may have.
 
-        Settle the reservation when the cost is known. See hit() and Reservation.
+        Call its ``settle()`` when the cost is known. See hit() and Reservation.
         """
         call = Call(self, self.checked(identity, cost), cost)
         return Reservation(call, self.signal_refusal(identity, self._decide(call)))
@@ -169,7 +169,9 @@ class Throttle(BaseThrottle):
     @cached_property
     def _answers(self) -> dict[str, list[Outcome]]:
         decisions = {"open": self.answer(True, "outage"), "closed": self.answer(self.shadow, "outage", RETRY)}
-        return {"if_local": []} | {f"if_{name}": [Outcome(one, 0, self.algorithm)] for name, one in decisions.items()}
+        return {"if_local": []} | {
+            f"if_{name}": [Outcome(decision, 0, self.algorithm)] for name, decision in decisions.items()
+        }
 
     def _or_local(self, call: Call["Throttle"], outcomes: list[Outcome], *, consume: bool = False) -> Outcome:
         if outcomes:

@@ -40,7 +40,9 @@ class Ban:
     @property
     def text(self) -> str:
         """Return the ban as the script reads it, in microseconds."""
-        return " ".join(map(str, (self.after, *(round(one * MICROSECONDS) for one in (self.within, *self.lengths)))))
+        return " ".join(
+            map(str, (self.after, *(round(seconds * MICROSECONDS) for seconds in (self.within, *self.lengths))))
+        )
 
     @property
     def lengths(self) -> tuple[float, ...]:

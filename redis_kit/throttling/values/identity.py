@@ -61,38 +61,38 @@ class IdentityKey:
         specs = list(spec) if isinstance(spec, (list, tuple)) else [spec]
         if not specs:
             raise InvalidValue(f"The key is an empty list. {GRAMMAR}")
-        self._finds = [_finder(one) for one in specs]
-        self._needs_user = any(one in ("user", "user_or_ip") for one in specs)
+        self._finds = [_finder(part) for part in specs]
+        self._needs_user = any(part in ("user", "user_or_ip") for part in specs)
 
     def of(self, request: HttpRequest) -> Any:
         """Return the identity of a request. Raises TypeError if the key is a coroutine function."""
         user = getattr(request, "user", None) if self._needs_user else None
-        found = [find(request, user) for find in self._finds]
-        if any(map(isawaitable, found)):
-            for one in filter(iscoroutine, found):
-                one.close()
+        parts = [find(request, user) for find in self._finds]
+        if any(map(isawaitable, parts)):
+            for part in filter(iscoroutine, parts):
+                part.close()
             raise TypeError("The throttle's key is a coroutine function, but the view is sync.")
-        return _joined(found)
+        return _joined(parts)
 
     async def aof(self, request: HttpRequest) -> Any:
         """See of(). The key may be a coroutine function here."""
         user = await _current_user(request) if self._needs_user else None
-        found = []
+        parts = []
         for find in self._finds:
-            one = find(request, user)
-            found.append(await one if isawaitable(one) else one)
-        return _joined(found)
+            part = find(request, user)
+            parts.append(await part if isawaitable(part) else part)
+        return _joined(parts)
 
 
 def load(path: str) -> Callable[[HttpRequest], Any]:
     """Return the function of a dotted path. Raises ConfigurationError."""
     try:
-        found = import_string(path)
+        function = import_string(path)
     except ImportError as error:
         raise ConfigurationError(f"The key {path!r} can't be imported: {error}.") from error
-    if not callable(found):
+    if not callable(function):
         raise ConfigurationError(f"The key {path!r} is not a function.")
-    return found  # type: ignore[no-any-return]
+    return function  # type: ignore[no-any-return]
 
 
 def note(path: str) -> None:
@@ -123,14 +123,14 @@ def _finder(spec: Any) -> Find:
     raise InvalidValue(" ".join(filter(None, (f"The key {shortened(spec)} is not known.", hint, GRAMMAR))))
 
 
-def _joined(found: list[Any]) -> Any:
+def _joined(parts: list[Any]) -> Any:
     """Return one identity for several parts. No two lists give the same text, whatever a client puts into a part."""
-    if len(found) == 1:
-        return found[0]
-    wrong = next((one for one in found if isinstance(one, bool) or not isinstance(one, (str, int)) or one == ""), None)
-    if wrong is not None or None in found:
-        raise InvalidName(f"Each part of an identity must be a non-empty string or an integer, not {wrong!r}.")
-    return " ".join(str(one).replace("%", "%25").replace(" ", "%20") for one in found)
+    if len(parts) == 1:
+        return parts[0]
+    wrong = [part for part in parts if isinstance(part, bool) or not isinstance(part, (str, int)) or part == ""]
+    if wrong:
+        raise InvalidName(f"Each part of an identity must be a non-empty string or an integer, not {wrong[0]!r}.")
+    return " ".join(str(part).replace("%", "%25").replace(" ", "%20") for part in parts)
 
 
 async def _current_user(request: HttpRequest) -> Any:

@@ -11,9 +11,9 @@ def methods_of(given: str | Iterable[str] | None) -> frozenset[str] | None:
     """Return methods in capital letters; None stands for all of them. Raises InvalidValue."""
     if given is None:
         return None
-    found = frozenset(str(method).upper() for method in ([given] if isinstance(given, str) else given))
-    if unknown := sorted(found - METHODS):
+    methods = frozenset(str(method).upper() for method in ([given] if isinstance(given, str) else given))
+    if unknown := sorted(methods - METHODS):
         raise InvalidValue(f"methods contains {', '.join(unknown)}; a method is one of {', '.join(sorted(METHODS))}.")
-    if not found:
+    if not methods:
         raise InvalidValue("methods is empty, so nothing would be limited; omit it to limit every method.")
-    return found
+    return methods

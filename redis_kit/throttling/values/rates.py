@@ -98,28 +98,28 @@ def parse(value: Any) -> tuple[Rate, ...]:
     if value is None:
         return ()
     if isinstance(value, str):
-        found = [_read(part, value) for part in re.split("[;,|]", value)]
+        rates = [_read(part, value) for part in re.split("[;,|]", value)]
     elif isinstance(value, tuple) and value and all(isinstance(number, (int, float)) for number in value):
-        found = [_pair(value)]
+        rates = [_pair(value)]
     elif isinstance(value, (list, tuple)) and value and None not in value:
-        found = [rate for part in value for rate in parse(part)]
+        rates = [rate for part in value for rate in parse(part)]
     elif isinstance(value, Rate):
-        found = [value]
+        rates = [value]
     else:
         raise _invalid(value)
-    if len(found) > MOST_RATES:
+    if len(rates) > MOST_RATES:
         raise _invalid(value, f"a throttle has at most {MOST_RATES} rates")
-    return tuple(found)
+    return tuple(rates)
 
 
 def _read(part: str, whole: str) -> Rate:
-    found = _RATE.fullmatch(part) if len(part) <= 80 else None
-    if not found or not (found["count"] or found["unit"]) or found["unit"].lower() not in _SECONDS:
+    match = _RATE.fullmatch(part) if len(part) <= 80 else None
+    if not match or not (match["count"] or match["unit"]) or match["unit"].lower() not in _SECONDS:
         raise _invalid(whole)
-    seconds = _SECONDS[found["unit"].lower()] * int(found["count"] or 1)
+    seconds = _SECONDS[match["unit"].lower()] * int(match["count"] or 1)
     if not seconds:
         raise _invalid(whole, "its period must be above 0")
-    return Rate(int(found["limit"]), seconds, int(found["burst"]) if found["burst"] else -1)
+    return Rate(int(match["limit"]), seconds, int(match["burst"]) if match["burst"] else -1)
 
 
 def _pair(value: tuple[Any, ...]) -> Rate:

@@ -51,7 +51,7 @@ def test_refused_reservation_took_nothing_and_gives_nothing_back(limit, twin):
 def test_second_settlement_is_an_error(limit, twin):
     found = twin(limit.reserve, "joe")
     twin(found.settle, 1)
-    with pytest.raises(InvalidValue, match="already settled"):
+    with pytest.raises(InvalidValue, match="was already set"):
         twin(found.refund)
 
 
