@@ -1,4 +1,4 @@
-"""Which throttles the dashboard and the command know."""
+"""The throttles that the dashboard and the command find."""
 
 import pytest
 from django.core.management import call_command

@@ -1,4 +1,4 @@
-"""What throttle classes of Django REST framework answer while the server is away: never an error."""
+"""Throttle classes for Django REST framework while the server is unavailable: never an error."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""What throttle classes of Django Ninja answer while the server is away: never an error."""
+"""Throttle classes for Django Ninja while the server is unavailable: never an error."""
 
 import asyncio
 import time

@@ -109,7 +109,7 @@ def test_buttons_change_the_throttle_of_their_row(both):
 def test_value_of_before_changes_the_throttle_of_the_default_connection(both):
     panel().ban(f"{WHO} login", "15m")
     assert [one.rules.of("joe") is not None for one in both] == [True, False]
-    with pytest.raises(InvalidValue, match="no throttle login"):
+    with pytest.raises(InvalidValue, match="not built the throttle login"):
         panel().ban(f"{WHO}@third login", "15m")
 
 

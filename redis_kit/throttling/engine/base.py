@@ -105,7 +105,8 @@ class BaseThrottle(Primitive):
             prefix, base = conf.section(KitSettings).PREFIX, self.key("")
             shared = tuple(f"{base}{part}" for part in SHARED)
             self._key_cache = prefix, base, shared  # in one assignment, since threads share it
-        return ThrottleKeys(f"{base}{identity_hash}{self._kind}", f"{base}{identity_hash}", *shared)
+        keys = f"{base}{identity_hash}{self._kind}", f"{base}{identity_hash}", *shared
+        return tuple.__new__(ThrottleKeys, keys)  # as ThrottleKeys(*keys), in two thirds of the time
 
     def entry(self, identity: str) -> str:
         """Return the entry of an identity in lists on the server: its hash, and what ``OFFENDERS`` allows to store."""

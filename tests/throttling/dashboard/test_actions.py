@@ -1,4 +1,4 @@
-"""Whose calls a button is about, and what may be typed beside it."""
+"""Buttons of the page: which identity they concern, and the text that may be typed."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What is stored: everything expires, nothing grows without bounds, and foreign or broken values do no harm."""
+"""Stored keys: everything expires, nothing grows without bounds, and foreign or broken values do no harm."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What an idle caller costs: bytes on the server, and bytes in a process."""
+"""The memory of an idle identity: bytes on the server, and bytes in a process."""
 
 import tracemalloc
 

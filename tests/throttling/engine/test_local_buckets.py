@@ -1,4 +1,4 @@
-"""Buckets of one process, for while the server is away."""
+"""Buckets of one process, for while the server is unavailable."""
 
 import pytest
 from hypothesis import given

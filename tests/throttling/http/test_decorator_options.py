@@ -1,4 +1,4 @@
-"""What the decorator takes besides rates and key: cost, exemptions, shadow mode and bans."""
+"""Arguments of the decorator other than rates and key: cost, exemptions, shadow mode and bans."""
 
 import asyncio
 

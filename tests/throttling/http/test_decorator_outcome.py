@@ -1,4 +1,4 @@
-"""Counting by outcome: the call is reserved before the view, and given back when it does not count."""
+"""Counting by outcome: the call is reserved before the view, and refunded if it does not count."""
 
 import asyncio
 import functools

@@ -1,4 +1,4 @@
-"""Throttles and throttled views while the server is away, frozen, full or refuses to write: by policy, and in time."""
+"""Throttles and views while the server is unavailable, frozen, full or refuses to write: by policy, and in time."""
 
 import asyncio
 import statistics

@@ -1,4 +1,4 @@
-"""What clients are told."""
+"""Responses to refused requests."""
 
 import asyncio
 import json

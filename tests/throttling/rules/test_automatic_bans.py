@@ -1,4 +1,4 @@
-"""Callers who are refused too often are shut out for a while."""
+"""Identities that are refused too often are banned for some time."""
 
 from time import monotonic, sleep
 

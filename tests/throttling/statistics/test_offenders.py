@@ -1,4 +1,4 @@
-"""The callers that are refused most."""
+"""The identities that are refused most often."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Many throttles at once: what is read together is what is read one by one."""
+"""Many throttles at once: reading them together gives the same as reading each of them."""
 
 import pytest
 

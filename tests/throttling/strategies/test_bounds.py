@@ -1,4 +1,4 @@
-"""What was used in the end is within the limit in every stretch, whatever was reserved and given back in between."""
+"""Calls that stay counted are within the limit in every period, whatever was reserved and refunded in between."""
 
 import pytest
 from hypothesis import HealthCheck, given, settings

@@ -1,4 +1,4 @@
-"""What a strategy promises, checked on the moments of the calls that were admitted, exactly and for every stretch."""
+"""The promise of each strategy, checked exactly on the times of the calls that were allowed, for every period."""
 
 from collections import Counter
 

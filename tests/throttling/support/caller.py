@@ -1,4 +1,4 @@
-"""One caller of a throttle whose every call asks the server, with what the server said."""
+"""An identity whose every call asks the server, with the outcome of the server."""
 
 from redis_kit.throttling import Throttle
 from redis_kit.throttling.engine.decide import Call, decide

@@ -1,4 +1,4 @@
-"""Several throttles of one request: all count it, or none does."""
+"""Several throttles for one request: all of them count it, or none does."""
 
 import asyncio
 

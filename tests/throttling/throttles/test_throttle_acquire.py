@@ -1,4 +1,4 @@
-"""Waiting until a call passes."""
+"""Waiting until a call is allowed."""
 
 import asyncio
 import threading

@@ -1,4 +1,4 @@
-"""A pool at its limit is no outage: a throttle that can't ask counts by itself, whatever its policy."""
+"""A full pool is not an outage: a throttle that can't ask counts locally, whatever its policy."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""The same answers from every kind of server, in sync and async code."""
+"""Every kind of server gives the same answers, in sync and async code."""
 
 import pytest
 

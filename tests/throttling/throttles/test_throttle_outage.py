@@ -1,4 +1,4 @@
-"""What throttles answer while the server is away: never an error."""
+"""Throttles while the server is unavailable: never an error."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""Whose calls count together."""
+"""Identities: which calls count together."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""What every model shares: several rates over one caller, in whole microseconds and fractions of calls."""
+"""The base of all models: several rates for one identity, in whole microseconds and fractions of calls."""
 
 from typing import NamedTuple
 
