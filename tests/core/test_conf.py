@@ -57,7 +57,7 @@ def test_unknown_key_is_named_with_the_nearest_right_one(settings, kit, words):
 
 
 @pytest.mark.parametrize("url", ["", None, 123, "http://host", "localhost:6379", "redis://host:port", "redis://[::1"])
-def test_wrong_url(settings, url):
+def test_wrong_url_is_an_error(settings, url):
     ((identifier, text),) = found(settings, CONNECTIONS={"default": {"URL": url}})
     assert identifier == "E003"
     assert "rediss://" in text or "redis://localhost" in text
@@ -70,7 +70,7 @@ def test_password_is_masked_in_messages(settings):
 
 
 @pytest.mark.parametrize("url", ["redis://h/-1", "redis://h/99", "redis://h/a", "redis://h?db=99", "unix:///s?db=a"])
-def test_wrong_database(settings, url):
+def test_wrong_database_is_an_error(settings, url):
     assert ids(settings, CONNECTIONS={"default": {"URL": url}}) == {"E004"}
 
 
@@ -80,31 +80,31 @@ def test_cluster_has_database_0_only(settings):
 
 
 @pytest.mark.parametrize("prefix", ["", "a{b", "a}", "a*", "a b", "x" * 65])
-def test_wrong_prefix(settings, prefix):
+def test_wrong_prefix_is_an_error(settings, prefix):
     assert ids(settings, PREFIX=prefix) == {"E005"}
 
 
 @pytest.mark.parametrize("lease", [0, -1, "30", True, math.nan, math.inf, 1e12])
-def test_wrong_lease_names_the_range(settings, lease):
+def test_wrong_timeout_names_the_range(settings, lease):
     ((identifier, text),) = found(settings, LOCKS={"TIMEOUT": lease})
     assert identifier == "E006"
     assert "0.1 to 86400" in text
 
 
-def test_beat_must_be_well_below_the_lease(settings):
+def test_heartbeat_must_be_well_below_the_worker_timeout(settings):
     assert ids(settings, QUEUES={"HEARTBEAT_INTERVAL": 6, "WORKER_TIMEOUT": 10}) == {"E007"}
 
 
 @pytest.mark.parametrize("proxies", [["10.0.0.0/8", "house"], ["10.0.0.0/33"], -1, 99])
-def test_wrong_proxies(settings, proxies):
+def test_wrong_proxies_are_an_error(settings, proxies):
     assert ids(settings, TRUSTED_PROXIES=proxies) == {"E008"}
 
 
-def test_trusting_everybody_is_warned_of(settings):
+def test_trusting_all_clients_is_a_warning(settings):
     assert ids(settings, TRUSTED_PROXIES=["0.0.0.0/0"]) == {"W013"}
 
 
-def test_short_hash_key(settings):
+def test_short_hash_key_is_an_error(settings):
     assert ids(settings, HASH_KEY="sample") == {"E009"}
 
 
@@ -143,7 +143,7 @@ def test_options_follow_the_settings(settings):
 
 
 @pytest.mark.parametrize("whole", [["a"], "redis://h", 3])
-def test_setting_that_is_no_dict(settings, whole):
+def test_setting_that_is_not_a_dict_is_an_error(settings, whole):
     settings.REDIS_KIT = whole
     assert [message.id for message in check_settings()] == ["redis_kit.E002"]
 

@@ -147,7 +147,7 @@ def test_command_or_key_that_is_refused_inside_a_script_is_refused_access(reques
         kit.close()
 
 
-def test_demoted_server_is_unavailable_and_asked_anew(own_kit, do):
+def test_demoted_server_is_unavailable_and_the_next_call_reconnects(own_kit, do):
     do(Call("SET", "a", 1))
     own_kit.client.execute_command("REPLICAOF", "127.0.0.1", 1)
     with pytest.raises(RedisUnavailable) as caught:

@@ -51,7 +51,7 @@ def batched():
     return few, none, (yield Call("ECHO", 3))
 
 
-def test_what_flows_ask_next_goes_out_in_one_round_trip():
+def test_next_steps_of_all_flows_need_one_round_trip():
     client = Client()
     assert flow.run(gather([asking(1, 2, 3), asking(4), asking()]), client) == [[1, 2, 3], [4], []]
     assert client.trips == [[1, 4], [2], [3]]

@@ -14,7 +14,7 @@ names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=1
 
 
 @given(names)
-def test_decoding_gives_the_name_back(name):
+def test_decoding_returns_the_name(name):
     assert unquote(encode(name)) == name
 
 
@@ -30,7 +30,7 @@ def test_a_name_stays_in_its_slot(name, part):
 
 
 @pytest.mark.parametrize("name", ["", None, b"x", 3, True, ("a",), ["a"], {}, "x" * 513, "é" * 257, "\ud800"])
-def test_what_can_not_be_a_name(name):
+def test_wrong_names_are_refused(name):
     with pytest.raises(InvalidName):
         encode(name)
 

@@ -11,7 +11,7 @@ from redis_kit.throttling import Throttle
 
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch):
-    monkeypatch.setattr(primitive, "_down", set())
+    monkeypatch.setattr(primitive, "_unavailable", set())
     monkeypatch.setattr(primitive, "_log_limit", LogRateLimit())
 
 
@@ -19,7 +19,7 @@ def said(caplog, words):
     return [message for message in caplog.messages if words in message]
 
 
-def test_one_connection_that_is_down_is_told_once_beside_one_that_is_well(kit, make_server, caplog, twin):
+def test_outage_of_one_connection_is_logged_once(kit, make_server, caplog, twin):
     away = make_server(tcp=True)
     kit.options(CONNECTIONS={**kit.settings.REDIS_KIT["CONNECTIONS"], "away": away.connection})
     well, ill = Throttle("well", rates="1000/m"), Throttle("ill", rates="1000/m", using="away")
@@ -33,7 +33,7 @@ def test_one_connection_that_is_down_is_told_once_beside_one_that_is_well(kit, m
     assert not said(caplog, "answers again")
 
 
-def test_key_of_a_wrong_type_is_no_outage(kit, caplog, twin):
+def test_key_of_a_wrong_type_is_not_an_outage(kit, caplog, twin):
     good, bad = Throttle("good", rates="1000/m"), Throttle("bad", rates="1000/m")
     for key in bad.keys("me")[:2]:
         kit.client.lpush(key, "x")

@@ -15,7 +15,7 @@ def test_wrong_number_of_keys_is_refused_before_anything_is_sent():
         script(["a"])
 
 
-def test_open_ended_keys():
+def test_open_ended_keys_take_any_number_of_keys():
     script = Script("many", "-- KEYS[1] first\n-- KEYS[2...] others\nreturn 1")
     assert script(["a", "b", "c"]).command[2] == 3
     assert script(["a"]).command[2] == 1

@@ -28,7 +28,7 @@ def test_a_good_server_passes():
         ({"redis_version": "7.2.4", "valkey_version": "8.1.3"}, "W014"),
     ],
 )
-def test_what_is_wrong_is_named(fields, expected):
+def test_wrong_connection_is_named(fields, expected):
     assert ids(**fields) == [expected]
 
 
@@ -42,7 +42,7 @@ def test_eviction_policy_of_a_real_server(own_kit):
     assert "redis_kit.W010" in [message.id for message in check_deployment()]
 
 
-def test_another_project_with_the_same_prefix_is_warned_of(kit, settings):
+def test_another_project_with_the_same_prefix_is_a_warning(kit, settings):
     assert "redis_kit.W012" not in [message.id for message in check_deployment()]
     settings.ROOT_URLCONF = "shop.urls"
     (found,) = [message for message in check_deployment() if message.id == "redis_kit.W012"]

@@ -70,7 +70,7 @@ def test_decoding_caches_work(kit, settings):
 
 
 @pytest.mark.parametrize("url", ["redis://u:geheim@h/1", "redis://:geheim@h", "redis://h?password=geheim&db=1"])
-def test_masked(url):
+def test_password_of_a_url_is_masked(url):
     assert "geheim" not in masked(url)
     assert "h" in masked(url)
 
@@ -105,7 +105,7 @@ def test_url_keeps_what_concerns_the_connection_only(settings, source):
     assert found(settings, {source: "redis://h:1/0?protocol=3"}).url == "redis://h:1/0"
 
 
-def test_address_of_a_cache_does_so_too(settings):
+def test_address_of_a_cache_keeps_its_own_options_only(settings):
     got = found(
         settings,
         {"CACHE": "default"},
@@ -130,7 +130,7 @@ def test_misspelt_option_is_named(settings, connection, said):
 
 
 @pytest.mark.parametrize("query", ["protocol=3", "decode_responses=True", "protocol=3&decode_responses=True"])
-def test_what_a_url_says_to_other_clients_changes_no_reply(kit, tcp_valkey, twin, query):
+def test_options_for_other_clients_in_a_url_change_no_reply(kit, tcp_valkey, twin, query):
     from redis_kit.locks import Lock
     from redis_kit.pageviews import PageViews
     from redis_kit.queues import Queue

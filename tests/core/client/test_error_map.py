@@ -45,12 +45,12 @@ def guarded(request):
 def refused(guarded, settings, monkeypatch):
     """The kit on it, without the password."""
     monkeypatch.setattr(primitive, "_log_limit", LogRateLimit())
-    monkeypatch.setattr(primitive, "_down", set())
+    monkeypatch.setattr(primitive, "_unavailable", set())
     with contextlib.closing(Kit(guarded, settings)) as kit:
         yield kit
 
 
-def test_locks_and_queues_name_it(refused, twin):
+def test_locks_and_queues_name_the_refused_access(refused, twin):
     calls = [
         (Lock("a", timeout=3).acquire, {"blocking": False}),
         (Lock("b", timeout=3).acquire, {"blocking_timeout": 1}),
@@ -78,7 +78,7 @@ def test_throttles_answer_by_their_policy(refused, twin, caplog, policy):
     assert "Redis refused access" in line
 
 
-def test_throttled_view_is_no_error(refused):
+def test_throttled_view_is_not_an_error(refused):
     @throttle("2/h; 5/d; 9/w", key="ip", name="view")
     def view(request):
         return HttpResponse("fresh")
@@ -91,7 +91,7 @@ def test_throttled_view_is_no_error(refused):
     assert asyncio.run(closed(RequestFactory().get("/"))).status_code == 503
 
 
-def test_large_commands_in_a_batch_do_so_and_leave_no_connection(refused, twin):
+def test_large_commands_in_a_batch_fail_and_leave_no_connection(refused, twin):
     large = [("RPUSH", "list", *range(20))] * 3
     server = connections.client()
     for _ in range(2):
@@ -142,7 +142,7 @@ def test_database_that_the_server_lacks_is_named(kit, make_server, twin):
         twin(Queue("q").put, {"number": 1})
 
 
-def test_what_does_not_speak_its_protocol_is_unavailable(kit, twin):
+def test_server_of_another_protocol_is_unavailable(kit, twin):
     def serve(listener):
         with contextlib.suppress(OSError):
             while True:

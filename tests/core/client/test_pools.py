@@ -142,7 +142,7 @@ def test_first_come_first_served(kit):
         thread.join(5)
 
 
-def test_nobody_comes_before_those_who_wait(kit):
+def test_new_caller_does_not_overtake_waiters(kit):
     kit.options(MAX_CONNECTIONS=1)
 
     async def main():
@@ -161,7 +161,7 @@ def test_nobody_comes_before_those_who_wait(kit):
     asyncio.run(main())
 
 
-def test_full_pool_is_one_clear_error_and_no_outage(kit):
+def test_full_pool_is_one_clear_error_and_not_an_outage(kit):
     kit.options(MAX_CONNECTIONS=2, READ_TIMEOUT=10, POOL_TIMEOUT=0.1)
     end = hold(kit, 2, 20)
     for refused in (
@@ -224,7 +224,7 @@ def test_calls_that_block_leave_connections_to_others(kit, blocked):
     assert len(answers) == SPARE + 2
 
 
-def test_those_who_wait_are_told_when_the_server_turns_out_to_be_away(own_kit):
+def test_waiters_get_an_error_when_the_server_is_unavailable(own_kit):
     own_kit.options(MAX_CONNECTIONS=5)
     connections.client().call("PING")
     own_kit.server.freeze()
@@ -234,7 +234,7 @@ def test_those_who_wait_are_told_when_the_server_turns_out_to_be_away(own_kit):
     assert breaker().is_open
 
 
-def test_connection_that_can_not_be_made_takes_no_place(kit):
+def test_connection_that_can_not_be_opened_is_not_counted(kit):
     kit.options(MAX_CONNECTIONS=2)
     pool = connections.client()._pool
     make = pool._factory.make
@@ -253,7 +253,7 @@ def test_connection_that_can_not_be_made_takes_no_place(kit):
         pool.give(connection)
 
 
-def test_connection_that_nobody_gives_back_counts_no_longer(kit):
+def test_connection_that_is_never_returned_is_not_counted(kit):
     kit.options(MAX_CONNECTIONS=1)
     gc.disable()  # nothing but the last reference is needed
     try:
@@ -329,7 +329,7 @@ def test_half_open_connection_is_not_used_again(kit, monkeypatch):
     assert opened[0]._sock is None
 
 
-def test_connection_given_back_to_a_closed_async_pool_is_closed(kit):
+def test_connection_returned_to_a_closed_async_pool_is_closed(kit):
     async def main():
         pool = connections.aclient()._pool
         await connections.aclient().call("PING")

@@ -22,7 +22,7 @@ LIMIT = 0.25
 block = time.sleep  # in an event loop, on purpose
 
 
-def test_event_loop_that_is_blocked_gets_the_replies_that_came_meanwhile(own_kit):
+def test_event_loop_that_was_blocked_gets_the_replies(own_kit):
     async def main():
         client = connections.aclient()
         await asyncio.gather(*[client.call("PING") for _ in range(10)])
@@ -83,7 +83,7 @@ def test_thread_that_could_not_run_for_a_while_gets_the_reply(own_kit):
     assert not breaker().failures
 
 
-def test_silent_server_is_found_out_in_time(own_kit):
+def test_silent_server_is_detected_in_time(own_kit):
     async def main():
         client = connections.aclient()
         await client.call("PING")

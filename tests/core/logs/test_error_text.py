@@ -66,5 +66,5 @@ def test_first_line_of_an_error_is_found_in_its_traceback(kind):
 
 
 @pytest.mark.parametrize(("text", "shown"), [("damaged\nfor sure", "damaged"), ("", "")])
-def test_text_that_is_no_traceback_is_shown_by_its_first_line(text, shown):
+def test_text_without_a_traceback_is_shown_by_its_first_line(text, shown):
     assert summary_of("?", text) == shown

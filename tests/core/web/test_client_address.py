@@ -110,7 +110,7 @@ def test_networks_are_walked_from_the_right(settings, header, client):
         (3, "x" * 65536 + ", 1.2.3.4, 10.0.0.9, 10.0.0.8", "1.2.3.4"),
     ],
 )
-def test_number_of_hops(settings, hops, header, client):
+def test_number_of_hops_chooses_the_address(settings, hops, header, client):
     assert address(settings, hops, **{"X-Forwarded-For": header}) == client
 
 
