@@ -309,3 +309,17 @@ def test_folder_of_modules_has_a_folder_of_tests():
         if parts and not has_tests and parts[0] not in OUTSIDE | NOT_YET:
             wrong.append(_name(folder))
     assert not wrong
+
+
+def test_folder_map_in_the_docs_has_all_folders():
+    listed, parents = set(), []
+    block = (ROOT / "docs" / "architecture.md").read_text().split("(folder-map)=")[1].split("```")[1]
+    for line in block.splitlines():
+        for name in re.findall(r"(?:^ *|/ )(\w+)(?=/)", line):
+            depth = (len(line) - len(line.lstrip())) // 2
+            parents[depth:] = [name]
+            listed.add("/".join(parents))
+    listed |= {"redis_kit/management/commands"}
+    folders = {path.parent.relative_to(ROOT).as_posix() for path in [*MODULES, *SCRIPTS]}
+    assert folders | {"redis_kit/migrations"} == {name for name in listed if name.startswith("redis_kit")}
+    assert all((ROOT / name).is_dir() for name in listed)
