@@ -1,4 +1,4 @@
-"""What the buttons of the dashboard do: with a queue, a job, the dead jobs of one cause, or a supervisor."""
+"""The actions behind the dashboard's buttons: on a queue, a job, the dead jobs of one cause, or a supervisor."""
 
 import re
 from typing import TYPE_CHECKING, NamedTuple
@@ -29,9 +29,9 @@ class JobTarget(NamedTuple):
     @classmethod
     def parse(cls, value: str) -> "JobTarget":
         """Return the target in the value of a row's button. Raises InvalidValue for any other text."""
-        if (found := JOB.fullmatch(value)) is None:
+        if (match := JOB.fullmatch(value)) is None:
             raise InvalidValue(_("Nothing was done: this is not a job."))
-        return cls(unquote(found[1]), found[2])
+        return cls(unquote(match[1]), match[2])
 
     @property
     def value(self) -> str:
@@ -86,9 +86,9 @@ class GroupTarget(NamedTuple):
     @classmethod
     def parse(cls, value: str) -> "GroupTarget":
         """Return the target in the value of a row's button. Raises InvalidValue for any other text."""
-        if (found := GROUP.fullmatch(value)) is None:
+        if (match := GROUP.fullmatch(value)) is None:
             raise InvalidValue(_("Nothing was done: this is not a group of dead jobs."))
-        return cls(*map(unquote, found.groups()))
+        return cls(*map(unquote, match.groups()))
 
     @property
     def value(self) -> str:
@@ -118,9 +118,9 @@ class SupervisorTarget(NamedTuple):
     @classmethod
     def parse(cls, value: str) -> "SupervisorTarget":
         """Return the target in the value of a row's button. Raises InvalidValue for any other text."""
-        if (found := SUPERVISOR.fullmatch(value)) is None:
+        if (match := SUPERVISOR.fullmatch(value)) is None:
             raise InvalidValue(_("Nothing was done: this is not a supervisor."))
-        return cls(unquote(found[1]), int(found[2]), found[3])
+        return cls(unquote(match[1]), int(match[2]), match[3])
 
     @property
     def value(self) -> str:
@@ -137,8 +137,8 @@ class SupervisorTarget(NamedTuple):
         from redis_kit.queues.monitoring import stats
 
         # The log names the process that gets the command, so host and pid of the button are compared first.
-        workers = [one for one in stats.list_workers() if one.supervisor == self.id]
-        is_running = any((one.host, one.supervisor_pid) == (self.host, self.pid) for one in workers)
+        workers = [worker for worker in stats.list_workers() if worker.supervisor == self.id]
+        is_running = any((worker.host, worker.supervisor_pid) == (self.host, self.pid) for worker in workers)
         if not is_running or not stats.control_worker(self.id, command):
             raise InvalidValue(_("No command was sent: %(process)s is gone.") % {"process": self.shown})
         if command == "quiet":
@@ -184,8 +184,8 @@ def existing(name: str) -> "Queue":
 
 def duration(text: str) -> float:
     """Return the seconds of a text such as 90, 15m, 2h or 7d. Raises InvalidValue for any other."""
-    found = TIME.fullmatch(text.strip().lower())
-    seconds = float(found[1]) * UNITS[found[2]] if found else 0.0
+    match = TIME.fullmatch(text.strip().lower())
+    seconds = float(match[1]) * UNITS[match[2]] if match else 0.0
     if not seconds:
         raise InvalidValue(_("Enter a duration in seconds, or with a unit, such as 15m, 2h or 7d."))
     return seconds

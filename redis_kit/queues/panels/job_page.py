@@ -1,4 +1,4 @@
-"""What the dashboard shows of one job."""
+"""The content of the dashboard's page about one job."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -35,21 +35,21 @@ OF_STATES = {
 UNTIL = {"done": _("until the job is done"), "queued": _("until the job begins")}
 
 
-def content(wanted: tuple[str, str], known: "Known | None") -> Iterator[Content]:
+def content(wanted: tuple[str, str], details: "Known | None") -> Iterator[Content]:
     """Yield what is known of a job that was looked for, by its queue and id."""
     title = _("Looked up in %s") % wanted[0]
-    if known is None:
+    if details is None:
         yield Table(title, (), [], empty=_("No such job: it is done or never existed."))
         return
-    yield _job(title, JobTarget(*wanted), known)
-    yield from _conditions(known)
-    if known.story:
-        yield _result(known, known.story)
-    yield from _texts(known)
-    if known.story and known.story.begun:
-        yield _attempts(known, known.story)
-    for told in filter(None, (known.outcome.cancelled, *known.outcome.errors)):
-        yield _traceback(told)
+    yield _job(title, JobTarget(*wanted), details)
+    yield from _conditions(details)
+    if details.story:
+        yield _result(details, details.story)
+    yield from _texts(details)
+    if details.story and details.story.begun:
+        yield _attempts(details, details.story)
+    for failure in filter(None, (details.outcome.cancelled, *details.outcome.errors)):
+        yield _traceback(failure)
 
 
 def moment(seconds: float) -> datetime | str:
@@ -60,15 +60,15 @@ def moment(seconds: float) -> datetime | str:
         return "?"
 
 
-def _job(title: Any, target: JobTarget, known: "Known") -> Table:
+def _job(title: Any, target: JobTarget, details: "Known") -> Table:
     from redis_kit.queues.panels import redaction
 
-    record, job = known.record, known.job
+    record, job = details.record, details.job
     body = record.body if record else b""
     first = Link(FIRST % target.queue, "queues", {"queue": target.queue})
     cells: list[tuple[Any, Any]] = [
         (_("Job"), Lines((target.id, task_of(body), first))),
-        (_("State"), Lines(_state(known))),
+        (_("State"), Lines(_state(details))),
         (_("Priority"), record and record.priority),
         (_("Attempts"), record and record.attempts),
         (_("Crashes"), record and record.crashes),
@@ -83,42 +83,42 @@ def _job(title: Any, target: JobTarget, known: "Known") -> Table:
     return Table(title, columns, [row], actions=names, values=[target.value])
 
 
-def _conditions(known: "Known") -> Iterator[Table]:
-    expires = _expires(known)
-    if known.key or expires:
+def _conditions(details: "Known") -> Iterator[Table]:
+    expires = _expires(details)
+    if details.key or expires:
         columns = (_("Unique key"), _("In use"), _("Must begin by"))
         yield Table(
-            _("Conditions"), columns, [(known.key or None, UNTIL.get(known.until, known.until) or None, expires)]
+            _("Conditions"), columns, [(details.key or None, UNTIL.get(details.until, details.until) or None, expires)]
         )
 
 
-def _state(known: "Known") -> tuple[Any, ...]:
-    job, outcome = known.job, known.outcome
+def _state(details: "Known") -> tuple[Any, ...]:
+    job, outcome = details.job, details.outcome
     if job is None:
         status = _("cancelled") if outcome.cancelled else STATUSES.get(outcome.status, outcome.status)
         return status, outcome.ended, _("the job is gone, its result is stored")
     if job.state == "running":
-        return STATES[job.state], job.worker, _("being cancelled") if known.cancelling else ""
+        return STATES[job.state], job.worker, _("being cancelled") if details.cancelling else ""
     return STATES[job.state], moment(job.due if job.died is None else job.died)
 
 
-def _expires(known: "Known") -> Any:
+def _expires(details: "Known") -> Any:
     from redis_kit.queues.errors import CorruptMessage
     from redis_kit.queues.jobs import message
 
-    if known.record is None:
+    if details.record is None:
         return None
     try:
-        expires = message.loads(known.record.body).expires
+        expires = message.loads(details.record.body).expires
     except CorruptMessage:
         return None
-    return moment(known.record.due + expires / 1000) if 0 < expires < 2**53 else None
+    return moment(details.record.due + expires / 1000) if 0 < expires < 2**53 else None
 
 
-def _result(known: "Known", about: "History") -> Table:
+def _result(details: "Known", about: "History") -> Table:
     from redis_kit.queues.panels import redaction
 
-    outcome, job = known.outcome, known.job
+    outcome, job = details.outcome, details.job
     status = STATES[job.state] if job else STATUSES.get(outcome.status, outcome.status)
     over = job is None and outcome.status == "SUCCESSFUL"
     return Table(
@@ -129,7 +129,7 @@ def _result(known: "Known", about: "History") -> Table:
                 status,
                 about.enqueued_at,
                 about.run_after,
-                _ended(known),
+                _ended(details),
                 _progress(outcome.progress),
                 redaction.value(outcome.value) if over else None,
             )
@@ -137,10 +137,10 @@ def _result(known: "Known", about: "History") -> Table:
     )
 
 
-def _ended(known: "Known") -> Any:
-    if known.job is None:
-        return known.outcome.ended
-    return None if known.job.died is None else moment(known.job.died)
+def _ended(details: "Known") -> Any:
+    if details.job is None:
+        return details.outcome.ended
+    return None if details.job.died is None else moment(details.job.died)
 
 
 def _progress(progress: "Progress | None") -> Any:
@@ -152,32 +152,36 @@ def _progress(progress: "Progress | None") -> Any:
     return Lines((how_far, redaction.text(str(progress.note)), progress.at))
 
 
-def _texts(known: "Known") -> Iterator[Listing]:
+def _texts(details: "Known") -> Iterator[Listing]:
     """Yield in full what a cell can't hold."""
     from redis_kit.queues.panels import redaction
 
-    given = redaction.payload(known.record.body) if known.record else ""
-    returned = redaction.value(known.outcome.value) if known.outcome.value and known.job is None else ""
+    given = redaction.payload(details.record.body) if details.record else ""
+    returned = redaction.value(details.outcome.value) if details.outcome.value and details.job is None else ""
     for title, text in ((_("Arguments"), given), (_("Return value"), returned)):
         if len(text) > LONG:
             yield Listing(title, text)
 
 
-def _attempts(known: "Known", about: "History") -> Table:
+def _attempts(details: "Known", about: "History") -> Table:
     from redis_kit.queues.panels import redaction
 
-    errors = {told.attempt: told for told in known.outcome.errors}
+    errors = {failure.attempt: failure for failure in details.outcome.errors}
     numbered = list(enumerate(zip(about.begun, about.workers, strict=True), start=1))
     rows = []
     for number, (begun, worker) in reversed(numbered[-MOST_ROWS:]):
-        told = errors.get(number)
-        error = Lines((told.kind, redaction.text(error_text.summary_of(told.kind, told.traceback)))) if told else None
+        failure = errors.get(number)
+        error = (
+            Lines((failure.kind, redaction.text(error_text.summary_of(failure.kind, failure.traceback))))
+            if failure
+            else None
+        )
         rows.append((number, begun, worker, error))
     return Table(_("Attempts, the latest first"), (_("Attempt"), _("Begun"), _("Worker"), _("Error")), rows)
 
 
-def _traceback(told: "Told") -> Listing:
+def _traceback(failure: "Told") -> Listing:
     from redis_kit.queues.panels import redaction
 
-    title = _("Traceback of attempt %d") % told.attempt if told.attempt else _("Cancellation")
-    return Listing(title, redaction.text(told.traceback)[-LONGEST:])
+    title = _("Traceback of attempt %d") % failure.attempt if failure.attempt else _("Cancellation")
+    return Listing(title, redaction.text(failure.traceback)[-LONGEST:])

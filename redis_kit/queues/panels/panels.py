@@ -80,11 +80,11 @@ class QueuesPanel(Panel):
             return
         own = ids.queue_of(id)
         chosen = queue or own
-        found, known = look_up([chosen, own] if own in names and own != chosen and "." in id else [chosen], id)
-        if known is None and queue and queue not in names:
+        home, details = look_up([chosen, own] if own in names and own != chosen and "." in id else [chosen], id)
+        if details is None and queue and queue not in names:
             yield Table(_("Looked up"), (), [], empty=unknown)
             return
-        yield from job_page.content((found, id), known)
+        yield from job_page.content((home, id), details)
 
     def _all(self, names: list[str]) -> Iterator[Content]:
         from redis_kit.queues.monitoring.inspection import inspect
@@ -94,13 +94,13 @@ class QueuesPanel(Panel):
         reports = queue_stats(names, minutes=queues_page.MINUTES, errors=errors)
         yield from queues_page.figures(reports)
         dead = {name: report.counts.dead for name, report in reports.items()}
-        found = inspect(dead, errors)
+        findings = inspect(dead, errors)
         yield from _unreadable(errors)
         yield from queues_page.queues(reports)
         yield from queues_page.unknown(reports)
         yield from queues_page.bars(reports)
-        if found.groups:
-            yield queues_page.groups(found, sum(dead.values()), linked=self.viewer.may(MANAGE))
+        if findings.groups:
+            yield queues_page.groups(findings, sum(dead.values()), linked=self.viewer.may(MANAGE))
 
     @action(_("Pause"), permission=MANAGE, asks=None, wants=TIME)
     def pause(self, queue: str, time: str) -> str:
@@ -181,13 +181,13 @@ class WorkersPanel(Panel):
         from redis_kit.queues.monitoring.stats import Errors, list_workers
 
         errors: Errors = {}
-        found = list_workers(errors=errors)
-        supervisors, linked = workers_page.supervisors(found), self.viewer.may(MANAGE)
-        yield from workers_page.figures(found, supervisors)
+        workers = list_workers(errors=errors)
+        supervisors, linked = workers_page.supervisors(workers), self.viewer.may(MANAGE)
+        yield from workers_page.figures(workers, supervisors)
         yield from _unreadable(errors)
         yield workers_page.supervisors_table(supervisors[:MOST_ROWS])
         yield from workers_page.worker_processes(supervisors, linked=linked)
-        if alone := [one for one in found if not one.supervisor]:
+        if alone := [worker for worker in workers if not worker.supervisor]:
             yield workers_page.others(alone[:MOST_ROWS], linked=linked)
 
     @action(_("Quiet"), permission=MANAGE, asks=None, named=_supervisor)

@@ -60,11 +60,11 @@ def figures(reports: Mapping[str, "QueueStats"]) -> Iterator[Figure]:
         hint = _("Jobs are due in: %s") % ", ".join(deserted)
         yield Figure(_("Without a worker"), len(deserted), hint=hint, alarm=True)
     if unknown := [call for report in reports.values() for call in unrunnable(report)]:
-        tasks = list(dict.fromkeys(one.task or one.call for one in unknown))
+        tasks = list(dict.fromkeys(calls.task or calls.call for calls in unknown))
         hint = _("No living worker can run them: %s") % ", ".join(
             [*tasks[:TASKS_IN_HINT], *["..."] * (len(tasks) > TASKS_IN_HINT)]
         )
-        yield Figure(_("Jobs that no worker can run"), sum(one.jobs for one in unknown), hint=hint, alarm=True)
+        yield Figure(_("Jobs that no worker can run"), sum(calls.jobs for calls in unknown), hint=hint, alarm=True)
     if paused := sum(report.paused is not None for report in reports.values()):
         yield Figure(_("Paused queues"), paused, hint=_("They accept jobs but give none out."))
 
@@ -87,7 +87,9 @@ def queues(reports: Mapping[str, "QueueStats"]) -> Iterator[Table]:
 def unknown(reports: Mapping[str, "QueueStats"]) -> Iterator[Table]:
     """Yield the calls that no living worker can run, if there are any."""
     rows = [
-        (one.call, name, one.jobs, duration(one.age)) for name, report in reports.items() for one in unrunnable(report)
+        (calls.call, name, calls.jobs, duration(calls.age))
+        for name, report in reports.items()
+        for calls in unrunnable(report)
     ]
     if rows:
         columns = (_("Call"), _("Queue"), _("Jobs"), _("Oldest waits for"))
@@ -96,33 +98,31 @@ def unknown(reports: Mapping[str, "QueueStats"]) -> Iterator[Table]:
 
 def unrunnable(report: "QueueStats") -> list["UnknownCalls"]:
     """Return the calls in a queue that no living worker can run."""
-    return [one for one in report.unknown if not one.known]
+    return [calls for calls in report.unknown if not calls.known]
 
 
 def bars(reports: Mapping[str, "QueueStats"]) -> Iterator[Bars]:
     """Yield jobs done, attempts failed and how late attempts began, by minute, if there are queues."""
     if reports:
-        all_reports = list(reports.values())
-        minutes = [_clock(all_reports[0].minute - MINUTES + 1 + place) for place in range(MINUTES)]
-        done = [float(sum(same)) for same in zip(*(one.done for one in all_reports), strict=True)]
-        latest = [max(same) for same in zip(*(one.latest for one in all_reports), strict=True)]
+        all_stats = list(reports.values())
+        minutes = [_clock(all_stats[0].minute - MINUTES + 1 + place) for place in range(MINUTES)]
+        done = [float(sum(same)) for same in zip(*(stats.done for stats in all_stats), strict=True)]
+        latest = [max(same) for same in zip(*(stats.latest for stats in all_stats), strict=True)]
         yield Bars(_("Jobs done per minute"), list(zip(minutes, done, strict=True)))
-        failed = [float(sum(same)) for same in zip(*(one.failed for one in all_reports), strict=True)]
+        failed = [float(sum(same)) for same in zip(*(stats.failed for stats in all_stats), strict=True)]
         yield Bars(_("Attempts failed per minute"), list(zip(minutes, failed, strict=True)))
-        yield Bars(
-            _("How late attempts began, on average (s)"), list(zip(minutes, _lateness(all_reports), strict=True))
-        )
+        yield Bars(_("How late attempts began, on average (s)"), list(zip(minutes, _lateness(all_stats), strict=True)))
         yield Bars(_("How late attempts began, at most (s)"), list(zip(minutes, latest, strict=True)))
 
 
-def groups(found: "Findings", dead: int, *, linked: bool) -> Table:
+def groups(findings: "Findings", dead: int, *, linked: bool) -> Table:
     """Return the groups of dead jobs, ``dead`` in all. If ``linked``, the latest of a group links to its page."""
     from redis_kit.queues.panels import redaction
 
-    latest = _("Dead jobs by task and error, the latest %d") % found.looked_at
-    shown = found.groups[:MOST_ROWS]
+    latest = _("Dead jobs by task and error, the latest %d") % findings.looked_at
+    shown = findings.groups[:MOST_ROWS]
     return Table(
-        latest if dead > found.looked_at else _("Dead jobs by task and error"),
+        latest if dead > findings.looked_at else _("Dead jobs by task and error"),
         (_("Task"), _("Error"), _("Jobs"), _("Last one died")),
         [
             (
@@ -173,19 +173,19 @@ def _state_table(name: str, state: State, jobs: list[JobInfo], count: int) -> Ta
     return Table(title, COLUMNS[state], [_job_row(name, one) for one in jobs])
 
 
-def _job_row(name: str, one: JobInfo) -> tuple[Any, ...]:
+def _job_row(name: str, job_info: JobInfo) -> tuple[Any, ...]:
     from redis_kit.queues.panels import redaction
 
-    what = Lines((link(name, one.id), task_of(one.body)))
-    if one.state == "dead":
-        return what, moment(one.died or 0), one.attempts, redaction.text(cause(one).error)
-    row = (what, moment(one.due), one.attempts)
-    return (*row, one.worker) if one.state == "running" else row
+    what = Lines((link(name, job_info.id), task_of(job_info.body)))
+    if job_info.state == "dead":
+        return what, moment(job_info.died or 0), job_info.attempts, redaction.text(cause(job_info).error)
+    row = (what, moment(job_info.due), job_info.attempts)
+    return (*row, job_info.worker) if job_info.state == "running" else row
 
 
 def _lateness(reports: Sequence["QueueStats"]) -> list[float]:
-    begun = [sum(same) for same in zip(*(one.begun for one in reports), strict=True)]
-    late = [map(mul, one.begun, one.lateness) for one in reports]
+    begun = [sum(same) for same in zip(*(report.begun for report in reports), strict=True)]
+    late = [map(mul, report.begun, report.lateness) for report in reports]
     return [sum(same) / max(1, count) for same, count in zip(zip(*late, strict=True), begun, strict=True)]
 
 

@@ -1,4 +1,4 @@
-"""What a job holds, as people may see it: without what looks like a secret by its name, and cut."""
+"""The content of a job as people may see it: shortened, with values hidden whose names suggest a secret."""
 
 import re
 from collections.abc import Mapping
@@ -65,21 +65,21 @@ def _arguments(call: message.Message) -> list[str]:
 
 
 def _positional(args: list[Any], names: list[str] | None) -> list[Any]:
-    # Without names nobody knows which one is a secret.
+    # Without names any argument may be a secret.
     if names is None:
-        return [one if one is None or isinstance(one, (bool, int, float)) else HIDDEN for one in args[:ITEMS]]
+        return [arg if arg is None or isinstance(arg, (bool, int, float)) else HIDDEN for arg in args[:ITEMS]]
     last = names[-1:] * len(args)  # what is left over belongs to *args
     return [
-        HIDDEN if _NAME.search(name) else _redacted(one) for name, one in zip(names + last, args[:ITEMS], strict=False)
+        HIDDEN if _NAME.search(name) else _redacted(arg) for name, arg in zip(names + last, args[:ITEMS], strict=False)
     ]
 
 
 def _redacted(value: Any) -> Any:
     if isinstance(value, Mapping):
         items = list(value.items())[:ITEMS]
-        return {name: HIDDEN if _NAME.search(name) else _redacted(one) for name, one in items}
+        return {name: HIDDEN if _NAME.search(name) else _redacted(item) for name, item in items}
     if isinstance(value, list):
-        return [_redacted(one) for one in value[:ITEMS]]
+        return [_redacted(item) for item in value[:ITEMS]]
     if isinstance(value, bytes):
         return HIDDEN
     if isinstance(value, str):

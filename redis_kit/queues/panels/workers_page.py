@@ -26,34 +26,34 @@ class Supervisor(NamedTuple):
     @property
     def state(self) -> str:
         """Return working, quiet or stopping; "" if its workers do not report a state."""
-        states = {one.state for one in self.workers}
+        states = {worker.state for worker in self.workers}
         return next((state for state in (STOPPING, WORKING, QUIET) if state in states), "")
 
 
 def supervisors(workers: Sequence["WorkerInfo"]) -> list[Supervisor]:
     """Return the supervisors of workers. A worker of another program has none."""
-    found: dict[SupervisorTarget, list[WorkerInfo]] = {}
-    for one in workers:
-        if one.supervisor:
-            target = SupervisorTarget(one.host, one.supervisor_pid, one.supervisor)
-            found.setdefault(target, []).append(one)
-    return [Supervisor(target, found[target]) for target in sorted(found)]
+    by_supervisor: dict[SupervisorTarget, list[WorkerInfo]] = {}
+    for worker in workers:
+        if worker.supervisor:
+            target = SupervisorTarget(worker.host, worker.supervisor_pid, worker.supervisor)
+            by_supervisor.setdefault(target, []).append(worker)
+    return [Supervisor(target, by_supervisor[target]) for target in sorted(by_supervisor)]
 
 
-def figures(workers: Sequence["WorkerInfo"], found: Sequence[Supervisor]) -> Iterator[Figure]:
+def figures(workers: Sequence["WorkerInfo"], all_supervisors: Sequence[Supervisor]) -> Iterator[Figure]:
     """Yield how many workers there are, what they do and how much memory they use."""
-    quiet = sum(one.state == QUIET for one in found)
+    quiet = sum(supervisor.state == QUIET for supervisor in all_supervisors)
     yield Figure(_("Workers"), len(workers))
-    yield Figure(_("Supervisors"), len(found), hint=_("%d of them quiet") % quiet if quiet else "")
-    yield Figure(_("Running jobs"), sum(len(one.jobs) for one in workers))
-    if memory := sum(one.memory or 0 for one in workers):
+    yield Figure(_("Supervisors"), len(all_supervisors), hint=_("%d of them quiet") % quiet if quiet else "")
+    yield Figure(_("Running jobs"), sum(len(worker.jobs) for worker in workers))
+    if memory := sum(worker.memory or 0 for worker in workers):
         yield Figure(_("Memory (MiB)"), memory)
-    if back := max((one.clock_back for one in workers), default=0):
+    if back := max((worker.clock_back for worker in workers), default=0):
         hint = _("Scheduled jobs and the jobs of dead workers are late until the clock has caught up.")
         yield Figure(_("The server's clock went back by (s)"), back, hint=hint, alarm=True)
 
 
-def supervisors_table(found: Sequence[Supervisor]) -> Table:
+def supervisors_table(all_supervisors: Sequence[Supervisor]) -> Table:
     """Return the supervisors, with their buttons."""
     columns = (
         *(_("Supervisor"), _("State"), _("Processes"), _("Queues"), _("Threads")),
@@ -62,27 +62,27 @@ def supervisors_table(found: Sequence[Supervisor]) -> Table:
     return Table(
         _("Supervisors"),
         columns,
-        [_supervisor(one) for one in found],
+        [_supervisor(supervisor) for supervisor in all_supervisors],
         empty=_("No worker is running. Start one with: manage.py rk_worker"),
         actions=("quiet", "resume", "stop"),
-        values=[one.target.value for one in found],
-        offered=[BUTTONS.get(one.state, ("quiet", "stop")) for one in found],
+        values=[supervisor.target.value for supervisor in all_supervisors],
+        offered=[BUTTONS.get(supervisor.state, ("quiet", "stop")) for supervisor in all_supervisors],
     )
 
 
-def worker_processes(found: Sequence[Supervisor], *, linked: bool) -> Iterator[Table]:
+def worker_processes(all_supervisors: Sequence[Supervisor], *, linked: bool) -> Iterator[Table]:
     """Yield the workers of each supervisor, at most 100 in all. If ``linked``, their jobs link to their pages."""
     left = MOST_ROWS
-    for one in found:
+    for supervisor in all_supervisors:
         if left <= 0:
             return
-        rows = [_child(worker, linked=linked) for worker in one.workers[:left]]
+        rows = [_child(worker, linked=linked) for worker in supervisor.workers[:left]]
         left -= len(rows)
         columns = (
             *(_("Worker"), _("State"), _("Queues"), _("Threads")),
             *(_("Jobs"), _("Memory (MiB)"), _("Last heartbeat (s ago)")),
         )
-        yield Table(_("Worker processes of %s") % one.target.shown, columns, rows)
+        yield Table(_("Worker processes of %s") % supervisor.target.shown, columns, rows)
 
 
 def others(workers: Sequence["WorkerInfo"], *, linked: bool) -> Table:
@@ -92,52 +92,52 @@ def others(workers: Sequence["WorkerInfo"], *, linked: bool) -> Table:
         (_("Worker"), _("Host"), _("Queues"), _("Jobs"), _("Last heartbeat (s ago)")),
         [
             (
-                Lines((one.id, STATES[DAMAGED] if one.state == DAMAGED else _("process %d") % one.pid)),
-                one.host,
-                ", ".join(one.queues),
-                _jobs(one.held, linked=linked),
-                round(one.silent, 1),
+                Lines((worker.id, STATES[DAMAGED] if worker.state == DAMAGED else _("process %d") % worker.pid)),
+                worker.host,
+                ", ".join(worker.queues),
+                _jobs(worker.held, linked=linked),
+                round(worker.silent, 1),
             )
-            for one in workers
+            for worker in workers
         ],
     )
 
 
 def _supervisor(supervisor: Supervisor) -> tuple[Any, ...]:
-    queues = dict.fromkeys(name for one in supervisor.workers for name in one.queues)
+    queues = dict.fromkeys(name for worker in supervisor.workers for name in worker.queues)
     return (
         supervisor.target.shown,  # tells its buttons from those of others on its host
         STATES.get(supervisor.state, ""),
         len(supervisor.workers),
         ", ".join(queues),
-        sum(one.threads for one in supervisor.workers),
-        sum(len(one.jobs) for one in supervisor.workers),
-        sum(one.memory or 0 for one in supervisor.workers) or None,
-        round(min(one.silent for one in supervisor.workers), 1),
+        sum(worker.threads for worker in supervisor.workers),
+        sum(len(worker.jobs) for worker in supervisor.workers),
+        sum(worker.memory or 0 for worker in supervisor.workers) or None,
+        round(min(worker.silent for worker in supervisor.workers), 1),
     )
 
 
-def _child(one: "WorkerInfo", *, linked: bool) -> tuple[Any, ...]:
+def _child(worker: "WorkerInfo", *, linked: bool) -> tuple[Any, ...]:
     return (
-        Lines((one.id, _("process %d") % one.pid)),
-        STATES.get(one.state, one.state),
-        ", ".join(one.queues),
-        one.threads,
-        _jobs(one.held, linked=linked),
-        one.memory,
-        round(one.silent, 1),
+        Lines((worker.id, _("process %d") % worker.pid)),
+        STATES.get(worker.state, worker.state),
+        ", ".join(worker.queues),
+        worker.threads,
+        _jobs(worker.held, linked=linked),
+        worker.memory,
+        round(worker.silent, 1),
     )
 
 
 def _jobs(held: Sequence["RunningJob"], *, linked: bool) -> Any:
-    shown = [_job(one, linked=linked) for one in held[:MOST_JOBS]]
+    shown = [_job(job, linked=linked) for job in held[:MOST_JOBS]]
     more = len(held) - len(shown)
     return Lines([*shown, _("and %d more") % more if more else ""]) if shown else ""
 
 
-def _job(one: "RunningJob", *, linked: bool) -> Any:
-    text = ", ".join(filter(None, (one.id, one.task, _age(one.age))))
-    return Link(text, "queues", {"queue": one.queue, "id": one.id}) if linked else text
+def _job(job: "RunningJob", *, linked: bool) -> Any:
+    text = ", ".join(filter(None, (job.id, job.task, _age(job.age))))
+    return Link(text, "queues", {"queue": job.queue, "id": job.id}) if linked else text
 
 
 def _age(seconds: float | None) -> str:

@@ -155,19 +155,19 @@ def found(queue_name: str, id: str, reply: list[Any]) -> RedisTaskResult | None:
         about = history.read(stored.story)
         if not status or about is None:
             return None
-        kept = dict(zip(reply[4::2], reply[5::2], strict=True))
+        fields = dict(zip(reply[4::2], reply[5::2], strict=True))
         call = message.loads(stored.body)
     task = _rebuilt(_known(call.task), queue_name, stored.priority, about)
     with _readable(queue_name, id):
-        result = _result(task, id, call, TaskResultStatus(status.decode()), about=about, errors=_errors(kept))
-        object.__setattr__(result, "progress", stored_progress.loads(kept.get(b"progress")))
+        result = _result(task, id, call, TaskResultStatus(status.decode()), about=about, errors=_errors(fields))
+        object.__setattr__(result, "progress", stored_progress.loads(fields.get(b"progress")))
         if result.status == TaskResultStatus.FAILED and not result.errors:
             why = reason.decode("utf-8", "replace")
             result.errors.append(TaskError(exception_class_path=path_of(WorkerLost), traceback=why))
         if result.is_finished:
             ended(result, result.status, history.milliseconds(int(float(at))))
         if result.status == TaskResultStatus.SUCCESSFUL:
-            object.__setattr__(result, "_return_value", payload.loads(kept[b"value"]))
+            object.__setattr__(result, "_return_value", payload.loads(fields[b"value"]))
     return result
 
 
@@ -209,9 +209,9 @@ def error(raised: BaseException) -> TaskError:
     return TaskError(exception_class_path=path_of(type(raised)), traceback=traceback_of(raised))
 
 
-def stored_error(told: TaskError) -> bytes:
+def stored_error(error: TaskError) -> bytes:
     """Return the form in which an error is stored."""
-    return payload.encoded_traceback(told.exception_class_path, told.traceback)
+    return payload.encoded_traceback(error.exception_class_path, error.traceback)
 
 
 def _find(value: Any, path: tuple[Any, ...]) -> None:
@@ -235,10 +235,10 @@ def _find(value: Any, path: tuple[Any, ...]) -> None:
             raise NotSerializable(f"{where} is {shortened(value)}, which JSON can't hold.") from None
 
 
-def _errors(kept: dict[bytes, bytes]) -> list[TaskError]:
-    numbered = sorted((int(name[5:]), name) for name in kept if name.startswith(b"error"))
-    names = [name for _, name in numbered] + [b"cancelled"] * (b"cancelled" in kept)
-    pairs = [payload.loads(kept[name]) for name in names]
+def _errors(fields: dict[bytes, bytes]) -> list[TaskError]:
+    numbered = sorted((int(name[5:]), name) for name in fields if name.startswith(b"error"))
+    names = [name for _, name in numbered] + [b"cancelled"] * (b"cancelled" in fields)
+    pairs = [payload.loads(fields[name]) for name in names]
     return [TaskError(exception_class_path=path, traceback=text) for path, text in pairs]
 
 

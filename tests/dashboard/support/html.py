@@ -83,6 +83,27 @@ def row_buttons(found: Parsed) -> dict[tuple[str, str], str]:
     return dict(zip(names, [one["value"] or "" for one in buttons], strict=True))
 
 
+def rows(page: Parsed, title: str) -> list[dict[str, str]]:
+    """Return the rows of a table by its title: the texts of their cells by column, the head of the row under ""."""
+    (number,) = [
+        heading.attributes["id"].rpartition("-")[2]
+        for heading in page.find("h2")
+        if heading.words == title and heading.attributes
+    ]
+    ids = [element.attributes.get("id") for element in page.elements]
+    texts: list[dict[str, str]] = []
+    for element in page.elements[ids.index(f"rk-item-{number}") + 1 :]:
+        if element.tag == "section":
+            break
+        if element.tag == "tr" and element.attributes.get("role") == "row":
+            texts.append({})
+        elif element.tag == "th" and element.attributes.get("role") == "rowheader":
+            texts[-1][""] = element.words
+        elif "data-label" in element.attributes:
+            texts[-1][element.attributes["data-label"]] = element.words
+    return texts[1:]
+
+
 def _has(element: Element, wanted: dict[str, str]) -> bool:
     return all(
         value in (element.attributes.get("class") or "").split()

@@ -12,7 +12,7 @@ from redis_kit.queues.jobs import payload
 from redis_kit.queues.jobs.ack import Ack
 from redis_kit.queues.store import calls, claim
 from tests.dashboard.support.attacks import ATTACKS, harmless_links, without_titles
-from tests.dashboard.support.html import page, row_buttons, said, whole_page
+from tests.dashboard.support.html import page, row_buttons, rows, said, whole_page
 from tests.fixtures.dashboard import ADMIN, MEASURE
 from tests.queues.support.putting import put
 
@@ -52,24 +52,6 @@ def look(client, id, queue=""):
 def cells(found, title):
     """Return the cells of the first row below a heading, by their columns."""
     return rows(found, title)[0]
-
-
-def rows(found, title):
-    (number,) = [
-        one.attributes["id"].rpartition("-")[2] for one in found.find("h2") if one.words == title and one.attributes
-    ]
-    place = next(at for at, one in enumerate(found.elements) if one.attributes.get("id") == f"rk-item-{number}")
-    found_rows = []
-    for one in found.elements[place + 1 :]:
-        if one.tag == "section":
-            break
-        if one.tag == "tr" and one.attributes.get("role") == "row":
-            found_rows.append({})
-        elif one.tag == "th" and one.attributes.get("role") == "rowheader":
-            found_rows[-1][""] = one.words
-        elif "data-label" in one.attributes:
-            found_rows[-1][one.attributes["data-label"]] = one.words
-    return found_rows[1:]
 
 
 def listings(found):

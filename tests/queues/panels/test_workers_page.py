@@ -12,9 +12,8 @@ from redis_kit.queues import Queue, task
 from redis_kit.queues.monitoring import list_workers
 from redis_kit.queues.store import calls
 from tests.dashboard.support.attacks import SAMPLE, harmless_links, without_titles
-from tests.dashboard.support.html import page, whole_page
+from tests.dashboard.support.html import page, rows, said, whole_page
 from tests.fixtures.dashboard import ADMIN, MEASURE
-from tests.queues.panels.test_job_page import rows, said
 
 PAGE = f"{ADMIN}workers/"
 URLS = {name: f"{PAGE}do/{name}/" for name in ("quiet", "resume", "stop")}
