@@ -1,4 +1,4 @@
-"""The backend of ``django.tasks``: tasks become jobs of the kit's queues, and ``rk_worker`` runs them."""
+"""The backend of ``django.tasks``: tasks become jobs in queues, and ``rk_worker`` runs them."""
 
 import logging
 from collections.abc import Iterator
@@ -35,14 +35,14 @@ class BackendOptions(Section):
 
     #: Whether tasks wait for the commit of the transaction in which they are enqueued.
     ENQUEUE_ON_COMMIT: bool = True
-    #: In place of the option of this name in ``REDIS_KIT["QUEUES"]``.
+    #: Overrides the option of this name in ``REDIS_KIT["QUEUES"]``.
     RESULT_TTL: float | None = None
-    #: In place of the option of this name in ``REDIS_KIT["QUEUES"]``.
+    #: Overrides the option of this name in ``REDIS_KIT["QUEUES"]``.
     FAILED_RESULT_TTL: float | None = None
 
 
 class RedisTaskBackend(BaseTaskBackend):
-    """Holds no connection: all threads may share it. Its class is the sender of the framework's signals."""
+    """A task backend. Holds no connection: threads may share it. Its class is the sender of the framework's signals."""
 
     task_class = Task
     supports_defer = True
@@ -59,30 +59,30 @@ class RedisTaskBackend(BaseTaskBackend):
         registry.notice(task)
 
     def enqueue(self, task: Any, args: Any, kwargs: Any) -> Any:
-        """Add a job, after the commit where there is a transaction, and return its result to be.
+        """Add a job, in a transaction after its commit, and return the result of the call.
 
-        One round trip, and another for the result of the job that has the call's unique key.
+        One round trip, and another one if an older job has the unique key of the call.
         """
-        from redis_kit.queues.tasks import enqueue as sending
+        from redis_kit.queues.tasks import enqueue as task_enqueue
 
         call = self._validated(task)
         if not call.store_result:
-            return sending.enqueue(call, args, kwargs)
+            return task_enqueue.enqueue(call, args, kwargs)
         result = results.new(task, ids.new_call(task.queue_name), args, kwargs)
-        packed = sending.packed(call, result.args, result.kwargs)
-        sending.after_commit(call, lambda: self._send(result, packed), waits=self.chosen.ENQUEUE_ON_COMMIT)
+        packed = task_enqueue.packed(call, result.args, result.kwargs)
+        task_enqueue.after_commit(call, lambda: self._send(result, packed), waits=self.chosen.ENQUEUE_ON_COMMIT)
         return result
 
     async def aenqueue(self, task: Any, args: Any, kwargs: Any) -> Any:
         """See enqueue(). The job is added now: Django has no transactions in asynchronous code."""
-        from redis_kit.queues.tasks import enqueue as sending
+        from redis_kit.queues.tasks import enqueue as task_enqueue
 
         call = self._validated(task)
         if not call.store_result:
-            return await sending.aenqueue(call, args, kwargs)
+            return await task_enqueue.aenqueue(call, args, kwargs)
         result = results.new(task, ids.new_call(task.queue_name), args, kwargs)
-        packed = sending.packed(call, result.args, result.kwargs)
-        sending.note(result, added := await sending.aput(call, result.id, self._told(result, packed)))
+        packed = task_enqueue.packed(call, result.args, result.kwargs)
+        task_enqueue.note(result, added := await task_enqueue.aput(call, result.id, self._with_history(result, packed)))
         if added.created:
             if heard(task_enqueued, logging.DEBUG):
                 await task_enqueued.asend_robust(type(self), task_result=result)
@@ -92,39 +92,39 @@ class RedisTaskBackend(BaseTaskBackend):
         return result
 
     def get_result(self, result_id: str) -> RedisTaskResult:
-        """Return what became of a call. One round trip.
+        """Return the result of a call. One round trip.
 
-        Raises TaskResultDoesNotExist, also for one whose time is over, UnknownTask, and CorruptMessage where something
-        else wrote to the result.
+        Raises TaskResultDoesNotExist, also for an expired result, UnknownTask, and CorruptMessage if another program
+        wrote to the result.
         """
-        from redis_kit.queues.store import results as asking
+        from redis_kit.queues.store import results as stored_results
 
         queue = self._queue(result_id)
-        return self._found(queue, result_id, queue.run_flow(asking.find(queue, result_id)))
+        return self._result(queue, result_id, queue.run_flow(stored_results.find(queue, result_id)))
 
     async def aget_result(self, result_id: str) -> RedisTaskResult:
         """See get_result()."""
-        from redis_kit.queues.store import results as asking
+        from redis_kit.queues.store import results as stored_results
 
         queue = self._queue(result_id)
-        return self._found(queue, result_id, await queue.arun_flow(asking.find(queue, result_id)))
+        return self._result(queue, result_id, await queue.arun_flow(stored_results.find(queue, result_id)))
 
     def wait_until_finished(self, result_id: str, timeout: float) -> RedisTaskResult:
         """Return the result of a call when it has ended, or after ``timeout`` seconds. See RedisTaskResult."""
-        from redis_kit.queues.store import results as asking
+        from redis_kit.queues.store import results as stored_results
 
         queue = self._queue(result_id)
-        return self._found(queue, result_id, queue.run_flow(asking.wait(queue, result_id, timeout)))
+        return self._result(queue, result_id, queue.run_flow(stored_results.wait(queue, result_id, timeout)))
 
     async def await_until_finished(self, result_id: str, timeout: float) -> RedisTaskResult:
         """See wait_until_finished()."""
-        from redis_kit.queues.store import results as asking
+        from redis_kit.queues.store import results as stored_results
 
         queue = self._queue(result_id)
-        return self._found(queue, result_id, await queue.arun_flow(asking.wait(queue, result_id, timeout)))
+        return self._result(queue, result_id, await queue.arun_flow(stored_results.wait(queue, result_id, timeout)))
 
     def cancel(self, result_id: str) -> bool:
-        """Cancel a call that has not ended, and say whether there was one. See RedisTaskResult.cancel()."""
+        """Cancel a call. Return False if it has already ended. See RedisTaskResult.cancel()."""
         from redis_kit.queues.store import manage
 
         queue, keep = self._queue(result_id), self.result_ttl_ms(failed=True)
@@ -138,20 +138,20 @@ class RedisTaskBackend(BaseTaskBackend):
         return bool(await queue.arun_flow(manage.cancel(queue, result_id, self.result_ttl_ms(failed=True))))
 
     def result_ttl_ms(self, *, failed: bool) -> int:
-        """Return for how many ms results are kept."""
+        """Return for how many ms results are stored."""
         name = "FAILED_RESULT_TTL" if failed else "RESULT_TTL"
         seconds = getattr(self.chosen, name) or getattr(conf.section(QueueSettings), name)
         return int(seconds * 1000)
 
     @cached_property
     def chosen(self) -> BackendOptions:
-        """Return the options. Raises ConfigurationError for one that is wrong."""
+        """Return the options. Raises ConfigurationError for a wrong option."""
         for message in self._problems():
             raise ConfigurationError(f"{message.msg} {message.hint or ''}".strip())
         return BackendOptions(**self.options)
 
     def check(self, **kwargs: Any) -> list[CheckMessage]:
-        """Return what is wrong with the options, for ``manage.py check``."""
+        """Return the problems of the options, for ``manage.py check``."""
         return list(self._problems())
 
     def _problems(self) -> Iterator[CheckMessage]:
@@ -160,16 +160,16 @@ class RedisTaskBackend(BaseTaskBackend):
             yield Error(problem.message, hint=problem.hint or None, id=f"redis_kit.{problem.id}")
 
     def _validated(self, task: Any) -> Task[..., Any]:
-        # Where any queue is allowed, no setting can have made a task wrong that was right when it was made.
+        # If any queue is allowed, a task that was valid when it was defined still is.
         if self.queues or not isinstance(task, Task):
             self.validate_task(task)
         return extended(task)
 
     def _send(self, result: RedisTaskResult, packed: "PackedCall") -> None:
-        from redis_kit.queues.tasks import enqueue as sending
+        from redis_kit.queues.tasks import enqueue as task_enqueue
 
-        added = sending.put(extended(result.task), result.id, self._told(result, packed))
-        sending.note(result, added)
+        added = task_enqueue.put(extended(result.task), result.id, self._with_history(result, packed))
+        task_enqueue.note(result, added)
         if added.created:
             if heard(task_enqueued, logging.DEBUG):
                 task_enqueued.send_robust(type(self), task_result=result)
@@ -177,8 +177,8 @@ class RedisTaskBackend(BaseTaskBackend):
             with suppress(RedisFailure, TaskResultDoesNotExist):
                 result.refresh()
 
-    def _told(self, result: RedisTaskResult, packed: "PackedCall") -> "PackedCall":
-        """Return a call with the story of the job before it."""
+    def _with_history(self, result: RedisTaskResult, packed: "PackedCall") -> "PackedCall":
+        """Return a call with the history of its job before it."""
         object.__setattr__(result, "enqueued_at", now := timezone.now())
         return type(packed)(history.line(now, result.task.run_after, self.alias) + packed.body, packed.key)
 
@@ -190,13 +190,15 @@ class RedisTaskBackend(BaseTaskBackend):
         except (InvalidName, InvalidValue):
             raise TaskResultDoesNotExist(result_id) from None
 
-    def _found(self, queue: "Queue", result_id: str, reply: list[Any]) -> RedisTaskResult:
-        result = results.found(queue.name, result_id, reply)
+    def _result(self, queue: "Queue", result_id: str, reply: list[Any]) -> RedisTaskResult:
+        result = results.read_reply(queue.name, result_id, reply)
         if result is None:
-            raise TaskResultDoesNotExist(f"{result_id} is not known: not committed yet, or its time is over.")
+            raise TaskResultDoesNotExist(
+                f"There is no result {result_id}: its transaction is not committed yet, or it has expired."
+            )
         return result
 
 
 def queue_names() -> set[str]:
     """Return the queues that ``TASKS`` names for backends of this kind."""
-    return {name for found in task_backends.all() if isinstance(found, RedisTaskBackend) for name in found.queues}
+    return {name for backend in task_backends.all() if isinstance(backend, RedisTaskBackend) for name in backend.queues}

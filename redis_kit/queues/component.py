@@ -19,10 +19,10 @@ class Queues(Component):
     permissions = (("manage_queues", "Can manage queues and their jobs"),)
 
     def checks(self) -> Iterator[CheckMessage]:
-        """Yield what is wrong with ``TASKS``, unless the framework's own check is there, which looks at it too."""
-        # Django's is registered by the import of django.tasks, the package's where it is among INSTALLED_APPS.
-        theirs = {"django.tasks.checks", "django_tasks.checks"} & set(sys.modules)
-        if theirs or not settings.is_overridden("TASKS"):  # type: ignore[misc]
+        """Yield the problems of ``TASKS``, unless the check of the framework reports them."""
+        # Django registers its check when django.tasks is imported, the package if it is among INSTALLED_APPS.
+        registered = {"django.tasks.checks", "django_tasks.checks"} & set(sys.modules)
+        if registered or not settings.is_overridden("TASKS"):  # type: ignore[misc]
             return
         from redis_kit.queues import framework
 

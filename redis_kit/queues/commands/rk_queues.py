@@ -89,7 +89,7 @@ def _unknown(queue: str, calls: UnknownCalls) -> str:
 
 
 def _plain(reports: dict[str, QueueStats], errors: Errors) -> list[dict[str, Any]]:
-    found = [
+    rows = [
         {
             "queue": name,
             **report.counts._asdict(),
@@ -105,4 +105,4 @@ def _plain(reports: dict[str, QueueStats], errors: Errors) -> list[dict[str, Any
         }
         for name, report in reports.items()
     ]
-    return found + [{"queue": name, "error": str(error)} for name, error in errors.items()]
+    return rows + [{"queue": name, "error": str(error)} for name, error in errors.items()]

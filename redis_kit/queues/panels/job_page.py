@@ -39,7 +39,7 @@ def content(wanted: tuple[str, str], details: "Known | None") -> Iterator[Conten
     """Yield what is known of a job that was looked for, by its queue and id."""
     title = _("Looked up in %s") % wanted[0]
     if details is None:
-        yield Table(title, (), [], empty=_("No such job: it is done or never existed."))
+        yield Table(title, (), [], empty=_("Job not found: it is done or never existed."))
         return
     yield _job(title, JobTarget(*wanted), details)
     yield from _conditions(details)

@@ -149,11 +149,11 @@ def first_jobs(name: str) -> Iterator[Table]:
     from redis_kit.queues.queue import Queue
 
     queue = Queue(name)
-    counts, found = queue.run_flow(_read_first(queue))
-    for state, jobs in found.items():
+    counts, by_state = queue.run_flow(_read_first(queue))
+    for state, jobs in by_state.items():
         if jobs:
             yield _state_table(name, state, jobs, getattr(counts, state))
-    if not any(found.values()):
+    if not any(by_state.values()):
         yield Table(job_page.FIRST % name, (), [], empty=_("The queue has no jobs."))
 
 
@@ -170,7 +170,7 @@ def _state_table(name: str, state: State, jobs: list[JobInfo], count: int) -> Ta
     # The jobs are counted before they are read, so a job may have been added between.
     of = {"number": len(jobs), "most": f"{max(count, len(jobs)):,}"}
     title = f"{TITLES[state] % name}: {_('%(number)s of %(most)s') % of}"
-    return Table(title, COLUMNS[state], [_job_row(name, one) for one in jobs])
+    return Table(title, COLUMNS[state], [_job_row(name, info) for info in jobs])
 
 
 def _job_row(name: str, job_info: JobInfo) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""Results of calls, as ``django.tasks`` shows them. Imports no Redis client before somebody asks for one."""
+"""Results of calls, as ``django.tasks`` has them. Imports no Redis client until a result is read."""
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
@@ -138,13 +138,13 @@ def new(task: Any, id: str, args: Any, kwargs: Any) -> RedisTaskResult:
     return _result(task, id, Message(task.module_path, args, kwargs), TaskResultStatus.READY, alias=task.backend)
 
 
-def begun(queue_name: str, job: Job, call: Message, about: History) -> RedisTaskResult:
+def started(queue_name: str, job: Job, call: Message, about: History) -> RedisTaskResult:
     """Return the result of a call as its attempt begins. Errors of earlier attempts are not in it."""
     task = _rebuilt(registry.find(call.task), queue_name, job.priority, about)
     return _result(task, job.id, call, TaskResultStatus.RUNNING, about=about)
 
 
-def found(queue_name: str, id: str, reply: list[Any]) -> RedisTaskResult | None:
+def read_reply(queue_name: str, id: str, reply: list[Any]) -> RedisTaskResult | None:
     """Return the result in a reply of the store; None if there is none.
 
     Raises UnknownTask, and CorruptMessage if the reply can't be read.
@@ -157,7 +157,7 @@ def found(queue_name: str, id: str, reply: list[Any]) -> RedisTaskResult | None:
             return None
         fields = dict(zip(reply[4::2], reply[5::2], strict=True))
         call = message.loads(stored.body)
-    task = _rebuilt(_known(call.task), queue_name, stored.priority, about)
+    task = _rebuilt(_discovered(call.task), queue_name, stored.priority, about)
     with _readable(queue_name, id):
         result = _result(task, id, call, TaskResultStatus(status.decode()), about=about, errors=_errors(fields))
         object.__setattr__(result, "progress", stored_progress.loads(fields.get(b"progress")))
@@ -165,7 +165,7 @@ def found(queue_name: str, id: str, reply: list[Any]) -> RedisTaskResult | None:
             why = reason.decode("utf-8", "replace")
             result.errors.append(TaskError(exception_class_path=path_of(WorkerLost), traceback=why))
         if result.is_finished:
-            ended(result, result.status, history.milliseconds(int(float(at))))
+            finish(result, result.status, history.milliseconds(int(float(at))))
         if result.status == TaskResultStatus.SUCCESSFUL:
             object.__setattr__(result, "_return_value", payload.loads(fields[b"value"]))
     return result
@@ -183,13 +183,13 @@ def _readable(queue_name: str, id: str) -> Iterator[None]:
         raise CorruptMessage(f"{what} {key!a}, or to the job. {type(error).__name__}: {error}"[:500]) from error
 
 
-def ended(result: RedisTaskResult, status: TaskResultStatus, moment: datetime) -> None:
+def finish(result: RedisTaskResult, status: TaskResultStatus, moment: datetime) -> None:
     """Note in a result that the call has ended; not before it began, even if the clocks of two machines differ."""
     object.__setattr__(result, "status", status)
     object.__setattr__(result, "finished_at", max(filter(None, (moment, result.enqueued_at, result.last_attempted_at))))
 
 
-def value(returned: Any) -> tuple[Any, bytes]:
+def dump_value(returned: Any) -> tuple[Any, bytes]:
     """Return a return value in JSON's types, and as JSON. Raises NotSerializable and PayloadTooLarge."""
     try:
         try:
@@ -209,7 +209,7 @@ def error(raised: BaseException) -> TaskError:
     return TaskError(exception_class_path=path_of(type(raised)), traceback=traceback_of(raised))
 
 
-def stored_error(error: TaskError) -> bytes:
+def dump_error(error: TaskError) -> bytes:
     """Return the form in which an error is stored."""
     return payload.encoded_traceback(error.exception_class_path, error.traceback)
 
@@ -272,7 +272,7 @@ def _rebuilt(task: Any, queue_name: str, priority: int, about: History) -> Any:
     return copy(task, priority=priority, queue_name=queue_name, backend=about.backend, run_after=about.run_after)
 
 
-def _known(name: str) -> Any:
+def _discovered(name: str) -> Any:
     try:
         return registry.find(name)
     except UnknownTask:

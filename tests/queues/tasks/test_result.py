@@ -293,7 +293,7 @@ def test_result_read_before_the_commit_says_so(queue):
     with transaction.atomic():
         result = calls.echo.enqueue([1])
         for ask in (result.refresh, lambda: result.wait_until_finished(1)):
-            with pytest.raises(TaskResultDoesNotExist, match=f"{result.id} is not known: not committed yet"):
+            with pytest.raises(TaskResultDoesNotExist, match=f"{result.id}: its transaction is not committed yet"):
                 ask()
 
 
@@ -573,7 +573,7 @@ def test_result_of_another_type_keeps_no_job_from_its_end(queue, kit, part):
     for job in (bad, failing):
         kit.client.set(queue.key(f"{part}:{job.id}"), "not ours")
     assert not kit_call(queue, moves.ack(queue.key(""), "w", [ack_of(job, b"1", 60_000) for job in (bad, good)]))
-    told = {"delay": 0, "attempts": 1, "reason": "x", "error": b"[]", "keep": 60_000}
+    told = {"delay": 0, "attempts": 1, "reason": "x", "error": b"[]", "ttl_ms": 60_000}
     kit_call(queue, moves.nack(queue.key(""), failing, **told))
     assert queue.counts() == QueueCounts(0, 0, 0, 1)
     results[0].refresh()

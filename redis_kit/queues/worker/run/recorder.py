@@ -57,11 +57,11 @@ class ResultRecorder:
         One round trip if there were attempts before, for their errors.
         """
         if self._made is None and self._call is not None and (about := history.read(self._job.story)):
-            self._made = self._results.begun(self._source.name, self._job, self._call, about)
+            self._made = self._results.started(self._source.name, self._job, self._call, about)
             if self._made.attempts > 1:
                 with contextlib.suppress(RedisFailure, CorruptMessage):
                     reply = self._source.find_result(self._job.id)
-                    found = self._results.found(self._source.name, self._job.id, reply)
+                    found = self._results.read_reply(self._source.name, self._job.id, reply)
                     self._made.errors.extend(found.errors if found else [])
         return self._made
 
@@ -71,7 +71,7 @@ class ResultRecorder:
 
     def value(self, returned: Any) -> bytes:
         """Return the stored form of what the task returned. Raises NotSerializable and PayloadTooLarge."""
-        self._returned, stored = self._results.value(returned)
+        self._returned, stored = self._results.dump_value(returned)
         return bytes(stored)
 
     def error(self, raised: BaseException) -> tuple[bytes, int]:
@@ -79,7 +79,7 @@ class ResultRecorder:
         told = self._results.error(raised)
         if result := self.result():
             result.errors.append(told)
-        return self._results.stored_error(told), self.keeps(failed=True)
+        return self._results.dump_error(told), self.keeps(failed=True)
 
     def keeps(self, *, failed: bool) -> int:
         """Return for how many milliseconds the result is stored."""
@@ -101,7 +101,7 @@ class ResultRecorder:
         if result := self.result():
             if self._returned is not _NOTHING:
                 object.__setattr__(result, "_return_value", self._returned)
-            self._results.ended(result, status, timezone.now())
+            self._results.finish(result, status, timezone.now())
             self._tell(framework.task_finished)
 
     def _tell(self, signal: Any) -> None:
