@@ -11,7 +11,7 @@ import pytest
 
 from redis_kit.locks.renewal import pending_releases, scheduler
 from tests.fixtures.servers import wait_for
-from tests.locks.leases import tickets
+from tests.locks.support.leases import tickets
 
 ROOT = Path(__file__).parents[2]
 PRELUDE = """

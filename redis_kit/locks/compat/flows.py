@@ -17,7 +17,7 @@ from redis_kit.core.flow import Flow
 from redis_kit.locks.acquiring.local_queue import Turn
 from redis_kit.locks.compat.background import AsyncRepeated, Repeated, RepeatedRelease, Run, renewal
 from redis_kit.locks.compat.keys import SideKeys, side_keys
-from redis_kit.locks.compat.waiting import WAITER_TTL, Request, Wait
+from redis_kit.locks.compat.wait import WAITER_TTL, Request, Wait
 from redis_kit.locks.errors import CannotRenew
 
 DEFAULT_TIMEOUT = 30.0  # seconds of a lock without a timeout, renewed at a third of it

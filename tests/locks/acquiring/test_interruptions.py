@@ -75,7 +75,7 @@ def test_a_thousand_random_cancels_leave_nothing(kit, make):
     wait_for(lambda: not [key for key in kit.keys() if key.endswith(("waiters", "holder", "holders", "queue"))])
 
 
-def test_interrupts_at_any_moment_leave_nothing_longer_than_the_lease_or_max_hold(program):
+def test_interrupts_leave_nothing_longer_than_the_lease_or_max_hold(program):
     process = program(SWEEP)
     output, _ = process.communicate(timeout=100)
     assert process.returncode == 0, output

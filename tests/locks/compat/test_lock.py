@@ -13,7 +13,7 @@ from redis.exceptions import LockError, LockNotOwnedError
 
 from redis_kit.locks.compat import AsyncLock, Lock
 from tests.fixtures.kit import SERVERS, Kit
-from tests.locks.redispy import OURS, STOCK, Bench, Client
+from tests.locks.support.redispy import OURS, STOCK, Bench, Client
 
 pytestmark = pytest.mark.once
 
@@ -321,7 +321,7 @@ def test_client_may_be_told_to_use_our_class_only():
 
 
 def test_locks_of_a_cache_are_ours(kit, settings):
-    options = {"REDIS_CLIENT_CLASS": "tests.locks.redispy.Client"}
+    options = {"REDIS_CLIENT_CLASS": "tests.locks.support.redispy.Client"}
     cache = {"BACKEND": "django_redis.cache.RedisCache", "LOCATION": kit.url, "KEY_PREFIX": kit.prefix}
     settings.CACHES = {**settings.CACHES, "locks": {**cache, "OPTIONS": options}}
     with caches["locks"].lock("x", timeout=10) as lock:

@@ -11,10 +11,10 @@ import pytest
 from redis_kit.locks import Lock, LockLost, Semaphore
 from redis_kit.locks.renewal import loss
 from tests.fixtures.servers import wait_for
-from tests.locks.leases import told
+from tests.locks.support.leases import told
 
 
-def test_on_lost_comes_once_at_the_deadline_without_renewal_and_without_a_round_trip(kit, commands):
+def test_on_lost_without_renewal_is_called_once_at_the_deadline(kit, commands):
     calls = []
     lease = Lock("a", timeout=0.3, on_lost=lambda lost: calls.append((lost, lost.held, monotonic()))).acquire()
     deadline = lease.deadline
@@ -54,7 +54,7 @@ def test_error_of_on_lost_is_logged_and_hurts_nobody(kit, caplog, error):
     assert len(calls) == 2
 
 
-def test_on_lost_that_does_not_return_makes_nothing_late_but_others_of_its_kind(kit):
+def test_on_lost_that_never_returns_delays_only_other_calls_of_on_lost(kit):
     release, began = threading.Event(), threading.Event()
 
     def on_lost(lease):

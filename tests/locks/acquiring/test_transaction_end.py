@@ -288,7 +288,7 @@ def test_database_without_autocommit_is_refused(database):
     check_database(database)
 
 
-def test_where_autocommit_was_turned_off_later_the_end_is_where_django_sees_it(register, ended, database):
+def test_with_autocommit_turned_off_later_the_end_is_where_django_sees_it(register, ended, database):
     for name, end in (("a", transaction.rollback), ("b", transaction.commit)):
         transaction.set_autocommit(False, using=database)
         with transaction.atomic(database):
@@ -361,7 +361,7 @@ def test_rollback_gives_all_locks_back_at_once(kit):
     assert leases_until_end("default") == []
 
 
-def test_without_a_transaction_the_lock_is_given_back_at_the_end_of_its_block(kit, database):
+def test_lock_outside_a_transaction_is_released_at_the_end_of_its_block(kit, database):
     with lock(), transaction.atomic():
         assert Lock("stock").locked()
     assert not Lock("stock").locked()

@@ -51,7 +51,7 @@ def test_what_is_held_is_listed_with_its_holder(kit, listed):
     (lock,), (semaphore,) = live.locks, live.semaphores
     assert (lock.name, lock.kind, lock.fence, lock.timeout, lock.waiters) == ("a:b", "lock", lease.fence, 10, 0)
     assert "MainThread" in lock.holder
-    assert lock.location.startswith("tests/locks/test_live.py:")
+    assert lock.location.startswith("tests/locks/inspection/test_api.py:")
     assert not [token for token in (lease.token, second.token) if token in repr(live)]
     assert 0 <= lock.held_for < 5
     assert 5 < lock.ends_in <= 10
@@ -128,7 +128,7 @@ def test_one_name_is_found_whatever_its_kind(kit, ask):
     assert 5 < lock.ends_in <= 10
 
 
-def test_looking_takes_two_round_trips_however_many_are_held_and_one_for_a_name(kit, commands):
+def test_inspection_takes_two_round_trips_and_one_for_a_name(kit, commands):
     leases = [Lock(f"n{number}").acquire() for number in range(30)]
     held_locks(), find("n1"), contended()
     with commands(kit) as sent:
@@ -153,7 +153,7 @@ def test_lock_is_taken_from_its_holder_who_learns_of_it(kit, ask, caplog):
     lease = Lock("a").acquire()
     (holder,) = ask(force_release, "a")
     assert holder.thread == "MainThread"
-    assert holder.location.startswith("tests/locks/test_live.py:")
+    assert holder.location.startswith("tests/locks/inspection/test_api.py:")
     (record,) = [one for one in caplog.records if "by force" in one.message]
     assert record.levelname == "WARNING"
     assert str(lease.fence) in record.message
@@ -272,7 +272,7 @@ def test_fair_locks_and_read_write_locks_are_shown_as_what_they_are(kit, ask, li
         assert [one.writing for one in listed().semaphores] == [True]
 
 
-def test_fair_locks_and_read_write_locks_are_taken_and_the_next_one_gets_them(kit, ask, waiting):
+def test_next_waiter_gets_fair_and_read_write_locks_after_a_forced_release(kit, ask, waiting):
     first, second = FairLock("a", timeout=60).acquire(), ReadWriteLock("b", timeout=60).write.acquire()
     got = [threading.Event(), threading.Event()]
     locks = (FairLock("a"), ReadWriteLock("b").read)

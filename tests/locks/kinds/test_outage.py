@@ -107,7 +107,7 @@ def test_waiter_notices_within_seconds_that_the_server_froze(own_kit, twin, make
 
 
 @pytest.mark.parametrize("make", MAKERS, ids=KINDS)
-def test_attempt_whose_reply_was_lost_is_taken_back_when_the_server_is_there_again(own_kit, twin, make):
+def test_attempt_whose_reply_was_lost_is_undone_when_the_server_is_back(own_kit, twin, make):
     own_kit.server.freeze()
     with pytest.raises(RedisUnavailable):
         twin(make().acquire, blocking=False)

@@ -58,7 +58,15 @@ def command(kit, tmp_path, settings):
         (folder / "rebuild.py").write_text(source.replace("ARGUMENTS", arguments))
 
         def start(*options):
-            line = [sys.executable, "-m", "django", "rebuild", "--settings", "tests.locks.command_settings", *options]
+            line = [
+                sys.executable,
+                "-m",
+                "django",
+                "rebuild",
+                "--settings",
+                "tests.locks.support.command_settings",
+                *options,
+            ]
             path = os.pathsep.join([str(tmp_path), str(ROOT)])
             environment = {**os.environ, "PYTHONPATH": path, "REDIS_KIT": json.dumps(settings.REDIS_KIT)}
             # What a shell runs in the background ignores Ctrl-C, and passes that on.
@@ -207,7 +215,7 @@ def test_call_command_runs_it_under_the_lock(kit):
         (lock,) = held_locks().locks
         assert (lock.name, lock.fence) == ("command:tests.rebuild", self.lease.fence)
         assert lock.doing == "command tests.rebuild"
-        assert lock.location.startswith("tests/locks/test_instance.py:")
+        assert lock.location.startswith("tests/locks/decorators/test_single_instance.py:")
         assert self.lease.held
         return "done"
 

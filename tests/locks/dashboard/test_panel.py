@@ -43,7 +43,7 @@ def test_lock_has_a_row_with_its_holder_and_what_is_left(kit):
     ((name, holder, held_for, left, waiting, fence),) = table.rows
     assert name == Lines(("invoice:42", "lock"))
     assert holder.lines[0].endswith("MainThread")
-    assert holder.lines[1].startswith("tests/locks/test_panel.py:")
+    assert holder.lines[1].startswith("tests/locks/dashboard/test_panel.py:")
     assert 0 <= held_for.total_seconds() < 5
     assert isinstance(left, Ring)
     assert 0.5 < left.share <= 1
@@ -145,7 +145,7 @@ def test_released_lock_is_free_and_its_holder_is_told(kit):
     assert LocksPanel().actions()["release"].named(value) == "a"
     sentence = LocksPanel().release(value)
     assert sentence.startswith("1 lease of a was ended, held by ")
-    assert "MainThread, at tests/locks/test_panel.py:" in sentence
+    assert "MainThread, at tests/locks/dashboard/test_panel.py:" in sentence
     assert not Lock("a").locked()
     with pytest.raises(LockLost):
         lease.extend()

@@ -16,7 +16,7 @@ from redis_kit.locks.holders.call_site import location
 from redis_kit.locks.holders.holder import Holder, StoredLease, describe_caller, parse_lock, parse_slot
 from redis_kit.locks.inspection import held_locks
 
-HERE = "tests/locks/test_holder.py"
+HERE = "tests/locks/holders/test_holder.py"
 
 
 def line():

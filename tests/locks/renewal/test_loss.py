@@ -7,7 +7,7 @@ import pytest
 from redis_kit.locks import Lock, LockLost
 from redis_kit.locks.renewal import scheduler
 from tests.fixtures.servers import wait_for
-from tests.locks.leases import told
+from tests.locks.support.leases import told
 
 
 def forget(kit):

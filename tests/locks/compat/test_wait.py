@@ -15,7 +15,7 @@ from redis.retry import Retry
 from redis_kit.locks.compat import Lock
 from redis_kit.locks.compat.keys import side_keys
 from tests.fixtures.servers import wait_for
-from tests.locks.redispy import OURS, Bench
+from tests.locks.support.redispy import OURS, Bench
 
 pytestmark = pytest.mark.alone
 

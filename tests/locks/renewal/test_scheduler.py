@@ -17,7 +17,7 @@ from tests.fixtures.servers import wait_for
 
 pytestmark = pytest.mark.alone
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 class Beater:

@@ -10,7 +10,7 @@ from redis_kit.core.errors import KeyConflict
 from redis_kit.locks import AlreadyHeld, FairLock, Lock, LockLost, LockNotAcquired, NotHeld, Semaphore
 from redis_kit.locks.inspection import find
 from tests.fixtures.servers import wait_for
-from tests.locks.leases import tickets, told
+from tests.locks.support.leases import tickets, told
 
 pytestmark = pytest.mark.once
 
@@ -352,7 +352,7 @@ def test_fair_lock_and_lock_of_one_name_are_two_things(kit):
 
 
 @BOTH
-def test_acquire_extend_and_release_are_one_round_trip_each_and_leave_nothing(kit, twin, commands, make):
+def test_acquire_extend_and_release_are_one_round_trip_and_leave_nothing(kit, twin, commands, make):
     lock = make()
     for _ in ("loads the scripts", "counts"):
         with commands(kit) as sent:

@@ -6,7 +6,7 @@ import pytest
 
 from redis_kit.locks import Lock, LockLost, Semaphore
 from tests.fixtures.servers import wait_for
-from tests.locks.leases import passed
+from tests.locks.support.leases import passed
 
 pytestmark = pytest.mark.alone
 
@@ -79,7 +79,7 @@ def test_restarted_server_without_data_is_a_loss(own_kit, lost):
         lease.release()
 
 
-def test_hundreds_of_leases_are_lost_on_time_although_each_try_waits_for_its_time_limit(own_kit):
+def test_hundreds_of_leases_are_lost_on_time_though_each_attempt_times_out(own_kit):
     own_kit.options(READ_TIMEOUT=2.0, CONNECT_TIMEOUT=2.0)
     late = []
 

@@ -22,7 +22,7 @@ from redis_kit.locks import (
 )
 from redis_kit.locks.inspection import held_locks
 from tests.fixtures.servers import wait_for
-from tests.locks.leases import told
+from tests.locks.support.leases import told
 
 NAMES = [f"name {number}" for number in range(6)]  # in different buckets
 

@@ -126,7 +126,7 @@ def test_lease_that_was_granted_some_time_ago_is_renewed_before_it_is_used(monke
     assert ended(steps, 1000).fence == 7
 
 
-def test_lease_that_was_granted_before_the_last_look_is_renewed_before_it_is_used():
+def test_lease_granted_before_the_last_request_is_extended_before_its_use():
     steps, _ = started(Lock("a"))
     steps.send(TAKEN)
     assert steps.send(NEXT - 1).script is EXTEND
@@ -173,7 +173,7 @@ ENDS = [*INTERRUPTIONS, GeneratorExit(), RedisUnavailable("no reply", indetermin
 
 @pytest.mark.parametrize("error", ENDS, ids=lambda error: type(error).__name__)
 @pytest.mark.parametrize("lock", [Lock("a"), Semaphore("a", 2)], ids=["lock", "semaphore"])
-def test_attempt_that_ends_without_an_answer_is_taken_back_in_the_background(lock, error, pending):
+def test_attempt_without_an_answer_is_undone_in_the_background(lock, error, pending):
     steps, step = started(lock)
     with pytest.raises(type(error)) as caught:
         steps.throw(error)
@@ -190,7 +190,7 @@ def test_attempt_that_never_left_needs_no_taking_back(error, pending):
 
 
 @pytest.mark.parametrize("error", [RedisUnavailable("refused"), PermissionDenied("no")])
-def test_waiter_that_was_refused_a_look_may_have_been_granted_the_lease_before(error, pending):
+def test_waiter_with_a_failed_request_may_have_got_the_lease_before(error, pending):
     steps, step = started(lock := Lock("a"))
     steps.send(TAKEN)
     with pytest.raises(type(error)):

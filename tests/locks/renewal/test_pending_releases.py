@@ -16,7 +16,7 @@ from redis_kit.locks import FairLock, Lock, LockLost, MultiLock, NotHeld, ReadWr
 from redis_kit.locks.acquiring.attempt import Attempt
 from redis_kit.locks.renewal import pending_releases, scheduler
 from tests.fixtures.servers import wait_for
-from tests.locks.leases import passed
+from tests.locks.support.leases import passed
 
 pytestmark = pytest.mark.alone(40)
 
@@ -230,7 +230,7 @@ def test_release_after_a_lost_extension_is_one(far, twin, kind, how):
     is_free(kind)
 
 
-def test_release_is_tried_until_an_extension_that_nobody_knows_of_has_ended(far, twin):
+def test_release_is_retried_until_an_unknown_extension_has_ended(far, twin):
     lock = Lock("a", timeout=0.3)
     lease = twin(lock.acquire)
     lose(far, twin, lock.extend, "drop_replies", 3600)
@@ -257,7 +257,7 @@ def only(step):
     return (yield step)
 
 
-def test_frozen_server_that_grants_an_attempt_after_its_length_is_asked_again(own_kit, twin):
+def test_lease_that_a_frozen_server_grants_too_late_is_released(own_kit, twin):
     twin(twin(Lock("a").acquire).release)  # connects
     own_kit.server.freeze()
     try:
@@ -429,7 +429,7 @@ def test_extension_whose_server_lost_the_lease_is_told_with_its_reason(kit, twin
 
 
 @pytest.mark.parametrize("renew", [True, False])
-def test_lease_that_was_lost_after_a_failed_extension_is_told_with_its_reason(far, twin, caplog, renew):
+def test_loss_after_a_failed_extension_is_logged_with_its_reason(far, twin, caplog, renew):
     lost = []
     lock = Lock("a", timeout=30, renew=renew, on_lost=lost.append)
     lease = twin(lock.acquire)

@@ -10,7 +10,7 @@ from redis_kit.core.errors import InvalidName, InvalidValue
 from redis_kit.locks import AlreadyHeld, FairLock, LockLost, LockNotAcquired, NotHeld, ReadWriteLock
 from redis_kit.locks.inspection import find
 from tests.fixtures.servers import wait_for
-from tests.locks.leases import tickets
+from tests.locks.support.leases import tickets
 
 WORK = """
 import random

@@ -27,3 +27,8 @@ async def told(condition):
 
 def tickets(kit):
     return [one for key in kit.keys() if key.endswith(":queue") for one in kit.client.zrange(key, 0, -1)]
+
+
+def key_ending(kit, part):
+    (found,) = [key for key in sorted(kit.keys()) if key.endswith(part)]
+    return found

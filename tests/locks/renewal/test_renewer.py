@@ -15,7 +15,7 @@ from redis_kit.locks import Lock, LockLost, Semaphore
 from redis_kit.locks.errors import CannotRenew
 from redis_kit.locks.renewal import renewer, scheduler
 from tests.fixtures.servers import wait_for
-from tests.locks.leases import holder, passed
+from tests.locks.support.leases import holder, passed
 
 pytestmark = pytest.mark.alone(20)
 
@@ -111,7 +111,7 @@ def test_hundreds_of_leases_are_renewed_by_the_threads_of_one(kit, lost):
     assert not lost
 
 
-def test_lease_is_renewed_by_a_new_thread_after_exceptions_were_raised_in_the_old_one(kit, lost, caplog):
+def test_new_thread_renews_leases_after_exceptions_ended_the_old_one(kit, lost, caplog):
     caplog.set_level(logging.CRITICAL)
     with Lock("a", timeout=0.6, renew=True, on_lost=lost.append) as lease:
         for _ in range(10):

@@ -17,7 +17,7 @@ from redis_kit.locks.compat.keys import side_keys
 from redis_kit.locks.errors import CannotRenew
 from redis_kit.locks.renewal import scheduler
 from tests.fixtures.servers import wait_for
-from tests.locks.redispy import OURS, Bench
+from tests.locks.support.redispy import OURS, Bench
 
 pytestmark = pytest.mark.once
 
