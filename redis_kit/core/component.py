@@ -47,7 +47,7 @@ def builtin_permissions() -> list[tuple[str, str]]:
 
 def components() -> tuple[Component, ...]:
     """Return the components of the kit and those in ``EXTRA_COMPONENTS``, in that order."""
-    # Not through the section: one wrong option must not hide what is wrong with the others.
+    # Not through the section: one wrong option must not hide the problems of the others.
     return _load((*BUILTIN, *conf.configured().get("EXTRA_COMPONENTS", ())))
 
 

@@ -14,7 +14,7 @@ from redis_kit.core.text import did_you_mean
 
 
 class Problem(NamedTuple):
-    """One thing wrong with the settings: a check id (``E002``), what is wrong, what to do."""
+    """A problem of the settings: a check id (``E002``), a description and a way out."""
 
     id: str
     message: str
@@ -53,7 +53,7 @@ def section(kind: type[AnySection]) -> AnySection:
 
 
 def configured() -> Mapping[str, Any]:
-    """Return the ``REDIS_KIT`` setting as it stands; empty if it is missing or not a dict."""
+    """Return the ``REDIS_KIT`` setting; empty if it is missing or not a dict."""
     return (getattr(settings, "REDIS_KIT", None) or {}) if is_dict() else {}
 
 
@@ -63,7 +63,7 @@ def is_dict() -> bool:
 
 
 def given(kind: type[Section]) -> dict[str, Any]:
-    """Return what the project set for a section."""
+    """Return the options that the project set in a section."""
     if kind.name:
         return dict(configured().get(kind.name) or {})
     return {name: value for name, value in configured().items() if name in options(kind)}

@@ -1,8 +1,8 @@
-"""The errors that cross components. "No" is a return value; an error is what the caller must not miss."""
+"""The errors that cross components. "No" is a return value; an error is for something the caller must not miss."""
 
 from django.core.exceptions import ImproperlyConfigured
 
-NO_NUMBER = ("value is not an integer", "would overflow")  # what a server says of a counter that something else wrote
+NO_NUMBER = ("value is not an integer", "would overflow")  # of a server, for a counter that something else wrote
 
 
 class RedisKitError(Exception):
@@ -12,7 +12,7 @@ class RedisKitError(Exception):
 
 
 class ConfigurationError(RedisKitError, ImproperlyConfigured):
-    """A setting is wrong; the message names it, what is allowed, and the nearest right name."""
+    """A setting is wrong. The message names it, the values that are allowed, and the name that was probably meant."""
 
 
 class InvalidName(RedisKitError, ValueError):
@@ -20,18 +20,18 @@ class InvalidName(RedisKitError, ValueError):
 
 
 class InvalidValue(RedisKitError, ValueError):
-    """An argument is out of its range; nothing was sent to the server."""
+    """An argument is out of its range. Nothing was sent to the server."""
 
 
 class RedisFailure(RedisKitError):
-    """The server did not do what was asked: base of the reasons below."""
+    """The server did not carry out a command. Base of the reasons below."""
 
 
 class RedisUnavailable(RedisFailure):
     """The server can't be reached, is too slow, or can't serve now.
 
-    ``indeterminate`` is True where the command had left this process, so that a write may have happened. The methods
-    that write say what a repeat then does; where it may do something twice, a note on the error says so, too.
+    ``indeterminate`` is True if the command had left this process, so that a write may have happened. The methods that
+    write document the effect of a repeat. If it may do something twice, a note on the error says so, too.
     """
 
     def __init__(self, message: str, *, indeterminate: bool = False) -> None:
@@ -42,7 +42,7 @@ class RedisUnavailable(RedisFailure):
 class PoolExhausted(RedisFailure):
     """All connections of this process were in use, and none came free in time. Nothing was sent.
 
-    No outage: the server may be well, so neither the circuit breaker nor the failure policy ``open`` answers it.
+    This is not an outage: the server may be well. Neither the circuit breaker nor the failure policy ``open`` applies.
     """
 
 
@@ -55,7 +55,7 @@ class AuthenticationFailed(PermissionDenied):
 
 
 class CommandFailed(RedisFailure):
-    """The server answered with an error that none of the others stands for; the message has its text."""
+    """The server answered with an error that has no class of its own; the message has its text."""
 
 
 class OutOfMemory(RedisFailure):

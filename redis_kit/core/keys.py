@@ -40,7 +40,7 @@ def _encoded(name: str) -> str:
 
 
 def hashed(identity: str) -> str:
-    """Return 22 characters that stand for an identity, so that no address or user name is stored.
+    """Return 22 characters in place of an identity, so that no address or user name is stored.
 
     Keyed BLAKE2b (RFC 7693) of 128 bits: the same identity gives the same text in every process with the same
     ``REDIS_KIT["HASH_KEY"]``, and the text can't be turned back without it.

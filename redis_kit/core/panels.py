@@ -48,7 +48,7 @@ class Lines:
 
 @dataclass(frozen=True)
 class Link:
-    """A cell that leads to the page of a panel, by its slug, and to what is searched for there, by field."""
+    """A cell that links to the page of a panel, by its slug, with a search there, by field."""
 
     value: Any
     slug: str
@@ -60,7 +60,7 @@ class Table:
     """Rows under column names; ``empty`` is said when there are none. At most 100 rows.
 
     ``actions`` names methods of the panel that become buttons of each row, for its first cell as their value, or for
-    its place in ``values``: where that is "", the row has no buttons. ``offered``, where given, names for each row
+    its place in ``values``: if that is "", the row has no buttons. ``offered``, if given, names for each row
     those of ``actions`` that make sense there.
     """
 
@@ -109,7 +109,7 @@ class Field:
 
 @dataclass(frozen=True)
 class Search:
-    """A form above a panel's content. It changes nothing: what is typed stands in the page's address (GET)."""
+    """A form above a panel's content. It changes nothing: the values are in the page's address (GET)."""
 
     label: Text
     fields: Sequence[Field]
@@ -152,7 +152,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Action:
-    """A button: its label, the permission it needs, and what its viewer is asked; see action()."""
+    """A button: its label, the permission it needs, and the questions to its viewer; see action()."""
 
     label: Text
     permission: str

@@ -17,7 +17,7 @@ _log_limit = LogRateLimit()
 
 
 class Primitive:
-    """A named thing in Redis. Holds no connection, so that threads and tasks may share it."""
+    """Something with a name in Redis. It holds no connection, so threads and tasks may share it."""
 
     component: ClassVar[str]
     settings: ClassVar[type[conf.Section]]
@@ -33,7 +33,7 @@ class Primitive:
         return f"<{type(self).__name__} {self.name!r}>"
 
     def tag(self) -> str:
-        """Return what decides the slot. All keys of one thing have the same."""
+        """Return the hash tag, which decides the slot. All keys of one primitive share it."""
         return f"{self.component}:{self.encoded}"
 
     def key(self, part: str) -> str:

@@ -17,7 +17,7 @@ STRINGS = {"counter": "string", "bitmap": "string"}
 _INCLUDE = re.compile(r"^-- @include (_\w+)$", re.MULTILINE)
 _CHECK = re.compile(r"^( *)-- @check_types (.+)$", re.MULTILINE)
 _KEY = re.compile(r"^-- KEYS\[(\d+)(?:\.\.\.)?\] +(\w+) +(\w+)", re.MULTILINE)
-# Redis answers WRONGTYPE where a key holds something else; a counter that is not a number is refused too.
+# Redis answers WRONGTYPE if a key holds another type; a counter that is not a number is refused, too.
 _CHECKS = {
     "zset": 'redis.call("ZCARD", %s)',
     "hash": 'redis.call("HLEN", %s)',

@@ -21,30 +21,30 @@ class KitSettings(Section):
         "MAX_CONNECTIONS": (1, 10_000),
     }
 
-    #: What every key begins with: a short word for this project, where several share a server.
+    #: The beginning of every key: a short word for this project, if several share a server.
     PREFIX: str = "rk"
-    #: Where the servers are, by alias; ``default`` is the one used unless told otherwise. Without this option it is the
-    #: ``default`` cache.
+    #: The servers, by alias. ``default`` is used unless another alias is given; without this option it is the server of
+    #: the ``default`` cache.
     CONNECTIONS: Mapping[str, Any] | None = None
-    #: Seconds within which a connection for a request must stand.
+    #: Seconds to open a connection in a request.
     CONNECT_TIMEOUT: float = 0.25
-    #: Seconds within which the server must answer a request.
+    #: Seconds to wait for a reply in a request.
     READ_TIMEOUT: float = 0.25
-    #: Connections of one process, or event loop, to one server. Where all are in use, calls wait for one.
+    #: Connections of one process, or event loop, to one server. If all are in use, calls wait for one.
     MAX_CONNECTIONS: int = 50
-    #: Seconds for which a call of a request waits for a connection where all are in use.
+    #: Seconds that a call in a request waits for a connection if all are in use.
     POOL_TIMEOUT: float = 2.0
     #: Dotted paths of your own components.
     EXTRA_COMPONENTS: list[str] | tuple[str, ...] = ()
-    #: The proxies whose forwarded header is believed: how many stand in front, or their networks.
+    #: The proxies whose forwarded header is believed: their number, or their networks.
     TRUSTED_PROXIES: int | list[str] | tuple[str, ...] = ()
     #: The header in which those proxies name the client.
     FORWARDED_HEADER: str = "X-Forwarded-For"
-    #: The secret of hashed identities, 32 bytes or more; without it one is derived from ``SECRET_KEY``.
+    #: The secret of hashed identities, 32 bytes or more. Without it, one is derived from ``SECRET_KEY``.
     HASH_KEY: str = ""
 
     def problems(self) -> Iterator[Problem]:
-        """Yield the rules for the prefix, the hash key and the proxies; connections have their own module."""
+        """Yield the problems of the prefix, the hash key and the proxies; ``client.addresses`` checks connections."""
         if not self.PREFIX or len(self.PREFIX.encode()) > 64 or set(self.PREFIX) & set(" {}*?[]\\%\0"):
             yield Problem(
                 "E005",

@@ -17,10 +17,10 @@ failure_policy_applied = Signal()
 
 
 def send_safely(signal: Signal, sender: Any, **arguments: Any) -> None:
-    """Send a signal whose sender has to go on, whatever a receiver raises.
+    """Send a signal; the sender goes on, even if a receiver raises an exception.
 
-    An exception is logged and the other receivers are called. SystemExit and its like are logged, too; the receivers
-    after that one hear nothing.
+    An Exception is logged, and the other receivers are called. SystemExit and its like are logged, too, but receivers
+    after that one are not called.
     """
     try:
         signal.send_robust(sender, **arguments)

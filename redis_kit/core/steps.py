@@ -73,12 +73,12 @@ class TolerantBatch(Batch):
 
 
 class Pop:
-    """Wait for an element of a list, for at most ``timeout`` seconds; its bytes, or None. Takes what it returns."""
+    """Wait for an element of a list, for at most ``timeout`` seconds, and remove it; its bytes, or None."""
 
     __slots__ = ("key", "timeout")
 
     def __init__(self, key: str, *, timeout: float) -> None:
-        self.key, self.timeout = key, max(timeout, 0.001)  # 0 would wait for ever
+        self.key, self.timeout = key, max(timeout, 0.001)  # 0 would wait without a limit
 
     def run(self, client: Any) -> bytes | None:
         """Block on the server: one round trip, however long it lasts."""
@@ -116,7 +116,7 @@ def needs_repair(reply: Any) -> bool:
 def repaired(calls: Sequence[Any], replies: list[Any]) -> flow.Flow[list[Any]]:
     """Send the calls whose script the server has lost again, with their source, and name keys of a wrong type.
 
-    Returns the replies with what came of that in their places. One round trip for each of the two.
+    Returns all replies, the new ones in place of the errors. One round trip for each of the two.
     """
     lost = [place for place, reply in enumerate(replies) if _is_missing_script(reply)]
     if lost:

@@ -15,7 +15,7 @@ def clean(text: str) -> str:
 
 
 def contained(text: str) -> str:
-    """Return text whose lines stay lines, behind a margin from the second one on; what terminals obey is escaped."""
+    """Return text whose lines stay lines, with a margin from the second one on. Control characters are escaped."""
     return f"\n{MARGIN}".join(map(clean, text.split("\n")))
 
 

@@ -13,14 +13,14 @@ from redis_kit.core.settings import KitSettings
 
 
 def check_settings(**kwargs: Any) -> list[CheckMessage]:
-    """Return what is wrong with the settings. Talks to no server."""
+    """Return the problems of the settings. Talks to no server."""
     if not conf.is_dict():
         return [_message(conf.Problem("E002", "REDIS_KIT must be a dict."))]
     return list(_settings_messages())
 
 
 def check_deployment(**kwargs: Any) -> list[CheckMessage]:
-    """Return what is wrong with the servers: version, eviction, persistence. Two round trips to each server."""
+    """Return the problems of the servers: version, eviction, persistence. Two round trips to each server."""
     if check_settings():
         return []
     from redis_kit.core.checks import servers

@@ -61,19 +61,19 @@ def judged(where: str, info: Mapping[str, str]) -> Iterator[Problem]:
     if policy != "noeviction":
         yield Problem(
             "W010",
-            f"{where} evicts keys when full (maxmemory-policy {policy}): locks and jobs would vanish unseen.",
-            "Set maxmemory-policy to noeviction, or give the kit a server of its own.",
+            f"{where} evicts keys when full (maxmemory-policy {policy}): locks and jobs would vanish unnoticed.",
+            "Set maxmemory-policy to noeviction, or give redis_kit a server of its own.",
         )
     if info.get("aof_enabled") == "0":
         yield Problem(
             "W011",
-            f"{where} has no append-only file: a crash loses what came since the last snapshot.",
-            "Set appendonly to yes where jobs and locks must survive a restart of the server.",
+            f"{where} has no append-only file: a crash loses all writes since the last snapshot.",
+            "Set appendonly to yes if jobs and locks must survive a restart of the server.",
         )
 
 
 def _claim(alias: str) -> str:
-    """Leave this project's name at the prefix; return another project's name where one stands there already."""
+    """Store this project's name under the prefix. Returns the name of another project that is there already, or ""."""
     from django.conf import settings
 
     own = settings.ROOT_URLCONF.rpartition(".")[0] or settings.ROOT_URLCONF

@@ -1,4 +1,4 @@
-"""``REDIS_KIT["CONNECTIONS"]``: where each alias leads, checked without importing a client."""
+"""``REDIS_KIT["CONNECTIONS"]``: the address of each alias, checked without importing a client."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -65,7 +65,7 @@ def aliases() -> dict[str, Any]:
 
 
 def address(alias: str) -> Address:
-    """Return where an alias leads. Raises ConfigurationError naming what is wrong and what is allowed."""
+    """Return the address of an alias. Raises ConfigurationError, which names the problem and the options allowed."""
     connections = aliases()
     if alias not in connections:
         raise ConfigurationError(_text(conf.unknown("REDIS_KIT['CONNECTIONS']", alias, connections)))
@@ -92,7 +92,7 @@ def address(alias: str) -> Address:
 
 
 def problems() -> Iterator[conf.Problem]:
-    """Yield what is wrong with any connection."""
+    """Yield the problems of all connections."""
     if not conf.configured() and not _is_redis_cache("default"):
         yield conf.Problem(
             "E001",
@@ -108,7 +108,7 @@ def problems() -> Iterator[conf.Problem]:
 
 
 def alias_problems(alias: str, given: Any) -> Iterator[conf.Problem]:
-    """Yield what is wrong with one connection."""
+    """Yield the problems of one connection."""
     where = f"REDIS_KIT['CONNECTIONS'][{alias!r}]"
     chosen = [source for source in SOURCES if source in given] if isinstance(given, Mapping) else []
     if len(chosen) != 1:
@@ -257,7 +257,7 @@ def _from_cache(alias: str) -> Address:
 
 
 def _plain(url: str) -> str:
-    """Return a URL with the scheme that redis-py knows, and without what it says to other clients."""
+    """Return a URL with the scheme that redis-py knows, and without the options for other clients."""
     scheme, rest = url.split(":", 1)
     rest, _, query = rest.partition("?")
     allowed = [part for part in query.split("&") if unquote(part.partition("=")[0]) in (*OPTIONS, *TLS)]

@@ -1,4 +1,4 @@
-"""How long to wait before the next try of what failed, so that those that failed together do not retry together."""
+"""Pauses before a retry, at random: callers that failed together must not retry together."""
 
 import random
 

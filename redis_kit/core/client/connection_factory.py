@@ -39,7 +39,7 @@ class _Watcher(redis.Redis):
         return _named(self)
 
     def sentinel_masters(self) -> Any:
-        """Return what the Sentinel watches."""
+        """Return the services that the Sentinel watches."""
         try:
             return super().sentinel_masters()
         except (redis.ConnectionError, redis.TimeoutError) as error:
@@ -53,7 +53,7 @@ class _AsyncWatcher(redis.asyncio.Redis):
         return _named(self)
 
     async def sentinel_masters(self) -> Any:
-        """Return what the Sentinel watches."""
+        """Return the services that the Sentinel watches."""
         try:
             return await super().sentinel_masters()
         except (redis.ConnectionError, redis.TimeoutError) as error:
@@ -61,7 +61,7 @@ class _AsyncWatcher(redis.asyncio.Redis):
 
 
 def factory(address: Address, timeouts: Mapping[str, float]) -> ConnectionFactory:
-    """Return what makes a connection of redis-py. Nothing is connected yet."""
+    """Return a factory of connections of redis-py. Nothing is connected yet."""
     options = _options(address, timeouts) | {"retry": Retry(NoBackoff(), 0)}
     if address.sentinels:
         sentinel = Sentinel((), sentinel_kwargs=_sentinel_options(address, options), **options)

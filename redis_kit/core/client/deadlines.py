@@ -9,7 +9,7 @@ MORE = 2  # limits that a late loop gets on top
 
 
 class Deadline:
-    """Limit what is awaited to some seconds: raise TimeoutError, as asyncio.timeout() does.
+    """Limit the time of its block: raise TimeoutError after some seconds, as asyncio.timeout() does.
 
     When the time is over, the loop first reads what has come in. If the loop was blocked or overloaded at that moment,
     it gets the same time again, twice at most: the server may have answered, and nobody looked.

@@ -24,7 +24,7 @@ from redis_kit.core.steps import Argument, Command
 
 @dataclass(frozen=True)
 class Server:
-    """One server as a client sees it: how to connect, how long to wait, and what guards against its outage."""
+    """One server as a client sees it: its connections, the time limits, and the circuit breaker."""
 
     where: str
     factory: ConnectionFactory

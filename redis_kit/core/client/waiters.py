@@ -31,7 +31,7 @@ class ThreadWaiter:
                 return
 
     def taken(self) -> Any:
-        """Return what it was handed, or None."""
+        """Return the connection or error that was handed over, or None."""
         return None if self._got.empty() else self._got.get_nowait()
 
 

@@ -1,4 +1,4 @@
-"""A connection of redis-py: what is sent and read over it, and its state. The only file that uses its private parts.
+"""Reading, writing and the state of a connection of redis-py. The only file that uses private parts of redis-py.
 
 Short replies are read here, at a third of the cost; the client library parses all others. The tests in
 ``tests/core/client/test_wire.py`` fail if redis-py changes one of these parts.
@@ -20,9 +20,9 @@ MOMENT = 0.01  # seconds for another look after a timeout: it may be this proces
 
 
 def exchange(connection: Any, command: bytes) -> Any:
-    """Send a packed command and return its reply. Raises what the client library raises, or OSError.
+    """Send a packed command and return its reply. Raises errors of redis-py, or OSError.
 
-    Nothing may be left to read from before. The library's parser gets whatever is not a short reply, and reads on.
+    Nothing may be left to read from before. The library's parser gets all but short replies, and reads on.
     """
     sock = connection._sock
     sock.sendall(command)

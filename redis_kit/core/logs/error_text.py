@@ -5,7 +5,7 @@ from traceback import format_exception
 from types import TracebackType
 
 LONGEST = 20_000  # characters of a traceback
-TEXT = 5_000  # characters of what an error says
+TEXT = 5_000  # characters of the text of an error
 HUGE = 200_000  # characters beyond which a traceback is not logged as it is
 UNREADABLE = "(its text can't be read)"
 _BEFORE = (
@@ -24,7 +24,7 @@ _STAND_IN = f"{Unprintable.__module__}.{Unprintable.__qualname__}"
 
 
 def text_of(error: BaseException) -> str:
-    """Return what an error says, at most 5,000 characters."""
+    """Return the text of an error, at most 5,000 characters."""
     try:
         return str.__getitem__(str(error), slice(TEXT))  # a plain str, also of a subclass with methods of its own
     except BaseException:
@@ -42,7 +42,7 @@ def path_of(kind: type[BaseException]) -> str:
 
 
 def described(error: BaseException) -> str:
-    """Return an error in one text: the name of its class, and what it says."""
+    """Return the name of an error's class and its text."""
     text = text_of(error)
     return f"{name_of(error)}: {text}" if text else name_of(error)
 
@@ -53,9 +53,9 @@ def traceback_of(error: BaseException) -> str:
 
 
 def summary_of(path: str, traceback: str) -> str:
-    """Return the first line of what an error says, as ``ValueError: no``, from the path of its class and its traceback.
+    """Return the first line of an error, such as ``ValueError: no``, from the path of its class and its traceback.
 
-    It is in the last part of a chain, unless the message quotes another chain. "" where a cut traceback lacks it.
+    It is in the last part of a chain, unless the message quotes another chain. "" if a cut traceback lacks it.
     """
     names = "|".join(map(re.escape, (path.removeprefix("builtins.").removeprefix("__main__."), _STAND_IN)))
     line = re.compile(rf"^(?:  \| )?((?:{names})(?::.*)?)$", re.MULTILINE)  # a group's has a margin

@@ -18,7 +18,7 @@ FRAMEWORK = "django"  # the logger to which Django gives a handler
 
 
 class SafeText(logging.Filter):
-    """Lets no text in a record forge lines of the log, or reach a terminal as a command.
+    """Keeps text in a record from forging lines of the log, and from reaching a terminal as a command.
 
     The message and the traceback are prepared before a formatter sees them. The loggers of redis_kit
     have it already. A project can add it to a handler, for everything that this handler writes.

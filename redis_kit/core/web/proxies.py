@@ -17,7 +17,7 @@ _FOR = re.compile(r"(?:^|;)\s*for=([^;]*)", re.IGNORECASE)  # in one element of 
 def forwarded(
     request: HttpRequest, remote: Address | None, trusted: int | Sequence[str], header: str
 ) -> Address | None:
-    """Return the address that trusted proxies name in a header; ``remote``, the peer's, where they name none.
+    """Return the address that trusted proxies name in a header; ``remote``, the peer's, if they name none.
 
     ``trusted`` is their number, or their networks. At most 32 hops are read, from the right.
     """
