@@ -83,7 +83,7 @@ def two_for_users(group, request):
     return "2/d" if request.user.is_authenticated else (1, 86_400)
 
 
-def test_limited_is_told_to_the_view_where_it_does_not_block(api):
+def test_request_is_limited_if_the_decorator_does_not_block(api):
     view = api.ratelimit(key="ip", rate="2/d", block=False)(limited)
     assert answers(view, get("/"), get("/"), get("/"), get("/")) == [False, False, True, True]
     assert answers(view, get("/", REMOTE_ADDR="10.0.0.9")) == [False]
@@ -143,13 +143,13 @@ def test_rate_of_a_function_of_group_and_request(api, rate):
         (lambda group, request: request.GET.get("q", ""), get("/"), get("/?q=a")),
     ],
 )
-def test_keys_tell_callers_apart(api, key, first, second):
+def test_keys_distinguish_identities(api, key, first, second):
     view = api.ratelimit(group="g", key=key, rate="1/d", block=False)(limited)
     assert answers(view, fresh(first), fresh(second)) == [False, False]
     assert answers(view, fresh(first), fresh(second)) == [True, True]
 
 
-def test_addresses_of_one_network_are_one_caller(api):
+def test_addresses_of_one_network_are_one_identity(api):
     view = api.ratelimit(key="ip", rate="1/d", block=False)(limited)
     assert answers(view, *[get("/", REMOTE_ADDR=f"2001:db8::{last}") for last in ("1", "ffff")]) == [False, True]
 

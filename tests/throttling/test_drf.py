@@ -325,7 +325,7 @@ def test_instances_share_one_throttle_which_is_named_after_the_scope():
     assert first.rates == (Rate(3, 3600),)
 
 
-def test_caller_can_be_reset_under_its_ident(kit):
+def test_identity_can_be_reset_under_its_ident(kit):
     throttle = limited(rate="1/h")
     assert statuses(2, throttle, user=User(pk=42)) == [200, 429]
     assert throttle().throttle().reset("ident:42")

@@ -304,7 +304,7 @@ def test_refused_attempts_show_on_the_dashboard_and_send_the_signal(logins):
     assert told == [("logins.name", "name:joe")]
 
 
-def test_log_ins_go_on_by_the_policy_while_the_server_is_away(own_kit, settings, db):
+def test_log_ins_follow_the_policy_while_the_server_is_unavailable(own_kit, settings, db):
     settings.AUTHENTICATION_BACKENDS = [LOGINS, f"{__name__}.Asked"]
     settings.ROOT_URLCONF = __name__
     User.objects.create(username="joe", is_staff=True)

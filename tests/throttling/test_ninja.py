@@ -105,7 +105,7 @@ def test_throttles_of_api_router_and_operation_are_all_of_use(kit):
     }
 
 
-def test_callers_count_apart_by_address_auth_and_user(kit):
+def test_address_auth_and_user_are_counted_separately(kit):
     anonymous, auth, user = AnonRateThrottle("1/h"), AuthRateThrottle("1/h"), UserRateThrottle("1/h")
     known = [SimpleNamespace(pk=number, is_authenticated=True) for number in (1, 2)]
     assert answers(anonymous) == answers(anonymous, address="9.9.9.8") == [True, False]
@@ -204,7 +204,7 @@ def test_limit_of_0_gives_no_time_to_come_again(kit):
     assert "Retry-After" not in response.headers
 
 
-def test_one_instance_tells_each_thread_of_its_own_caller(kit):
+def test_one_instance_has_a_decision_for_each_thread(kit):
     throttle, turn, waits = AnonRateThrottle("1/h"), threading.Barrier(2), {}
 
     def call(name, times):

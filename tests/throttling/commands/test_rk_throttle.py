@@ -107,7 +107,7 @@ def test_list_counts_calls_and_rules(login, rk_throttle):
     }
 
 
-def test_show_has_rules_and_offenders_with_callers_masked(login, rk_throttle):
+def test_show_has_rules_and_offenders_with_identities_masked(login, rk_throttle):
     login.rules.exempt("user:12345", 600)
     login.rules.override("9/h", 600)
     code, output, errors = rk_throttle("show", "login")
@@ -169,7 +169,7 @@ def test_what_is_masked_already_is_not_masked_again(kit, rk_throttle):
     assert rk_throttle("show", "login")[1].splitlines()[-3].split()[:2] == ["-", "banned"]
 
 
-def test_show_of_a_caller_is_what_it_would_be_answered(login, rk_throttle):
+def test_show_of_an_identity_is_its_next_answer(login, rk_throttle):
     code, output, errors = rk_throttle("show", "login", JOE)
     lines = [line.split() for line in output.splitlines()]
     assert (code, errors) == (0, "")
@@ -188,7 +188,7 @@ def test_show_of_a_caller_is_what_it_would_be_answered(login, rk_throttle):
     assert login.peek(JOE).reason == "banned"
 
 
-def test_show_of_a_caller_as_json(login, rk_throttle):
+def test_show_of_an_identity_as_json(login, rk_throttle):
     rule = login.rules.ban(JOE, 600)
     data = json.loads(rk_throttle("show", "login", JOE, "--json")[1])
     assert data["rule"] == rule._asdict() | {"until": rule.until.isoformat()}
@@ -214,7 +214,7 @@ def test_ban_exempt_and_lift_say_what_they_did(login, rk_throttle):
     )
 
 
-def test_override_is_for_a_caller_or_for_everybody(login, rk_throttle):
+def test_override_is_for_one_identity_or_for_all(login, rk_throttle):
     assert rk_throttle("override", "login", "2/h;9/d", 7200, JOE) == (
         0,
         f"Rates of login are 2/h; 9/d for 2 h 0 min: {JOE}.\n",
@@ -238,7 +238,7 @@ def test_reset_forgets_calls(login, rk_throttle):
     )
 
 
-def test_caller_can_be_named_by_its_hash(login, rk_throttle):
+def test_identity_can_be_named_by_its_hash(login, rk_throttle):
     identity_hash = hashed(JOE)
     assert rk_throttle("ban", "login", "--hash", "--", identity_hash, 600)[0] == 0
     assert login.peek(JOE).reason == "banned"
@@ -381,7 +381,7 @@ def test_wrong_rates_name_the_grammar(login, rk_throttle):
         ("override", "login", "5/m", "60", "--json"),
     ],
 )
-def test_redis_is_away(kit, rk_throttle, arguments):
+def test_redis_is_unavailable(kit, rk_throttle, arguments):
     Throttle("login", "1/h")
     kit.connect(AWAY)
     code, output, errors = rk_throttle(*arguments)

@@ -96,7 +96,7 @@ def test_throttles_of_another_connection_are_asked_there(kit, debian_redis):
     connections.close()
 
 
-def test_callers_refused_most_are_shown_over_all_throttles(kit):
+def test_identities_refused_most_are_shown_over_all_throttles(kit):
     kit.options(THROTTLING={"REMEMBER": 0})
     login, api = Throttle("login", "1/h"), Throttle("api", "1/h")
     for number in range(15):
@@ -113,7 +113,7 @@ def test_callers_refused_most_are_shown_over_all_throttles(kit):
 @pytest.mark.parametrize(
     ("permissions", "identity"), [(ALL, "user:alice"), ({CHANGE}, "user:ali***"), (set(), "user:ali***")]
 )
-def test_identities_are_masked_for_who_may_not_see_them(kit, permissions, identity):
+def test_identities_are_masked_without_the_permission(kit, permissions, identity):
     kit.options(THROTTLING={"REMEMBER": 0})
     login = Throttle("login", "1/h")
     for _ in range(2):
@@ -160,7 +160,7 @@ def test_rules_are_shown_with_their_ends(kit):
     assert override == "500/m burst 50"
 
 
-def test_list_of_rules_has_an_end_and_their_number_is_told(kit):
+def test_list_of_rules_is_bounded_and_their_number_is_shown(kit):
     login, api = Throttle("login", "5/m"), Throttle("api", "5/m")
     for number in range(110):
         login.rules.ban(f"user:{number}", 600)
@@ -192,7 +192,7 @@ def looked_up(identity="joe", permissions=ALL):
     return [str(cell) if not isinstance(cell, (Meter, timedelta, type(None))) else cell for cell in row[1:5]]
 
 
-def test_caller_is_looked_up_and_nothing_is_counted(kit):
+def test_identity_is_looked_up_and_nothing_is_counted(kit):
     login = Throttle("login", "2/h")
     assert looked_up() == ["allowed", Meter(0, 2), "now", "now"]
     login.hit("joe")
@@ -206,7 +206,7 @@ def test_caller_is_looked_up_and_nothing_is_counted(kit):
     assert timedelta(minutes=29) < room <= timedelta(minutes=30)
 
 
-def test_rule_of_a_caller_is_looked_up(kit):
+def test_rule_of_an_identity_is_looked_up(kit):
     login = Throttle("login", "2/h")
     login.rules.ban("joe", 60)
     found = table("Looked up", throttle="login", identity="joe")
@@ -218,19 +218,19 @@ def test_rule_of_a_caller_is_looked_up(kit):
     assert table("Looked up", throttle="login", identity="ann").rows[0][5] is None
 
 
-def test_shadow_mode_is_told_by_the_look_up(kit):
+def test_look_up_shows_shadow_mode(kit):
     login = Throttle("login", "1/h", shadow=True)
     login.hit("joe")
     assert looked_up()[0] == "allowed by shadow mode, else refused"
 
 
-def test_limit_of_zero_is_told_by_the_look_up(kit):
+def test_look_up_shows_a_limit_of_zero(kit):
     Throttle("login", "0/s")
     assert looked_up() == ["refused", Meter(0, 0), "never", "never"]
     assert table("Throttles").values == [""]
 
 
-def test_only_those_who_may_change_or_see_callers_may_look_up(kit):
+def test_look_up_needs_permission_to_change_or_to_see_identities(kit):
     Throttle("login", "2/h")
     for permissions in ({CHANGE}, {UNMASK}):
         assert panel(permissions).search().fields[0].choices == ["login"]
@@ -239,7 +239,7 @@ def test_only_those_who_may_change_or_see_callers_may_look_up(kit):
     assert not [one for one in shown(Table, set(), throttle="login", identity="joe") if "Looked" in str(one.title)]
 
 
-def test_look_up_in_a_throttle_that_is_not_there_is_told(kit):
+def test_look_up_in_a_missing_throttle_says_so(kit):
     Throttle("login", "2/h")
     found = table("Looked up in none", throttle="none", identity="joe")
     assert (found.rows, found.empty) == ([], "This process has not built the throttle none.")

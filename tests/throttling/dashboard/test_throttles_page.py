@@ -54,7 +54,7 @@ def press(client, name, head, **given):
     return client.post(URLS[name], {**hidden(asked), **given})
 
 
-def test_page_shows_throttles_callers_and_rules(login, boss):
+def test_page_shows_throttles_identities_and_rules(login, boss):
     found = page(boss.get(PAGE))
     assert [one.words for one in found.find("h2")] == [
         "Allowed per minute",
@@ -78,7 +78,7 @@ def test_identities_are_masked_without_the_permission(login, signed_in):
     assert ADDRESS in signed_in("view_dashboard", "view_identities").get(PAGE).content.decode()
 
 
-def test_caller_is_reset(login, signed_in):
+def test_identity_is_reset(login, signed_in):
     client = signed_in("view_dashboard", "reset_throttles")
     response = press(client, "reset", "ip:198.51.100.***", reason="asked for it")
     assert said(response) == [f"All calls were reset: login, {WHO}."]
@@ -87,7 +87,7 @@ def test_caller_is_reset(login, signed_in):
     assert text == f"Reset: login, {WHO} – All calls were reset: login, {WHO}. Reason: asked for it"
 
 
-def test_caller_is_banned_exempted_and_given_rates(login, boss):
+def test_identity_is_banned_exempted_and_given_rates(login, boss):
     for name, wants, kind in (
         ("ban", "15m", "ban"),
         ("exempt", "2h", "exempt"),
@@ -189,7 +189,7 @@ def test_value_of_no_row_does_no_harm(login, boss, name, value):
     assert not LogEntry.objects.exists()
 
 
-def test_caller_is_looked_up_and_changed(login, signed_in):
+def test_identity_is_looked_up_and_changed(login, signed_in):
     client = signed_in("view_dashboard", "reset_throttles")
     asked = {"throttle": "login", "identity": "user:7"}
     found = page(client.get(PAGE, asked))
@@ -203,7 +203,7 @@ def test_caller_is_looked_up_and_changed(login, signed_in):
     assert "allowed" in [one.words for one in page(client.get(PAGE, asked)).find("td", role="cell")]
 
 
-def test_look_up_is_for_those_who_may_know(login, signed_in):
+def test_look_up_needs_a_permission(login, signed_in):
     asked = {"throttle": "login", "identity": ADDRESS}
     found = page(signed_in("view_dashboard").get(PAGE, asked))
     assert not found.find("form", class_="rk-search")
@@ -211,7 +211,7 @@ def test_look_up_is_for_those_who_may_know(login, signed_in):
     assert ADDRESS not in signed_in("view_dashboard").get(f"{PAGE}fragment/", asked).content.decode()
 
 
-def test_look_up_in_a_throttle_that_is_not_there_is_told_beside_the_rest(login, boss):
+def test_look_up_in_a_missing_throttle_says_so_beside_the_tables(login, boss):
     found = page(boss.get(PAGE, {"throttle": "none", "identity": "joe"}))
     assert found.find("p", class_="rk-hint")[0].words == "This process has not built the throttle none."
     assert len(found.find("h2")) == 6
@@ -219,7 +219,7 @@ def test_look_up_in_a_throttle_that_is_not_there_is_told_beside_the_rest(login, 
 
 
 @pytest.mark.parametrize("attack", SAMPLE)
-def test_callers_can_put_nothing_into_the_page(kit, signed_in, attack):
+def test_identities_are_escaped_in_the_page(kit, signed_in, attack):
     kit.options(THROTTLING={"REMEMBER": 0})
 
     def pages(identity):
@@ -253,7 +253,7 @@ def test_sixty_throttles_make_one_page(kit, boss):
 
 
 @pytest.mark.parametrize("how", ["stop", "freeze"])
-def test_look_up_comes_within_a_second_while_the_server_is_away(own_kit, boss, how):
+def test_look_up_takes_at_most_a_second_while_redis_is_unavailable(own_kit, boss, how):
     asked = {"throttle": "login", "identity": "joe"}
     for policy in ("open", "closed", "local"):
         Throttle("login", "5/m", on_failure=policy)
@@ -283,7 +283,7 @@ def test_page_is_in_the_language_of_its_viewer(login, boss):
 
 @pytest.mark.once
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
-def test_caller_is_looked_up_and_banned_with_the_keyboard(visit, monkeypatch, login, scheme, width):
+def test_identity_is_looked_up_and_banned_with_the_keyboard(visit, monkeypatch, login, scheme, width):
     own = ("redis_kit.throttling.component.Throttling", "redis_kit.dashboard.component.Dashboard")
     monkeypatch.setattr(component, "BUILTIN", own)
     login.rules.override("9/m", 60, "x" * 120)

@@ -5,7 +5,7 @@ import pytest
 from redis_kit.core.errors import KeyConflict
 from redis_kit.throttling import Ban, Throttle, hit_all
 from redis_kit.throttling.strategies.base import STRATEGIES
-from tests.throttling.support.caller import Caller
+from tests.throttling.support.identity import Identity
 
 YEAR = 366 * 86_400
 
@@ -40,11 +40,11 @@ def test_clock_that_is_slower_than_the_server_finds_what_was_counted(kit, strate
     assert kit.client.ttl(reserved.throttle.keys("joe").state) > 86_000
 
 
-def test_most_refused_callers_are_kept_and_their_number_is_bounded(kit):
+def test_most_refused_identities_are_kept_and_their_number_is_bounded(kit):
     limit = Throttle("x", "1/d")
-    for caller in range(300):
-        limit.hit(caller)
-        limit.hit(caller)
+    for identity in range(300):
+        limit.hit(identity)
+        limit.hit(identity)
     kit.options(THROTTLING={"REMEMBER": 0})
     for _ in range(20):
         limit.hit("joe")
@@ -69,7 +69,7 @@ def test_number_of_bans_that_are_listed_is_bounded_and_old_ones_leave(kit):
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("place", range(6))
 def test_key_of_another_type_is_found_before_anything_is_written(kit, strategy, place):
-    limit = Caller([(1, 3600)], strategy=strategy, ban=Ban(1, 60, 60))
+    limit = Identity([(1, 3600)], strategy=strategy, ban=Ban(1, 60, 60))
     limit.ask()
     other = Throttle("other", "5/h")
     kit.client.delete(*limit.keys[1:])

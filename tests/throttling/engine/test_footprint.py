@@ -19,7 +19,7 @@ def own_prefix(make_server, settings):
         yield client
 
 
-def test_caller_of_a_bucket_takes_at_most_120_bytes_on_the_server(own_prefix):
+def test_identity_of_a_bucket_takes_at_most_120_bytes_on_the_server(own_prefix):
     limit = Throttle("login", "5/m", clock=lambda: 1_760_000_000.0)  # which keeps them for a day
     limit.hit("warm")
     before = own_prefix.info("memory")["used_memory"]
@@ -32,7 +32,7 @@ def test_caller_of_a_bucket_takes_at_most_120_bytes_on_the_server(own_prefix):
 
 
 @pytest.mark.parametrize("refused", [False, True])
-def test_process_remembers_a_bounded_number_of_callers(kit, monkeypatch, refused):
+def test_process_remembers_a_bounded_number_of_identities(kit, monkeypatch, refused):
     monkeypatch.setattr(refusal_cache, "LIMIT", 500)
     monkeypatch.setattr(local_buckets, "IDENTITIES", 500)
     limit = Throttle("x", "1/h" if refused else "9/h")

@@ -61,7 +61,7 @@ def test_cost_above_a_process_share_takes_the_whole_share(kit, clock):
     assert not buckets.decide("joe", 1, consume=True)
 
 
-def test_number_of_callers_is_bounded(clock, monkeypatch):
+def test_number_of_identities_is_bounded(clock, monkeypatch):
     monkeypatch.setattr(local_buckets, "IDENTITIES", 50)
     buckets = local_buckets.LocalBuckets([Rate(1, 3600)])
     for number in range(200):

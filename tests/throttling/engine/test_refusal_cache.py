@@ -21,7 +21,7 @@ def refused(retry_after=10.0):
     return Decision(False, 5, 0, retry_after, 60.0)
 
 
-def test_flood_of_one_caller_asks_the_server_once(kit, commands, twin):
+def test_flood_of_one_identity_asks_the_server_once(kit, commands, twin):
     limit = Throttle("login", "1/h")
     with commands(kit) as sent:
         decisions = [twin(limit.hit, "joe") for _ in range(50)]
@@ -32,7 +32,7 @@ def test_flood_of_one_caller_asks_the_server_once(kit, commands, twin):
     assert 3599 < waits[-1] < waits[0] <= 3600
 
 
-def test_other_callers_and_other_costs_are_asked_for(kit):
+def test_other_identities_and_costs_ask_the_server(kit):
     limit = Throttle("login", "5/h")
     assert limit.hit("joe", cost=4)
     assert not limit.hit("joe", cost=2)

@@ -14,13 +14,13 @@ def limit(kit, request):
     return Throttle("x", "10/d; 100/w", strategy=request.param)
 
 
-@pytest.mark.parametrize(("actual", "left"), [(0, 10), (1, 9), (4, 6), (7, 3), (10, 0), (50, 0)])
-def test_settling_makes_the_cost_what_it_was(limit, twin, actual, left):
-    found = twin(limit.reserve, "joe", cost=4)
-    assert found
-    assert found.decision.remaining == 6
-    twin(found.settle, actual)
-    assert limit.peek("joe").remaining == left
+def test_settling_corrects_the_cost(limit, twin):
+    for actual, remaining in ((0, 10), (1, 9), (4, 6), (7, 3), (10, 0), (50, 0)):
+        reservation = twin(limit.reserve, f"used {actual}", cost=4)
+        assert reservation
+        assert reservation.decision.remaining == 6
+        twin(reservation.settle, actual)
+        assert limit.peek(f"used {actual}").remaining == remaining
 
 
 def test_refund_is_as_if_the_call_had_never_come(limit, twin):
@@ -48,15 +48,16 @@ def test_refused_reservation_took_nothing_and_gives_nothing_back(limit, twin):
     assert limit.peek("joe").remaining == 1
 
 
-def test_second_settlement_is_an_error(limit, twin):
-    found = twin(limit.reserve, "joe")
+def test_second_settlement_is_an_error(kit, twin):
+    found = twin(Throttle("x", "10/d").reserve, "joe")
     twin(found.settle, 1)
     with pytest.raises(InvalidValue, match="was already set"):
         twin(found.refund)
 
 
 @pytest.mark.parametrize("actual", [-1, 1.5, True, None, 2**31 + 1])
-def test_actual_cost_is_checked_and_may_then_be_put_right(limit, twin, actual):
+def test_actual_cost_is_checked_and_may_then_be_corrected(kit, twin, actual):
+    limit = Throttle("x", "10/d")
     found = twin(limit.reserve, "joe")
     with pytest.raises(InvalidValue, match="whole number"):
         twin(found.settle, actual)
@@ -64,7 +65,7 @@ def test_actual_cost_is_checked_and_may_then_be_put_right(limit, twin, actual):
     assert limit.peek("joe").remaining == 7
 
 
-def test_settlement_is_left_undone_while_the_server_is_away(own_kit, twin):
+def test_settlement_is_skipped_while_the_server_is_unavailable(own_kit, twin):
     limit = Throttle("x", "10/d", on_failure="closed")
     found = twin(limit.reserve, "joe")
     own_kit.server.stop()
@@ -88,7 +89,7 @@ def test_reservation_made_in_an_outage_refunds_nothing_afterwards(own_kit, twin)
     assert limit.peek("joe").remaining == before
 
 
-def test_exempt_and_shadowed_callers_reserve_nothing(kit, twin):
+def test_exempt_and_shadowed_identities_reserve_nothing(kit, twin):
     limit = Throttle("x", "10/d", shadow=True)
     limit.hit("joe", cost=9)
     found = twin(limit.reserve, "joe", cost=5)

@@ -190,7 +190,7 @@ def test_wrong_arguments_fail_where_the_view_is_defined():
         throttle("5/m", on_failure="no")(answer)
 
 
-def test_method_without_method_decorator_is_told_apart(kit):
+def test_method_without_method_decorator_is_an_error(kit):
     class Wrong(View):
         @throttle("5/m", key="ip")
         def get(self, request):

@@ -74,7 +74,7 @@ def test_cost_that_could_never_pass_is_an_error_that_names_the_throttle(kit, get
         view()
 
 
-def test_exempt_requests_are_not_counted_and_told_nothing(kit, get):
+def test_exempt_requests_are_not_counted_and_get_no_fields(kit, get):
     view = get(throttle("1/h", key="ip", name="view", exempt=lambda request: "X-Monitor" in request.headers))
     for _ in range(3):
         response = view(**{"X-Monitor": "yes"})
@@ -97,7 +97,7 @@ def test_shadow_refuses_nothing_and_tells_nothing(kit, get):
     assert not any("RateLimit" in response for response in responses)
 
 
-def test_ban_shuts_out_who_is_refused_too_often(kit, get):
+def test_identity_that_is_refused_too_often_is_banned(kit, get):
     kit.options(THROTTLING={"REMEMBER": 0})
     view = get(throttle("1/h", key="ip", name="view", ban=Ban(after=2, within=60, seconds=9000)))
     assert [view().status_code for _ in range(3)] == [200, 429, 429]

@@ -93,7 +93,7 @@ def test_throttles_with_another_decorator_between_them_are_separate(kit):
     assert "no-store" in get(view)["Cache-Control"]
 
 
-def test_decisions_of_separate_throttles_are_told_together(kit):
+def test_request_has_the_decisions_of_all_throttles(kit):
     view = SMALL(never_cache(LARGE(page)))
     response = get(view)
     assert response.content == b"small 0 large 8"

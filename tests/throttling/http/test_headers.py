@@ -63,7 +63,7 @@ def test_who_never_may_is_told_no_time():
     assert limits(response) == {"never": {"r": 0}}
 
 
-def test_several_throttles_are_told_each():
+def test_each_of_several_throttles_has_its_fields():
     response = told((API, API_LEFT), (LOGIN, ALLOWED))
     assert list(policies(response)) == ["api", "login 5/m", "login 50/h burst 9"]
     assert limits(response) == {"api": {"r": 12, "t": 48}, "login 50/h burst 9": {"r": 3, "t": 401}}
@@ -81,7 +81,7 @@ def test_rate_that_holds_instead_is_the_policy():
     assert limits(response) == {"login": {"r": 150, "t": 900}}
 
 
-def test_banned_client_is_told_that_nothing_is_left_and_until_when():
+def test_fields_of_a_banned_client_have_no_room_and_the_end_of_the_ban():
     assert limits(told((API, API.answer(False, "banned", 3000.5)))) == {"api": {"r": 0, "t": 3001}}
 
 
@@ -126,11 +126,11 @@ def test_any_name_makes_a_valid_field(name):
     assert "Set-Cookie" not in response
 
 
-def test_path_of_a_view_is_not_told():
+def test_path_of_a_view_is_not_in_the_fields():
     assert limits(told((Throttle("shop.views.api", "60/m"), API_LEFT))) == {"api": {"r": 12, "t": 48}}
 
 
-def test_policies_of_the_same_name_are_told_apart():
+def test_policies_of_the_same_name_are_distinguished():
     other = Throttle("shop.api", "9/h")
     response = told((API, API_LEFT), (other, Decision(True, 9, 8, 0.0, 400.0, other.rates[0])))
     assert limits(response) == {"api": {"r": 12, "t": 48}, "api 9/h": {"r": 8, "t": 400}}
@@ -165,7 +165,7 @@ def test_older_fields_are_those_of_the_throttle_with_least_left(kit):
         assert set(limits(response)) == {"api", "login 50/h burst 9"}
 
 
-def test_older_fields_of_who_never_may_have_no_time(kit):
+def test_legacy_fields_have_no_time_if_the_client_may_never_retry(kit):
     kit.options(THROTTLING={"HEADERS": "legacy"})
     never = Throttle("never", "0/s")
     response = told((API, API_LEFT), (never, Decision(False, 0, 0, math.inf, math.inf, never.rates[0])))

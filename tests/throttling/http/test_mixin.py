@@ -199,7 +199,7 @@ def test_attributes_of_rest_framework_are_left_alone(kit):
     assert both.as_view()(RequestFactory().get("/")).status_code == 200
 
 
-def test_class_without_rates_is_told_which_attribute_to_set():
+def test_error_of_a_class_without_rates_names_the_attribute():
     bare = type("Bare", (ThrottleMixin, Answers), {})
     with pytest.raises(InvalidRate, match="Bare has no rates: set its attribute throttle_rates"):
         bare.as_view()

@@ -98,11 +98,11 @@ def test_other_kinds_of_json_are_answered_by_a_problem_too(accept):
 
 
 @pytest.mark.parametrize("accept", ["application/vnd.api+json;q=0.5, text/html", "application/xhtml+xml", "text/*"])
-def test_page_is_what_those_get_who_like_it_more(accept):
+def test_clients_that_prefer_html_get_a_page(accept):
     assert answered(accept)["Content-Type"].startswith("text/html")
 
 
-def test_banned_client_is_told_so():
+def test_banned_client_gets_a_response_that_says_so():
     response = answered("application/json", REFUSED._replace(reason="banned", retry_after=86000.0))
     assert (response.status_code, response["Retry-After"]) == (429, "86000")
     problem = json.loads(response.content)

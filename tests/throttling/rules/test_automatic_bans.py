@@ -73,7 +73,7 @@ def test_refusals_further_apart_than_the_time_given_do_not_add_up(kit, clock):
     assert refuse(limit, 1).reason == "banned"
 
 
-def test_what_is_known_of_a_caller_is_forgotten_a_day_after_its_last_ban(kit):
+def test_history_of_an_identity_is_forgotten_a_day_after_its_last_ban(kit):
     limit = Throttle("x", "1/d", ban=Ban(2, 60, (60, 300)))
     standing = limit.keys("joe").standing
     kit.options(THROTTLING={"REMEMBER": 0})
@@ -131,7 +131,7 @@ def test_peek_imposes_no_ban(kit, clock):
     assert limit.hit("joe").reason == "banned"
 
 
-def test_banned_caller_lets_nothing_be_counted_together(kit, clock):
+def test_banned_identity_prevents_counting_by_the_other_throttles(kit, clock):
     limit, other = Throttle("x", "1/h", ban=Ban(1, 60, 600), clock=clock), Throttle("y", "9/h", clock=clock)
     refuse(limit, 1)
     first, second = hit_all([(limit, "joe"), (other, "joe")])

@@ -24,7 +24,7 @@ def admitted(limit, caller="joe", number=30, cost=1):
 
 
 @pytest.mark.parametrize(("rates", "most"), [("9/h", 9), ("2/h", 2), ("20/d; 8/h", 8), ("7/h; 100/d", 7)])
-def test_rates_for_everybody_decide_instead_of_the_own_ones(kit, limit, rates, most):
+def test_override_for_all_replaces_the_rates_of_the_throttle(kit, limit, rates, most):
     kit.client.set(limit.keys("joe").override, text(limit, rates), ex=100)
     assert admitted(limit) == admitted(limit, "ann") == most
     decision = limit.peek("joe")
@@ -32,7 +32,7 @@ def test_rates_for_everybody_decide_instead_of_the_own_ones(kit, limit, rates, m
     assert decision.limit == decision.rate.limit
 
 
-def test_rates_of_a_caller_go_before_those_for_everybody(kit, limit):
+def test_rates_of_an_identity_precede_those_for_all(kit, limit):
     _, standing, override, *_ = limit.keys("joe")
     kit.client.set(override, text(limit, "2/h"), ex=100)
     kit.client.set(standing, text(limit, "9/h"), ex=100)
@@ -76,7 +76,7 @@ def test_change_of_rates_lets_no_more_pass_than_both_together(kit, limit):
     [("5/h; 50/d", "10/h", 8), ("10/h", "10/h; 50/d", 9), ("30/s", "50/s", 40), ("50/s", "30/s", 24)],
 )
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_caller_who_came_once_is_not_locked_out_by_other_rates(kit, strategy, own, other, least):
+def test_identity_with_one_call_is_not_blocked_by_an_override(kit, strategy, own, other, least):
     limit = Throttle("x", own, strategy=strategy, clock=lambda: 1_760_000_000.0)
     limit.hit("joe")
     kit.client.set(limit.keys("joe").override, text(limit, other), ex=100)
@@ -94,7 +94,7 @@ def test_bucket_overfull_for_an_override_has_room_after_one_call(kit):
     assert limit.hit("joe")
 
 
-def test_exempt_caller_is_not_counted(kit, limit):
+def test_exempt_identity_is_not_counted(kit, limit):
     kit.client.set(limit.keys("joe").standing, "x", ex=100)
     answers = [limit.hit("joe", cost=5) for _ in range(10)]
     assert {(one.allowed, one.reason) for one in answers} == {(True, "exempt")}
@@ -109,7 +109,7 @@ def test_rates_for_everybody_leave_bans_as_they_are(kit):
     assert [limit.hit("joe").reason for _ in range(3)] == ["", "", "banned"]
 
 
-def test_callers_with_rates_of_their_own_are_not_banned_out_of_them(kit):
+def test_identities_with_their_own_rates_are_not_banned_by_the_throttle(kit):
     limit = Throttle("x", "5/h", ban=Ban(2, 60, 60))
     kit.options(THROTTLING={"REMEMBER": 0})
     kit.client.set(limit.keys("joe").standing, text(limit, "1/h"), ex=100)

@@ -26,7 +26,7 @@ def index(kit, limit):
     return kit.client.zrange(limit.key("rules"), 0, -1)
 
 
-def test_banned_caller_is_refused_until_the_ban_ends(any_kit, twin):
+def test_banned_identity_is_refused_until_the_ban_ends(any_kit, twin):
     limit = Throttle("login", "5/m")
     rule = twin(limit.rules.ban, "joe", 600)
     decision = twin(limit.hit, "joe")
@@ -38,7 +38,7 @@ def test_banned_caller_is_refused_until_the_ban_ends(any_kit, twin):
     assert rule.until.tzinfo is not None
 
 
-def test_exempt_caller_passes_uncounted(any_kit, twin):
+def test_exempt_identity_passes_uncounted(any_kit, twin):
     limit = Throttle("login", "1/h")
     rule = twin(limit.rules.exempt, "joe", 600)
     assert [twin(limit.hit, "joe").reason for _ in range(3)] == ["exempt"] * 3
@@ -48,7 +48,7 @@ def test_exempt_caller_passes_uncounted(any_kit, twin):
     assert ends_in(rule, 600)
 
 
-def test_caller_may_have_other_rates(any_kit, twin):
+def test_identity_may_have_other_rates(any_kit, twin):
     limit = Throttle("login", "1/h")
     rule = twin(limit.rules.override, "3/h; 10/d", 600, "joe")
     decisions = [twin(limit.hit, "joe") for _ in range(4)]
@@ -59,7 +59,7 @@ def test_caller_may_have_other_rates(any_kit, twin):
     assert ends_in(rule, 600)
 
 
-def test_everybody_may_have_other_rates_and_a_callers_own_go_before(any_kit, twin):
+def test_override_of_one_identity_precedes_that_for_all(any_kit, twin):
     limit = Throttle("login", "1/h")
     rule = twin(limit.rules.override, "2/h", 600)
     twin(limit.rules.override, "3/h", 600, "joe")
@@ -88,7 +88,7 @@ def test_override_counts_by_the_strategy_of_its_throttle(kit, strategy, twin):
     assert not twin(limit.hit, "joe")
 
 
-def test_rates_of_a_caller_leave_no_count_behind_for_the_next_rule(kit, twin):
+def test_rates_of_an_identity_leave_no_count_for_the_next_rule(kit, twin):
     limit = Throttle("login", "1/h")
     twin(limit.rules.override, "2/h", 600, "joe")
     for _ in range(2):
@@ -97,7 +97,7 @@ def test_rates_of_a_caller_leave_no_count_behind_for_the_next_rule(kit, twin):
     assert not kit.client.exists(limit.keys("joe").state)
 
 
-def test_calls_of_a_caller_outlast_a_ban(kit, twin):
+def test_counted_calls_outlast_a_ban(kit, twin):
     limit = Throttle("login", "1/h")
     limit.hit("joe")
     twin(limit.rules.ban, "joe", 600)
@@ -121,7 +121,7 @@ def test_rule_takes_hold_at_once_in_its_own_process(kit, twin):
     assert limit.hit("joe").reason != "banned"
 
 
-def test_rates_for_everybody_take_hold_at_once_in_their_own_process(kit, twin):
+def test_override_for_all_takes_effect_at_once_in_its_own_process(kit, twin):
     limit = Throttle("login", "1/h", strategy="fixed_window")
     for caller in ("joe", "joe", "ann", "ann"):
         limit.hit(caller)
@@ -141,7 +141,7 @@ def test_rule_of_another_process_takes_hold_when_what_is_remembered_ends(kit):
     wait_for(lambda: limit.hit("joe").reason == "exempt", timeout=3)
 
 
-def test_other_callers_are_not_forgotten(kit, commands):
+def test_other_identities_are_not_forgotten(kit, commands):
     limit, other = Throttle("login", "1/h"), Throttle("other", "1/h")
     for one, caller in ((limit, "joe"), (limit, "ann"), (other, "joe")):
         one.hit(caller)
@@ -173,7 +173,7 @@ def test_rule_can_be_set_by_the_hash_that_lists_show(kit, twin):
     assert index(kit, limit) == []
 
 
-def test_caller_that_no_list_names_is_its_hash(kit, twin):
+def test_identity_without_an_entry_is_shown_by_its_hash(kit, twin):
     limit = Throttle("login", "1/h")
     assert twin(limit.rules.ban, identity_hash=hashed("joe"), seconds=60).shown == ""
     assert twin(limit.rules.of, identity_hash=hashed("joe")).shown == ""
@@ -391,7 +391,7 @@ def test_hash_is_checked(kit, identity_hash, twin):
             twin(method, identity_hash=identity_hash, **given)
 
 
-def test_caller_is_named_once(kit, twin):
+def test_identity_is_named_once(kit, twin):
     limit = Throttle("login", "1/h")
     for method in (limit.rules.ban, limit.rules.exempt):
         with pytest.raises(InvalidValue, match="Give the identity"):

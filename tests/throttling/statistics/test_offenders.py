@@ -35,7 +35,7 @@ def test_those_refused_most_come_first_and_others_not_at_all(limit, most):
     assert most(Throttle("other", "1/h")) == []
 
 
-def test_refusals_from_memory_are_counted_with_the_next_of_their_caller(kit, most):
+def test_refusals_from_memory_are_counted_with_the_next_call(kit, most):
     limit = Throttle("login", "1/h")
     for _ in range(11):
         limit.hit("joe")
@@ -60,7 +60,7 @@ def test_setting_says_what_is_kept_of_them(kit, shown, text, most):
     assert 0 < kit.client.ttl(limit.key("offenders")) <= 86_400
 
 
-def test_caller_is_one_after_the_setting_was_changed(limit, kit, most):
+def test_identity_is_listed_once_after_a_change_of_the_setting(limit, kit, most):
     kit.options(THROTTLING={"OFFENDERS": "hashed"})
     for _ in range(2):
         limit.hit("joe")

@@ -39,11 +39,11 @@ def test_shadow_refuses_nothing_and_consumes_as_the_throttle_would(kit, twin, st
         assert (seen.limit, seen.remaining) == (meant.limit, meant.remaining)
 
 
-def test_shadow_of_a_rate_that_never_allows_admits(kit):
+def test_shadow_mode_allows_even_with_a_rate_of_zero(kit):
     assert Throttle("x", "0/s", shadow=True).hit("joe").reason == "shadow"
 
 
-def test_shadow_admits_while_the_server_is_away(own_kit):
+def test_shadow_mode_allows_while_the_server_is_unavailable(own_kit):
     limits = [Throttle(policy, "1/h", shadow=True, on_failure=policy) for policy in ("open", "closed", "local")]
     own_kit.server.stop()
     assert all(limit.hit("joe") for limit in limits for _ in range(3))
@@ -79,7 +79,7 @@ def test_report_is_that_of_an_exact_count(kit, clock):
     assert found.share == pytest.approx(found.refused / (found.allowed + found.refused))
 
 
-def test_highest_demand_is_told_apart_from_what_nearly_all_want(kit, clock):
+def test_highest_demand_differs_from_that_of_nearly_all(kit, clock):
     limit = Throttle("x", "5/m", shadow=True, clock=clock)
     for caller in range(2000):
         limit.hit(caller)
@@ -94,7 +94,7 @@ def test_report_of_what_nobody_asked_for_proposes_nothing(kit):
     assert (found.windows, found.highest, found.proposed, found.share) == (0, 0, None, 0)
 
 
-def test_distribution_starts_anew_each_week_and_takes_little_room(kit, clock):
+def test_distribution_restarts_each_week_and_takes_little_memory(kit, clock):
     limit = Throttle("x", "5/m", shadow=True, clock=clock)
     limit.hit("joe")
     kit.client.expire(limit.key("demand"), 1000)

@@ -48,7 +48,7 @@ def test_clock_put_back_gives_nothing_back_and_locks_nobody_out(jump, strategy):
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_caller_waits_as_long_as_it_is_told_after_the_clock_was_put_back(jump, strategy):
+def test_retry_after_is_exact_after_the_clock_was_set_back(jump, strategy):
     limit = Throttle("x", [(3, 0.3)], strategy=strategy)
     limit.hit("joe", cost=3)
     jump(BACK)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from redis_kit.core.errors import KeyConflict
 from redis_kit.throttling import Rate
-from tests.throttling.support.caller import Caller
+from tests.throttling.support.identity import Identity
 from tests.throttling.support.models.bucket import Bucket
 
 MILLISECOND = 0.001
@@ -25,12 +25,12 @@ calls = st.lists(
 @given(st.lists(rates, min_size=1, max_size=3), calls)
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_every_decision_is_that_of_the_model(kit, rates, calls):
-    caller, model = Caller(rates), Bucket(rates)
-    kit.client.delete(*caller.keys)
+    identity, model = Identity(rates), Bucket(rates)
+    kit.client.delete(*identity.keys)
     for cost, consume, pause in calls:
         time.sleep(pause)
         cost = min(cost, *(rate.burst for rate in rates))
-        outcome = caller.ask(cost, consume=consume)
+        outcome = identity.ask(cost, consume=consume)
         decision = outcome.decision
         allowed, stands = model.hit(outcome.stamp, cost, consume=consume)
         assert decision.allowed == allowed
@@ -47,11 +47,11 @@ def test_every_decision_is_that_of_the_model(kit, rates, calls):
 
 def test_burst_and_rate_are_never_exceeded_in_any_stretch(kit):
     rate = Rate(7, 0.05, 4)
-    caller = Caller([rate])
+    identity = Identity([rate])
     admitted = []
     end = time.monotonic() + 0.4
     while time.monotonic() < end:
-        outcome = caller.ask()
+        outcome = identity.ask()
         admitted += [outcome.stamp] if outcome.decision else []
     assert len(admitted) > 30
     speed = Fraction(rate.limit) / Fraction(50_000)  # calls in a microsecond
@@ -61,120 +61,120 @@ def test_burst_and_rate_are_never_exceeded_in_any_stretch(kit):
 
 
 def test_refused_identity_passes_exactly_after_retry_after(kit):
-    caller = Caller([Rate(1, 0.05, 1)])
-    caller.ask()
-    refused = caller.ask()
+    identity = Identity([Rate(1, 0.05, 1)])
+    identity.ask()
+    refused = identity.ask()
     due = refused.stamp + round(refused.decision.retry_after * 1_000_000)
     while True:
-        outcome = caller.ask()
+        outcome = identity.ask()
         assert outcome.decision.allowed == (outcome.stamp >= due)
         if outcome.decision:
             return
 
 
 def test_refused_call_counts_against_no_rate(kit):
-    caller = Caller([Rate(100, 3600), Rate(2, 3600)])
+    identity = Identity([Rate(100, 3600), Rate(2, 3600)])
     for _ in range(10):
-        caller.ask()
-    outcome = caller.ask(consume=False)
+        identity.ask()
+    outcome = identity.ask(consume=False)
     states = [outcome.strategy.state(place, outcome.stamp, outcome.figures, 1) for place in (0, 1)]
     assert [remaining for _, _, remaining, _, _ in states] == [98, 0]
 
 
 def test_peek_writes_nothing(kit):
-    Caller([Rate(5, 60)]).ask(consume=False)
+    Identity([Rate(5, 60)]).ask(consume=False)
     assert kit.keys() == []
 
 
 def test_state_expires_when_the_last_call_has_drained(kit):
-    caller = Caller([Rate(10, 10), Rate(100, 1000)])
+    identity = Identity([Rate(10, 10), Rate(100, 1000)])
     for _ in range(3):
-        caller.ask()
-    assert 29_000 < kit.client.pttl(caller.state) <= 30_001
-    assert 0 < kit.client.ttl(caller.minutes) <= 72 * 3600
+        identity.ask()
+    assert 29_000 < kit.client.pttl(identity.state) <= 30_001
+    assert 0 < kit.client.ttl(identity.minutes) <= 72 * 3600
 
 
 def test_largest_rate_loses_no_digit(kit):
     rate = Rate(999_983, 4500, 999_983)  # a prime: one call is 4,500,000,000 units
-    caller = Caller([rate])
-    (bucket,) = caller.throttle.algorithm.buckets
+    identity = Identity([rate])
+    (bucket,) = identity.throttle.algorithm.buckets
     assert bucket.price == 4_500_000_000
-    first = caller.ask(cost=999_982)
+    first = identity.ask(cost=999_982)
     assert first.decision
     assert first.figures == (999_982 * bucket.price,)
-    assert stored(kit, caller) == (-1 - first.stamp, first.figures[0])
-    second = caller.ask()
+    assert stored(kit, identity) == (-1 - first.stamp, first.figures[0])
+    second = identity.ask()
     drained = (second.stamp - first.stamp) * bucket.drain
     assert second.figures[0] == first.figures[0] - drained + bucket.price
 
 
-def stored(kit, caller):
-    """Return the numbers of a caller's state."""
-    state = kit.client.dump(caller.state)  # as it is, since the client decodes text
+def stored(kit, identity):
+    """Return the numbers of a identity's state."""
+    state = kit.client.dump(identity.state)  # as it is, since the client decodes text
     return unpack(f"<{state[1] // 8}d", state[2 : 2 + state[1]])
 
 
-def backwards(kit, caller, seconds):
+def backwards(kit, identity, seconds):
     """Let the server's clock seem to have gone back since the last call."""
-    (bucket,) = caller.throttle.algorithm.buckets
-    (end,) = stored(kit, caller)
-    kit.client.set(caller.state, pack("<d", end + round(seconds * 10**6) * bucket.drain), px=100_000)
+    (bucket,) = identity.throttle.algorithm.buckets
+    (end,) = stored(kit, identity)
+    kit.client.set(identity.state, pack("<d", end + round(seconds * 10**6) * bucket.drain), px=100_000)
 
 
 def test_clock_that_went_back_gives_nothing_back(kit):
-    caller = Caller([Rate(10, 10)])
+    identity = Identity([Rate(10, 10)])
     for _ in range(10):
-        caller.ask()
-    backwards(kit, caller, 5)
-    assert not caller.ask().decision
+        identity.ask()
+    backwards(kit, identity, 5)
+    assert not identity.ask().decision
 
 
 @pytest.mark.parametrize("hours", [0.001, 2, 1000])
 def test_clock_set_back_blocks_nobody_longer_than_the_bucket_drains(kit, hours):
-    caller = Caller([Rate(10, 1, 10)])
+    identity = Identity([Rate(10, 1, 10)])
     for _ in range(10):
-        caller.ask()
-    backwards(kit, caller, hours * 3600)
-    outcome = caller.ask()
+        identity.ask()
+    backwards(kit, identity, hours * 3600)
+    outcome = identity.ask()
     assert not outcome.decision
     assert outcome.decision.retry_after <= 0.1
     assert outcome.decision.reset_after <= 1
-    assert stored(kit, caller) == (outcome.stamp + outcome.figures[0],)
+    assert stored(kit, identity) == (outcome.stamp + outcome.figures[0],)
 
 
-def test_clock_that_jumps_ahead_admits_one_burst_more_and_no_more(kit):
-    caller = Caller([Rate(10, 3600)])
+def test_clock_that_jumps_ahead_allows_one_more_burst(kit):
+    identity = Identity([Rate(10, 3600)])
     for _ in range(10):
-        caller.ask()
-    backwards(kit, caller, -7200)
-    assert sum(bool(caller.ask().decision) for _ in range(30)) == 10
+        identity.ask()
+    backwards(kit, identity, -7200)
+    assert sum(bool(identity.ask().decision) for _ in range(30)) == 10
 
 
 @pytest.mark.parametrize("place", range(6))
 def test_key_of_another_type_is_found_before_anything_is_written(kit, place):
-    caller = Caller([Rate(1, 60)])
-    caller.ask()
-    kit.client.delete(*caller.keys[1:])
-    kept = kit.client.dump(caller.state)
-    kit.client.delete(caller.keys[place])
-    kit.client.rpush(caller.keys[place], "foreign")
+    identity = Identity([Rate(1, 60)])
+    identity.ask()
+    kit.client.delete(*identity.keys[1:])
+    kept = kit.client.dump(identity.state)
+    kit.client.delete(identity.keys[place])
+    kit.client.rpush(identity.keys[place], "foreign")
     with pytest.raises(KeyConflict):
-        caller.ask()
-    assert kit.keys() == sorted({caller.state, caller.keys[place]})
-    assert kit.client.lrange(caller.keys[place], 0, -1) == ["foreign"]
-    assert place == 0 or kit.client.dump(caller.state) == kept
+        identity.ask()
+    assert kit.keys() == sorted({identity.state, identity.keys[place]})
+    assert kit.client.lrange(identity.keys[place], 0, -1) == ["foreign"]
+    assert place == 0 or kit.client.dump(identity.state) == kept
 
 
 def test_usual_rate_is_one_number_when_the_bucket_will_be_empty(kit):
-    caller = Caller([Rate(5, 60), Rate(10, 60)])
-    outcome = caller.ask()
-    assert stored(kit, caller) == (outcome.stamp + 12_000_000, outcome.stamp + 6_000_000)
+    identity = Identity([Rate(5, 60), Rate(10, 60)])
+    outcome = identity.ask()
+    assert stored(kit, identity) == (outcome.stamp + 12_000_000, outcome.stamp + 6_000_000)
 
 
 @pytest.mark.parametrize("rubbish", ["", "x", "1", "9" * 40, "-5 -5", "1 2 3 4 5 6"])
 def test_rubbish_in_a_key_breaks_nothing(kit, rubbish):
-    caller = Caller([Rate(10, 60)])
-    kit.client.set(caller.state, rubbish)
-    decision = caller.ask().decision
+    identity = Identity([Rate(10, 60)])
+    kit.client.set(identity.state, rubbish)
+    decision = identity.ask().decision
     assert 0 <= decision.remaining <= 10
     assert decision.retry_after <= 60

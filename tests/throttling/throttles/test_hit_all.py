@@ -58,7 +58,7 @@ def test_no_calls_are_no_decisions(kit, commands, hit):
     assert sent == []
 
 
-def test_caller_named_twice_counts_at_the_sum_of_its_costs(kit, hit):
+def test_identity_named_twice_counts_at_the_sum_of_its_costs(kit, hit):
     for strategy in STRATEGIES:
         limit = Throttle(strategy, "5/h", strategy=strategy)
         same = Throttle(strategy, "5/h", strategy=strategy)

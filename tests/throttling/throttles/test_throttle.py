@@ -23,7 +23,7 @@ def test_decision_is_worth_whether_it_allows(kit):
     assert third.reset_after == pytest.approx(3600, abs=1)
 
 
-def test_callers_and_throttles_do_not_meddle(kit):
+def test_identities_and_throttles_are_independent(kit):
     login, other = Throttle("login", "1/h"), Throttle("other", "1/h")
     assert login.hit("joe")
     assert login.hit("ann")
@@ -69,7 +69,7 @@ def test_never_and_always_ask_nobody(kit, commands):
     assert free == Decision(True, UNLIMITED, UNLIMITED, 0.0, 0.0)
 
 
-def test_not_enabled_admits_all_and_asks_nobody(kit, commands):
+def test_disabled_throttles_allow_all_without_asking(kit, commands):
     kit.options(THROTTLING={"ENABLED": False})
     limit = Throttle("login", "1/h")
     with commands(kit) as sent:

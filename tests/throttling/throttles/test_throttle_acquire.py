@@ -40,7 +40,7 @@ def slept(monkeypatch):
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_waiter_sleeps_as_long_as_it_is_told_and_then_passes(kit, wait, slept, strategy):
+def test_waiter_sleeps_for_retry_after_and_then_passes(kit, wait, slept, strategy):
     limit = Throttle("x", [(1, 0.2)], strategy=strategy)
     while not slept:  # a window may turn between two calls
         assert wait(limit, "joe", timeout=5)

@@ -24,7 +24,7 @@ def test_peek_says_what_hit_would(any_kit, twin):
     assert not twin(limit.hit, "joe")
 
 
-def test_reset_forgets_one_caller(any_kit, twin):
+def test_reset_forgets_one_identity(any_kit, twin):
     limit = Throttle("login", "1/h")
     for caller in ("joe", "joe", "ann"):
         twin(limit.hit, caller)

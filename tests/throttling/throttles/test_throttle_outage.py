@@ -19,7 +19,7 @@ def away(own_kit):
     return own_kit
 
 
-def test_open_admits(away, twin):
+def test_open_allows(away, twin):
     limit = Throttle("login", "1/h", on_failure="open")
     decisions = [twin(limit.hit, "joe") for _ in range(5)]
     assert all(decisions)

@@ -4,8 +4,8 @@ from redis_kit.throttling import Throttle
 from redis_kit.throttling.engine.decide import Call, decide
 
 
-class Caller:
-    """A caller that remembers no refusals."""
+class Identity:
+    """An identity whose refusals are not cached."""
 
     def __init__(self, rates, name="x", **options):
         self.throttle = Throttle(name, rates, **options)
