@@ -23,7 +23,7 @@ TESTS = sorted((ROOT / "tests").rglob("test_*.py"))
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 OUTSIDE = {"management", "templatetags"}  # Django says what is in these folders
 # Components that are not there yet with folders, names of modules and of tests. It goes when it is empty.
-NOT_YET = {"queues", "throttling"}
+NOT_YET = {"queues"}
 # A module is no action, though its name may end like one.
 VERB = re.compile(r"ing$|(?<!e)ed$|^(ask|tell|find|examine|leave|drop|give|take|keep|put|make|move)$")
 NOUNS = {"embedded", "fencing", "masking", "monitoring", "recycling", "rendering", "shared", "testing", "throttling"}
