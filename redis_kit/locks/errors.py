@@ -1,4 +1,4 @@
-"""What goes wrong with locks and semaphores. All are errors of redis-py's locks too."""
+"""Errors of locks and semaphores. They are errors of redis-py's locks, too."""
 
 from redis.exceptions import LockError, LockNotOwnedError
 
@@ -6,12 +6,12 @@ from redis_kit.core.errors import RedisKitError
 
 
 def with_notes(error: Exception) -> str:
-    """Return what an error and its notes say, on one line."""
+    """Return the text of an error and its notes, on one line."""
     return " ".join([str(error), *getattr(error, "__notes__", ())])
 
 
 class LockNotAcquired(RedisKitError, LockError):
-    """It stayed taken for as long as the caller wanted to wait. ``holder`` says by whom, where that is known."""
+    """The lock was held by others for as long as the caller waited. ``holder`` names the holder, or is empty."""
 
     def __init__(self, message: str, lock_name: str = "", holder: str = "") -> None:
         super().__init__(message, lock_name)
@@ -23,23 +23,23 @@ class AlreadyHeld(RedisKitError, LockError):
 
 
 class NotHeld(RedisKitError, LockNotOwnedError):
-    """The caller holds no such lease: never taken, released before, or taken by another thread, task or process."""
+    """The caller does not hold a lease: never acquired, released before, or acquired by another thread or process."""
 
 
 class LockLost(NotHeld):
-    """The lease ended, so that another may hold it now. It is never taken again by itself."""
+    """The lease ended, so another caller may hold the lock now. It is never acquired again automatically."""
 
 
 class CannotRenew(RedisKitError, RuntimeError):
-    """The thread that renews leases can't be started: no more threads, or the interpreter is ending."""
+    """The thread that renews leases can't be started: too many threads, or the interpreter is ending."""
 
 
 class StaleFence(NotHeld):
     """A row refused a write, since a later holder has changed it.
 
-    A kind of NotHeld, as the lease ended before the later one began: who handles the loss of a lock handles this too.
-    It is not LockLost, which is the lock's own answer. ``model`` is the label of the model, ``fence`` the number of the
-    lease, ``newer`` that of the row.
+    A kind of NotHeld, since the lease ended before the later one began: code that handles the loss of a lock handles
+    this, too. It is not LockLost, which is the answer of the lock. ``model`` is the label of the model, ``fence`` that
+    of the lease, ``newer`` that of the row.
     """
 
     def __init__(self, message: str, lock_name: str = "", *, model: str = "", fence: int = 0, newer: int = 0) -> None:

@@ -1,6 +1,6 @@
 """Waiting without polling: blocked on a list of wake-ups, with one request for the lease per second.
 
-Of all callers in a process that want one name, only the first one talks to the server.
+In each process, only the first caller that wants a name talks to the server.
 """
 
 from time import monotonic

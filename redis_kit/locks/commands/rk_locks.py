@@ -30,10 +30,10 @@ class Command(BaseCommand):
         )
         actions.add_parser("show", help="show all leases of one name")
         actions.add_parser("release", help="end the holder's lease and wake a waiter")
-        for action, one in actions.choices.items():
+        for action, subparser in actions.choices.items():
             if action != "list":
-                one.add_argument("name", type=terminal.name, metavar="NAME")
-                one.add_argument(
+                subparser.add_argument("name", type=terminal.name, metavar="NAME")
+                subparser.add_argument(
                     "--within",
                     action="append",
                     default=[],
@@ -41,12 +41,12 @@ class Command(BaseCommand):
                     help="name of a semaphore that it is within",
                 )
             if action != "release":
-                one.add_argument("--json", action="store_true", help="print JSON, with times in seconds")
-            one.add_argument(
+                subparser.add_argument("--json", action="store_true", help="print JSON, with times in seconds")
+            subparser.add_argument(
                 "--using", type=terminal.alias, default="default", help="alias of the connection (default: default)"
             )
             for option in terminal.EVERYWHERE:
-                one.add_argument(option, help=argparse.SUPPRESS, default=argparse.SUPPRESS)
+                subparser.add_argument(option, help=argparse.SUPPRESS, default=argparse.SUPPRESS)
         self.release = release = actions.choices["release"]
         release.add_argument("--kind", choices=KINDS, help="required if two kinds have this name")
         release.add_argument("--fence", type=_fence, help="end only the lease with this fence (default: all leases)")
@@ -64,7 +64,7 @@ class Command(BaseCommand):
         elif not held.locks and not held.semaphores:
             self.stdout.write("Nothing is held.")
         else:
-            self._write(table(sorted([*held.locks, *held.semaphores], key=lambda one: one.ends_in)))
+            self._write(table(sorted([*held.locks, *held.semaphores], key=lambda lock: lock.ends_in)))
             if held.more:
                 self.stdout.write(f"{held.more:,} more are held; --limit shows them.")
 
@@ -73,14 +73,14 @@ class Command(BaseCommand):
         if options["json"]:
             self._write_json([*map(_plain, held)])
         else:
-            for one in held:
-                self._write(about(one))
+            for lock in held:
+                self._write(about(lock))
 
     def _release(
         self, *, name: str, within: list[str], using: str, kind: str | None, fence: int | None, **options: Any
     ) -> None:
         held = self._held(name, within, using)
-        chosen = [one for one in held if kind in (None, one.kind) and (fence is None or fence in _fences(one))]
+        chosen = [lock for lock in held if kind in (None, lock.kind) and (fence is None or fence in _fences(lock))]
         if not chosen:
             raise CommandError(f"Nothing was released. {clean(name)} is held, but as {_kinds(held)}.")
         if len(chosen) > 1:
@@ -95,8 +95,8 @@ class Command(BaseCommand):
         for holder in holders:
             self.stdout.write(f"Released: {chosen[0].kind} {clean(name)}, held by {clean(holder.text)}.")
 
-    def _confirm(self, one: Held) -> None:
-        self._write(about(one))
+    def _confirm(self, lock: Held) -> None:
+        self._write(about(lock))
         self.stdout.write(
             "The holder is not stopped: it learns of the release when it renews, extends or releases its lease."
         )
@@ -104,14 +104,14 @@ class Command(BaseCommand):
             typed = input("Type the name to release it: ")
         except EOFError:
             typed = ""
-        if typed not in (one.name, clean(one.name)):
+        if typed not in (lock.name, clean(lock.name)):
             raise CommandError("Nothing was released: that is not the name. Use --yes to release without confirmation.")
 
     def _held(self, name: str, within: list[str], using: str) -> list[Held]:
         if not within:
             return find(name, limit=LIMIT[1], using=using) or self._nothing(name, using)
-        every = held_locks(limit=LIMIT[1], using=using).semaphores
-        nested: list[Held] = [one for one in every if (one.name, one.within) == (name, tuple(within))]
+        semaphores = held_locks(limit=LIMIT[1], using=using).semaphores
+        nested: list[Held] = [lock for lock in semaphores if (lock.name, lock.within) == (name, tuple(within))]
         return nested or self._nothing(name, using)
 
     def _nothing(self, name: str, using: str) -> list[Held]:
@@ -130,17 +130,17 @@ class Command(BaseCommand):
         self.stdout.write(json.dumps(data, indent=2))
 
 
-def _plain(one: Held) -> dict[str, Any]:
-    slots = {"holders": [slot._asdict() for slot in one.holders]} if isinstance(one, HeldSemaphore) else {}
-    return one._asdict() | slots
+def _plain(lock: Held) -> dict[str, Any]:
+    slots = {"holders": [slot._asdict() for slot in lock.holders]} if isinstance(lock, HeldSemaphore) else {}
+    return lock._asdict() | slots
 
 
-def _fences(one: Held) -> list[int]:
-    return [one.fence] if isinstance(one, HeldLock) else [slot.fence for slot in one.holders]
+def _fences(lock: Held) -> list[int]:
+    return [lock.fence] if isinstance(lock, HeldLock) else [slot.fence for slot in lock.holders]
 
 
 def _kinds(held: Iterable[Held]) -> str:
-    return " and as ".join(f"{one.kind} with the fence {', '.join(map(str, _fences(one)[:5]))}" for one in held)
+    return " and as ".join(f"{lock.kind} with the fence {', '.join(map(str, _fences(lock)[:5]))}" for lock in held)
 
 
 def _limit(text: str) -> int:

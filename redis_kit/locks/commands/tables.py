@@ -14,49 +14,49 @@ def table(held: Iterable[HeldLock | HeldSemaphore]) -> Iterator[str]:
     return aligned([COLUMNS, *map(_row, held)])
 
 
-def about(one: HeldLock | HeldSemaphore) -> Iterator[str]:
-    """Yield all fields of one."""
-    yield f"{title(one)}, {one.kind}"
-    if isinstance(one, HeldLock):
-        yield from _lease(one)
-        yield f"  waiting   {one.waiters:,}"
+def about(lock: HeldLock | HeldSemaphore) -> Iterator[str]:
+    """Yield all fields of a lock or semaphore."""
+    yield f"{title(lock)}, {lock.kind}"
+    if isinstance(lock, HeldLock):
+        yield from _lease(lock)
+        yield f"  waiting   {lock.waiters:,}"
         return
-    yield f"  in use    {_used(one)}"
-    yield f"  waiting   {one.waiters:,}"
-    for slot in one.holders:
+    yield f"  in use    {_used(lock)}"
+    yield f"  waiting   {lock.waiters:,}"
+    for slot in lock.holders:
         yield ""
         yield from _lease(slot)
         if slot.weight != 1:
             yield f"  weight    {slot.weight:,}"
 
 
-def title(one: HeldLock | HeldSemaphore) -> str:
+def title(lock: HeldLock | HeldSemaphore) -> str:
     """Return its name, and those of the semaphores that it is within, the outermost first."""
-    outer = one.within if isinstance(one, HeldSemaphore) else ()
-    return clean(f"{one.name} (within {', '.join(outer)})" if outer else one.name)
+    outer = lock.within if isinstance(lock, HeldSemaphore) else ()
+    return clean(f"{lock.name} (within {', '.join(outer)})" if outer else lock.name)
 
 
-def _row(one: HeldLock | HeldSemaphore) -> Sequence[str]:
-    by, held_for, fence = _used(one), "", ""
-    if isinstance(one, HeldLock):
-        by, held_for, fence = one.holder, duration(one.held_for), str(one.fence)
-    return cut(title(one)), one.kind, cut(clean(by)), held_for, duration(one.ends_in), f"{one.waiters:,}", fence
+def _row(lock: HeldLock | HeldSemaphore) -> Sequence[str]:
+    by, held_for, fence = _used(lock), "", ""
+    if isinstance(lock, HeldLock):
+        by, held_for, fence = lock.holder, duration(lock.held_for), str(lock.fence)
+    return cut(title(lock)), lock.kind, cut(clean(by)), held_for, duration(lock.ends_in), f"{lock.waiters:,}", fence
 
 
-def _used(one: HeldLock | HeldSemaphore) -> str:
-    if isinstance(one, HeldLock):
-        return one.holder
-    if one.kind == "rwlock":
-        return "a writer" if one.writing else f"{one.used:,} readers"
-    return f"{one.used:,} of {one.limit:,} slots"
+def _used(lock: HeldLock | HeldSemaphore) -> str:
+    if isinstance(lock, HeldLock):
+        return lock.holder
+    if lock.kind == "rwlock":
+        return "a writer" if lock.writing else f"{lock.used:,} readers"
+    return f"{lock.used:,} of {lock.limit:,} slots"
 
 
-def _lease(one: HeldLock | HeldSlot) -> Iterator[str]:
-    yield f"  held by   {clean(one.holder)}"
-    if one.location:
-        yield f"  at        {clean(one.location)}"
-    if one.doing:
-        yield f"  doing     {clean(one.doing)}"
-    yield f"  for       {duration(one.held_for)}"
-    yield f"  ends in   {duration(one.ends_in)} of {duration(one.timeout)}"
-    yield f"  fence     {one.fence}"
+def _lease(lease: HeldLock | HeldSlot) -> Iterator[str]:
+    yield f"  held by   {clean(lease.holder)}"
+    if lease.location:
+        yield f"  at        {clean(lease.location)}"
+    if lease.doing:
+        yield f"  doing     {clean(lease.doing)}"
+    yield f"  for       {duration(lease.held_for)}"
+    yield f"  ends in   {duration(lease.ends_in)} of {duration(lease.timeout)}"
+    yield f"  fence     {lease.fence}"

@@ -83,7 +83,7 @@ class Flows:
         return acquired[1] if acquired and acquired[0] == self.local.token else None
 
     def _acquire_flow(self, given: Any, sleep: float, wait: float) -> Flow[bool]:
-        """Request it until it is acquired or the time is over. Of all waiters in this process, one sends requests."""
+        """Request it until it is acquired or the time is over. Only the first waiter of a process sends requests."""
         deadline = monotonic() + wait
         token = token_hex(16).encode() if given is None else self._encoded(given)
         turn = Turn(self._local_key(), token_hex(8), until=deadline)

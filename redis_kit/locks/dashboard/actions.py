@@ -26,7 +26,7 @@ class Target(NamedTuple):
     def parse(cls, value: str) -> "Target":
         """Return the target in the value of a row's button. Raises InvalidValue for any other text."""
         if (match := VALUE.fullmatch(value)) is None:
-            raise InvalidValue(_("Nothing was done: that is no lock or semaphore."))
+            raise InvalidValue(_("Nothing was done: that is not a lock or semaphore."))
         kind, fence, names = match.groups()
         *within, name = map(unquote, names.split("/"))
         return cls(kind, name, int(fence) if fence else None, tuple(within))
@@ -48,11 +48,11 @@ class Target(NamedTuple):
 
         holders = force_release(self.name, kind=self.kind, fence=self.fence, within=self.within)
         if not holders:
-            raise InvalidValue(_("Nothing was ended: %(name)s was released before.") % {"name": self.name})
+            raise InvalidValue(_("Nothing was released: %(name)s was released before.") % {"name": self.name})
         named = "; ".join(holder.text for holder in holders[:HOLDERS]) + ("; …" if len(holders) > HOLDERS else "")
         return ngettext(
-            "%(count)d lease of %(name)s was ended, held by %(holders)s.",
-            "%(count)d leases of %(name)s were ended, held by %(holders)s.",
+            "%(count)d lease of %(name)s was released, held by %(holders)s.",
+            "%(count)d leases of %(name)s were released, held by %(holders)s.",
             len(holders),
         ) % {"name": self.name, "count": len(holders), "holders": named}
 
@@ -63,7 +63,7 @@ class Target(NamedTuple):
         self._semaphore().set_limit(int(text) if text else None)
         if text:
             return _("The limit of %(name)s is %(limit)s now.") % {"name": self.name, "limit": int(text)}
-        return _("The limit of %(name)s is again the one that the code states.") % {"name": self.name}
+        return _("The limit of %(name)s is the limit in the code again.") % {"name": self.name}
 
     def _semaphore(self) -> Any:
         from redis_kit.locks.arguments import LIMIT

@@ -38,13 +38,13 @@ class LocksPanel(Panel):
         from redis_kit.locks.inspection import contended, held_locks
 
         held, most = held_locks(limit=MOST_ROWS), contended(limit=CONTENDED)
-        semaphores = [one for one in held.semaphores if one.kind == "semaphore"]
-        others = [one for one in held.semaphores if one.kind != "semaphore"]
-        waiting = sum(one.waiters for one in held.locks) + sum(one.waiters for one in held.semaphores)
+        semaphores = [semaphore for semaphore in held.semaphores if semaphore.kind == "semaphore"]
+        others = [semaphore for semaphore in held.semaphores if semaphore.kind != "semaphore"]
+        waiting = sum(lock.waiters for lock in held.locks) + sum(semaphore.waiters for semaphore in held.semaphores)
         yield Figure(_("Locks held"), len(held.locks) + len(others))
-        yield Figure(_("Slots in use"), sum(one.used for one in semaphores))
+        yield Figure(_("Slots in use"), sum(semaphore.used for semaphore in semaphores))
         yield Figure(_("Waiting now"), waiting)
-        yield Figure(_("Waited"), _seconds(sum(one.waited for one in most)), _("in all, in a day at most"))
+        yield Figure(_("Waited"), _seconds(sum(name.waited for name in most)), _("in total, within the last day"))
         if held.more:
             yield Figure(_("Not shown"), held.more, hint=_("Only those that end first are shown and counted."))
         yield _locks(held.locks)
@@ -70,7 +70,7 @@ class LocksPanel(Panel):
         permission="redis_kit.change_limits",
         asks=_("Semaphore"),
         named=lambda value: Target.semaphore(value).name,
-        wants=_("Limit (empty: the one that the code states)"),
+        wants=_("Limit (empty: the limit in the code)"),
     )
     def set_limit(self, value: str, limit: str) -> str:
         """Set this limit, or let the limit in the code count again."""
@@ -81,27 +81,27 @@ def _seconds(number: float) -> timedelta:
     return timedelta(seconds=number)
 
 
-def _named(one: "HeldLock | Contended", within: Sequence[str] = ()) -> Lines:
-    return Lines((one.name, KINDS.get(one.kind, one.kind), *_around(within)))
+def _named(entry: "HeldLock | Contended", within: Sequence[str] = ()) -> Lines:
+    return Lines((entry.name, KINDS.get(entry.kind, entry.kind), *_around(within)))
 
 
 def _around(within: Sequence[str]) -> list[str]:
     return [_("within %s") % name for name in reversed(within)]
 
 
-def _holding(one: "HeldLock | HeldSlot") -> tuple[Any, ...]:
-    lease = Ring(_seconds(one.ends_in), one.ends_in / one.timeout if one.timeout else 1)
-    return Lines((one.holder, one.location, one.doing)), _seconds(one.held_for), lease
+def _holding(lease: "HeldLock | HeldSlot") -> tuple[Any, ...]:
+    ring = Ring(_seconds(lease.ends_in), lease.ends_in / lease.timeout if lease.timeout else 1)
+    return Lines((lease.holder, lease.location, lease.doing)), _seconds(lease.held_for), ring
 
 
 def _locks(locks: Sequence["HeldLock"]) -> Table:
     return Table(
         _("Locks"),
         (_("Name"), *HOLDING, _("Waiting"), _("Fence")),
-        [(_named(one), *_holding(one), one.waiters, str(one.fence)) for one in locks],
+        [(_named(lock), *_holding(lock), lock.waiters, str(lock.fence)) for lock in locks],
         empty=_("No lock is held."),
         actions=("release",),
-        values=[Target(one.kind, one.name, one.fence).value for one in locks],
+        values=[Target(lock.kind, lock.name, lock.fence).value for lock in locks],
     )
 
 
@@ -110,12 +110,18 @@ def _semaphores(semaphores: Sequence["HeldSemaphore"]) -> Table:
         _("Semaphores"),
         (_("Name"), _("In use"), _("Waiting"), _("Last lease ends in"), _("Limit set by")),
         [
-            (_nested(one), Meter(one.used, one.limit), one.waiters, _seconds(one.ends_in), _limited_by(one))
-            for one in semaphores
+            (
+                _nested(semaphore),
+                Meter(semaphore.used, semaphore.limit),
+                semaphore.waiters,
+                _seconds(semaphore.ends_in),
+                _limited_by(semaphore),
+            )
+            for semaphore in semaphores
         ],
         empty=_("No slot of a semaphore is in use."),
         actions=("set_limit", "release_all"),
-        values=[_target(one) for one in semaphores],
+        values=[_target(semaphore) for semaphore in semaphores],
     )
 
 
@@ -123,54 +129,59 @@ def _read_write(locks: Sequence["HeldSemaphore"]) -> Table:
     return Table(
         _("Read/write locks"),
         (_("Name"), _("In use"), _("Waiting"), _("Last lease ends in")),
-        [(one.name, _readers(one), one.waiters, _seconds(one.ends_in)) for one in locks],
+        [(lock.name, _readers(lock), lock.waiters, _seconds(lock.ends_in)) for lock in locks],
         actions=("release_all",),
-        values=[_target(one) for one in locks],
+        values=[_target(lock) for lock in locks],
     )
 
 
 def _slots(semaphores: Sequence["HeldSemaphore"]) -> Table:
-    slots = [(one, slot) for one in semaphores for slot in one.holders]
+    slots = [(semaphore, slot) for semaphore in semaphores for slot in semaphore.holders]
     return Table(
-        _("Slots, the first 20 to end of each semaphore"),
+        _("Slots (the 20 of each semaphore that end first)"),
         (_("Name"), *HOLDING, _("Weight"), _("Fence")),
-        [(_nested(one), *_holding(slot), _weight(one, slot), str(slot.fence)) for one, slot in slots],
+        [(_nested(semaphore), *_holding(slot), _weight(semaphore, slot), str(slot.fence)) for semaphore, slot in slots],
         actions=("release",),
-        values=[_target(one, slot.fence) for one, slot in slots],
+        values=[_target(semaphore, slot.fence) for semaphore, slot in slots],
     )
 
 
 def _contended(most: Sequence["Contended"]) -> Table:
     return Table(
-        _("Waited for longest"),
+        _("Longest waits"),
         (_("Name"), _("Waited in all"), _("Waits"), _("Each on average")),
         [
-            (_named(one, one.within), _seconds(one.waited), one.waits, _seconds(one.waited / max(one.waits, 1)))
-            for one in most
+            (
+                _named(entry, entry.within),
+                _seconds(entry.waited),
+                entry.waits,
+                _seconds(entry.waited / max(entry.waits, 1)),
+            )
+            for entry in most
         ],
         empty=_("Nobody has waited."),
     )
 
 
-def _target(one: "HeldSemaphore", fence: int | None = None) -> str:
-    return Target(one.kind, one.name, fence, one.within).value
+def _target(semaphore: "HeldSemaphore", fence: int | None = None) -> str:
+    return Target(semaphore.kind, semaphore.name, fence, semaphore.within).value
 
 
-def _nested(one: "HeldSemaphore") -> Any:
-    return Lines((one.name, *_around(one.within)))
+def _nested(semaphore: "HeldSemaphore") -> Any:
+    return Lines((semaphore.name, *_around(semaphore.within)))
 
 
-def _readers(one: "HeldSemaphore") -> Any:
-    if one.writing:
+def _readers(lock: "HeldSemaphore") -> Any:
+    if lock.writing:
         return _("1 writer")
-    return ngettext("%(count)d reader", "%(count)d readers", one.used) % {"count": one.used}
+    return ngettext("%(count)d reader", "%(count)d readers", lock.used) % {"count": lock.used}
 
 
-def _limited_by(one: "HeldSemaphore") -> Any:
-    return _("operator") if one.limit_is_set else _("code")
+def _limited_by(semaphore: "HeldSemaphore") -> Any:
+    return _("operator") if semaphore.limit_is_set else _("code")
 
 
-def _weight(one: "HeldSemaphore", slot: "HeldSlot") -> Any:
-    if one.kind == "semaphore":
+def _weight(semaphore: "HeldSemaphore", slot: "HeldSlot") -> Any:
+    if semaphore.kind == "semaphore":
         return slot.weight
     return _("writer") if slot.weight > 1 else _("reader")

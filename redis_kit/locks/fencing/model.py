@@ -1,4 +1,4 @@
-"""A model whose rows have a fence. It is in a module of its own because a model can't be imported before the apps."""
+"""A model whose rows have a fence. It has its own module because a model can't be imported before the apps."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -37,8 +37,8 @@ class FencedModelMixin(models.Model):
         """Save the instance, unless its row was changed under a newer lease. See fenced().
 
         Calls save(), with its signals. A new instance is inserted, any other one only updated: Django's DatabaseError
-        where its row is gone, so that no late holder brings it back. Raises StaleFence and changes nothing where the
-        row has a newer fence. Two statements before those of save(), in a transaction.
+        if its row was deleted, so that no late holder restores it. Raises StaleFence and changes nothing if the row
+        has a newer fence. Two statements before those of save(), in a transaction.
         """
         checked(lease)
         is_new = self._state.adding and update_fields is None

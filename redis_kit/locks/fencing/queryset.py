@@ -1,4 +1,4 @@
-"""Writes to the database that a holder can't do after a later one did: the fence of the lease decides.
+"""Writes to the database that are refused after a later holder has written: the fence of the lease decides.
 
 Models import this when Django starts, so it loads no Redis client.
 """
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 Rows = models.QuerySet[Any]
 
-# Where it depends on other rows whether one matches, the UPDATE itself may change that; and PostgreSQL does not look
-# again at what a subquery found before it had to wait for a row. So such rows are named by their keys.
+# If a row matches depending on other rows, the UPDATE itself may change that; and PostgreSQL does not evaluate a
+# subquery again after it had to wait for a row. So these rows are named by their keys.
 DEPENDS = re.compile(r"\(\s*SELECT\b|\bJOIN\b|\bGROUP BY\b", re.IGNORECASE)
 
 
@@ -31,18 +31,18 @@ def fenced(queryset: "Rows | models.Manager[Any]", lease: "Lease") -> "Fenced":
     where they are on different nodes. Guard a row by one name: of two names, or of a semaphore with several slots, the
     later lease refuses the earlier one, although both are live.
 
-    The lease itself is not looked at. One that ended may still write until a later holder does; one that seems live
-    may be refused: only the database knows. Any thread or task may use it. Raises ConfigurationError for a model
-    without the column, and InvalidValue for what is no lease or no plain queryset, both without a query.
+    The state of the lease is not checked. An ended lease may still write until a later holder does; a lease that seems
+    live may be refused: only the database knows. Any thread or task may use it. Raises ConfigurationError for a model
+    without the column, and InvalidValue if it is not given a lease and a plain queryset, both without a query.
     """
     return Fenced(queryset, lease)
 
 
 class Fenced:
-    """What ``fenced()`` returns: rows that only the newest holder changes, either all of them or none.
+    """The rows of ``fenced()``: only the newest holder can change them, either all of them or none.
 
-    What happens, happens in ``transaction.atomic()``, where need be with a savepoint, on the database that the
-    queryset would write to. After StaleFence an outer transaction can go on.
+    Each change is made in ``transaction.atomic()``, if need be with a savepoint, on the database that the queryset
+    writes to. After StaleFence an outer transaction can go on.
     """
 
     def __init__(self, queryset: "Rows | models.Manager[Any]", lease: "Lease") -> None:
@@ -52,11 +52,11 @@ class Fenced:
         _check_column(self._model)
 
     def update(self, **values: Any) -> int:
-        """Change columns as QuerySet.update() does, and return the number of rows; 0 where nothing matches.
+        """Change columns as QuerySet.update() does, and return the number of rows; 0 if nothing matches.
 
         Without values it stores the fence alone, so that earlier holders are refused from now on: do that before
-        reading what is written later. Raises StaleFence and changes nothing where a row has a newer fence. Two
-        statements in a transaction; a third one where the filter uses other tables or subqueries, whose annotations
+        reading what is written later. Raises StaleFence and changes nothing if a row has a newer fence. Two
+        statements in a transaction; a third one if the filter uses other tables or subqueries, whose annotations
         the values can't refer to.
         """
         self._check_values(values)
@@ -73,8 +73,8 @@ class Fenced:
     def delete(self) -> tuple[int, dict[str, int]]:
         """Delete as QuerySet.delete() does, with its cascades, signals and answer.
 
-        Raises StaleFence and deletes nothing where a row has a newer fence. The fence goes with the row: one that is
-        inserted later begins anew. Three statements before those of Django; the first one reads the primary keys.
+        Raises StaleFence and deletes nothing if a row has a newer fence. The fence is deleted with the row: a row that
+        is inserted later starts without it. Three statements before those of Django; the first reads the primary keys.
         """
         with transaction.atomic(using=self._rows.db):
             rows = self._by_key()
@@ -98,8 +98,8 @@ class Fenced:
         return every.filter(pk__in=list(self._rows.values_list("pk", flat=True)))
 
     def _refuse_newer(self, rows: Rows) -> None:
-        # Looking comes after the UPDATE: that one waits for whoever is changing a row just now, and SQLite can't make
-        # a transaction that began with a read a writing one once another has written.
+        # This comes after the UPDATE, which waits for transactions that change a row at this moment. And SQLite can't
+        # turn a transaction that began with a read into a writing one after another one has written.
         newer = rows.filter(fence__gt=self._lease.fence).order_by("-fence").values_list("fence", flat=True).first()
         if newer is None:
             return

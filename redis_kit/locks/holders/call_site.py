@@ -50,9 +50,9 @@ def location(above: int = 1) -> str:
             break
         path = _paths[frame.f_code.co_filename]
         if path:
-            found = f"{path}:{frame.f_lineno}" if path != _IS_DECORATOR else _decorated(frame)
-            if found:
-                return found
+            line = f"{path}:{frame.f_lineno}" if path != _IS_DECORATOR else _decorated(frame)
+            if line:
+                return line
         frame = frame.f_back
     return ""
 

@@ -1,4 +1,4 @@
-"""What is held now, what callers wait for, and how to end a lease that another process holds."""
+"""Inspection: the locks and semaphores that are held now, their waiters, and the forced release of a lease."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Inspection: what is held now, what callers wait for, and the forced release of a lease."""
+"""The functions of inspection: held locks and semaphores, contended names, and the forced release of a lease."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -99,7 +99,7 @@ class BaseLock(Primitive, Generic[Keys]):
 
         0 to 31,536,000 seconds; None is the value stated at creation, as in redis-py. One round trip if it is free; a
         waiter sends one command per second. Raises AlreadyHeld if a caller would wait for itself, RedisUnavailable if
-        the server is unavailable: ``indeterminate`` then means that the lease may be held until the server is back.
+        the server is unavailable; its ``indeterminate`` means that the lease may be held until the server answers.
         """
         result = self._acquire(wait_seconds(self, blocking, blocking_timeout))
         return result if isinstance(result, Lease) else None

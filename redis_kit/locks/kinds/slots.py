@@ -1,4 +1,4 @@
-"""Slots, of which semaphores and fair locks are made: the keys and arguments of their scripts."""
+"""Slots, the parts of semaphores and fair locks: the keys and arguments of their scripts."""
 
 import math
 from collections.abc import Sequence

@@ -97,7 +97,7 @@ class LeaseGroup:
         return True
 
     def _failed(self, failure: RedisKitError, error: BaseException | None) -> None:
-        # What went wrong inside the block matters more than a failed release.
+        # An error inside the block matters more than a failed release.
         if error is None:
             raise failure
         logger.warning("%r were not all released: %s", self, with_notes(failure))

@@ -179,7 +179,7 @@ class Lease:
         return seconds("additional_time", additional_time, TIMEOUT), replace_ttl
 
     def _failed(self, failure: RedisKitError, error: BaseException | None) -> None:
-        # What went wrong inside the block matters more than a failed release.
+        # An error inside the block matters more than a failed release.
         if error is None:
             raise failure
         logger.warning("%r could not be released: %s", self, with_notes(failure))

@@ -1,5 +1,5 @@
 #!lua
--- Acquire slots of a semaphore and of all that it is within, or none; again if this very attempt has them.
+-- Acquire slots of a semaphore and of the ones around it, or none; again if this very attempt has them.
 --
 -- KEYS[1]     fence    string: the last fence of this bucket
 -- KEYS[2]     live     zset: kind and name -> when the last lease ends, ms on the server's clock

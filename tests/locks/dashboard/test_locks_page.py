@@ -48,7 +48,7 @@ def test_lock_that_was_taken_anew_meanwhile_is_left_alone(kit, boss):
     with Lock("a"):
         response = boss.post(RELEASE, {"row": value, "confirmed": "1", "typed": "a"})
         assert Lock("a").locked()
-    assert list(map(str, get_messages(response.wsgi_request))) == ["Nothing was ended: a was released before."]
+    assert list(map(str, get_messages(response.wsgi_request))) == ["Nothing was released: a was released before."]
     assert not LogEntry.objects.exists()
 
 

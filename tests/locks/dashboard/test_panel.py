@@ -31,7 +31,7 @@ def test_nothing_is_said_to_be_held_and_waited_for(kit):
     assert {title: (list(table.rows), str(table.empty)) for title, table in tables.items()} == {
         "Locks": ([], "No lock is held."),
         "Semaphores": ([], "No slot of a semaphore is in use."),
-        "Waited for longest": ([], "Nobody has waited."),
+        "Longest waits": ([], "Nobody has waited."),
     }
 
 
@@ -114,7 +114,7 @@ def test_those_who_wait_and_have_waited_are_shown(kit, waiting):
     lease.release()
     thread.join(10)
     figures, tables = shown()
-    ((name, waited, waits, each),) = tables["Waited for longest"].rows
+    ((name, waited, waits, each),) = tables["Longest waits"].rows
     assert (name, waits) == (Lines(("a", "lock")), 1)
     assert waited == each == figures["Waited"]
 
@@ -144,7 +144,7 @@ def test_released_lock_is_free_and_its_holder_is_told(kit):
     (value,) = shown()[1]["Locks"].values
     assert LocksPanel().actions()["release"].named(value) == "a"
     sentence = LocksPanel().release(value)
-    assert sentence.startswith("1 lease of a was ended, held by ")
+    assert sentence.startswith("1 lease of a was released, held by ")
     assert "MainThread, at tests/locks/dashboard/test_panel.py:" in sentence
     assert not Lock("a").locked()
     with pytest.raises(LockLost):
@@ -167,7 +167,7 @@ def test_one_slot_or_all_slots_are_released(kit):
     LocksPanel().release(slots.values[0])
     assert Semaphore("s", 9).used() == 7
     sentence = LocksPanel().release_all(shown()[1]["Semaphores"].values[0])
-    assert sentence.startswith("7 leases of s were ended, held by ")
+    assert sentence.startswith("7 leases of s were released, held by ")
     assert sentence.count("MainThread") == 5
     assert sentence.endswith("; ….")
     assert Semaphore("s", 9).used() == 0
@@ -179,7 +179,7 @@ def test_limit_is_set_and_taken_back(kit):
         (value,) = shown()[1]["Semaphores"].values
         assert LocksPanel().set_limit(value, "3") == "The limit of s is 3 now."
         assert Semaphore("s", 1).acquire(blocking=False)
-        assert "the one that the code states" in LocksPanel().set_limit(value, "")
+        assert "the limit in the code again" in LocksPanel().set_limit(value, "")
         assert not Semaphore("s", 1).acquire(blocking=False)
     LocksPanel().set_limit("other name/x", "2")
     assert [Semaphore("other name/x", 1).acquire(blocking=False) for _ in range(3)][1:] != [None, None]
@@ -203,7 +203,7 @@ def test_target_is_read_as_it_was_written(name):
     "value", ["", "a", "lock/1", "lock/1/", "lock/x/a", "padlock/1/a", "lock/1//a", "lock/\u0661/a"]
 )
 def test_what_is_no_target_is_refused(value):
-    with pytest.raises(InvalidValue, match="no lock or semaphore"):
+    with pytest.raises(InvalidValue, match="not a lock or semaphore"):
         Target.parse(value)
     with pytest.raises(InvalidValue):
         LocksPanel().release_all(value)
