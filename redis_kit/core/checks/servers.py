@@ -36,7 +36,7 @@ def problems(alias: str) -> Iterator[Problem]:
     except (ConfigurationError, RedisFailure) as error:
         yield Problem("W015", f"{where} could not be checked: {error}")
         return
-    yield from judged(where, info)
+    yield from info_problems(where, info)
     if marker:
         prefix = section(KitSettings).PREFIX
         yield Problem(
@@ -46,7 +46,7 @@ def problems(alias: str) -> Iterator[Problem]:
         )
 
 
-def judged(where: str, info: Mapping[str, str]) -> Iterator[Problem]:
+def info_problems(where: str, info: Mapping[str, str]) -> Iterator[Problem]:
     """Yield the problems that the fields of INFO show: version, eviction policy, persistence."""
     kind = "valkey" if "valkey_version" in info else "redis"
     text = info.get("valkey_version") or info.get("redis_version", "")

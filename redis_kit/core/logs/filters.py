@@ -33,7 +33,7 @@ class SafeText(logging.Filter):
         if not message.isprintable():
             record.msg, record.args = contained(message), None
         if isinstance(information := record.exc_info, tuple) and information[0] and not record.exc_text:
-            record.exc_text = described(information)
+            record.exc_text = formatted_traceback(information)
         return True
 
 
@@ -59,7 +59,7 @@ def _protect(filterer: logging.Filterer) -> None:
         filterer.addFilter(SafeText())
 
 
-def described(information: ExcInfo) -> str:
+def formatted_traceback(information: ExcInfo) -> str:
     """Return a traceback in the usual form. Of each message and note the lines after the first have a margin."""
     try:
         formatted = traceback.TracebackException(*information)

@@ -1,4 +1,4 @@
-"""Where a connection leads: all the ways to say it come to the same."""
+"""The address of a connection: all ways to state it are equal."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a caller gets for an error inside a call: the server's, the client library's, or one that ends the caller."""
+"""Errors inside a call: those of the server and of redis-py, and exceptions that end the caller."""
 
 import asyncio
 import threading

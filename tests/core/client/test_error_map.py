@@ -1,4 +1,4 @@
-"""A server that wants a password which the connection lacks, and other errors of servers: each is one of the kit's."""
+"""Errors of servers, such as refused access: each becomes an error of redis_kit."""
 
 import asyncio
 import contextlib

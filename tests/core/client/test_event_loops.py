@@ -1,4 +1,4 @@
-"""Event loops that are over leave neither memory nor descriptors behind, however they ended."""
+"""Event loops that have ended leave neither memory nor descriptors behind, whatever ended them."""
 
 import asyncio
 import gc

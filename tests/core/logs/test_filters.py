@@ -8,7 +8,7 @@ import pytest
 from django.utils.log import AdminEmailHandler
 
 from redis_kit.core.logs import filters
-from redis_kit.core.logs.filters import LOGGERS, SafeText, described, protect_default_handlers
+from redis_kit.core.logs.filters import LOGGERS, SafeText, formatted_traceback, protect_default_handlers
 from redis_kit.core.text import clean, contained
 from tests.test_layout import MODULES
 
@@ -141,7 +141,7 @@ def test_filter_serves_a_handler_of_the_project():
     record = logging.LogRecord("shop", logging.INFO, "", 1, EVIL, (), None)
     SafeText().filter(record)
     assert "\x1b" not in record.getMessage()
-    assert described((ValueError, ValueError(EVIL), None)).count("\n    | ") == 2
+    assert formatted_traceback((ValueError, ValueError(EVIL), None)).count("\n    | ") == 2
 
 
 def test_each_logger_of_the_kit_has_the_filter():

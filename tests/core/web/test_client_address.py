@@ -1,4 +1,4 @@
-"""Who the client is: forwarded headers count only behind trusted proxies, read from the right."""
+"""The address of the client: forwarded headers count only behind trusted proxies, read from the right."""
 
 import pytest
 from django.test import RequestFactory
