@@ -46,6 +46,7 @@ class RedisTaskBackend(BaseTaskBackend):
 
     task_class = Task
     supports_defer = True
+    supports_delay = True  # a time from now on, on the server's clock
     supports_async_task = True
     supports_get_result = True
     supports_priority = True

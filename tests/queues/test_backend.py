@@ -1,4 +1,4 @@
-"""The contract of ``django.tasks``: what the kit's backend and the framework's immediate one must agree on."""
+"""The contract of ``django.tasks``: RedisTaskBackend and the immediate backend of the framework agree on it."""
 
 import asyncio
 import sys

@@ -1,4 +1,4 @@
-"""Which task framework is used: with its names of before and after, with one that is missing, or with none."""
+"""The task framework: the old and new names of the package, a missing name, and none at all."""
 
 import json
 import os

@@ -117,7 +117,7 @@ class Task(framework.Task, Generic[Parameters, Result]):  # type: ignore[type-ar
 
     def _for(self, backend: Any) -> "Task[Parameters, Result]":
         """Return the task as a backend understands it: other backends know times, but not delays."""
-        if self.run_in is None or hasattr(backend, "result_ttl_ms"):
+        if self.run_in is None or getattr(backend, "supports_delay", False):
             return self
         return changed(self, run_in=None, run_after=timezone.now() + self.run_in)
 

@@ -1,4 +1,4 @@
-"""The commands that look at queues and change what is in them."""
+"""The commands that show queues and change their jobs."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""The command: its arguments."""
+"""The arguments of rk_worker."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""The page of one job: its attempts and their tracebacks, what it was given and returned, and the buttons for it."""
+"""The page of one job: attempts, tracebacks, arguments, return value, and buttons."""
 
 from datetime import timedelta
 

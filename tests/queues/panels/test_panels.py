@@ -1,4 +1,4 @@
-"""What the dashboard shows of queues and workers."""
+"""The content of the panels of queues and workers."""
 
 import pytest
 

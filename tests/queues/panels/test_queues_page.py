@@ -1,4 +1,4 @@
-"""The page about queues in the admin: states, pauses, one job looked up, what jobs died of, and the buttons."""
+"""The page of queues: states, pauses, the look-up of a job, dead jobs by cause, and buttons."""
 
 from time import monotonic
 from urllib.parse import unquote

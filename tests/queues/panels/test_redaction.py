@@ -1,4 +1,4 @@
-"""What people see of a job's arguments."""
+"""The redaction of a job's arguments."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The page about workers in the admin: supervisors, their children, what these do, and the orders to a supervisor."""
+"""The page of workers: supervisors, their processes and jobs, and the commands to a supervisor."""
 
 import json
 from time import monotonic
@@ -24,7 +24,7 @@ def send(user):
     """A task that nobody runs here."""
 
 
-def beat(worker, queue="mail", **about):
+def heartbeat(worker, queue="mail", **about):
     """Beat for a worker that says this of itself; return its orders."""
     said = {"host": "web1", "pid": 7, "supervisor": "s1", "supervisor_pid": 5, "threads": 4, **about}
     call = calls.heartbeat(Queue(queue).key(""), worker, json.dumps(said))
@@ -32,14 +32,14 @@ def beat(worker, queue="mail", **about):
 
 
 @pytest.fixture
-def crew(kit):
-    """Two children of one supervisor, one of another, and a program that claims jobs by itself."""
+def four_workers(kit):
+    """Two worker processes of one supervisor, one of another, and a program that claims jobs by itself."""
     kit.options(QUEUES={"NAMES": ["mail", "news"]})
     mail = Queue("mail")
     for queue in ("mail", "news"):
-        beat("w1", queue, state="working", memory=100)
-        beat("w2", queue, pid=8, state="working", memory=51)
-    beat("w3", pid=9, host="web2", supervisor="s2", supervisor_pid=6, state="quiet", memory=49)
+        heartbeat("w1", queue, state="working", memory=100)
+        heartbeat("w2", queue, pid=8, state="working", memory=51)
+    heartbeat("w3", pid=9, host="web2", supervisor="s2", supervisor_pid=6, state="quiet", memory=49)
     mail.put("x", id="plain")
     mail.claim(worker="w1")
     mail.put("x", id="mine")
@@ -56,7 +56,7 @@ def values(client):
     return {one.attributes["aria-label"]: one.attributes["value"] for one in found}
 
 
-def test_supervisors_are_shown_with_their_children(crew, boss):
+def test_supervisors_are_shown_with_their_processes(four_workers, boss):
     found = page(boss.get(PAGE))
     one, two = rows(found, "Supervisors")
     assert (one[""], one["State"], one["Processes"], one["Threads"]) == ("web1, process 5", "working", "2", "8")
@@ -71,9 +71,9 @@ def test_supervisors_are_shown_with_their_children(crew, boss):
     assert figures["Workers"] == "4"
 
 
-def test_jobs_are_shown_with_task_and_age_and_lead_to_their_pages(crew, signed_in):
+def test_jobs_are_shown_with_task_and_age_and_lead_to_their_pages(four_workers, signed_in):
     result = send.enqueue(7)
-    crew.claim(worker="w2")
+    four_workers.claim(worker="w2")
     found = page(signed_in("view_dashboard", "manage_queues").get(PAGE))
     (link,) = [one for one in found.find("a") if result.id in one.words]
     id, name, age = link.words.split(", ")
@@ -85,48 +85,48 @@ def test_jobs_are_shown_with_task_and_age_and_lead_to_their_pages(crew, signed_i
     assert result.id in str(found.elements)
 
 
-def test_many_jobs_of_one_worker_are_summed_up(crew, boss):
-    crew.put_many(range(30))
-    crew.claim(25, worker="w2")
+def test_many_jobs_of_one_worker_are_summed_up(four_workers, boss):
+    four_workers.put_many(range(30))
+    four_workers.claim(25, worker="w2")
     (row,) = [
         one for one in rows(page(boss.get(PAGE)), "Worker processes of web1, process 5") if one[""].startswith("w2")
     ]
     assert row["Jobs"].endswith("and 15 more")
 
 
-def test_supervisor_gets_quiet_at_once_and_stop_after_a_confirmation(crew, boss):
+def test_supervisor_gets_quiet_at_once_and_stop_after_a_confirmation(four_workers, boss):
     value = values(boss)["Stop: web1, process 5"]
     response = boss.post(URLS["quiet"], {"row": value})
     assert said(response) == ["Quiet: web1, process 5 finishes its jobs and claims no more."]
-    assert {beat(worker, queue) for worker in ("w1", "w2") for queue in ("mail", "news")} == {"quiet"}
-    assert beat("w3", supervisor="s2") == ""
+    assert {heartbeat(worker, queue) for worker in ("w1", "w2") for queue in ("mail", "news")} == {"quiet"}
+    assert heartbeat("w3", supervisor="s2") == ""
     assert boss.post(URLS["stop"], {"row": value}).status_code == 200
-    assert beat("w1") == ""
+    assert heartbeat("w1") == ""
     response = press(boss, "stop", value, reason="upgrade")
     assert said(response)[-1] == "Stopping: web1, process 5 finishes its jobs and exits."
-    assert beat("w1") == "stop"
+    assert heartbeat("w1") == "stop"
     texts = {entry.get_change_message() for entry in LogEntry.objects.all()}
     assert len(texts) == 2
     assert "Stop: web1, process 5 – Stopping: web1, process 5 finishes its jobs and exits. Reason: upgrade" in texts
 
 
-def test_buttons_fit_the_state_and_a_quiet_supervisor_can_resume(crew, boss):
-    beat("w4", supervisor="s4", supervisor_pid=4, state="stopping")
+def test_buttons_fit_the_state_and_a_quiet_supervisor_can_resume(four_workers, boss):
+    heartbeat("w4", supervisor="s4", supervisor_pid=4, state="stopping")
     found = [one.attributes["aria-label"] for one in page(boss.get(PAGE)).find("button") if one.attributes.get("value")]
     labels = {label.partition(": ")[::2] for label in found if ": " in label}
     one, two = "web1, process 5", "web2, process 6"
     assert labels == {("Quiet", one), ("Stop", one), ("Resume", two), ("Stop", two)}
     assert said(boss.post(URLS["resume"], {"row": "web2/6/s2"})) == [f"Resumed: {two} claims jobs again."]
-    assert beat("w3", supervisor="s2") == "work"
+    assert heartbeat("w3", supervisor="s2") == "work"
 
 
-def test_new_information_of_a_worker_is_stored_with_its_heartbeat_alone(crew, kit):
+def test_new_information_of_a_worker_is_stored_with_its_heartbeat_alone(four_workers, kit):
     def stored():
-        return kit.client.hget(crew.key("info"), "w1")
+        return kit.client.hget(four_workers.key("info"), "w1")
 
     before = stored().split(" ")[0]
     for queue in ("mail", "news"):
-        beat("w1", queue, state="quiet", memory=120)
+        heartbeat("w1", queue, state="quiet", memory=120)
     assert json.loads(stored().partition(" ")[2])["memory"] == 120
     assert stored().split(" ")[0] == before
     (found,) = [one for one in list_workers() if one.id == "w1"]
@@ -138,32 +138,32 @@ def test_new_information_of_a_worker_is_stored_with_its_heartbeat_alone(crew, ki
     ["", "junk", "web1/5/s9", "web2/5/s1", "web1/6/s1", "web1//s1", "web1/5/", "a/b/c", "%ff/5/s1", "web1/5/s1/x"],
 )
 @pytest.mark.parametrize("name", URLS)
-def test_value_of_no_supervisor_does_no_harm(crew, boss, name, value):
+def test_value_of_no_supervisor_does_no_harm(four_workers, boss, name, value):
     assert press(boss, name, value).status_code == 302
-    assert {beat("w1"), beat("w2"), beat("w3", supervisor="s2")} == {""}
+    assert {heartbeat("w1"), heartbeat("w2"), heartbeat("w3", supervisor="s2")} == {""}
     assert not LogEntry.objects.exists()
 
 
 @pytest.mark.parametrize("codenames", [("view_dashboard",), ("manage_queues",)])
 @pytest.mark.parametrize("name", URLS)
-def test_permission_is_needed(crew, signed_in, name, codenames):
+def test_permission_is_needed(four_workers, signed_in, name, codenames):
     client = signed_in(*codenames)
     assert press(client, name, "web1/5/s1").status_code == 403
-    assert beat("w1") == ""
+    assert heartbeat("w1") == ""
     assert not LogEntry.objects.exists()
     if "view_dashboard" in codenames:
         assert values(client) == {}
 
 
 @pytest.mark.parametrize("name", URLS)
-def test_token_and_post_are_required(crew, boss, signed_in, name):
+def test_token_and_post_are_required(four_workers, boss, signed_in, name):
     strict = signed_in("superuser", enforce_csrf_checks=True)
     assert press(strict, name, "web1/5/s1").status_code == 403
     assert boss.get(URLS[name], {"row": "web1/5/s1"}).status_code == 405
-    assert beat("w1") == ""
+    assert heartbeat("w1") == ""
 
 
-def test_page_takes_two_round_trips(crew, trips):
+def test_page_takes_two_round_trips(four_workers, trips):
     from redis_kit.queues.panels.panels import WorkersPanel
 
     list(WorkersPanel().content())  # the server learns the scripts
@@ -176,11 +176,11 @@ def test_page_takes_two_round_trips(crew, trips):
 def test_workers_can_put_nothing_into_the_page(kit, signed_in, attack):
     kit.options(QUEUES={"NAMES": ["mail"]})
     mail, client = Queue("mail"), signed_in("superuser")
-    beat("w1", host=attack, supervisor=attack, state=attack, queues=attack)
-    beat("w2", host=attack, supervisor="s2")
+    heartbeat("w1", host=attack, supervisor=attack, state=attack, queues=attack)
+    heartbeat("w2", host=attack, supervisor="s2")
     kit.client.hset(mail.key("jobs"), attack, f'0 1 0 5\n~1/1/x 5/w\n{{"task":{json.dumps(attack)}}}')
     kit.client.zadd(mail.key("running"), {f"w1/c.1/0/{attack}": 0})
-    beat(attack.replace("/", "").replace("\0", "") or "x")
+    heartbeat(attack.replace("/", "").replace("\0", "") or "x")
     found = [whole_page(client.get(PAGE)), whole_page(client.get(ADMIN))]
     assert values(client)
     for value in values(client).values():
@@ -210,13 +210,13 @@ def test_page_takes_a_second_while_the_server_is_unavailable(own_kit, boss, how)
 def test_hundred_workers_make_one_page(kit, boss):
     kit.options(QUEUES={"NAMES": ["mail"]})
     for number in range(110):
-        beat(f"w{number}", supervisor=f"s{number // 2}", supervisor_pid=number // 2, host="web")
+        heartbeat(f"w{number}", supervisor=f"s{number // 2}", supervisor_pid=number // 2, host="web")
     found = page(boss.get(PAGE))
     assert not found.find("p", class_="rk-error")
     assert len(rows(found, "Supervisors")) >= 50
 
 
-def test_page_is_in_the_language_of_its_viewer(crew, boss):
+def test_page_is_in_the_language_of_its_viewer(four_workers, boss):
     with translation.override("zh-hans"):
         words = boss.get(PAGE).content.decode().partition("<main")[2]
     for one in (
@@ -237,11 +237,11 @@ def test_page_is_in_the_language_of_its_viewer(crew, boss):
 @pytest.mark.once
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_supervisor_is_stopped_with_the_keyboard(visit, monkeypatch, crew, scheme, width):
+def test_supervisor_is_stopped_with_the_keyboard(visit, monkeypatch, four_workers, scheme, width):
     own = ("redis_kit.queues.component.Queues", "redis_kit.dashboard.component.Dashboard")
     monkeypatch.setattr(component, "BUILTIN", own)
-    crew.put_many(range(30))
-    crew.claim(25, worker="w2")
+    four_workers.put_many(range(30))
+    four_workers.claim(25, worker="w2")
 
     def see(page):
         page.goto(PAGE)
@@ -254,4 +254,4 @@ def test_supervisor_is_stopped_with_the_keyboard(visit, monkeypatch, crew, schem
         page.wait_for_selector(".messagelist")
 
     visit(see, width=width, color_scheme=scheme)
-    assert beat("w1") == "stop"
+    assert heartbeat("w1") == "stop"

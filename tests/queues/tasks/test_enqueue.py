@@ -1,4 +1,4 @@
-"""What enqueue() and put() refuse before anything is sent, by both twins, and how many jobs they take at once."""
+"""Arguments that enqueue() and put() refuse before anything is sent, and the number of jobs in one call."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Jobs that expire: which ones do not run, and what is told of them."""
+"""Jobs that expire: which ones do not run, and how they are reported."""
 
 import time
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Progress: what a task tells of how far it is, and what others read."""
+"""Progress: reports of a task, and what others read."""
 
 import asyncio
 from typing import Any

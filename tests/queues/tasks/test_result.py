@@ -1,4 +1,4 @@
-"""Results: what is known of a call from its enqueueing on, for how long, and what asking costs."""
+"""Results: their content from the call on, how long they are stored, and the cost of reading them."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""When a failed task is tried again, and when not."""
+"""Retries of failed tasks: when, and when not."""
 
 import asyncio
 from datetime import timedelta

@@ -92,7 +92,7 @@ def plain(a=1, /, *, b=2):
 
 def test_wrong_arguments_are_refused_at_once_even_in_a_transaction(kit):
     with transaction.atomic():
-        with pytest.raises(InvalidArguments, match=r"tests\.queues\.jobs\.tasks\.remember.*missing"):
+        with pytest.raises(InvalidArguments, match=r"tests\.queues\.support\.tasks\.remember.*missing"):
             tasks.remember.enqueue()
         with pytest.raises(InvalidArguments, match="unexpected"):
             tasks.remember.enqueue(1, thrice=True)

@@ -1,4 +1,4 @@
-"""Unique jobs: which calls count as the same, for how long, and what a further one does."""
+"""Unique jobs: which calls count as the same, until when, and the effect of a further call."""
 
 import threading
 from datetime import timedelta
