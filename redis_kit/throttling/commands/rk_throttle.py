@@ -100,7 +100,7 @@ class Command(BaseCommand):
     def _show(self, *, name: str, identity: str | None, limit: int, **options: Any) -> None:
         throttle = _throttle(name, **options)
         if identity is not None:
-            self._show_subject(throttle, identity, **options)
+            self._show_identity(throttle, identity, **options)
             return
         sums, most, rules = _sums(recent([throttle])[throttle]), throttle.offenders(), throttle.rules.list(limit)
         more, plain = max(counts([throttle])[throttle] - limit, 0), options["plain"]
@@ -118,12 +118,12 @@ class Command(BaseCommand):
             self.stdout.write(f"{more:,} more rules are in force; --limit shows them.")
         self._write(["", *(tables.offenders(most, plain=plain) if most else ["No call was refused for a day."])])
 
-    def _show_subject(self, throttle: Throttle, identity: str, **options: Any) -> None:
+    def _show_identity(self, throttle: Throttle, identity: str, **options: Any) -> None:
         rule = throttle.rules.of(identity) or throttle.rules.of()
         decision = throttle.peek(identity)
         if options["json"]:
-            caller = {"throttle": throttle.name, "identity": identity, "rule": as_plain.rule(rule, plain=True)}
-            self._write_json(caller | {"decision": as_plain.decision(decision)})
+            data = {"throttle": throttle.name, "identity": identity, "rule": as_plain.rule(rule, plain=True)}
+            self._write_json(data | {"decision": as_plain.decision(decision)})
         else:
             self._write([f"{clean(throttle.name)}, {clean(identity)}", *tables.facts(tables.standing(decision, rule))])
 
