@@ -5,7 +5,7 @@ from typing import NamedTuple
 from redis_kit.core import conf
 from redis_kit.core.settings import KitSettings
 
-OF_JOB = ("result", "finished")  # of one job: what is stored about its call, and the list of those that wait for it
+OF_JOB = ("result", "finished")  # of one job: what is stored about its call, and the list for callers that wait for it
 OF_ONE = (*OF_JOB, "period", "deferred")  # the last two are those of a unique key, and of a shape of calls
 
 

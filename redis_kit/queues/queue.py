@@ -1,4 +1,4 @@
-"""The reliable queue: nothing is taken out before it is done, and whoever dies with a job gives it back."""
+"""The reliable queue: a job stays until it is acknowledged, and a worker's death returns its jobs."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -16,9 +16,9 @@ from redis_kit.queues.validation import Delay
 class Queue(Primitive):
     """Jobs in order of priority, first in first out within one, delivered at least once.
 
-    A claimed job belongs to a worker: this process, unless ``worker=`` says otherwise. It stays so while the worker
-    shows signs of life (claims, acks, beats); after ``WORKER_TIMEOUT`` seconds without one it is given to others. After
-    chapter 6.4 of "Redis in Action" (Carlson, 2013), with claims in place of pops.
+    A claimed job belongs to a worker: by default this process, else ``worker=``. Each claim, acknowledgement and
+    heartbeat of the worker renews its lease. After ``WORKER_TIMEOUT`` seconds without any of them, other workers get
+    its jobs. After chapter 6.4 of "Redis in Action" (Carlson, 2013), with claims in place of pops.
     """
 
     component, settings = "queues", QueueSettings
@@ -41,9 +41,9 @@ class Queue(Primitive):
         is in the queue under that id is left as it is. One that is done is forgotten: a repeat adds it again. A repeat
         that must never do so, as after a lost answer, needs ``unique_until`` with a time.
 
-        Of a ``unique`` key (1 to 512 bytes) there is one job: while it waits or runs, with ``unique_until="queued"``
-        until it is claimed, with seconds or a timedelta for so long, whatever becomes of it. A further put() returns
-        the id of that job; with ``replace`` it gives one that waits its own payload, priority and time.
+        A ``unique`` key (1 to 512 bytes) has one job: while the job waits or runs, with ``unique_until="queued"`` until
+        it is claimed, with seconds or a timedelta for this time, even if the job ends. A further put() returns the id
+        of that job; with ``replace`` it also gives a job that waits the new payload, priority and time.
 
         Raises NotSerializable, PayloadTooLarge, InvalidValue. One round trip, and another for a process's first job.
         """
@@ -85,22 +85,22 @@ class Queue(Primitive):
         return ids
 
     def claim(self, limit: int = 1, *, done: Sequence[Job] = (), worker: str | None = None) -> list[Job]:
-        """Take up to ``limit`` (1 to 1000) ready jobs, those that are due now among them. One round trip; no waiting.
+        """Claim up to ``limit`` (1 to 1000) ready jobs, with scheduled jobs that are due. One round trip; no waiting.
 
-        Jobs that are ``done``, at most 250, are ended in the same call. Raises LeaseLost where one of those had been
-        given to another worker; nothing is claimed then. A claim whose answer got lost is repeated by the worker's next
-        one, which returns the same jobs.
+        Jobs that are ``done``, at most 250, are acknowledged in the same call. Raises LeaseLost if another worker has
+        one of them; then nothing is claimed. If the answer to a claim is lost, the worker's next claim returns the same
+        jobs.
         """
-        return self._taken(self._run(claim.claim(self, limit, worker, done=done)), done)
+        return self._jobs_of(self._run(claim.claim(self, limit, worker, done=done)), done)
 
     async def aclaim(self, limit: int = 1, *, done: Sequence[Job] = (), worker: str | None = None) -> list[Job]:
         """See claim()."""
-        return self._taken(await self._arun(claim.claim(self, limit, worker, done=done)), done)
+        return self._jobs_of(await self._arun(claim.claim(self, limit, worker, done=done)), done)
 
     def ack(self, *jobs: Job) -> None:
-        """End jobs that are done. One round trip for 250 of one worker; a repeat is safe.
+        """Acknowledge jobs that are done. One round trip for 250 of one worker; a repeat is safe.
 
-        Raises LeaseLost when one of them had been given to another worker; the others are ended.
+        Raises LeaseLost if another worker has one of them; the others are acknowledged.
         """
         self._ended(self._run(claim.ack(self, jobs)))
 
@@ -109,10 +109,10 @@ class Queue(Primitive):
         self._ended(await self._arun(claim.ack(self, jobs)))
 
     def nack(self, job: Job, *, delay: Delay = 0, error: str = "", max_attempts: int | None = None) -> State:
-        """End a failed attempt and say what the job is now: ready, scheduled (with a delay), or dead.
+        """Record a failed attempt and return the new state: ready, scheduled (with a delay), or dead.
 
-        Dead is after ``max_attempts``, by default the option ``MAX_ATTEMPTS``; ``error`` then is its reason. One round
-        trip; a repeat is safe. Raises LeaseLost when the job had been given to another worker.
+        A job is dead after ``max_attempts``, by default the option ``MAX_ATTEMPTS``; ``error`` then is its reason. One
+        round trip; a repeat is safe. Raises LeaseLost if another worker has the job.
         """
         return self._run(claim.nack(self, job, delay, error, max_attempts))
 
@@ -125,11 +125,11 @@ class Queue(Primitive):
 
         Needed if a job takes longer than ``WORKER_TIMEOUT``; ``rk_worker`` sends heartbeats by itself. One round trip.
         """
-        return self._run(liveness.heartbeat(self, worker)).given_back
+        return self._run(liveness.heartbeat(self, worker)).returned
 
     async def aheartbeat(self, *, worker: str | None = None) -> int:
         """See heartbeat()."""
-        return (await self._arun(liveness.heartbeat(self, worker))).given_back
+        return (await self._arun(liveness.heartbeat(self, worker))).returned
 
     def sign_off(self, *, worker: str | None = None) -> int:
         """Return all jobs of the worker to the queue and remove it; return their number. One round trip for 100."""
@@ -176,10 +176,10 @@ class Queue(Primitive):
         return await self._arun(manage.requeue(self, ids, task=task, error=error, limit=limit))
 
     def peek(self, limit: int = 100, *, state: State = "ready") -> list[JobInfo]:
-        """Return jobs of a state, at most 1000, and fewer than asked for where they have over 16 MiB. One round trip.
+        """Return jobs of a state, at most 1000, and fewer than ``limit`` if they have over 16 MiB. One round trip.
 
-        Ready ones come in the order of claims, scheduled ones by due time, running ones by worker, and dead ones from
-        the latest. Nothing is claimed; when the answer arrives it may be outdated.
+        Ready jobs come in the order of claims, scheduled jobs by due time, running jobs by worker, and dead jobs from
+        the latest. Nothing is claimed.
         """
         return self._run(manage.peek(self, limit, state))
 
@@ -216,7 +216,7 @@ class Queue(Primitive):
         return bool(await self._arun(manage.cancel(self, id)))
 
     def run_now(self, id: str) -> bool:
-        """Make a scheduled job ready before its time; False where none of this id is scheduled. One round trip."""
+        """Make a scheduled job ready before its time; False if no job of this id is scheduled. One round trip."""
         return self._run(manage.run_now(self, id))
 
     async def arun_now(self, id: str) -> bool:
@@ -224,9 +224,9 @@ class Queue(Primitive):
         return await self._arun(manage.run_now(self, id))
 
     def purge(self, state: State) -> int:
-        """Remove as many ready, scheduled or dead jobs as there are now, and return how many. One round trip for 500.
+        """Delete as many ready, scheduled or dead jobs as there are now, and return how many. One round trip for 500.
 
-        Running ones are never removed. Of jobs that are added meanwhile some may go, and as many others stay.
+        Running jobs are never deleted. Jobs that are added during the call may be deleted in place of others.
         """
         return self._run(manage.purge(self, state))
 
@@ -235,10 +235,10 @@ class Queue(Primitive):
         return await self._arun(manage.purge(self, state))
 
     def pause(self, seconds: Delay | None = None) -> None:
-        """Give out no jobs for so long, by default until resume(). One round trip.
+        """Pause the queue for ``seconds``, by default until resume(). One round trip.
 
-        The queue takes jobs in, running ones end as usual, and workers sleep. Of a queue that is paused this changes
-        the end.
+        A paused queue accepts jobs and gives out none; running jobs end as usual, and workers sleep. If the queue is
+        paused already, this changes the end of the pause.
         """
         self._run(manage.pause(self, seconds))
 
@@ -247,7 +247,7 @@ class Queue(Primitive):
         await self._arun(manage.pause(self, seconds))
 
     def resume(self) -> bool:
-        """Give out jobs again, at once; False where the queue was not paused. One round trip."""
+        """End the pause at once; False if the queue was not paused. One round trip."""
         return self._run(manage.resume(self))
 
     async def aresume(self) -> bool:
@@ -255,17 +255,17 @@ class Queue(Primitive):
         return await self._arun(manage.resume(self))
 
     def paused(self) -> PauseInfo | None:
-        """Return since when the queue is paused and when that ends; None where it is not. One round trip."""
+        """Return when the queue was paused and when the pause ends; None if it is not paused. One round trip."""
         return self._run(manage.paused(self))
 
     async def apaused(self) -> PauseInfo | None:
         """See paused()."""
         return await self._arun(manage.paused(self))
 
-    def _taken(self, found: Claimed, done: Sequence[Job]) -> list[Job]:
-        if found.lost:
-            raise claim.lost(self, [done[at] for at in found.lost])
-        return found.jobs
+    def _jobs_of(self, claimed: Claimed, done: Sequence[Job]) -> list[Job]:
+        if claimed.lost:
+            raise claim.lost(self, [done[at] for at in claimed.lost])
+        return claimed.jobs
 
     def _ended(self, lost: list[Job]) -> None:
         if lost:

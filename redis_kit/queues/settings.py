@@ -28,7 +28,7 @@ class QueueSettings(Section):
     }
 
     #: Queues that the dashboard shows from the start, and that a worker without ``--queue-name`` works on first. Other
-    #: queues appear on the dashboard when they are used; such a worker works on those that tasks name.
+    #: queues appear on the dashboard when they are used; this worker then works on those that tasks name.
     NAMES: list[str] | tuple[str, ...] = ("default",)
     #: Seconds between two heartbeats of a worker.
     HEARTBEAT_INTERVAL: float = 2.0
@@ -40,7 +40,7 @@ class QueueSettings(Section):
     #: Seconds to wait after the first failed attempt, doubled with each further attempt, unless the task sets
     #: ``backoff``. The delay is random, between half of that and all of it.
     RETRY_BACKOFF: float = 10.0
-    #: The longest such delay in seconds.
+    #: The longest delay in seconds.
     RETRY_BACKOFF_MAX: float = 3600.0
     #: Seconds for which a job waits for a worker that knows its task, and whose function takes its arguments, as in a
     #: deploy. A worker that meets the job later buries it. 0 means at once.

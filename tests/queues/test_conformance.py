@@ -15,7 +15,8 @@ from redis_kit.queues.monitoring import (
     queue_names,
     queue_stats,
 )
-from redis_kit.queues.monitoring.inspection import inspect, look_up
+from redis_kit.queues.monitoring.failures import inspect
+from redis_kit.queues.monitoring.lookup import look_up
 from redis_kit.queues.store import manage
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.process.process import WorkerProcess

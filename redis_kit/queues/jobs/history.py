@@ -1,4 +1,4 @@
-"""What a job whose result is stored tells of itself, in a line before its message.
+"""The history of a job whose result is stored: a line before its message.
 
 ``~<enqueued>/<run_after>/<backend>``, the backend "" for ``default``, then `` <begun>/<worker>`` for each attempt,
 which claims add. The first two are in microseconds since 1970, as the caller saw them; the others in milliseconds on
@@ -15,12 +15,12 @@ from django.utils.timezone import is_naive, make_aware, make_naive
 
 DEFAULT = "default"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-# No number is so large that there is no such time.
+# Numbers of these lengths are times that datetime can hold.
 _LINE = re.compile(rb"~(\d{1,16})/(\d{0,16})/([^/ ]*)((?: \d{1,13}/[^/ ]+)*)")
 
 
 class History(NamedTuple):
-    """When a call was enqueued, when it was to run, for which backend; when its attempts began, and whose they were."""
+    """When a call was enqueued, when it was to run, for which backend; when its attempts began, and their workers."""
 
     enqueued_at: datetime
     run_after: datetime | None
@@ -37,10 +37,10 @@ def line(enqueued_at: datetime, run_after: datetime | None, backend: str) -> byt
 
 
 def read(text: bytes) -> History | None:
-    """Return what a job tells of itself; None where that makes no sense."""
-    if not (found := _LINE.fullmatch(text)):
+    """Return the history in a line; None if the line is damaged."""
+    if not (match := _LINE.fullmatch(text)):
         return None
-    enqueued, after, alias, attempts = (part.decode("utf-8", "replace") for part in found.groups())
+    enqueued, after, alias, attempts = (part.decode("utf-8", "replace") for part in match.groups())
     tries = [attempt.split("/") for attempt in attempts.split(" ")[1:]]
     enqueued_at = _moment(int(enqueued))
     return History(
@@ -53,9 +53,9 @@ def read(text: bytes) -> History | None:
 
 
 def backend(text: bytes) -> str | None:
-    """Return only for which backend a job is, which takes a tenth of the time; None where the line makes no sense."""
-    found = _LINE.fullmatch(text)
-    return _alias(found[3].decode("utf-8", "replace")) if found else None
+    """Return only the backend of a job, in a tenth of the time; None if the line is damaged."""
+    match = _LINE.fullmatch(text)
+    return _alias(match[3].decode("utf-8", "replace")) if match else None
 
 
 def _alias(written: str) -> str:
@@ -63,7 +63,7 @@ def _alias(written: str) -> str:
 
 
 def milliseconds(number: int) -> datetime:
-    """Return the time so many ms after 1970, aware or naive as ``USE_TZ`` says."""
+    """Return a time given in ms since 1970, aware or naive as ``USE_TZ`` says."""
     return _moment(number * 1000)
 
 

@@ -1,4 +1,4 @@
-"""Who works: a random id, so that two processes never take each other for the same, whatever their host and number."""
+"""Ids of jobs and workers. They are random, so that two processes never share one, whatever their host and pid."""
 
 import json
 import os
@@ -14,7 +14,7 @@ def new_job() -> str:
 
 
 def new_call(queue: str) -> str:
-    """Return the id of a task's new job, which is that of its result too: whoever has it alone can tell the queue."""
+    """Return the id of a task's new job and of its result. The name of the queue can be read from it."""
     return new_job() if queue == "default" else f"{new_job()}.{_marked(quote(queue, safe=''))}"
 
 
@@ -35,12 +35,12 @@ def new_worker() -> str:
 
 
 def this_process() -> str:
-    """Return the id under which this process claims jobs where it names no worker; a forked child has its own."""
+    """Return the id under which this process claims jobs by default; a forked child has an id of its own."""
     return _of(os.getpid())
 
 
 def information(**more: object) -> str:
-    """Return what a worker says of itself, as JSON."""
+    """Return the information that a worker stores about itself, as JSON."""
     return _information(os.getpid()) if not more else json.dumps({**_own(), **more})
 
 

@@ -1,4 +1,4 @@
-"""What a queue hands out: jobs, and numbers about them."""
+"""Jobs as a queue gives them out, and the codec of their records in Redis."""
 
 import re
 from typing import Any, Literal, NamedTuple
@@ -22,9 +22,9 @@ class QueueCounts(NamedTuple):
 
 
 class PauseInfo(NamedTuple):
-    """Since when a queue gives out no jobs, in seconds since 1970 on the server's clock, and for how many more seconds.
+    """When a queue was paused, in seconds since 1970 on the server's clock, and in how many seconds the pause ends.
 
-    ``ends_in`` is None where somebody has to resume it.
+    ``ends_in`` is None if the queue stays paused until it is resumed.
     """
 
     since: float
@@ -32,7 +32,7 @@ class PauseInfo(NamedTuple):
 
 
 class Record(NamedTuple):
-    """What Redis holds of a job."""
+    """The record of a job in Redis, in its parts."""
 
     priority: int
     attempts: int
@@ -43,7 +43,7 @@ class Record(NamedTuple):
 
 
 class Job(NamedTuple):
-    """A claimed job. Whoever has it may end it with ``ack()`` or ``nack()``.
+    """A claimed job, to be ended with ``ack()`` or ``nack()``.
 
     ``attempt`` counts from 1, with the present claim; ``crashes`` says how many workers died with it; ``due`` is when
     it was to start, and ``claimed`` when it was claimed, in seconds since 1970 on the server's clock.
@@ -61,15 +61,15 @@ class Job(NamedTuple):
 
     @property
     def payload(self) -> Any:
-        """Return what was put. Raises CorruptMessage where that can't be read."""
+        """Return the payload as it was put. Raises CorruptMessage if it can't be read."""
         return _payload(self.id, self.body)
 
 
 class JobInfo(NamedTuple):
-    """A job as it lies in the queue. ``attempts`` counts those begun, ``crashes`` the workers that died with it.
+    """A job as it is stored. ``attempts`` counts those begun, ``crashes`` the workers that died with it.
 
-    ``due`` is when it was or is to start, in seconds since 1970 on the server's clock. ``worker`` has it where it is
-    running; ``died`` and ``reason`` say when and why it died where it is dead.
+    ``due`` is when it was or is to start, in seconds since 1970 on the server's clock. ``worker`` is the worker of a
+    running job; ``died`` and ``reason`` are when and why a dead job died.
     """
 
     id: str
@@ -85,7 +85,7 @@ class JobInfo(NamedTuple):
 
     @property
     def payload(self) -> Any:
-        """Return what was put. Raises CorruptMessage where that can't be read."""
+        """Return the payload as it was put. Raises CorruptMessage if it can't be read."""
         return _payload(self.id, self.body)
 
 
@@ -113,7 +113,7 @@ def read(record: bytes) -> Record:
 
 
 def member(job: Job) -> bytes:
-    """Return how the server names a claim among those that run."""
+    """Return the name of a claim among the running jobs."""
     return f"{job.token}/{job.id}".encode("utf-8", "surrogateescape")
 
 
@@ -125,17 +125,17 @@ def claimed(reply: bytes, at: int, claim: str, now: float) -> list[Job]:
         number, place, id_size, size = reply[at:line].split(b" ")
         middle = line + 1 + int(id_size)
         at = middle + int(size)
-        id, found = _text(reply[line + 1 : middle]), read(reply[middle:at])
+        id, record = _text(reply[line + 1 : middle]), read(reply[middle:at])
         jobs.append(
             Job(
                 id,
-                found.body,
+                record.body,
                 f"{claim}.{number.decode()}/{place.decode()}",
-                found.attempts,
-                found.crashes,
-                found.priority,
-                found.due,
-                found.story if id.isascii() else b"",
+                record.attempts,
+                record.crashes,
+                record.priority,
+                record.due,
+                record.story if id.isascii() else b"",
                 now,
             )
         )
@@ -148,20 +148,20 @@ def stored(state: State, reply: list[Any]) -> list[JobInfo]:
 
 
 def pause(since: int, left: int) -> PauseInfo | None:
-    """Return a pause, given in ms; None where it began at -1."""
+    """Return a pause, given in ms; None if it began at -1."""
     return None if since < 0 else PauseInfo(since / 1000, None if left < 0 else left / 1000)
 
 
 def _stored(state: State, id: bytes, record: bytes, died: bytes, reason: bytes, worker: bytes) -> JobInfo:
-    found = read(record)
+    parts = read(record)
     return JobInfo(
         _text(id),
         state,
-        found.body,
-        found.priority,
-        found.attempts,
-        found.crashes,
-        found.due,
+        parts.body,
+        parts.priority,
+        parts.attempts,
+        parts.crashes,
+        parts.due,
         worker.decode("utf-8", "replace") or None,
         float(died) / 1000 if died else None,
         reason.decode("utf-8", "backslashreplace"),
@@ -176,5 +176,5 @@ def _payload(id: str, body: bytes) -> Any:
 
 
 def _text(id: bytes) -> str:
-    # Bytes that the kit never writes come back as they were, so that even such a job can be ended.
+    # Bytes that redis_kit never writes come back unchanged, so that a job with this id can be acknowledged, too.
     return id.decode("utf-8", "surrogateescape")

@@ -1,4 +1,4 @@
-"""What a task's job holds: the name of the task and its arguments."""
+"""The message of a task's job: the name of the task and its arguments."""
 
 import json
 import re
@@ -40,16 +40,16 @@ def loads(body: bytes) -> Message:
 
     Raises CorruptMessage, or NewerMessage.
     """
-    found = payload.loads(body)
-    if not isinstance(found, dict):
-        raise CorruptMessage(f"not a task's message: {type(found).__name__} in place of an object")
-    version: Any = found.get("v", VERSION)
+    content = payload.loads(body)
+    if not isinstance(content, dict):
+        raise CorruptMessage(f"not a task's message: {type(content).__name__} in place of an object")
+    version: Any = content.get("v", VERSION)
     if isinstance(version, int) and VERSION < version < 2**31:
         raise NewerMessage(version)
     if version != VERSION:
         raise CorruptMessage(f"a message of version {version!a}, which does not exist")
-    task: Any = found.get("task")
-    call = Message(task, found.get("args", []), found.get("kwargs", {}), found.get("expires", 0))
+    task: Any = content.get("task")
+    call = Message(task, content.get("args", []), content.get("kwargs", {}), content.get("expires", 0))
     for value, kind, name in zip(call, _KINDS, Message._fields, strict=True):
         if not isinstance(value, kind):
             raise CorruptMessage(f"not a task's message: {name!r} is {type(value).__name__}, not {kind.__name__}")

@@ -23,10 +23,10 @@ _INT = 2**63
 
 
 def _decimal(text: str) -> Decimal:
-    found = Decimal(text)
-    if found.is_snan():  # whatever looks at it fails, even a comparison
+    number = Decimal(text)
+    if number.is_snan():  # whatever looks at it fails, even a comparison
         raise ValueError("a signaling NaN")
-    return found
+    return number
 
 
 # datetime is a date too, so it comes first.
@@ -144,22 +144,22 @@ def _key(key: Any, path: tuple[Any, ...]) -> str:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> Any:
-    found = _plain_object(pairs)
-    if not any(key.startswith("$") for key in found):
-        return found
+    content = _plain_object(pairs)
+    if not any(key.startswith("$") for key in content):
+        return content
     if len(pairs) == 1 and pairs[0][0] in _READ:
         tag, text = pairs[0]
         return _READ[tag](text)
-    if any(key.startswith("$") and not key.startswith("$$") for key in found):
+    if any(key.startswith("$") and not key.startswith("$$") for key in content):
         raise ValueError("an object has an unknown type")
-    return {key.removeprefix("$"): value for key, value in found.items()}
+    return {key.removeprefix("$"): value for key, value in content.items()}
 
 
 def _plain_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    content = dict(pairs)
+    if len(content) != len(pairs):
         raise ValueError("an object has the same key twice")
-    return found
+    return content
 
 
 def _refuse(constant: str) -> Any:
@@ -168,4 +168,4 @@ def _refuse(constant: str) -> Any:
 
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":")).encode
 _decoder = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_refuse)
-_plain_decoder = json.JSONDecoder(object_pairs_hook=_plain_object, parse_constant=_refuse)  # where no key has a "$"
+_plain_decoder = json.JSONDecoder(object_pairs_hook=_plain_object, parse_constant=_refuse)  # for a body without a "$"

@@ -1,17 +1,22 @@
-"""Dead jobs by their cause: the task, and the name of the error, which is the reason up to its first colon."""
+"""Dead jobs by their cause: the task and the name of the error, which is the reason up to its first colon."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
+from redis_kit.core.steps import Batch
 from redis_kit.queues.jobs import job
 from redis_kit.queues.jobs.job import Cause, JobInfo, cause
+from redis_kit.queues.queue import Queue
 from redis_kit.queues.store import manage
+
+MOST = 1000  # dead jobs looked at
 
 
 class Group(NamedTuple):
-    """How many jobs died of the same, and the last of them."""
+    """The dead jobs of one cause: their number and the latest of them."""
 
     cause: Cause
     jobs: int
@@ -20,14 +25,48 @@ class Group(NamedTuple):
 
 def groups(jobs: Iterable[JobInfo]) -> list[Group]:
     """Return the groups of jobs given from the latest to the oldest, the largest group first."""
-    found: dict[Cause, Group] = {}
-    for one in jobs:
-        its = cause(one)
-        known = found.get(its, Group(its, 0, one))
-        found[its] = known._replace(jobs=known.jobs + 1)
-    return sorted(found.values(), key=lambda group: -group.jobs)
+    groups: dict[Cause, Group] = {}
+    for dead in jobs:
+        why = cause(dead)
+        group = groups.get(why, Group(why, 0, dead))
+        groups[why] = group._replace(jobs=group.jobs + 1)
+    return sorted(groups.values(), key=lambda group: -group.jobs)
 
 
 def latest(queue: Primitive) -> Flow[list[Group]]:
     """Return the groups of the latest 1000 dead jobs. One round trip."""
     return groups(job.stored("dead", (yield manage.heads_step(queue, manage.PAGE))))
+
+
+class Findings(NamedTuple):
+    """Groups of dead jobs with their queues, and how many dead jobs were read."""
+
+    groups: list[tuple[str, Group]]
+    looked_at: int
+
+
+def inspect(dead: Mapping[str, int], errors: dict[str, RedisFailure]) -> Findings:
+    """Group the latest dead jobs of queues, given their number by queue. One round trip.
+
+    The error of a queue that can't be read is stored in ``errors``.
+    """
+    names = [name for name, count in dead.items() if count]
+    if not names:
+        return Findings([], 0)
+    findings: Findings = Queue(names[0]).run_flow(_inspect(names, errors))
+    return findings
+
+
+def _inspect(names: Sequence[str], errors: dict[str, RedisFailure]) -> Flow[Findings]:
+    share = len(names)
+    steps = [manage.heads_step(Queue(name), max(1, MOST // share), share=share) for name in names]
+    replies = yield Batch(steps, lenient=True)
+    rows, looked_at = [], 0
+    for name, reply in zip(names, replies, strict=True):
+        if isinstance(reply, RedisFailure):
+            errors[name] = reply
+            continue
+        jobs = job.stored("dead", reply)
+        looked_at += len(jobs)
+        rows += [(name, group) for group in groups(jobs)]
+    return Findings(sorted(rows, key=lambda pair: -pair[1].jobs), looked_at)

@@ -1,4 +1,4 @@
-"""Many queues at a look, and the workers behind them: all of it in one round trip, on a Cluster one per node."""
+"""Many queues and their workers in one round trip, on a Redis Cluster in one for each node."""
 
 import logging
 from collections.abc import Iterable, Iterator, Sequence
@@ -33,13 +33,15 @@ Errors = dict[str, RedisFailure]
 class QueueStats(NamedTuple):
     """How a queue is doing.
 
-    ``wait`` is for how many seconds the next job has been ready or, where that is longer, a scheduled one has been due
-    that no worker came for; None where there is neither. ``done`` and ``failed`` are numbers of jobs and of attempts in
-    each minute up to ``minute``, the present one, counted since 1970; ``begun`` is how many attempts began in it,
-    ``lateness`` by how many seconds these were late on average, and ``latest`` at most: the time of the claim less
-    that for which the attempt was due. ``paused`` is None where the queue gives out jobs, ``workers`` how many
-    living ones there are for it, and ``quiet`` how many of these claim no more, as they are quiet or stopping, among
-    the first 100. ``unknown`` are the calls that workers gave back as they can't run them, those first that none can.
+    - ``wait``: seconds for which the next job has been ready, or the first scheduled job has been due, whichever is
+      longer; None without a job.
+    - ``done`` and ``failed``: jobs and attempts in each minute up to ``minute``, the present one, counted since 1970.
+    - ``begun``: attempts that began in each minute; ``lateness`` and ``latest``: seconds from the time for which these
+      were due to their claims, on average and at most.
+    - ``paused``: None if the queue gives out jobs.
+    - ``workers``: living workers; ``quiet``: those among the first 100 that claim no jobs, as they are quiet or
+      stopping.
+    - ``unknown``: the calls that workers returned as they can't run them; first those that no living worker can run.
     """
 
     counts: QueueCounts
@@ -57,7 +59,7 @@ class QueueStats(NamedTuple):
 
     @property
     def deserted(self) -> bool:
-        """Tell whether jobs are due and no worker lives that claims jobs of the queue."""
+        """Return whether jobs are due and no living worker claims jobs of the queue."""
         return self.wait is not None and self.workers <= self.quiet
 
 
@@ -105,8 +107,8 @@ def queue_stats(
 ) -> dict[str, QueueStats]:
     """Return how queues are doing, with their numbers of the last minutes, at most 4320. One round trip.
 
-    A queue that can't be read, as a key of it is of a wrong type, raises its error; where there is a dict for
-    ``errors``, that takes it by the queue's name, and the other queues are returned.
+    A queue with a key of a wrong type raises KeyConflict. With a dict for ``errors``, the error is stored there by the
+    queue's name, and the other queues are returned.
     """
     return _over(using).run_flow(_reports(list(queues), minutes, using, errors))
 
@@ -121,10 +123,10 @@ async def aqueue_stats(
 def list_workers(
     queues: Iterable[str] | None = None, *, using: str = "default", errors: Errors | None = None
 ) -> list[WorkerInfo]:
-    """Return who works on these queues, by default on all: at most 100 of each. One round trip, two for all.
+    """Return the workers of these queues, by default of all: at most 100 of each. One round trip, two for all.
 
-    A queue that can't be read, as a key of it is of a wrong type, is left out. A dict for ``errors`` takes its error by
-    the queue's name; without one the error is logged, once a minute.
+    A queue with a key of a wrong type is left out. With a dict for ``errors``, the error is stored there by the queue's
+    name; without it the error is logged, at most once a minute.
     """
     return _over(using).run_flow(_workers(queues, using, errors))
 
@@ -137,10 +139,10 @@ async def alist_workers(
 
 
 def control_worker(worker: str, command: Command, *, using: str = "default") -> bool:
-    """Send a command to a worker: "quiet" to claim no more jobs, "resume" to claim again, or "stop".
+    """Send a command to a worker: "quiet" to claim no more jobs, "resume", or "stop".
 
-    Return False if there is no such worker. ``rk_worker`` reads the command with its next heartbeat; after a minute it
-    is void. The id may be that of a supervisor or of any of its workers. Three round trips.
+    Return False if the worker does not exist. ``rk_worker`` reads the command with its next heartbeat; it is void
+    after a minute. The id may be that of a supervisor or of any of its workers. Three round trips.
     """
     return _over(using).run_flow(_control(worker, command, using))
 
@@ -159,16 +161,18 @@ def _bases(queues: Sequence[str], using: str) -> list[str]:
 
 
 def _names() -> Flow[list[str]]:
-    found = yield Call("SMEMBERS", names_key())
-    used = sorted(name.decode("utf-8", "replace") for name in found)
+    members = yield Call("SMEMBERS", names_key())
+    used = sorted(name.decode("utf-8", "replace") for name in members)
     return [*dict.fromkeys([*conf.section(QueueSettings).NAMES, *filter(_is_name, used)])]
 
 
 def _never_used(queues: Sequence[str], using: str) -> Flow[set[str]]:
     # A worker's sweep creates the counter with 0, and a job that was only ever scheduled has not counted yet.
     keys = [QueueKeys.of(base) for base in _bases(queues, using)]
-    found = yield Batch([call for one in keys for call in (Call("GET", one.sequence), Call("EXISTS", one.jobs))])
-    return {name for place, name in enumerate(queues) if found[2 * place] in (None, b"0") and not found[2 * place + 1]}
+    replies = yield Batch([call for key in keys for call in (Call("GET", key.sequence), Call("EXISTS", key.jobs))])
+    return {
+        name for place, name in enumerate(queues) if replies[2 * place] in (None, b"0") and not replies[2 * place + 1]
+    }
 
 
 def _is_name(name: str) -> bool:
@@ -223,15 +227,15 @@ def _workers(queues: Iterable[str] | None, using: str, errors: Errors | None = N
     looked_at = (yield from _names()) if queues is None else list(queues)
     steps = [calls.LIST_WORKERS(base, MOST_WORKERS, MOST_BYTES) for base in _bases(looked_at, using)]
     replies = yield Batch(steps, lenient=True)
-    found: dict[str, WorkerInfo] = {}
+    by_id: dict[str, WorkerInfo] = {}
     for name, reply in zip(looked_at, replies, strict=True):
         if isinstance(reply, RedisFailure):
             _left_out(name, reply, errors)
             continue
         for at in range(0, len(reply), 4):
-            one = workerinfo.worker(name, *reply[at : at + 4])
-            found[one.id] = workerinfo.merged(found[one.id], one) if one.id in found else one
-    return sorted(found.values())
+            worker = workerinfo.worker(name, *reply[at : at + 4])
+            by_id[worker.id] = workerinfo.merged(by_id[worker.id], worker) if worker.id in by_id else worker
+    return sorted(by_id.values())
 
 
 def _left_out(queue: str, error: RedisFailure, errors: Errors | None) -> None:
@@ -246,7 +250,7 @@ def _left_out(queue: str, error: RedisFailure, errors: Errors | None) -> None:
 def _control(worker: str, command: str, using: str) -> Flow[bool]:
     validation.identifier("worker", worker)
     validation.one_of("command", command, get_args(Command))
-    found = [one for one in (yield from _workers(None, using)) if worker in (one.id, one.supervisor)]
-    places = [(base, one.id) for one in found for base in _bases(one.queues, using)]
+    chosen = [info for info in (yield from _workers(None, using)) if worker in (info.id, info.supervisor)]
+    places = [(base, info.id) for info in chosen for base in _bases(info.queues, using)]
     replies = (yield Batch([calls.send_command(base, id, command) for base, id in places])) if places else []
     return any(replies)

@@ -1,4 +1,4 @@
-"""What is known of a worker, as its supervisor told it and as the server holds it."""
+"""A worker, as it reports about itself and as Redis stores its jobs."""
 
 import json
 from typing import Any, NamedTuple
@@ -10,9 +10,9 @@ NUMBERS = ("pid", "supervisor_pid", "threads", "memory", "clock_back")
 
 
 class RunningJob(NamedTuple):
-    """A job in a worker's hands. ``task`` is "" where it names none; ``age`` is for how many seconds it runs, if known.
+    """A running job. ``task`` is "" if it names none; ``age`` is for how many seconds it has been running.
 
-    The age is known of jobs whose result is stored.
+    The age is None if the job stores no result.
     """
 
     queue: str
@@ -22,14 +22,13 @@ class RunningJob(NamedTuple):
 
 
 class WorkerInfo(NamedTuple):
-    """Who works on which queues, the ids of the jobs in its hands, and for how many seconds it has been silent.
+    """A worker: its queues, the ids of its running jobs, and the seconds since its last heartbeat.
 
-    ``supervisor`` and ``supervisor_pid`` tell of the process above it, where it is one of ``rk_worker``; such a one
-    says besides whether it is "working", "quiet" or "stopping", and its resident memory in MiB, with its beats. One
-    whose record something else wrote to is "damaged", with the host "?" and the pid 0. ``held`` tells more of the jobs.
-
-    ``clock_back`` is by how many seconds its supervisor has seen the server's clock go back, until it has caught up,
-    and for an hour at least.
+    The rest is reported with heartbeats by workers of ``rk_worker``: ``supervisor`` and ``supervisor_pid``, the process
+    above it; ``state``, "working", "quiet" or "stopping"; ``memory``, resident memory in MiB; ``clock_back``, by how
+    many seconds the supervisor has seen the server's clock go back, until the clock has caught up, and for an hour at
+    least. ``held`` are its running jobs in detail. A worker whose record is damaged has the state "damaged", the host
+    "?" and the pid 0.
     """
 
     id: str
@@ -48,7 +47,7 @@ class WorkerInfo(NamedTuple):
 
 
 def worker(queue: str, id: bytes, left: int, information: bytes, jobs: list[Any]) -> WorkerInfo:
-    """Return the worker that the reply of LIST_WORKERS tells of."""
+    """Return a worker in the reply of LIST_WORKERS."""
     about = _about(information)
     held = tuple(_held(queue, *jobs[at : at + 3]) for at in range(0, len(jobs), 3))
     memory = about.get("memory")
@@ -57,7 +56,7 @@ def worker(queue: str, id: bytes, left: int, information: bytes, jobs: list[Any]
         str(about["host"]),
         about["pid"],
         (queue,),
-        tuple(one.id for one in held),
+        tuple(job.id for job in held),
         max(0.0, (calls.lease() - left) / 1000),
         str(about.get("supervisor", "")),
         about.get("supervisor_pid", 0),
@@ -70,7 +69,7 @@ def worker(queue: str, id: bytes, left: int, information: bytes, jobs: list[Any]
 
 
 def _about(information: bytes) -> dict[str, Any]:
-    """Return what a worker says of itself, with host and pid, and whole numbers where there are to be such."""
+    """Return the information of a worker, checked: it has a host and a pid, and its numbers are whole."""
     try:
         about = json.loads(information.partition(b" ")[2])
         numbers = {name: int(about[name]) for name in NUMBERS if name in about}
@@ -84,12 +83,12 @@ def _held(queue: str, member: bytes, age: int, body: bytes) -> RunningJob:
     return RunningJob(queue, id, task_of(body), None if age < 0 else age / 1000)
 
 
-def merged(one: WorkerInfo, other: WorkerInfo) -> WorkerInfo:
-    """Return what two queues tell of a worker, as one."""
-    return one._replace(
-        queues=one.queues + other.queues,
-        jobs=one.jobs + other.jobs,
-        silent=min(one.silent, other.silent),
-        held=one.held + other.held,
-        clock_back=max(one.clock_back, other.clock_back),
+def merged(worker: WorkerInfo, other: WorkerInfo) -> WorkerInfo:
+    """Return a worker that is in two queues as one."""
+    return worker._replace(
+        queues=worker.queues + other.queues,
+        jobs=worker.jobs + other.jobs,
+        silent=min(worker.silent, other.silent),
+        held=worker.held + other.held,
+        clock_back=max(worker.clock_back, other.clock_back),
     )

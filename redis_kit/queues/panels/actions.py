@@ -65,7 +65,7 @@ class JobTarget(NamedTuple):
             raise InvalidValue(
                 _("Nothing was cancelled: %(job)s is neither waiting nor running.") % {"job": self.shown}
             )
-        if answer == manage.TOLD:
+        if answer == manage.STOPPING:
             return _("Cancelling: the worker will stop %(job)s.") % {"job": self.shown}
         return _("Cancelled: %(job)s.") % {"job": self.shown}
 

@@ -14,7 +14,7 @@ from redis_kit.queues.panels.actions import JobTarget
 if TYPE_CHECKING:
     from redis_kit.queues.jobs.history import History
     from redis_kit.queues.jobs.progress import Progress
-    from redis_kit.queues.monitoring.lookup import Known, Told
+    from redis_kit.queues.monitoring.lookup import AttemptError, JobDetails
 
 FIRST = _("First jobs of %s")
 LONG = 200  # characters of a cell
@@ -35,7 +35,7 @@ OF_STATES = {
 UNTIL = {"done": _("until the job is done"), "queued": _("until the job begins")}
 
 
-def content(wanted: tuple[str, str], details: "Known | None") -> Iterator[Content]:
+def content(wanted: tuple[str, str], details: "JobDetails | None") -> Iterator[Content]:
     """Yield what is known of a job that was looked for, by its queue and id."""
     title = _("Looked up in %s") % wanted[0]
     if details is None:
@@ -43,12 +43,12 @@ def content(wanted: tuple[str, str], details: "Known | None") -> Iterator[Conten
         return
     yield _job(title, JobTarget(*wanted), details)
     yield from _conditions(details)
-    if details.story:
-        yield _result(details, details.story)
+    if details.history:
+        yield _result(details, details.history)
     yield from _texts(details)
-    if details.story and details.story.begun:
-        yield _attempts(details, details.story)
-    for failure in filter(None, (details.outcome.cancelled, *details.outcome.errors)):
+    if details.history and details.history.begun:
+        yield _attempts(details, details.history)
+    for failure in filter(None, (details.result.cancelled, *details.result.errors)):
         yield _traceback(failure)
 
 
@@ -60,7 +60,7 @@ def moment(seconds: float) -> datetime | str:
         return "?"
 
 
-def _job(title: Any, target: JobTarget, details: "Known") -> Table:
+def _job(title: Any, target: JobTarget, details: "JobDetails") -> Table:
     from redis_kit.queues.panels import redaction
 
     record, job = details.record, details.job
@@ -83,7 +83,7 @@ def _job(title: Any, target: JobTarget, details: "Known") -> Table:
     return Table(title, columns, [row], actions=names, values=[target.value])
 
 
-def _conditions(details: "Known") -> Iterator[Table]:
+def _conditions(details: "JobDetails") -> Iterator[Table]:
     expires = _expires(details)
     if details.key or expires:
         columns = (_("Unique key"), _("In use"), _("Must begin by"))
@@ -92,17 +92,17 @@ def _conditions(details: "Known") -> Iterator[Table]:
         )
 
 
-def _state(details: "Known") -> tuple[Any, ...]:
-    job, outcome = details.job, details.outcome
+def _state(details: "JobDetails") -> tuple[Any, ...]:
+    job, result = details.job, details.result
     if job is None:
-        status = _("cancelled") if outcome.cancelled else STATUSES.get(outcome.status, outcome.status)
-        return status, outcome.ended, _("the job is gone, its result is stored")
+        status = _("cancelled") if result.cancelled else STATUSES.get(result.status, result.status)
+        return status, result.ended, _("the job is gone, its result is stored")
     if job.state == "running":
         return STATES[job.state], job.worker, _("being cancelled") if details.cancelling else ""
     return STATES[job.state], moment(job.due if job.died is None else job.died)
 
 
-def _expires(details: "Known") -> Any:
+def _expires(details: "JobDetails") -> Any:
     from redis_kit.queues.errors import CorruptMessage
     from redis_kit.queues.jobs import message
 
@@ -115,12 +115,12 @@ def _expires(details: "Known") -> Any:
     return moment(details.record.due + expires / 1000) if 0 < expires < 2**53 else None
 
 
-def _result(details: "Known", about: "History") -> Table:
+def _result(details: "JobDetails", about: "History") -> Table:
     from redis_kit.queues.panels import redaction
 
-    outcome, job = details.outcome, details.job
-    status = STATES[job.state] if job else STATUSES.get(outcome.status, outcome.status)
-    over = job is None and outcome.status == "SUCCESSFUL"
+    result, job = details.result, details.job
+    status = STATES[job.state] if job else STATUSES.get(result.status, result.status)
+    over = job is None and result.status == "SUCCESSFUL"
     return Table(
         _("Result"),
         (_("Status"), _("Enqueued"), _("To run at"), _("Ended"), _("Progress"), _("Return value")),
@@ -130,16 +130,16 @@ def _result(details: "Known", about: "History") -> Table:
                 about.enqueued_at,
                 about.run_after,
                 _ended(details),
-                _progress(outcome.progress),
-                redaction.value(outcome.value) if over else None,
+                _progress(result.progress),
+                redaction.value(result.value) if over else None,
             )
         ],
     )
 
 
-def _ended(details: "Known") -> Any:
+def _ended(details: "JobDetails") -> Any:
     if details.job is None:
-        return details.outcome.ended
+        return details.result.ended
     return None if details.job.died is None else moment(details.job.died)
 
 
@@ -152,21 +152,21 @@ def _progress(progress: "Progress | None") -> Any:
     return Lines((how_far, redaction.text(str(progress.note)), progress.at))
 
 
-def _texts(details: "Known") -> Iterator[Listing]:
+def _texts(details: "JobDetails") -> Iterator[Listing]:
     """Yield in full what a cell can't hold."""
     from redis_kit.queues.panels import redaction
 
     given = redaction.payload(details.record.body) if details.record else ""
-    returned = redaction.value(details.outcome.value) if details.outcome.value and details.job is None else ""
+    returned = redaction.value(details.result.value) if details.result.value and details.job is None else ""
     for title, text in ((_("Arguments"), given), (_("Return value"), returned)):
         if len(text) > LONG:
             yield Listing(title, text)
 
 
-def _attempts(details: "Known", about: "History") -> Table:
+def _attempts(details: "JobDetails", about: "History") -> Table:
     from redis_kit.queues.panels import redaction
 
-    errors = {failure.attempt: failure for failure in details.outcome.errors}
+    errors = {failure.attempt: failure for failure in details.result.errors}
     numbered = list(enumerate(zip(about.begun, about.workers, strict=True), start=1))
     rows = []
     for number, (begun, worker) in reversed(numbered[-MOST_ROWS:]):
@@ -180,7 +180,7 @@ def _attempts(details: "Known", about: "History") -> Table:
     return Table(_("Attempts, the latest first"), (_("Attempt"), _("Begun"), _("Worker"), _("Error")), rows)
 
 
-def _traceback(failure: "Told") -> Listing:
+def _traceback(failure: "AttemptError") -> Listing:
     from redis_kit.queues.panels import redaction
 
     title = _("Traceback of attempt %d") % failure.attempt if failure.attempt else _("Cancellation")

@@ -68,7 +68,7 @@ class QueuesPanel(Panel):
         yield from self._all(self._names[:MOST_ROWS])
 
     def _looked_up(self, names: list[str], queue: str, id: str) -> Iterator[Content]:
-        from redis_kit.queues.monitoring.inspection import look_up
+        from redis_kit.queues.monitoring.lookup import look_up
 
         unknown = _("There is no queue %(queue)s.") % {"queue": queue}
         if not id and queue in names:
@@ -87,7 +87,7 @@ class QueuesPanel(Panel):
         yield from job_page.content((home, id), details)
 
     def _all(self, names: list[str]) -> Iterator[Content]:
-        from redis_kit.queues.monitoring.inspection import inspect
+        from redis_kit.queues.monitoring.failures import inspect
         from redis_kit.queues.monitoring.stats import Errors, queue_stats
 
         errors: Errors = {}

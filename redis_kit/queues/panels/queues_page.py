@@ -21,7 +21,7 @@ from redis_kit.queues.panels.job_page import moment
 
 if TYPE_CHECKING:
     from redis_kit.queues.jobs.job import PauseInfo
-    from redis_kit.queues.monitoring.inspection import Findings
+    from redis_kit.queues.monitoring.failures import Findings
     from redis_kit.queues.monitoring.stats import QueueStats
     from redis_kit.queues.queue import Queue
     from redis_kit.queues.store.unknown_calls import UnknownCalls

@@ -1,4 +1,4 @@
-"""The scripts that move a job from state to state: each an atomic step on the server's clock."""
+"""The scripts of queues, each an atomic step on the server's clock, and the arguments that they take."""
 
 import re
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ _KEY = re.compile(r"^-- KEYS\[\d+\]\s+(\w+)", re.MULTILINE)
 
 
 class QueueScript:
-    """A script over the keys of one queue. Which ones, and in which order, its header says."""
+    """A script over the keys of one queue. Its header names them, in their order."""
 
     def __init__(self, name: str) -> None:
         self._script = scripts.load("redis_kit.queues.store", name)
@@ -29,7 +29,7 @@ class QueueScript:
     def __call__(
         self, base: str, *args: Any, job: str = "", results: Sequence[str] = (), more: Sequence[str] = ()
     ) -> ScriptCall:
-        """Return the step for the queue whose keys begin with ``base``, and for the own keys of one job or of more."""
+        """Return the step for the queue whose keys begin with ``base``, and for the keys of one job or of several."""
         keys = self._made(base, job) if job else self._keys(base)
         if results:
             more = [of_one(base, part, id) for id in results for part in OF_JOB]
@@ -42,7 +42,6 @@ class QueueScript:
 PUT, PUT_UNIQUE, NACK, DEFER, RECALL = map(QueueScript, ("put", "put_unique", "nack", "defer", "recall"))
 ACK, ACK_AND_CLAIM, RETURN_CLAIMED = map(QueueScript, ("ack", "ack_and_claim", "return_claimed"))
 HEARTBEAT, SIGN_OFF, REAP, SWEEP = map(QueueScript, ("heartbeat", "sign_off", "reap", "sweep"))
-SEND_COMMAND = QueueScript("send_command")
 COUNT, QUEUE_STATS, LIST_WORKERS, SEND_COMMAND = map(
     QueueScript, ("count", "queue_stats", "list_workers", "send_command")
 )
@@ -59,14 +58,14 @@ LONGEST_LEASE = 3_601_000  # ms: a moment more than the longest WORKER_TIMEOUT
 
 
 def lease() -> int:
-    """Return for how long a worker may be silent, in ms."""
+    """Return the lease of a worker in ms: the time without a heartbeat after which it counts as dead."""
     return int(conf.section(QueueSettings).WORKER_TIMEOUT * 1000)
 
 
 def put(
     base: str, jobs: Sequence[tuple[str, bytes]], *, delay: int, due: int, priority: int, own: bool = False
 ) -> ScriptCall:
-    """Return the step that adds jobs, given as id and body, ``own`` where callers chose the ids. Times are in ms."""
+    """Return the step that adds jobs, given as id and body; ``own`` if callers chose the ids. Times are in ms."""
     cancels = (f"{base}cancels",) if own else ()
     return PUT(base, delay, due, priority, *(part for job in jobs for part in job), more=cancels)
 
@@ -74,7 +73,7 @@ def put(
 def ack_and_claim(
     base: str, worker: str, claim: str, limit: int, about: str = "", *, again: bool = False, acks: Sequence[Ack] = ()
 ) -> ScriptCall:
-    """Return the step that ends jobs and takes others."""
+    """Return the step that acknowledges jobs and claims others."""
     args = (worker, claim, limit, lease(), about or identity.information(), int(again))
     return ACK_AND_CLAIM(base, *args, *_flat(acks), results=_with_results(acks))
 
@@ -82,63 +81,63 @@ def ack_and_claim(
 def put_unique(
     base: str, job: tuple[str, bytes], unique: UniqueKey, *, delay: int, due: int, priority: int
 ) -> ScriptCall:
-    """Return the step that adds a job unless there is one of its unique key. Times are in ms."""
+    """Return the step that adds a job unless its unique key is in use. Times are in ms."""
     key, until, replace = unique
     return PUT_UNIQUE(base, delay, due, priority, *job, key, until, int(replace), job=key)
 
 
 def ack(base: str, worker: str, acks: Sequence[Ack]) -> ScriptCall:
-    """Return the step that ends jobs which are done."""
+    """Return the step that acknowledges jobs."""
     return ACK(base, worker, lease(), *_flat(acks), results=_with_results(acks))
 
 
 def return_claimed(base: str, jobs: Sequence[Job]) -> ScriptCall:
-    """Return the step that gives back claimed jobs that were not begun."""
+    """Return the step that returns claimed jobs that were not begun."""
     return RETURN_CLAIMED(base, *(b"/".join(_claimed(job)) for job in jobs))
 
 
 def nack(
     base: str, job: Job, *, delay: int, attempts: int, reason: str, error: bytes = b"", ttl_ms: int = 0
 ) -> ScriptCall:
-    """Return the step that ends a failed attempt; its error, if any, is kept with the result. Times are in ms."""
+    """Return the step that records a failed attempt; its error, if any, is stored with the result. Times are in ms."""
     text = reason[:REASON].encode("utf-8", "backslashreplace")
     limit = conf.section(QueueSettings).DEAD_LIMIT
     own = job.id if error else "-"
     return NACK(base, *_claimed(job), lease(), delay, attempts, text, limit, error, ttl_ms, job=own)
 
 
-def defer(base: str, job: Job, digest: str, shape: str, expires: int, patience: int, most: int) -> ScriptCall:
-    """Return the step that gives back a job whose call its worker can't run. Times are in ms."""
-    return DEFER(base, *_claimed(job), lease(), digest, shape, expires, patience, most, job=digest)
+def defer(base: str, job: Job, digest: str, shape: str, expires: int, longest: int, most: int) -> ScriptCall:
+    """Return the step that returns a job whose call its worker can't run. Times are in ms."""
+    return DEFER(base, *_claimed(job), lease(), digest, shape, expires, longest, most, job=digest)
 
 
 def recall(base: str, digest: str, runs: bool, limit: int) -> ScriptCall:
-    """Return the step that makes such jobs ready, where the caller runs them, or looks which are still there."""
+    """Return the step that makes these jobs ready if the caller runs them, and counts them again if not."""
     return RECALL(base, digest, int(runs), limit, job=digest)
 
 
-def store_progress(base: str, job: Job, *, told: bytes, ttl_ms: int) -> ScriptCall:
-    """Return the step that keeps how far a running job is, for so many ms."""
-    return STORE_PROGRESS(base, *_claimed(job), told, ttl_ms, job=job.id)
+def store_progress(base: str, job: Job, *, progress: bytes, ttl_ms: int) -> ScriptCall:
+    """Return the step that stores the progress of a running job for ``ttl_ms``."""
+    return STORE_PROGRESS(base, *_claimed(job), progress, ttl_ms, job=job.id)
 
 
 def cancel(base: str, id: str, *, error: bytes, ttl_ms: int) -> ScriptCall:
-    """Return the step that cancels a job: one that waits now, with a result that is kept for so many ms."""
+    """Return the step that cancels a job; the result of a waiting job is stored for ``ttl_ms``."""
     return CANCEL(base, id, error, ttl_ms, job=id)
 
 
 def get_result(base: str, id: str, *, waits: bool = False) -> ScriptCall:
-    """Return the step that finds out what became of a call."""
+    """Return the step that reads the result of a call."""
     return GET_RESULT(base, id, int(waits), job=id)
 
 
 def get_job_details(base: str, id: str, errors: int, longest: int) -> ScriptCall:
-    """Return the step that tells what is known of a job, its latest errors among it; texts of so many bytes at most."""
+    """Return the step that reads all about a job with its latest errors; texts are at most ``longest`` bytes long."""
     return GET_JOB_DETAILS(base, id, errors, longest, job=id)
 
 
 def heartbeat(base: str, worker: str, about: str = "", *, after: bytes = b"", page: int = 0) -> ScriptCall:
-    """Return the step that keeps a worker alive and gives back the jobs of dead ones.
+    """Return the step that keeps a worker alive and returns the jobs of dead workers.
 
     It lists ``page`` of the worker's running jobs, those that follow ``after``.
     """
@@ -148,14 +147,14 @@ def heartbeat(base: str, worker: str, about: str = "", *, after: bytes = b"", pa
 
 
 def reap(base: str, worker: str, started: Sequence[str]) -> ScriptCall:
-    """Return the step that takes the jobs of a worker that died, TAKEN at most; it ran those that are named."""
+    """Return the step that returns the jobs of a worker that died, TAKEN at most; ``started`` are those it ran."""
     options = conf.section(QueueSettings)
     ids = [id.encode("utf-8", "surrogateescape") for id in started]
     return REAP(base, worker, TAKEN, options.MAX_CRASHES, options.DEAD_LIMIT, *ids)
 
 
 def sweep(base: str) -> ScriptCall:
-    """Return the step that makes jobs ready that nothing leads to."""
+    """Return the step that makes jobs ready that are in no state."""
     return SWEEP(base, SAMPLE, MOST_RUNNING, LONGEST_LEASE)
 
 

@@ -19,7 +19,7 @@ from redis_kit.queues.store import calls
 from redis_kit.queues.store.liveness import heartbeat_reply, seconds, worker_id
 from redis_kit.queues.validation import Delay
 
-MOST_ACKS = 250  # jobs in one call, of which the server remembers that it ended them
+MOST_ACKS = 250  # jobs in one call; the server remembers as many
 _STATES: dict[int, State] = {1: "ready", 2: "scheduled", 3: "dead"}
 # By connection, keys of the queue, and worker: queues of one name on two servers are two queues.
 _unanswered: defaultdict[tuple[str, str, str], list[str]] = defaultdict(list)
@@ -48,21 +48,21 @@ def claim_and_reap(
     queue: Primitive, worker: str, limit: int, about: str = "", acks: Sequence[Ack] = ()
 ) -> Flow[Claimed]:
     """Acknowledge jobs and claim others. If another worker's lease is over, return its jobs to the queue."""
-    found, next_lease = yield from ack_and_claim(queue, worker, limit, about, acks)
+    reply, next_lease = yield from ack_and_claim(queue, worker, limit, about, acks)
     if next_lease == 0:
         try:
-            returned = heartbeat_reply((yield calls.heartbeat(queue.key(""), worker, about))).given_back
+            returned = heartbeat_reply((yield calls.heartbeat(queue.key(""), worker, about))).returned
         except BaseException as error:
-            if isinstance(error, RedisFailure) and (found.jobs or found.lost):
-                return found
-            if found.jobs:  # a caller that was stopped gets them with its next claim
-                claim = found.jobs[0].token.split("/")[1].rpartition(".")[0]
+            if isinstance(error, RedisFailure) and (reply.jobs or reply.lost):
+                return reply
+            if reply.jobs:  # a caller that was stopped gets them with its next claim
+                claim = reply.jobs[0].token.split("/")[1].rpartition(".")[0]
                 _unanswered[queue.using, queue.key(""), worker].append(claim)
             raise
-        if returned and not found.jobs:
+        if returned and not reply.jobs:
             again, _ = yield from ack_and_claim(queue, worker, limit, about)
-            found = again._replace(lost=found.lost)
-    return found
+            reply = again._replace(lost=reply.lost)
+    return reply
 
 
 def ack_and_claim(

@@ -22,7 +22,7 @@ class Poison(NamedTuple):
 
 
 class HeartbeatReply(NamedTuple):
-    """The reply to a heartbeat: seconds to the next job and to the end of another worker's lease; jobs given back.
+    """The reply to a heartbeat: seconds to the next job and to the end of another worker's lease; jobs returned.
 
     ``command`` is what the worker is to do, "" for nothing; ``cancelled`` are those of its jobs to stop, ``held`` is a
     page of its claims that the server holds as running, ``unknown`` are the shapes of calls that workers returned;
@@ -31,7 +31,7 @@ class HeartbeatReply(NamedTuple):
 
     next_job: float | None
     next_lease: float | None
-    given_back: int
+    returned: int
     dead: list[Poison]
     command: str
     cancelled: list[str]
@@ -57,11 +57,11 @@ def sign_off(queue: Primitive, worker: str | None) -> Flow[int]:
 
 def heartbeat_reply(reply: list[Any]) -> HeartbeatReply:
     """Return the script's reply by names."""
-    next_job, next_lease, given_back, command, cancelled, held, unknown, now = reply[:8]
+    next_job, next_lease, returned, command, cancelled, held, unknown, now = reply[:8]
     return HeartbeatReply(
         seconds(next_job),
         seconds(next_lease),
-        given_back,
+        returned,
         poison(reply[8:]),
         command.decode("utf-8", "replace"),
         [id.decode("utf-8", "surrogateescape") for id in cancelled],

@@ -1,4 +1,4 @@
-"""Looking into a queue and changing what is in it, as flows."""
+"""Reading and changing the jobs of a queue, as flows."""
 
 from collections.abc import Iterable
 
@@ -19,16 +19,16 @@ from redis_kit.queues.validation import Delay
 CHUNK = 500  # jobs in one call
 HEAD = 512  # bytes of a record, which hold its numbers and the name of its task
 PAGE = 1000  # dead jobs in one call
-LOOKED_THROUGH = 10_000  # running jobs in a search for who has one
+LOOKED_THROUGH = 10_000  # running jobs in a search for the worker of one
 MOST_BYTES = 16 * 1024 * 1024  # read by one call
 UNCUT = 2**31
-TOLD = 2
+STOPPING = 2  # the reply for a running job
 STATES = ("ready", "scheduled", "running", "dead")
 PURGED = ("ready", "scheduled", "dead")
 
 
 def peek(queue: Primitive, limit: int, state: State) -> Flow[list[JobInfo]]:
-    """Look at jobs of one state."""
+    """Read jobs of one state."""
     validation.whole("limit", limit, validation.LIMIT)
     validation.one_of("state", state, STATES)
     return job.stored(state, (yield peek_step(queue, limit, state)))
@@ -37,22 +37,22 @@ def peek(queue: Primitive, limit: int, state: State) -> Flow[list[JobInfo]]:
 def peek_step(
     queue: Primitive, limit: int, state: State, *, offset: int = 0, cut: int = UNCUT, share: int = 1
 ) -> ScriptCall:
-    """Return the step that looks at jobs, cut to their first bytes; ``share`` is how many such steps go together."""
+    """Return the step that reads jobs, cut to their first bytes; ``share`` steps are sent together."""
     return calls.PEEK(queue.key(""), state, offset, limit, cut, MOST_BYTES // share)
 
 
 def get(queue: Primitive, id: str) -> Flow[JobInfo | None]:
-    """Look at one job."""
-    return found((yield get_step(queue, id)))
+    """Read one job."""
+    return job_info((yield get_step(queue, id)))
 
 
 def get_step(queue: Primitive, id: str) -> ScriptCall:
-    """Return the step that looks at one job. Raises InvalidValue."""
+    """Return the step that reads one job. Raises InvalidValue."""
     return calls.GET_JOB(queue.key(""), validation.identifier("id", id), LOOKED_THROUGH)
 
 
-def found(reply: list[bytes]) -> JobInfo | None:
-    """Return the job of the reply to find_step(), if there is one."""
+def job_info(reply: list[bytes]) -> JobInfo | None:
+    """Return the job in the reply to get_step(), if there is one."""
     if not reply:
         return None
     state: State = reply[0].decode()  # type: ignore[assignment]
@@ -65,9 +65,9 @@ def delete(queue: Primitive, id: str) -> Flow[bool]:
 
 
 def cancel(queue: Primitive, id: str, ttl_ms: int | None = None) -> Flow[int]:
-    """Cancel a job, now or by its worker; the error of one that waits is stored as its result for so many ms.
+    """Cancel a job, now or by its worker; the error of a waiting job is stored as its result for ``ttl_ms``.
 
-    Return 0 if it neither waited nor ran, and TOLD if its worker has yet to stop it.
+    Return 0 if it neither waited nor ran, and STOPPING if its worker has yet to stop it.
     """
     if ttl_ms is None:
         ttl_ms = int(conf.section(QueueSettings).FAILED_RESULT_TTL * 1000)
@@ -82,7 +82,7 @@ def run_now(queue: Primitive, id: str) -> Flow[bool]:
 
 
 def heads_step(queue: Primitive, limit: int, *, offset: int = 0, share: int = 1) -> ScriptCall:
-    """Return the step that looks at dead jobs, the latest first, as far as cause() needs them."""
+    """Return the step that reads dead jobs, the latest first, as far as cause() needs them."""
     return peek_step(queue, limit, "dead", offset=offset, cut=HEAD, share=share)
 
 
@@ -135,21 +135,21 @@ def counts(queue: Primitive) -> Flow[job.QueueCounts]:
 
 
 def purge(queue: Primitive, state: State) -> Flow[int]:
-    """Remove as many jobs of a state as there are at the start, so that it comes to an end."""
+    """Delete as many jobs of a state as there are at the start, so that it comes to an end."""
     validation.one_of("state", state, PURGED)
     stored = yield from counts(queue)
     most: int = getattr(stored, state)
-    removed = 0
-    while removed < most:
-        count: int = yield calls.PURGE(queue.key(""), state, min(CHUNK, most - removed))
-        removed += count
+    deleted = 0
+    while deleted < most:
+        count: int = yield calls.PURGE(queue.key(""), state, min(CHUNK, most - deleted))
+        deleted += count
         if not count:
             break
-    return removed
+    return deleted
 
 
 def pause(queue: Primitive, seconds: Delay | None) -> Flow[None]:
-    """Let the queue give out no jobs."""
+    """Pause the queue."""
     time = 0
     if seconds is not None:
         time = validation.milliseconds(seconds, "seconds")
@@ -159,11 +159,11 @@ def pause(queue: Primitive, seconds: Delay | None) -> Flow[None]:
 
 
 def resume(queue: Primitive) -> Flow[bool]:
-    """Let it give out jobs again."""
+    """End the pause of the queue."""
     return bool((yield calls.RESUME(queue.key(""))))
 
 
 def paused(queue: Primitive) -> Flow[PauseInfo | None]:
-    """Tell whether it is paused."""
+    """Return the pause of the queue, if it is paused."""
     reply = yield calls.GET_PAUSE(queue.key(""))
     return job.pause(*reply) if reply else None

@@ -1,4 +1,4 @@
-"""What is asked of Redis about the result of a call, as flows."""
+"""Reading the result of a call and waiting for it, as flows."""
 
 from time import monotonic
 from typing import Any
@@ -10,19 +10,19 @@ from redis_kit.queues import validation
 from redis_kit.queues.keys import of_one
 from redis_kit.queues.store import calls
 
-AGAIN = 5.0  # seconds: for how long a lost wake-up goes unnoticed
+AGAIN = 5.0  # seconds until a lost wake-up is noticed
 WAIT = (0, 86_400.0)  # seconds
 WAITING = (b"READY", b"RUNNING")
 
 
 def find(queue: Primitive, id: str) -> Flow[list[Any]]:
-    """Ask what became of a call."""
+    """Read what is stored about a call."""
     reply: list[Any] = yield calls.get_result(queue.key(""), id)
     return reply
 
 
 def wait(queue: Primitive, id: str, timeout: float) -> Flow[list[Any]]:
-    """Ask the same, when it has ended or when the time is up."""
+    """Read it when the call has ended, or when the time is up."""
     deadline = monotonic() + validation.seconds("timeout", timeout, WAIT)
     while True:
         reply: list[Any] = yield calls.get_result(queue.key(""), id, waits=True)

@@ -1,4 +1,4 @@
-"""Jobs whose calls not every worker can run, as in a rolling deploy: given back by those that can't, until one can."""
+"""Jobs whose calls not every worker can run, as in a rolling deploy. They are returned until one can."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -13,16 +13,15 @@ from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.store import calls as moves
 from redis_kit.queues.store.claim import lost
 
-GIVEN_BACK, OVER, CANCELLED = 2, 5, 6
+RETURNED, EXHAUSTED, CANCELLED = 2, 5, 6
 SHAPES = 100  # of calls, remembered for a queue
 RECALLED = 500  # jobs made ready in a second
 
 
 class UnknownCalls(NamedTuple):
-    """Calls of one shape that were given back: the task, the shape as a call, and how many jobs wait.
+    """Calls of one shape that workers returned: the task, the shape as a call, and how many jobs wait.
 
-    ``age`` is for how many seconds the first of them waits for a worker that can run it; ``known`` whether one that
-    lives has said that it can.
+    ``age`` is how many seconds ago the first of them was returned; ``known`` is True if a living worker can run them.
     """
 
     task: str
@@ -33,16 +32,16 @@ class UnknownCalls(NamedTuple):
 
 
 def defer(queue: Primitive, job: Job, shape: str, expires: int) -> Flow[int]:
-    """Give a job back, for workers that can run it. Raises LeaseLost."""
-    patience = int(conf.section(QueueSettings).UNKNOWN_TASK_TTL * 1000)
-    answer: int = yield moves.defer(queue.key(""), job, call_shape.digest(shape), shape, expires, patience, SHAPES)
+    """Return a job, for workers that can run it. Raises LeaseLost."""
+    longest = int(conf.section(QueueSettings).UNKNOWN_TASK_TTL * 1000)
+    answer: int = yield moves.defer(queue.key(""), job, call_shape.digest(shape), shape, expires, longest, SHAPES)
     if not answer:
         raise lost(queue, [job])
     return answer
 
 
 class Recalled(NamedTuple):
-    """How many jobs of a shape are ready now, and those that wait."""
+    """How many jobs of a shape are ready now, and the jobs that wait."""
 
     moved: int
     waiting: UnknownCalls
@@ -54,17 +53,17 @@ def recall_step(queue: Primitive, shape: str, *, can_run: bool) -> ScriptCall:
 
 
 def recalled(shape: str, reply: Sequence[int]) -> Recalled | None:
-    """Return what recall_step() tells; None where no such job was given back."""
+    """Return the reply to recall_step() by names; None if no job of the shape was returned."""
     return Recalled(reply[0], _calls(shape.encode(), *reply[1:])) if reply else None
 
 
 def read(reply: Sequence[Any]) -> tuple[UnknownCalls, ...]:
-    """Return what a report tells: shape, jobs, and how many ms ago the first job came and a worker knew it last."""
-    found = [_calls(*reply[at : at + 4]) for at in range(0, len(reply), 4)]
-    return tuple(sorted((one for one in found if one.jobs), key=lambda one: (one.known, -one.jobs, one.call)))
+    """Return the calls in a reply: shape, jobs, and how many ms ago the first job came and a worker could run it."""
+    calls = [_calls(*reply[at : at + 4]) for at in range(0, len(reply), 4)]
+    return tuple(sorted((call for call in calls if call.jobs), key=lambda call: (call.known, -call.jobs, call.call)))
 
 
-def _calls(shape: bytes, jobs: int, age: int, known: int) -> UnknownCalls:
+def _calls(shape: bytes, jobs: int, age: int, could_run: int) -> UnknownCalls:
     text = shape.decode("utf-8", "replace")
-    is_known = 0 <= known <= moves.lease()
+    is_known = 0 <= could_run <= moves.lease()
     return UnknownCalls(call_shape.task_of(text), call_shape.described(text), jobs, max(0, age) / 1000, is_known)

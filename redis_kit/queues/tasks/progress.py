@@ -81,5 +81,5 @@ def _report(current: CurrentJob, done: float, total: float | None, note: str) ->
 
     keep = current.result_ttl(failed=True) if current.result_ttl else 0
     text = stored.dumps(done, total, note)
-    if not (yield calls.store_progress(current.queue.key(""), current.job, told=text, ttl_ms=keep)):
+    if not (yield calls.store_progress(current.queue.key(""), current.job, progress=text, ttl_ms=keep)):
         raise LeaseLost(f"The claim on job {current.job.id!a} of queue {current.queue.name!a} is over.")

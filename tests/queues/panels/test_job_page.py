@@ -145,7 +145,7 @@ def test_progress_is_shown(mail, boss):
     result = enqueued()
     job = attempt(mail)
     told = payload.dumps([3, 10, "half, token=hunter2"], "x")
-    calls.store_progress(mail.key(""), job, told=told, ttl_ms=EVER).run(connections.client())
+    calls.store_progress(mail.key(""), job, progress=told, ttl_ms=EVER).run(connections.client())
     progress = cells(look(boss, result.id), "Result")["Progress"]
     assert progress.startswith("3 of 10 half, token=*** 20")
 
@@ -246,7 +246,7 @@ def test_jobs_and_their_errors_can_put_nothing_into_the_page(mail, signed_in, ki
     result = send.enqueue(attack, note=attack * 3)
     job = attempt(mail)
     told = payload.dumps([3, 10, attack[:500]], "x")
-    calls.store_progress(mail.key(""), job, told=told, ttl_ms=EVER).run(connections.client())
+    calls.store_progress(mail.key(""), job, progress=told, ttl_ms=EVER).run(connections.client())
     kept = payload.encoded([attack, attack * 9], "x")
     mail._run(claim.nack(mail, job, 0, attack, 1, (kept, EVER)))
     mail.requeue([result.id])

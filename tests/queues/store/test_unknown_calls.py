@@ -286,7 +286,7 @@ def test_repeat_after_a_lost_answer_gets_the_same_one_and_a_lost_claim_none(queu
     release.task.enqueue("a")
     (job,) = queue.claim(worker="w1")
     for _ in range(2):
-        assert queue._run(unknown_calls.defer(queue, job, release.call, 0)) == unknown_calls.GIVEN_BACK
+        assert queue._run(unknown_calls.defer(queue, job, release.call, 0)) == unknown_calls.RETURNED
     assert queue.counts().scheduled == 1
     queue.run_now(job.id)
     (again,) = queue.claim(worker="w2")

@@ -54,7 +54,7 @@ class Scene:
             lambda: self.run(moves.reap(base, "w", [job.id])),
             lambda: self.run(moves.cancel(base, other.id, error=b"[]", ttl_ms=1000)),
             lambda: self.run(moves.cancel(base, "x", error=b"[]", ttl_ms=1000)),
-            lambda: self.run(moves.store_progress(base, job, told=b"1", ttl_ms=1000)),
+            lambda: self.run(moves.store_progress(base, job, progress=b"1", ttl_ms=1000)),
             lambda: source.fail(job, delay=0, max_attempts=1, **kept),
             lambda: source.fail(job, delay=5, max_attempts=9, **kept),
             *(lambda state=state: queue.purge(state) for state in ("ready", "scheduled", "dead")),

@@ -1,5 +1,5 @@
 -- Acknowledge the jobs of a worker that ARGV names from `start` on, four arguments each, if their claims still hold, and
--- store the results of those that have one, whose keys begin with KEYS[results]. Returns the numbers of the jobs whose
+-- store their results, if any, whose keys begin with KEYS[results]. Returns the numbers of the jobs whose
 -- claim was lost, and how many were acknowledged. A repeated call for the last 250 jobs, at least, gets the same answer.
 -- A result whose key is of a wrong type is not stored, or no job would end until that key is gone.
 -- needs  KEYS, ARGV, running, jobs, settled, free_unique_key, store_result

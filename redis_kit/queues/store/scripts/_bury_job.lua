@@ -1,4 +1,4 @@
--- Put a job among the dead jobs, of which the oldest make room.
+-- Put a job among the dead jobs; the oldest of these make room.
 -- needs  dead, reasons, jobs, now, dead_limit, free_unique_key
 -- gives  bury_job
 local MONTH = 30 * 24 * 3600 * 1000

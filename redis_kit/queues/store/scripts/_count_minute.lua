@@ -1,4 +1,4 @@
--- Count what happens in this minute, in a ring of 72 hours. A field is "<minute> <done> <failed> <begun> <sum of lateness>
+-- Count what happens in this minute, in a round of 72 hours. A field is "<minute> <done> <failed> <begun> <sum of lateness>
 -- <greatest lateness>", in ms; older releases wrote the first three only. A field of an earlier round begins at 0.
 -- needs  minutes, now
 -- gives  read_minute, count_minute

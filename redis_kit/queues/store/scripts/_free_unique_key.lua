@@ -1,4 +1,4 @@
--- Free the unique key of a job that has ended. On a queue without such keys the first look is all that it costs.
+-- Free the unique key of a job that has ended. On a queue without unique keys, it costs one command.
 -- needs  owners, unique
 -- gives  has_unique_keys, free_unique_key
 local function has_unique_keys()

@@ -1,4 +1,4 @@
--- A row of `unknown` is "<jobs> <since> <known> <shape>": how many jobs wait for a worker that can run such a call, since
+-- A row of `unknown` is "<jobs> <since> <known> <shape>": how many jobs wait for a worker that can run it, since
 -- when the first of them waits, and when a worker last said that it can run it, in ms; 0 for never.
 -- needs  unknown, deferred, now
 -- gives  read_unknown, write_unknown

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Acknowledge jobs, and store the results of those that have one.
+-- Acknowledge jobs, and store their results, if any.
 --
 -- KEYS[1]     running  zset of scores 0: worker/claim.number/place/id
 -- KEYS[2]     jobs     hash: id -> record
@@ -8,7 +8,7 @@
 -- KEYS[5]     minutes  hash: minute -> minute, jobs done, attempts failed, how late jobs began
 -- KEYS[6]     unique   hash: unique key -> id
 -- KEYS[7]     owners   hash: id -> until when it has a unique key, and that key
--- KEYS[8...]  results  of each job that has one: the hash of the result, and the list of those that wait for it
+-- KEYS[8...]  results  of each job that has one: the hash of the result, and the list for callers that wait for it
 -- ARGV[1]     worker
 -- ARGV[2]     lease    ms
 -- ARGV[3...]  acks     token of the claim, id, value or "", and the ms to store the value, of each job

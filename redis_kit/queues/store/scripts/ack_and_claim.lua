@@ -14,7 +14,7 @@
 -- KEYS[11]     minutes    hash: minute -> minute, jobs done, attempts failed, how late jobs began
 -- KEYS[12]     unique     hash: unique key -> id
 -- KEYS[13]     owners     hash: id -> until when it has a unique key, and that key
--- KEYS[14...]  results    of each acknowledged job that has one: the hash of the result, and the list of those that wait for it
+-- KEYS[14...]  results    of each acknowledged job that has one: the hash of the result, and the list for callers that wait for it
 -- ARGV[1]      worker
 -- ARGV[2]      claim        unique to this call; repeated, it gives the same jobs
 -- ARGV[3]      limit        how many jobs, at most

@@ -22,8 +22,8 @@
 -- returns   2 returned, also when repeated; 5 when its time for that is over, 6 when it is to be cancelled: then nothing
 --           was changed; 0 when the claim was lost
 --
--- The time between two tries grows with that since the first one, and with the number of such jobs: however many there
--- are, workers look at 50 of them a second, or, as none waits for more than 10 minutes, at each once in 10 minutes.
+-- The time between two tries grows with the time since the first one, and with the number of jobs of the shape. So workers
+-- look at 50 of them a second, or, as a job waits for at most 10 minutes, at each once in 10 minutes.
 
 local running, jobs, settled, workers, scheduled, signal, paused, cancels, unknown, deferred = unpack(KEYS)
 local token, id, lease, digest, shape = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5]

@@ -9,7 +9,7 @@
 -- KEYS[6]  running    zset of scores 0: worker/claim.number/place/id
 -- ARGV[1]  id
 -- ARGV[2]  limit      how many running jobs are looked through for its worker
--- returns  state, id, record, when it died in ms or "", why or "", worker or ""; nothing where there is no such job
+-- returns  state, id, record, when it died in ms or "", why or "", worker or ""; nothing without a job
 
 local jobs, ready, scheduled, dead, reasons, running = unpack(KEYS)
 local id, limit = ARGV[1], tonumber(ARGV[2])

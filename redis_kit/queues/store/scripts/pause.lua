@@ -3,7 +3,7 @@
 --
 -- KEYS[1]  paused  string  the queue is paused while it exists: since when, ms on the server's clock
 -- KEYS[2]  signal  list: one element while a worker is to wake up
--- ARGV[1]  time    for how long, ms; 0 until it is resumed
+-- ARGV[1]  time    length of the pause, ms; 0 until it is resumed
 -- returns  1
 --
 -- A worker is woken, so that it reads the end of the pause, until which it sleeps.

@@ -32,7 +32,7 @@ for at = 1, 4 do
 end
 local record = redis.call("HGET", jobs, redis.call("ZRANGE", KEYS[2], 0, 0)[1] or "")
 local _, _, _, due = read_record(record or "")
--- A scheduled job gets ready with the next claim. Where no worker claims, it waits as much as a ready one.
+-- A scheduled job gets ready with the next claim. If no worker claims, it waits as a ready job does.
 local time = tonumber(redis.call("ZRANGE", KEYS[1], 0, 0, "WITHSCORES")[2]) or now + 1
 local ready, overdue = record and math.max(0, now - due) or -1, now - time
 reply[5], reply[6] = math.min(2 ^ 53, math.max(-1, ready, overdue)), minute

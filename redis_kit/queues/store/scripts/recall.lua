@@ -12,10 +12,10 @@
 -- KEYS[8]  unknown    hash: digest of a shape of calls -> jobs, since, known, and the shape
 -- KEYS[9]  deferred   zset: id/due of each job of this shape that was returned -> since when no worker runs it, ms
 -- ARGV[1]  digest     of the shape
--- ARGV[2]  runs       1 when the caller runs such calls
+-- ARGV[2]  runs       1 when the caller runs these calls
 -- ARGV[3]  limit      how many jobs, at most, and each second: workers that can't run them are there, too
 -- returns  how many are ready now, how many wait, for how many ms the first of them does, and how many ms ago a worker
---          said that it runs such calls; nothing when none was returned
+--          said that it runs these calls; nothing when none was returned
 
 local jobs, ready, scheduled, dead, sequence, signal, paused, unknown, deferred = unpack(KEYS)
 local digest, runs, limit = ARGV[1], ARGV[2] == "1", tonumber(ARGV[3])

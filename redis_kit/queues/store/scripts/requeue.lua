@@ -12,8 +12,8 @@
 -- KEYS[8]     unique    hash: unique key -> id
 -- KEYS[9]     owners    hash: id -> until when it has a unique key, and that key
 -- KEYS[10]    cancels   hash: id -> 1 for jobs that are to be cancelled though they run
--- ARGV[1]     limit     how many, at most, where no ids follow
--- ARGV[2...]  ids       of those that are meant
+-- ARGV[1]     limit     how many, at most, if no ids follow
+-- ARGV[2...]  ids       of the jobs to requeue
 -- returns     how many left the dead ones
 
 local dead, reasons, jobs, ready, sequence, signal, paused, unique, owners, cancels = unpack(KEYS)

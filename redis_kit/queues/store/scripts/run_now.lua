@@ -8,7 +8,7 @@
 -- KEYS[5]  signal     list: one element while a worker is to wake up
 -- KEYS[6]  paused     string  the queue is paused while it exists: since when, ms
 -- ARGV[1]  id
--- returns  1 when it is ready now, 0 where no job of this id was scheduled
+-- returns  1 when it is ready now, 0 if no job of this id was scheduled
 
 local jobs, ready, scheduled, sequence, signal, paused = unpack(KEYS)
 local id = ARGV[1]

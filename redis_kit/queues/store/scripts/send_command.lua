@@ -6,7 +6,7 @@
 -- ARGV[1]  worker
 -- ARGV[2]  command  quiet, work or stop
 -- ARGV[3]  ttl_ms   after which a command that was not taken is void
--- returns  1 when it was stored, 0 when there is no such worker
+-- returns  1 when it was stored, 0 when the worker does not exist
 
 local workers, orders = unpack(KEYS)
 -- @check_types orders

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- Make jobs ready that are in no state, or run for a worker that does not exist. No script leaves such a job; a key that
--- was damaged and deleted does.
+-- Make jobs ready that are in no state, or run for a worker that does not exist. No script leaves a job like that; a key
+-- that was damaged and deleted does.
 --
 -- KEYS[1]  jobs       hash: id -> record
 -- KEYS[2]  ready      zset: id -> place
@@ -12,7 +12,7 @@
 -- KEYS[8]  signal     list: one element while a worker is to wake up
 -- KEYS[9]  paused     string  the queue is paused while it exists: since when, ms
 -- ARGV[1]  sample     how many jobs are looked at, by chance
--- ARGV[2]  most       running jobs with which it is done; where there are more, nothing is
+-- ARGV[2]  most       running jobs up to which it is done
 -- ARGV[3]  longest    the longest lease that any worker may have, ms
 -- returns  ids of the jobs that are ready again
 

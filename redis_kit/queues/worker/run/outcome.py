@@ -198,7 +198,7 @@ class UnfitJob(NamedTuple):
         """
         expires = 0 if isinstance(self.call, NewerMessage) else self.call.expires
         answer = self.source.defer(self.job, call_shape.shape(self.call), expires)
-        if answer == unknown_calls.GIVEN_BACK:
+        if answer == unknown_calls.RETURNED:
             return None
         cancelled = Cancelled("The job was cancelled while it waited.")
         error = cancelled if answer == unknown_calls.CANCELLED else self.why

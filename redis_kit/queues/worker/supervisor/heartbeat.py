@@ -125,8 +125,8 @@ class Heartbeat:
         for id in answer.cancelled:  # with each heartbeat until it has ended: it may not have begun
             child.channel.say("cancel", index, id)
         child.compare(index, answer.held)
-        if answer.given_back:
-            logger.warning("Queue %a: %d jobs of dead workers are ready again.", source.name, answer.given_back)
+        if answer.returned:
+            logger.warning("Queue %a: %d jobs of dead workers are ready again.", source.name, answer.returned)
         for one in answer.dead:
             buried(source.name, one)
 
