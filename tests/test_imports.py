@@ -24,8 +24,8 @@ MODULES = {
 PACKAGES = {name for name, path in MODULES.items() if path.name == "__init__.py"}
 # Private by their names, and documented: of Django's models, of named tuples, of the standard library.
 DOCUMENTED = {"_meta", "_state", "_base_manager", "_default_manager", "_replace", "_fields", "_asdict", "_make"}
-DOCUMENTED |= {"_exit", "_current_frames"}
-# Components that have circles or use private names of other files. It goes when it is empty.
+DOCUMENTED |= {"_exit", "_current_frames", "_getframe", "_get_running_loop"}
+DOCUMENTED |= {"_from_testcase"}  # without it a test's own transaction looks like one of the project
 NOT_YET = {"locks"}  # components that use private names of other files; it goes when it is empty
 
 
