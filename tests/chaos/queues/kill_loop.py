@@ -44,7 +44,7 @@ class Plan:
     rate: float | None = None  # jobs a second; None: as fast as the workers follow
     mix: dict[str, int] = field(default_factory=lambda: dict(MIX))
     lasting: float = 60.0  # seconds that a job of this kind takes
-    list_workers: int = 2
+    workers: int = 2
     processes: int = 2
     threads: int = 4
     kills: tuple[Kind, ...] = ROUND
