@@ -27,9 +27,9 @@ def fenced(queryset: "Rows | models.Manager[Any]", lease: "Lease") -> "Fenced":
 
     Each write stores the lease's fence in the row; a row with a newer fence refuses it with StaleFence. The fences of
     one name always grow. Names are spread over 16 buckets, and a fence is the microseconds of the server's clock, or
-    one more than the last in its bucket; so between two names it only says which lease was taken later, and not surely
-    where they are on different nodes. Guard a row by one name: of two names, or of a semaphore with several slots, the
-    later lease refuses the earlier one, although both are live.
+    one more than the last in its bucket; so between two names it only says which lease is later, and not surely if they
+    are on different nodes. Guard a row by one name: of two names, or of a semaphore with several slots, the later lease
+    refuses the earlier one, although both are live.
 
     The state of the lease is not checked. An ended lease may still write until a later holder does; a lease that seems
     live may be refused: only the database knows. Any thread or task may use it. Raises ConfigurationError for a model
@@ -125,7 +125,7 @@ def checked(lease: Any) -> "Lease":
     from redis_kit.locks.leases.lease import Lease
 
     if not isinstance(lease, Lease):
-        hint = " acquire() returns None when the lock stays taken." if lease is None else ""
+        hint = " acquire() returns None if the lock is held by others." if lease is None else ""
         raise InvalidValue(f"A lease is what acquire() and 'with' return, not {type(lease).__name__}.{hint}")
     return lease
 

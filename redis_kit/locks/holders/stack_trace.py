@@ -7,7 +7,7 @@ from typing import Any
 
 
 def stack_of(owner: Any, thread: int) -> str:
-    """Return the stack of a task, or of the thread with this identifier, as text; taken while it may run on."""
+    """Return the stack of a task, or of the thread with this identifier, as text; the thread may run on."""
     if isinstance(owner, asyncio.Task):
         if owner.done():
             return f"(the task {owner.get_name()} has ended)"
