@@ -135,7 +135,7 @@ def test_result_of_another_task_is_a_mismatch(kit, twin):
 
 
 @pytest.mark.parametrize("name", ["mail", "größe & 1.2~x/%", "default2"])
-def test_id_alone_tells_the_queue(any_kit, settings, twin, name):
+def test_id_alone_tells_the_queue(kit, settings, twin, name):
     result = twin(calls.echo.using(queue_name=name).enqueue, 1)
     assert result.queue_name == name
     (job,) = Queue(name).claim(worker="w")

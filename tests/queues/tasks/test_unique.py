@@ -37,15 +37,15 @@ def made(**options):
 
 
 @pytest.mark.parametrize("until", ["done", "queued", 60, timedelta(minutes=1)], ids=str)
-def test_further_put_of_a_key_gives_the_id_of_the_job_that_is_there(any_kit, twin, until):
+def test_further_put_of_a_key_gives_the_id_of_the_job_that_is_there(any_kit, until):
     queue = Queue("mail")
-    first = twin(queue.put, 1, unique="a", unique_until=until)
-    assert twin(queue.put, 2, unique="a", unique_until=until) == first
-    assert twin(queue.put, 3, unique="b", unique_until=until) != first
-    assert twin(queue.put, 4) != first
-    assert twin(queue.counts) == QueueCounts(0, 3, 0, 0)
+    first = queue.put(1, unique="a", unique_until=until)
+    assert queue.put(2, unique="a", unique_until=until) == first
+    assert queue.put(3, unique="b", unique_until=until) != first
+    assert queue.put(4) != first
+    assert queue.counts() == QueueCounts(0, 3, 0, 0)
     assert Queue("news").put(1, unique="a", unique_until=until) != first
-    assert [job.payload for job in twin(queue.claim, 5)] == [1, 3, 4]
+    assert [job.payload for job in queue.claim(5)] == [1, 3, 4]
 
 
 def test_key_until_done_is_free_when_the_job_is_done(queue, twin):
@@ -413,19 +413,19 @@ def test_cancelled_call_frees_its_key(queue, kit, twin):
     assert unique.enqueue(1).created
 
 
-def test_debounce_runs_once_with_the_last_arguments_after_a_quiet_time(any_kit, twin):
+def test_debounce_runs_once_with_the_last_arguments_after_a_quiet_time(any_kit):
     tasks.done.clear()
     debounce = made(unique="queued", unique_by=("user",), replace=True).using(run_after=timedelta(seconds=0.3))
-    results = [twin(debounce.enqueue, 1, text) for text in ("a", "ab", "abc")]
+    results = [debounce.enqueue(1, text) for text in ("a", "ab", "abc")]
     assert len({result.id for result in results}) == 1
     assert [result.created for result in results] == [True, False, False]
     assert results[-1].args == [1, "abc"]
     assert Queue("default").counts() == QueueCounts(1, 0, 0, 0)
     wait_for(drain)
     assert tasks.done == [(1, "abc", False)]
-    twin(results[0].refresh)
+    results[0].refresh()
     assert (results[0].args, results[0].attempts, results[0].created) == ([1, "abc"], 1, True)
-    assert twin(debounce.enqueue, 1, "x").created
+    assert debounce.enqueue(1, "x").created
 
 
 def test_call_that_waits_for_a_retry_is_replaced_and_keeps_its_attempts(queue):
