@@ -282,7 +282,7 @@ def test_unique_key_stays_in_use(queue, release):
     assert queue.counts().scheduled == 1
 
 
-def test_repeat_after_a_lost_answer_gets_the_same_one_and_a_lost_claim_none(queue, release):
+def test_repeat_after_a_lost_answer_gets_the_same_answer(queue, release):
     release.task.enqueue("a")
     (job,) = queue.claim(worker="w1")
     for _ in range(2):

@@ -85,7 +85,7 @@ def test_worker_drains_what_is_queued(queue, own_kit, full, journal, start_worke
     assert worker.poll() is None
 
 
-def test_what_results_would_take_is_free_for_new_jobs_where_none_are_stored(
+def test_without_stored_results_their_memory_is_free_for_new_jobs(
     queue, own_kit, full, journal, start_worker
 ):
     full()

@@ -37,7 +37,7 @@ def steady(queue):
     thread.join()
 
 
-def test_jobs_of_a_silent_worker_are_given_to_others_and_it_can_not_end_them(queue, twin):
+def test_jobs_of_a_silent_worker_go_to_others_and_it_can_not_end_them(queue, twin):
     queue.put_many(["a", "b"])
     held = twin(queue.claim, 1, worker="dead")
     (again,) = wait_for(lambda: twin(queue.claim, 1, worker="other") if running_of(queue, "dead") == 0 else [])
@@ -148,14 +148,14 @@ def test_after_an_outage_nobody_is_robbed_by_who_comes_back_first(queue, kit):
     queue.ack(b)
 
 
-def test_newcomer_gives_jobs_back_at_once_where_another_worker_was_there_all_the_time(queue, steady, kit):
+def test_new_worker_returns_jobs_at_once_if_another_was_always_there(queue, steady, kit):
     queue.put("a")
     queue.claim(worker="dead")
     kit.client.zadd(queue.key("workers"), {"dead": 1})
     assert queue.heartbeat(worker="new") == 1 or queue.counts().running == 0  # the other one may have been quicker
 
 
-def test_successor_of_all_workers_gives_their_jobs_back_a_lease_after_it_came(queue, kit):
+def test_successor_of_all_workers_returns_their_jobs_a_lease_after_it_came(queue, kit):
     kit.options(QUEUES={"HEARTBEAT_INTERVAL": 0.1, "WORKER_TIMEOUT": 1.0})
     queue.put("a")
     queue.claim(worker="dead")
@@ -193,7 +193,7 @@ def server_ms(kit):
     return seconds * 1000 + micros // 1000
 
 
-def test_who_did_not_come_back_after_the_outage_loses_its_jobs_one_lease_later(queue, kit):
+def test_worker_that_does_not_return_after_an_outage_loses_its_jobs(queue, kit):
     queue.put("a")
     queue.claim(worker="w1")
     end_all_leases(kit, queue)

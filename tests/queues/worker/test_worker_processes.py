@@ -63,7 +63,7 @@ def test_killed_worker_loses_no_job_and_can_not_end_it_any_more(queue, kit, jour
     assert [journal.lines(name="long", step="end")[0].pid] == children(other)
 
 
-def test_job_that_kills_workers_is_dead_after_the_limit_and_the_others_are_done(queue, kit, journal, start_worker):
+def test_job_that_kills_workers_is_dead_after_the_limit(queue, kit, journal, start_worker):
     kit.options(QUEUES={**QUICK, "MAX_CRASHES": 2})
     die.using(priority=1).enqueue("bad")
     note.enqueue("good")
@@ -77,7 +77,7 @@ def test_job_that_kills_workers_is_dead_after_the_limit_and_the_others_are_done(
 
 
 @pytest.mark.parametrize("debug", ["", "1"], ids=["", "debug"])
-def test_nothing_that_a_worker_without_logging_settings_writes_can_be_forged(queue, start_worker, monkeypatch, debug):
+def test_log_of_a_worker_without_logging_settings_can_not_be_forged(queue, start_worker, monkeypatch, debug):
     monkeypatch.setenv("DEBUG", debug)
     forge.enqueue()
     worker = start_worker("--burst", "--settings", "tests.queues.support.unlogged_settings", said=b"attempt 1 of 1")
@@ -90,7 +90,7 @@ def test_nothing_that_a_worker_without_logging_settings_writes_can_be_forged(que
     assert said.replace("\n", "").isprintable()
 
 
-def test_server_that_goes_away_is_waited_for_and_no_job_is_lost_or_done_twice(
+def test_after_an_outage_no_job_is_lost_or_done_twice(
     make_server, settings, journal, start_worker, tmp_path
 ):
     server = make_server(tcp=True, persistence=True, data_dir=tmp_path / "data")
@@ -287,7 +287,7 @@ def test_progress_of_a_worker_is_read_by_others_while_it_runs(queue, start_worke
     assert (str(result.status), result.progress.done) == ("SUCCESSFUL", 2)
 
 
-def test_failed_attempt_is_recorded_when_the_key_that_was_in_the_way_is_gone(queue, kit, journal, start_worker):
+def test_failed_attempt_is_recorded_when_the_conflicting_key_is_gone(queue, kit, journal, start_worker):
     worker = start_worker("--threads", 1)
     kit.client.set(queue.key("reasons"), "not ours")
     fail.enqueue("x")

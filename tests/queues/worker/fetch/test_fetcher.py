@@ -38,7 +38,7 @@ def test_job_whose_return_was_answered_by_nobody_is_not_run_here(holding, proxy)
     assert fetcher.next() is None
 
 
-def test_job_whose_return_never_came_in_is_returned_when_the_server_answers(holding, proxy):
+def test_job_whose_return_got_lost_is_returned_when_the_server_answers(holding, proxy):
     fetcher, queue = holding
     with proxy.fault("blackhole"):
         fetcher.give_back()

@@ -167,7 +167,7 @@ def test_cancelled_job_is_gone_when_its_end_is_recorded_again(fetcher, queue, ki
 
 
 @pytest.mark.parametrize("quiet", [False, True])
-def test_worker_without_a_free_thread_or_told_to_be_quiet_settles_in_its_watch(fetcher, queue, kit, quiet):
+def test_worker_that_is_busy_or_quiet_reconciles_in_its_watch(fetcher, queue, kit, quiet):
     queue.put("x")
     queue.claim(worker="w")
     if quiet:

@@ -148,7 +148,7 @@ def test_task_that_takes_too_long_is_interrupted(queue, task):
 
 
 @pytest.mark.parametrize("task", [tasks.hang, tasks.hang_async], ids=["thread", "loop"])
-def test_error_of_a_task_that_takes_too_long_tells_where_it_was_and_its_end_once(queue, task, caplog):
+def test_timeout_is_logged_once_with_the_place_where_the_task_was(queue, task, caplog):
     task.enqueue()
     burst()
     records = [record for record in caplog.records if record.name == "redis_kit.worker"]
@@ -178,7 +178,7 @@ def test_task_that_tries_to_end_the_process_only_fails(queue, task):
     assert tasks.done == ["next"]
 
 
-def test_unknown_task_waits_corrupt_message_is_dead_with_the_reason_and_others_run(queue, kit):
+def test_unknown_task_waits_and_corrupt_message_is_dead(queue, kit):
     queue.put({"task": "os.system", "args": ["echo"]}, id="unknown")
     queue.put({"id": 1}, id="strange")
     raw(kit, queue, "torn", b'0 0 0 5\n{"task":')

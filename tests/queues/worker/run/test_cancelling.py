@@ -166,7 +166,7 @@ def test_only_the_job_of_the_queue_that_is_meant_is_stopped(kit, gate, held):
         end.close()
 
 
-def test_order_that_a_stuck_worker_did_not_take_is_void_though_others_get_theirs(queue, any_kit, monkeypatch):
+def test_command_that_a_stuck_worker_did_not_take_expires(queue, any_kit, monkeypatch):
     for worker in ("stuck", "other"):
         queue.put("x")
         queue.heartbeat(worker=worker)

@@ -41,7 +41,7 @@ def test_no_net_for_failures_catches_what_ends_a_task(kind):
     assert not issubclass(kind, RedisKitError)
 
 
-def test_task_that_catches_exceptions_and_errors_of_the_network_is_ended_in_time(limits):
+def test_task_that_catches_all_exceptions_is_ended_in_time(limits):
     def work():
         while True:
             try:

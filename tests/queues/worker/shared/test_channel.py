@@ -64,7 +64,7 @@ def test_end_is_noticed_without_waiting_and_talking_to_nobody_does_no_harm(ends)
     assert upper.heard() == []
 
 
-def test_who_does_not_read_is_not_waited_for_and_later_hears_all_that_was_taken(ends):
+def test_sender_does_not_wait_for_a_reader_who_gets_all_of_it_later(ends):
     upper, lower = ends
     taken = 0
     while upper.say("cancel", 0, f"{taken:0200}"):

@@ -13,7 +13,7 @@ from redis_kit.queues.worker.shared.logs import lasting, named
         *((172_800, "2 d"), (200_000, "2 d 7 h")),
     ],
 )
-def test_times_are_in_minutes_from_two_on_and_without_parts_that_are_nothing(seconds, words):
+def test_times_from_two_minutes_on_are_in_minutes_without_zero_parts(seconds, words):
     assert lasting(seconds) == words
 
 

@@ -62,7 +62,7 @@ def test_it_is_told_for_an_hour_and_until_the_clock_has_caught_up(monkeypatch, c
 
 @pytest.mark.alone
 @pytest.mark.once
-def test_clock_that_goes_back_is_told_in_the_log_on_the_dashboard_and_to_probes(
+def test_clock_that_goes_back_is_in_the_log_on_the_dashboard_and_in_health(
     clock_kit, jump, journal, start_worker, tmp_path, capsys
 ):
     clock_kit.options(QUEUES=LASTING)
@@ -89,7 +89,7 @@ def test_clock_that_goes_back_is_told_in_the_log_on_the_dashboard_and_to_probes(
 
 @pytest.mark.alone
 @pytest.mark.once
-def test_job_of_a_worker_that_dies_after_the_clock_went_back_runs_again_in_time(
+def test_job_of_a_worker_that_dies_after_the_clock_went_back_runs_again(
     clock_kit, jump, journal, start_worker, tmp_path
 ):
     clock_kit.options(QUEUES=LASTING)

@@ -35,7 +35,7 @@ def reap(queue, worker, *ran):
     return taken, [job.id for job in poison(told)]
 
 
-def test_jobs_that_ran_count_a_crash_and_the_others_are_as_if_never_claimed(queue, any_kit):
+def test_jobs_that_ran_count_a_crash_and_the_others_do_not(queue, any_kit):
     queue.put_many(["a", "b", "c", "d"])
     a, b, c = queue.claim(3, worker="dead")
     assert reap(queue, "dead", b.id) == (3, [])
@@ -243,7 +243,7 @@ def test_worker_tells_of_its_supervisor_and_threads(any_kit):
     assert (torn.host, torn.pid, torn.supervisor, torn.threads) == ("?", 0, "", 0)
 
 
-def test_queue_that_can_not_be_beaten_for_is_told_once_and_the_others_are_beaten_for(child, any_kit, caplog):
+def test_queue_whose_heartbeat_fails_is_logged_once_and_others_get_theirs(child, any_kit, caplog):
     beat = Heartbeat(Outage(), reports=True)
     beat.beat([child])
     Queue("news").put(1)
@@ -324,7 +324,7 @@ def test_job_whose_process_was_killed_waits_as_long_as_its_task_says(child, any_
     assert (handle.status, [error.exception_class for error in handle.errors]) == ("READY", [TaskTimeout])
 
 
-def test_backoff_may_give_up_a_job_whose_process_was_killed_and_that_is_announced(child, any_kit):
+def test_backoff_may_give_up_a_job_whose_process_was_killed(child, any_kit):
     asked, told = [], []
     handle = remade(lambda error, result: asked.append((type(error), result.attempts))).enqueue("x")
     framework.task_finished.connect(heard := lambda task_result, **_: told.append(task_result.status))

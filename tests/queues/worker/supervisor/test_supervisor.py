@@ -71,7 +71,7 @@ def test_children_are_workers_of_their_own_under_one_supervisor(queue, journal, 
     assert [line.step for line in journal.lines(name="worker")] == ["started", "started", "stopping", "stopping"]
 
 
-def test_job_of_a_killed_child_runs_again_at_once_and_another_takes_its_place(queue, journal, start_worker, long_job):
+def test_job_of_a_killed_child_runs_again_at_once_in_a_new_child(queue, journal, start_worker, long_job):
     worker = start_worker("--processes", 2, "--threads", 2)
     wait_for(lambda: len(children(worker)) == 2)
     file = long_job()
@@ -126,7 +126,7 @@ def test_where_all_processes_are_killed_at_once_the_lease_gives_back(queue, kit,
     assert [again.pid] == children(other)
 
 
-def test_poison_of_every_kind_is_dead_after_the_limit_and_the_others_are_done(queue, kit, journal, start_worker):
+def test_poison_of_every_kind_is_dead_after_the_limit(queue, kit, journal, start_worker):
     kit.options(QUEUES={"MAX_CRASHES": 2})
     for cause in ("exit", "fault"):
         die_of.using(priority=1).enqueue(cause, cause)
@@ -281,7 +281,7 @@ def test_other_signals_that_end_a_process_stop_the_worker(queue, start_worker, l
     assert queue.claim()[0].attempt == 1
 
 
-def test_signals_for_the_whole_group_reach_children_by_their_supervisor_only(queue, journal, start_worker, long_job):
+def test_signals_for_the_whole_group_reach_only_the_supervisor(queue, journal, start_worker, long_job):
     worker = start_worker("--threads", 1)
     file = long_job()
     for pid in [*children(worker), worker.pid]:
@@ -293,7 +293,7 @@ def test_signals_for_the_whole_group_reach_children_by_their_supervisor_only(que
     assert journal.names() == ["long"]
 
 
-def test_child_that_does_not_end_in_time_is_killed_and_its_job_is_given_back(queue, journal, start_worker):
+def test_child_that_does_not_end_in_time_is_killed_and_its_job_returned(queue, journal, start_worker):
     worker = start_worker("--threads", 1, "--grace", 0)
     handle = hold_c.enqueue("hangs")
     wait_for(lambda: journal.lines(name="hangs"))
@@ -317,7 +317,7 @@ def test_signals_during_the_start_leave_no_worker_behind(queue, kit, journal):
     wait_for(lambda: queue.heartbeat(worker="looks") >= 0 and [worker.id for worker in list_workers()] == ["looks"])
 
 
-def test_child_that_dies_while_the_server_is_away_is_reaped_when_it_answers(
+def test_child_that_dies_in_an_outage_is_reaped_when_the_server_answers(
     make_server, settings, journal, start_worker, long_job, tmp_path
 ):
     server = make_server(tcp=True, persistence=True, data_dir=tmp_path / "data")
