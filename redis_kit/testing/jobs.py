@@ -69,5 +69,5 @@ def processor(sources: Sequence[WorkerQueue]) -> JobRunner:
 
 def _end(source: WorkerQueue, done: Done) -> None:
     source.exchange(0, [done.ended])
-    if done.told:
-        done.told()
+    if done.announce:
+        done.announce()

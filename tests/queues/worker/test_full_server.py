@@ -85,9 +85,7 @@ def test_worker_drains_what_is_queued(queue, own_kit, full, journal, start_worke
     assert worker.poll() is None
 
 
-def test_without_stored_results_their_memory_is_free_for_new_jobs(
-    queue, own_kit, full, journal, start_worker
-):
+def test_without_stored_results_their_memory_is_free_for_new_jobs(queue, own_kit, full, journal, start_worker):
     full()
     until_full(lambda number: put(queue, f"job{number}", "tests.queues.support.tasks.remember", [LARGE]))
     start_worker("--queue-name", "default", "--threads", 4)

@@ -90,9 +90,7 @@ def test_log_of_a_worker_without_logging_settings_can_not_be_forged(queue, start
     assert said.replace("\n", "").isprintable()
 
 
-def test_after_an_outage_no_job_is_lost_or_done_twice(
-    make_server, settings, journal, start_worker, tmp_path
-):
+def test_after_an_outage_no_job_is_lost_or_done_twice(make_server, settings, journal, start_worker, tmp_path):
     server = make_server(tcp=True, persistence=True, data_dir=tmp_path / "data")
     kit = Kit(server, settings)
     kit.options(QUEUES=QUICK)

@@ -74,7 +74,7 @@ class Exchanger:
             if room:
                 self._watchdog.asks(number)
             try:
-                claimed = queue.exchange(room, [one.ended for one in batch])
+                claimed = queue.exchange(room, [item.ended for item in batch])
             except BaseException as error:  # what is done is kept, whatever it was
                 self._put_off(number, error)
                 yield Reply(number, unsent=done[start:], retry_at=self.retry_at[number])
@@ -82,9 +82,9 @@ class Exchanger:
             if claimed.jobs:
                 failpoints.reach("claimed")
             self._failures[number] = 0
-            recorded = [one for at, one in enumerate(batch) if at not in claimed.lost] if claimed.lost else batch
+            recorded = [item for at, item in enumerate(batch) if at not in claimed.lost] if claimed.lost else batch
             if recorded:
-                self.recent.add([one.ended for one in recorded])
+                self.recent.add([item.ended for item in recorded])
             yield Reply(number, room, claimed, recorded)
             for at in claimed.lost:
                 logger.warning("An outcome could not be recorded: %s", lost(queue, [batch[at].job]))

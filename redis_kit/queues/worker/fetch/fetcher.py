@@ -156,7 +156,7 @@ class Fetcher:
         waiting = self._claimed.take_all()
         try:
             for number in range(len(self._queues)):
-                if jobs := [job for its, job in waiting if its == number]:
+                if jobs := [job for index, job in waiting if index == number]:
                     self._return(number, jobs)
         finally:
             self._claimed.returned()
@@ -203,7 +203,7 @@ class Fetcher:
             unwanted = self._after_exchange()
         if unwanted:
             self.give_back()
-        for call in [*(one.told for one in recorded if one.told), *calls]:
+        for call in [*(item.announce for item in recorded if item.announce), *calls]:
             guarded("A call after an exchange", call, None)
 
     def _after_exchange(self) -> bool:

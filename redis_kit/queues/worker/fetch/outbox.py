@@ -53,4 +53,4 @@ class Outbox:
     def jobs(self) -> list[Job]:
         """Return the jobs that are done and not sent."""
         with self._lock:
-            return [one.job for done in self.done for one in done]
+            return [item.job for done in self.done for item in done]

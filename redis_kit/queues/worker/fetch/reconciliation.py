@@ -47,17 +47,17 @@ class Reconciler:
 
 
 def _settle(source: WorkerQueue, recent: RecentAcks, unknown: list[bytes]) -> None:
-    known = recent.find(unknown)
-    if ended := [one for one in known.values() if isinstance(one, Ack)]:
+    remembered = recent.find(unknown)
+    if ended := [ack for ack in remembered.values() if isinstance(ack, Ack)]:
         source.end(ended)
-    for one in known.values():
-        if not isinstance(one, Ack):
+    for ack in remembered.values():
+        if not isinstance(ack, Ack):
             with suppress(LeaseLost):
-                one.record()
-    back = source.put_back([member for member in unknown if member not in known])
-    if known:
+                ack.record()
+    back = source.put_back([member for member in unknown if member not in remembered])
+    if remembered:
         what = "Queue %a: the server had lost the outcomes of %s; recorded again."
-        logger.warning(what, source.name, counted(len(known), "job"))
+        logger.warning(what, source.name, counted(len(remembered), "job"))
     if back:
         what = "Queue %a: the server held %s as running that no thread runs; ready again."
         logger.warning(what, source.name, counted(back, "job"))

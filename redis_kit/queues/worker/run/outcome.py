@@ -57,7 +57,7 @@ class FailedAttempt(NamedTuple):
     error: BaseException
     recorder: ResultRecorder | None
     reason: str
-    told: tuple[bytes, int]
+    stored: tuple[bytes, int]
     delay: float
     max_attempts: int
     of: int
@@ -67,7 +67,7 @@ class FailedAttempt(NamedTuple):
     def record(self) -> State:
         """Record it and return the job's new state. One round trip, two for a cancelled job; a repeat is safe."""
         state = self.source.fail(
-            self.job, delay=self.delay, error=self.reason, max_attempts=self.max_attempts, kept=self.told
+            self.job, delay=self.delay, error=self.reason, max_attempts=self.max_attempts, result=self.stored
         )
         if state == "dead" and self.cancelled:
             with suppress(RedisFailure):
@@ -76,14 +76,14 @@ class FailedAttempt(NamedTuple):
 
     def plain(self) -> "FailedAttempt":
         """Return a shorter form, for when the whole could not be recorded."""
-        return self._replace(reason=name_of(self.error), told=(b"", 0))
+        return self._replace(reason=name_of(self.error), stored=(b"", 0))
 
     def repeatable(self) -> RecordedFailure:
         """Return what records it again later. Neither the job's body nor the error is kept for that."""
         end = ack_of(self.job)
         error = Cancelled() if self.cancelled else Exception()
         again = self._replace(job=Job(self.job.id, b"", self.job.token), task=None, error=error, recorder=None)
-        return RecordedFailure(end.token, end.id, self.told[0], again.record)
+        return RecordedFailure(end.token, end.id, self.stored[0], again.record)
 
     def announce(self, state: State) -> None:
         """Log the job's new state and send the signals. It is recorded already, so a failure here changes nothing."""
@@ -147,13 +147,13 @@ def failed(
 
     ``final``: another attempt can't help. ``killed``: the process was killed. Without a task the worker itself failed.
     """
-    told = guarded("The error of a result", partial(recorder.error, error), (b"", 0)) if recorder else (b"", 0)
+    stored = guarded("The error of a result", partial(recorder.error, error), (b"", 0)) if recorder else (b"", 0)
     of = guarded("The number of attempts", partial(most_attempts, task), QueueSettings.MAX_ATTEMPTS)
     most, delay = (1 if final else of), 0.0
     if job.attempt < most:
         wait = guarded("The wait for the next attempt", partial(_wait, job, error, task, recorder), LATER)
         most, delay = (1, 0.0) if wait is None else (most, wait)
-    return FailedAttempt(source, job, task, error, recorder, reason(error), told, delay, most, of, final, killed)
+    return FailedAttempt(source, job, task, error, recorder, reason(error), stored, delay, most, of, final, killed)
 
 
 def _wait(job: Job, error: BaseException, task: Task[..., Any] | None, recorder: ResultRecorder | None) -> float | None:
@@ -210,15 +210,15 @@ def record_overdue(source: WorkerQueue, running: Running) -> None:
     record = source.run_flow(_record(source, running.id))
     if record is None:
         return
-    found = read(record)
-    about = found.story if running.id.isascii() else b""
-    job = Job(running.id, found.body, running.token, found.attempts, found.crashes, found.priority, found.due, about)
+    info = read(record)
+    story = info.story if running.id.isascii() else b""
+    job = Job(running.id, info.body, running.token, info.attempts, info.crashes, info.priority, info.due, story)
     call = message.loads(job.body)
-    task, its = extended(registry.find(call.task)), recorder_of(source, job, {})
-    if its:
-        its.resume(call)
+    task, job_recorder = extended(registry.find(call.task)), recorder_of(source, job, {})
+    if job_recorder:
+        job_recorder.resume(call)
     error = TaskTimeout(f"{task.module_path} ran for more than {task.timeout} s")
-    failure = failed(source, job, error, task=task, recorder=its, killed=True)
+    failure = failed(source, job, error, task=task, recorder=job_recorder, killed=True)
     try:
         state = failure.record()
     except LeaseLost:
@@ -227,5 +227,5 @@ def record_overdue(source: WorkerQueue, running: Running) -> None:
 
 
 def _record(source: WorkerQueue, id: str) -> Flow[bytes | None]:
-    found: bytes | None = yield Call("HGET", source.key("jobs"), id.encode("utf-8", "surrogateescape"))
-    return found
+    record: bytes | None = yield Call("HGET", source.key("jobs"), id.encode("utf-8", "surrogateescape"))
+    return record

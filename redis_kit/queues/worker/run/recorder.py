@@ -61,8 +61,8 @@ class ResultRecorder:
             if self._made.attempts > 1:
                 with contextlib.suppress(RedisFailure, CorruptMessage):
                     reply = self._source.find_result(self._job.id)
-                    found = self._results.read_reply(self._source.name, self._job.id, reply)
-                    self._made.errors.extend(found.errors if found else [])
+                    known_result = self._results.read_reply(self._source.name, self._job.id, reply)
+                    self._made.errors.extend(known_result.errors if known_result else [])
         return self._made
 
     def context(self) -> Any:
@@ -76,10 +76,10 @@ class ResultRecorder:
 
     def error(self, raised: BaseException) -> tuple[bytes, int]:
         """Return the stored form of an error, and for how many milliseconds it is stored."""
-        told = self._results.error(raised)
+        task_error = self._results.error(raised)
         if result := self.result():
-            result.errors.append(told)
-        return self._results.dump_error(told), self.keeps(failed=True)
+            result.errors.append(task_error)
+        return self._results.dump_error(task_error), self.keeps(failed=True)
 
     def keeps(self, *, failed: bool) -> int:
         """Return for how many milliseconds the result is stored."""
@@ -114,6 +114,6 @@ def _backend(alias: str) -> Any:
     from redis_kit.queues.backend import RedisTaskBackend as kind
 
     with contextlib.suppress(framework.InvalidTaskBackend, ConfigurationError):
-        if isinstance(found := backend_of(alias), kind) and found.chosen:
-            return found
+        if isinstance(backend := backend_of(alias), kind) and backend.chosen:
+            return backend
     return kind(alias, {})

@@ -95,24 +95,24 @@ class JobRunner:
 
     def run(self, slot: int, number: int, job: Job) -> Done | None:
         """Do the same without a look at the thread's database connections. An outcome is recorded whatever fails."""
-        source, kept = self._sources[number], None
+        source, recorder = self._sources[number], None
         self._own.gave_back = False
         try:
-            kept = recorder_of(source, job, self._backends)
-            outcome = self._attempt(slot, number, job, kept)
+            recorder = recorder_of(source, job, self._backends)
+            outcome = self._attempt(slot, number, job, recorder)
             if outcome.unfit and isinstance(outcome.error, Exception):
                 self._own.gave_back = True
-                self._give_back(UnfitJob(source, job, outcome.unfit, outcome.error, kept))
+                self._give_back(UnfitJob(source, job, outcome.unfit, outcome.error, recorder))
                 return None
             if outcome.error is None:
-                return self._succeeded(number, job, outcome, kept)
-            failure = failed(source, job, outcome.error, task=outcome.task, recorder=kept, final=outcome.final)
+                return self._succeeded(number, job, outcome, recorder)
+            failure = failed(source, job, outcome.error, task=outcome.task, recorder=recorder, final=outcome.final)
         except BaseException as error:  # of the worker itself, or of a plug-in
-            failure = failed(source, job, error, recorder=kept)
+            failure = failed(source, job, error, recorder=recorder)
         self._record(failure)
         return None
 
-    def _attempt(self, slot: int, number: int, job: Job, kept: ResultRecorder | None) -> Outcome:
+    def _attempt(self, slot: int, number: int, job: Job, recorder: ResultRecorder | None) -> Outcome:
         source = self._sources[number]
         try:
             call = message.loads(job.body)
@@ -130,15 +130,16 @@ class JobRunner:
         self._board.begin(slot, number, job.token, job.id, hard)
         failpoints.reach("begun")
         send_safely(signals.job_started, JobRunner, queue=source.name, job=job, task=task)
-        if kept:
-            kept.begin(call)
+        if recorder:
+            recorder.begin(call)
         before = current_work.set(f"job {task.module_path} {job.id}")
-        here, has_ended = progress.begin(source, job, kept.keeps if kept else None), False
+        here, has_ended = progress.begin(source, job, recorder.keeps if recorder else None), False
         try:
-            returned = self._call((number, job.id), task, call, kept.context() if kept and task.takes_context else None)
+            context = recorder.context() if recorder and task.takes_context else None
+            returned = self._call((number, job.id), task, call, context)
             has_ended = True
             failpoints.reach("called")
-            return Outcome(task, value=kept.value(returned) if kept else b"")
+            return Outcome(task, value=recorder.value(returned) if recorder else b"")
         except BaseException as error:
             return Outcome(task, error, final=has_ended and issubclass(type(error), UNSTORED))
         finally:
@@ -164,15 +165,15 @@ class JobRunner:
             self._own.synchronous = synchronous()
         return self._own.synchronous
 
-    def _succeeded(self, number: int, job: Job, outcome: Outcome, kept: ResultRecorder | None) -> Done:
-        def told() -> None:
+    def _succeeded(self, number: int, job: Job, outcome: Outcome, recorder: ResultRecorder | None) -> Done:
+        def announce() -> None:
             send_safely(signals.job_succeeded, JobRunner, queue=self._sources[number].name, job=job, task=outcome.task)
-            if kept:
-                kept.succeeded()
+            if recorder:
+                recorder.succeeded()
 
-        keep = kept.keeps(failed=False) if kept else 0
-        heard = kept or signals.job_succeeded.receivers
-        return Done(job, ack_of(job, outcome.value, keep, source=number), told if heard else None)
+        keep = recorder.keeps(failed=False) if recorder else 0
+        heard = recorder or signals.job_succeeded.receivers
+        return Done(job, ack_of(job, outcome.value, keep, source=number), announce if heard else None)
 
     def _give_back(self, unfit: UnfitJob, *, again: bool = False) -> None:
         try:

@@ -80,11 +80,11 @@ class Timeouts:
     def cancel(self, job: JobKey) -> bool:
         """Raise Cancelled in the thread that runs this job, and say whether there was one."""
         with self._lock:
-            found = {thread: limit for thread, limit in self._limits.items() if limit.job == job}
-            for thread, limit in found.items():
+            limits = {thread: limit for thread, limit in self._limits.items() if limit.job == job}
+            for thread, limit in limits.items():
                 self._limits[thread] = limit._replace(end=min(limit.end, monotonic()), error=Cancelled)
         self._alarm.set(0)
-        return bool(found)
+        return bool(limits)
 
     def run_within(self, job: JobKey, seconds: float | None, work: Callable[[], Result]) -> Result:
         """Return what a job's work returns. It has this many seconds; None: no limit."""

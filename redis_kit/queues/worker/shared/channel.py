@@ -53,11 +53,11 @@ class Channel:
 
     def heard(self) -> list[tuple[str, ...]]:
         """Return the messages that have arrived. ``ended`` says whether the other end is gone."""
-        found: list[tuple[str, ...]] = []
+        messages: list[tuple[str, ...]] = []
         with contextlib.suppress(BlockingIOError):
             while not self.ended:
-                found += self._received(socket.MSG_DONTWAIT)
-        return found
+                messages += self._received(socket.MSG_DONTWAIT)
+        return messages
 
     def close(self) -> None:
         """Close this end, in this process."""

@@ -17,7 +17,7 @@ class Done(NamedTuple):
 
     job: Job
     ended: Ack
-    told: Callable[[], None] | None = None
+    announce: Callable[[], None] | None = None
 
 
 class RecordedFailure(NamedTuple):
@@ -42,7 +42,7 @@ class RecentAcks:
 
     def add(self, batch: Sequence[Ack | RecordedFailure]) -> None:
         """Remember acknowledgements that were recorded together."""
-        size = sum([len(one.value) for one in batch])
+        size = sum([len(ack.value) for ack in batch])
         with self._lock:
             self._batches.append((batch, size))
             self._count += len(batch)
@@ -56,5 +56,5 @@ class RecentAcks:
         """Return the acknowledgements of these claims that are remembered. A claim is named ``<token>/<id>``."""
         with self._lock:
             batches = list(self._batches)
-        ends = {b"%b/%b" % (one.token, one.id): one for batch, _ in batches for one in batch}
+        ends = {b"%b/%b" % (ack.token, ack.id): ack for batch, _ in batches for ack in batch}
         return {member: ends[member] for member in members if member in ends}

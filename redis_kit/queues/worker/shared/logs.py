@@ -15,9 +15,9 @@ NAMED = 5  # jobs in one line of the log
 MINUTES = 120.0  # seconds from which on a time is shown in minutes
 
 
-def counted(number: int, one: str, several: str = "") -> str:
+def counted(number: int, singular: str, plural: str = "") -> str:
     """Return a number of things in words: ``1 job``, ``2 jobs``, ``2 processes``."""
-    return f"1 {one}" if number == 1 else f"{number} {several or one + 's'}"
+    return f"1 {singular}" if number == 1 else f"{number} {plural or singular + 's'}"
 
 
 def running(number: int) -> str:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 def resident() -> float:
     """Return how much memory this process has, in MiB; where the system doesn't tell, the most that it ever had."""
-    if (found := resident_of("self")) is not None:
-        return found
+    if (size := resident_of("self")) is not None:
+        return size
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return most / (2**20 if sys.platform == "darwin" else 2**10)
 

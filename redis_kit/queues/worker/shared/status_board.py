@@ -94,7 +94,7 @@ class StatusBoard:
 
     def running(self) -> list[Running]:
         """Return what runs now."""
-        return [found for slot in range(self._slots) if (found := self._read(slot))]
+        return [job for slot in range(self._slots) if (job := self._read(slot))]
 
     def noted(self) -> list[bytes]:
         """Return the entries that were noted and not removed, oldest first."""
@@ -117,12 +117,12 @@ class StatusBoard:
 
     def _entries(self, half: int) -> list[bytes]:
         at = self._log + half * self._half
-        end, found = at + self._words[USED + half], []
+        end, entries = at + self._words[USED + half], []
         while at < end:
             (length,) = _LENGTH.unpack_from(self._memory, at)
-            found.append(self._memory[at + _LENGTH.size : at + _LENGTH.size + length])
+            entries.append(self._memory[at + _LENGTH.size : at + _LENGTH.size + length])
             at += _LENGTH.size + length
-        return found
+        return entries
 
     def _read(self, slot: int) -> Running | None:
         at, word = HEAD + slot * SLOT, (HEAD + slot * SLOT) // 8

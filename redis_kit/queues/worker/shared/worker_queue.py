@@ -40,9 +40,9 @@ class WorkerQueue(Queue):
         """Return claimed jobs that were not begun to the queue, and return their number. One round trip."""
         return self._run(self._release(jobs))
 
-    def fail(self, job: Job, *, delay: float, error: str, max_attempts: int, kept: tuple[bytes, int]) -> State:
+    def fail(self, job: Job, *, delay: float, error: str, max_attempts: int, result: tuple[bytes, int]) -> State:
         """Record a failed attempt, as nack() does, and store its result: the bytes, for a number of milliseconds."""
-        return self._run(claim.nack(self, job, delay, error, max_attempts, kept))
+        return self._run(claim.nack(self, job, delay, error, max_attempts, result))
 
     def end(self, done: Sequence[Ack]) -> None:
         """Record again that jobs are done. One round trip for 250."""
@@ -134,7 +134,9 @@ def _sweep(sources: list[WorkerQueue]) -> Flow[list[list[bytes] | RedisFailure]]
 
 
 def _beat(sources: list[WorkerQueue]) -> Flow[list[HeartbeatReply | RedisFailure]]:
-    steps = [calls.heartbeat(one.key(""), one.worker, one.about, after=one.after, page=PAGE) for one in sources]
+    steps = [
+        calls.heartbeat(queue.key(""), queue.worker, queue.about, after=queue.after, page=PAGE) for queue in sources
+    ]
     replies = yield Batch(steps, lenient=True)
     return [reply if isinstance(reply, RedisFailure) else heartbeat_reply(reply) for reply in replies]
 

@@ -26,14 +26,14 @@ class Files:
 
     def __init__(self) -> None:
         self._reloader = StatReloader()
-        self._known = self._look()
+        self._times = self._look()
 
     def changed(self) -> Path | None:
         """Return a file that has changed since, and can be compiled; looks once a second."""
         if monotonic() < self._next:
             return None
-        now, before = self._look(), self._known
-        self._known = {**before, **now}  # a file that was missing for a moment counts as changed when it exists
+        now, before = self._look(), self._times
+        self._times = {**before, **now}  # a file that was missing for a moment counts as changed when it exists
         changed = [path for path, time in now.items() if before.get(path, time) != time]
         return next((path for path in changed if _compiles(path)), None)
 
@@ -41,7 +41,7 @@ class Files:
         """Look at the files that a traceback names, too: a module that failed is not among the loaded ones."""
         named = re.findall(r'^ *File "([^"<>]+)", line ', text, re.MULTILINE)
         self._reloader.extra_files |= {Path(name).resolve() for name in named}
-        self._known = {**self._look(), **self._known}
+        self._times = {**self._look(), **self._times}
 
     def _look(self) -> dict[Path, float]:
         self._next = monotonic() + EVERY
@@ -56,9 +56,9 @@ def usable(files: Files, signals: Signals) -> bool:
             os_signals.readable([signals], 0.05)
             if any(number in (*os_signals.STOP, os_signals.NOW) for number in signals.taken()):
                 return False
-            if told := trial.failure():
-                files.watch(told)
-                logger.error("The code can't be loaded; the worker waits for the next change.\n%s", told)
+            if failure := trial.failure():
+                files.watch(failure)
+                logger.error("The code can't be loaded; the worker waits for the next change.\n%s", failure)
             if path := files.changed():
                 logger.warning("%s has changed.", path)
                 trial.end()
@@ -76,7 +76,7 @@ class Trial:
         self._process = subprocess.Popen(  # noqa: S603 -- runs itself
             get_child_arguments(), env={**os.environ, TRIAL: "1"}, stdin=subprocess.DEVNULL, stderr=self._said
         )
-        self._told = False
+        self._reported = False
 
     @property
     def passed(self) -> bool:
@@ -85,9 +85,9 @@ class Trial:
 
     def failure(self) -> str:
         """Return, once, what it wrote when it failed; "" otherwise."""
-        if self._told or not self._process.poll():
+        if self._reported or not self._process.poll():
             return ""
-        self._told = True
+        self._reported = True
         self._said.seek(0)
         return self._said.read().decode(errors="replace").strip() or f"Exit code {self._process.returncode}."
 

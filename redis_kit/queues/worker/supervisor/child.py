@@ -83,8 +83,8 @@ class Child:
         ``clock_back`` is by how many seconds the server's clock went back.
         """
         state = "stopping" if self.stopping else "quiet" if quiet or self.recycling else "working"
-        size, (before, known, back) = resident_of(self.pid) or 0.0, self._said
-        if (state, clock_back) != (before, back) or abs(size - known) > known * 0.05:
+        size, (before, reported, back) = resident_of(self.pid) or 0.0, self._said
+        if (state, clock_back) != (before, back) or abs(size - reported) > reported * 0.05:
             self._said = state, size, clock_back
             numbers = {"memory": round(size), "clock_back": clock_back}
             about = self.about(state=state, **{name: number for name, number in numbers.items() if number})
@@ -100,7 +100,7 @@ class Child:
         """Ask the child about jobs that the server holds as running for it and its board does not show."""
         source = self.sources[index]
         suspects = self.suspects[source.name]
-        if asked := suspects.take_in(held, {one.member() for one in self.board.running()}):
+        if asked := suspects.take_in(held, {job.member() for job in self.board.running()}):
             self.channel.say("held", index, *(member.decode("utf-8", "surrogateescape") for member in asked))
         source.after = suspects.after
 
@@ -128,7 +128,7 @@ class Child:
         now = monotonic()
         if self.overdue or self.given_up:
             return
-        overdue = [one for one in self.board.running() if one.deadline is not None and one.deadline <= now]
+        overdue = [job for job in self.board.running() if job.deadline is not None and job.deadline <= now]
         self.given_up = not overdue and self.kill_at is not None and self.kill_at <= now
         if overdue or self.given_up:
             self.overdue = overdue
@@ -155,7 +155,7 @@ class Child:
 
 def fork(options: Options, *, supervisor: str, in_child: Callable[[], None], signals: Signals) -> Child:
     """Fork a child that is a worker of its own. ``in_child`` frees it of what only its parent needs."""
-    worker, (ours, theirs), board = ids.new_worker(), pair(), StatusBoard(options.threads)
+    worker, (parent_end, child_end), board = ids.new_worker(), pair(), StatusBoard(options.threads)
     parent = os.getpid()
     connections.close_all()  # a receiver of signals may have opened one
     sys.stdout.flush()
@@ -170,16 +170,16 @@ def fork(options: Options, *, supervisor: str, in_child: Callable[[], None], sig
         if not pid:
             try:
                 failpoints.reach("forked")
-                ours.close()
+                parent_end.close()
                 in_child()
             except BaseException:
                 os._exit(FAILED)
     if not pid:
-        _live(options, worker, about(os.getpid()), theirs, board)
-    theirs.close()
+        _live(options, worker, about(os.getpid()), child_end, board)
+    child_end.close()
     make = partial(SupervisedQueue, worker=worker, about=about(pid), call=signals.call)
     sources: list[WorkerQueue] = [make(name) for name in options.queues]
-    return Child(pid, worker, ours, board, sources, about=partial(about, pid))
+    return Child(pid, worker, parent_end, board, sources, about=partial(about, pid))
 
 
 def _live(options: Options, worker: str, about: str, channel: Channel, board: StatusBoard) -> NoReturn:

@@ -42,8 +42,8 @@ class HealthServer:
 
     def close(self) -> None:
         """Close all of it, in this process."""
-        for one in self.sockets():
-            one.close()
+        for connection in self.sockets():
+            connection.close()
         self._callers.clear()
 
     def _hear(self, caller: socket.socket, until: float, said: bytes) -> None:

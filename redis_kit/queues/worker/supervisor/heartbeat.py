@@ -75,16 +75,16 @@ class Heartbeat:
         pairs = [(child, source) for child in children for source in child.sources]
         if not pairs:
             return []
-        found, sent = [], monotonic()
+        answered, sent = [], monotonic()
         for (child, source), answer in zip(pairs, beat([source for _, source in pairs]), strict=True):
             if isinstance(answer, RedisFailure):
                 wrong[source.name] = answer
             else:
-                found.append((child, source, answer))
+                answered.append((child, source, answer))
         self._outage.say(None)
         self.answered, self.reached = monotonic(), True
-        self.clock.note({source.name: answer.now for _, source, answer in found}, sent, self.answered)
-        return found
+        self.clock.note({source.name: answer.now for _, source, answer in answered}, sent, self.answered)
+        return answered
 
     def _look_around(self, children: list[Child], wrong: dict[str, RedisFailure]) -> None:
         if not children:
@@ -127,8 +127,8 @@ class Heartbeat:
         child.compare(index, answer.held)
         if answer.returned:
             logger.warning("Queue %a: %d jobs of dead workers are ready again.", source.name, answer.returned)
-        for one in answer.dead:
-            buried(source.name, one)
+        for job in answer.dead:
+            buried(source.name, job)
 
 
 def buried(queue: str, job: Poison) -> None:
@@ -147,20 +147,20 @@ class ServerClock:
 
     def note(self, times: Mapping[str, float], sent: float, received: float) -> None:
         """Note the time on the server of each queue, asked for and answered at these monotonic times."""
-        found: dict[str, float] = {}
+        jumps: dict[str, float] = {}
         for name, now in times.items():
             back = self._least.get(name, now - sent) - (now - sent)
             if back > TOLERANCE:
-                found[name] = back
+                jumps[name] = back
             self._least[name] = now - received
-        if found:
-            self._seconds = max(found.values())
+        if jumps:
+            self._seconds = max(jumps.values())
             self._until = monotonic() + max(SHOWN, self._seconds)
             text = (
                 "The clock of the Redis server went back by %.1f s (%s). Until it has caught up, scheduled jobs begin "
                 "late by that time, and so do the jobs of workers that died before."
             )
-            logger.error(text, self._seconds, ", ".join(map(ascii, found)))
+            logger.error(text, self._seconds, ", ".join(map(ascii, jumps)))
 
     @property
     def went_back(self) -> int:

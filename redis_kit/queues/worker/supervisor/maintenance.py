@@ -27,9 +27,9 @@ class Recaller:
     def __init__(self) -> None:
         self._log_limit = LogRateLimit()
 
-    def see_to(self, found: Iterable[tuple[WorkerQueue, list[str]]]) -> None:
+    def see_to(self, reported: Iterable[tuple[WorkerQueue, list[str]]]) -> None:
         """Take the shapes of calls that each queue reports. One round trip if there are any, else none."""
-        pairs = {(source.name, shape): source for source, shapes in found for shape in shapes}
+        pairs = {(source.name, shape): source for source, shapes in reported for shape in shapes}
         if not pairs:
             return
         asked = [(source, shape) for (_, shape), source in pairs.items()]
@@ -50,12 +50,12 @@ class Recaller:
 
 def _warn(queue: str, several: list[UnknownCalls]) -> None:
     """Log, once a minute for each task, the jobs that wait and a remedy."""
-    shown, jobs = several[0].call, sum(one.jobs for one in several)
+    shown, jobs = several[0].call, sum(call.jobs for call in several)
     advice = UNFIT if registry.is_registered(several[0].task) else UNKNOWN
     end = conf.section(QueueSettings).UNKNOWN_TASK_TTL
-    first, age = "1 job" if jobs == 1 else f"{jobs} jobs wait; the first", max(one.age for one in several)
-    told = "Queue %a: no living worker can run %a: %s has waited for %s and will be dead in %s if no worker can run it."
-    logger.warning(f"{told} To run it, %s.", queue, shown, first, lasting(age), lasting(max(0.0, end - age)), advice)
+    first, age = "1 job" if jobs == 1 else f"{jobs} jobs wait; the first", max(call.age for call in several)
+    text = "Queue %a: no living worker can run %a: %s has waited for %s and will be dead in %s if no worker can run it."
+    logger.warning(f"{text} To run it, %s.", queue, shown, first, lasting(age), lasting(max(0.0, end - age)), advice)
 
 
 class Orphans:
@@ -71,10 +71,10 @@ class Orphans:
             return self._wrong
         self._at = monotonic() + EVERY
         answers = dict(zip([source.name for source in sources], sweep(sources), strict=True))
-        for name, found in answers.items():
-            if found and not isinstance(found, RedisFailure):
-                which = ", ".join(ascii(id.decode("utf-8", "backslashreplace")) for id in found[:NAMED])
-                what = counted(len(found), "job")
+        for name, orphans in answers.items():
+            if orphans and not isinstance(orphans, RedisFailure):
+                which = ", ".join(ascii(id.decode("utf-8", "backslashreplace")) for id in orphans[:NAMED])
+                what = counted(len(orphans), "job")
                 logger.error("Queue %a: %s in no state made ready, such as %s.", name, what, which)
-        self._wrong = {name: found for name, found in answers.items() if isinstance(found, RedisFailure)}
+        self._wrong = {name: orphans for name, orphans in answers.items() if isinstance(orphans, RedisFailure)}
         return self._wrong

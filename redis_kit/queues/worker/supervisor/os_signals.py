@@ -142,7 +142,7 @@ class Signals:
 
 def readable(watched: Iterable[HasFileno], seconds: float) -> list[HasFileno]:
     """Wait for input, up to ``seconds``, and return what can be read. Unlike select(), takes any descriptor."""
-    by_number = {one.fileno(): one for one in watched}
+    by_number = {source.fileno(): source for source in watched}
     poll = select.poll()
     for number in by_number:
         poll.register(number, select.POLLIN)

@@ -48,86 +48,86 @@ class Reaper:
 
     def __init__(self, outage: Outage) -> None:
         self._outage = outage
-        self._estates: list[DeadChild] = []
+        self._dead_children: list[DeadChild] = []
 
     def add(self, child: Child, *, crashed: bool) -> None:
         """Take over from a child. After a crash its jobs count one, unless it was killed because of another job."""
         ran = child.board.running()
-        late = {(one.source, one.token, one.id) for one in child.overdue}
-        over = [one for one in ran if (one.source, one.token, one.id) in late]
+        late = {(item.source, item.token, item.id) for item in child.overdue}
+        over = [item for item in ran if (item.source, item.token, item.id) in late]
         blamed = ran if crashed and not child.overdue and not child.given_up else []
         left = list(enumerate(child.sources))
-        self._estates.append(DeadChild(child.worker, left, _done(child), blamed, over, ran, again=crashed))
+        self._dead_children.append(DeadChild(child.worker, left, _done(child), blamed, over, ran, again=crashed))
 
     def next(self) -> float | None:
         """Return when there is something to do next, on the monotonic clock."""
-        return min((estate.at for estate in self._estates), default=None)
+        return min((dead_child.at for dead_child in self._dead_children), default=None)
 
     @property
     def owing(self) -> bool:
         """Tell whether the server has yet to answer for a dead child. The second look does not count."""
-        return any(estate.tries or not estate.at for estate in self._estates)
+        return any(dead_child.tries or not dead_child.at for dead_child in self._dead_children)
 
     @property
     def holding(self) -> bool:
         """Tell whether a dead child ran jobs that are not cleaned up yet."""
-        return any(estate.running or estate.done for estate in self._estates)
+        return any(dead_child.running or dead_child.done for dead_child in self._dead_children)
 
     def run(self) -> None:
         """Do what is due."""
         now = monotonic()
-        for estate in [one for one in self._estates if one.at <= now]:
+        for dead_child in [item for item in self._dead_children if item.at <= now]:
             try:
-                self._see_to(estate)
+                self._see_to(dead_child)
             except UNAVAILABLE as error:
                 self._outage.say(error)
-                estate.at = monotonic() + pause(estate.tries)
-                estate.tries += 1
+                dead_child.at = monotonic() + pause(dead_child.tries)
+                dead_child.tries += 1
                 return  # it would not answer for the others either
 
-    def _see_to(self, estate: DeadChild) -> None:
-        sources = [source for _, source in estate.left]
-        while estate.left:
-            index, source = estate.left[0]
+    def _see_to(self, dead_child: DeadChild) -> None:
+        sources = [source for _, source in dead_child.left]
+        while dead_child.left:
+            index, source = dead_child.left[0]
             try:
-                _reap(estate, index, source)
+                _reap(dead_child, index, source)
             except UNAVAILABLE:
                 raise
             except Exception as error:
                 _complain("Queue %a: jobs of a dead child stay until its lease expires: %s", source, error)
-            estate.left.pop(0)
+            dead_child.left.pop(0)
         failpoints.reach("reaped")
         self._outage.say(None)
-        self._estates.remove(estate)
-        if estate.again:
+        self._dead_children.remove(dead_child)
+        if dead_child.again:
             left = list(enumerate(sources))
-            self._estates.append(DeadChild(estate.worker, left, [], [], [], [], at=monotonic() + LATE))
+            self._dead_children.append(DeadChild(dead_child.worker, left, [], [], [], [], at=monotonic() + LATE))
 
 
 def _done(child: Child) -> list[Ack]:
-    found = []
+    acks = []
     for entry in child.board.noted():
         try:
-            found.append(Ack.unpack(entry))
+            acks.append(Ack.unpack(entry))
         except ValueError:
             logger.exception("Worker %s: an outcome on its board can't be read.", child.worker)
-    return found
+    return acks
 
 
-def _reap(estate: DeadChild, index: int, source: WorkerQueue) -> None:
-    done = [one for one in estate.done if one.source == index]
-    _tried(source, lambda: source.run_flow(_told(source, estate.worker, done)))
+def _reap(dead_child: DeadChild, index: int, source: WorkerQueue) -> None:
+    done = [item for item in dead_child.done if item.source == index]
+    _tried(source, lambda: source.run_flow(_acknowledged(source, dead_child.worker, done)))
     failpoints.reach("outcomes_sent")
-    over = {one.token + b"/" + one.id for one in done}
-    for late in estate.overdue:
+    over = {item.token + b"/" + item.id for item in done}
+    for late in dead_child.overdue:
         if late.source == index and _tried(source, partial(record_overdue, source, late)):
             over.add(late.member())
-    ran = [one.id for one in estate.ran if one.source == index]
-    taken, dead = source.run_flow(_taken(source, estate.worker, ran))
+    ran = [item.id for item in dead_child.ran if item.source == index]
+    taken, dead = source.run_flow(_taken(source, dead_child.worker, ran))
     if taken:
         many = "1 job was" if taken == 1 else f"{taken} jobs were"
-        its = named([one.id for one in estate.running if one.source == index and one.member() not in over])
-        what = f"{many} taken from worker {estate.worker}, which died{its and f'; it ran {its}'}"
+        running = named([item.id for item in dead_child.running if item.source == index and item.member() not in over])
+        what = f"{many} taken from worker {dead_child.worker}, which died{running and f'; it ran {running}'}"
         logger.warning("Queue %a: %s.", source.name, what)
     for job in dead:
         buried(source.name, job)
@@ -150,7 +150,7 @@ def _complain(what: str, source: WorkerQueue, error: Exception) -> None:
     logger.error(what, source.name, error, exc_info=unforeseen)
 
 
-def _told(source: WorkerQueue, worker: str, done: list[Ack]) -> Flow[None]:
+def _acknowledged(source: WorkerQueue, worker: str, done: list[Ack]) -> Flow[None]:
     for start in range(0, len(done), claim.MOST_ACKS):
         yield calls.ack(source.key(""), worker, done[start : start + claim.MOST_ACKS])
 
@@ -158,8 +158,8 @@ def _told(source: WorkerQueue, worker: str, done: list[Ack]) -> Flow[None]:
 def _taken(source: WorkerQueue, worker: str, ran: list[str]) -> Flow[tuple[int, list[Poison]]]:
     total, dead = 0, []
     while True:
-        taken, *told = yield calls.reap(source.key(""), worker, ran)
+        taken, *buried_jobs = yield calls.reap(source.key(""), worker, ran)
         total += taken
-        dead += poison(told)
+        dead += poison(buried_jobs)
         if taken < calls.TAKEN:
             return total, dead

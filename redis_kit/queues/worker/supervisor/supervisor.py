@@ -214,7 +214,7 @@ class Supervisor:
         self._burying = True
         try:
             ended = [(child, code) for child in self.children if (code := child.ended()) is not None]
-            self.children = [child for child in self.children if all(child is not one for one, _ in ended)]
+            self.children = [child for child in self.children if all(child is not job for job, _ in ended)]
         finally:
             self._burying = False
         for child, code in ended:
@@ -268,7 +268,7 @@ class Supervisor:
 
 def _end(child: Child, code: int) -> str:
     if code == -signal.SIGKILL and child.overdue:
-        late, several = named([one.id for one in child.overdue]), len(child.overdue) > 1
+        late, several = named([job.id for job in child.overdue]), len(child.overdue) > 1
         what = f"job{'s' if several else ''} {late}" if late else counted(len(child.overdue), "job")
         return f"was killed by its supervisor: {what} ran beyond {'their' if several else 'its'} timeout"
     if code == -signal.SIGKILL and child.given_up:

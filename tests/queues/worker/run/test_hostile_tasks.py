@@ -166,11 +166,11 @@ def test_whatever_exits_between_claim_and_outcome_leaves_no_job_running(queue, m
 def test_record_that_fails_is_tried_again_in_a_plain_form(queue, monkeypatch, caplog):
     reasons, fail = [], runner.WorkerQueue.fail
 
-    def refuse(self, job, *, error, kept, **how):
-        reasons.append((error, kept))
+    def refuse(self, job, *, error, result, **how):
+        reasons.append((error, result))
         if len(reasons) < 3:
             raise TypeError("can't be sent")
-        return fail(self, job, error=error, kept=kept, **how)
+        return fail(self, job, error=error, result=result, **how)
 
     monkeypatch.setattr(runner.WorkerQueue, "fail", refuse)
     hostile.fail_as.enqueue("Empty")
