@@ -32,10 +32,11 @@ def check(board):
         number = int(one.deadline)
         assert one == (number % 7, f"token{number}" + "x" * (number % 50), f"id{number}", float(number)), one
     noted = [Ack.unpack(entry) for entry in board.noted()]
-    assert [one.keep for one in noted] == list(range(noted[0].keep, noted[0].keep + len(noted))) if noted else True
+    numbers = [one.ttl_ms for one in noted]
+    assert not numbers or numbers == list(range(numbers[0], numbers[0] + len(numbers)))
     for one in noted:
-        assert one[:4] == (one.keep % 7, b"%d" % one.keep, b"x" * (one.keep % 900), b""), one
-    assert not noted or noted[-1].keep - board.done in (0, 1)
+        assert one[:4] == (one.ttl_ms % 7, b"%d" % one.ttl_ms, b"x" * (one.ttl_ms % 900), b""), one
+    assert not noted or noted[-1].ttl_ms - board.done in (0, 1)
     return bool(board.running())
 
 
