@@ -70,7 +70,7 @@ def test_nothing_is_found_without_a_bug_in_async_code(runner, name):
 @pytest.mark.parametrize("bug", FOUND_BY)
 def test_seeded_bug_is_found(runner, bug):
     name, check = FOUND_BY[bug]
-    tries = TRIES if bug in ASYNC else 1
+    tries = TRIES if bug in ASYNC else 3  # a busy machine may let a lease end before its scenario is over
     assert any(check(runner.run(SCENARIOS[name], bug=bug, run_async=bug in ASYNC)) for _ in range(tries))
 
 

@@ -131,7 +131,7 @@ class Outcome:
 
     def settled_again(self) -> int:
         """Return how many jobs the workers say to have ended again."""
-        return sum(int(count) for count in re.findall(r"lost the ends of (\d+) job", self.logs))
+        return sum(int(count) for count in re.findall(r"lost the outcomes of (\d+) job", self.logs))
 
     def __str__(self) -> str:
         forgotten = [put for put in self.puts if self._forgot(put.at)]

@@ -17,7 +17,7 @@ def test_decisions_on_connections_that_are_killed_admit_none_too_many(make_serve
     found, kills, missed = run(server, settings.REDIS_KIT, DECISIONS // (tasks or 1), tasks=tasks)
     assert found.keys() == CHECKS.keys()
     assert kills > 10
-    assert missed < DECISIONS / 4
+    assert missed < DECISIONS * 0.7  # while the circuit breaker is open thousands are answered in a second
     for admitted, over in found.values():
         assert admitted > LIMIT
         assert over == 0
