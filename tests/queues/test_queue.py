@@ -276,7 +276,7 @@ def test_two_claims_never_get_the_same_job(queue):
     assert sorted(seen) == list(range(400))
 
 
-def test_leave_puts_jobs_back_in_their_old_place_and_does_not_count_the_attempt(queue, twin):
+def test_sign_off_returns_jobs_to_their_place_without_the_attempt(queue, twin):
     queue.put_many(range(150))
     twin(queue.claim, 120, worker="w1")
     assert twin(queue.sign_off, worker="w1") == 120
@@ -389,7 +389,7 @@ def test_wrong_limits_are_refused(limit):
             method(limit=limit)
 
 
-def test_payload_that_json_can_not_hold_is_refused_and_leaves_those_before_it(queue):
+def test_payload_that_json_can_not_hold_leaves_those_before_it(queue):
     with pytest.raises(NotSerializable, match=r"payload\['x'\]\[1\]"):
         queue.put({"x": [1, object()]})
     with pytest.raises(PayloadTooLarge, match="262,144"):

@@ -109,7 +109,7 @@ def calling(name, **more):
     return json.dumps({**CALL, "args": [name], **more}).encode()
 
 
-def test_each_kind_of_bad_message_is_dead_with_its_reason_and_the_others_are_done(queue, raw, journal, start_worker):
+def test_bad_messages_are_dead_with_their_reasons_and_the_others_are_done(queue, raw, journal, start_worker):
     for id, body in {**CORRUPT, **UNKNOWN}.items():
         write(raw, queue, id, HEAD + body)
     for number, head in enumerate(HEADLESS):

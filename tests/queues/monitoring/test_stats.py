@@ -29,7 +29,7 @@ def late(queue, minutes=3):
     return sum(report.begun), total, max(report.latest)
 
 
-def test_lateness_is_the_time_of_the_claim_less_that_for_which_a_job_was_due(queue, any_kit, twin):
+def test_lateness_is_the_time_from_when_a_job_was_due_to_its_claim(queue, any_kit, twin):
     for id, seconds in (("a", 2), ("b", 4), ("c", 0)):
         queue.put(id, id=id)
         hasten(any_kit, queue, id, seconds)

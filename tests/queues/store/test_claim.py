@@ -74,7 +74,7 @@ def test_lost_claim_is_not_repeated_on_another_connection():
     assert sent(claim.claim_and_reap(QUEUE, "w6", 1).send(None))[1][1] == token
 
 
-def test_claim_reaps_only_where_a_lease_is_over_and_claims_again_only_where_that_gave_jobs():
+def test_claim_reaps_only_if_a_lease_is_over_and_repeats_only_for_jobs():
     flow = claim.claim_and_reap(QUEUE, "w4", 1)
     flow.send(None)
     assert finish(flow, b"250 8000 5000 \n").next == 0.25
@@ -89,7 +89,7 @@ def test_claim_reaps_only_where_a_lease_is_over_and_claims_again_only_where_that
     assert finish(flow, [-1, 9000, 0, b"", [], [], [], 5000]) == claim.Claimed([], None, [1])
 
 
-def test_caller_that_is_stopped_after_its_claim_gets_the_jobs_with_its_next_one():
+def test_caller_stopped_after_its_claim_gets_the_jobs_with_the_next_one():
     flow = claim.claim_and_reap(QUEUE, "w7", 1)
     _, (_, token, *_) = sent(flow.send(None))
     assert sent(flow.send(b"0 0 5000 \n1 0 2 12\nid0 1 0 5000\n1"))[0] == "heartbeat"
@@ -98,7 +98,7 @@ def test_caller_that_is_stopped_after_its_claim_gets_the_jobs_with_its_next_one(
     assert sent(claim.claim_and_reap(QUEUE, "w7", 1).send(None))[1][1] == token
 
 
-def test_names_of_queues_are_noted_after_the_job_is_stored_and_their_failure_is_no_failure():
+def test_queue_is_registered_after_its_first_job_and_may_fail_to_be():
     flow = enqueue.put(Queue("noted"), [("id", b"1")])
     assert sent(flow.send(None))[0] == "put"
     assert sent(flow.send(1))[0] == "register_queue"

@@ -69,7 +69,7 @@ def test_put_that_never_left_says_nothing_of_a_repeat(kit, proxy):
     assert not hasattr(error.value, "__notes__")
 
 
-def test_repeat_with_an_id_adds_none_while_the_job_is_there_and_one_when_it_is_done(lost, twin):
+def test_repeat_with_an_id_adds_a_job_only_when_the_first_is_done(lost, twin):
     queue, call = lost
     call(queue.put, 1, id="a")
     assert twin(queue.put, 1, id="a") == "a"
@@ -80,7 +80,7 @@ def test_repeat_with_an_id_adds_none_while_the_job_is_there_and_one_when_it_is_d
 
 
 @pytest.mark.parametrize("done", [False, True], ids=["waits", "done"])
-def test_repeat_with_a_unique_key_for_a_time_adds_none_and_gives_the_first_answer(lost, twin, done):
+def test_repeat_with_a_unique_key_for_a_time_gives_the_first_answer(lost, twin, done):
     queue, call = lost
     wish = {"unique": "order 42", "unique_until": 600}
     call(queue.put, 1, **wish)

@@ -286,3 +286,19 @@ def test_full_server_can_be_cleared(own_kit):
     assert queue.delete("later")
     assert queue.purge("ready") == 3
     assert queue.resume()
+
+
+def test_cancel_deletes_a_job_that_waits_and_marks_one_that_runs(full, twin, kit):
+    assert twin(full.cancel, "ready")
+    assert full.get("ready") is None
+    assert twin(full.cancel, "running")
+    assert full.get("running").state == "running"
+    assert kit.client.hkeys(full.key("cancels")) == ["running"]
+    assert not twin(full.cancel, "dead")
+    assert not twin(full.cancel, "nobody")
+
+
+@pytest.mark.parametrize("more", [{"task": "x"}, {"error": "ValueError"}, {"limit": 1}])
+def test_ids_and_a_cause_or_limit_are_refused_together(queue, twin, more):
+    with pytest.raises(InvalidValue, match="either ids, or task, error and limit"):
+        twin(queue.requeue, ["a"], **more)

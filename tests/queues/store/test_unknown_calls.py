@@ -92,7 +92,7 @@ def test_unknown_task_goes_back_and_no_attempt_counts(kit, queue, release):
     assert (result.status, result.attempts, result.errors, result.worker_ids) == ("READY", 0, [], [])
 
 
-def test_it_is_tried_again_after_as_long_as_it_waited_and_ten_minutes_at_most(kit, queue, release):
+def test_delay_is_the_time_it_has_waited_and_at_most_ten_minutes(kit, queue, release):
     id = release.task.enqueue("a").id
     release.forget()
     drain()
@@ -180,7 +180,7 @@ def test_message_of_a_newer_release_waits_for_its_workers(queue, monkeypatch):
     assert registry.can_run("[null, 2]")
 
 
-def test_worker_that_knows_the_task_gets_the_jobs_at_once_the_first_ones_first(kit, queue, release):
+def test_worker_that_knows_the_task_gets_the_oldest_jobs_at_once(kit, queue, release):
     for number in range(3):
         release.task.enqueue(number)
     release.task.using(priority=5).enqueue("high")
@@ -244,7 +244,7 @@ def row(queue):
     return queue_stats([queue.name])[queue.name].unknown
 
 
-def test_cancelled_while_a_worker_has_it_that_can_not_run_it_it_is_not_given_back(queue, release):
+def test_job_cancelled_at_a_worker_that_can_not_run_it_is_not_returned(queue, release):
     result = release.task.enqueue("a")
     (job,) = queue.claim(worker="w1")
     result.cancel()

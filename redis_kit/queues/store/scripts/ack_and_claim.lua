@@ -1,5 +1,6 @@
 #!lua flags=allow-oom
 -- Acknowledge jobs, make scheduled jobs ready that are due, and claim ready jobs. A paused queue gives none.
+-- One script: workers acknowledge and claim in one round trip, and the parts are includes.
 --
 -- KEYS[1]      workers    zset: worker -> when its lease ends, ms on the server's clock
 -- KEYS[2]      info       hash: worker -> since when it is alive, ms, and what it reports about itself

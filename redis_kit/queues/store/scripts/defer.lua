@@ -1,5 +1,6 @@
 #!lua flags=allow-oom
 -- Return a job whose call this worker can't run, for other workers. The delay grows, and no attempt is counted.
+-- One script: the claim must hold from the first look to the new place of the job.
 --
 -- KEYS[1]   running    zset of scores 0: worker/claim.number/place/id
 -- KEYS[2]   jobs       hash: id -> record

@@ -1,5 +1,6 @@
 #!lua flags=allow-oom
 -- Keep a worker alive, and return the jobs of dead workers to the queue.
+-- One script: a lease that is renewed and one that is over are compared at one moment.
 --
 -- KEYS[1]   workers    zset: worker -> when its lease ends, ms on the server's clock
 -- KEYS[2]   info       hash: worker -> since when it is alive, ms, and what it reports about itself

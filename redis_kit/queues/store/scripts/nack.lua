@@ -1,5 +1,6 @@
 #!lua flags=allow-oom
 -- Record a failed attempt: the job is ready again, scheduled, or dead when its attempts are used up.
+-- One script: the failure, the next place and the result of a job change together or not at all.
 --
 -- KEYS[1]   running    zset of scores 0: worker/claim.number/place/id
 -- KEYS[2]   jobs       hash: id -> record

@@ -1,5 +1,6 @@
 #!lua
 -- Add jobs: ready now, or scheduled for later.
+-- One script: a job must not be stored without a place, nor a place without its job.
 --
 -- KEYS[1]     jobs       hash: id -> record
 -- KEYS[2]     ready      zset: id -> place
@@ -28,7 +29,6 @@ due = due > 0 and due or now + delay
 
 -- @include _place
 -- @include _wake
--- @include _free_unique_key
 -- @include _record_head
 -- A dead job may be put again.
 local function revived(id, record)
@@ -36,6 +36,7 @@ local function revived(id, record)
         return false
     end
     -- @check_types reasons
+-- @include _free_unique_key
     free_unique_key(id, has_unique_keys())
     redis.call("ZREM", dead, id)
     redis.call("HDEL", reasons, id)

@@ -1,5 +1,6 @@
 #!lua
 -- Add a job unless there is one of the same unique key; that one, where it waits, may get what the new one was to have.
+-- One script: between the look at the key and the new job, another caller could take the key.
 --
 -- KEYS[1]   jobs       hash: id -> record
 -- KEYS[2]   ready      zset: id -> place

@@ -1,5 +1,6 @@
 #!lua flags=no-writes
 -- Return how a queue is doing: counts by state, how long the next job has been waiting, what was done in each minute.
+-- One script: the numbers are of one moment.
 --
 -- KEYS[1]   scheduled  zset: id -> when it is due, ms on the server's clock
 -- KEYS[2]   ready      zset: id -> place

@@ -1,6 +1,7 @@
 #!lua flags=allow-oom
 -- Make jobs ready that are in no state, or run for a worker that does not exist. No script leaves a job like that; a key
 -- that was damaged and deleted does.
+-- One script: a job is in no state only if all states are read at one moment.
 --
 -- KEYS[1]  jobs       hash: id -> record
 -- KEYS[2]  ready      zset: id -> place
