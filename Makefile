@@ -43,6 +43,7 @@ lint: $(STAMP)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/lint-imports
+	$(BIN)/python .ci/words
 
 types: $(STAMP)
 	$(BIN)/mypy

@@ -81,6 +81,9 @@ def test_phrase_that_is_allowed_in_a_file_is_excused_there():
     text = '"""An earlier version said: Redis is back."""\n'
     assert not hits("a.py", text, quoting)
     assert hits("b.py", text, quoting)
+    naming = words.Words([*words.LIST.read_text().splitlines(), "allow | a.py | known"])
+    assert not hits("a.py", "known: bool\n", naming)
+    assert hits("b.py", "known: bool\n", naming)
 
 
 def test_command_prints_each_hit_and_fails(tmp_path):
