@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- Make the jobs ready that workers returned since they could not run them, as there is a worker that can. A caller that
 -- can't run them either only looks which of them still exist.
--- One script: jobs must be in one state at any time, and the count of those that wait must fit.
+-- One script: jobs must be in one state at any time, and the number of waiting jobs must fit.
 --
 -- KEYS[1]  jobs       hash: id -> record
 -- KEYS[2]  ready      zset: id -> place
