@@ -22,8 +22,6 @@ MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "migrations" not in p
 TESTS = sorted((ROOT / "tests").rglob("test_*.py"))
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 OUTSIDE = {"management", "templatetags"}  # Django says what is in these folders
-# Components that are not there yet with folders, names of modules and of tests. It goes when it is empty.
-NOT_YET = {"queues"}
 # A module is no action, though its name may end like one.
 VERB = re.compile(r"ing$|(?<!e)ed$|^(ask|tell|find|examine|leave|drop|give|take|keep|put|make|move)$")
 NOUNS = {"embedded", "fencing", "masking", "monitoring", "recycling", "rendering", "shared", "testing", "throttling"}
@@ -264,13 +262,13 @@ def test_folder_has_at_most_fifteen_modules():
     count = Counter(path.parent for path in MODULES if path.name != "__init__.py")
     most = {folder: 18 if folder == PACKAGE / "core" else 15 for folder in count}
     wrong = {_name(folder): number for folder, number in count.items() if number > most[folder]}
-    assert not {name: number for name, number in wrong.items() if name not in NOT_YET}
+    assert not wrong
 
 
 def test_module_is_named_with_a_noun():
     names = {path: (path.parent if path.name == "__init__.py" else path).stem for path in MODULES}
     wrong = [_name(path) for path, name in names.items() if name not in NOUNS and VERB.search(name)]
-    assert not [name for name in wrong if name.split("/")[0] not in NOT_YET]
+    assert not wrong
 
 
 def test_modules_of_a_folder_differ_by_more_than_a_letter():
@@ -293,7 +291,7 @@ def test_test_has_a_name_of_at_most_70_characters():
     for path in TESTS:
         names = re.findall(r"^\s*(?:async )?def (test_\w{66,})", path.read_text(), re.MULTILINE)
         wrong += [f"{path.relative_to(ROOT)}: {name}" for name in names]
-    assert not [name for name in wrong if name.split("/")[1] not in NOT_YET]
+    assert not wrong
 
 
 def test_tests_are_in_the_folders_of_what_they_test():
@@ -311,7 +309,7 @@ def test_folder_of_modules_has_a_folder_of_tests():
     for folder in {path.parent for path in MODULES if path.name != "__init__.py"}:
         parts = folder.relative_to(PACKAGE).parts
         has_tests = any(ROOT.joinpath("tests", *parts).glob("test_*.py"))
-        if parts and not has_tests and parts[0] not in OUTSIDE | NOT_YET:
+        if parts and not has_tests and parts[0] not in OUTSIDE:
             wrong.append(_name(folder))
     assert not wrong
 
