@@ -46,14 +46,6 @@ class Primitive:
         return chosen
 
     def run_flow(self, steps: flow.Flow[Result], **answers: Any) -> Result | Any:
-        """Run a flow of other modules of the component. If Redis is unavailable, return ``if_<policy>`` if given."""
-        return self._run(steps, **answers)
-
-    async def arun_flow(self, steps: flow.Flow[Result], **answers: Any) -> Result | Any:
-        """See run_flow()."""
-        return await self._arun(steps, **answers)
-
-    def _run(self, steps: flow.Flow[Result], **answers: Any) -> Result | Any:
         """Carry out a flow. If the server is unavailable, answer ``if_<policy>`` if the caller gave it."""
         try:
             result = flow.run(steps, connections.client(self.using, self.profile))
@@ -63,8 +55,8 @@ class Primitive:
             self._recovered()
         return result
 
-    async def _arun(self, steps: flow.Flow[Result], **answers: Any) -> Result | Any:
-        """See _run()."""
+    async def arun_flow(self, steps: flow.Flow[Result], **answers: Any) -> Result | Any:
+        """See run_flow()."""
         try:
             result = await flow.arun(steps, connections.aclient(self.using, self.profile))
         except RedisFailure as error:

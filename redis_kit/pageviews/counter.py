@@ -75,11 +75,11 @@ class PageViews(Primitive):
 
     def views(self, start: date | None = None, end: date | None = None) -> int:
         """Return the number of views. Raises InvalidValue for a wrong range."""
-        return self._run(self._views(periods.days(start, end)), if_open=0)
+        return self.run_flow(self._views(periods.days(start, end)), if_open=0)
 
     async def aviews(self, start: date | None = None, end: date | None = None) -> int:
         """See views()."""
-        return await self._arun(self._views(periods.days(start, end)), if_open=0)
+        return await self.arun_flow(self._views(periods.days(start, end)), if_open=0)
 
     def visitors(self, start: date | None = None, end: date | None = None) -> Visitors:
         """Return the number of unique visitors.
@@ -87,40 +87,40 @@ class PageViews(Primitive):
         With ``VISITOR = "daily_salt"`` a visitor has a new identity each day. A range of several days then counts a
         visitor once for each day, and the result's ``distinct`` is False. Raises InvalidValue for a wrong range.
         """
-        return self._run(self._visitors(periods.days(start, end)), if_open=Visitors(0))
+        return self.run_flow(self._visitors(periods.days(start, end)), if_open=Visitors(0))
 
     async def avisitors(self, start: date | None = None, end: date | None = None) -> Visitors:
         """See visitors()."""
-        return await self._arun(self._visitors(periods.days(start, end)), if_open=Visitors(0))
+        return await self.arun_flow(self._visitors(periods.days(start, end)), if_open=Visitors(0))
 
     def by_day(self, start: date | None = None, end: date | None = None) -> list[Day]:
         """Return views and visitors of each day, including days without any. Raises InvalidValue for a wrong range."""
         days = periods.days(start, end)
-        return self._run(self._by_day(days), if_open=[Day(day, 0, 0) for day in days])
+        return self.run_flow(self._by_day(days), if_open=[Day(day, 0, 0) for day in days])
 
     async def aby_day(self, start: date | None = None, end: date | None = None) -> list[Day]:
         """See by_day()."""
         days = periods.days(start, end)
-        return await self._arun(self._by_day(days), if_open=[Day(day, 0, 0) for day in days])
+        return await self.arun_flow(self._by_day(days), if_open=[Day(day, 0, 0) for day in days])
 
     def by_hour(self, day: date | None = None) -> list[int]:
         """Return the views in each of the 24 hours of a day. Hours are stored for ``HOUR_RETENTION``."""
-        return self._run(self._by_hour(periods.checked("day", day)), if_open=[0] * 24)
+        return self.run_flow(self._by_hour(periods.checked("day", day)), if_open=[0] * 24)
 
     async def aby_hour(self, day: date | None = None) -> list[int]:
         """See by_hour()."""
-        return await self._arun(self._by_hour(periods.checked("day", day)), if_open=[0] * 24)
+        return await self.arun_flow(self._by_hour(periods.checked("day", day)), if_open=[0] * 24)
 
     def top(self, n: int = 10, day: date | None = None) -> list[tuple[str, int]]:
         """Return the ``n`` most viewed pages of the site, or keys of a page's objects, with their views on a day.
 
         Raises InvalidValue unless ``n`` is from 1 to 1000.
         """
-        return self._run(self._top(_number(n), periods.checked("day", day)), if_open=[])
+        return self.run_flow(self._top(_number(n), periods.checked("day", day)), if_open=[])
 
     async def atop(self, n: int = 10, day: date | None = None) -> list[tuple[str, int]]:
         """See top()."""
-        return await self._arun(self._top(_number(n), periods.checked("day", day)), if_open=[])
+        return await self.arun_flow(self._top(_number(n), periods.checked("day", day)), if_open=[])
 
     def add(self, visitor: str = "", *, at: datetime | None = None) -> bool:
         """Count one view now, for the object, its page and the site; return False if Redis did not count it.
@@ -136,11 +136,11 @@ class PageViews(Primitive):
 
     def record(self, visitor: str, *, at: datetime | None = None) -> str:
         """Count one view like add(); return why it was dropped, as a field of ``Dropped``, or "" if it was counted."""
-        return self._run(self._record(visitor, periods.local(at)), if_open="outage")
+        return self.run_flow(self._record(visitor, periods.local(at)), if_open="outage")
 
     async def arecord(self, visitor: str, *, at: datetime | None = None) -> str:
         """See record()."""
-        return await self._arun(self._record(visitor, periods.local(at)), if_open="outage")
+        return await self.arun_flow(self._record(visitor, periods.local(at)), if_open="outage")
 
     def _views(self, days: list[date]) -> Flow[int]:
         return sum((yield from self._each(days)))

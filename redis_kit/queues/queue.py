@@ -49,7 +49,7 @@ class Queue(Primitive):
         """
         job, key = enqueue.job(payload, id), chosen(unique, unique_until, replace)
         steps = enqueue.put_one(self, job, key, delay=delay, priority=priority, own=id is not None)
-        return self._placed(self._run(steps))
+        return self._placed(self.run_flow(steps))
 
     async def aput(
         self,
@@ -65,7 +65,7 @@ class Queue(Primitive):
         """See put()."""
         job, key = enqueue.job(payload, id), chosen(unique, unique_until, replace)
         steps = enqueue.put_one(self, job, key, delay=delay, priority=priority, own=id is not None)
-        return await self._aplaced(await self._arun(steps))
+        return await self._aplaced(await self.arun_flow(steps))
 
     def put_many(self, payloads: Iterable[Any], *, delay: Delay = 0, priority: int = 0) -> list[str]:
         """Add a job for each payload, in their order, and return the ids. One round trip for 500 jobs or 1 MiB.
@@ -74,14 +74,14 @@ class Queue(Primitive):
         """
         ids = []
         for jobs in enqueue.chunks(payloads):
-            ids += self._announce(self._run(enqueue.put(self, jobs, delay=delay, priority=priority)))
+            ids += self._announce(self.run_flow(enqueue.put(self, jobs, delay=delay, priority=priority)))
         return ids
 
     async def aput_many(self, payloads: Iterable[Any], *, delay: Delay = 0, priority: int = 0) -> list[str]:
         """See put_many()."""
         ids = []
         for jobs in enqueue.chunks(payloads):
-            ids += await self._aannounce(await self._arun(enqueue.put(self, jobs, delay=delay, priority=priority)))
+            ids += await self._aannounce(await self.arun_flow(enqueue.put(self, jobs, delay=delay, priority=priority)))
         return ids
 
     def claim(self, limit: int = 1, *, done: Sequence[Job] = (), worker: str | None = None) -> list[Job]:
@@ -91,22 +91,22 @@ class Queue(Primitive):
         one of them; then nothing is claimed. If the answer to a claim is lost, the worker's next claim returns the same
         jobs.
         """
-        return self._jobs_of(self._run(claim.claim(self, limit, worker, done=done)), done)
+        return self._jobs_of(self.run_flow(claim.claim(self, limit, worker, done=done)), done)
 
     async def aclaim(self, limit: int = 1, *, done: Sequence[Job] = (), worker: str | None = None) -> list[Job]:
         """See claim()."""
-        return self._jobs_of(await self._arun(claim.claim(self, limit, worker, done=done)), done)
+        return self._jobs_of(await self.arun_flow(claim.claim(self, limit, worker, done=done)), done)
 
     def ack(self, *jobs: Job) -> None:
         """Acknowledge jobs that are done. One round trip for 250 of one worker; a repeat is safe.
 
         Raises LeaseLost if another worker has one of them; the others are acknowledged.
         """
-        self._ended(self._run(claim.ack(self, jobs)))
+        self._ended(self.run_flow(claim.ack(self, jobs)))
 
     async def aack(self, *jobs: Job) -> None:
         """See ack()."""
-        self._ended(await self._arun(claim.ack(self, jobs)))
+        self._ended(await self.arun_flow(claim.ack(self, jobs)))
 
     def nack(self, job: Job, *, delay: Delay = 0, error: str = "", max_attempts: int | None = None) -> State:
         """Record a failed attempt and return the new state: ready, scheduled (with a delay), or dead.
@@ -114,38 +114,38 @@ class Queue(Primitive):
         A job is dead after ``max_attempts``, by default the option ``MAX_ATTEMPTS``; ``error`` then is its reason. One
         round trip; a repeat is safe. Raises LeaseLost if another worker has the job.
         """
-        return self._run(claim.nack(self, job, delay, error, max_attempts))
+        return self.run_flow(claim.nack(self, job, delay, error, max_attempts))
 
     async def anack(self, job: Job, *, delay: Delay = 0, error: str = "", max_attempts: int | None = None) -> State:
         """See nack()."""
-        return await self._arun(claim.nack(self, job, delay, error, max_attempts))
+        return await self.arun_flow(claim.nack(self, job, delay, error, max_attempts))
 
     def heartbeat(self, *, worker: str | None = None) -> int:
         """Report that the worker is alive, and return how many jobs of dead workers were returned, at most 100.
 
         Needed if a job takes longer than ``WORKER_TIMEOUT``; ``rk_worker`` sends heartbeats by itself. One round trip.
         """
-        return self._run(liveness.heartbeat(self, worker)).returned
+        return self.run_flow(liveness.heartbeat(self, worker)).returned
 
     async def aheartbeat(self, *, worker: str | None = None) -> int:
         """See heartbeat()."""
-        return (await self._arun(liveness.heartbeat(self, worker))).returned
+        return (await self.arun_flow(liveness.heartbeat(self, worker))).returned
 
     def sign_off(self, *, worker: str | None = None) -> int:
         """Return all jobs of the worker to the queue and remove it; return their number. One round trip for 100."""
-        return self._run(liveness.sign_off(self, worker))
+        return self.run_flow(liveness.sign_off(self, worker))
 
     async def asign_off(self, *, worker: str | None = None) -> int:
         """See sign_off()."""
-        return await self._arun(liveness.sign_off(self, worker))
+        return await self.arun_flow(liveness.sign_off(self, worker))
 
     def counts(self) -> QueueCounts:
         """Return how many jobs are in each state, at one moment. One round trip."""
-        return self._run(manage.counts(self))
+        return self.run_flow(manage.counts(self))
 
     async def acounts(self) -> QueueCounts:
         """See counts()."""
-        return await self._arun(manage.counts(self))
+        return await self.arun_flow(manage.counts(self))
 
     def requeue(
         self,
@@ -162,7 +162,7 @@ class Queue(Primitive):
         ids together with one of the others. One round trip for 500 ids or 1000 of the oldest; by cause, one more for
         each 1000 dead jobs.
         """
-        return self._run(manage.requeue(self, ids, task=task, error=error, limit=limit))
+        return self.run_flow(manage.requeue(self, ids, task=task, error=error, limit=limit))
 
     async def arequeue(
         self,
@@ -173,7 +173,7 @@ class Queue(Primitive):
         limit: int | None = None,
     ) -> int:
         """See requeue()."""
-        return await self._arun(manage.requeue(self, ids, task=task, error=error, limit=limit))
+        return await self.arun_flow(manage.requeue(self, ids, task=task, error=error, limit=limit))
 
     def peek(self, limit: int = 100, *, state: State = "ready") -> list[JobInfo]:
         """Return jobs of a state, at most 1000, and fewer than ``limit`` if they have over 16 MiB. One round trip.
@@ -181,27 +181,27 @@ class Queue(Primitive):
         Ready jobs come in the order of claims, scheduled jobs by due time, running jobs by worker, and dead jobs from
         the latest. Nothing is claimed.
         """
-        return self._run(manage.peek(self, limit, state))
+        return self.run_flow(manage.peek(self, limit, state))
 
     async def apeek(self, limit: int = 100, *, state: State = "ready") -> list[JobInfo]:
         """See peek()."""
-        return await self._arun(manage.peek(self, limit, state))
+        return await self.arun_flow(manage.peek(self, limit, state))
 
     def get(self, id: str) -> JobInfo | None:
         """Return a job and its state; None if the queue has no job of this id, as when it is done. One round trip."""
-        return self._run(manage.get(self, id))
+        return self.run_flow(manage.get(self, id))
 
     async def aget(self, id: str) -> JobInfo | None:
         """See get()."""
-        return await self._arun(manage.get(self, id))
+        return await self.arun_flow(manage.get(self, id))
 
     def delete(self, id: str) -> bool:
         """Delete a job; False if the queue has no job of this id, or it is running. One round trip."""
-        return self._run(manage.delete(self, id))
+        return self.run_flow(manage.delete(self, id))
 
     async def adelete(self, id: str) -> bool:
         """See delete()."""
-        return await self._arun(manage.delete(self, id))
+        return await self.arun_flow(manage.delete(self, id))
 
     def cancel(self, id: str) -> bool:
         """Cancel a job; False if it neither waits nor runs. One round trip.
@@ -209,30 +209,30 @@ class Queue(Primitive):
         A job that waits is deleted, and its result, if it stores one, is the error Cancelled. A running task is stopped
         at the next heartbeat of its worker; it may end before.
         """
-        return bool(self._run(manage.cancel(self, id)))
+        return bool(self.run_flow(manage.cancel(self, id)))
 
     async def acancel(self, id: str) -> bool:
         """See cancel()."""
-        return bool(await self._arun(manage.cancel(self, id)))
+        return bool(await self.arun_flow(manage.cancel(self, id)))
 
     def run_now(self, id: str) -> bool:
         """Make a scheduled job ready before its time; False if no job of this id is scheduled. One round trip."""
-        return self._run(manage.run_now(self, id))
+        return self.run_flow(manage.run_now(self, id))
 
     async def arun_now(self, id: str) -> bool:
         """See run_now()."""
-        return await self._arun(manage.run_now(self, id))
+        return await self.arun_flow(manage.run_now(self, id))
 
     def purge(self, state: State) -> int:
         """Delete as many ready, scheduled or dead jobs as there are now, and return how many. One round trip for 500.
 
         Running jobs are never deleted. Jobs that are added during the call may be deleted in place of others.
         """
-        return self._run(manage.purge(self, state))
+        return self.run_flow(manage.purge(self, state))
 
     async def apurge(self, state: State) -> int:
         """See purge()."""
-        return await self._arun(manage.purge(self, state))
+        return await self.arun_flow(manage.purge(self, state))
 
     def pause(self, seconds: Delay | None = None) -> None:
         """Pause the queue for ``seconds``, by default until resume(). One round trip.
@@ -240,27 +240,27 @@ class Queue(Primitive):
         A paused queue accepts jobs and gives out none; running jobs end as usual, and workers sleep. If the queue is
         paused already, this changes the end of the pause.
         """
-        self._run(manage.pause(self, seconds))
+        self.run_flow(manage.pause(self, seconds))
 
     async def apause(self, seconds: Delay | None = None) -> None:
         """See pause()."""
-        await self._arun(manage.pause(self, seconds))
+        await self.arun_flow(manage.pause(self, seconds))
 
     def resume(self) -> bool:
         """End the pause at once; False if the queue was not paused. One round trip."""
-        return self._run(manage.resume(self))
+        return self.run_flow(manage.resume(self))
 
     async def aresume(self) -> bool:
         """See resume()."""
-        return await self._arun(manage.resume(self))
+        return await self.arun_flow(manage.resume(self))
 
     def paused(self) -> PauseInfo | None:
         """Return when the queue was paused and when the pause ends; None if it is not paused. One round trip."""
-        return self._run(manage.paused(self))
+        return self.run_flow(manage.paused(self))
 
     async def apaused(self) -> PauseInfo | None:
         """See paused()."""
-        return await self._arun(manage.paused(self))
+        return await self.arun_flow(manage.paused(self))
 
     def _jobs_of(self, claimed: Claimed, done: Sequence[Job]) -> list[Job]:
         if claimed.lost:

@@ -31,22 +31,22 @@ class Activity(Primitive):
 
         Days are stored for ``RETENTION``.
         """
-        return self._run(self._active(days.checked("day", day)))
+        return self.run_flow(self._active(days.checked("day", day)))
 
     async def aactive(self, day: date | None = None) -> int:
         """See active()."""
-        return await self._arun(self._active(days.checked("day", day)))
+        return await self.arun_flow(self._active(days.checked("day", day)))
 
     def daily_active(self, start: date, end: date) -> list[ActiveDay]:
         """Return the number of users on each day from start to end, both included. One round trip.
 
         Raises InvalidValue unless these are 1 to 366 days.
         """
-        return self._run(self._daily_active(days.between(start, end)))
+        return self.run_flow(self._daily_active(days.between(start, end)))
 
     async def adaily_active(self, start: date, end: date) -> list[ActiveDay]:
         """See daily_active()."""
-        return await self._arun(self._daily_active(days.between(start, end)))
+        return await self.arun_flow(self._daily_active(days.between(start, end)))
 
     def _active(self, day: date) -> Flow[int]:
         days_active = yield from self._daily_active([day])

@@ -47,54 +47,54 @@ class History(Primitive):
 
     def sign_in(self, day: date) -> SignIn:
         """Record a sign-in. One round trip; two for a day that is filled into a streak over several years."""
-        return self._run(self._sign_in(day))
+        return self.run_flow(self._sign_in(day))
 
     async def asign_in(self, day: date) -> SignIn:
         """See sign_in()."""
-        return await self._arun(self._sign_in(day))
+        return await self.arun_flow(self._sign_in(day))
 
     def streak(self, today: date) -> int:
         """Return the number of days in a row up to today, or to yesterday if today has no sign-in yet."""
-        return self._run(self._streak(today))
+        return self.run_flow(self._streak(today))
 
     async def astreak(self, today: date) -> int:
         """See streak()."""
-        return await self._arun(self._streak(today))
+        return await self.arun_flow(self._streak(today))
 
     def longest(self) -> int:
         """Return the longest streak ever, in days."""
-        return self._run(self._longest())
+        return self.run_flow(self._longest())
 
     async def alongest(self) -> int:
         """See longest()."""
-        return await self._arun(self._longest())
+        return await self.arun_flow(self._longest())
 
     def count(self, start: date, end: date) -> int:
         """Return the number of days with a sign-in from start to end, both included.
 
         Raises InvalidValue if the end is before the start.
         """
-        return self._run(self._count(start, end))
+        return self.run_flow(self._count(start, end))
 
     async def acount(self, start: date, end: date) -> int:
         """See count()."""
-        return await self._arun(self._count(start, end))
+        return await self.arun_flow(self._count(start, end))
 
     def marked(self, day: date) -> bool:
         """Return whether there was a sign-in on a day."""
-        return self._run(self._marked(day))
+        return self.run_flow(self._marked(day))
 
     async def amarked(self, day: date) -> bool:
         """See marked()."""
-        return await self._arun(self._marked(day))
+        return await self.arun_flow(self._marked(day))
 
     def calendar(self, year: int, month: int, today: date) -> Calendar:
         """Return a month, by one command. Raises InvalidValue for a month that does not exist."""
-        return self._run(self._calendar(year, month, today))
+        return self.run_flow(self._calendar(year, month, today))
 
     async def acalendar(self, year: int, month: int, today: date) -> Calendar:
         """See calendar()."""
-        return await self._arun(self._calendar(year, month, today))
+        return await self.arun_flow(self._calendar(year, month, today))
 
     def _sign_in(self, day: date) -> Flow[SignIn]:
         options = conf.section(SignInSettings)

@@ -56,7 +56,7 @@ def _reentered(lease: Lease) -> Lease:
 
 def _end(source: Acquirable, lease: Lease) -> None:
     try:
-        source._run(source.end_flow(lease))
+        source.run_flow(source.end_flow(lease))
     except RedisKitError as error:
         message = "%r was held until the end of a transaction and could not be released: %s"
         logger.error(message, lease, with_notes(error))  # noqa: TRY400

@@ -31,12 +31,12 @@ def held_locks(*, limit: int = 100, using: str = "default") -> HeldLocks:
     At most ``limit`` (1 to 10,000), and at most 20 holders of each semaphore. Two round trips; on a Cluster two per
     node.
     """
-    return index.Bucket("0", using=using)._run(_held(whole_number("limit", limit, LIMIT), using))
+    return index.Bucket("0", using=using).run_flow(_held(whole_number("limit", limit, LIMIT), using))
 
 
 async def aheld_locks(*, limit: int = 100, using: str = "default") -> HeldLocks:
     """See held_locks()."""
-    return await index.Bucket("0", using=using)._arun(_held(whole_number("limit", limit, LIMIT), using))
+    return await index.Bucket("0", using=using).arun_flow(_held(whole_number("limit", limit, LIMIT), using))
 
 
 def find(name: str, *, limit: int = 100, using: str = "default") -> list[HeldLock | HeldSemaphore]:
@@ -44,12 +44,12 @@ def find(name: str, *, limit: int = 100, using: str = "default") -> list[HeldLoc
 
     At most ``limit`` (1 to 10,000) holders of each. Semaphores within others are not searched. One round trip.
     """
-    return index.Bucket("0", using=using)._run(_find(name, whole_number("limit", limit, LIMIT), using))
+    return index.Bucket("0", using=using).run_flow(_find(name, whole_number("limit", limit, LIMIT), using))
 
 
 async def afind(name: str, *, limit: int = 100, using: str = "default") -> list[HeldLock | HeldSemaphore]:
     """See find()."""
-    return await index.Bucket("0", using=using)._arun(_find(name, whole_number("limit", limit, LIMIT), using))
+    return await index.Bucket("0", using=using).arun_flow(_find(name, whole_number("limit", limit, LIMIT), using))
 
 
 def contended(*, limit: int = 20, using: str = "default") -> list[Contended]:
@@ -57,12 +57,14 @@ def contended(*, limit: int = 20, using: str = "default") -> list[Contended]:
 
     At most ``limit`` (1 to 200). One round trip; on a Cluster one per node.
     """
-    return index.Bucket("0", using=using)._run(index.contended(whole_number("limit", limit, (1, 200)), using))
+    return index.Bucket("0", using=using).run_flow(index.contended(whole_number("limit", limit, (1, 200)), using))
 
 
 async def acontended(*, limit: int = 20, using: str = "default") -> list[Contended]:
     """See contended()."""
-    return await index.Bucket("0", using=using)._arun(index.contended(whole_number("limit", limit, (1, 200)), using))
+    return await index.Bucket("0", using=using).arun_flow(
+        index.contended(whole_number("limit", limit, (1, 200)), using)
+    )
 
 
 def force_release(
@@ -82,7 +84,7 @@ def force_release(
     list if nobody held it. Two round trips, one more for nested semaphores and for each 500 leases; logged as warnings.
     """
     steps = forced_release.force(_member(kind, name, within), _fence(fence), using)
-    return index.Bucket("0", using=using)._run(steps)
+    return index.Bucket("0", using=using).run_flow(steps)
 
 
 async def aforce_release(
@@ -95,7 +97,7 @@ async def aforce_release(
 ) -> list[Holder]:
     """See force_release()."""
     steps = forced_release.force(_member(kind, name, within), _fence(fence), using)
-    return await index.Bucket("0", using=using)._arun(steps)
+    return await index.Bucket("0", using=using).arun_flow(steps)
 
 
 def _held(limit: int, using: str) -> Flow[HeldLocks]:

@@ -115,11 +115,11 @@ class BaseLock(Primitive, Generic[Keys]):
         Wakes one waiter. Raises NotHeld if there is no lease, LockLost if it ended before. After any other error the
         lease has ended for its holder too, and is released as soon as the server answers. One round trip.
         """
-        self._run(self.release_flow(lease))
+        self.run_flow(self.release_flow(lease))
 
     async def arelease(self, lease: Lease | None = None) -> None:
         """See release()."""
-        await self._arun(self.release_flow(lease))
+        await self.arun_flow(self.release_flow(lease))
 
     def extend(self, additional_time: Seconds, *, replace_ttl: bool = False) -> bool:
         """Extend the caller's lease. See Lease.extend()."""
@@ -156,7 +156,7 @@ class BaseLock(Primitive, Generic[Keys]):
     def _acquire(self, seconds: float) -> Lease | Refusal | None:
         start = monotonic()
         try:
-            return self._run(pending_releases.sent_first((self,), self.acquire_flow(seconds)), if_closed=None)
+            return self.run_flow(pending_releases.sent_first((self,), self.acquire_flow(seconds)), if_closed=None)
         except BaseException:
             self.abandon_since(start)
             raise
@@ -164,7 +164,9 @@ class BaseLock(Primitive, Generic[Keys]):
     async def _aacquire(self, seconds: float) -> Lease | Refusal | None:
         start = monotonic()
         try:
-            return await self._arun(pending_releases.sent_first((self,), self.acquire_flow(seconds)), if_closed=None)
+            return await self.arun_flow(
+                pending_releases.sent_first((self,), self.acquire_flow(seconds)), if_closed=None
+            )
         except BaseException:
             self.abandon_since(start)
             raise

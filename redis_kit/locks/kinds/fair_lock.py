@@ -22,19 +22,19 @@ class BaseFairLock(BaseLock[SlotKeys]):
 
     def locked(self) -> bool:
         """Tell whether anyone holds it. One round trip."""
-        return bool(self._run(slots.used(self), if_closed=1))
+        return bool(self.run_flow(slots.used(self), if_closed=1))
 
     async def alocked(self) -> bool:
         """See locked()."""
-        return bool(await self._arun(slots.used(self), if_closed=1))
+        return bool(await self.arun_flow(slots.used(self), if_closed=1))
 
     def owned(self) -> bool:
         """Tell whether this thread or task holds it, as the server sees it. One round trip."""
-        return self._run(slots.is_owned(self, self.owned_leases.latest()), if_closed=False)
+        return self.run_flow(slots.is_owned(self, self.owned_leases.latest()), if_closed=False)
 
     async def aowned(self) -> bool:
         """See owned()."""
-        return await self._arun(slots.is_owned(self, self.owned_leases.latest()), if_closed=False)
+        return await self.arun_flow(slots.is_owned(self, self.owned_leases.latest()), if_closed=False)
 
     def acquire_step(self, attempt: Attempt) -> ScriptCall:
         """See BaseLock."""

@@ -32,19 +32,19 @@ class Lock(BaseLock[LockKeys]):
 
     def locked(self) -> bool:
         """Tell whether anyone holds it. One round trip."""
-        return bool(self._run(self._is_locked(), if_closed=True))
+        return bool(self.run_flow(self._is_locked(), if_closed=True))
 
     async def alocked(self) -> bool:
         """See locked()."""
-        return bool(await self._arun(self._is_locked(), if_closed=True))
+        return bool(await self.arun_flow(self._is_locked(), if_closed=True))
 
     def owned(self) -> bool:
         """Tell whether this thread or task holds it, as the server sees it. One round trip."""
-        return self._run(self._is_owned(self.owned_leases.latest()), if_closed=False)
+        return self.run_flow(self._is_owned(self.owned_leases.latest()), if_closed=False)
 
     async def aowned(self) -> bool:
         """See owned()."""
-        return await self._arun(self._is_owned(self.owned_leases.latest()), if_closed=False)
+        return await self.arun_flow(self._is_owned(self.owned_leases.latest()), if_closed=False)
 
     def _is_locked(self) -> Flow[bool]:
         start = yield Call("GETRANGE", self.keys().holder, 0, 0)

@@ -93,7 +93,7 @@ class MultiLock:
         start = monotonic()
         try:
             steps = pending_releases.sent_first(self.locks, self._acquire_flow(seconds))
-            return self.locks[0]._run(steps, if_closed=None)
+            return self.locks[0].run_flow(steps, if_closed=None)
         except BaseException:
             self._abandon_since(start)
             raise
@@ -102,7 +102,7 @@ class MultiLock:
         start = monotonic()
         try:
             steps = pending_releases.sent_first(self.locks, self._acquire_flow(seconds))
-            return await self.locks[0]._arun(steps, if_closed=None)
+            return await self.locks[0].arun_flow(steps, if_closed=None)
         except BaseException:
             self._abandon_since(start)
             raise
@@ -219,7 +219,7 @@ class _GroupRenewal:
         """Renew them. One round trip."""
         sent_at, before = monotonic(), [lease.deadline for lease in self.leases]
         flows = [_renewed(lease) for lease in self.leases]
-        results = self.leases[0].source._run(gather(flows, return_exceptions=True))
+        results = self.leases[0].source.run_flow(gather(flows, return_exceptions=True))
         for lease, deadline, ttl_ms in zip(self.leases, before, results, strict=True):
             # A lost lease is noticed after the wait.
             if isinstance(ttl_ms, int) and ttl_ms and lease.deadline == deadline:

@@ -76,11 +76,11 @@ class Semaphore(BaseLock[SlotKeys]):
 
     def used(self) -> int:
         """Return how many slots are in use. One round trip."""
-        return self._run(slots.used(self))
+        return self.run_flow(slots.used(self))
 
     async def aused(self) -> int:
         """See used()."""
-        return await self._arun(slots.used(self))
+        return await self.arun_flow(slots.used(self))
 
     def set_limit(self, number: int | None) -> None:
         """Override the limits that the code of all processes states, by 1 to 1,000,000; None ends the override.
@@ -88,11 +88,11 @@ class Semaphore(BaseLock[SlotKeys]):
         It takes effect at once and lasts until it is changed, even while no slot is held. A higher limit wakes waiters.
         A lower one ends no lease, but admits no caller until enough slots are free. One round trip.
         """
-        self._run(flow.single(self._set_limit(number)))
+        self.run_flow(flow.single(self._set_limit(number)))
 
     async def aset_limit(self, number: int | None) -> None:
         """See set_limit()."""
-        await self._arun(flow.single(self._set_limit(number)))
+        await self.arun_flow(flow.single(self._set_limit(number)))
 
     def position(self) -> int | None:
         """Return the position in the queue of the first caller that waits through this object: 1 comes next.
@@ -100,11 +100,11 @@ class Semaphore(BaseLock[SlotKeys]):
         A dead waiter counts for up to 4 seconds. None if nobody waits, or if the semaphore is not fair. Of the callers
         through this object, only the last 100 are considered. One round trip.
         """
-        return self._run(slots.position(self, tuple(self._tickets)))
+        return self.run_flow(slots.position(self, tuple(self._tickets)))
 
     async def aposition(self) -> int | None:
         """See position()."""
-        return await self._arun(slots.position(self, tuple(self._tickets)))
+        return await self.arun_flow(slots.position(self, tuple(self._tickets)))
 
     @property
     def local_key(self) -> str:

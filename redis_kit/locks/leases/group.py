@@ -42,22 +42,22 @@ class LeaseGroup:
 
     def release(self) -> None:
         """Release all. Raises NotHeld or LockLost if one was not held, after the others. One round trip."""
-        self.leases[0].source._run(self._release())
+        self.leases[0].source.run_flow(self._release())
 
     async def arelease(self) -> None:
         """See release()."""
-        await self.leases[0].source._arun(self._release())
+        await self.leases[0].source.arun_flow(self._release())
 
     def extend(self, additional_time: Seconds | None = None, *, replace_ttl: bool = False) -> bool:
         """Extend each, as Lease.extend() does. Raises LockLost if one has ended, after the others.
 
         One round trip.
         """
-        return bool(self.leases[0].source._run(self._extend(additional_time, replace_ttl)))
+        return bool(self.leases[0].source.run_flow(self._extend(additional_time, replace_ttl)))
 
     async def aextend(self, additional_time: Seconds | None = None, *, replace_ttl: bool = False) -> bool:
         """See extend()."""
-        return bool(await self.leases[0].source._arun(self._extend(additional_time, replace_ttl)))
+        return bool(await self.leases[0].source.arun_flow(self._extend(additional_time, replace_ttl)))
 
     def __enter__(self) -> "LeaseGroup":
         return self

@@ -102,12 +102,12 @@ class Lease:
         all. Raises LockLost if it has ended: it is never acquired again. One round trip.
         """
         steps = self.source.extend_flow(self, *self.extension(additional_time, replace_ttl))
-        return bool(self.source._run(steps))
+        return bool(self.source.run_flow(steps))
 
     async def aextend(self, additional_time: Seconds | None = None, *, replace_ttl: bool = False) -> bool:
         """See extend()."""
         steps = self.source.extend_flow(self, *self.extension(additional_time, replace_ttl))
-        return bool(await self.source._arun(steps))
+        return bool(await self.source.arun_flow(steps))
 
     def release(self) -> None:
         """Release it. Raises LockLost if it ended before, NotHeld if it was released before. One round trip.

@@ -91,7 +91,7 @@ class PendingReleases:
         self.due, start, unavailable = inf, monotonic(), False
         for group in self._groups(start):
             try:
-                self.remove_finished(group, group[0].source._run(send(group)))
+                self.remove_finished(group, group[0].source.run_flow(send(group)))
             except RedisFailure:
                 unavailable = True
                 self._move_to_end(group)

@@ -93,7 +93,7 @@ class _Renewal:
         lease.note_extension(sent_at, timeout)
         step = lease.source.extend_step(lease.token, round(timeout * 1000), ExtendMode.AT_LEAST)
         try:
-            ttl_ms = lease.source._run(flow.single(step))
+            ttl_ms = lease.source.run_flow(flow.single(step))
         except RedisFailure as error:
             self.notifier.error = error
             return _retry_pause(self.timeout)

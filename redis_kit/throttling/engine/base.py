@@ -169,11 +169,11 @@ class BaseThrottle(Primitive):
 
     def carry_out(self, steps: Flow[Any], **answers: Any) -> Any:
         """Carry out a flow. ``answers`` are the results by failure policy; without them, failures raise."""
-        return self._run(steps, **answers)
+        return self.run_flow(steps, **answers)
 
     async def acarry_out(self, steps: Flow[Any], **answers: Any) -> Any:
         """See carry_out()."""
-        return await self._arun(steps, **answers)
+        return await self.arun_flow(steps, **answers)
 
     def _answer(self, error: RedisFailure, answers: dict[str, Any]) -> Any:
         if not isinstance(error, PoolExhausted) or "if_local" not in answers:

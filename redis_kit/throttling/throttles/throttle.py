@@ -98,7 +98,7 @@ class Throttle(BaseThrottle):
         decision = self.constant_decision()
         if decision is not None:
             return decision
-        return self._or_local(call, self._run(decide([call], consume=False), **self._answers)).decision
+        return self._or_local(call, self.run_flow(decide([call], consume=False), **self._answers)).decision
 
     async def apeek(self, identity: str | int, *, cost: int = 1) -> Decision:
         """See peek()."""
@@ -106,29 +106,29 @@ class Throttle(BaseThrottle):
         decision = self.constant_decision()
         if decision is not None:
             return decision
-        return self._or_local(call, await self._arun(decide([call], consume=False), **self._answers)).decision
+        return self._or_local(call, await self.arun_flow(decide([call], consume=False), **self._answers)).decision
 
     def reset(self, identity: str | int) -> bool:
         """Forget all calls of an identity and its automatic ban. Return whether there were any. One round trip.
 
         Other processes may repeat a refusal that they remember for up to ``REMEMBER`` seconds. Raises RedisUnavailable.
         """
-        return self._run(reset.by_identity(self, self.checked(identity, 1)))
+        return self.run_flow(reset.by_identity(self, self.checked(identity, 1)))
 
     async def areset(self, identity: str | int) -> bool:
         """See reset()."""
-        return await self._arun(reset.by_identity(self, self.checked(identity, 1)))
+        return await self.arun_flow(reset.by_identity(self, self.checked(identity, 1)))
 
     def offenders(self, limit: int = 20) -> list[Offender]:
         """Return the identities that were refused most often, at most ``limit`` of them (1 to 100). One round trip.
 
         Raises InvalidValue and RedisUnavailable.
         """
-        return self._run(offenders.read(self, limit))
+        return self.run_flow(offenders.read(self, limit))
 
     async def aoffenders(self, limit: int = 20) -> list[Offender]:
         """See offenders()."""
-        return await self._arun(offenders.read(self, limit))
+        return await self.arun_flow(offenders.read(self, limit))
 
     @property
     def rules(self) -> Rules:
@@ -158,13 +158,13 @@ class Throttle(BaseThrottle):
         return self._ask(call)
 
     def _ask(self, call: Call["Throttle"]) -> Outcome:
-        return self._or_local(call, self._run(decide([call], consume=True), **self._answers), consume=True)
+        return self._or_local(call, self.run_flow(decide([call], consume=True), **self._answers), consume=True)
 
     async def _adecide(self, call: Call["Throttle"]) -> Outcome:
         decision = self.early_decision(call.identity, call.cost)
         if decision is not None:
             return Outcome(decision, 0, self.algorithm)
-        return self._or_local(call, await self._arun(decide([call], consume=True), **self._answers), consume=True)
+        return self._or_local(call, await self.arun_flow(decide([call], consume=True), **self._answers), consume=True)
 
     @cached_property
     def _answers(self) -> dict[str, list[Outcome]]:

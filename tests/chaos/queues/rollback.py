@@ -309,7 +309,7 @@ def _status(queue: Queue, ids: Sequence[str]) -> Iterator[tuple[str, str]]:
     def ask() -> Any:
         return (yield Batch([Call("HGET", queue.key(f"result:{id}"), "status") for id in ids]))
 
-    for id, found in zip(ids, queue._run(ask()), strict=True):
+    for id, found in zip(ids, queue.run_flow(ask()), strict=True):
         if found:
             yield id, found.decode()
 

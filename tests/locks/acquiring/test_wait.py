@@ -151,10 +151,10 @@ def test_question_of_a_waiter_that_is_gone_takes_nothing(kit, any_waiter):
     lease = Lock("a").acquire()
     attempt = Attempt(30.0, wait=5)
     steps = Lock("a")
-    assert steps._run(only(attempt.request(steps)))[0] > 0
+    assert steps.run_flow(only(attempt.request(steps)))[0] > 0
     assert lease.release() is None
-    steps._run(only(steps.release_step(attempt.token)))
-    refusal = steps._run(only(attempt.request(steps, woken=True)))
+    steps.run_flow(only(steps.release_step(attempt.token)))
+    refusal = steps.run_flow(only(attempt.request(steps, woken=True)))
     assert not isinstance(refusal, int)
     assert Lock("a").acquire(blocking=False)
 

@@ -248,7 +248,7 @@ def test_attempt_that_reaches_the_server_after_its_release_is_found(far, monkeyp
     source, late = Lock("a", timeout=60), Attempt(60, wait=0)
     pending_releases.add(source, late.token)
     wait_for(lambda: pending()[0].was_unknown)
-    assert source._run(only(late.request(source)))
+    assert source.run_flow(only(late.request(source)))
     assert source.locked()
     is_free("lock")
 

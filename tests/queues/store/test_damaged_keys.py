@@ -115,7 +115,7 @@ def ways(raw, queue, member):
     source = WorkerQueue("mail", worker="v", about="")
     yield lambda: queue.sign_off(worker="w")
     yield lambda: [raw.zadd(queue.key("workers"), {"w": 1}), queue.heartbeat(worker="v"), silent(raw, queue)]
-    yield lambda: source._run(reaped(queue))
+    yield lambda: source.run_flow(reaped(queue))
     yield lambda: [source.put_back([member]), queue.sign_off(worker="w")]
 
 

@@ -248,7 +248,7 @@ def test_job_cancelled_at_a_worker_that_can_not_run_it_is_not_returned(queue, re
     result = release.task.enqueue("a")
     (job,) = queue.claim(worker="w1")
     result.cancel()
-    assert queue._run(unknown_calls.defer(queue, job, release.call, 0)) == unknown_calls.CANCELLED
+    assert queue.run_flow(unknown_calls.defer(queue, job, release.call, 0)) == unknown_calls.CANCELLED
     queue.sign_off(worker="w1")
     release.forget()
     drain()
@@ -286,13 +286,13 @@ def test_repeat_after_a_lost_answer_gets_the_same_answer(queue, release):
     release.task.enqueue("a")
     (job,) = queue.claim(worker="w1")
     for _ in range(2):
-        assert queue._run(unknown_calls.defer(queue, job, release.call, 0)) == unknown_calls.RETURNED
+        assert queue.run_flow(unknown_calls.defer(queue, job, release.call, 0)) == unknown_calls.RETURNED
     assert queue.counts().scheduled == 1
     queue.run_now(job.id)
     (again,) = queue.claim(worker="w2")
     queue.ack(again)
     with pytest.raises(LeaseLost):
-        queue._run(unknown_calls.defer(queue, again, release.call, 0))
+        queue.run_flow(unknown_calls.defer(queue, again, release.call, 0))
 
 
 def test_own_id_that_is_used_again_begins_its_time_again(kit, queue, release):
@@ -312,7 +312,7 @@ def test_own_id_that_is_used_again_begins_its_time_again(kit, queue, release):
 def test_worker_that_dies_with_it_counts_a_crash_as_with_any_job(queue, release):
     release.task.enqueue("a")
     (job,) = queue.claim(worker="w1")
-    queue._run(moves_reap(queue, job))
+    queue.run_flow(moves_reap(queue, job))
     release.forget()
     drain()
     (waiting,) = queue.peek(state="scheduled")

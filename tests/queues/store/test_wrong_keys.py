@@ -69,7 +69,7 @@ class Scene:
         def flow():
             return (yield step)
 
-        return self.queue._run(flow())
+        return self.queue.run_flow(flow())
 
     def spoil(self, raw, part):
         """Put something else in the place of a key, or of one for each job; return their names."""

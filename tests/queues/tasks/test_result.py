@@ -563,7 +563,7 @@ def kit_call(queue, step):
     def flow():
         return (yield step)
 
-    return queue._run(flow())
+    return queue.run_flow(flow())
 
 
 @pytest.mark.parametrize("part", ["result", "finished"])

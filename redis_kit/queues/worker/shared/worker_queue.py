@@ -34,43 +34,43 @@ class WorkerQueue(Queue):
 
     def exchange(self, limit: int, done: Sequence[Ack] = ()) -> Claimed:
         """End jobs, claim others (0: none) and tell when there may be more. One round trip; a repeat is safe."""
-        return self._run(claim.ack_and_claim(self, self.worker, limit, self.about, done))[0]
+        return self.run_flow(claim.ack_and_claim(self, self.worker, limit, self.about, done))[0]
 
     def release(self, jobs: Sequence[Job]) -> int:
         """Return claimed jobs that were not begun to the queue, and return their number. One round trip."""
-        return self._run(self._release(jobs))
+        return self.run_flow(self._release(jobs))
 
     def fail(self, job: Job, *, delay: float, error: str, max_attempts: int, result: tuple[bytes, int]) -> State:
         """Record a failed attempt, as nack() does, and store its result: the bytes, for a number of milliseconds."""
-        return self._run(claim.nack(self, job, delay, error, max_attempts, result))
+        return self.run_flow(claim.nack(self, job, delay, error, max_attempts, result))
 
     def end(self, done: Sequence[Ack]) -> None:
         """Record again that jobs are done. One round trip for 250."""
-        self._run(self._end(done))
+        self.run_flow(self._end(done))
 
     def put_back(self, members: Sequence[bytes]) -> int:
         """Make these claims of running jobs void, and return how many jobs are ready again. One round trip, or none."""
-        return self._run(self._put_back(members)) if members else 0
+        return self.run_flow(self._put_back(members)) if members else 0
 
     def defer(self, job: Job, shape: str, expires: int) -> int:
         """Return a job that this worker can't run to the queue. One round trip; a repeat is safe."""
-        return self._run(unknown_calls.defer(self, job, shape, expires))
+        return self.run_flow(unknown_calls.defer(self, job, shape, expires))
 
     def find_result(self, id: str) -> list[Any]:
         """Return the stored result of a job. One round trip."""
-        return self._run(results.find(self, id))
+        return self.run_flow(results.find(self, id))
 
     def listen(self) -> bool:
         """Wait for a wake-up. False if none came for 4 s. One round trip."""
-        return self._run(self._listen())
+        return self.run_flow(self._listen())
 
     def pass_on(self) -> None:
         """Wake another worker: this one has no thread left. One round trip."""
-        self._run(self._pass_on())
+        self.run_flow(self._pass_on())
 
     def note(self) -> None:
         """Add the queue to the list of queues. One round trip."""
-        self._run(enqueue.register(self))
+        self.run_flow(enqueue.register(self))
 
     def _release(self, jobs: Sequence[Job]) -> Flow[int]:
         count: int = yield calls.return_claimed(self.key(""), jobs)
@@ -99,8 +99,8 @@ class SupervisedQueue(WorkerQueue):
         super().__init__(name, worker=worker, about=about)
         self._call = call
 
-    def _run(self, steps: Flow[Any], **answers: Any) -> Any:
-        return self._call(partial(super()._run, steps, **answers))
+    def run_flow(self, steps: Flow[Any], **answers: Any) -> Any:
+        return self._call(partial(super().run_flow, steps, **answers))
 
 
 def beat(sources: list[WorkerQueue]) -> list[HeartbeatReply | RedisFailure]:
@@ -108,22 +108,22 @@ def beat(sources: list[WorkerQueue]) -> list[HeartbeatReply | RedisFailure]:
 
     One round trip, on a Cluster one per node.
     """
-    return sources[0]._run(_beat(sources))
+    return sources[0].run_flow(_beat(sources))
 
 
 def recall(pairs: list[tuple[WorkerQueue, str]]) -> list[Recalled | RedisFailure | None]:
     """Make jobs ready that other workers could not run. One round trip, on a Cluster one per node."""
-    return pairs[0][0]._run(_recall(pairs))
+    return pairs[0][0].run_flow(_recall(pairs))
 
 
 def waits(sources: list[WorkerQueue]) -> list[float | RedisFailure | None]:
     """Return for how many seconds the next job of each queue waits; None if none waits. One round trip."""
-    return sources[0]._run(_waits(sources))
+    return sources[0].run_flow(_waits(sources))
 
 
 def sweep(sources: list[WorkerQueue]) -> list[list[bytes] | RedisFailure]:
     """Make orphaned jobs ready, and return their ids for each queue. One round trip."""
-    return sources[0]._run(_sweep(sources))
+    return sources[0].run_flow(_sweep(sources))
 
 
 def _sweep(sources: list[WorkerQueue]) -> Flow[list[list[bytes] | RedisFailure]]:

@@ -57,9 +57,9 @@ def pop(queue: Queue, job: Job) -> None:
 def ack_twice(queue: Queue, job: Job) -> None:
     """Count an outcome again when it is repeated."""
     none(queue, job)
-    minute, done, *others = queue._run(ask("HVALS", queue.key("minutes")))[-1].split()
+    minute, done, *others = queue.run_flow(ask("HVALS", queue.key("minutes")))[-1].split()
     counted = b" ".join((minute, b"%d" % (int(done) + 1), *others))
-    queue._run(ask("HSET", queue.key("minutes"), int(minute) % 4320, counted))
+    queue.run_flow(ask("HSET", queue.key("minutes"), int(minute) % 4320, counted))
 
 
 @bug
@@ -117,9 +117,9 @@ def claimed(queue: Queue) -> Iterator[Job]:
 def popped(queue: Queue) -> Iterator[Job]:
     """Take jobs out until TERM."""
     while not stopping.wait(0.001):
-        for id in queue._run(ask("ZPOPMIN", queue.key("ready")))[:1]:
-            record = queue._run(ask("HGET", queue.key("jobs"), id))
-            queue._run(ask("HDEL", queue.key("jobs"), id))
+        for id in queue.run_flow(ask("ZPOPMIN", queue.key("ready")))[:1]:
+            record = queue.run_flow(ask("HGET", queue.key("jobs"), id))
+            queue.run_flow(ask("HDEL", queue.key("jobs"), id))
             yield Job(id.decode(), record.partition(b"\n")[2], "")
 
 

@@ -74,7 +74,7 @@ def beaten(queue, worker):
 
 def mark(queue, id):
     """Cancel a job that runs."""
-    assert queue._run(flows_of_cancel(queue, id)) == 2
+    assert queue.run_flow(flows_of_cancel(queue, id)) == 2
 
 
 def flows_of_cancel(queue, id):

@@ -95,7 +95,7 @@ def test_key_of_another_type_changes_nothing(queue, any_kit, part):
     any_kit.client.set(queue.key(part), "not ours")
     before = {key: any_kit.client.dump(key) for key in any_kit.keys()}
     with pytest.raises(KeyConflict):
-        queue._run(_reaped(queue))
+        queue.run_flow(_reaped(queue))
     assert {key: any_kit.client.dump(key) for key in any_kit.keys()} == before
 
 
@@ -236,8 +236,8 @@ def test_worker_tells_of_its_supervisor_and_threads(any_kit):
     about = ids.information(pid=7, threads=3, supervisor="above", supervisor_pid=6)
     queue = Queue("mail")
     queue.put("x")
-    queue._run(liveness.heartbeat(queue, "w", about))
-    queue._run(liveness.heartbeat(queue, "torn", '["list"]'))
+    queue.run_flow(liveness.heartbeat(queue, "w", about))
+    queue.run_flow(liveness.heartbeat(queue, "torn", '["list"]'))
     torn, w = sorted(over.list_workers(["mail"]), key=lambda worker: worker.id)
     assert (w.pid, w.supervisor, w.supervisor_pid, w.threads) == (7, "above", 6, 3)
     assert (torn.host, torn.pid, torn.supervisor, torn.threads) == ("?", 0, "", 0)
