@@ -69,7 +69,7 @@ def test_caller_is_told_in_time_when_the_server_freezes(own_kit, twin, make, pat
             twin(make().acquire, blocking_timeout=patience)
     finally:
         own_kit.server.thaw()
-    assert monotonic() - began < patience + 0.3
+    assert monotonic() - began < patience + 2
     assert caught.value.indeterminate
     assert held
 
@@ -81,7 +81,7 @@ def test_caller_is_told_in_time_when_the_server_is_gone(own_kit, twin, make):
     began = monotonic()
     with pytest.raises(RedisUnavailable) as caught:
         twin(make().acquire, blocking_timeout=5)
-    assert monotonic() - began < 0.3
+    assert monotonic() - began < 2
     assert not caught.value.indeterminate
 
 

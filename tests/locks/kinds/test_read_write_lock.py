@@ -185,7 +185,7 @@ def test_lost_side_stays_lost(kit, twin):
 
 def test_refusal_names_who_holds_it(kit):
     leases = [ReadWriteLock("a").read.acquire() for _ in range(2)]
-    pattern = r"<WriteLock 'a'> is held by .*test_rwlock.py:\d+ for .* s; 2 hold it in all"
+    pattern = r"<WriteLock 'a'> is held by .*test_read_write_lock.py:\d+ for .* s; 2 hold it in all"
     with pytest.raises(LockNotAcquired, match=pattern), ReadWriteLock("a", blocking=False).write:
         pass
     for lease in leases:

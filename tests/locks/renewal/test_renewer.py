@@ -139,11 +139,11 @@ def test_holder_that_kept_all_threads_waiting_learns_at_once_that_it_lost(kit, l
 def test_release_leaves_no_key_however_a_renewal_races_it(kit, monkeypatch, lost):
     replies = []
 
-    def one(step):
+    def single(step):
         replies.append((yield step))
         return replies[-1]
 
-    monkeypatch.setattr(renewer.flow, "one", one)
+    monkeypatch.setattr(renewer.flow, "single", single)
     monkeypatch.setattr(renewer, "SHARE", 0.000_001)  # a lease is renewed all the time
     lock = Lock("a", timeout=10, renew=True, on_lost=lost.append)
     for _ in range(10_000):
@@ -270,6 +270,6 @@ def test_forked_child_renews_nothing_and_loses_nothing(kit, program):
 def test_interpreter_ends_at_once_while_leases_are_renewed(kit, program):
     process: subprocess.Popen[str] = program(END)
     output, _ = process.communicate(timeout=30)
-    assert monotonic() - float(output) < 2
+    assert monotonic() - float(output) < 10
     assert process.returncode == 3
     assert Lock("a").acquire(blocking_timeout=3)

@@ -44,7 +44,7 @@ class Scene:
         """Return the calls, by number the same in each scene."""
         queue, source, base = self.queue, self.source, self.queue.key("")
         job, other, dead = self.jobs
-        kept = {"kept": (b"[]", 60_000), "error": "e"}
+        failure = {"result": (b"[]", 60_000), "error": "e"}
         return [
             *calls(queue, source, job),
             lambda: queue.put(1, unique="u", replace=True),
@@ -55,8 +55,8 @@ class Scene:
             lambda: self.run(moves.cancel(base, other.id, error=b"[]", ttl_ms=1000)),
             lambda: self.run(moves.cancel(base, "x", error=b"[]", ttl_ms=1000)),
             lambda: self.run(moves.store_progress(base, job, progress=b"1", ttl_ms=1000)),
-            lambda: source.fail(job, delay=0, max_attempts=1, **kept),
-            lambda: source.fail(job, delay=5, max_attempts=9, **kept),
+            lambda: source.fail(job, delay=0, max_attempts=1, **failure),
+            lambda: source.fail(job, delay=5, max_attempts=9, **failure),
             *(lambda state=state: queue.purge(state) for state in ("ready", "scheduled", "dead")),
             lambda: queue.requeue([dead.id]),
             lambda: self.run(moves.get_result(base, job.id, waits=True)),
