@@ -61,6 +61,28 @@ class _Entry:
         self.when, self.failures = when, 0
 
 
+class _Sleeper:
+    """Lets one thread sleep, and wakes it.
+
+    Each thread has its own, so a replaced thread that is still alive can't take the wake-ups of the next one.
+    """
+
+    __slots__ = ("sleeps_until", "wake_ups")
+
+    def __init__(self) -> None:
+        self.wake_ups: SimpleQueue[None] = SimpleQueue()
+        self.sleeps_until = -inf  # only work that is due earlier wakes the thread
+
+    def wait(self, seconds: float | None) -> None:
+        """Wait for a wake-up; None: without a limit."""
+        with contextlib.suppress(Empty):
+            self.wake_ups.get(timeout=seconds)
+
+    def wake(self) -> None:
+        """Wake the thread."""
+        self.wake_ups.put(None)
+
+
 class Loop:
     """One lane's thread, which sleeps until the next run is due.
 
@@ -74,8 +96,7 @@ class Loop:
         self._new: deque[_Entry] = deque()
         self._heap: list[tuple[float, int, _Entry]] = []
         self._numbers = itertools.count()
-        self._wake_up: SimpleQueue[None] = SimpleQueue()
-        self._sleeps_until = -inf  # only work that is due earlier wakes the thread
+        self._sleeper = _Sleeper()  # of the present thread
         self._starting = threading.RLock()
         self._thread: threading.Thread | None = None
 
@@ -89,8 +110,9 @@ class Loop:
         except BaseException:
             self.remove(item)
             raise
-        if entry.when < self._sleeps_until or len(self._new) > MAX_STALE:
-            self._wake_up.put(None)
+        sleeper = self._sleeper
+        if entry.when < sleeper.sleeps_until or len(self._new) > MAX_STALE:
+            sleeper.wake()
 
     def remove(self, item: Periodic) -> None:
         """See remove()."""
@@ -105,7 +127,8 @@ class Loop:
             if self._thread and self._thread.is_alive():
                 return
             name = f"redis-kit-renewals-{self.lane}"
-            self._thread = thread = threading.Thread(target=self._run, name=name, daemon=True)
+            self._sleeper = sleeper = _Sleeper()  # an add() that still wakes the old one is seen in _entries
+            self._thread = thread = threading.Thread(target=self._run, args=(sleeper,), name=name, daemon=True)
             try:
                 thread.start()
             except RuntimeError as error:
@@ -114,11 +137,11 @@ class Loop:
                     f"Leases can't be renewed in this process, since no thread can be started: {error}"
                 ) from error
 
-    def _run(self) -> None:
+    def _run(self, sleeper: _Sleeper) -> None:
         try:
             while self._thread is threading.current_thread():
                 try:
-                    self._work()
+                    self._work(sleeper)
                 except BaseException:
                     logger.exception("The renewal thread was interrupted; it continues.")
         finally:
@@ -127,7 +150,7 @@ class Loop:
                 self._thread = None
                 self.revive()
 
-    def _work(self) -> None:
+    def _work(self, sleeper: _Sleeper) -> None:
         """Run what is due, until it is interrupted or most of the heap is of items that were removed."""
         self._new.clear()
         self._heap = [(entry.when, next(self._numbers), entry) for entry in list(self._entries.values())]
@@ -136,7 +159,7 @@ class Loop:
             while self._new:
                 self._push(self._new.popleft())
             if not self._heap or self._heap[0][0] > monotonic():
-                self._sleep(self._heap[0][0] if self._heap else inf)
+                self._sleep(sleeper, self._heap[0][0] if self._heap else inf)
                 continue
             when, _, entry = heapq.heappop(self._heap)
             if (item := entry.item) and entry.when == when:
@@ -147,14 +170,12 @@ class Loop:
         if entry.item:
             heapq.heappush(self._heap, (entry.when, next(self._numbers), entry))
 
-    def _sleep(self, until: float) -> None:
-        self._sleeps_until = until
-        # add() reads _sleeps_until after it has put its entry into _new; so one of the two sees the other.
+    def _sleep(self, sleeper: _Sleeper, until: float) -> None:
+        sleeper.sleeps_until = until
+        # add() reads sleeps_until after it has put its entry into _new; so one of the two sees the other.
         if not self._new:
-            wait = None if until == inf else min(max(until - monotonic(), 0.0), threading.TIMEOUT_MAX)
-            with contextlib.suppress(Empty):
-                self._wake_up.get(timeout=wait)
-        self._sleeps_until = -inf
+            sleeper.wait(None if until == inf else min(max(until - monotonic(), 0.0), threading.TIMEOUT_MAX))
+        sleeper.sleeps_until = -inf
 
     def _run_entry(self, entry: _Entry, item: Periodic) -> None:
         try:

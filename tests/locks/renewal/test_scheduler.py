@@ -1,5 +1,6 @@
 """The threads that do things again and again."""
 
+import contextlib
 import ctypes
 import os
 import subprocess
@@ -49,7 +50,7 @@ def end(loop):
     """Let the thread of a loop end."""
     scheduler._loops.pop(loop.lane)
     thread, loop._thread = loop._thread, None
-    loop._wake_up.put(None)
+    loop._sleeper.wake()
     wait_for(lambda: not thread.is_alive())
 
 
@@ -136,21 +137,43 @@ def test_thread_goes_on_after_exceptions_raised_in_it_at_any_place(loop):
 def test_thread_that_is_gone_is_started_by_the_next_item(loop):
     waiting = Beater()
     loop.add(waiting, 0.2)
-    first = loop._thread
-    wait_for(lambda: loop._sleeps_until > monotonic())  # it sleeps
+    with replaced(loop) as (first, gone):
+        item = Beater()
+        loop.add(item, 0)
+        wait_for(lambda: item.times and waiting.times)
+        assert loop._thread not in (first, gone)
+
+
+@pytest.mark.parametrize("ended", [False, True])
+def test_replaced_thread_takes_no_wake_up_from_the_next_one(loop, ended):
+    with replaced(loop) as (first, _):
+        sleeper = loop._sleeper
+        loop.revive()
+        wait_for(lambda: loop._sleeper is not sleeper and asleep(loop))
+        if ended:
+            sleeper.wake()
+            first.join(10)
+        item = Beater()
+        loop.add(item, 0)
+        wait_for(lambda: item.times)
+
+
+@contextlib.contextmanager
+def replaced(loop):
+    """The thread of a loop, which sleeps while another one that has ended stands in its place, and that one."""
+    wait_for(lambda: asleep(loop))
+    first, sleeper = loop._thread, loop._sleeper
     loop._thread = gone = threading.Thread(target=int)
     gone.start()
     gone.join()
-    item = Beater()
-    loop.add(item, 0)
-    wait_for(lambda: item.times and waiting.times)
-    assert loop._thread not in (first, gone)
+    yield first, gone
+    sleeper.wake()
+    first.join(10)
+    assert not first.is_alive()
 
-    def first_has_ended():
-        loop._wake_up.put(None)  # it sees that another one took over when it wakes, and both hear the same bell
-        return not first.is_alive()
 
-    wait_for(first_has_ended)
+def asleep(loop):
+    return loop._sleeper.sleeps_until > monotonic()
 
 
 def test_beats_of_one_lane_do_not_make_those_of_another_late(loop):
