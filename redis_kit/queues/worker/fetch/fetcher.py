@@ -62,6 +62,8 @@ class Fetcher:
                         return None
                     if self._empty and claimed.idle + 1 == claimed.threads and watchdog.claim_at > monotonic():
                         self._on_empty()
+                    if claimed.closed:
+                        self._plan_flush()
                     claimed.wait()
                 else:
                     if claimed.jobs or watchdog.claim_at == NOW:
@@ -79,7 +81,10 @@ class Fetcher:
     def retry_later(self, call: Callable[[], None]) -> None:
         """Make a call that failed again, in a second or after the next exchange."""
         self._outbox.add_call(call)
-        self._claim_by(monotonic() + RETRY)
+        if self._claimed.closed:
+            self._watchdog.flush_by(monotonic() + RETRY)
+        else:
+            self._claim_by(monotonic() + RETRY)
 
     def flush(self) -> None:
         """Tell the server what is done. One round trip for each queue."""
@@ -118,6 +123,8 @@ class Fetcher:
         """Claim no more, and return what was not begun to its queues."""
         with self._claimed.lock:
             self._claimed.quiet = True
+        if self._outbox.calls:
+            self._watchdog.flush_by(monotonic() + RETRY)  # they waited for the next claim
         self._watchdog.look()  # wake-ups are passed on to other workers
         self.give_back()
 
@@ -171,6 +178,12 @@ class Fetcher:
         if self._watchdog.claim_at <= now and not self._claimed.closed:
             return True
         return any(done and at <= now for done, at in zip(self._outbox.done, self._exchanger.retry_at, strict=True))
+
+    def _plan_flush(self) -> None:
+        """Have what is done sent as soon as its queue may be asked. No claim will do that."""
+        times = [at for done, at in zip(self._outbox.done, self._exchanger.retry_at, strict=True) if done]
+        if times:
+            self._watchdog.flush_by(min(times) + LIMIT)
 
     def _may_listen(self) -> bool:
         if self._claimed.stopped:
@@ -265,6 +278,7 @@ class Fetcher:
             with self._claimed.lock:
                 if not self._claimed.stopped:
                     self._claimed.add(number, jobs, delay=RETRY)  # else the next try would follow at once
+                    self._watchdog.came(self._claimed.since)
 
     def _held(self) -> set[bytes]:
         jobs = self._claimed.held()  # first: a job is in the outbox before it leaves a thread's hand

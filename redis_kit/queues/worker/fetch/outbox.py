@@ -18,7 +18,7 @@ class Outbox:
     def __init__(self, queues: int, board: StatusBoard) -> None:
         self._board, self._lock = board, Lock()
         self.done: list[list[Done]] = [[] for _ in range(queues)]  # by the number of the queue
-        self._calls: list[Callable[[], None]] = []
+        self.calls: list[Callable[[], None]] = []
 
     def add(self, done: Done) -> bool:
         """Add a job that is done. False if the board is full: then the server must be told first."""
@@ -31,7 +31,7 @@ class Outbox:
     def add_call(self, call: Callable[[], None]) -> None:
         """Add a call that is to be made after the next exchange."""
         with self._lock:
-            self._calls.append(call)
+            self.calls.append(call)
 
     def put_back(self, number: int, done: list[Done]) -> None:
         """Add what the server did not record, before what came since."""
@@ -42,7 +42,7 @@ class Outbox:
         """Return what is to be sent and called now. It stays on the board until confirm()."""
         with self._lock:
             done, self.done = self.done, [[] for _ in self.done]
-            calls, self._calls = self._calls, []
+            calls, self.calls = self.calls, []
             self._board.turn()
         return done, calls
 

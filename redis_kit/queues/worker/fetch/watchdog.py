@@ -73,7 +73,7 @@ class Watchdog:
             self._wake_by(min(self._wanted_at) + LIMIT)
 
     def came(self, at: float) -> None:
-        """Note that more jobs came at this moment than threads are free."""
+        """Note that jobs which may have to wait for a thread came at this moment."""
         with self._changed:
             self._wake_by(at + LIMIT)
 

@@ -2,12 +2,16 @@
 
 import contextlib
 import threading
+from time import monotonic
 
 import pytest
 
+from redis_kit.core.errors import RedisUnavailable
 from redis_kit.queues import Queue, QueueCounts
+from redis_kit.queues.jobs.ack import ack_of
 from redis_kit.queues.worker.fetch.fetcher import Fetcher
 from redis_kit.queues.worker.fetch.rotation import Rotation
+from redis_kit.queues.worker.shared.done import Done
 from redis_kit.queues.worker.shared.status_board import StatusBoard
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 from tests.fixtures.process import wait_for
@@ -69,6 +73,47 @@ def test_return_that_fails_is_not_tried_again_at_once(holding, proxy, monkeypatc
             assert len(tries) == 1
             wait_for(lambda: len(tries) > 1)
     assert queue.counts() == QueueCounts(0, 0, 2, 0)
+
+
+def test_quiet_worker_acknowledges_when_its_queue_may_be_asked_again(holding):
+    fetcher, queue = holding
+    fetcher.give_back()
+    _, job = fetcher._claimed.in_hand[0]
+    fetcher._exchanger.retry_at[0] = monotonic() + 0.3  # a claim failed
+    fetcher.wake()  # as after an attempt that failed
+    fetcher.quiet()
+    with watching(fetcher):
+        fetcher.add_done(Done(job, ack_of(job, source=0)))
+        thread = threading.Thread(target=fetcher.next)
+        thread.start()
+        wait_for(lambda: queue.counts() == QueueCounts(0, 1, 0, 0))
+    thread.join(10)
+
+
+def test_quiet_worker_repeats_a_return_whose_answer_got_lost(holding, proxy):
+    fetcher, queue = holding
+    with watching(fetcher):
+        with proxy.fault("blackhole"):
+            fetcher.quiet()
+        proxy.kill_all()
+        wait_for(lambda: queue.counts() == QueueCounts(0, 1, 1, 0))
+
+
+def test_refused_return_of_a_quiet_worker_is_repeated(holding, monkeypatch):
+    fetcher, queue = holding
+    tries, release = [], WorkerQueue.release
+
+    def refuse_first(self, jobs):
+        tries.append(1)
+        if len(tries) == 1:
+            assert not threading.Event().wait(0.3)  # the watch has nothing left to see to
+            raise RedisUnavailable("refused")
+        return release(self, jobs)
+
+    monkeypatch.setattr(WorkerQueue, "release", refuse_first)
+    with watching(fetcher):
+        fetcher.quiet()
+        wait_for(lambda: queue.counts() == QueueCounts(0, 1, 1, 0))
 
 
 @pytest.fixture
