@@ -47,6 +47,7 @@ LEASES = {"HEARTBEAT_INTERVAL": 0.1, "WORKER_TIMEOUT": 0.6}
 GRACE = 0.3
 LIMIT = 8.0  # seconds in which all has ended; grace + 1 s, and time for a busy machine
 ENDS = ("TERM", "INT", "HUP", "QUIT")
+INTERRUPTED = "Fatal Python error: init_import_site"  # SIGINT in Python's own start, before any code of the worker
 MIX = (*(("", end) for end in ENDS), ("TSTP", "TERM"), ("TTIN", "TERM"), ("CONT", "TERM"), ("TERM", "INT"))
 
 
@@ -221,11 +222,17 @@ def _one(setup: Setup, number: int, one: Round) -> tuple[str, float, list[str]]:
     if not ended:
         wrong.append(f"{one} hangs: {_stacks(setup, number)}\n{log.read_text(errors='replace')[-6000:]}")
     _end(setup, number, process)
-    how = str(process.returncode)
-    allowed = {0, -signal.SIGTERM, *(-signal.Signals[f"SIG{name}"] for name in one.signals if name in ENDS)}
-    if ended and process.returncode not in allowed:
-        wrong.append(f"{one} ended with {process.returncode}\n{log.read_text(errors='replace')[-3000:]}")
-    return how, seconds, wrong
+    text = log.read_text(errors="replace")
+    if ended and not is_allowed(process.returncode, one.signals, text):
+        wrong.append(f"{one} ended with {process.returncode}\n{text[-3000:]}")
+    return str(process.returncode), seconds, wrong
+
+
+def is_allowed(code: int, signals: Sequence[str], log: str) -> bool:
+    """Tell whether a worker may end with this code after these signals."""
+    if code == 1 and "INT" in signals and INTERRUPTED in log:
+        return True
+    return code in {0, -signal.SIGTERM, *(-signal.Signals[f"SIG{name}"] for name in signals if name in ENDS)}
 
 
 def _sent(log: Path) -> bool:

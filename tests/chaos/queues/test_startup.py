@@ -32,3 +32,10 @@ def test_lost_signals_of_a_seeded_bug_are_found():
     )
     outcome = startup.run(plan)
     assert "hangs" in "".join(outcome.violations)
+
+
+def test_interrupt_in_the_start_of_python_is_no_violation():
+    log = "Fatal Python error: init_import_site: Failed to import the site module\n"
+    assert startup.is_allowed(1, ("", "INT"), log)
+    assert not startup.is_allowed(1, ("", "INT"), "KeyboardInterrupt\n")
+    assert not startup.is_allowed(1, ("", "TERM"), log)
