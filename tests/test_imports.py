@@ -26,7 +26,6 @@ PACKAGES = {name for name, path in MODULES.items() if path.name == "__init__.py"
 DOCUMENTED = {"_meta", "_state", "_base_manager", "_default_manager", "_replace", "_fields", "_asdict", "_make"}
 DOCUMENTED |= {"_exit", "_current_frames", "_getframe", "_get_running_loop"}
 DOCUMENTED |= {"_from_testcase"}  # without it a test's own transaction looks like one of the project
-NOT_YET: set[str] = set()
 
 
 @cache
@@ -116,8 +115,7 @@ def test_private_names_are_used_in_their_own_file_alone():
     wrong = [
         f"{path.relative_to(ROOT)}:{line}: {name}"
         for path in MODULES.values()
-        if path.relative_to(PACKAGE).parts[0] not in NOT_YET
-        and path.relative_to(PACKAGE).as_posix() != "core/client/wire.py"  # redis-py's private parts, all in one place
+        if path.relative_to(PACKAGE).as_posix() != "core/client/wire.py"  # redis-py's private parts, all in one place
         for line, name in private_names(path)
     ]
     assert not wrong
