@@ -31,7 +31,7 @@ class Traffic:
         self.errors: list[RedisFailure] = []
         self.forgotten: set[str] = set()
         self._over = threading.Event()
-        self._thread = threading.Thread(target=self.run_flow)
+        self._thread = threading.Thread(target=self._run)
         self._read, self._ended = 0, Counter[str]()
 
     def __enter__(self) -> "Traffic":
