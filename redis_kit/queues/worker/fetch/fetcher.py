@@ -91,6 +91,13 @@ class Fetcher:
         self._exchanger.turn.acquire()
         self._exchange(claim=False)
 
+    def flush_all(self) -> set[int]:
+        """Do the same, also for queues that are left alone after a failure. Return those that are still to be told."""
+        self._exchanger.turn.acquire()
+        self._exchanger.retry_at[:] = [NOW] * len(self._queues)
+        self._exchange(claim=False)
+        return {number for number, done in enumerate(self._outbox.done) if done}
+
     def wake(self, seconds: float = 0.0) -> None:
         """Ask the server after this time at the latest."""
         self._claim_by(monotonic() + seconds)

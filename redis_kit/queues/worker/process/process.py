@@ -149,8 +149,11 @@ class WorkerProcess:
 
     def _leave(self) -> None:
         self._deadlines.stop()
-        self._fetcher.flush()
-        for source in self.sources:
+        unsent = self._fetcher.flush_all()
+        for number, source in enumerate(self.sources):
+            if number in unsent:  # its jobs that are done would run again; the supervisor sends what is on the board
+                logger.warning("Queue %a: could not sign off: outcomes are to be sent first.", source.name)
+                continue
             try:
                 if count := source.sign_off(worker=self.worker):
                     logger.warning("Queue %a: returned %s.", source.name, counted(count, "job"))

@@ -7,10 +7,12 @@ from traceback import format_exception
 import pytest
 
 from redis_kit.core.activity import current_work
+from redis_kit.core.errors import RedisUnavailable
 from redis_kit.queues import Queue, QueueCounts, signals, task
 from redis_kit.queues.monitoring import list_workers, queue_names
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.process.process import WorkerProcess
+from redis_kit.queues.worker.shared.status_board import StatusBoard
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 from tests.fixtures.process import wait_for
 from tests.queues.support import in_process, tasks
@@ -26,6 +28,45 @@ def queue(kit):
 def burst(*queues, threads=1):
     """Run a worker until nothing is ready."""
     assert WorkerProcess(Options(queues or ("default",), threads=threads, burst=True)).run() == 0
+
+
+@pytest.fixture
+def last(queue):
+    """A worker that stops with its first job, as its queue is left alone after a failure; and its board."""
+    board = StatusBoard(1)
+    worker = WorkerProcess(Options(("default",), threads=1), board=board)
+    process = worker._processor.process
+
+    def stop_after(*job):
+        done = process(*job)
+        worker._fetcher._exchanger.retry_at[0] = time.monotonic() + 60
+        worker.stop()
+        return done
+
+    worker._processor.process = stop_after
+    tasks.remember.enqueue(1)
+    return worker, board
+
+
+def test_worker_that_stops_soon_after_a_failure_acknowledges_its_jobs(queue, last):
+    worker, _ = last
+    worker.run()
+    assert queue.counts() == QueueCounts(0, 0, 0, 0)
+
+
+def test_job_whose_end_can_not_be_sent_is_left_to_the_supervisor(queue, last, monkeypatch):
+    worker, board = last
+    exchange = WorkerQueue.exchange
+
+    def refuse_acks(self, limit, done=()):
+        if done:
+            raise RedisUnavailable("refused")
+        return exchange(self, limit, done)
+
+    monkeypatch.setattr(WorkerQueue, "exchange", refuse_acks)
+    worker.run()
+    assert queue.counts() == QueueCounts(0, 0, 1, 0)
+    assert len(board.noted()) == 1
 
 
 @pytest.fixture
