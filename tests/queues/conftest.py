@@ -1,7 +1,9 @@
 """Workers as processes of their own, and the journal in which their tasks leave a trace."""
 
+import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -41,7 +43,7 @@ def start_worker(settings: Any, journal: Journal, tmp_path: Path) -> Iterator[Ca
         log = tmp_path / f"worker{len(started)}.log"
         command, its = [*COMMAND, *map(str, arguments)], environment(settings, journal)
         with log.open("wb") as file:
-            process = subprocess.Popen(command, cwd=ROOT, env=its, stderr=file, preexec_fn=before)
+            process = subprocess.Popen(command, cwd=ROOT, env=its, stderr=file, preexec_fn=before, process_group=0)
         process.log = log  # type: ignore[attr-defined]
         started.append(process)
         wait_for(lambda: said in log.read_bytes() or process.poll() is not None, timeout=60)
@@ -50,3 +52,5 @@ def start_worker(settings: Any, journal: Journal, tmp_path: Path) -> Iterator[Ca
     yield start
     for process in started:
         end(process)
+        with contextlib.suppress(ProcessLookupError):  # a task that holds the interpreter outlives its supervisor
+            os.killpg(process.pid, signal.SIGKILL)
