@@ -132,7 +132,7 @@ def test_what_another_took_meanwhile_is_not_handed_out_again(far, twin, kind):
     lock = KINDS[kind](timeout=60, **options)
     lease = twin(lock.acquire)
     lose(far, twin, lock.release, "drop_replies")
-    other = RIVALS[kind](using="direct", **options).acquire(blocking=False)
+    other = RIVALS[kind](using="direct", **options).acquire(blocking_timeout=5)
     assert other.held
     assert twin(lock.acquire, blocking=False) is None
     assert twin(KINDS[kind](**options).acquire, blocking_timeout=0.3) is None  # nor AlreadyHeld
