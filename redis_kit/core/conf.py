@@ -28,6 +28,8 @@ class Section:
     name: ClassVar[str] = ""
     # option -> (least, most), for numbers
     ranges: ClassVar[Mapping[str, tuple[float, float]]] = {}
+    # option -> what to write, for the message about a value of a wrong type
+    examples: ClassVar[Mapping[str, str]] = {}
 
     def problems(self) -> Iterator[Problem]:
         """Yield the problems that types and ranges don't show. Only called if those are right."""
@@ -117,7 +119,11 @@ def _wrong(kind: type[Section], where: str, name: str, value: Any) -> Iterator[P
             yield Problem("E011", wrong, did_you_mean(value, choices))
         else:
             allowed = f" from {least_most[0]:g} to {least_most[1]:g}" if least_most else ""
-            yield Problem("E006", f"{place} is {value!r}; it must be {describe(hint)}{allowed}.")
+            # A dict may hold passwords, and so may what was given in its place.
+            shown = described_value(value) if "a dict" in describe(hint) else repr(value)
+            yield Problem(
+                "E006", f"{place} is {shown}; it must be {describe(hint)}{allowed}.", kind.examples.get(name, "")
+            )
     elif least_most and value is not None and not least_most[0] <= value <= least_most[1]:
         yield Problem("E006", f"{place} is {value!r}; it must be {least_most[0]:g} to {least_most[1]:g}.")
 
@@ -144,9 +150,18 @@ def matches(value: Any, hint: Any) -> bool:
 def describe(hint: Any) -> str:
     """Return the words for a type in a message: "a number", "text", "a list"."""
     words = {float: "a number", int: "a whole number", str: "text", bool: "True or False", types.NoneType: "None"}
+    words |= {bytes: "bytes", list: "a list", tuple: "a tuple", set: "a set"}
     if get_origin(hint) in (Union, types.UnionType):
         return " or ".join(dict.fromkeys(describe(part) for part in get_args(hint)))
     return words.get(hint) or {list: "a list", tuple: "a tuple", Callable: "a function"}.get(get_origin(hint), "a dict")
+
+
+def described_value(value: Any) -> str:
+    """Return the words for a value in a message that must not show it, as it may be or hold a password."""
+    kind = type(value)
+    if value is None or isinstance(value, bool):
+        return repr(value)
+    return describe(kind) if kind in (str, int, float, bytes, dict, list, tuple, set) else f"a {kind.__name__}"
 
 
 def _choices(hint: Any) -> list[str]:

@@ -21,6 +21,8 @@ class KitSettings(Section):
         "MAX_CONNECTIONS": (1, 10_000),
     }
 
+    examples = {"CONNECTIONS": "Write {'default': {'URL': 'redis://localhost:6379/0'}}."}
+
     #: The beginning of every key: a short word for this project, if several share a server.
     PREFIX: str = "rk"
     #: The servers, by alias. ``default`` is used unless another alias is given; without this option it is the server of

@@ -6,7 +6,7 @@ from typing import Any
 from django.core.checks import CheckMessage, Error, Warning
 
 from redis_kit.core import conf
-from redis_kit.core.client import addresses
+from redis_kit.core.client import addresses, connection_options
 from redis_kit.core.component import components
 from redis_kit.core.errors import ConfigurationError, RedisKitError
 from redis_kit.core.settings import KitSettings
@@ -42,7 +42,8 @@ def _settings_messages() -> Iterator[CheckMessage]:
     allowed = [*(component.settings.name for component in active), *conf.options(KitSettings)]
     for name in conf.configured():
         if name not in allowed:
-            yield _message(conf.unknown("REDIS_KIT", name, allowed))
+            problem = connection_options.misplaced(name, conf.configured()[name])
+            yield _message(problem or conf.unknown("REDIS_KIT", name, allowed))
     for component in active:
         wrong = list(conf.problems(component.settings))
         yield from map(_message, wrong)

@@ -2,41 +2,29 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 from urllib.parse import parse_qs, parse_qsl, unquote, urlsplit, urlunsplit
 
 from django.conf import settings
 
 from redis_kit.core import conf
+from redis_kit.core.client import connection_options
+from redis_kit.core.client.connection_options import CLIENT, OF_SENTINELS, names
 from redis_kit.core.errors import ConfigurationError
 from redis_kit.core.settings import KitSettings
+from redis_kit.core.text import did_you_mean
 
 SCHEMES = {"redis": "redis", "rediss": "rediss", "unix": "unix", "valkey": "redis", "valkeys": "rediss"}
-SOURCES = ("CACHE", "CLUSTER", "EMBEDDED", "SENTINELS", "URL")
-# Only these options of a client count, and those for TLS: timeouts, retries and replies are up to redis_kit.
-OPTIONS = (
-    "db",
-    "username",
-    "password",
-    "credential_provider",
-    "client_name",
-    "socket_keepalive",
-    "health_check_interval",
-)
-TLS = (
-    *("ssl_keyfile", "ssl_certfile", "ssl_cert_reqs", "ssl_ca_certs", "ssl_ca_data", "ssl_ca_path", "ssl_password"),
-    *("ssl_check_hostname", "ssl_min_version", "ssl_ciphers", "ssl_include_verify_flags", "ssl_exclude_verify_flags"),
-    *("ssl_validate_ocsp", "ssl_validate_ocsp_stapled", "ssl_ocsp_context", "ssl_ocsp_expected_cert"),
-)
-OF_SENTINELS = ("username", "password", "credential_provider", "ssl", *TLS)
+SOURCES = tuple(sorted(option.name for option in connection_options.SOURCES))
+OPTION_NAMES = (*SOURCES, "LOCATION")  # of a server, where aliases are expected
+OPTIONS, TLS = names(CLIENT), names(connection_options.TLS)
 # Options for other clients in a URL. They are left out, or they would change the timeouts and replies of redis_kit.
 OF_OTHERS = (
     *("protocol", "legacy_responses", "decode_responses", "encoding", "encoding_errors", "lib_name", "lib_version"),
     *("max_connections", "timeout", "socket_timeout", "socket_connect_timeout", "socket_read_size", "socket_type"),
     *("retry_on_timeout", "retry_on_error", "single_connection_client", "read_from_replicas", "require_full_coverage"),
 )
-# Names that other clients have for options of REDIS_KIT itself.
-TIMEOUTS = {"SOCKET_TIMEOUT": "READ_TIMEOUT", "SOCKET_CONNECT_TIMEOUT": "CONNECT_TIMEOUT"}
 CACHES = ("django_redis.cache.RedisCache", "django.core.cache.backends.redis.RedisCache")
 
 
@@ -66,9 +54,10 @@ def aliases() -> dict[str, Any]:
 
 def address(alias: str) -> Address:
     """Return the address of an alias. Raises ConfigurationError, which names the problem and the options allowed."""
+    conf.section(KitSettings)  # raises for a wrong option beside the connections
     connections = aliases()
-    if alias not in connections:
-        raise ConfigurationError(_text(conf.unknown("REDIS_KIT['CONNECTIONS']", alias, connections)))
+    for problem in chain(_misplaced(), _alias_missing(alias, connections)):
+        raise ConfigurationError(_text(problem))
     for problem in alias_problems(alias, connections[alias]):
         raise ConfigurationError(_text(problem))
     given = dict(connections[alias])
@@ -100,32 +89,68 @@ def problems() -> Iterator[conf.Problem]:
             "Set REDIS_KIT['CONNECTIONS'] = {'default': {'URL': 'redis://...'}}, or {'EMBEDDED': True} for a trial.",
         )
         return
+    if not isinstance(conf.configured().get("CONNECTIONS") or {}, Mapping) or any(_misplaced()):
+        return  # reported with the options at the top of REDIS_KIT
     connections = aliases()
     if "default" not in connections:
-        yield conf.Problem("E002", "REDIS_KIT['CONNECTIONS'] has no 'default', which is used unless told otherwise.")
+        yield from _alias_missing("default", connections)
     for alias, given in connections.items():
-        yield from alias_problems(alias, given)
+        if alias not in OPTION_NAMES:  # an option in the place of an alias is reported above
+            yield from alias_problems(alias, given)
+
+
+def _misplaced() -> Iterator[conf.Problem]:
+    """Yield the problems of the names at the top of REDIS_KIT that were meant for connections, if none are there."""
+    given = conf.configured()
+    if given.get("CONNECTIONS") is None:
+        yield from filter(None, (connection_options.misplaced(name, value) for name, value in given.items()))
+
+
+def _alias_missing(alias: str, connections: Mapping[str, Any]) -> Iterator[conf.Problem]:
+    """Yield the problem of a connection that is not there, with those that are."""
+    if alias in connections:
+        return
+    if options := [name for name in connections if name in OPTION_NAMES]:
+        wrong = f"REDIS_KIT['CONNECTIONS'] has {options[0]!r} in the place of an alias."
+        yield conf.Problem("E002", wrong, f"Write 'CONNECTIONS': {{'default': {{{options[0]!r}: ...}}}}.")
+        return
+    listing = ", ".join(map(repr, connections)) or "none"
+    if alias == "default":
+        wrong = "REDIS_KIT['CONNECTIONS'] has no 'default', the connection of everything that names no other."
+        yield conf.Problem("E002", wrong, f"Add 'default': {{'URL': 'redis://...'}}. Connections: {listing}.")
+        return
+    add = f"Connections: {listing}. Add it as REDIS_KIT['CONNECTIONS'][{alias!r}] = {{'URL': 'redis://...'}}."
+    near = did_you_mean(alias, connections)
+    yield conf.Problem("E002", f"There is no connection {alias!r}.", f"{near} {add}".strip())
 
 
 def alias_problems(alias: str, given: Any) -> Iterator[conf.Problem]:
     """Yield the problems of one connection."""
     where = f"REDIS_KIT['CONNECTIONS'][{alias!r}]"
-    chosen = [source for source in SOURCES if source in given] if isinstance(given, Mapping) else []
+    if not isinstance(alias, str):
+        yield conf.Problem("E002", f"REDIS_KIT['CONNECTIONS'] has the alias {alias!r}; an alias must be text.")
+        return
+    if not isinstance(given, Mapping):
+        kind, hint = conf.described_value(given), "Write {'URL': 'redis://localhost:6379/0'}."
+        yield conf.Problem("E002", f"{where} is {kind}; it must be a dict with one of {', '.join(SOURCES)}.", hint)
+        return
+    chosen = [source for source in SOURCES if source in given]
     if len(chosen) != 1:
-        wrong = [key for key in given if key not in SOURCES] if isinstance(given, Mapping) else []
-        hint = conf.unknown(where, wrong[0], list(SOURCES)).hint if wrong else ""
+        hint = f"It has {' and '.join(chosen)}." if chosen else connection_options.source_hint(given)
         yield conf.Problem("E002", f"{where} must have exactly one of {', '.join(SOURCES)}.", hint)
         return
     source, value = chosen[0], given[chosen[0]]
     if source in ("URL", "CLUSTER"):
         yield from _url_problems(f"{where}['{source}']", value, cluster=source == "CLUSTER")
     elif source == "CACHE" and not _is_redis_cache(value):
-        yield conf.Problem("E001", f"{where} names the cache {value!r}, which is not a Redis cache in CACHES.")
-    elif source == "SENTINELS":
-        yield from _sentinel_problems(where, given)
+        yield conf.Problem(
+            "E001", f"{where} names the cache {value!r}, which is not a Redis cache in CACHES.", _cache_hint()
+        )
     elif source == "EMBEDDED":
         yield from _embedded_problems(where, value)
-    yield from _option_problems(where, given, source)
+    yield from connection_options.option_problems(where, given, source)
+    if source == "SENTINELS":
+        yield from _sentinel_problems(where, given)
 
 
 def masked(url: str) -> str:
@@ -158,9 +183,7 @@ def _url_problems(where: str, url: Any, *, cluster: bool) -> Iterator[conf.Probl
             yield conf.unknown(where, name, [*OPTIONS, *TLS])
     path = "" if parts.scheme == "unix" else parts.path.strip("/")
     for database in filter(None, [path, *parse_qs(parts.query, keep_blank_values=True).get("db", [])]):
-        if not database.isdecimal() or int(database) > 15 or (cluster and int(database)):
-            allowed = "0 with Cluster" if cluster else "0 to 15"
-            yield conf.Problem("E004", f"{where} names database {unquote(database)!r}; allowed: {allowed}.")
+        yield from connection_options.database_problems(where, unquote(database), cluster=cluster)
 
 
 def _sentinel_problems(where: str, given: Mapping[str, Any]) -> Iterator[conf.Problem]:
@@ -169,39 +192,13 @@ def _sentinel_problems(where: str, given: Mapping[str, Any]) -> Iterator[conf.Pr
     except (TypeError, ValueError):
         pairs = []
     if not pairs:
-        yield conf.Problem("E003", f"{where}['SENTINELS'] must be a list of (host, port).")
+        yield conf.Problem(
+            "E003", f"{where}['SENTINELS'] must be a list of (host, port).", "[('10.0.0.1', 26379)], for instance."
+        )
     if not isinstance(given.get("SERVICE"), str) or not given["SERVICE"]:
         yield conf.Problem("E003", f"{where} needs a 'SERVICE': the name that the sentinels know the primary by.")
-
-
-def _option_problems(where: str, given: Mapping[str, Any], source: str) -> Iterator[conf.Problem]:
-    allowed: tuple[str, ...] = {"URL": (*OPTIONS, *TLS), "CLUSTER": (*OPTIONS, *TLS)}.get(source, ())
-    if source == "SENTINELS":
-        allowed = ("service", "sentinel_kwargs", "ssl", *OPTIONS, *TLS)
-        inner = given.get("SENTINEL_KWARGS") or {}
-        if not isinstance(inner, Mapping):
-            yield conf.Problem("E003", f"{where}['SENTINEL_KWARGS'] must be a dict, such as {{'password': '...'}}.")
-        else:
-            wrong = [name for name in inner if str(name).lower() not in OF_SENTINELS]
-            yield from (_unknown(f"{where}['SENTINEL_KWARGS']", name, list(OF_SENTINELS)) for name in wrong)
-    for name in given:
-        if name == "SSL" and source in ("URL", "CLUSTER"):
-            yield conf.Problem("E002", f"{where} has no option 'SSL'.", "Begin the URL with rediss://.")
-        elif name != source and str(name).lower() not in allowed:
-            yield _unknown(where, name, [option.upper() for option in allowed] or [source])
-
-
-def _unknown(where: str, name: Any, allowed: list[str]) -> conf.Problem:
-    """Return the problem of an option that does not exist there, with the place where it belongs."""
-    problem, wanted = conf.unknown(where, name, allowed), str(name).upper()
-    if wanted in conf.options(KitSettings):
-        return problem._replace(hint="It is an option of REDIS_KIT itself, not of a connection.")
-    if wanted in TIMEOUTS:
-        option = TIMEOUTS[wanted]
-        return problem._replace(hint=f"Set REDIS_KIT['{option}'], which holds for all connections.")
-    if wanted.startswith("SENTINEL_") and (inner := wanted.removeprefix("SENTINEL_").lower()) in OF_SENTINELS:
-        return problem._replace(hint=f"It goes into 'SENTINEL_KWARGS': {{'{inner}': ...}}.")
-    return problem
+    if (inner := given.get("SENTINEL_KWARGS")) is not None:
+        yield from connection_options.sentinel_option_problems(f"{where}['SENTINEL_KWARGS']", inner)
 
 
 def _embedded_problems(where: str, value: Any) -> Iterator[conf.Problem]:
@@ -212,6 +209,11 @@ def _embedded_problems(where: str, value: Any) -> Iterator[conf.Problem]:
         yield conf.Problem("E003", f"{where}['EMBEDDED'] is {value!r}; it can only be True.", hint)
     elif reason := server.refusal():
         yield conf.Problem("E003", f"{where}['EMBEDDED']: {reason}")
+
+
+def _cache_hint() -> str:
+    caches = ", ".join(repr(alias) for alias in settings.CACHES if _is_redis_cache(alias))
+    return f"Redis caches: {caches}." if caches else "Without a Redis cache, give the server: {'URL': 'redis://...'}."
 
 
 def _is_redis_cache(alias: Any) -> bool:

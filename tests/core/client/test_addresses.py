@@ -121,7 +121,7 @@ def test_address_of_a_cache_keeps_its_own_options_only(settings):
         ({"URL": "redis://h?ssl_ca_cert=/ca.pem"}, "no option 'ssl_ca_cert'. Did you mean 'ssl_ca_certs'"),
         ({"URL": "redis://h", "USERNAM": "x"}, "no option 'USERNAM'. Did you mean 'USERNAME'"),
         ({"URL": "redis://h", "SSL": True}, "no option 'SSL'. Begin the URL with rediss://"),
-        ({"CACHE": "default", "PASSWORD": "x"}, "no option 'PASSWORD'. Allowed: CACHE"),
+        ({"CACHE": "default", "PASSWORD": "x"}, "no option 'PASSWORD'. No option is allowed beside CACHE"),
     ],
 )
 def test_misspelt_option_is_named(settings, connection, said):

@@ -1,0 +1,148 @@
+"""Mistakes in a connection's entry: each is named at the check and at first use, with what to write instead."""
+
+import pytest
+
+from redis_kit.core import conf
+from redis_kit.core.checks.configuration import check_settings
+from redis_kit.core.client import connection_options
+from redis_kit.core.client.addresses import address
+from redis_kit.core.errors import ConfigurationError
+from redis_kit.core.terminal import alias
+
+URL = {"URL": "redis://h"}
+DEFAULT = {"CONNECTIONS": {"default": URL}}
+
+
+def both(settings, kit, using="default"):
+    """Return the text of the checks, and that of the error at first use."""
+    settings.CACHES = {}
+    settings.REDIS_KIT = kit
+    checks = " ".join(f"{message.msg} {message.hint or ''}" for message in check_settings())
+    with pytest.raises(ConfigurationError) as error:
+        address(using)
+    return checks, str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("entry", "text"),
+    [
+        (URL | {"FOO": 5}, "has no option 'FOO'. Allowed beside URL: DB, USERNAME, PASSWORD,"),
+        (URL | {"FOO": 5}, "and for TLS SSL_CA_CERTS, "),
+        (URL | {5: 5}, "has no option 5. Allowed beside URL"),
+        (URL | {"PASWORD": "x"}, "has no option 'PASWORD'. Did you mean 'PASSWORD'?"),
+        (URL | {"SOCKET_TIMEOUT": 5}, "has no option 'SOCKET_TIMEOUT'. Set REDIS_KIT['READ_TIMEOUT']"),
+        (URL | {"OPTIONS": {"db": 1}}, "has no option 'OPTIONS'. Write the options beside the server, in capitals"),
+        (URL | {"PORT": 6379}, "has no option 'PORT'. Write the address as 'URL': 'redis://host:6379/0'"),
+        (URL | {"DB": 99}, "['DB'] names database '99'; allowed: 0 to 15."),
+        (URL | {"DB": 1.5}, "['DB'] is a number; it must be a whole number or text."),
+        ({"CLUSTER": "redis://h", "DB": 1}, "['DB'] names database '1'; allowed: 0 with Cluster."),
+        (URL | {"SOCKET_KEEPALIVE": "yes"}, "['SOCKET_KEEPALIVE'] is text; it must be True or False or None."),
+        (
+            {"HOST": "h", "PORT": 1},
+            "must have exactly one of CACHE, CLUSTER, EMBEDDED, SENTINELS, URL. Write the address",
+        ),
+        ({"LOCATION": "redis://h"}, "SENTINELS, URL. Write the address as 'URL': 'redis://host:6379/0'"),
+        ({"BACKEND": "x", "LOCATION": "redis://h"}, "This is an entry of CACHES. Name that cache here"),
+        (URL | {"CACHE": "default"}, "exactly one of CACHE, CLUSTER, EMBEDDED, SENTINELS, URL. It has CACHE and URL."),
+        ({}, "For instance {'URL': 'redis://localhost:6379/0'}."),
+        ("redis://u:geheim@h", "['default'] is text; it must be a dict with one of CACHE"),
+        (["redis://u:geheim@h"], "['default'] is a list; it must be a dict with one of CACHE"),
+        (None, "['default'] is None; it must be a dict with one of CACHE"),
+        ({"SENTINELS": [("h", 1)], "SERVICE_NAME": "s"}, "no option 'SERVICE_NAME'. The option is 'SERVICE'"),
+        (
+            {"SENTINELS": ["h:1"], "SERVICE": "s"},
+            "must be a list of (host, port). [('10.0.0.1', 26379)], for instance.",
+        ),
+        (
+            {"SENTINELS": [("h", 1)], "SERVICE": "s", "SENTINEL_KWARGS": {"foo": 1}},
+            "['SENTINEL_KWARGS'] has no option 'foo'. Allowed: username, password, credential_provider, ssl, and for",
+        ),
+        (
+            {"SENTINELS": [("h", 1)], "SERVICE": "s", "SENTINEL_KWARGS": "geheim"},
+            "['SENTINEL_KWARGS'] is text; it must",
+        ),
+        ({"CACHE": "nope"}, "Without a Redis cache, give the server: {'URL': 'redis://...'}."),
+    ],
+)
+def test_wrong_entry_says_what_to_write(settings, entry, text):
+    checks, error = both(settings, {"CONNECTIONS": {"default": entry}})
+    assert text in checks
+    assert text in error
+    assert "geheim" not in checks + error
+
+
+@pytest.mark.parametrize(
+    ("kit", "text"),
+    [
+        (
+            {"CONECTIONS": {"default": URL}},
+            "no option 'CONECTIONS'. Did you mean 'CONNECTIONS'? Write 'CONNECTIONS': {",
+        ),
+        ({"CONNECTION": {"default": URL}}, "no option 'CONNECTION'. Did you mean 'CONNECTIONS'?"),
+        ({"URL": "redis://h"}, "no option 'URL'. Write REDIS_KIT = {'CONNECTIONS': {'default': {'URL': 'redis://"),
+        ({"LOCATION": "redis://h"}, "no option 'LOCATION'. Write REDIS_KIT = {'CONNECTIONS': {'default': {'URL': "),
+        (
+            {"HOST": "h"},
+            "no option 'HOST'. Write REDIS_KIT = {'CONNECTIONS': {'default': {'URL': 'redis://host:6379/0'",
+        ),
+        (
+            {"SENTINELS": [("h", 1)]},
+            "no option 'SENTINELS'. Write REDIS_KIT = {'CONNECTIONS': {'default': {'SENTINELS'",
+        ),
+        ({"CLUSTER": "redis://h"}, "'default': {'CLUSTER': 'redis://...'}}}."),
+        ({"CACHE": "default"}, "'default': {'CACHE': 'default'}}}."),
+        ({"EMBEDDED": True}, "'default': {'EMBEDDED': True}}}."),
+        ({"default": URL}, "no option 'default'. Write REDIS_KIT = {'CONNECTIONS': {'default': {...}}}."),
+        ({"PASSWORD": "x"}, "It goes into an entry: REDIS_KIT['CONNECTIONS']['default']['PASSWORD']."),
+        ({"CONNECTIONS": "redis://u:geheim@h"}, "['CONNECTIONS'] is text; it must be a dict or None. Write {'default'"),
+        ({"CONNECTIONS": ["redis://u:geheim@h"]}, "['CONNECTIONS'] is a list; it must be a dict or None."),
+        ({"CONNECTIONS": URL}, "has 'URL' in the place of an alias. Write 'CONNECTIONS': {'default': {'URL': ...}}."),
+        ({"CONNECTIONS": {"jobs": URL}}, "has no 'default', the connection of everything that names no other. Add"),
+    ],
+)
+def test_misplaced_option_says_what_to_write(settings, kit, text):
+    checks, error = both(settings, kit)
+    assert text in checks
+    assert text in error
+    assert "geheim" not in checks + error
+    assert "names the cache" not in checks + error
+
+
+def test_alias_that_is_not_text_is_an_error(settings):
+    settings.REDIS_KIT = {"CONNECTIONS": {"default": URL, 5: URL}}
+    assert [message.msg for message in check_settings()] == [
+        "REDIS_KIT['CONNECTIONS'] has the alias 5; an alias must be text."
+    ]
+
+
+def test_missing_connection_names_those_that_exist(settings):
+    settings.REDIS_KIT = {"CONNECTIONS": {"default": URL, "jobs": URL}}
+    with pytest.raises(ConfigurationError) as error:
+        address("nope")
+    assert str(error.value) == (
+        "There is no connection 'nope'. Connections: 'default', 'jobs'. "
+        "Add it as REDIS_KIT['CONNECTIONS']['nope'] = {'URL': 'redis://...'}."
+    )
+
+
+def test_right_entries_pass(settings):
+    entries = {
+        "default": URL | {"DB": "1", "PASSWORD": None, "HEALTH_CHECK_INTERVAL": 5, "ssl_ca_certs": "/ca.pem"},
+        "s": {"SENTINELS": (("h", 1),), "SERVICE": "s", "SSL": True, "SENTINEL_KWARGS": {"SSL": True}, "DB": 3},
+        "c": {"CLUSTER": "redis://h", "DB": 0, "SOCKET_KEEPALIVE": True},
+    }
+    settings.REDIS_KIT = {"CONNECTIONS": entries}
+    assert check_settings() == []
+    assert alias("s") == "s"
+
+
+def test_every_option_has_a_sentence():
+    groups = (
+        connection_options.SOURCES,
+        connection_options.CLIENT,
+        connection_options.TLS,
+        connection_options.SENTINEL,
+    )
+    for option in (option for group in groups for option in group):
+        assert option.text.endswith("."), option.name
+        assert conf.describe(option.kind)
