@@ -44,6 +44,7 @@ lint: $(STAMP)
 	$(BIN)/ruff format --check
 	$(BIN)/lint-imports
 	$(BIN)/python .ci/words
+	$(BIN)/python .ci/prose
 
 types: $(STAMP)
 	$(BIN)/mypy

@@ -1,0 +1,41 @@
+"""Every link and every anchor in README and docs exists."""
+
+import tomllib
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.docs.support.pages import CHECKED, PAGES, ROOT, Page
+
+URL = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"].get("urls", {}).get("Repository", "")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Page):
+    wrong = [target for target in page.links() if not _exists(page, target)]
+    assert not wrong
+
+
+def test_roles_that_a_code_host_does_not_know_are_not_used():
+    assert not [page.name for page in CHECKED if "{doc}`" in page.text or "{ref}`" in page.text]
+
+
+def _exists(page: Page, target: str) -> bool:
+    start = page.path.parent
+    if URL and target.startswith(URL):
+        path = target.removeprefix(URL)
+        for view in ("/blob/main/", "/raw/main/", "/tree/main/"):
+            if path.startswith(view):
+                target, start = path.removeprefix(view), ROOT
+                break
+        else:
+            return True
+    if urlsplit(target).scheme:
+        return True
+    if page.name == "README.md" and start != ROOT:
+        return False
+    path, _, anchor = target.partition("#")
+    file = (start / path) if path else page.path
+    if not file.exists():
+        return False
+    return not anchor or file.suffix != ".md" or anchor in Page(file).anchors()
