@@ -67,6 +67,11 @@ def milliseconds(number: int) -> datetime:
     return _moment(number * 1000)
 
 
+def ended_at(stored: bytes) -> datetime:
+    """Return the time at which a call ended, as its result has it. Raises ValueError and OverflowError."""
+    return milliseconds(int(float(stored)))
+
+
 def _moment(microseconds: int) -> datetime:
     moment = EPOCH + timedelta(microseconds=microseconds)
     return moment if settings.USE_TZ else make_naive(moment)

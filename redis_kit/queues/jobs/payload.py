@@ -91,6 +91,14 @@ def encoded_traceback(path: str, traceback: str) -> bytes:
     return encoded([path, traceback.encode("utf-8", "backslashreplace").decode()], "The error")
 
 
+def loads_error(stored: bytes) -> tuple[str, str]:
+    """Return the path and the traceback that encoded_traceback() was given. Raises CorruptMessage for anything else."""
+    match loads(stored):
+        case [str(path), str(traceback)]:
+            return path, traceback
+    raise CorruptMessage("not a stored error: a path and a traceback are expected")
+
+
 def place(path: tuple[Any, ...]) -> str:
     """Return how a message names a place in a value: ``args[1]['user']``."""
     return str(path[0]) + "".join(f"[{part!a}]" for part in path[1:])

@@ -93,15 +93,14 @@ def _error(attempt: int, error: bytes) -> AttemptError | None:
     if not error:
         return None
     try:
-        kind, traceback = payload.loads(error)
-    except (CorruptMessage, TypeError, ValueError):
-        kind, traceback = "?", _text(error)
-    return AttemptError(attempt, str(kind), str(traceback))
+        return AttemptError(attempt, *payload.loads_error(error))
+    except CorruptMessage:
+        return AttemptError(attempt, "?", _text(error))
 
 
 def _moment(milliseconds: bytes) -> datetime | None:
     try:
-        return history.milliseconds(int(float(milliseconds))) if milliseconds else None
+        return history.ended_at(milliseconds) if milliseconds else None
     except (ValueError, OverflowError):
         return None
 

@@ -1,14 +1,15 @@
 """The scripts of queues, each an atomic step on the server's clock, and the arguments that they take."""
 
 import re
+import struct
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from itertools import accumulate, pairwise
+from typing import Any, NamedTuple
 
 from redis_kit.core import conf, scripts
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.queues.jobs import ids as identity
-from redis_kit.queues.jobs.ack import Ack
 from redis_kit.queues.jobs.job import Job
 from redis_kit.queues.jobs.unique import UniqueKey
 from redis_kit.queues.keys import OF_JOB, OF_ONE, of_one
@@ -16,6 +17,7 @@ from redis_kit.queues.settings import QueueSettings
 
 REASON = 1000  # characters
 _KEY = re.compile(r"^-- KEYS\[\d+\]\s+(\w+)", re.MULTILINE)
+_ACK = struct.Struct("<HIIIQ")
 
 
 class QueueScript:
@@ -55,6 +57,40 @@ STORED_COMMANDS = {"resume": "work"}  # as workers of earlier releases read it
 SAMPLE = 200  # jobs that a sweep looks at
 MOST_RUNNING = 5000  # running jobs with which a sweep is done
 LONGEST_LEASE = 3_601_000  # ms: a moment more than the longest WORKER_TIMEOUT
+
+
+class Ack(NamedTuple):
+    """A job that is done, with the number of its worker queue, its claim, and its result to store; b"" without one."""
+
+    source: int
+    token: bytes
+    id: bytes
+    value: bytes = b""
+    ttl_ms: int = 0
+
+    def pack(self) -> bytes:
+        """Return it as bytes."""
+        lengths = len(self.token), len(self.id), len(self.value)
+        return b"".join((_ACK.pack(self.source, *lengths, self.ttl_ms), self.token, self.id, self.value))
+
+    @classmethod
+    def unpack(cls, entry: bytes) -> "Ack":
+        """Return what pack() was called on. Raises ValueError for other bytes."""
+        try:
+            source, token, id, value, ttl_ms = _ACK.unpack_from(entry)
+        except struct.error as error:
+            raise ValueError("too short for an entry") from error
+        if len(entry) != _ACK.size + token + id + value:
+            raise ValueError("the lengths in an entry don't fit it")
+        ends = list(accumulate((token, id, value), initial=_ACK.size))
+        parts = [entry[begin:end] for begin, end in pairwise(ends)]
+        return cls(source, parts[0], parts[1], parts[2], ttl_ms)
+
+
+def ack_of(job: Job, value: bytes = b"", ttl_ms: int = 0, *, source: int = 0) -> Ack:
+    """Return the acknowledgement of a job that is done."""
+    token, id = (name.encode("utf-8", "surrogateescape") for name in (job.token, job.id))
+    return Ack(source, token, id, value, ttl_ms)
 
 
 def lease() -> int:

@@ -165,7 +165,7 @@ def read_reply(queue_name: str, id: str, reply: list[Any]) -> RedisTaskResult | 
             why = reason.decode("utf-8", "replace")
             result.errors.append(TaskError(exception_class_path=path_of(WorkerLost), traceback=why))
         if result.is_finished:
-            finish(result, result.status, history.milliseconds(int(float(at))))
+            finish(result, result.status, history.ended_at(at))
         if result.status == TaskResultStatus.SUCCESSFUL:
             object.__setattr__(result, "_return_value", payload.loads(fields[b"value"]))
     return result
@@ -238,7 +238,7 @@ def _find(value: Any, path: tuple[Any, ...]) -> None:
 def _errors(fields: dict[bytes, bytes]) -> list[TaskError]:
     numbered = sorted((int(name[5:]), name) for name in fields if name.startswith(b"error"))
     names = [name for _, name in numbered] + [b"cancelled"] * (b"cancelled" in fields)
-    pairs = [payload.loads(fields[name]) for name in names]
+    pairs = [payload.loads_error(fields[name]) for name in names]
     return [TaskError(exception_class_path=path, traceback=text) for path, text in pairs]
 
 

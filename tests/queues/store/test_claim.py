@@ -6,9 +6,9 @@ import pytest
 
 from redis_kit.core.errors import KeyConflict, RedisUnavailable
 from redis_kit.queues import Queue
-from redis_kit.queues.jobs.ack import ack_of
 from redis_kit.queues.jobs.job import Job
 from redis_kit.queues.store import calls, claim, enqueue
+from redis_kit.queues.store.calls import ack_of
 
 JOB = Job("id", b"1", "worker/claim.1/0")
 QUEUE = Queue("q")

@@ -31,9 +31,9 @@ from redis_kit.queues import (
 )
 from redis_kit.queues.commands import queue_names
 from redis_kit.queues.framework import TaskResultDoesNotExist, TaskResultMismatch, TaskResultStatus, task_backends
-from redis_kit.queues.jobs.ack import ack_of
 from redis_kit.queues.jobs.job import Job
 from redis_kit.queues.store import calls as moves
+from redis_kit.queues.store.calls import ack_of
 from redis_kit.queues.tasks import registry
 from redis_kit.testing.jobs import drain
 from tests.fixtures.process import wait_for
@@ -158,6 +158,19 @@ def test_every_attempt_is_counted_and_its_error_stored(queue, kit, twin):
     assert (result.status, result.attempts) == (FAILED, 2)
     assert [error.exception_class for error in result.errors] == [ValueError] * 2
     assert "oh no" in result.errors[1].traceback
+
+
+def test_error_whose_class_can_not_be_imported_is_read_by_its_path(queue, kit, twin):
+    kit.options(QUEUES={"MAX_ATTEMPTS": 1})
+    result = twin(calls.fail.enqueue, "oh no")
+    drain()
+    path = "redis_kit.queues.of_another_release.Expired"
+    kit.client.hset(queue.key(f"result:{result.id}"), "error1", json.dumps([path, "its traceback"]))
+    twin(result.refresh)
+    assert result.status == FAILED
+    assert (result.errors[0].exception_class_path, result.errors[0].traceback) == (path, "its traceback")
+    with pytest.raises(ImportError, match="of_another_release"):
+        _ = result.errors[0].exception_class
 
 
 def test_later_attempt_sees_the_errors_before_it(queue, kit):

@@ -36,12 +36,11 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _record
 -- @include _count_attempt
 -- @include _worker_lease
--- @include _wake
 -- @include _count_minute
 -- @include _free_unique_key
 -- @include _store_result
 -- @include _ack_jobs
--- @include _place
+-- @include _ready
 -- @include _promote
 -- @include _claim_jobs
 local ends, minute, any_unique = lease_end(), read_minute(), has_unique_keys()

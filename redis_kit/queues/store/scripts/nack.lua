@@ -40,10 +40,9 @@ local now = clock[1] * 1000 + math.ceil(clock[2] / 1000)
 -- @include _record_head
 -- @include _record
 -- @include _history
--- @include _place
+-- @include _ready
 -- @include _remember_answer
 -- @include _count_minute
--- @include _wake
 -- @include _free_unique_key
 -- @include _bury_job
 -- @include _store_result

@@ -35,10 +35,9 @@ due = due > 0 and due or now + delay
 
 -- @include _record_head
 -- @include _record
--- @include _place
+-- @include _ready
 -- @include _free_unique_key
 -- @include _unique_holder
--- @include _wake
 local any_unique = has_unique_keys()
 local later = due > now
 local first = later and redis.call("ZRANGE", scheduled, 0, 0, "WITHSCORES")[2]

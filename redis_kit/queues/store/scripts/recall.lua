@@ -26,8 +26,7 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
 -- @include _record_head
 -- @include _record
--- @include _place
--- @include _wake
+-- @include _ready
 -- @include _unknown_calls
 -- @check_types ready, scheduled, dead, signal, jobs
 local shape, _, _, known = read_unknown(digest)

@@ -27,9 +27,9 @@ from redis_kit.queues.errors import (
     UnknownTask,
 )
 from redis_kit.queues.jobs import message
-from redis_kit.queues.jobs.ack import ack_of
 from redis_kit.queues.jobs.job import Job
 from redis_kit.queues.jobs.message import Message
+from redis_kit.queues.store.calls import ack_of
 from redis_kit.queues.tasks import expiry, progress, registry
 from redis_kit.queues.tasks.task import Task, extended
 from redis_kit.queues.worker.run.event_loop import EventLoop, synchronous

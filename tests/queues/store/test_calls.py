@@ -1,10 +1,10 @@
-"""An outcome as bytes."""
+"""The arguments of scripts: an acknowledgement as bytes."""
 
 import random
 
 import pytest
 
-from redis_kit.queues.jobs.ack import Ack
+from redis_kit.queues.store.calls import Ack
 
 RANDOM = random.Random(7)
 
@@ -15,8 +15,8 @@ def some():
 
 
 def test_what_was_packed_is_unpacked():
-    for one in [some() for _ in range(200)]:
-        assert Ack.unpack(one.pack()) == one
+    for ack in [some() for _ in range(200)]:
+        assert Ack.unpack(ack.pack()) == ack
 
 
 def test_what_is_torn_or_too_long_is_refused():
