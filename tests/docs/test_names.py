@@ -42,7 +42,7 @@ def _problems(span: str) -> Iterator[str]:
     match = re.fullmatch(r"(?:\w+\.)*([A-Z]\w+)\.(\w+)(?:\(.*\))?", span, re.DOTALL)
     if match and (kinds := _public().get(match[1])) and not any(_has(kind, match[2]) for kind in kinds):
         yield f"no member {match[2]}"
-    for section, option in re.findall(r"([A-Z]+)['\"]?\]?\[['\"]([A-Z_]+)['\"]\]", span):
+    for section, option in re.findall(r"\b([A-Z_]+)(?=['\"]?\]?\[['\"]([A-Z_]+)['\"]\])", span):
         if section in _sections() and option not in _sections()[section]:
             yield f"{section} has no option {option}"
     if re.fullmatch(r"[A-Z]+(?:_[A-Z]+)+", span) and span not in _capitals():
@@ -91,8 +91,8 @@ def _public() -> dict[str, list[Any]]:
     modules = [f"redis_kit.{name}" for name in COMPONENTS] + [f"redis_kit.core.{name}" for name in CORE]
     found: dict[str, list[Any]] = {}
     for module in map(importlib.import_module, modules):
-        for name, value in vars(module).items():
-            if inspect.isclass(value):
+        for name in getattr(module, "__all__", vars(module)):
+            if inspect.isclass(value := getattr(module, name)):
                 found.setdefault(name, []).append(value)
     return found
 
