@@ -3,12 +3,14 @@
 from datetime import date
 from typing import Any, NamedTuple
 
-from redis_kit.core import conf
+from redis_kit.core import conf, scripts
 from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
-from redis_kit.core.steps import Batch, Call
+from redis_kit.core.steps import CombinedBatch
 from redis_kit.signins import days, keys
 from redis_kit.signins.settings import SignInSettings
+
+COUNT = scripts.load("redis_kit.signins", "count_sign_ins")
 
 
 class ActiveDay(NamedTuple):
@@ -53,6 +55,6 @@ class Activity(Primitive):
         return days_active[0].users
 
     def _daily_active(self, wanted: list[date]) -> Flow[list[ActiveDay]]:
-        counts = yield Batch([Call("BITCOUNT", key) for key in keys.active_days(self.encoded, wanted)])
+        counts = yield CombinedBatch([COUNT([key]) for key in keys.active_days(self.encoded, wanted)], most=500)
         parts = [counts[place : place + keys.BUCKETS] for place in range(0, len(counts), keys.BUCKETS)]
         return [ActiveDay(day, sum(part)) for day, part in zip(wanted, parts, strict=True)]

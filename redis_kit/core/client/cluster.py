@@ -77,6 +77,8 @@ class OnNode:
 class _Routing:
     """The base of both clients: the flows, and one client per node."""
 
+    is_cluster = True
+
     def __init__(self, seed: Node, connect: Callable[[Node], Any]) -> None:
         self._topology, self._connect = Topology(seed), connect
         self._nodes: dict[Node, Any] = {}

@@ -36,6 +36,7 @@ class Server:
 class _Guard:
     """The base of both clients. It translates errors and reports failures to the breaker."""
 
+    is_cluster = False  # whether the keys of a command must be in one slot
     _pool: Pool | AsyncPool
 
     def __init__(self, server: Server) -> None:

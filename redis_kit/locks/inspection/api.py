@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
-from redis_kit.core.steps import Batch
+from redis_kit.core.steps import Batch, CombinedBatch
 from redis_kit.core.text import did_you_mean, shortened
 from redis_kit.locks.arguments import whole_number
 from redis_kit.locks.holders.holder import Holder
@@ -15,6 +15,7 @@ from redis_kit.locks.keys import HeldName
 
 LIMIT = (1, 10_000)
 MAX_HOLDERS = 20  # of each semaphore in a list
+BATCH = 100  # locks that one script reads
 
 
 class HeldLocks(NamedTuple):
@@ -103,7 +104,7 @@ async def aforce_release(
 def _held(limit: int, using: str) -> Flow[HeldLocks]:
     entries, count = yield from index.held(limit, using)
     steps = [entry.bucket.inspect(entry.member, MAX_HOLDERS) for entry in entries]
-    replies = (yield Batch(steps)) if steps else ()
+    replies = (yield CombinedBatch(steps, most=BATCH)) if steps else ()
     held = [index.parse(entry.member, reply) for entry, reply in zip(entries, replies, strict=True)]
     locks = [lock for lock in held if isinstance(lock, HeldLock)]
     semaphores = [semaphore for semaphore in held if isinstance(semaphore, HeldSemaphore)]

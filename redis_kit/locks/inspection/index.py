@@ -6,7 +6,7 @@ from redis_kit.core import scripts
 from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.scripts import ScriptCall
-from redis_kit.core.steps import Batch
+from redis_kit.core.steps import CombinedBatch
 from redis_kit.locks import keys
 from redis_kit.locks.holders import holder
 from redis_kit.locks.keys import HeldName, LockKeys, SlotKeys, parts_of
@@ -127,7 +127,7 @@ def all_buckets(using: str) -> list[Bucket]:
 def held(limit: int, using: str) -> Flow[tuple[list[IndexEntry], int]]:
     """Return what is held, in the order in which it ends, and how much is held in all."""
     buckets = all_buckets(using)
-    replies = yield Batch([bucket.list_held(limit) for bucket in buckets])
+    replies = yield CombinedBatch([bucket.list_held(limit) for bucket in buckets])
     entries = [entry for bucket, reply in zip(buckets, replies, strict=True) for entry in members(bucket, reply)]
     return sorted(entries, key=lambda entry: entry.ends_in)[:limit], sum(count for _, count, _ in replies)
 
@@ -136,7 +136,7 @@ def contended(limit: int, using: str) -> Flow[list[Contended]]:
     """Return the locks and semaphores with the longest waits in all."""
     buckets = all_buckets(using)
     steps = [LIST_CONTENDED([bucket.key("waited"), bucket.key("waits")], [limit]) for bucket in buckets]
-    replies = yield Batch(steps)
+    replies = yield CombinedBatch(steps)
     result = []
     for reply in replies:
         for member, waited, waits in zip(reply[::3], reply[1::3], reply[2::3], strict=True):

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
-from redis_kit.core.steps import Batch
+from redis_kit.core.steps import CombinedBatch
 from redis_kit.queues.jobs import job
 from redis_kit.queues.jobs.job import Cause, JobInfo, cause
 from redis_kit.queues.queue import Queue
@@ -60,7 +60,7 @@ def inspect(dead: Mapping[str, int], errors: dict[str, RedisFailure]) -> Finding
 def _inspect(names: Sequence[str], errors: dict[str, RedisFailure]) -> Flow[Findings]:
     share = len(names)
     steps = [manage.heads_step(Queue(name), max(1, MOST // share), share=share) for name in names]
-    replies = yield Batch(steps, lenient=True)
+    replies = yield CombinedBatch(steps, lenient=True)
     rows, looked_at = [], 0
     for name, reply in zip(names, replies, strict=True):
         if isinstance(reply, RedisFailure):

@@ -10,7 +10,7 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.keys import encode
 from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.primitive import Primitive
-from redis_kit.core.steps import Batch, Call
+from redis_kit.core.steps import Batch, Call, CombinedBatch
 from redis_kit.queues import validation
 from redis_kit.queues.jobs.job import PauseInfo, QueueCounts, pause
 from redis_kit.queues.keys import QueueKeys, names_key
@@ -26,6 +26,7 @@ _log_limit = LogRateLimit()
 MINUTES = (1, 4320)
 MOST_WORKERS = 100
 MOST_BYTES = 4 * 1024 * 1024  # of jobs' records, read for one queue
+TOGETHER = 10  # queues that one script reads
 Command = Literal["quiet", "resume", "stop"]
 Errors = dict[str, RedisFailure]
 
@@ -184,7 +185,7 @@ def _is_name(name: str) -> bool:
 
 
 def _counts(queues: list[str], using: str, errors: Errors | None) -> Flow[dict[str, QueueCounts]]:
-    replies = yield Batch([calls.COUNT(base) for base in _bases(queues, using)], lenient=errors is not None)
+    replies = yield CombinedBatch([calls.COUNT(base) for base in _bases(queues, using)], lenient=errors is not None)
     return {name: QueueCounts(*reply) for name, reply in _readable(queues, replies, errors)}
 
 
@@ -200,7 +201,7 @@ def _readable(queues: list[str], replies: list[Any], errors: Errors | None) -> I
 def _reports(queues: list[str], minutes: int, using: str, errors: Errors | None) -> Flow[dict[str, QueueStats]]:
     validation.whole("minutes", minutes, MINUTES)
     steps = [calls.QUEUE_STATS(base, minutes) for base in _bases(queues, using)]
-    replies = yield Batch(steps, lenient=errors is not None)
+    replies = yield CombinedBatch(steps, lenient=errors is not None, most=TOGETHER)
     return {name: _report(reply) for name, reply in _readable(queues, replies, errors)}
 
 
@@ -226,7 +227,7 @@ def _report(reply: list[Any]) -> QueueStats:
 def _workers(queues: Iterable[str] | None, using: str, errors: Errors | None = None) -> Flow[list[WorkerInfo]]:
     looked_at = (yield from _names()) if queues is None else list(queues)
     steps = [calls.LIST_WORKERS(base, MOST_WORKERS, MOST_BYTES) for base in _bases(looked_at, using)]
-    replies = yield Batch(steps, lenient=True)
+    replies = yield CombinedBatch(steps, lenient=True, most=TOGETHER)
     by_id: dict[str, WorkerInfo] = {}
     for name, reply in zip(looked_at, replies, strict=True):
         if isinstance(reply, RedisFailure):

@@ -92,12 +92,14 @@ class Rules:
 
         At most ``limit`` rules, 1 to 10,000. Two round trips.
         """
-        rules: RuleList = self.throttle.carry_out(storage.listed(self.throttle, _limit(limit)))
+        rules: RuleList
+        _count, rules = self.throttle.carry_out(storage.listed(self.throttle, _limit(limit)))
         return rules
 
     async def alist(self, limit: int = 100) -> RuleList:
         """See list()."""
-        rules: RuleList = await self.throttle.acarry_out(storage.listed(self.throttle, _limit(limit)))
+        rules: RuleList
+        _count, rules = await self.throttle.acarry_out(storage.listed(self.throttle, _limit(limit)))
         return rules
 
     def _set(self, steps: Flow[Rule]) -> Rule:

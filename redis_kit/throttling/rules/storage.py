@@ -110,9 +110,12 @@ def read(throttle: BaseThrottle, subject: Subject) -> Flow[Rule | None]:
     return _rules(replies[0], [identity_hash], [entry])[0]
 
 
-def listed(throttle: BaseThrottle, limit: int) -> Flow[list[Rule]]:
-    """Return the rules in force: first the one for all identities, then those that end first. Two round trips."""
-    _, members = yield index(throttle, limit)
+def listed(throttle: BaseThrottle, limit: int) -> Flow[tuple[int, list[Rule]]]:
+    """Return the number of rules in force, and the rules: first that for all identities, then those that end first.
+
+    Two round trips.
+    """
+    count, members = yield index(throttle, limit)
     entries = {"": ""} | {entry[:HASH_LENGTH]: entry for entry in map(bytes.decode, members)}
     every = [(identity_hash, throttle.keys_of(identity_hash)) for identity_hash in entries]
     keys = [named.standing if identity_hash else named.override for identity_hash, named in every]
@@ -123,7 +126,7 @@ def listed(throttle: BaseThrottle, limit: int) -> Flow[list[Rule]]:
         rule for part, reply in zip(parts, replies, strict=True) for rule in _rules(reply, hashes[part], texts[part])
     ]
     # The index keeps an identity whose rule was lifted until the rule would have ended.
-    return sorted(filter(None, rules), key=lambda rule: (rule.identity_hash != "", rule.until))[:limit]
+    return count, sorted(filter(None, rules), key=lambda rule: (rule.identity_hash != "", rule.until))[:limit]
 
 
 def index(throttle: BaseThrottle, limit: int) -> ScriptCall:

@@ -47,7 +47,7 @@ def overview(throttles: Sequence[BaseThrottle], *, minutes: int, offenders: int,
     by_throttle: dict[BaseThrottle, ThrottleFigures] = {}
     for using in dict.fromkeys(throttle.using for throttle in throttles):
         of_connection = [throttle for throttle in throttles if throttle.using == using]
-        steps = gather([_figures(throttle, minutes, offenders, rules) for throttle in of_connection])
+        steps = gather([_figures(throttle, minutes, offenders, rules) for throttle in of_connection], combine=True)
         by_throttle |= {figures.throttle: figures for figures in flow.run(steps, connections.client(using))}
     return [by_throttle[throttle] for throttle in throttles]
 
@@ -56,17 +56,11 @@ def _figures(throttle: BaseThrottle, minutes: int, most_offenders: int, most_rul
     parts: list[Flow[Any]] = [
         counters.read([throttle], minutes),
         offenders.read(throttle, most_offenders),
-        _rules(throttle, most_rules),
+        storage.listed(throttle, most_rules),
         _report(throttle),
     ]
     by_minute, most, (count, rules), report = yield from gather(parts)
     return ThrottleFigures(throttle, by_minute[throttle], most, rules, count, report)
-
-
-def _rules(throttle: BaseThrottle, limit: int) -> Flow[tuple[int, list[Rule]]]:
-    parts: list[Flow[Any]] = [flow.single(storage.index(throttle, 0)), storage.listed(throttle, limit)]
-    (count, *_), rules = yield from gather(parts)
-    return count, rules
 
 
 def _report(throttle: BaseThrottle) -> Flow[ShadowReport | None]:

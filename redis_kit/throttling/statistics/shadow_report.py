@@ -6,13 +6,14 @@ from typing import NamedTuple
 from redis_kit.core import scripts
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
-from redis_kit.core.steps import Batch, Call
+from redis_kit.core.steps import Batch
 from redis_kit.throttling.engine.base import BaseThrottle
 from redis_kit.throttling.keys import DEMAND
 from redis_kit.throttling.statistics.counters import DAY
 from redis_kit.throttling.values.rates import Rate
 
 TOTALS = scripts.load("redis_kit.throttling", "totals")
+DEMANDS = scripts.load("redis_kit.throttling", "read_demand")
 SHARE = 0.999  # of the windows that a proposed rate does not limit
 
 
@@ -66,7 +67,7 @@ def has_report(throttle: BaseThrottle) -> bool:
 def read(throttle: BaseThrottle) -> Flow[ShadowReport]:
     """Read the report of a throttle that has one. One round trip."""
     totals = TOTALS([throttle.keys_of("").minutes], [DAY])
-    (allowed, refused), fields = yield Batch([totals, Call("HGETALL", throttle.key(DEMAND))])
+    (allowed, refused), fields = yield Batch([totals, DEMANDS([throttle.key(DEMAND)])])
     return _report(throttle.counted_rates[0], allowed, refused, fields)
 
 

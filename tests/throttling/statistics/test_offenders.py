@@ -83,9 +83,10 @@ def test_length_of_the_list_is_checked(limit, number, most):
 
 
 def test_one_command(limit, kit, commands, most):
+    most(limit)
     with commands(kit) as sent:
         most(limit)
-    assert sent == ["ZREVRANGE"]
+    assert sent == ["EVALSHA"]
 
 
 def test_outage_is_raised(own_kit, most):

@@ -1,0 +1,105 @@
+"""Calls of one script that become one command."""
+
+import pytest
+
+from redis_kit.core import connections, flow, scripts
+from redis_kit.core.errors import KeyConflict, RedisFailure
+from redis_kit.core.gather import gather
+from redis_kit.core.steps import Batch, Call, CombinedBatch
+
+COUNT = scripts.load("redis_kit.queues.store", "count")
+PAUSE = scripts.load("redis_kit.queues.store", "get_pause")
+
+
+def key(kit, name):
+    return f"{kit.prefix}:{{{name}}}:"
+
+
+def counted(kit, name):
+    """Return the step that counts the jobs of a queue."""
+    return COUNT([key(kit, name) + part for part in ("scheduled", "ready", "running", "dead")])
+
+
+@pytest.fixture
+def jobs(any_kit):
+    """A server with queues of 0 to 6 ready jobs."""
+    for number in range(7):
+        for job in range(number):
+            any_kit.client.zadd(f"{key(any_kit, number)}ready", {f"j{job}": job})
+    return any_kit
+
+
+def test_replies_are_those_of_a_plain_batch(jobs):
+    steps = [counted(jobs, number) for number in range(7)]
+    steps.insert(2, Call("TYPE", f"{key(jobs, 1)}ready"))
+    steps.append(PAUSE([f"{key(jobs, 1)}paused"]))
+    plain = flow.run(flow.single(Batch(steps)), connections.client())
+    for most in (2, 3, 25):
+        assert flow.run(flow.single(CombinedBatch(steps, most=most)), connections.client()) == plain
+    assert plain[0] == [0, 0, 0, 0]
+    assert plain[2] == b"zset"
+    assert plain[-2] == [0, 6, 0, 0]
+
+
+def test_calls_of_one_script_are_one_command(kit, commands):
+    steps = [counted(kit, number) for number in range(7)]
+    flow.run(flow.single(CombinedBatch(steps)), connections.client())
+    with commands(kit) as sent:
+        flow.run(flow.single(CombinedBatch(steps)), connections.client())
+    assert sent == ["EVALSHA"]
+    with commands(kit) as sent:
+        flow.run(flow.single(CombinedBatch(steps, most=3)), connections.client())
+    assert sent == ["EVALSHA"] * 3
+
+
+def test_script_that_the_server_has_lost_is_sent_with_its_source(kit):
+    steps = [counted(kit, number) for number in range(3)]
+    for _ in range(2):
+        kit.client.script_flush()
+        assert flow.run(flow.single(CombinedBatch(steps)), connections.client()) == [[0, 0, 0, 0]] * 3
+
+
+def test_error_of_one_call_leaves_the_others(any_kit):
+    any_kit.client.set(f"{key(any_kit, 1)}ready", "text")
+    steps = [counted(any_kit, number) for number in range(3)]
+    replies = flow.run(flow.single(CombinedBatch(steps, lenient=True)), connections.client())
+    assert [replies[0], replies[2]] == [[0, 0, 0, 0]] * 2
+    assert isinstance(replies[1], RedisFailure)
+    assert f"{key(any_kit, 1)}ready" in str(replies[1])
+    with pytest.raises(KeyConflict):
+        flow.run(flow.single(CombinedBatch(steps)), connections.client())
+
+
+async def _asked(steps):
+    return await flow.arun(flow.single(CombinedBatch(steps, lenient=True)), connections.aclient())
+
+
+def test_twin_returns_the_same(any_kit):
+    import asyncio
+
+    any_kit.client.set(f"{key(any_kit, 1)}ready", "text")
+    replies = asyncio.run(_asked([counted(any_kit, number) for number in range(3)]))
+    assert [replies[0], replies[2]] == [[0, 0, 0, 0]] * 2
+    assert isinstance(replies[1], KeyConflict)
+
+
+def test_flows_side_by_side_are_combined(kit, commands):
+    flows = [flow.single(counted(kit, number)) for number in range(7)]
+    flow.run(gather(flows, combine=True), connections.client())
+    with commands(kit) as sent:
+        flows = [flow.single(counted(kit, number)) for number in range(7)]
+        assert flow.run(gather(flows, combine=True), connections.client()) == [[0, 0, 0, 0]] * 7
+    assert sent == ["EVALSHA"]
+
+
+@pytest.mark.parametrize("reply", ["return nil", "return false", "return {1, {2}}", "return 'x'", "error('broken')"])
+def test_any_reply_is_passed_on(kit, reply):
+    script = scripts.Script("test", f"-- KEYS[1]  key\n{reply}")
+    steps = [script([f"{kit.prefix}:{number}"]) for number in range(2)]
+    plain = flow.run(flow.single(Batch(steps[:1], lenient=True)), connections.client())
+    replies = flow.run(flow.single(CombinedBatch(steps, lenient=True)), connections.client())
+    if isinstance(plain[0], RedisFailure):
+        assert [type(one) for one in replies] == [type(plain[0])] * 2
+        assert "broken" in str(replies[0])
+    else:
+        assert replies == plain * 2
