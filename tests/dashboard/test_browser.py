@@ -11,7 +11,7 @@ from redis_kit.core.panels import Bars, Figure, Lines, Meter, Ring, Table
 from tests.dashboard.support import parts, vault
 from tests.fixtures.dashboard import ADMIN, MEASURE
 
-pytestmark = [pytest.mark.once, pytest.mark.xdist_group("browser")]
+pytestmark = pytest.mark.once
 
 DRAWN = (Meter(2, 5), Meter(5, 5), Lines(("web-1, process 4711, MainThread", "shop/views/invoices.py:112")))
 IN_STOCK = ".rk-figures dd >> nth=0"
