@@ -11,7 +11,7 @@ CONSTRAINTS ?= constraints.txt
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: install test lint types docs bench demo matrix check
+.PHONY: install test lint types docs reference bench demo matrix check
 
 install: $(STAMP)
 	@:
@@ -51,6 +51,10 @@ types: $(STAMP)
 
 docs: $(STAMP)
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+
+# The tables of docs/reference that are made from the code.
+reference: $(STAMP)
+	$(BIN)/python docs/_ext/generate.py
 
 bench: $(STAMP)
 	@exec $(BIN)/python -m benchmarks $(ARGS)

@@ -1,9 +1,16 @@
 """How Sphinx builds these pages. Nothing is fetched from the network."""
 
+import os
 import sys
 from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).parent / "_ext"), str(Path(__file__).parent.parent)]
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
+
+import django  # noqa: E402
+
+django.setup()
 
 from redis_kit import __version__  # noqa: E402
 
@@ -12,10 +19,15 @@ author = "django-redis-kit contributors"
 copyright = f"2026, {author}"
 release = version = __version__
 
-extensions = ["myst_parser", "options"]
+extensions = ["myst_parser", "options", "sphinx.ext.autodoc"]
+autodoc_member_order = "groupwise"
+autodoc_typehints_format = "short"
+autodoc_preserve_defaults = True
 source_suffix = {".md": "markdown"}
 exclude_patterns = ["_build"]
 nitpicky = True
+# Types in signatures are shown, whether a page describes them or not.
+nitpick_ignore_regex = [("py:.*", ".*")]
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 

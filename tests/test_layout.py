@@ -197,11 +197,6 @@ def test_component_has_a_panel_a_page_and_tests():
     assert not wrong
 
 
-def test_every_option_is_in_the_docs():
-    page = (ROOT / "docs" / "reference" / "settings.md").read_text()
-    assert not [component.label for component in components() if f"```{{options}} {component.label}\n" not in page]
-
-
 def test_sections_are_frozen_dataclasses():
     sections = [component.settings for component in components()]
     assert not [one for one in sections if not (dataclasses.is_dataclass(one) and inspect.getdoc(one))]

@@ -62,6 +62,6 @@ def _unknown_commands(text: str) -> list[str]:
         except KeyError:
             wrong.append(f"no command {match[1]}")
             continue
-        options = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", match[2]))
-        wrong += [f"{match[1]} has no {option}" for option in options - set(parser._option_string_actions)]
+        given = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", match[2]))
+        wrong += [f"{match[1]} has no {option}" for option in given - console.options(parser)]
     return wrong

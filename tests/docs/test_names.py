@@ -14,7 +14,7 @@ from django.core.management import get_commands
 from django.utils.module_loading import import_string
 
 from redis_kit.core import conf
-from redis_kit.core.client import addresses
+from redis_kit.core.client import connection_options
 from redis_kit.core.component import components
 from redis_kit.core.settings import KitSettings
 from tests.docs.support import console
@@ -37,7 +37,7 @@ def _problems(span: str) -> Iterator[str]:
         if not _imports(path) and path.removeprefix("redis_kit.") not in _others():
             yield f"{path} does not exist"
     for name in re.findall(r"(?<![\w.{])rk_[a-z_]+\b(?![*:])", span):
-        if name not in _commands():
+        if name not in _commands() and name not in _quoted():
             yield f"no command {name}"
     match = re.fullmatch(r"(?:\w+\.)*([A-Z]\w+)\.(\w+)(?:\(.*\))?", span, re.DOTALL)
     if match and (kinds := _public().get(match[1])) and not any(_has(kind, match[2]) for kind in kinds):
@@ -87,6 +87,12 @@ def _others() -> set[str]:
 
 
 @cache
+def _quoted() -> set[str]:
+    """Other names with the same beginning: cookies, tags of templates."""
+    return set(re.findall(r"\b(rk_\w+)", "".join(path.read_text() for path in (ROOT / "redis_kit").rglob("*.py"))))
+
+
+@cache
 def _public() -> dict[str, list[Any]]:
     modules = [f"redis_kit.{name}" for name in COMPONENTS] + [f"redis_kit.core.{name}" for name in CORE]
     found: dict[str, list[Any]] = {}
@@ -118,8 +124,13 @@ def _sections() -> dict[str, tuple[str, ...]]:
 @cache
 def _capitals() -> set[str]:
     options = {option for names in _sections().values() for option in names}
-    values = {value for value in vars(addresses).values() if isinstance(value, tuple)}
-    connection = {str(name).upper() for value in values for name in value} | set(addresses.TIMEOUTS)
+    groups = (
+        connection_options.SOURCES,
+        connection_options.CLIENT,
+        connection_options.TLS,
+        connection_options.SENTINEL,
+    )
+    connection = {name.upper() for name in connection_options.names(*groups)}
     source = "".join(path.read_text() for path in (ROOT / "redis_kit").rglob("*.py"))
     environment = set(re.findall(r"\"([A-Z_]{5,})\"", source))
     return options | connection | environment | FOREIGN | {name for name in dir(global_settings) if name.isupper()}
@@ -134,4 +145,4 @@ def _commands() -> set[str]:
 def _options() -> set[str]:
     names = [*(name for name in _commands() if name.startswith("rk_")), "check", "migrate", "test", "runserver"]
     parsers = [console.command(name).create_parser("manage.py", name) for name in names]
-    return {option for parser in parsers for option in parser._option_string_actions}
+    return {option for parser in parsers for option in console.options(parser)}

@@ -1,5 +1,6 @@
 """Commands in console blocks: programs of the project are parsed by their own parsers."""
 
+import argparse
 import re
 import shlex
 import tomllib
@@ -93,6 +94,15 @@ def managed(arguments: list[str]) -> str:
     except (CommandError, KeyError, ModuleNotFoundError, SystemExit) as error:
         return "" if "--help" in rest else f"{type(error).__name__}: {error}"
     return ""
+
+
+def options(parser: argparse.ArgumentParser) -> set[str]:
+    """Return the options of a parser and of its actions."""
+    names = set(parser._option_string_actions)
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            names = names.union(*map(options, action.choices.values()))
+    return names
 
 
 def command(name: str) -> BaseCommand:

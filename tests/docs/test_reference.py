@@ -1,0 +1,66 @@
+"""The reference names what is in the code: options, arguments, checks, keys, signals."""
+
+import importlib.util
+import re
+import sys
+from typing import Any
+
+import pytest
+from django.dispatch import Signal
+
+from redis_kit.core.component import components
+from redis_kit.locks.keys import LockKeys, SlotKeys
+from redis_kit.queues.keys import OF_ONE, QueueKeys
+from redis_kit.throttling.keys import ThrottleKeys
+from tests.docs.support.pages import ROOT
+
+REFERENCE = ROOT / "docs" / "reference"
+EXTENSIONS = ROOT / "docs" / "_ext"
+
+
+@pytest.fixture(scope="module")
+def generate() -> Any:
+    sys.path.insert(0, str(EXTENSIONS))
+    spec = importlib.util.spec_from_file_location("docs_generate", EXTENSIONS / "generate.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    yield module
+    sys.path.remove(str(EXTENSIONS))
+
+
+@pytest.mark.parametrize("name", ["settings", "connections", "commands", "checks"])
+def test_generated_tables_are_those_of_the_code(name, generate):
+    text = (REFERENCE / f"{name}.md").read_text()
+    assert generate.filled(text) == text, "run: make reference"
+
+
+def test_every_section_and_command_has_its_table():
+    settings, commands = (REFERENCE / "settings.md").read_text(), (REFERENCE / "commands.md").read_text()
+    assert not [one.label for one in components() if f"<!-- generated: settings {one.label} -->" not in settings]
+    names = [path.stem for path in (ROOT / "redis_kit" / "management" / "commands").glob("rk_*.py")]
+    assert not [name for name in names if f"<!-- generated: command {name} -->" not in commands]
+
+
+def test_every_check_has_a_meaning(generate):
+    from reference_checks import MEANINGS
+
+    assert generate.check_ids() == set(MEANINGS)
+
+
+def test_every_key_is_listed():
+    text = (REFERENCE / "keys.md").read_text()
+    fields = {*LockKeys._fields, *SlotKeys._fields, *QueueKeys._fields, *OF_ONE, *ThrottleKeys._fields}
+    standing = {"state", "standing"}  # they have no word of their own in the key
+    assert not [field for field in fields - standing if not re.search(rf"[`:.]{field}[`:]", text)]
+
+
+def test_every_signal_is_listed():
+    text = (REFERENCE / "signals.md").read_text()
+    modules = ["core", "queues", "throttling", "signins"]
+    signals = [
+        name
+        for module in modules
+        for name, value in vars(importlib.import_module(f"redis_kit.{module}.signals")).items()
+        if isinstance(value, Signal)
+    ]
+    assert not [name for name in signals if f"| `{name}` |" not in text]
