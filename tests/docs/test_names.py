@@ -23,7 +23,18 @@ from tests.docs.support.pages import CHECKED, ROOT, Page
 COMPONENTS = ("locks", "locks.inspection", "throttling", "queues", "queues.monitoring", "pageviews", "signins")
 CORE = ("errors", "signals", "panels", "component", "primitive", "conf")
 # Names in capitals that are of other projects, or environment variables.
-FOREIGN = {"X_FORWARDED_FOR", "REMOTE_ADDR", "DJANGO_SETTINGS_MODULE", "REST_FRAMEWORK", "CONN_HEALTH_CHECKS"}
+FOREIGN = {
+    "X_FORWARDED_FOR",
+    "REMOTE_ADDR",
+    "DJANGO_SETTINGS_MODULE",
+    "REST_FRAMEWORK",
+    "CONN_HEALTH_CHECKS",
+    "USERNAME_FIELD",
+    "THROTTLE_RATES",
+    "NUM_PROXIES",
+    "NINJA_DEFAULT_THROTTLE_RATES",
+    "NINJA_NUM_PROXIES",
+}
 
 
 @pytest.mark.parametrize("page", CHECKED, ids=lambda page: page.name)
