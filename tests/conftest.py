@@ -1,5 +1,7 @@
 """Fixtures of every test: a kit on a real server, sync and async twins, and a count of commands."""
 
+import gc
+
 pytest_plugins = [
     "tests.fixtures.lanes",
     "tests.fixtures.servers",
@@ -8,3 +10,12 @@ pytest_plugins = [
     "tests.fixtures.clock",
     "tests.fixtures.dashboard",
 ]
+
+# While thousands of tests are collected, the garbage collector would look through all of them again and again.
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector work again, and leave the collected tests out of its rounds."""
+    gc.enable()
+    gc.freeze()
