@@ -35,6 +35,9 @@ class Component:
         """Return messages for ``manage.py check`` beyond those about settings. Must not talk to a server."""
         return ()
 
+    def forget(self) -> None:
+        """Forget what this process remembers of calls, such as refusals; called between two tests of a project."""
+
     def load_panels(self) -> list[Panel]:
         """Return the dashboard panels, in their order."""
         return [import_string(path)() for path in self.panels]

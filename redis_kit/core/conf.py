@@ -1,6 +1,7 @@
 """The ``REDIS_KIT`` setting: one frozen dataclass per section, checked, and live under ``override_settings``."""
 
 import math
+import sys
 import types
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
@@ -39,6 +40,7 @@ class Section:
 AnySection = TypeVar("AnySection", bound=Section)
 
 _cache: dict[type[Section], Any] = {}
+_substitute: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
 
 
 def section(kind: type[AnySection]) -> AnySection:
@@ -56,7 +58,21 @@ def section(kind: type[AnySection]) -> AnySection:
 
 def configured() -> Mapping[str, Any]:
     """Return the ``REDIS_KIT`` setting; empty if it is missing or not a dict."""
-    return (getattr(settings, "REDIS_KIT", None) or {}) if is_dict() else {}
+    given = (getattr(settings, "REDIS_KIT", None) or {}) if is_dict() else {}
+    return _substitute(given) if _substitute else given
+
+
+def substitute(function: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None) -> None:
+    """Pass the setting through a function, also under ``override_settings``; None ends this. Only for tests."""
+    global _substitute
+    _substitute = function
+    _cache.clear()
+
+
+def tests_run() -> bool:
+    """Tell whether Django's environment for tests is set up, as ``manage.py test`` and pytest-django do."""
+    module = sys.modules.get("django.test.utils")
+    return hasattr(getattr(module, "_TestState", None), "saved_data")
 
 
 def is_dict() -> bool:

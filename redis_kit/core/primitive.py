@@ -3,6 +3,8 @@
 import logging
 from typing import Any, ClassVar, TypeVar
 
+from django.core.signals import setting_changed
+
 from redis_kit.core import conf, connections, flow
 from redis_kit.core.errors import OutOfMemory, RedisFailure, RedisUnavailable
 from redis_kit.core.keys import encode
@@ -87,3 +89,11 @@ class Primitive:
         if (self.component, self.using) in _unavailable:
             _unavailable.discard((self.component, self.using))
             logger.warning("%s: Redis answers again.", self.component)
+
+
+def _settings_changed(*, setting: str, **kwargs: Any) -> None:
+    if setting == "REDIS_KIT":
+        _unavailable.clear()
+
+
+setting_changed.connect(_settings_changed, dispatch_uid="redis_kit.primitive")

@@ -52,6 +52,12 @@ class Buffer:
         self._writer, self._number = token_hex(6), 0
         self._dropped = dict.fromkeys(Dropped._fields, 0)
 
+    def discard(self) -> None:
+        """Drop the views that wait, without counting them as dropped."""
+        with self._lock:
+            self._events.clear()
+            self._batch = self._error = None
+
     @property
     def waiting(self) -> int:
         """Return how many views wait."""

@@ -16,6 +16,12 @@ class PageViews(Component):
     settings = PageViewSettings
     panels = ("redis_kit.pageviews.panel.PageViewsPanel",)
 
+    def forget(self) -> None:
+        """Drop the views that wait to be counted."""
+        from redis_kit.pageviews.buffer import buffer
+
+        buffer.discard()
+
     def checks(self) -> Iterator[CheckMessage]:
         """Yield a warning if the visitor's identity needs a middleware that is not installed."""
         if "redis_kit.pageviews.middleware.PageViewMiddleware" not in settings.MIDDLEWARE:

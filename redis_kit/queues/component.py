@@ -18,6 +18,12 @@ class Queues(Component):
     panels = ("redis_kit.queues.panels.panels.QueuesPanel", "redis_kit.queues.panels.panels.WorkersPanel")
     permissions = (("manage_queues", "Can manage queues and their jobs"),)
 
+    def forget(self) -> None:
+        """Forget which queues are registered."""
+        from redis_kit.queues.store import enqueue
+
+        enqueue.forget_registered()
+
     def checks(self) -> Iterator[CheckMessage]:
         """Yield the problems of ``TASKS``, unless the check of the framework reports them."""
         # Django registers its check when django.tasks is imported, the package if it is among INSTALLED_APPS.

@@ -4,56 +4,45 @@ pytest loads it if redis_kit is installed. It does nothing until a test uses one
 """
 
 import os
-import secrets
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import NamedTuple
 
 import pytest
 
-URL_VARIABLE = "REDIS_KIT_TEST_URL"
 
+class RedisKit(NamedTuple):
+    """The set-up of one test: ``url`` of the server of the connection ``default``, ``prefix`` of the keys."""
 
-class RedisKit:
-    """The set-up of one test: ``url`` of the server, ``prefix`` of the keys."""
-
-    def __init__(self, url: str, settings: Any) -> None:
-        self.url, self.prefix = url, f"test-{secrets.token_hex(6)}"
-        given = getattr(settings, "REDIS_KIT", None) or {}
-        aliases = given.get("CONNECTIONS") or {"default": {}}
-        connections = {alias: {"URL": url} for alias in aliases}
-        settings.REDIS_KIT = {**given, "PREFIX": self.prefix, "CONNECTIONS": connections}
-
-    def remove_keys(self) -> None:
-        """Delete the keys of this test, and no others."""
-        from redis_kit.core import connections
-
-        client, cursor = connections.client(profile="worker"), b"0"
-        while True:
-            cursor, keys = client.call("SCAN", cursor, "MATCH", f"{self.prefix}:*", "COUNT", 1000)
-            if keys:
-                client.call("UNLINK", *keys)
-            if cursor == b"0":
-                return
+    url: str
+    prefix: str
 
 
 @pytest.fixture(scope="session")
 def redis_kit_server() -> Iterator[str]:
     """Return ``REDIS_KIT_TEST_URL``, or the URL of an embedded server that stops with the session."""
+    from redis_kit.testing.isolation import URL_VARIABLE, start_server
+
     if url := os.environ.get(URL_VARIABLE):
         yield url
         return
-    from redis_kit.core.embedded.server import EmbeddedServer
-
-    with EmbeddedServer() as server:
+    with start_server() as server:
         yield server.url
 
 
 @pytest.fixture
-def redis_kit(redis_kit_server: str, settings: Any) -> Iterator[RedisKit]:
-    """Connect every alias of ``REDIS_KIT`` to the test server, with a key prefix for this test."""
-    kit = RedisKit(redis_kit_server, settings)
-    yield kit
-    kit.remove_keys()
+def redis_kit(request: pytest.FixtureRequest) -> Iterator[RedisKit]:
+    """Connect every alias of ``REDIS_KIT`` to the test server, with a key prefix for this test.
+
+    A connection with the option ``TEST`` leads where that says.
+    """
+    from redis_kit.core.client.addresses import address
+    from redis_kit.testing.isolation import isolation
+
+    isolation.start(lambda: str(request.getfixturevalue("redis_kit_server")))
+    try:
+        yield RedisKit(address("default").url, isolation.prefix)
+    finally:
+        isolation.stop()
 
 
 @pytest.fixture

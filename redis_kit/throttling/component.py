@@ -26,6 +26,13 @@ class Throttling(Component):
         user_login_failed.connect(_login_failed, dispatch_uid="redis_kit.throttling.login_failed")
         user_logged_in.connect(_logged_in, dispatch_uid="redis_kit.throttling.logged_in")
 
+    def forget(self) -> None:
+        """Forget remembered refusals, and the buckets that count in this process while Redis is unavailable."""
+        from redis_kit.throttling.engine import local_buckets, refusal_cache
+
+        refusal_cache.clear()
+        local_buckets.clear()
+
     def checks(self) -> Iterable[CheckMessage]:
         """Return messages about functions that can't be imported, and about settings without effect."""
         from redis_kit.throttling.checks import messages

@@ -3,6 +3,7 @@
 import math
 
 import pytest
+from django.test.utils import _TestState
 
 from redis_kit.core import conf
 from redis_kit.core.checks.configuration import check_settings
@@ -161,6 +162,7 @@ def test_embedded_is_true_or_absent(settings, value):
 
 def test_embedded_server_in_production_is_reported(settings, monkeypatch):
     monkeypatch.delenv("REDIS_KIT_EMBEDDED_URL", raising=False)
+    monkeypatch.delattr(_TestState, "saved_data")
     ((identifier, text),) = found(settings, CONNECTIONS={"default": {"EMBEDDED": True}})
     assert identifier == "E003"
     assert "DEBUG=False" in text

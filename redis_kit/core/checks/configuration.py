@@ -6,7 +6,7 @@ from typing import Any
 from django.core.checks import CheckMessage, Error, Warning
 
 from redis_kit.core import conf
-from redis_kit.core.client import addresses, connection_options
+from redis_kit.core.client import addresses, connection_checks, connection_options
 from redis_kit.core.component import components
 from redis_kit.core.errors import ConfigurationError, RedisKitError
 from redis_kit.core.settings import KitSettings
@@ -31,7 +31,7 @@ def check_deployment(**kwargs: Any) -> list[CheckMessage]:
 def _settings_messages() -> Iterator[CheckMessage]:
     top = list(conf.problems(KitSettings))
     yield from map(_message, top)
-    yield from map(_message, addresses.problems())
+    yield from map(_message, connection_checks.problems(addresses.aliases()))
     if any("EXTRA_COMPONENTS" in problem.message for problem in top):
         return
     try:

@@ -33,6 +33,10 @@ class Topology:
         self._moved: dict[int, Node] = {}
         self._looked = 0.0
 
+    def primaries(self) -> list[Node]:
+        """Return the nodes that serve slots."""
+        return list(dict.fromkeys(node for _, _, node in self._owners))
+
     def owner(self, slot: int) -> Node:
         """Return the node of a slot. Raises RedisUnavailable if no node serves it."""
         if slot in self._moved:
@@ -176,6 +180,11 @@ class ClusterClient(_Routing):
     def batch(self, commands: Sequence[Command]) -> list[Any]:
         """See Client.batch(). One round trip per node."""
         return flow.run(self._many(commands), self._node)
+
+    def primaries(self) -> list[Any]:
+        """Return a client of each node that serves slots. One round trip if the topology is not known."""
+        flow.run(self._look(), self._node)
+        return [self._node(node) for node in self._topology.primaries()]
 
     def close(self) -> None:
         """Close the connections to every node."""

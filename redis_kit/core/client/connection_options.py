@@ -65,6 +65,14 @@ SENTINEL = (
 )
 
 
+#: An option of every entry, for tests.
+TEST = ConnectionOption(
+    "TEST",
+    bool | Mapping,
+    "True says that tests may use this server. A dict is an entry that tests use in its place.",
+)
+
+
 def names(*groups: tuple[ConnectionOption, ...]) -> tuple[str, ...]:
     """Return the names of groups of options in lower case, as redis-py has them."""
     return tuple(option.name.lower() for group in groups for option in group)
@@ -98,7 +106,7 @@ def option_problems(where: str, given: Mapping[Any, Any], source: str) -> Iterat
     """Yield the options of an entry that do not exist beside its source, and their values of a wrong type."""
     allowed = names(*_GROUPS.get(source, ()))
     for name, value in given.items():
-        if name == source:
+        if name in (source, TEST.name):
             continue
         if not isinstance(name, str) or name.lower() not in allowed:
             yield _unknown(where, name, source, allowed)

@@ -22,6 +22,7 @@ from urllib.parse import quote
 
 from django.conf import settings
 
+from redis_kit.core import conf
 from redis_kit.core.errors import ConfigurationError
 
 logger = logging.getLogger("redis_kit.embedded")
@@ -274,13 +275,12 @@ def shared_url() -> str:
 
 
 def refusal() -> str:
-    """Return why no server may be embedded here; empty when it may."""
-    if settings.DEBUG or os.environ.get(FORCE_VARIABLE) == "force" or os.environ.get(URL_VARIABLE):
+    """Return why no server may be embedded here; empty when it may. Tests may, though they run with DEBUG=False."""
+    if settings.DEBUG or conf.tests_run() or os.environ.get(FORCE_VARIABLE) == "force" or os.environ.get(URL_VARIABLE):
         return ""
     return (
         "The embedded server is for development: its data are temporary, so it does not start with DEBUG=False. Give "
-        f"the URL of a server, or set {FORCE_VARIABLE}=force in the environment. Tests with pytest use the fixture "
-        "'redis_kit'."
+        f"the URL of a server, or set {FORCE_VARIABLE}=force in the environment."
     )
 
 

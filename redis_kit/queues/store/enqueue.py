@@ -103,6 +103,11 @@ def _registered(queue: Primitive) -> Flow[None]:
         yield from register(queue)
 
 
+def forget_registered() -> None:
+    """Register each queue again at its next job."""
+    _registered_queues.clear()
+
+
 def register(queue: Primitive) -> Flow[None]:
     """Register a queue by its name; if this fails, the next call does so."""
     try:

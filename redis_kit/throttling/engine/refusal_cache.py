@@ -72,9 +72,14 @@ def forget_where(matches: Callable[[str, str], bool]) -> None:
             _refusals.pop(key, None)
 
 
-def _clear(*, setting: str, **kwargs: Any) -> None:
+def clear() -> None:
+    """Remove all refusals."""
+    _refusals.clear()
+
+
+def _settings_changed(*, setting: str, **kwargs: Any) -> None:
     if setting == "REDIS_KIT":
-        _refusals.clear()
+        clear()
 
 
-setting_changed.connect(_clear, dispatch_uid="redis_kit.throttling.engine.refusal_cache")
+setting_changed.connect(_settings_changed, dispatch_uid="redis_kit.throttling.engine.refusal_cache")

@@ -1,10 +1,13 @@
 """Mistakes in a connection's entry: each is named at the check and at first use, with what to write instead."""
 
+import warnings
+
 import pytest
+from django.test.utils import _TestState
 
 from redis_kit.core import conf
 from redis_kit.core.checks.configuration import check_settings
-from redis_kit.core.client import connection_options
+from redis_kit.core.client import addresses, connection_options
 from redis_kit.core.client.addresses import address
 from redis_kit.core.errors import ConfigurationError
 from redis_kit.core.terminal import alias
@@ -134,6 +137,53 @@ def test_right_entries_pass(settings):
     settings.REDIS_KIT = {"CONNECTIONS": entries}
     assert check_settings() == []
     assert alias("s") == "s"
+
+
+@pytest.mark.parametrize("test", [True, False, None, {"URL": "redis://t"}, {"EMBEDDED": True}, {"CACHE": "r"}])
+@pytest.mark.parametrize("entry", [URL, {"CACHE": "r"}, {"CLUSTER": "redis://h"}])
+def test_every_entry_may_have_one_for_tests(settings, entry, test):
+    settings.CACHES = {"r": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": "redis://c"}}
+    settings.REDIS_KIT = {"CONNECTIONS": {"default": entry | {"TEST": test}}}
+    assert check_settings() == []
+
+
+@pytest.mark.parametrize(
+    ("test", "text"),
+    [
+        ("redis://u:geheim@h", "['TEST'] is text; it must be True, False or a dict. For instance {'URL': "),
+        ({"URI": "redis://h"}, "['TEST'] must have exactly one of CACHE, CLUSTER, EMBEDDED, SENTINELS, URL. Did you"),
+        (URL | {"FOO": 1}, "['default']['TEST'] has no option 'FOO'. Allowed beside URL: DB, "),
+        ({"URL": "http://h"}, "['default']['TEST']['URL'] is 'http://h'; it must be a server's URL."),
+    ],
+)
+def test_wrong_entry_for_tests_says_what_to_write(settings, test, text):
+    checks, error = both(settings, {"CONNECTIONS": {"default": URL | {"TEST": test}}})
+    assert text in checks
+    assert text in error
+    assert "geheim" not in checks + error
+
+
+def test_entry_for_tests_is_used_in_tests_only(settings, monkeypatch):
+    settings.REDIS_KIT = {"CONNECTIONS": {"default": URL | {"TEST": {"URL": "redis://t"}}}}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert address("default").url == "redis://t"
+    monkeypatch.delattr(_TestState, "saved_data")
+    assert address("default").url == "redis://h"
+
+
+def test_connection_that_is_not_for_tests_is_reported_once(settings, monkeypatch):
+    monkeypatch.setattr(addresses, "_warned", set())
+    settings.REDIS_KIT = DEFAULT
+    with pytest.warns(RuntimeWarning, match=r"\['default'\]\['TEST'\] = True") as caught:
+        assert {address("default").url for _ in range(2)} == {"redis://h"}
+    assert len(caught) == 1
+    settings.REDIS_KIT = {"CONNECTIONS": {"default": URL | {"TEST": True}, "jobs": URL}}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        address("default")
+        monkeypatch.delattr(_TestState, "saved_data")
+        address("jobs")
 
 
 def test_every_option_has_a_sentence():

@@ -1,0 +1,65 @@
+"""The memory of a process: nothing that one test left there changes another."""
+
+import pytest
+from django.test import override_settings
+
+from redis_kit.core import connections
+from redis_kit.core.client.addresses import address
+from redis_kit.pageviews import PageViews
+from redis_kit.pageviews.buffer import buffer
+from redis_kit.queues import Queue
+from redis_kit.queues.store import enqueue
+from redis_kit.testing.isolation import Isolation
+from redis_kit.throttling import Throttle
+from redis_kit.throttling.engine import local_buckets, refusal_cache
+
+
+@pytest.fixture
+def isolation(valkey, kit, monkeypatch):
+    monkeypatch.delenv("REDIS_KIT_TEST_URL", raising=False)
+    isolation = Isolation()
+    isolation.start(lambda: valkey.url)
+    yield isolation
+    isolation.stop()
+
+
+def test_nothing_of_a_test_is_remembered_in_the_next(isolation, settings):
+    throttle = Throttle("mail", "1/h")
+    assert [bool(throttle.hit("me")) for _ in range(2)] == [True, False]
+    throttle.local_buckets.decide("me", 1, consume=True)
+    Queue("mail").put({})
+    PageViews("page").add("me")
+    old = connections.client()
+    assert refusal_cache._refusals
+    assert local_buckets._by_throttle
+    assert enqueue._registered_queues
+    isolation.renew()
+    assert not refusal_cache._refusals
+    assert not local_buckets._by_throttle
+    assert not enqueue._registered_queues
+    assert buffer.waiting == 0
+    assert connections.client() is not old
+    assert throttle.hit("me")
+    assert Queue("mail").counts().ready == 0
+
+
+def test_override_settings_forgets_refusals_and_local_buckets(kit):
+    throttle = Throttle("mail", "1/h", on_failure="local")
+    assert [bool(throttle.hit("me")) for _ in range(2)] == [True, False]
+    throttle.local_buckets.decide("me", 1, consume=True)
+    with override_settings(REDIS_KIT=kit.settings.REDIS_KIT):
+        assert not refusal_cache._refusals
+        assert not local_buckets._by_throttle
+
+
+def test_connections_lead_to_tests_until_the_last_stop(isolation, settings, valkey, kit):
+    settings.REDIS_KIT = {
+        "CONNECTIONS": {"default": {"URL": "redis://real"}, "jobs": {"URL": "redis://r", "TEST": True}}
+    }
+    assert (address("default").url, address("jobs").url) == (valkey.url, "redis://r")
+    isolation.start()
+    isolation.stop()
+    assert address("default").url == valkey.url
+    settings.REDIS_KIT = {"CONNECTIONS": {"default": {"URL": "redis://r", "TEST": {"URL": "redis://t"}}}}
+    assert address("default").url == "redis://t"
+    kit.connect(kit.server.connection)
