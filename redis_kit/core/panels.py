@@ -89,7 +89,20 @@ class Listing:
     text: str
 
 
-Content = Figure | Table | Bars | Listing
+@dataclass(frozen=True)
+class Pages:
+    """Links to the previous and the next page of a list: page ``number`` of ``count``, each with the viewer's search.
+
+    ``slug`` is that of the panel, which finds the number of a page in ``self.viewer.asked["page"]``.
+    """
+
+    slug: str
+    number: int
+    count: int
+    asked: Mapping[str, str] = field(default_factory=dict)
+
+
+Content = Figure | Table | Bars | Listing | Pages
 
 
 @dataclass(frozen=True)
@@ -161,20 +174,21 @@ class Action:
     wants: Text = ""
     named: Callable[[str], str] = str
     typed: bool = False
+    effect: Callable[[str], Text] | None = None
 
     @property
     def has_value(self) -> bool:
-        """Tell whether it is carried out for a value."""
+        """Return whether it is run for a value."""
         return self.asks is None or bool(self.asks)
 
     @property
     def grave(self) -> bool:
-        """Tell whether its button looks like one that takes something away."""
+        """Return whether its button looks like one that deletes something."""
         return self.confirm or self.typed
 
     @property
     def confirms(self) -> bool:
-        """Tell whether there is a page between the button and the deed."""
+        """Return whether a confirmation page follows."""
         return self.grave or bool(self.wants)
 
 
@@ -187,6 +201,7 @@ def action(
     wants: Text = "",
     named: Callable[[str], str] = str,
     typed: bool = False,
+    effect: Callable[[str], Text] | None = None,
 ) -> Callable[[AnyCallable], AnyCallable]:
     """Mark a panel's method as a button: POST only, permission checked (``redis_kit.release_locks``), logged.
 
@@ -194,11 +209,13 @@ def action(
     table that names the action, or from a text field labelled ``asks``; with ``asks=None`` from a row alone, and with
     ``asks=""`` there is none, and it is "". ``named`` returns the name that is shown and logged for a value. With
     ``confirm`` the viewer is asked first, and may state a reason for the log; with ``typed`` the viewer has to type
-    that name, too. ``wants`` labels a further field on that page, whose text is the method's second argument.
+    that name, too. ``effect`` returns sentences about what will happen for a value: how many, whose, what runs. It may
+    ask a server, and a RedisKitError of it ends the action. ``wants`` labels a further field on that page, whose text
+    is the method's second argument.
     """
 
     def mark(method: AnyCallable) -> AnyCallable:
-        method.panel_action = Action(label, permission, confirm, asks, wants, named, typed)  # type: ignore[attr-defined]
+        method.panel_action = Action(label, permission, confirm, asks, wants, named, typed, effect)  # type: ignore[attr-defined]
         return method
 
     return mark

@@ -63,7 +63,7 @@ def cell(value: Any, cut: int = MAX_SHOWN) -> Cell:
         meter = MeterView(_part(value.number, value.most), value.number >= value.most) if value.most > 0 else None
         return Cell(_of(value), drawing=meter)
     if isinstance(value, Link):
-        return cell(value.value, cut)._replace(link=_address(value))
+        return cell(value.value, cut)._replace(link=address(value))
     if isinstance(value, Lines):
         first, *rest = [cell(line, cut) for line in value.lines if line not in ("", None)] or [Cell("")]
         return first._replace(number=False, below=tuple(rest))
@@ -113,7 +113,8 @@ def _escape(character: str) -> str:
     return character.encode("unicode_escape", "surrogatepass").decode()
 
 
-def _address(link: Link) -> str:
+def address(link: Link) -> str:
+    """Return where a link leads, relative to the overview."""
     query = urlencode(link.asked, errors="replace")
     return f"{quote(link.slug, safe='', errors='replace')}/" + (f"?{query}" if query else "")
 

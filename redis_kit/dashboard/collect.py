@@ -11,9 +11,18 @@ from redis_kit.core.component import components
 from redis_kit.core.errors import RedisKitError, RedisUnavailable
 from redis_kit.core.panels import Panel
 from redis_kit.dashboard.cells import Cell, cell
-from redis_kit.dashboard.rendering import ActionButton, BarsView, FigureView, ListingView, TableView, View, render
+from redis_kit.dashboard.forms import ActionButton
+from redis_kit.dashboard.rendering import (
+    BarsView,
+    FigureView,
+    ListingView,
+    PagesView,
+    TableView,
+    View,
+    render,
+)
 
-ItemView = TableView | BarsView | ListingView
+ItemView = TableView | BarsView | ListingView | PagesView
 logger = logging.getLogger("redis_kit.dashboard")
 
 # A call to an unavailable server takes up to half a second, and a page at most one.

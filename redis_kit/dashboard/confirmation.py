@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.panels import NAME
 from redis_kit.dashboard.cells import MAX_TOOLTIP, Cell, cell, visible
-from redis_kit.dashboard.rendering import ActionButton, quoted
+from redis_kit.dashboard.forms import ActionButton, quoted
 
 MAX_REASON = 200  # characters
 
@@ -37,6 +37,12 @@ class Confirmation:
     def shown(self) -> Cell:
         """Return the name, uncut if the viewer has to type it."""
         return cell(self.name, MAX_TOOLTIP) if self.expected else cell(self.name)
+
+    @property
+    def effect(self) -> Cell | None:
+        """Return what will happen. May ask a server; raises RedisKitError."""
+        effect = self.button.action.effect
+        return cell(effect(self.value), MAX_TOOLTIP) if effect else None
 
     @property
     def row(self) -> str:

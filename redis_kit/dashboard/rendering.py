@@ -1,67 +1,20 @@
-"""Views of what panels yield, for the templates: cells of text, buttons, the geometry of bars."""
+"""Views of what panels yield, for the templates: cells of text, rows with buttons, the geometry of bars."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
-from urllib.parse import quote
 
 from django.utils.translation import gettext as _
 
-from redis_kit.core.errors import RedisKitError
-from redis_kit.core.panels import MOST_ROWS, Action, Bars, Content, Field, Figure, Listing, Panel, Table
-from redis_kit.dashboard.cells import Cell, cell, lines
+from redis_kit.core.panels import MOST_ROWS, Bars, Content, Figure, Link, Listing, Pages, Table
+from redis_kit.dashboard.cells import Cell, address, cell, lines
+from redis_kit.dashboard.forms import ActionButton, RowButton, quoted
 
 MAX_BARS = 400
 MAX_LABELS = 7
 MAX_TEXT = 20_000  # characters of a listing
 STEP, WIDTH, HEIGHT = 10, 8, 100  # of a bar and its chart, in the units of its viewBox
-
-
-class ActionButton(NamedTuple):
-    """The button of an action that this viewer may use; ``url`` is the target of its form."""
-
-    name: str
-    action: Action
-    url: str
-
-    @property
-    def asks(self) -> Cell | None:
-        """Return the label of its text field."""
-        return cell(self.action.asks) if self.action.asks else None
-
-    @property
-    def in_rows_only(self) -> bool:
-        """Return whether only rows of tables have it."""
-        return self.action.asks is None
-
-    @property
-    def wants(self) -> Cell | None:
-        """Return the label of the text field on its confirmation page."""
-        return cell(self.action.wants) if self.action.wants else None
-
-    @property
-    def label(self) -> Cell:
-        """Return the text on it."""
-        return cell(self.action.label)
-
-    @property
-    def grave(self) -> bool:
-        """Return whether it looks like a button that deletes something."""
-        return self.action.grave
-
-    @property
-    def confirms(self) -> bool:
-        """Return whether a confirmation page follows."""
-        return self.action.confirms
-
-
-class RowButton(NamedTuple):
-    """A button in a row. The value is quoted: a form would change line ends and drop what HTML can't hold."""
-
-    action: ActionButton
-    value: str
 
 
 @dataclass(frozen=True)
@@ -144,48 +97,6 @@ class BarsView:
 
 
 @dataclass(frozen=True)
-class FieldView:
-    """A field of a search form, with the value of the current search."""
-
-    field: Field
-    label: Cell
-    any: Cell | None
-    value: str
-
-    @property
-    def name(self) -> str:
-        """Return its name in the query string."""
-        return self.field.name
-
-    @property
-    def optional(self) -> bool:
-        """Return whether it may be left out."""
-        return self.field.optional
-
-    @cached_property
-    def choices(self) -> Sequence[str]:
-        """Return the choices; none if the server is unavailable, which the panel's content reports."""
-        if not callable(self.field.choices):
-            return self.field.choices
-        try:
-            return self.field.choices()
-        except RedisKitError:
-            return ()
-
-
-class SearchView(NamedTuple):
-    """A search form."""
-
-    label: Cell
-    fields: Sequence[FieldView]
-
-    @property
-    def asked(self) -> dict[str, str]:
-        """Return the values of the current search."""
-        return {field.name: field.value for field in self.fields if field.value}
-
-
-@dataclass(frozen=True)
 class ListingView:
     """A long text."""
 
@@ -198,7 +109,22 @@ class ListingView:
         return self
 
 
-View = FigureView | TableView | BarsView | ListingView
+@dataclass(frozen=True)
+class PagesView:
+    """Links to the previous and the next page, relative to the overview; "" if there is none."""
+
+    template: ClassVar[str] = "redis_kit/dashboard/_pages.html"
+    number: int
+    count: int
+    previous: str
+    next: str
+
+    def first(self, count: int) -> "PagesView":
+        """Return it unchanged."""
+        return self
+
+
+View = FigureView | TableView | BarsView | ListingView | PagesView
 
 
 def render(content: Content, buttons: Mapping[str, ActionButton]) -> View:
@@ -211,33 +137,9 @@ def render(content: Content, buttons: Mapping[str, ActionButton]) -> View:
         return _bars(content)
     if isinstance(content, Listing):
         return ListingView(cell(content.title), lines(content.text, MAX_TEXT))
-    raise TypeError(f"A panel yields Figure, Table, Bars or Listing, not {type(content).__name__}.")
-
-
-def search_view(panel: Panel) -> SearchView | None:
-    """Return a panel's search form for its viewer, or None."""
-    if (search := panel.search()) is None:
-        return None
-    asked = panel.viewer.asked
-    fields = [_field(field, asked.get(field.name, "")) for field in search.fields]
-    return SearchView(cell(search.label), fields)
-
-
-def _field(field: Field, value: str) -> FieldView:
-    any = cell(field.any) if field.any else None
-    return FieldView(field, cell(field.label), any, value)
-
-
-def action_buttons(
-    actions: Mapping[str, Action], *, may: Callable[[str], bool], url: Callable[[str], str]
-) -> list[ActionButton]:
-    """Return the buttons of the actions that the viewer may use."""
-    return [ActionButton(name, action, url(name)) for name, action in actions.items() if may(action.permission)]
-
-
-def quoted(value: Any) -> str:
-    """Return a value as a form can carry it unchanged."""
-    return quote(str(value), safe="", errors="replace")
+    if isinstance(content, Pages):
+        return _pages(content)
+    raise TypeError(f"A panel yields Figure, Table, Bars, Listing or Pages, not {type(content).__name__}.")
 
 
 def _table(table: Table, buttons: Sequence[ActionButton]) -> TableView:
@@ -264,6 +166,14 @@ def _row(row: Sequence[Any], columns: Sequence[Cell], value: str, buttons: Itera
     carried = quoted(value)
     row_buttons = [RowButton(button, carried) for button in buttons if value]
     return Row(cell(row[0]), list(zip(columns[1:], map(cell, row[1:]), strict=True)), row_buttons)
+
+
+def _pages(pages: Pages) -> PagesView:
+    def to(number: int) -> str:
+        there = 1 <= number <= pages.count
+        return address(Link("", pages.slug, {**pages.asked, "page": str(number)})) if there else ""
+
+    return PagesView(pages.number, pages.count, to(pages.number - 1), to(pages.number + 1))
 
 
 def _bars(chart: Bars) -> BarsView:

@@ -1,6 +1,7 @@
 """The dashboard's pages in the Django admin."""
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from hashlib import blake2b
 from typing import Any
 
@@ -9,7 +10,7 @@ from django.contrib.admin.utils import quote
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.template.loader import render_to_string
+from django.template.loader import get_template, render_to_string
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.cache import get_conditional_response
@@ -23,7 +24,7 @@ from redis_kit.core.panels import Panel, Viewer
 from redis_kit.dashboard.cells import cell, visible
 from redis_kit.dashboard.collect import collect, panels
 from redis_kit.dashboard.confirmation import Confirmation
-from redis_kit.dashboard.rendering import ActionButton, action_buttons, search_view
+from redis_kit.dashboard.forms import ActionButton, action_buttons, search_view
 from redis_kit.dashboard.settings import DashboardSettings
 
 INTERVALS = {2, 5, 10, 30}  # seconds between refreshes, for viewers to choose from
@@ -102,17 +103,18 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
         try:
             url = self._url("act", panel.slug, name) + _query(panel)
             confirmation = Confirmation(ActionButton(name, action, url), request.POST)
+            if not confirmation.given:
+                return self._confirm(request, panel, confirmation)
         except RedisKitError as error:
             self.message_user(request, visible(str(error))[:MAX_MESSAGE], messages.ERROR)
             return redirect(self._back(panel))
-        if not confirmation.given:
-            return self._confirm(request, panel, confirmation)
         self._run_action(request, panel, confirmation)
         return redirect(self._back(panel))
 
     def _confirm(self, request: HttpRequest, panel: Panel, confirmation: Confirmation) -> HttpResponse:
         title = f"{cell(panel.title).text}: {confirmation.button.label.text}"
         context = self._context(request, title=title, panel=panel, confirmation=confirmation, back=self._back(panel))
+        context["effect"] = confirmation.effect
         status = 400 if confirmation.wrong else 200
         return TemplateResponse(request, "redis_kit/dashboard/confirm.html", context, status=status)
 
@@ -183,8 +185,25 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
             for each in panels()
         ]
         here = {"tabs": tabs, "overview": self._url("changelist"), "opts": self.opts, "panel": panel}
-        here |= {"here": panel and cell(panel.title)}
+        here |= {"breadcrumbs": self._breadcrumbs(panel, context.get("confirmation"))}
+        here |= {"breadcrumb_list": _has_breadcrumb_list()}
         return {**self.admin_site.each_context(request), **here, **context}
+
+    def _breadcrumbs(self, panel: Panel | None, confirmation: Confirmation | None) -> list[tuple[str, str]]:
+        """Return the names and addresses of the pages above, and the name of this page, without an address."""
+        way = [(str(self.opts.verbose_name_plural), self._url("changelist"))]
+        if panel:
+            way.append((cell(panel.title).text, self._back(panel)))
+        if confirmation:
+            way.append((confirmation.button.label.text, ""))
+        return [*way[:-1], (way[-1][0], "")]
+
+
+@cache
+def _has_breadcrumb_list() -> bool:
+    """Return whether the admin's pages have their breadcrumbs as a list, as from Django 6.1 on."""
+    template = get_template("admin/base.html").template  # type: ignore[attr-defined]
+    return '<ol class="breadcrumbs"' in template.source
 
 
 def _etag(text: str) -> str:
@@ -197,7 +216,9 @@ def _conditional(request: HttpRequest, text: str) -> HttpResponse:
 
 
 def _query(panel: Panel) -> str:
-    """Return the viewer's search as a query string, so that an action leads back to it."""
+    """Return the viewer's search and page as a query string, so that an action leads back to them."""
     search, given = search_view(panel), panel.viewer.asked
     fields = {field.name: field.value for field in search.fields if field.name in given} if search else {}
+    if (number := given.get("page", "")).isascii() and number.isdigit():
+        fields["page"] = number
     return f"?{urlencode(fields)}" if fields else ""

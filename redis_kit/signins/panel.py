@@ -9,12 +9,16 @@ from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from redis_kit.core.panels import Bars, Content, Figure, Panel
+from redis_kit.core.panels import Bars, Content, Figure, Panel, Table
 from redis_kit.signins.activity import Activity
 from redis_kit.signins.days import today
 from redis_kit.signins.mixin import SignInMixin
 
 DAYS = 14
+NO_MODEL = gettext_lazy(
+    "No model counts sign-ins. Add SignInMixin to the user model: class User(SignInMixin, AbstractUser). Then call "
+    "user.sign_in() when a user is here."
+)
 
 
 class SignInsPanel(Panel):
@@ -25,9 +29,11 @@ class SignInsPanel(Panel):
 
     def content(self) -> Iterator[Content]:
         """Return the content, in one round trip for each model that can sign in."""
-        for model in apps.get_models():
-            if issubclass(model, SignInMixin) and not model._meta.proxy:
-                yield from self._about(model)
+        models = [model for model in apps.get_models() if issubclass(model, SignInMixin) and not model._meta.proxy]
+        for model in models:
+            yield from self._about(model)
+        if not models:
+            yield Table(_("Sign-ins by day"), (), [], empty=NO_MODEL)
 
     def _about(self, model: Any) -> Iterator[Content]:
         last, name = today(), model._meta.verbose_name_plural

@@ -38,6 +38,19 @@ def test_name_has_to_be_typed(boss):
     assert LogEntry.objects.get().get_change_message() == "Open: gold – gold is open."
 
 
+def test_page_says_what_will_happen(boss):
+    asked = page(boss.post(RESIZE, {"value": "gold"}))
+    assert [one.words for one in asked.find("p", class_="rk-effect")] == ["gold holds bars <b>now</b>."]
+    assert not page(boss.post(OPEN, {"row": "0%3Agold"})).find("p", class_="rk-effect")
+
+
+def test_button_whose_effect_is_nothing_leads_back_with_the_reason(boss):
+    response = boss.post(RESIZE, {"value": "gone"})
+    assert (response.status_code, response.url) == (302, f"{ADMIN}vault/")
+    assert said(response) == ["That box is gone."]
+    assert not LogEntry.objects.exists()
+
+
 @pytest.mark.parametrize("typed", [{"typed": "silver"}, {"typed": "Gold"}, {"typed": ""}, {}, {"typed": "0:gold"}])
 def test_other_text_is_refused_and_can_be_corrected(boss, typed):
     response = boss.post(OPEN, {**YES, **typed, "reason": "it <b>hangs</b>"})

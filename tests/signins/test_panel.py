@@ -1,9 +1,17 @@
 from datetime import timedelta
 
+from django.apps import apps
+
 from redis_kit.core.panels import Bars, Figure
 from redis_kit.signins.days import today
 from redis_kit.signins.panel import SignInsPanel
 from tests.signins.people import saved
+
+
+def test_site_without_a_model_is_told_what_to_do(kit, monkeypatch):
+    monkeypatch.setattr(apps, "get_models", lambda: [])
+    (table,) = SignInsPanel().content()
+    assert "Add SignInMixin to the user model: class User(SignInMixin, AbstractUser)." in str(table.empty)
 
 
 def test_panel_shows_today_yesterday_and_fourteen_days(kit):

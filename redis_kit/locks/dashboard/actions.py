@@ -12,6 +12,7 @@ from redis_kit.core.errors import InvalidValue
 
 VALUE = re.compile(r"(lock|fairlock|rwlock|semaphore)/(\d{0,19})/([^/]+(?:/[^/]+)*)", re.ASCII)
 HOLDERS = 5  # named in a sentence
+MOST_LEASES = 10_000
 
 
 class Target(NamedTuple):
@@ -48,13 +49,39 @@ class Target(NamedTuple):
 
         holders = force_release(self.name, kind=self.kind, fence=self.fence, within=self.within)
         if not holders:
-            raise InvalidValue(_("Nothing was released: %(name)s was released before.") % {"name": self.name})
+            raise self._released_before()
         named = "; ".join(holder.text for holder in holders[:HOLDERS]) + ("; …" if len(holders) > HOLDERS else "")
         return ngettext(
             "%(count)d lease of %(name)s was released, held by %(holders)s.",
             "%(count)d leases of %(name)s were released, held by %(holders)s.",
             len(holders),
         ) % {"name": self.name, "count": len(holders), "holders": named}
+
+    def effect_of_end(self) -> str:
+        """Return what end() will do. One round trip. Raises InvalidValue if its leases have ended."""
+        from redis_kit.locks.inspection import HeldLock
+
+        held = self._held()
+        all_leases = [] if held is None else [held] if isinstance(held, HeldLock) else held.holders
+        leases = [lease for lease in all_leases if self.fence in (None, lease.fence)]
+        if held is None or not leases:
+            raise self._released_before()
+        texts = [", ".join(filter(None, (lease.holder, lease.location, lease.doing))) for lease in leases[:HOLDERS]]
+        ends = ngettext(
+            "%(count)d lease ends, held by %(holders)s.", "%(count)d leases end, held by %(holders)s.", len(leases)
+        ) % {"count": len(leases), "holders": "; ".join(texts) + ("; …" if len(leases) > HOLDERS else "")}
+        waits = ngettext("%(count)d caller is waiting.", "%(count)d callers are waiting.", held.waiters)
+        not_stopped = _("The code that holds it is not stopped: it learns of the loss when it renews or releases.")
+        return " ".join((ends, waits % {"count": held.waiters}, not_stopped))
+
+    def effect_of_limit(self) -> str:
+        """Return what limit() will do. One round trip."""
+        held, stays = self._held(), _("Leases that are held stay; the limit counts for new ones.")
+        if held is None:
+            return " ".join((_("No slot is in use."), stays))
+        numbers = {"used": held.used, "limit": held.limit, "waiters": held.waiters}
+        used = _("In use: %(used)d of %(limit)d slots. Waiting: %(waiters)d.") % numbers
+        return " ".join((used, stays))
 
     def limit(self, text: str) -> str:
         """Set the limit of a semaphore; without text the limit in the code counts again. Raises InvalidValue."""
@@ -64,6 +91,15 @@ class Target(NamedTuple):
         if text:
             return _("The limit of %(name)s is %(limit)s now.") % {"name": self.name, "limit": int(text)}
         return _("The limit of %(name)s is the limit in the code again.") % {"name": self.name}
+
+    def _held(self) -> Any:
+        from redis_kit.locks.inspection import find
+
+        held = find(self.name, within=self.within, limit=MOST_LEASES)
+        return next((lock for lock in held if lock.kind == self.kind), None)
+
+    def _released_before(self) -> InvalidValue:
+        return InvalidValue(_("Nothing was released: %(name)s was released before.") % {"name": self.name})
 
     def _semaphore(self) -> Any:
         from redis_kit.locks.arguments import LIMIT

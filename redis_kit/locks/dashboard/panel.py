@@ -7,13 +7,28 @@ from typing import TYPE_CHECKING, Any
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
-from redis_kit.core.panels import MOST_ROWS, Content, Figure, Lines, Meter, Panel, Ring, Table, action
+from redis_kit.core.panels import (
+    MOST_ROWS,
+    Content,
+    Field,
+    Figure,
+    Lines,
+    Meter,
+    Pages,
+    Panel,
+    Ring,
+    Search,
+    Table,
+    action,
+)
 from redis_kit.locks.dashboard.actions import Target
 
 if TYPE_CHECKING:
     from redis_kit.locks.inspection import Contended, HeldLock, HeldSemaphore, HeldSlot
+    from redis_kit.locks.inspection.page import HeldPage
 
 CONTENDED = 20  # rows
+MOST_CONTENDED = 200  # names whose waits are added up
 KINDS = {
     "lock": _("lock"),
     "fairlock": _("fair lock"),
@@ -27,40 +42,52 @@ def _name(value: str) -> str:
     return Target.parse(value).name
 
 
+def _effect_of_end(value: str) -> str:
+    return Target.parse(value).effect_of_end()
+
+
 class LocksPanel(Panel):
     """The locks and semaphores that are held, their holders, their waiters, and buttons to release them."""
 
     slug = "locks"
     title = _("Locks and semaphores")
 
+    def search(self) -> Search:
+        """Return the search by name."""
+        return Search(_("Search"), [Field("name", _("Name contains"), optional=True)])
+
     def content(self) -> Iterable[Content]:
-        """Return the figures and the tables. Three round trips."""
-        from redis_kit.locks.inspection import contended, held_locks
+        """Return the figures of all names, and a page of them as tables. Three round trips."""
+        from redis_kit.locks.inspection import contended
+        from redis_kit.locks.inspection.page import read_page
 
-        held, most = held_locks(limit=MOST_ROWS), contended(limit=CONTENDED)
-        semaphores = [semaphore for semaphore in held.semaphores if semaphore.kind == "semaphore"]
-        others = [semaphore for semaphore in held.semaphores if semaphore.kind != "semaphore"]
-        waiting = sum(lock.waiters for lock in held.locks) + sum(semaphore.waiters for semaphore in held.semaphores)
-        yield Figure(_("Locks held"), len(held.locks) + len(others))
-        yield Figure(_("Slots in use"), sum(semaphore.used for semaphore in semaphores))
-        yield Figure(_("Waiting now"), waiting)
-        yield Figure(_("Waited"), _seconds(sum(name.waited for name in most)), _("in total, within the last day"))
-        if held.more:
-            yield Figure(_("Not shown"), held.more, hint=_("Only those that end first are shown and counted."))
-        yield _locks(held.locks)
-        yield _semaphores(semaphores)
-        if others:
-            yield _read_write(others)
-        if held.semaphores:
-            yield _slots(held.semaphores)
-        yield _contended(most)
+        search = self.viewer.asked.get("name", "").strip()
+        held, most = read_page(self._page_number(), search=search, size=MOST_ROWS), contended(limit=MOST_CONTENDED)
+        yield from _figures(held, most, search)
+        yield from _tables(held, search)
+        if held.pages > 1:
+            yield Pages(self.slug, held.number, held.pages, {"name": search} if search else {})
+        yield _contended(most[:CONTENDED])
 
-    @action(_("Release"), permission="redis_kit.release_locks", asks=None, named=_name, typed=True)
+    def _page_number(self) -> int:
+        number = self.viewer.asked.get("page", "")
+        return int(number) if number.isascii() and number.isdigit() and len(number) < 10 else 1
+
+    @action(
+        _("Release"), permission="redis_kit.release_locks", asks=None, named=_name, typed=True, effect=_effect_of_end
+    )
     def release(self, value: str) -> str:
         """End the lease with this fence, unless it has ended."""
         return Target.parse(value).end()
 
-    @action(_("Release all"), permission="redis_kit.release_locks", asks=None, named=_name, typed=True)
+    @action(
+        _("Release all"),
+        permission="redis_kit.release_locks",
+        asks=None,
+        named=_name,
+        typed=True,
+        effect=_effect_of_end,
+    )
     def release_all(self, value: str) -> str:
         """End all leases of a semaphore, or of a read/write lock."""
         return Target.parse(value).end()
@@ -71,10 +98,38 @@ class LocksPanel(Panel):
         asks=_("Semaphore"),
         named=lambda value: Target.semaphore(value).name,
         wants=_("Limit (empty: the limit in the code)"),
+        effect=lambda value: Target.semaphore(value).effect_of_limit(),
     )
     def set_limit(self, value: str, limit: str) -> str:
         """Set this limit, or let the limit in the code count again."""
         return Target.semaphore(value).limit(limit)
+
+
+def _figures(held: "HeldPage", most: Sequence["Contended"], search: str) -> Iterable[Figure]:
+    yield Figure(_("Locks held"), held.all_locks)
+    yield Figure(_("Slots in use"), held.all_slots)
+    yield Figure(_("Waiting now"), held.all_waiters)
+    yield Figure(_("Waited"), _seconds(sum(name.waited for name in most)), _("in total, within the last day"))
+    if search:
+        yield Figure(_("Names that match"), held.matching)
+    if held.left_out:
+        yield Figure(_("Not counted"), held.left_out, hint=_("Only the 10,000 that end first are counted and listed."))
+
+
+def _tables(held: "HeldPage", search: str) -> Iterable[Table]:
+    semaphores = [semaphore for semaphore in held.semaphores if semaphore.kind == "semaphore"]
+    read_write = [semaphore for semaphore in held.semaphores if semaphore.kind != "semaphore"]
+    part = held.pages > 1 or bool(search)
+    if held.locks or not part:
+        yield _locks(held.locks)
+    if semaphores or not part:
+        yield _semaphores(semaphores)
+    if read_write:
+        yield _read_write(read_write)
+    if held.semaphores:
+        yield _slots(held.semaphores)
+    if search and not held.matching:
+        yield Table(_("Locks and semaphores"), (), [], empty=_("Nothing that is held matches the search."))
 
 
 def _seconds(number: float) -> timedelta:

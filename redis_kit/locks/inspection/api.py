@@ -40,17 +40,24 @@ async def aheld_locks(*, limit: int = 100, using: str = "default") -> HeldLocks:
     return await index.Bucket("0", using=using).arun_flow(_held(whole_number("limit", limit, LIMIT), using))
 
 
-def find(name: str, *, limit: int = 100, using: str = "default") -> list[HeldLock | HeldSemaphore]:
+def find(
+    name: str, *, within: Sequence[str] = (), limit: int = 100, using: str = "default"
+) -> list[HeldLock | HeldSemaphore]:
     """Return what is held under a name, of each kind; an empty list if nothing is.
 
-    At most ``limit`` (1 to 10,000) holders of each. Semaphores within others are not searched. One round trip.
+    At most ``limit`` (1 to 10,000) holders of each. ``within`` names the semaphores that a semaphore is within, the
+    outermost first; without it, those within others are not searched. One round trip.
     """
-    return index.Bucket("0", using=using).run_flow(_find(name, whole_number("limit", limit, LIMIT), using))
+    steps = _find(_members(name, within), whole_number("limit", limit, LIMIT), using)
+    return index.Bucket("0", using=using).run_flow(steps)
 
 
-async def afind(name: str, *, limit: int = 100, using: str = "default") -> list[HeldLock | HeldSemaphore]:
+async def afind(
+    name: str, *, within: Sequence[str] = (), limit: int = 100, using: str = "default"
+) -> list[HeldLock | HeldSemaphore]:
     """See find()."""
-    return await index.Bucket("0", using=using).arun_flow(_find(name, whole_number("limit", limit, LIMIT), using))
+    steps = _find(_members(name, within), whole_number("limit", limit, LIMIT), using)
+    return await index.Bucket("0", using=using).arun_flow(steps)
 
 
 def contended(*, limit: int = 20, using: str = "default") -> list[Contended]:
@@ -111,8 +118,13 @@ def _held(limit: int, using: str) -> Flow[HeldLocks]:
     return HeldLocks(locks, semaphores, more=count - len(entries))
 
 
-def _find(name: str, limit: int, using: str) -> Flow[list[HeldLock | HeldSemaphore]]:
-    members = [HeldName.of(kind, name) for kind in KINDS]
+def _members(name: str, within: Sequence[str]) -> list[HeldName]:
+    if isinstance(within, str):
+        raise InvalidValue(f"within must be a list of names, not {shortened(within)}.")
+    return [HeldName.of("semaphore", name, within)] if within else [HeldName.of(kind, name) for kind in KINDS]
+
+
+def _find(members: Sequence[HeldName], limit: int, using: str) -> Flow[list[HeldLock | HeldSemaphore]]:
     bucket = index.bucket_of(members[0], using)
     replies = yield Batch([bucket.inspect(member, limit) for member in members])
     held = [index.parse(member, reply) for member, reply in zip(members, replies, strict=True)]

@@ -1,6 +1,7 @@
 """The actions behind the dashboard's buttons: on a queue, a job, the dead jobs of one cause, or a supervisor."""
 
 import re
+from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote, unquote
 
@@ -8,8 +9,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from redis_kit.core.errors import InvalidValue
+from redis_kit.queues.jobs.message import task_of
 
 if TYPE_CHECKING:
+    from redis_kit.queues.monitoring.failures import Group
     from redis_kit.queues.monitoring.stats import Command
     from redis_kit.queues.queue import Queue
 
@@ -17,6 +20,8 @@ JOB = re.compile(r"([^/]+)/([A-Za-z0-9_.-]{1,128})")
 GROUP = re.compile(r"([^/]+)/([^/]*)/([^/]*)")
 SUPERVISOR = re.compile(r"([^/]*)/([0-9]{1,10})/([A-Za-z0-9_.-]{1,128})")
 TIME = re.compile(r"(\d{1,9}(?:\.\d{1,3})?) ?([smhd]?)", re.ASCII)
+MOST_RETRIED = 1000  # dead jobs of a queue
+NAMED = 5  # jobs or tasks in a sentence
 UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 
@@ -55,6 +60,32 @@ class JobTarget(NamedTuple):
             raise InvalidValue(_("Nothing was done: %(job)s is not scheduled.") % {"job": self.shown})
         return _("Ready: %(job)s.") % {"job": self.shown}
 
+    def effect_of_cancel(self) -> str:
+        """Return what cancel() will do. Two round trips. Raises InvalidValue if it is neither waiting nor running."""
+        info = existing(self.queue).get(self.id)
+        if info is None or info.state == "dead":
+            raise self._not_cancelled()
+        if info.state == "running":
+            return _("%(task)s is running on the worker %(worker)s, which will stop it at its next heartbeat.") % {
+                "task": task_of(info.body) or _("The job"),
+                "worker": info.worker,
+            }
+        task = task_of(info.body) or _("The job")
+        return _("%(task)s will not run. Its result will say that it was cancelled.") % {"task": task}
+
+    def effect_of_deletion(self) -> str:
+        """Return what delete() will do. Two round trips. Raises InvalidValue if it is running or gone."""
+        info = existing(self.queue).get(self.id)
+        if info is None or info.state == "running":
+            raise self._not_deleted()
+        task = task_of(info.body) or _("The job")
+        if info.state == "dead":
+            return _("%(task)s is dead after %(count)d attempts. Deleted, it can't be retried.") % {
+                "task": task,
+                "count": info.attempts,
+            }
+        return _("%(task)s will never run, and callers that wait for its result get none.") % {"task": task}
+
     def cancel(self) -> str:
         """Cancel a waiting job now, a running one by its worker. Raises InvalidValue for any other."""
         from redis_kit.queues.store import manage
@@ -62,9 +93,7 @@ class JobTarget(NamedTuple):
         queue = existing(self.queue)
         answer = queue.run_flow(manage.cancel(queue, self.id))
         if not answer:
-            raise InvalidValue(
-                _("Nothing was cancelled: %(job)s is neither waiting nor running.") % {"job": self.shown}
-            )
+            raise self._not_cancelled()
         if answer == manage.STOPPING:
             return _("Cancelling: the worker will stop %(job)s.") % {"job": self.shown}
         return _("Cancelled: %(job)s.") % {"job": self.shown}
@@ -72,8 +101,14 @@ class JobTarget(NamedTuple):
     def delete(self) -> str:
         """Delete it. Raises InvalidValue if it is running or gone."""
         if not existing(self.queue).delete(self.id):
-            raise InvalidValue(_("Nothing was deleted: %(job)s is running or gone.") % {"job": self.shown})
+            raise self._not_deleted()
         return _("Deleted: %(job)s.") % {"job": self.shown}
+
+    def _not_cancelled(self) -> InvalidValue:
+        return InvalidValue(_("Nothing was cancelled: %(job)s is neither waiting nor running.") % {"job": self.shown})
+
+    def _not_deleted(self) -> InvalidValue:
+        return InvalidValue(_("Nothing was deleted: %(job)s is running or gone.") % {"job": self.shown})
 
 
 class GroupTarget(NamedTuple):
@@ -100,11 +135,22 @@ class GroupTarget(NamedTuple):
         """Return its name for confirmations and the log."""
         return ", ".join(part for part in self if part)
 
+    def effect_of_retry(self) -> str:
+        """Return what retry() will do. Two round trips. Raises InvalidValue if there are no jobs."""
+        groups = _groups(self.queue)
+        count = next((group.jobs for group in groups if tuple(group.cause) == (self.task, self.error)), 0)
+        if not count:
+            raise self._no_jobs()
+        return _becoming_ready(count) + " " + _("They run: %(tasks)s.") % {"tasks": self.task or _("no task")}
+
+    def _no_jobs(self) -> InvalidValue:
+        return InvalidValue(_("Nothing was retried: the group has no dead jobs any more."))
+
     def retry(self, limit: int | None = None) -> str:
         """Make its jobs ready, the oldest first. Raises InvalidValue if there are none."""
         moved = existing(self.queue).requeue(task=self.task, error=self.error, limit=limit)
         if not moved:
-            raise InvalidValue(_("Nothing was retried: the group has no dead jobs any more."))
+            raise self._no_jobs()
         return retried(moved, self.queue)
 
 
@@ -132,6 +178,31 @@ class SupervisorTarget(NamedTuple):
         """Return its name for confirmations and the log."""
         return _("%(host)s, process %(pid)d") % {"host": self.host, "pid": self.pid}
 
+    def effect_of_stop(self) -> str:
+        """Return what the command stop will do. Two round trips. Raises InvalidValue if it is gone."""
+        from redis_kit.queues.monitoring import stats
+
+        workers = [worker for worker in stats.list_workers() if worker.supervisor == self.id]
+        if not workers:
+            raise self._gone()
+        jobs = [job.task or job.id for worker in workers for job in worker.held]
+        processes = ngettext("%(count)d worker process exits.", "%(count)d worker processes exit.", len(workers))
+        sentences = [processes % {"count": len(workers)}]
+        if jobs:
+            finished = ngettext(
+                "%(count)d running job is finished first: %(jobs)s.",
+                "%(count)d running jobs are finished first: %(jobs)s.",
+                len(jobs),
+            )
+            sentences.append(
+                finished % {"count": len(jobs), "jobs": ", ".join(jobs[:NAMED]) + ", …" * (len(jobs) > NAMED)}
+            )
+        sentences.append(_("A process manager such as systemd may start a new one."))
+        return " ".join(sentences)
+
+    def _gone(self) -> InvalidValue:
+        return InvalidValue(_("No command was sent: %(process)s is gone.") % {"process": self.shown})
+
     def send(self, command: "Command") -> str:
         """Send it the command quiet, resume or stop. Raises InvalidValue if it is gone. Five round trips."""
         from redis_kit.queues.monitoring import stats
@@ -140,12 +211,49 @@ class SupervisorTarget(NamedTuple):
         workers = [worker for worker in stats.list_workers() if worker.supervisor == self.id]
         is_running = any((worker.host, worker.supervisor_pid) == (self.host, self.pid) for worker in workers)
         if not is_running or not stats.control_worker(self.id, command):
-            raise InvalidValue(_("No command was sent: %(process)s is gone.") % {"process": self.shown})
+            raise self._gone()
         if command == "quiet":
             return _("Quiet: %(process)s finishes its jobs and claims no more.") % {"process": self.shown}
         if command == "resume":
             return _("Resumed: %(process)s claims jobs again.") % {"process": self.shown}
         return _("Stopping: %(process)s finishes its jobs and exits.") % {"process": self.shown}
+
+
+def effect_of_pause(name: str) -> str:
+    """Return what pause() will do. Two round trips. Raises InvalidValue."""
+    counts = existing(name).counts()
+    numbers = {"running": counts.running, "ready": counts.ready, "scheduled": counts.scheduled}
+    now = _("Now: %(running)d running, %(ready)d ready, %(scheduled)d scheduled.") % numbers
+    return _("Workers finish the running jobs and claim no more. New jobs are accepted and wait.") + " " + now
+
+
+def effect_of_retrying_dead(name: str) -> str:
+    """Return what "Retry dead jobs" will do. Three round trips. Raises InvalidValue."""
+    count = min(existing(name).counts().dead, MOST_RETRIED)
+    if not count:
+        raise InvalidValue(_("Nothing was retried: %(queue)s has no dead jobs.") % {"queue": name})
+    by_task: Counter[str] = Counter()
+    for group in _groups(name):
+        by_task[group.cause.task] += group.jobs
+    tasks = [f"{task or _('no task')} ({jobs})" for task, jobs in by_task.most_common(NAMED)]
+    more = ", …" * (len(by_task) > NAMED)
+    return _becoming_ready(count) + " " + _("They run: %(tasks)s.") % {"tasks": ", ".join(tasks) + more}
+
+
+def _groups(name: str) -> "list[Group]":
+    from redis_kit.queues.monitoring import failures
+
+    queue = existing(name)
+    groups: list[Group] = queue.run_flow(failures.latest(queue))
+    return groups
+
+
+def _becoming_ready(count: int) -> str:
+    return ngettext(
+        "%(count)d dead job becomes ready as if it were new.",
+        "%(count)d dead jobs become ready as if they were new.",
+        count,
+    ) % {"count": count}
 
 
 def pause(name: str, time: str) -> str:

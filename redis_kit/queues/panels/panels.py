@@ -29,6 +29,22 @@ def _group(value: str) -> str:
     return GroupTarget.parse(value).shown
 
 
+def _effect_of_cancel(value: str) -> str:
+    return JobTarget.parse(value).effect_of_cancel()
+
+
+def _effect_of_deletion(value: str) -> str:
+    return JobTarget.parse(value).effect_of_deletion()
+
+
+def _effect_of_retry(value: str) -> str:
+    return GroupTarget.parse(value).effect_of_retry()
+
+
+def _effect_of_stop(value: str) -> str:
+    return SupervisorTarget.parse(value).effect_of_stop()
+
+
 def _unreadable(errors: Mapping[str, Exception]) -> Iterator[Content]:
     if errors:
         yield Figure(_("Queues that can't be read"), len(errors), hint=", ".join(errors), alarm=True)
@@ -102,7 +118,7 @@ class QueuesPanel(Panel):
         if findings.groups:
             yield queues_page.groups(findings, sum(dead.values()), linked=self.viewer.may(MANAGE))
 
-    @action(_("Pause"), permission=MANAGE, asks=None, wants=TIME)
+    @action(_("Pause"), permission=MANAGE, asks=None, wants=TIME, effect=actions.effect_of_pause)
     def pause(self, queue: str, time: str) -> str:
         """Pause a queue, or change the end of its pause."""
         return actions.pause(queue, time)
@@ -122,12 +138,12 @@ class QueuesPanel(Panel):
         """Make a scheduled job ready."""
         return JobTarget.parse(value).run_now()
 
-    @action(_("Cancel the job"), permission=MANAGE, asks=None, named=_job, confirm=True)
+    @action(_("Cancel the job"), permission=MANAGE, asks=None, named=_job, confirm=True, effect=_effect_of_cancel)
     def cancel(self, value: str) -> str:
         """Cancel a waiting or running job; its result says so."""
         return JobTarget.parse(value).cancel()
 
-    @action(_("Delete"), permission=MANAGE, asks=None, named=_job, confirm=True)
+    @action(_("Delete"), permission=MANAGE, asks=None, named=_job, confirm=True, effect=_effect_of_deletion)
     def delete(self, value: str) -> str:
         """Delete a job that is not running."""
         return JobTarget.parse(value).delete()
@@ -142,15 +158,17 @@ class QueuesPanel(Panel):
         """Make the ten oldest dead jobs of a group ready."""
         return GroupTarget.parse(value).retry(TEN)
 
-    @action(_("Retry all"), permission=MANAGE, asks=None, named=_group, confirm=True)
+    @action(_("Retry all"), permission=MANAGE, asks=None, named=_group, confirm=True, effect=_effect_of_retry)
     def retry_group(self, value: str) -> str:
         """Make all dead jobs of a group ready."""
         return GroupTarget.parse(value).retry()
 
-    @action(_("Retry dead jobs"), permission=MANAGE, confirm=True, asks=_("Queue"))
+    @action(
+        _("Retry dead jobs"), permission=MANAGE, confirm=True, asks=_("Queue"), effect=actions.effect_of_retrying_dead
+    )
     def retry_dead(self, queue: str) -> str:
         """Make up to 1000 dead jobs of a queue ready again."""
-        return actions.retried(actions.existing(queue).requeue(limit=1000), queue)
+        return actions.retried(actions.existing(queue).requeue(limit=actions.MOST_RETRIED), queue)
 
     @cached_property
     def _names(self) -> list[str] | RedisKitError:
@@ -200,7 +218,7 @@ class WorkersPanel(Panel):
         """Let the workers of a quiet supervisor claim jobs again."""
         return SupervisorTarget.parse(value).send("resume")
 
-    @action(_("Stop"), permission=MANAGE, asks=None, named=_supervisor, confirm=True)
+    @action(_("Stop"), permission=MANAGE, asks=None, named=_supervisor, confirm=True, effect=_effect_of_stop)
     def stop(self, value: str) -> str:
         """Let a supervisor's workers finish their jobs, within its grace period, and exit."""
         return SupervisorTarget.parse(value).send("stop")

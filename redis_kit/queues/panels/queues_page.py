@@ -54,7 +54,7 @@ def figures(reports: Mapping[str, "QueueStats"]) -> Iterator[Figure]:
     yield Figure(_("Ready"), sum(count.ready for count in counts))
     yield Figure(_("Scheduled"), sum(count.scheduled for count in counts))
     yield Figure(_("Running"), sum(count.running for count in counts))
-    yield Figure(_("Dead"), dead, hint=_("Jobs that used up their attempts."), alarm=dead > 0)
+    yield Figure(_("Dead"), dead, hint=_("They failed for good, and wait for a retry or a deletion."), alarm=dead > 0)
     yield Figure(_("Oldest wait"), duration(max(waits, default=0.0)))
     if deserted := [name for name, report in reports.items() if report.deserted]:
         hint = _("Jobs are due in: %s") % ", ".join(deserted)

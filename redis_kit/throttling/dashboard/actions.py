@@ -4,6 +4,7 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, unquote
 
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from redis_kit.core.errors import InvalidValue
@@ -60,6 +61,33 @@ class Target(NamedTuple):
     def _rules(self) -> Any:
         return self.throttle.rules
 
+    def effect(self, action: str) -> str:
+        """Return what an action will do. One round trip. Raises InvalidValue if there is no rule to lift."""
+        rule = self._rules.of(identity_hash=self.identity_hash) if action != "override_all" else self._rules.of()
+        effects = {
+            "reset": _("The calls of this identity that were counted are forgotten, and its automatic ban ends."),
+            "ban": _("Every call of this identity is refused until the ban ends or is lifted."),
+            "exempt": _("Every call of this identity is allowed until the exemption ends or is lifted."),
+            "override": _("Other rates apply to this identity, until the override ends or is lifted."),
+            "override_all": _("Other rates apply to every identity without a rule of its own, at once."),
+            "lift": _("The rates of the throttle apply again, at once."),
+        }
+        if rule is None:
+            if action == "lift":
+                raise self._no_rule()
+            return effects[action]
+        until = timezone.localtime(rule.until).strftime("%Y-%m-%d %H:%M:%S")
+        words = {"ban": _("ban"), "exempt": _("exemption")}.get(rule.kind) or rule.rates
+        present = {"rule": words, "until": until}
+        if action == "lift":
+            return _("This rule ends: %(rule)s until %(until)s.") % present + " " + effects[action]
+        if action == "reset":
+            return effects[action]
+        return effects[action] + " " + _("It replaces this rule: %(rule)s until %(until)s.") % present
+
+    def _no_rule(self) -> InvalidValue:
+        return InvalidValue(_("Nothing was lifted: there is no rule for %(target)s.") % {"target": self.shown})
+
     def ban(self, text: str) -> str:
         """Ban the identity for some time."""
         self._rules.ban(identity_hash=self.identity_hash, seconds=duration(text))
@@ -89,7 +117,7 @@ class Target(NamedTuple):
     def lift(self) -> str:
         """End the rule. Raises InvalidValue if there is none."""
         if not self._rules.lift(identity_hash=self.identity_hash):
-            raise InvalidValue(_("Nothing was lifted: there is no rule for %(target)s.") % {"target": self.shown})
+            raise self._no_rule()
         return _("The rule was lifted: %(target)s.") % {"target": self.shown}
 
 

@@ -1,6 +1,6 @@
 """The dashboard's page about throttles."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from django.utils import timezone
@@ -26,11 +26,16 @@ CHANGE, UNMASK = "redis_kit.reset_throttles", "redis_kit.view_identities"
 OF_IDENTITIES = ("reset", "ban", "exempt", "override")
 TIME = _("Duration, such as 15m, 2h or 7d")
 RATES = _("Rates and duration, such as 100/m for 2h")
+REFUSED_MOST = _("Refused most often, in up to a day")
 FAILURES = {"open": _("allow"), "closed": _("refuse"), "local": _("count in each process")}
 
 
 def _named(value: str) -> str:
     return Target.parse(value).shown
+
+
+def _effect_of(name: str) -> Callable[[str], str]:
+    return lambda value: Target.parse(value).effect(name)
 
 
 class ThrottlesPanel(Panel):
@@ -60,47 +65,61 @@ class ThrottlesPanel(Panel):
         from redis_kit.throttling.statistics.overview import overview
 
         figures = overview(built_throttles()[:MOST_ROWS], minutes=SHOWN, offenders=OFFENDERS, rules=MOST_ROWS)
-        every = [_sum(same) for same in zip(*(row.minutes for row in figures), strict=True)]
+        by_minute = [_sum(same) for same in zip(*map(_true_minutes, figures), strict=True)]
+        in_shadow = [row for row in figures if row.throttle.shadow]
         yield Figure(_("Throttles"), len(figures))
-        yield Figure(_("Allowed"), sum(minute.allowed for minute in every), _("in 30 minutes"))
-        yield Figure(_("Refused"), sum(minute.refused for minute in every), _("in 30 minutes"))
+        yield Figure(_("Allowed"), sum(minute.allowed for minute in by_minute), _("in 30 minutes"))
+        yield Figure(_("Refused"), sum(minute.refused for minute in by_minute), _("in 30 minutes"))
+        if in_shadow:
+            would_be = sum(minute.refused for row in in_shadow for minute in row.minutes)
+            yield Figure(_("Would be refused"), would_be, _("in 30 minutes, allowed by shadow mode"))
         yield Figure(_("Rules in force"), sum(row.rule_count for row in figures))
         yield from self._looked_up()
-        yield Bars(_("Allowed per minute"), [(_clock(minute), minute.allowed) for minute in every])
-        yield Bars(_("Refused per minute"), [(_clock(minute), minute.refused) for minute in every])
+        yield Bars(_("Allowed per minute"), [(_clock(minute), minute.allowed) for minute in by_minute])
+        yield Bars(_("Refused per minute"), [(_clock(minute), minute.refused) for minute in by_minute])
         yield _throttles(figures)
-        yield self._offenders(figures)
+        yield self._offenders([row for row in figures if not row.throttle.shadow])
+        if any(row.offenders for row in in_shadow):
+            yield self._offenders(in_shadow, _("Would be refused most often, allowed by shadow mode, in up to a day"))
         yield self._rules(figures)
         reports = [(row, row.report) for row in figures if row.report]
         if reports:
             yield _reports(reports)
 
-    @action(_("Reset"), permission=CHANGE, asks=None, named=_named, confirm=True)
+    @action(_("Reset"), permission=CHANGE, asks=None, named=_named, confirm=True, effect=_effect_of("reset"))
     def reset(self, value: str) -> str:
         """Forget the calls of an identity and its automatic ban."""
         return Target.parse(value).reset()
 
-    @action(_("Ban"), permission=CHANGE, asks=None, named=_named, wants=TIME, confirm=True)
+    @action(_("Ban"), permission=CHANGE, asks=None, named=_named, wants=TIME, confirm=True, effect=_effect_of("ban"))
     def ban(self, value: str, time: str) -> str:
         """Refuse every call of an identity for some time."""
         return Target.parse(value).ban(time)
 
-    @action(_("Exempt"), permission=CHANGE, asks=None, named=_named, wants=TIME)
+    @action(_("Exempt"), permission=CHANGE, asks=None, named=_named, wants=TIME, effect=_effect_of("exempt"))
     def exempt(self, value: str, time: str) -> str:
         """Allow every call of an identity for some time."""
         return Target.parse(value).exempt(time)
 
-    @action(_("Override"), permission=CHANGE, asks=None, named=_named, wants=RATES)
+    @action(_("Override"), permission=CHANGE, asks=None, named=_named, wants=RATES, effect=_effect_of("override"))
     def override(self, value: str, rates: str) -> str:
         """Set other rates for an identity for some time."""
         return Target.parse(value).override(rates)
 
-    @action(_("Override"), permission=CHANGE, asks=None, named=_named, wants=RATES, typed=True)
+    @action(
+        _("Override"),
+        permission=CHANGE,
+        asks=None,
+        named=_named,
+        wants=RATES,
+        typed=True,
+        effect=_effect_of("override_all"),
+    )
     def override_all(self, value: str, rates: str) -> str:
         """Set other rates for all identities of a throttle for some time."""
         return Target.parse(value)._replace(identity_hash="").override(rates)
 
-    @action(_("Lift"), permission=CHANGE, asks=None, named=_named, confirm=True)
+    @action(_("Lift"), permission=CHANGE, asks=None, named=_named, confirm=True, effect=_effect_of("lift"))
     def lift(self, value: str) -> str:
         """End a ban, an exemption or an override early."""
         return Target.parse(value).lift()
@@ -128,11 +147,11 @@ class ThrottlesPanel(Panel):
             values=[target._replace(identity_hash=standing.identity_hash).value],
         )
 
-    def _offenders(self, figures: Sequence["ThrottleFigures"]) -> Table:
+    def _offenders(self, figures: Sequence["ThrottleFigures"], title: Any = REFUSED_MOST) -> Table:
         most = [(row.throttle, offender) for row in figures for offender in row.offenders]
         shown = sorted(most, key=lambda pair: -pair[1].refusals)[:OFFENDERS]
         return Table(
-            _("Refused most often, in up to a day"),
+            title,
             (_("Identity"), _("Throttle"), _("Refusals")),
             [(self._identity(offender), _name(throttle), offender.refusals) for throttle, offender in shown],
             empty=_("No call was refused."),
@@ -197,12 +216,13 @@ def _throttles(figures: Sequence["ThrottleFigures"]) -> Table:
 
 
 def _throttle(figures: "ThrottleFigures") -> tuple[Any, ...]:
-    throttle, minutes = figures.throttle, len(figures.minutes)
-    name = _name(throttle)
-    shown = Lines((name, _("shadow mode: refuses nothing"))) if throttle.shadow else name
+    throttle, minutes = figures.throttle, _true_minutes(figures)
+    name, would_be = _name(throttle), sum(minute.refused for minute in figures.minutes) / len(minutes)
+    shadow = _("shadow mode: refuses nothing, would refuse %s per minute") % f"{would_be:.1f}"
+    shown = Lines((name, shadow)) if throttle.shadow else name
     rates = "; ".join(map(str, throttle.rates)) or _("no limit")
-    allowed = sum(minute.allowed for minute in figures.minutes) / minutes
-    refused = sum(minute.refused for minute in figures.minutes) / minutes
+    allowed = sum(minute.allowed for minute in minutes) / len(minutes)
+    refused = sum(minute.refused for minute in minutes) / len(minutes)
     policy = throttle.policy()
     return (
         shown,
@@ -235,6 +255,13 @@ def _figures(report: "ShadowReport") -> tuple[Any, ...]:
     calls = report.allowed + report.refused
     share = f"{100 * report.share:.1f} %"
     return calls, share, report.high, report.highest, str(report.proposed) if report.proposed else None
+
+
+def _true_minutes(figures: "ThrottleFigures") -> list["Minute"]:
+    """Return what happened: a throttle in shadow mode allowed all calls."""
+    if not figures.throttle.shadow:
+        return figures.minutes
+    return [minute._replace(allowed=minute.allowed + minute.refused, refused=0) for minute in figures.minutes]
 
 
 def _sum(same: tuple["Minute", ...]) -> "Minute":

@@ -31,6 +31,12 @@ def name_of(value: str) -> str:
     return name
 
 
+def effect_of_resize(value: str) -> str:
+    if value == "gone":
+        raise InvalidValue("That box is gone.")
+    return f"{value} holds {BOXES.get(value, 'nothing')} <b>now</b>."
+
+
 class VaultPanel(Panel):
     """The boxes."""
 
@@ -48,7 +54,7 @@ class VaultPanel(Panel):
         DONE.append(("open", value))
         return f"{name_of(value)} is open."
 
-    @action("Resize", permission="redis_kit.manage_queues", asks="Box", wants="New size")
+    @action("Resize", permission="redis_kit.manage_queues", asks="Box", wants="New size", effect=effect_of_resize)
     def resize(self, value: str, size: str) -> str:
         if size and not size.isdigit():
             raise InvalidValue("The size must be a number.")

@@ -5,7 +5,7 @@ from time import sleep
 import pytest
 
 from redis_kit.core.errors import InvalidName, InvalidValue
-from redis_kit.core.panels import Figure, Lines, Meter, Ring, Table
+from redis_kit.core.panels import Figure, Lines, Meter, Pages, Ring, Table, Viewer
 from redis_kit.locks import Lock, LockLost, Semaphore
 from redis_kit.locks.dashboard.actions import Target
 from redis_kit.locks.dashboard.panel import LocksPanel
@@ -13,11 +13,17 @@ from redis_kit.locks.kinds.read_write_lock import ReadWriteLock
 from tests.fixtures.servers import wait_for
 
 
-def shown():
-    """Return the figures by label, and the tables by title."""
-    content = list(LocksPanel().content())
+def shown(**asked):
+    """Return the figures by label, and the tables by title, for a search."""
+    content = list(asking(**asked).content())
     figures = {str(one.label): one.value for one in content if isinstance(one, Figure)}
     return figures, {str(one.title): one for one in content if isinstance(one, Table)}
+
+
+def asking(**asked):
+    panel = LocksPanel()
+    panel.viewer = Viewer(asked=asked)
+    return panel
 
 
 def test_nothing_is_said_to_be_held_and_waited_for(kit):
@@ -119,10 +125,52 @@ def test_those_who_wait_and_have_waited_are_shown(kit, waiting):
     assert waited == each == figures["Waited"]
 
 
-def test_page_says_how_many_it_does_not_show(kit):
-    leases = [Lock(f"n{number}").acquire() for number in range(103)]
-    assert shown()[0]["Not shown"] == 3
-    assert len(leases) == 103
+@pytest.fixture
+def many(kit):
+    """Hold 103 locks, the semaphore "last" with 3 of 5 slots, and a read/write lock with a reader."""
+    leases = [Lock(f"n{number}", timeout=20 + number).acquire() for number in range(103)]
+    leases += [Semaphore("last", 5, timeout=200).acquire() for _ in range(3)]
+    leases.append(ReadWriteLock("prices", timeout=300).read.acquire())
+    yield kit
+    for lease in leases:
+        lease.release()
+
+
+def test_figures_are_those_of_all_pages(many):
+    for page in ("", "1", "2"):
+        figures, _tables = shown(page=page)
+        assert (figures["Locks held"], figures["Slots in use"], figures["Waiting now"]) == (104, 3, 0)
+
+
+def test_pages_follow_each_other_in_the_order_of_ends(many):
+    first, second = shown()[1], shown(page="2")[1]
+    assert [row[0].lines[0] for row in first["Locks"].rows] == [f"n{number}" for number in range(100)]
+    assert "Semaphores" not in first
+    assert [row[0].lines[0] for row in second["Locks"].rows] == ["n100", "n101", "n102"]
+    assert [row[0].lines[0] for row in second["Semaphores"].rows] == ["last"]
+    (pages,) = [one for one in asking(page="2").content() if isinstance(one, Pages)]
+    assert (pages.slug, pages.number, pages.count, pages.asked) == ("locks", 2, 2, {})
+
+
+@pytest.mark.parametrize("page", ["", "0", "-1", "x", "9" * 30, "\u0661", "3"])
+def test_page_that_does_not_exist_is_the_first_or_the_last(many, page):
+    (pages,) = [one for one in asking(page=page).content() if isinstance(one, Pages)]
+    assert pages.number == (2 if page == "3" else 1)
+
+
+def test_search_finds_names_by_a_part_in_any_case(many):
+    figures, tables = shown(name="N10")
+    assert [row[0].lines[0] for row in tables["Locks"].rows] == ["n10", "n100", "n101", "n102"]
+    assert (figures["Names that match"], figures["Locks held"]) == (4, 104)
+    assert "Semaphores" not in tables
+    assert "Semaphores" in shown(name="LAST")[1]
+    assert str(shown(name="nobody")[1]["Locks and semaphores"].empty) == "Nothing that is held matches the search."
+
+
+def test_inner_semaphore_is_found_by_the_name_of_the_outer_one(kit):
+    with Semaphore("tenant", 2, within=Semaphore("all", 9)):
+        assert len(shown(name="all")[1]["Semaphores"].rows) == 2
+        assert len(shown(name="tenant")[1]["Semaphores"].rows) == 1
 
 
 def test_page_takes_three_round_trips(kit, monkeypatch):
@@ -137,6 +185,35 @@ def test_page_takes_three_round_trips(kit, monkeypatch):
         trips.clear()
         shown()
         assert len(trips) == 3
+
+
+def test_effect_of_a_release_names_the_holder_and_counts_who_waits(kit, waiting):
+    lease = Lock("a").acquire()
+    thread = waiting(lambda: Lock("a").acquire())
+    wait_for(lambda: shown()[0]["Waiting now"] == 1)
+    (value,) = shown()[1]["Locks"].values
+    text = LocksPanel().actions()["release"].effect(value)
+    assert text.startswith("1 lease ends, held by ")
+    assert "MainThread, tests/locks/dashboard/test_panel.py:" in text
+    assert "1 caller is waiting. The code that holds it is not stopped" in text
+    lease.release()
+    thread.join(10)
+    with pytest.raises(InvalidValue, match="a was released before"):
+        LocksPanel().actions()["release"].effect(value)
+
+
+def test_effect_on_a_semaphore_counts_its_leases(kit):
+    inner = Semaphore("tenant", 9, within=Semaphore("all", 9))
+    leases = [inner.acquire() for _ in range(7)]
+    effect = LocksPanel().actions()["release_all"].effect
+    for target in (Target("semaphore", "all"), Target("semaphore", "tenant", within=("all",))):
+        assert effect(target.value).startswith("7 leases end, held by ")
+        assert "; …. 0 callers are waiting." in effect(target.value)
+    one = Target("semaphore", "tenant", leases[3].fence, ("all",))
+    assert effect(one.value).startswith("1 lease ends")
+    limit = LocksPanel().actions()["set_limit"].effect
+    assert limit(Target("semaphore", "all").value).startswith("In use: 7 of 9 slots. Waiting: 0.")
+    assert limit("other").startswith("No slot is in use.")
 
 
 def test_released_lock_is_free_and_its_holder_is_told(kit):

@@ -5,9 +5,11 @@ from datetime import timedelta
 import pytest
 
 from redis_kit.core import connections
+from redis_kit.core.errors import InvalidValue
 from redis_kit.core.keys import hashed
 from redis_kit.core.panels import Bars, Figure, Meter, Table, Viewer
 from redis_kit.throttling import Throttle
+from redis_kit.throttling.dashboard.actions import Target
 from redis_kit.throttling.dashboard.panel import CHANGE, UNMASK, ThrottlesPanel
 from redis_kit.throttling.throttles.throttle import registry
 
@@ -179,7 +181,37 @@ def test_report_of_shadow_mode_is_shown(kit):
     (row,) = table("Shadow mode").rows
     assert row == ("search", "2/h", 5, "40.0 %", 4, 4, "4/h")
     named = {row[0] if isinstance(row[0], str) else tuple(lines(row[0])) for row in table("Throttles").rows}
-    assert named == {("search", "shadow mode: refuses nothing"), ("off", "shadow mode: refuses nothing")}
+    nothing = "shadow mode: refuses nothing, would refuse"
+    assert named == {("search", f"{nothing} 0.1 per minute"), ("off", f"{nothing} 0.0 per minute")}
+
+
+def test_calls_that_shadow_mode_would_refuse_are_counted_apart(kit):
+    kit.options(THROTTLING={"REMEMBER": 0})
+    for throttle in (Throttle("login", "2/h"), Throttle("search", "2/h", shadow=True)):
+        for _ in range(5):
+            throttle.hit("joe")
+    figures = {str(one.label): one.value for one in shown(Figure)}
+    assert (figures["Allowed"], figures["Refused"], figures["Would be refused"]) == (7, 3, 3)
+    assert [sum(value for _, value in bars.bars) for bars in shown(Bars)] == [7, 3]
+    assert [row[1:] for row in table("Refused most often").rows] == [("login", 3)]
+    assert [row[1:] for row in table("Would be refused most often").rows] == [("search", 3)]
+    rows = {str(row[0] if isinstance(row[0], str) else row[0].lines[0]): row[4:6] for row in table("Throttles").rows}
+    assert rows == {"login": (0.1, 0.1), "search": (0.2, 0.0)}
+
+
+def test_confirmations_say_what_a_rule_replaces(kit):
+    login = Throttle("login", "2/h")
+    target = Target.of(login, hashed("joe"))
+    effects = {name: one.effect for name, one in panel().actions().items()}
+    assert effects["ban"](target.value) == "Every call of this identity is refused until the ban ends or is lifted."
+    with pytest.raises(InvalidValue, match="there is no rule"):
+        effects["lift"](target.value)
+    until = login.rules.ban("joe", 3600).until.strftime("%Y-%m-%d %H:%M:%S")
+    assert effects["exempt"](target.value).endswith(f"It replaces this rule: ban until {until}.")
+    assert effects["lift"](target.value).startswith(f"This rule ends: ban until {until}.")
+    assert "replaces" not in effects["reset"](target.value)
+    login.rules.override("9/m", 60)
+    assert "It replaces this rule: 9/m until" in effects["override_all"](Target.of(login).value)
 
 
 def test_there_is_no_report_without_shadow_mode(kit):

@@ -1,0 +1,124 @@
+"""The forms of a panel's page: its search, and the buttons that its viewer may use."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from redis_kit.core.errors import RedisKitError
+from redis_kit.core.panels import Action, Field, Panel
+from redis_kit.dashboard.cells import Cell, cell
+
+
+class ActionButton(NamedTuple):
+    """The button of an action that this viewer may use; ``url`` is the target of its form."""
+
+    name: str
+    action: Action
+    url: str
+
+    @property
+    def asks(self) -> Cell | None:
+        """Return the label of its text field."""
+        return cell(self.action.asks) if self.action.asks else None
+
+    @property
+    def in_rows_only(self) -> bool:
+        """Return whether only rows of tables have it."""
+        return self.action.asks is None
+
+    @property
+    def wants(self) -> Cell | None:
+        """Return the label of the text field on its confirmation page."""
+        return cell(self.action.wants) if self.action.wants else None
+
+    @property
+    def label(self) -> Cell:
+        """Return the text on it."""
+        return cell(self.action.label)
+
+    @property
+    def grave(self) -> bool:
+        """Return whether it looks like a button that deletes something."""
+        return self.action.grave
+
+    @property
+    def confirms(self) -> bool:
+        """Return whether a confirmation page follows."""
+        return self.action.confirms
+
+
+class RowButton(NamedTuple):
+    """A button in a row. The value is quoted: a form would change line ends and drop what HTML can't hold."""
+
+    action: ActionButton
+    value: str
+
+
+@dataclass(frozen=True)
+class FieldView:
+    """A field of a search form, with the value of the current search."""
+
+    field: Field
+    label: Cell
+    any: Cell | None
+    value: str
+
+    @property
+    def name(self) -> str:
+        """Return its name in the query string."""
+        return self.field.name
+
+    @property
+    def optional(self) -> bool:
+        """Return whether it may be left out."""
+        return self.field.optional
+
+    @cached_property
+    def choices(self) -> Sequence[str]:
+        """Return the choices; none if the server is unavailable, which the panel's content reports."""
+        if not callable(self.field.choices):
+            return self.field.choices
+        try:
+            return self.field.choices()
+        except RedisKitError:
+            return ()
+
+
+class SearchView(NamedTuple):
+    """A search form."""
+
+    label: Cell
+    fields: Sequence[FieldView]
+
+    @property
+    def asked(self) -> dict[str, str]:
+        """Return the values of the current search."""
+        return {field.name: field.value for field in self.fields if field.value}
+
+
+def search_view(panel: Panel) -> SearchView | None:
+    """Return a panel's search form for its viewer, or None."""
+    if (search := panel.search()) is None:
+        return None
+    asked = panel.viewer.asked
+    fields = [_field(field, asked.get(field.name, "")) for field in search.fields]
+    return SearchView(cell(search.label), fields)
+
+
+def _field(field: Field, value: str) -> FieldView:
+    any = cell(field.any) if field.any else None
+    return FieldView(field, cell(field.label), any, value)
+
+
+def action_buttons(
+    actions: Mapping[str, Action], *, may: Callable[[str], bool], url: Callable[[str], str]
+) -> list[ActionButton]:
+    """Return the buttons of the actions that the viewer may use."""
+    return [ActionButton(name, action, url(name)) for name, action in actions.items() if may(action.permission)]
+
+
+def quoted(value: Any) -> str:
+    """Return a value as a form can carry it unchanged."""
+    return quote(str(value), safe="", errors="replace")
