@@ -17,7 +17,7 @@ from redis_kit.queues import validation
 from redis_kit.queues.framework import BaseTaskBackend, TaskResultDoesNotExist, heard, task_backends, task_enqueued
 from redis_kit.queues.jobs import history, ids
 from redis_kit.queues.settings import QueueSettings
-from redis_kit.queues.tasks import registry
+from redis_kit.queues.tasks import discovery, registry
 from redis_kit.queues.tasks import result as results
 from redis_kit.queues.tasks.result import RedisTaskResult
 from redis_kit.queues.tasks.task import Task, check_function, check_options, extended
@@ -164,6 +164,7 @@ class RedisTaskBackend(BaseTaskBackend):
         # If any queue is allowed, a task that was valid when it was defined still is.
         if self.queues or not isinstance(task, Task):
             self.validate_task(task)
+        discovery.warn_unless_imported(task)
         return extended(task)
 
     def _send(self, result: RedisTaskResult, packed: "PackedCall") -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from django.conf import settings
-from django.core.checks import CheckMessage
+from django.core.checks import CheckMessage, Error
 
 from redis_kit.core.component import Component
 from redis_kit.queues.settings import QueueSettings
@@ -25,7 +25,14 @@ class Queues(Component):
         enqueue.forget_registered()
 
     def checks(self) -> Iterator[CheckMessage]:
-        """Yield the problems of ``TASKS``, unless the check of the framework reports them."""
+        """Yield the modules of ``IMPORTS`` that do not exist, and the problems of ``TASKS``.
+
+        The latter only if the check of the framework does not report them.
+        """
+        from redis_kit.queues.tasks import discovery
+
+        for problem in discovery.problems():
+            yield Error(problem.message, hint=problem.hint or None, id=f"redis_kit.{problem.id}")
         # Django registers its check when django.tasks is imported, the package if it is among INSTALLED_APPS.
         registered = {"django.tasks.checks", "django_tasks.checks"} & set(sys.modules)
         if registered or not settings.is_overridden("TASKS"):  # type: ignore[misc]

@@ -30,6 +30,9 @@ class QueueSettings(Section):
     #: Queues that the dashboard shows from the start, and that a worker without ``--queue-name`` works on first. Other
     #: queues appear on the dashboard when they are used; this worker then works on those that tasks name.
     NAMES: list[str] | tuple[str, ...] = ("default",)
+    #: Modules with tasks that workers import, as dotted paths. They import ``tasks`` of each installed app anyway; name
+    #: here any other module that defines tasks and that no ``tasks`` module imports, such as ``"shop.services"``.
+    IMPORTS: list[str] | tuple[str, ...] = ()
     #: Seconds between two heartbeats of a worker.
     HEARTBEAT_INTERVAL: float = 2.0
     #: Seconds without a heartbeat after which a worker counts as dead. Other workers then run its jobs.
@@ -59,7 +62,7 @@ class QueueSettings(Section):
     ON_FAILURE: Literal["raise"] = "raise"
 
     def problems(self) -> Iterator[Problem]:
-        """Yield what is wrong with the heartbeat, the retries, the serializer and the names."""
+        """Yield what is wrong with the heartbeat, the retries, the serializer, the names and the imports."""
         if self.HEARTBEAT_INTERVAL >= self.WORKER_TIMEOUT / 2:
             yield Problem(
                 "E007",
@@ -82,3 +85,10 @@ class QueueSettings(Section):
                 encode(queue)
             except InvalidName as error:
                 yield Problem("E006", f"REDIS_KIT['QUEUES']['NAMES'] holds a name that can't be used. {error}")
+        for module in self.IMPORTS:
+            if not all(part.isidentifier() for part in module.split(".")):
+                yield Problem(
+                    "E006",
+                    f"REDIS_KIT['QUEUES']['IMPORTS'] holds {module!r}, which is not the dotted path of a module.",
+                    "Write it as in an import, such as 'shop.services'.",
+                )

@@ -11,7 +11,7 @@ from redis_kit.core.text import clean, did_you_mean
 from redis_kit.queues.commands import queue_names
 from redis_kit.queues.monitoring import stats
 from redis_kit.queues.queue import Queue
-from redis_kit.queues.tasks import registry
+from redis_kit.queues.tasks import discovery
 
 SHOWN = 20  # names
 
@@ -39,7 +39,7 @@ class QueueCommand(BaseCommand):
         """Return a queue that was used, or that the settings or a task name. Exit with 1 for any other name."""
         names = stats.queue_names(using=using)
         if name not in names:
-            registry.discover()
+            discovery.discover()
             names = [*dict.fromkeys([*names, *queue_names.of_tasks()])]
         if name not in names:
             more = "" if len(names) <= SHOWN else f" and {len(names) - SHOWN:,} more"

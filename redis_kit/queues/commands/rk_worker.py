@@ -79,13 +79,13 @@ class Command(BaseCommand):
             raise CommandError("--burst and --reload can't be used together.", returncode=2)
         protect_default_handlers()  # the framework logs a failed task again, with the text of its exception
         with terminal.failing():
-            from redis_kit.queues.tasks import registry
+            from redis_kit.queues.tasks import discovery
             from redis_kit.queues.worker.options import Options
             from redis_kit.queues.worker.shared.logs import counted
             from redis_kit.queues.worker.supervisor import autoreload
             from redis_kit.queues.worker.supervisor.supervisor import Supervisor
 
-            registry.discover()
+            discovery.discover()
             if os.environ.get(autoreload.TRIAL):
                 return
             used = dict.fromkeys([*conf.section(QueueSettings).NAMES, *queue_names.of_tasks()])

@@ -3,13 +3,11 @@
 import sys
 from typing import Any
 
-from django.utils.module_loading import autodiscover_modules
-
 from redis_kit.queues import framework
 from redis_kit.queues.errors import UnfitArguments, UnknownTask
 from redis_kit.queues.jobs import call_shape, message
 from redis_kit.queues.jobs.message import Message
-from redis_kit.queues.tasks import signature
+from redis_kit.queues.tasks import discovery, signature
 
 _tasks: dict[str, Any] = {}
 
@@ -17,6 +15,7 @@ _tasks: dict[str, Any] = {}
 def register(task: Any) -> None:
     """Register a task under its name. It replaces an older one, as when a module is loaded again."""
     _tasks[task.module_path] = task
+    discovery.note(task.func.__module__)
 
 
 def notice(task: Any) -> None:
@@ -30,7 +29,9 @@ def find(name: str) -> Any:
     """Return a task, of the kit or of django.tasks. Raises UnknownTask."""
     task = _tasks.get(name) or _defined(name)
     if task is None:
-        raise UnknownTask(f"unknown task {name[:200]!a}: no module that this worker imported defines it")
+        raise UnknownTask(
+            f"unknown task {name[:200]!a}: no module that this worker imported defines it; see QUEUES['IMPORTS']"
+        )
     return task
 
 
@@ -69,11 +70,6 @@ def can_run(shape: str) -> bool:
 def queue_names() -> list[str]:
     """Return the queues of the registered tasks, sorted."""
     return sorted({task.queue_name for task in _tasks.values()})
-
-
-def discover() -> None:
-    """Import the ``tasks`` modules of all installed apps."""
-    autodiscover_modules("tasks")
 
 
 def _defined(name: str) -> Any:

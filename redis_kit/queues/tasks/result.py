@@ -24,7 +24,7 @@ from redis_kit.queues.jobs.history import History
 from redis_kit.queues.jobs.job import Job, read
 from redis_kit.queues.jobs.message import Message
 from redis_kit.queues.jobs.progress import Progress
-from redis_kit.queues.tasks import registry
+from redis_kit.queues.tasks import discovery, registry
 from redis_kit.queues.tasks.task import Task, copy
 
 UNSTORED = "The task's return value can't be stored:"
@@ -276,7 +276,7 @@ def _discovered(name: str) -> Any:
     try:
         return registry.find(name)
     except UnknownTask:
-        registry.discover()
+        discovery.discover()
         return registry.find(name)
 
 

@@ -17,7 +17,6 @@ from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, recall, swe
 logger = logging.getLogger("redis_kit.worker")
 EVERY = 15.0  # seconds between two looks at each queue
 NAMED = 5  # jobs in one line of the log
-UNKNOWN = "import its module in the tasks.py of an installed app, deploy this worker, or keep the old name of the task"
 UNFIT = "deploy this worker, or give new parameters a default"
 
 
@@ -51,11 +50,17 @@ class Recaller:
 def _warn(queue: str, several: list[UnknownCalls]) -> None:
     """Log, once a minute for each task, the jobs that wait and a remedy."""
     shown, jobs = several[0].call, sum(call.jobs for call in several)
-    advice = UNFIT if registry.is_registered(several[0].task) else UNKNOWN
+    task = several[0].task
+    advice = UNFIT if registry.is_registered(task) else _unknown(task)
     end = conf.section(QueueSettings).UNKNOWN_TASK_TTL
     first, age = "1 job" if jobs == 1 else f"{jobs} jobs wait; the first", max(call.age for call in several)
     text = "Queue %a: no living worker can run %a: %s has waited for %s and will be dead in %s if no worker can run it."
     logger.warning(f"{text} To run it, %s.", queue, shown, first, lasting(age), lasting(max(0.0, end - age)), advice)
+
+
+def _unknown(task: str) -> str:
+    module = ascii(task.rpartition(".")[0]) if "." in task else "its module"
+    return f"add {module} to REDIS_KIT['QUEUES']['IMPORTS'], deploy this worker, or keep the old name of the task"
 
 
 class Orphans:

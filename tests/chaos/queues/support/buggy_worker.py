@@ -19,7 +19,7 @@ from redis_kit.core.steps import Call
 from redis_kit.queues import LeaseLost, Queue
 from redis_kit.queues.jobs import message
 from redis_kit.queues.jobs.job import Job
-from redis_kit.queues.tasks import registry
+from redis_kit.queues.tasks import discovery, registry
 
 Work = Callable[[Queue, Job], None]
 BUGS: dict[str, Work] = {}
@@ -136,7 +136,7 @@ def main() -> int:
     parser.add_argument("--threads", type=int)
     chosen = parser.parse_args().bug
     django.setup()
-    registry.discover()
+    discovery.discover()
     signal.signal(signal.SIGTERM, lambda *_: stopping.set())
     options = settings.REDIS_KIT["QUEUES"]
     if chosen == "late_lease":
