@@ -27,8 +27,8 @@ def test_fields_after_the_agent_are_ignored():
 
 
 def test_absent_fields_are_empty():
-    found = parse(LINE.replace('"http://x.org/" "Mozilla/5.0 (X11)"', '"-" "-"').replace("200 203", "304 -"))
-    assert found == HIT._replace(referer="", agent="")
+    hit = parse(LINE.replace('"http://x.org/" "Mozilla/5.0 (X11)"', '"-" "-"').replace("200 203", "304 -"))
+    assert hit == HIT._replace(referer="", agent="")
 
 
 def test_escaped_quotes_and_bytes_are_read():

@@ -1,8 +1,13 @@
-"""``rk_demo --check``: a run that passes, and a run with a broken part."""
+"""``rk_demo --check``: a run that passes, and the report of a part that does not."""
 
+import os
 import re
+import subprocess
+import sys
 
 import pytest
+
+from tests.demo.support.demo_process import ROOT
 
 pytestmark = pytest.mark.alone(15)
 
@@ -12,25 +17,10 @@ LINE = re.compile(r"^(.{20}) (ok|FAILED) +(\S.*)$", re.MULTILINE)
 
 
 @pytest.fixture(scope="module")
-def runs(start, folder):
-    """Run both at once, since they mostly wait. Each has its own folder."""
-    demos = []
-    for name, environment in (("passed", {}), ("failed", {"READING_VOTE_RATE": "1000/m"})):
-        (folder / name).mkdir()
-        demos.append(start("--check", folder=folder / name, READING_REPORT_SECONDS="0.7", **environment))
-    for demo in demos:
-        demo.code = demo.ended(seconds=90)
-    return demos
-
-
-@pytest.fixture(scope="module")
-def passed(runs):
-    return runs[0]
-
-
-@pytest.fixture(scope="module")
-def failed(runs):
-    return runs[1]
+def passed(start):
+    demo = start("--check", READING_REPORT_SECONDS="0.7")
+    demo.code = demo.ended(seconds=90)
+    return demo
 
 
 def test_check_of_every_part_passes(passed):
@@ -53,10 +43,16 @@ def test_check_leaves_no_process_or_file(passed):
     assert not (passed.folder / "home").exists()
 
 
-def test_check_fails_and_names_the_broken_part(failed):
-    assert failed.code == 1
-    results = {name.strip(): result for name, result, _ in LINE.findall(failed.text)}
-    assert results == {part: "FAILED" if part == "throttle" else "ok" for part in PARTS}
-    assert "vote 6 was answered with 302" in failed.text
-    assert failed.text.endswith(f"\n1 of {len(PARTS)} checks failed: throttle.\n")
-    assert failed.leaves_nothing()
+def test_check_fails_and_names_the_broken_part():
+    command = [sys.executable, "-m", "tests.demo.support.broken_site"]
+    environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "example_project.settings"}
+    ended = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 1, ended.stderr
+    results = {name.strip(): (result, figure) for name, result, figure in LINE.findall(ended.stdout)}
+    assert results == {
+        "site": ("ok", "0.5 s after the start of the command"),
+        "throttle": ("FAILED", "vote 6 was answered with 302"),
+        "sign-in streak": ("FAILED", "the streak is None, not 7"),
+        "fine": ("ok", "1 figure"),
+    }
+    assert ended.stdout.endswith("\n2 of 4 checks failed: throttle, sign-in streak.\n")

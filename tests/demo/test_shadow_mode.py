@@ -16,7 +16,7 @@ def exact(path):
     hits = [(access_log.seconds(hit), hit.address) for hit in access_log.read(path) if hit]
     passed, refused = defaultdict(list), Counter()
     for moment, address in sorted(hits):
-        if sum(moment - one < 60 for one in passed[address][-60:]) < 60:
+        if sum(moment - earlier < 60 for earlier in passed[address][-60:]) < 60:
             passed[address].append(moment)
         else:
             refused[address] += 1
@@ -32,19 +32,19 @@ def test_addresses_over_the_rate_are_named_and_a_rate_is_proposed(kit, tmp_path)
             [*eager, *calm, "no request\n", LINE.replace("17/May", "37/May").format(address="x", minute=1, second=1)]
         )
     )
-    said = list(shadow_mode.lines(log))
-    assert "it would refuse 30 of 290 requests (10.34%), most of them:" in said
-    assert [line.split() for line in said if line.startswith("  ")] == [["203.0.113.7", "30"]]
-    assert said[-2] == "Requests of an address in a minute: half 1 or fewer, 99.9 % 90 or fewer, at most 90."
-    assert said[-1] == "Proposed rate: 90/m"
+    report = list(shadow_mode.lines(log))
+    assert "it would refuse 30 of 290 requests (10.34%), most of them:" in report
+    assert [line.split() for line in report if line.startswith("  ")] == [["203.0.113.7", "30"]]
+    assert report[-2] == "Requests of an address in a minute: half 1 or fewer, 99.9 % 90 or fewer, at most 90."
+    assert report[-1] == "Proposed rate: 90/m"
 
 
 @pytest.mark.skipif(not REAL.exists(), reason="the real log is not beside this checkout")
 def test_report_on_a_real_log_equals_an_exact_count(kit):
     sent, refused = exact(REAL)
-    said = list(shadow_mode.lines(REAL))
+    report = list(shadow_mode.lines(REAL))
     assert (
         f"it would refuse {refused.total():,} of {sent:,} requests ({refused.total() / sent:.2%}), most of them:"
-        in said
+        in report
     )
-    assert {line.split()[0]: int(line.split()[1]) for line in said if line.startswith("  ")} == refused
+    assert {line.split()[0]: int(line.split()[1]) for line in report if line.startswith("  ")} == refused

@@ -12,16 +12,16 @@ from typing import TypeVar
 
 ROOT = Path(__file__).parents[3]
 COMMAND = [sys.executable, str(ROOT / "manage.py"), "rk_demo"]
-Found = TypeVar("Found")
+Answer = TypeVar("Answer")
 
 
-def wait_for(condition: Callable[[], Found], *, seconds: float) -> Found:
+def wait_for(condition: Callable[[], Answer], *, seconds: float) -> Answer:
     """Return the condition's first true answer."""
     deadline = time.monotonic() + seconds
-    while not (found := condition()):
+    while not (answer := condition()):
         assert time.monotonic() < deadline, f"not within {seconds} s"
         time.sleep(0.01)
-    return found
+    return answer
 
 
 class Demo:
@@ -48,12 +48,12 @@ class Demo:
     def printed(self, pattern: str, *, seconds: float = 60) -> str:
         """Wait until the output matches, and return the first group of the match."""
 
-        def found() -> re.Match[str] | None:
+        def matched() -> re.Match[str] | None:
             match = re.search(pattern, self.text)
             assert match or self.process.poll() is None, self.text
             return match
 
-        return wait_for(found, seconds=seconds)[1]
+        return wait_for(matched, seconds=seconds)[1]
 
     def ended(self, *, seconds: float) -> int:
         """Wait until it has ended, and return its exit code."""
@@ -69,31 +69,29 @@ class Demo:
         mark = str(self.temporary).encode()
         # The server writes its title over its environment; that names its socket.
         return [
-            int(one.name)
-            for one in Path("/proc").glob("[0-9]*")
-            if mark in content(one / "environ") or mark in content(one / "cmdline")
+            int(process.name)
+            for process in Path("/proc").glob("[0-9]*")
+            if mark in content(process / "environ") or mark in content(process / "cmdline")
         ]
 
     def child(self, name: str) -> int:
         """Wait for the process that runs a program, and return it."""
-        return wait_for(lambda: self._child(name), seconds=5)
+        return wait_for(lambda: self._child(name), seconds=30)
 
     def _child(self, name: str) -> int | None:
         commands = {pid: content(Path(f"/proc/{pid}/cmdline")) for pid in self.processes()}
         # The guard of a program names it too.
-        found = [pid for pid, words in commands.items() if name.encode() in words and b"guard.py" not in words]
-        return found[0] if found else None
+        pids = [pid for pid, words in commands.items() if name.encode() in words and b"guard.py" not in words]
+        return pids[0] if pids else None
 
     def leaves_nothing(self) -> bool:
         """Return whether no process and no temporary file is left."""
         return not self.processes() and not list(self.temporary.iterdir())
 
-    def end(self, number: signal.Signals = signal.SIGTERM) -> float:
-        """Send a signal, wait for the end, and return the seconds until then."""
-        started = time.monotonic()
+    def end(self, number: signal.Signals = signal.SIGTERM) -> None:
+        """Send a signal, and wait for the end."""
         self.process.send_signal(number)
-        self.ended(seconds=15)
-        return time.monotonic() - started
+        self.ended(seconds=30)
 
 
 def content(path: Path) -> bytes:
