@@ -1,0 +1,137 @@
+"""The Redis users of docs/howto/acl.md may do all that redis_kit does, and no command in the lists is superfluous."""
+
+import contextlib
+import re
+import subprocess
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from redis_kit.core import connections, scripts
+from redis_kit.core.checks import servers
+from redis_kit.locks import FairLock, Lock, ReadWriteLock, Semaphore
+from redis_kit.locks.inspection import held_locks
+from redis_kit.pageviews import PageViews, flush
+from redis_kit.queues import Queue
+from redis_kit.queues.monitoring import list_workers, queue_names, queue_stats
+from redis_kit.throttling import Throttle
+from redis_kit.throttling.strategies.base import STRATEGIES
+from tests.app.models import User
+from tests.queues.conftest import COMMAND, environment
+from tests.queues.support import tasks
+from tests.queues.support.journal import Journal
+from tests.queues.support.processes import end
+from tests.signins.people import numbers, saved
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "howto" / "acl.md"
+COMPONENTS = {"Locks": "locks", "Page views": "pageviews", "Queues": "queues", "Sign-ins": "signins", "Throttling": "throttling"}
+EVERYWHERE = {"PING", "SELECT", "EVALSHA", "EVAL", "TIME", "TYPE"}
+OF_CHECKS = {"INFO"}
+IN_LUA = re.compile(r'redis\.p?call\(\s*"([A-Z_]+)"')
+IN_PYTHON = re.compile(r'\b(?:Call|call|block)\(\s*"([A-Z_]+)"|"(BLPOP)"')
+CHOSEN = re.compile(r"redis\.p?call\(([a-z]\w*)")  # a command whose name is in a variable
+
+
+def commands_of(component: str) -> set[str]:
+    """Return the commands in the scripts and modules of a component."""
+    folder = ROOT / "redis_kit" / component
+    sent = {"BLPOP"} if any("Pop(" in path.read_text() for path in folder.rglob("*.py")) else set()
+    for path in folder.rglob("*.lua"):
+        sent |= set(IN_LUA.findall(path.read_text()))
+        if not path.name.startswith("_"):
+            package = ".".join(path.parent.parent.relative_to(ROOT).parts)
+            source = scripts.load(package, path.stem).source
+            sent |= set(IN_LUA.findall(source))
+            for name in CHOSEN.findall(source):
+                sent |= set(re.findall(r'"([A-Z]{3,})"', " ".join(re.findall(rf"local {name} = (.*)", source))))
+    for path in folder.rglob("*.py"):
+        sent |= {name for pair in IN_PYTHON.findall(path.read_text()) for name in pair if name}
+    return sent
+
+
+def rules() -> list[str]:
+    """Return the rules of the first user on the page."""
+    return re.search(r"^ACL SETUSER site on >secret (.*)$", PAGE.read_text(), re.MULTILINE)[1].split()
+
+
+def test_table_lists_the_commands_of_each_component():
+    rows = {name: set(text.upper().split()) for name, text in re.findall(r"^\| ([\w -]+) \| `~rk.*\| `([^`]*)` \|$", PAGE.read_text(), re.MULTILINE)}
+    assert rows == {title: commands_of(component) - EVERYWHERE for title, component in COMPONENTS.items()}
+
+
+def test_first_user_has_the_commands_of_all_components_and_no_other():
+    needed = set().union(*map(commands_of, COMPONENTS.values())) | EVERYWHERE | OF_CHECKS
+    assert {rule[1:].upper() for rule in rules() if rule[0] == "+"} == needed
+
+
+@pytest.mark.parametrize("server", ["valkey", "debian_redis"])
+@pytest.mark.django_db(transaction=True)
+def test_first_user_runs_every_component_and_a_worker_without_a_refusal(request, kit, server, tmp_path):
+    kit.server = request.getfixturevalue(server)
+    chosen = [f"~{kit.prefix}:*" if rule == "~rk:*" else rule for rule in rules()]
+    with kit.server.client() as admin:
+        about = ["+client|setinfo"] if "valkey_version" in admin.info() else []
+        admin.execute_command("ACL", "SETUSER", kit.prefix, "on", ">secret", *chosen, *about)
+        kit.connect({**kit.server.connection, "USERNAME": kit.prefix, "PASSWORD": "secret"})
+        _use_all()
+        with _worker(kit, Journal(tmp_path / "journal")):
+            _use_tasks()
+        connections.close()
+        refused = [entry for entry in map(_entry, admin.execute_command("ACL", "LOG")) if entry["username"] == kit.prefix]
+        admin.execute_command("ACL", "DELUSER", kit.prefix)
+    assert refused == []
+
+
+def _entry(fields: Any) -> dict[str, Any]:
+    return fields if isinstance(fields, dict) else dict(zip(fields[::2], fields[1::2], strict=True))
+
+
+@contextlib.contextmanager
+def _worker(kit: Any, journal: Journal) -> Iterator[None]:
+    process = subprocess.Popen(COMMAND, cwd=ROOT, env=environment(kit.settings, journal))
+    try:
+        yield
+    finally:
+        end(process)
+
+
+def _use_all() -> None:
+    with Lock("a", renew=True), FairLock("b"), ReadWriteLock("c").read, Semaphore("d", limit=2) as lease:
+        assert Lock("a").acquire(blocking_timeout=0.01) is None
+        assert held_locks()
+        lease.extend()
+    for strategy in STRATEGIES:
+        throttle = Throttle(strategy, rates="5/m", strategy=strategy)
+        assert throttle.hit("ann").allowed
+    throttle.rules.ban("ann", 60)
+    assert throttle.rules.lift("ann")
+    throttle.offenders()
+    assert throttle.reset("ann")
+    page = PageViews("shop", 1)
+    assert page.add("ann")
+    flush()
+    assert page.views() == sum(page.by_hour()) == 1
+    assert page.visitors() == 1
+    user, today = saved(next(numbers)), datetime.now(UTC).date()
+    user.sign_in()
+    assert user.sign_in_calendar(today.year, today.month).marks[today.day - 1]
+    assert User.sign_ins.active(today) == user.sign_in_streak() == user.sign_in_count() == 1
+    queue = Queue("events")
+    queue.put(1, unique="a")
+    queue.put(2, delay=timedelta(seconds=60), id="b")
+    assert queue.nack(queue.claim()[0], max_attempts=1) == "dead"
+    assert queue.run_now("b") and queue.requeue(limit=5) and queue.cancel("b")
+    queue.pause(60)
+    assert queue.paused() and queue.resume() and queue.peek() and queue.purge("ready")
+    assert {problem.id for problem in servers.problems("default")} <= {"W010", "W011", "W014"}
+
+
+def _use_tasks() -> None:
+    result = tasks.note.enqueue("one")
+    assert result.wait_until_finished(timeout=30)
+    assert queue_names() and queue_stats(["default"]) and list_workers(["default"])
+    assert not tasks.note.using(run_after=timedelta(hours=1)).enqueue("two").wait_until_finished(timeout=0.01)
