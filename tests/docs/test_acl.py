@@ -28,7 +28,13 @@ from tests.signins.people import numbers, saved
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "howto" / "acl.md"
-COMPONENTS = {"Locks": "locks", "Page views": "pageviews", "Queues": "queues", "Sign-ins": "signins", "Throttling": "throttling"}
+COMPONENTS = {
+    "Locks": "locks",
+    "Page views": "pageviews",
+    "Queues": "queues",
+    "Sign-ins": "signins",
+    "Throttling": "throttling",
+}
 EVERYWHERE = {"PING", "SELECT", "EVALSHA", "EVAL", "TIME", "TYPE"}
 OF_CHECKS = {"INFO"}
 IN_LUA = re.compile(r'redis\.p?call\(\s*"([A-Z_]+)"')
@@ -59,7 +65,10 @@ def rules() -> list[str]:
 
 
 def test_table_lists_the_commands_of_each_component():
-    rows = {name: set(text.upper().split()) for name, text in re.findall(r"^\| ([\w -]+) \| `~rk.*\| `([^`]*)` \|$", PAGE.read_text(), re.MULTILINE)}
+    rows = {
+        name: set(text.upper().split())
+        for name, text in re.findall(r"^\| ([\w -]+) \| `~rk.*\| `([^`]*)` \|$", PAGE.read_text(), re.MULTILINE)
+    }
     assert rows == {title: commands_of(component) - EVERYWHERE for title, component in COMPONENTS.items()}
 
 
@@ -81,7 +90,9 @@ def test_first_user_runs_every_component_and_a_worker_without_a_refusal(request,
         with _worker(kit, Journal(tmp_path / "journal")):
             _use_tasks()
         connections.close()
-        refused = [entry for entry in map(_entry, admin.execute_command("ACL", "LOG")) if entry["username"] == kit.prefix]
+        refused = [
+            entry for entry in map(_entry, admin.execute_command("ACL", "LOG")) if entry["username"] == kit.prefix
+        ]
         admin.execute_command("ACL", "DELUSER", kit.prefix)
     assert refused == []
 
