@@ -135,14 +135,21 @@ def _use_all() -> None:
     queue.put(1, unique="a")
     queue.put(2, delay=timedelta(seconds=60), id="b")
     assert queue.nack(queue.claim()[0], max_attempts=1) == "dead"
-    assert queue.run_now("b") and queue.requeue(limit=5) and queue.cancel("b")
+    assert queue.run_now("b")
+    assert queue.requeue(limit=5)
+    assert queue.cancel("b")
     queue.pause(60)
-    assert queue.paused() and queue.resume() and queue.peek() and queue.purge("ready")
+    assert queue.paused()
+    assert queue.resume()
+    assert queue.peek()
+    assert queue.purge("ready")
     assert {problem.id for problem in servers.problems("default")} <= {"W010", "W011", "W014"}
 
 
 def _use_tasks() -> None:
     result = tasks.note.enqueue("one")
     assert result.wait_until_finished(timeout=30)
-    assert queue_names() and queue_stats(["default"]) and list_workers(["default"])
+    assert queue_names()
+    assert queue_stats(["default"])
+    assert list_workers(["default"])
     assert not tasks.note.using(run_after=timedelta(hours=1)).enqueue("two").wait_until_finished(timeout=0.01)
