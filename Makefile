@@ -45,6 +45,7 @@ lint: $(STAMP)
 	$(BIN)/lint-imports
 	$(BIN)/python .ci/words
 	$(BIN)/python .ci/prose
+	$(BIN)/python docs/_ext/generate.py --check
 
 types: $(STAMP)
 	$(BIN)/mypy

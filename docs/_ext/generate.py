@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Write the tables of the reference that are made from the code: options, connections, commands, system checks.
 
-    python docs/_ext/generate.py
+    make reference
 
 In the pages below ``docs/reference`` each of these tables stands between ``<!-- generated: KIND NAME -->`` and
 ``<!-- end -->``, so it also reads on a code host. A test compares the pages with the code.
@@ -191,7 +191,7 @@ def _default(field: Field[Any]) -> str:
 
 def _range(section: Any, name: str) -> str:
     limits = section.ranges.get(name)
-    return "" if limits is None else f"{limits[0]:g} to {limits[1]:g}"
+    return "" if limits is None else " to ".join(f"{limit:,g}" if limit % 1 else f"{limit:,.0f}" for limit in limits)
 
 
 def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
@@ -199,19 +199,25 @@ def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
 
 
-def main() -> None:
-    """Write the pages."""
+def main() -> int:
+    """Write the pages, or with ``--check`` name those that differ from the code."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="change nothing; exit with 1 if a page has to be written")
+    check = parser.parse_args().check
     sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
     import django
 
     django.setup()
+    different = 0
     for page in sorted(PAGES.rglob("*.md")):
         text = page.read_text()
         if (new := filled(text)) != text:
-            page.write_text(new)
-            print(page.relative_to(ROOT))
+            different += 1
+            print(f"{page.relative_to(ROOT)}{' differs from the code. Run: make reference' if check else ''}")
+            check or page.write_text(new)
+    return int(check and different > 0)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
