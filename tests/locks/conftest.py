@@ -1,19 +1,17 @@
 """Fixtures for locks: other processes, and waiters of which a test knows that they wait."""
 
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from redis_kit.locks.renewal import pending_releases, scheduler
+from tests.fixtures.fork_server import PythonProcess, start_python
 from tests.fixtures.servers import wait_for
 from tests.locks.support.leases import tickets
 
-ROOT = Path(__file__).parents[2]
 PRELUDE = """
 import os, sys, time
 from django.conf import settings
@@ -35,13 +33,13 @@ def nothing_left_to_renew() -> Iterator[None]:
 
 
 @pytest.fixture
-def program(kit: Any) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+def program(kit: Any) -> Iterator[Callable[..., PythonProcess]]:
     """A function that starts a Python program with the same kit in a process of its own."""
-    started: list[subprocess.Popen[str]] = []
+    started: list[PythonProcess] = []
 
-    def start(code: str, *arguments: object) -> subprocess.Popen[str]:
-        command = [sys.executable, "-c", PRELUDE + code, kit.prefix, kit.url, *map(str, arguments)]
-        started.append(subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True))
+    def start(code: str, *arguments: object) -> PythonProcess:
+        command = ["-c", PRELUDE + code, kit.prefix, kit.url, *arguments]
+        started.append(start_python(command, stdout=subprocess.PIPE))
         return started[-1]
 
     yield start

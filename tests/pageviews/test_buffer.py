@@ -1,7 +1,4 @@
-import os
-import signal
 import subprocess
-import sys
 import textwrap
 import threading
 
@@ -13,6 +10,7 @@ from redis_kit.pageviews import PageViews, dropped, flush
 from redis_kit.pageviews.batch import Event, ViewBatch
 from redis_kit.pageviews.buffer import CAPACITY, Dropped, buffer
 from redis_kit.pageviews.periods import now
+from tests.fixtures.fork_server import start_python
 from tests.fixtures.servers import wait_for
 
 
@@ -239,11 +237,16 @@ PROCESS = """
 def run(kit, code, **options):
     its = {"kit": dict(kit.settings.REDIS_KIT), "zone": kit.settings.TIME_ZONE}
     source = textwrap.dedent(PROCESS).format(**its) + textwrap.dedent(code)
-    return subprocess.Popen([sys.executable, "-c", source], **options)
+    return start_python(["-c", source], **options)
+
+
+def exit_code(process):
+    process.communicate(timeout=30)
+    return process.returncode
 
 
 def test_views_are_counted_when_the_process_ends(kit):
-    assert run(kit, "record(7)").wait(20) == 0
+    assert exit_code(run(kit, "record(7)")) == 0
     assert PageViews("news").views() == 7
     stopped = run(
         kit,
@@ -257,10 +260,9 @@ def test_views_are_counted_when_the_process_ends(kit):
         """,
         stdout=subprocess.PIPE,
     )
-    with stopped:
-        assert stopped.stdout.readline() == b"ready\n"
-        os.kill(stopped.pid, signal.SIGTERM)
-        assert stopped.wait(20) == 0
+    assert stopped.stdout.readline() == "ready\n"
+    stopped.terminate()
+    assert exit_code(stopped) == 0
     assert PageViews("news").views() == 12
 
 
@@ -278,12 +280,12 @@ def test_forked_child_counts_its_own_views(kit):
         os._exit(0)
     assert os.waitpid(child, 0)[1] == 0
     """
-    assert run(kit, code, stderr=subprocess.DEVNULL).wait(30) == 0
+    assert exit_code(run(kit, code, stderr=subprocess.PIPE)) == 0
     assert PageViews("news").views() == 42
 
 
 def test_outage_at_the_end_is_not_an_error(kit):
     kit.connect({"URL": "redis://127.0.0.1:1/0"})
-    assert run(kit, "record(7)", stderr=subprocess.DEVNULL).wait(20) == 0
+    assert exit_code(run(kit, "record(7)", stderr=subprocess.PIPE)) == 0
     with pytest.raises(RedisUnavailable):
         PageViews("news", on_failure="raise").views()

@@ -5,13 +5,12 @@ import http.client
 import json
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from redis_kit.pageviews import PageViews
+from tests.fixtures.fork_server import start_python
 from tests.fixtures.servers import free_port, wait_for
 from tests.pageviews.urls import BROWSER
 
@@ -79,7 +78,7 @@ def start(kit, tmp_path):
                 "REDIS_KIT": json.dumps(kit.settings.REDIS_KIT),
             }
             output = stack.enter_context((tmp_path / "output").open("wb"))
-            process = subprocess.Popen([sys.executable, *command], env=environment, stdout=output, stderr=output)
+            process = start_python(command, env=environment, stdout=output, stderr=output)
             stack.callback(process.wait, 20)
             stack.callback(process.kill)
             wait_for(lambda: process.poll() is not None or answers(port), timeout=60)

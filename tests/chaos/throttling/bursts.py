@@ -8,12 +8,12 @@ throttle admitted a wrong number, if a response was an error, or if the circuit 
 import asyncio
 import json
 import os
-import subprocess
 import sys
 from collections import Counter
 from contextlib import contextmanager
 
 from tests.chaos.throttling.support.burst_site import LIMIT
+from tests.fixtures.fork_server import start_python
 from tests.fixtures.process import Server, free_port, wait_for
 
 BURST = 300
@@ -26,9 +26,7 @@ def site(kind, url, *, connections, timeout=0.25, plant=False):
     port = free_port()
     given = {"BURST_URL": url, "BURST_CONNECTIONS": connections, "BURST_TIMEOUT": timeout, "BURST_PLANT": plant or ""}
     environment = os.environ | {name: str(value) for name, value in given.items()}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.chaos.throttling.support.burst_site", kind, str(port)], env=environment
-    )
+    process = start_python(["-m", "tests.chaos.throttling.support.burst_site", kind, port], env=environment)
     try:
         wait_for(lambda: asyncio.run(_is_up(port)), timeout=60)
         yield port

@@ -5,7 +5,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import threading
 from io import StringIO
 
@@ -16,8 +15,8 @@ from django.core.management.base import BaseCommand, CommandError
 from redis_kit.core.errors import InvalidName, InvalidValue
 from redis_kit.locks import Lock, LockNotAcquired, single_instance
 from redis_kit.locks.inspection import force_release, held_locks
+from tests.fixtures.fork_server import start_python
 from tests.fixtures.servers import wait_for
-from tests.locks.conftest import ROOT
 
 pytestmark = pytest.mark.once
 
@@ -58,22 +57,9 @@ def command(kit, tmp_path, settings):
         (folder / "rebuild.py").write_text(source.replace("ARGUMENTS", arguments))
 
         def start(*options):
-            line = [
-                sys.executable,
-                "-m",
-                "django",
-                "rebuild",
-                "--settings",
-                "tests.locks.support.command_settings",
-                *options,
-            ]
-            path = os.pathsep.join([str(tmp_path), str(ROOT)])
-            environment = {**os.environ, "PYTHONPATH": path, "REDIS_KIT": json.dumps(settings.REDIS_KIT)}
-            # What a shell runs in the background ignores Ctrl-C, and passes that on.
-            before = signal.signal(signal.SIGINT, signal.default_int_handler)
-            pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-            started.append(subprocess.Popen(line, cwd=tmp_path, env=environment, **pipes))
-            signal.signal(signal.SIGINT, before)
+            line = ["-m", "django", "rebuild", "--settings", "tests.locks.support.command_settings", *options]
+            environment = {**os.environ, "PYTHONPATH": str(tmp_path), "REDIS_KIT": json.dumps(settings.REDIS_KIT)}
+            started.append(start_python(line, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE))
             return started[-1]
 
         return start

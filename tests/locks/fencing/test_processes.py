@@ -3,6 +3,8 @@
 import os
 import signal
 
+from tests.fixtures.servers import wait_for
+
 SITE = """
 import signal, django
 settings.INSTALLED_APPS = ["django.contrib.auth", "django.contrib.contenttypes", "tests.app"]
@@ -42,7 +44,7 @@ def test_holder_that_was_stopped_beyond_its_lease_writes_nothing(kit, program, t
     late = program(SITE + LATE, tmp_path / "db.sqlite3")
     assert late.stdout.readline() == "True\n"
     os.kill(late.pid, signal.SIGSTOP)
-    os.waitpid(late.pid, os.WUNTRACED)
+    wait_for(lambda: late.state == "T")
     newer, _ = program(SITE + NEWER, tmp_path / "db.sqlite3").communicate(timeout=60)
     assert newer == "1\n"
     os.kill(late.pid, signal.SIGUSR1)

@@ -3,8 +3,7 @@
 import json
 import os
 
-from tests.settings import *  # noqa: F403
-from tests.settings import INSTALLED_APPS
-
-INSTALLED_APPS = [*INSTALLED_APPS, "shop"]
+SECRET_KEY = "only-for-tests-and-as-long-as-a-real-one-is"
+USE_TZ = True
+INSTALLED_APPS = ["redis_kit", "shop"]
 REDIS_KIT = json.loads(os.environ["REDIS_KIT"])

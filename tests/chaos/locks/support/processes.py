@@ -6,15 +6,14 @@ import os
 import select
 import signal
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from tests.chaos.locks.support import database, history
 from tests.chaos.locks.support.history import Event
+from tests.fixtures.fork_server import start_python
 
-ROOT = Path(__file__).parents[4]
 PATIENCE = 20.0  # seconds until an answer counts as missing
 
 
@@ -23,9 +22,9 @@ class Process:
 
     def __init__(self, worker: str, *options: str, folder: Path, url: str) -> None:
         self.worker = worker
-        command = [sys.executable, "-m", "tests.chaos.locks.worker.process", "--worker", worker, "--url", url]
-        self._popen = subprocess.Popen(
-            [*command, "--folder", str(folder), *options], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        command = ["-m", "tests.chaos.locks.worker.process", "--worker", worker, "--url", url]
+        self._popen = start_python(
+            [*command, "--folder", folder, *options], text=False, stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
 
     def tell(self, step: str, *, run_async: bool = False, **arguments: Any) -> None:
@@ -62,8 +61,7 @@ class Process:
     @property
     def asleep(self) -> bool:
         """Tell whether it waits for something to happen."""
-        status = Path(f"/proc/{self._popen.pid}/stat").read_text()
-        return status.rpartition(")")[2].split()[0] == "S"
+        return self._popen.state == "S"
 
     @property
     def ended(self) -> bool:

@@ -2,14 +2,12 @@
 
 import json
 import subprocess
-import sys
 import threading
 from contextlib import contextmanager
-from pathlib import Path
 
+from tests.fixtures.fork_server import start_python
 from tests.throttling.support.models.every import MODELS
 
-ROOT = Path(__file__).parents[4]
 SECONDS = 600  # for which a process may run
 
 
@@ -30,11 +28,8 @@ def ask_from_processes(settings, asked, *, processes, decisions, tasks=0, togeth
         "tasks": tasks,
         "together": together,
     }
-    command = [sys.executable, "-W", "ignore", "-m", "tests.chaos.throttling.support.process", json.dumps(config)]
-    running = [
-        subprocess.Popen(command, cwd=ROOT, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        for _ in range(processes)
-    ]
+    command = ["-m", "tests.chaos.throttling.support.process", json.dumps(config)]
+    running = [start_python(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(processes)]
     try:
         for one in running:
             assert one.stdout.readline() == "ready\n"
@@ -46,9 +41,7 @@ def ask_from_processes(settings, asked, *, processes, decisions, tasks=0, togeth
     finally:
         for one in running:
             one.kill()
-            one.wait()
-            one.stdin.close()
-            one.stdout.close()
+            one.communicate()
     admitted = {}
     for reply in replies:
         for name, stamps in reply["admitted"].items():
