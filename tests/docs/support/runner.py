@@ -8,6 +8,8 @@ import inspect
 import sys
 import types
 from collections.abc import Iterator
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 from django.contrib import admin
@@ -87,7 +89,9 @@ class Runner:
             parts = ["shop", *parts]
         for length in range(2, len(parts) + 1):
             short, full = ".".join(parts[:length]), ".".join([SITE, *parts[1:length]])
-            if short not in sys.modules:
+            if short not in sys.modules and length < len(parts) and find_spec(full):
+                sys.modules[short] = import_module(full)
+            elif short not in sys.modules:
                 module = types.ModuleType(full)
                 module.__package__ = full if length < len(parts) else full.rpartition(".")[0]
                 module.__path__ = []
