@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from django.db import transaction
 
 from redis_kit.core.flow import Flow
-from redis_kit.queues import signals, validation
+from redis_kit.queues import hints, signals, validation
 from redis_kit.queues.errors import InvalidArguments
 from redis_kit.queues.jobs import ids, message
 from redis_kit.queues.jobs.unique import PutResult, UniqueKey
@@ -42,7 +42,8 @@ def packed(task: Task[..., Any], args: Any, kwargs: Any) -> PackedCall:
     """Return a call as it is stored. Raises InvalidArguments, NotSerializable, PayloadTooLarge, InvalidValue."""
     given = (None, *args) if task.takes_context else args
     if mismatch := signature.mismatch(task.func, given, kwargs):
-        raise InvalidArguments(f"{task.module_path}{task.signature}: {mismatch}.")
+        hint = hints.of_arguments(kwargs.keys() - task.signature.parameters.keys(), hints.CALL)
+        raise InvalidArguments(f"{task.module_path}{task.signature}: {mismatch}. {hint and f'{hint}.'}".strip())
     body = message.dumps(task.module_path, args, kwargs, expires=expiry.milliseconds(task.expires))
     return PackedCall(body, unique.key_of_call(task, args, kwargs))
 

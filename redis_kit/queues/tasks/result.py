@@ -4,11 +4,11 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from redis_kit.core.logs.error_text import path_of, traceback_of
 from redis_kit.core.text import shortened
-from redis_kit.queues import framework
+from redis_kit.queues import framework, hints
 from redis_kit.queues.errors import (
     CorruptMessage,
     NoResult,
@@ -66,6 +66,11 @@ class EnqueuedJob:
         """See cancel()."""
         self._refuse("acancel()", f"; Queue({self.queue_name!r}).acancel({self.id!r}) cancels the job")
 
+    if not TYPE_CHECKING:  # or it would take any attribute for right
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise hints.no_attribute("An EnqueuedJob", name, hints.NO_RESULT, self)
+
     def _refuse(self, name: str, instead: str = "") -> NoReturn:
         raise NoResult(f"Job {self.id!r} stores no result, since its task has store_result=False: no {name}{instead}.")
 
@@ -87,6 +92,11 @@ class RedisTaskResult(framework.TaskResult):  # type: ignore[type-arg, misc]
             object.__setattr__(self, "args", list(self.args))
         else:
             framework.TaskResult.__post_init__(self)
+
+    if not TYPE_CHECKING:  # or it would take any attribute for right
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise hints.no_attribute("A result", name, hints.RESULT, self)
 
     @property
     def queue_name(self) -> str:

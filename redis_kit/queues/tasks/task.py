@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from dataclasses import replace as changed
 from datetime import datetime, timedelta
 from functools import cache
-from typing import Any, Generic, NoReturn, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, ParamSpec, TypeVar, overload
 
 from django.conf import settings
 from django.core.signals import setting_changed
@@ -16,7 +16,7 @@ from django.utils.module_loading import import_string
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.keys import encode
 from redis_kit.core.text import shortened
-from redis_kit.queues import framework, validation
+from redis_kit.queues import framework, hints, validation
 from redis_kit.queues.errors import InvalidTask
 from redis_kit.queues.jobs.unique import Until
 from redis_kit.queues.tasks import expiry, registry, retry, unique
@@ -61,10 +61,10 @@ class Task(framework.Task, Generic[Parameters, Result]):  # type: ignore[type-ar
         returned: Result = self.func(*args, **kwargs)
         return returned
 
-    @property
-    def delay(self) -> NoReturn:
-        """Raise AttributeError that names enqueue(): in Celery the method is called delay()."""
-        raise AttributeError("A task has no delay(): call enqueue(), or using(run_after=...).enqueue() for later.")
+    if not TYPE_CHECKING:  # or it would take any attribute for right
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise hints.no_attribute("A task", name, hints.TASK, self)
 
     @property
     def is_async(self) -> bool:
@@ -76,6 +76,7 @@ class Task(framework.Task, Generic[Parameters, Result]):  # type: ignore[type-ar
         """Return the signature of the function."""
         return signatures.of(self.func)
 
+    @hints.with_hints(hints.USING)
     def using(
         self,
         *,
@@ -182,6 +183,7 @@ def task(
 ) -> Callable[[Callable[Parameters, Result]], Task[Parameters, Result]]: ...
 
 
+@hints.with_hints(hints.DECORATOR)
 def task(
     func: Callable[..., Any] | None = None,
     *,

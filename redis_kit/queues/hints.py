@@ -1,0 +1,108 @@
+"""The words of other task queues, and those of this one for the same thing: hints in errors."""
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+LATER = "using(run_after=timedelta(seconds=60)).enqueue(...) adds a job for later"
+NOW = f"enqueue(...) adds a job, and {LATER}"
+ON_COMMIT = "enqueue(...) waits for the commit by itself; @task(enqueue_on_commit=False) turns that off"
+NO_CHAINS = "there are no signatures, chains or groups: let a task enqueue the next one"
+AFTER = "write using(run_after=...): a timedelta, or a datetime"
+ATTEMPTS = "write @task(max_attempts=...), which counts the first attempt, too"
+WAITS = "write @task(backoff=...): the seconds between attempts, or a sequence of these"
+TIMEOUT = "write @task(timeout=...), in seconds"
+EXPIRES = "write expires=...: seconds or a timedelta"
+STORED = "write @task(store_result=...); the options RESULT_TTL and FAILED_RESULT_TTL set the time"
+ENDED = "wait_until_finished(timeout) waits, and refresh() reads the result again; then see status and return_value"
+
+TASK: Mapping[str, str] = {
+    **dict.fromkeys(("delay", "apply_async", "send", "send_with_options", "apply", "schedule", "queue", "defer"), NOW),
+    **dict.fromkeys(("enqueue_in", "enqueue_at", "run_later"), LATER),
+    **dict.fromkeys(("delay_on_commit", "apply_async_on_commit"), ON_COMMIT),
+    **dict.fromkeys(("s", "si", "subtask", "map", "starmap", "chunks"), NO_CHAINS),
+    "retry": "raise redis_kit.queues.Retry(delay=...) in the function; any other error is retried, too",
+    "options": "using(...) returns a copy of the task with other options",
+    "AsyncResult": "task.get_result(id) reads a result",
+}
+RESULT: Mapping[str, str] = {
+    **dict.fromkeys(("get", "wait", "join", "ready", "state", "result", "successful", "failed"), ENDED),
+    **dict.fromkeys(("revoke", "abort"), "cancel() cancels the call"),
+    **dict.fromkeys(("traceback", "exc_info", "exception"), "errors has the error of each attempt, with its traceback"),
+    **dict.fromkeys(("info", "meta"), "progress has what the task reported last"),
+    "forget": "results expire by themselves, after the options RESULT_TTL and FAILED_RESULT_TTL",
+    "key": "id names the result",
+}
+NO_RESULT: Mapping[str, str] = dict.fromkeys(RESULT, "its task has store_result=False, so there is no result")
+QUEUE: Mapping[str, str] = {
+    **dict.fromkeys(
+        ("enqueue", "enqueue_in", "enqueue_at", "enqueue_call"),
+        "put(payload, delay=...) adds a job; a function is a @task, and its enqueue() adds a job that calls it",
+    ),
+    **dict.fromkeys(("push", "add", "send", "publish"), "put(payload) adds a job"),
+    **dict.fromkeys(("pop", "get_nowait", "dequeue", "receive"), "claim() takes jobs, and ack(job) ends one"),
+    **dict.fromkeys(("size", "qsize", "count", "length"), "counts() has the number of jobs in each state"),
+    **dict.fromkeys(("clear", "empty"), "purge(state) deletes jobs"),
+}
+USING: Mapping[str, str] = {
+    **dict.fromkeys(("delay", "countdown", "eta", "run_in", "run_at", "schedule", "at", "delta"), AFTER),
+    **dict.fromkeys(("queue", "routing_key"), "write queue_name=..."),
+    **dict.fromkeys(("ttl", "expire", "expires_in", "max_age"), EXPIRES),
+    **dict.fromkeys(("retries", "max_retries", "retry", "max_attempts"), ATTEMPTS),
+    **dict.fromkeys(("time_limit", "soft_time_limit", "job_timeout", "timeout"), TIMEOUT),
+    **dict.fromkeys(("result_ttl", "ignore_result", "store_result"), STORED),
+    **dict.fromkeys(("retry_delay", "retry_backoff", "backoff"), WAITS),
+    **dict.fromkeys(("unique", "unique_by", "replace"), "write it as an option of @task"),
+    "args": "pass the arguments to enqueue() as to the function",
+    "kwargs": "pass the arguments to enqueue() as to the function",
+}
+DECORATOR: Mapping[str, str] = {
+    **{name: USING[name] for name in ("delay", "countdown", "eta", "run_in", "run_at", "schedule")},
+    **{name: USING[name] for name in ("queue", "routing_key", "ttl", "expire", "expires_in", "max_age")},
+    **{name: USING[name] for name in ("retries", "max_retries", "retry", "time_limit", "soft_time_limit")},
+    **{name: USING[name] for name in ("job_timeout", "result_ttl", "ignore_result", "retry_delay", "retry_backoff")},
+    **dict.fromkeys(("default_retry_delay", "retry_jitter", "retry_backoff_max", "retry_kwargs", "retry_when"), WAITS),
+    **dict.fromkeys(("autoretry_for", "throws"), "each error is retried; raise redis_kit.queues.GiveUp to end that"),
+    **dict.fromkeys(("bind", "context"), "write takes_context=True: the first argument is the context"),
+    **dict.fromkeys(("name", "actor_name"), "a task is named by its module and function"),
+    **dict.fromkeys(("acks_late", "reject_on_worker_lost"), "a job always is acknowledged after its task has ended"),
+    **dict.fromkeys(("rate_limit", "throttle"), "use a redis_kit.throttling.Throttle in the task"),
+    "run_after": "write using(run_after=...) for a call",
+    "on_commit": "write enqueue_on_commit=...",
+}
+CALL: Mapping[str, str] = {
+    **{name: hint for name, hint in USING.items() if name not in ("args", "kwargs")},
+    **dict.fromkeys(
+        ("run_after", "queue_name", "priority", "backend", "expires"), "options of a call belong in using(...)"
+    ),
+}
+
+
+def no_attribute(thing: str, name: str, hints: Mapping[str, str], owner: object) -> AttributeError:
+    """Return the error for an attribute that does not exist, with a hint if another library has it."""
+    if hint := hints.get(name):
+        return AttributeError(f"{thing} has no {name}: {hint}.")
+    return AttributeError(f"{type(owner).__name__!r} object has no attribute {name!r}", name=name, obj=owner)
+
+
+def of_arguments(names: Iterable[str], hints: Mapping[str, str]) -> str:
+    """Return the hint for the first of these arguments that has one; "" without one."""
+    return next((f"{name} is not an argument here: {hints[name]}" for name in names if name in hints), "")
+
+
+def with_hints(hints: Mapping[str, str]) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
+    """Decorate a function: the TypeError for an argument that other libraries have gets a hint."""
+
+    def decorated(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+        @wraps(function)
+        def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+            if not hints.keys().isdisjoint(kwargs):
+                raise TypeError(f"{function.__name__}(): {of_arguments(kwargs, hints)}.")
+            return function(*args, **kwargs)
+
+        return call
+
+    return decorated
