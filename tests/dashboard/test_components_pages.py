@@ -1,7 +1,5 @@
 """The panels of the built-in components."""
 
-from time import monotonic
-
 import pytest
 from django.apps import apps
 
@@ -54,7 +52,7 @@ def test_actions_need_permissions_that_exist(kit, db):
 
 
 @pytest.mark.parametrize("how", ["stop", "freeze"])
-def test_all_panels_answer_within_a_second_while_redis_is_unavailable(own_kit, boss, how):
+def test_all_panels_wait_for_three_answers_at_most_in_an_outage(own_kit, boss, unanswered, how):
     urls = [ADMIN, *(f"{ADMIN}{panel.slug}/" for panel in panels())]
     for url in urls:
         boss.get(url)
@@ -62,8 +60,10 @@ def test_all_panels_answer_within_a_second_while_redis_is_unavailable(own_kit, b
     try:
         for url in urls:
             connections.close()  # so that no breaker is open yet
-            started = monotonic()
-            page(boss.get(url))
-            assert monotonic() - started < 1, url
+            unanswered.clear()
+            answer = page(boss.get(url))
+            assert len(unanswered) <= 3, url
+            # With its default policy throttling says so in its own words.
+            assert answer.find("p", class_="rk-error") or url.endswith("/throttles/"), url
     finally:
         own_kit.server.thaw() if how == "freeze" else None

@@ -1,5 +1,3 @@
-from time import monotonic
-
 import pytest
 from django.core.management import call_command
 from django.utils import translation
@@ -198,7 +196,7 @@ def test_dashboard_adds_no_round_trip_to_those_of_the_panels(stock, boss, comman
 
 
 @pytest.mark.parametrize("how", ["stop", "freeze"])
-def test_page_answers_within_a_second_while_redis_is_unavailable(own_kit, own_panels, boss, how):
+def test_page_waits_for_three_answers_at_most_in_an_outage(own_kit, own_panels, boss, unanswered, how):
     own_kit.options(EXTRA_COMPONENTS=["tests.dashboard.support.parts.Parts"])
     parts.MIRROR[:] = [lambda: Figure("Pong", parts.call("PING"))]
     assert b"Pong" in boss.get(ADMIN).content
@@ -206,15 +204,14 @@ def test_page_answers_within_a_second_while_redis_is_unavailable(own_kit, own_pa
     try:
         for url in [*PAGES, *FRAGMENTS]:
             connections.close()  # so that no breaker is open yet
-            started = monotonic()
-            found = page(boss.get(url))
-            assert monotonic() - started < 1
-            assert found.find("p", class_="rk-error")
+            unanswered.clear()
+            assert page(boss.get(url)).find("p", class_="rk-error")
+            assert 1 <= len(unanswered) <= 3
     finally:
         own_kit.server.thaw() if how == "freeze" else None
 
 
-def test_panels_of_a_server_that_hangs_take_less_than_a_second(own_kit, own_panels, boss, monkeypatch):
+def test_panels_that_are_left_when_a_server_hung_for_a_while_are_skipped(own_kit, own_panels, boss, monkeypatch):
     many = ["tests.dashboard.support.parts.Parts"] * 10
     own_kit.options(EXTRA_COMPONENTS=many)
     # Far fewer failures than would open the breaker are enough to use up a second.
@@ -223,12 +220,10 @@ def test_panels_of_a_server_that_hangs_take_less_than_a_second(own_kit, own_pane
     parts.ASKED.clear()
     own_kit.server.freeze()
     try:
-        started = monotonic()
-        found = page(boss.get(f"{ADMIN}fragment/"))
-        assert monotonic() - started < 1
+        fragment = page(boss.get(f"{ADMIN}fragment/"))
     finally:
         own_kit.server.thaw()
-    errors = [one.words for one in found.find("p", class_="rk-error")]
+    errors = [error.words for error in fragment.find("p", class_="rk-error")]
     assert errors.count("Skipped: the server did not answer in time.") >= 10
     assert 1 < len(parts.ASKED) < 10
 

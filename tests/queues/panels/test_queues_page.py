@@ -1,6 +1,5 @@
 """The page of queues: states, pauses, the look-up of a job, dead jobs by cause, and buttons."""
 
-from time import monotonic
 from urllib.parse import unquote
 
 import pytest
@@ -12,7 +11,7 @@ from redis_kit.queues import Queue, QueueCounts
 from redis_kit.testing.jobs import drain
 from tests.dashboard.support.attacks import SAMPLE, harmless_links, without_titles
 from tests.dashboard.support.html import page, row_buttons, said, whole_page
-from tests.fixtures.dashboard import ADMIN, MEASURE
+from tests.fixtures.dashboard import ADMIN, layout_problems
 from tests.queues.support.putting import put
 
 pytestmark = pytest.mark.once
@@ -357,15 +356,16 @@ def test_token_and_post_are_required(mail, boss, signed_in, name):
     assert mail.counts() == before
 
 
-@pytest.mark.parametrize(
-    "value", ["junk", "", "%20", "none/x", "none/x/y", "mail/nobody", "mail//", "%ff%fe/x", "x" * 3000, "/", "mail/a b"]
-)
+NO_ROWS = ("junk", "", "%20", "none/x", "none/x/y", "mail/nobody", "mail//", "%ff%fe/x", "x" * 3000, "/", "mail/a b")
+
+
 @pytest.mark.parametrize("name", NAMES)
-def test_value_of_no_row_does_no_harm(mail, boss, name, value):
+def test_value_of_no_row_does_no_harm(mail, boss, name):
     before = mail.counts()
-    assert press(boss, name, value).status_code == 302
-    assert mail.counts() == before
-    assert not LogEntry.objects.exists()
+    for value in NO_ROWS:
+        assert press(boss, name, value).status_code == 302, value
+        assert mail.counts() == before, value
+        assert not LogEntry.objects.exists(), value
 
 
 @pytest.mark.parametrize("attack", SAMPLE)
@@ -394,16 +394,14 @@ def test_jobs_can_put_nothing_into_the_page(kit, signed_in, attack):
 
 
 @pytest.mark.parametrize("how", ["stop", "freeze"])
-def test_look_up_takes_a_second_while_the_server_is_unavailable(own_kit, boss, how):
+def test_look_up_waits_for_three_answers_at_most_in_an_outage(own_kit, boss, unanswered, how):
     asked = {"queue": "default", "id": "x"}
     boss.get(PAGE, asked)
     getattr(own_kit.server, how)()
     try:
         connections.close()  # so that no breaker is open yet
-        started = monotonic()
-        found = page(boss.get(PAGE, asked))
-        assert monotonic() - started < 1
-        assert found.find("p", class_="rk-error")
+        assert page(boss.get(PAGE, asked)).find("p", class_="rk-error")
+        assert 1 <= len(unanswered) <= 3
     finally:
         own_kit.server.thaw() if how == "freeze" else None
 
@@ -451,9 +449,7 @@ def test_page_is_in_the_language_of_its_viewer(mail, boss):
 
 
 @pytest.mark.once
-@pytest.mark.parametrize("width", [1280, 390])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_job_is_looked_up_and_retried_with_the_keyboard(visit, monkeypatch, mail, scheme, width):
+def test_job_is_looked_up_and_retried_with_the_keyboard(visit, monkeypatch, mail):
     own = ("redis_kit.queues.component.Queues", "redis_kit.dashboard.component.Dashboard")
     monkeypatch.setattr(component, "BUILTIN", own)
     die("ValueError: " + "x" * 300, task="a.module.with.a.long.name.tasks.and_a_long_function")
@@ -465,23 +461,23 @@ def test_job_is_looked_up_and_retried_with_the_keyboard(visit, monkeypatch, mail
         page.get_by_label("Id of a job").fill("d3")
         page.keyboard.press("Enter")
         page.wait_for_selector("text=Looked up in mail")
-        assert page.evaluate(MEASURE) == []
+        assert layout_problems(page) == []
         with page.expect_response("**/fragment/?*id=d3*"):
             pass
         page.get_by_role("button", name="Retry: d3").press("Enter")
         page.wait_for_selector(".messagelist")
-        assert page.evaluate(MEASURE) == []
+        assert layout_problems(page) == []
         page.get_by_role("link", name="First jobs of mail").click()
         page.wait_for_selector("text=Dead in mail")
-        assert page.evaluate(MEASURE) == []
+        assert layout_problems(page) == []
         page.get_by_role("link", name="Show all").click()
         page.get_by_role("button", name="Pause: mail").press("Enter")
         page.get_by_label("Duration").fill("15m")
-        assert page.evaluate(MEASURE) == []
+        assert layout_problems(page) == []
         page.keyboard.press("Enter")
         page.wait_for_selector(".messagelist")
 
-    visit(look, width=width, color_scheme=scheme)
+    visit(look)
     assert mail.get("d3").state == "ready"
     assert mail.paused().ends_in > 700
 
@@ -510,9 +506,7 @@ def test_calls_that_no_living_worker_can_run_are_named(kit, boss):
 
 
 @pytest.mark.once
-@pytest.mark.parametrize("width", [1280, 390])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_calls_that_no_living_worker_can_run_fit_the_page(visit, monkeypatch, kit, scheme, width):
+def test_calls_that_no_living_worker_can_run_fit_the_page(visit, monkeypatch, kit):
     own = ("redis_kit.queues.component.Queues", "redis_kit.dashboard.component.Dashboard")
     monkeypatch.setattr(component, "BUILTIN", own)
     given_back()
@@ -520,6 +514,6 @@ def test_calls_that_no_living_worker_can_run_fit_the_page(visit, monkeypatch, ki
     def look(page):
         page.goto(PAGE)
         page.wait_for_selector("text=Calls that no living worker can run")
-        assert page.evaluate(MEASURE) == []
+        assert layout_problems(page) == []
 
-    visit(look, width=width, color_scheme=scheme)
+    visit(look)

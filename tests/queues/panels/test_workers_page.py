@@ -1,7 +1,6 @@
 """The page of workers: supervisors, their processes and jobs, and the commands to a supervisor."""
 
 import json
-from time import monotonic
 
 import pytest
 from django.contrib.admin.models import LogEntry
@@ -13,7 +12,7 @@ from redis_kit.queues.monitoring import list_workers
 from redis_kit.queues.store import calls
 from tests.dashboard.support.attacks import SAMPLE, harmless_links, without_titles
 from tests.dashboard.support.html import page, rows, said, whole_page
-from tests.fixtures.dashboard import ADMIN, MEASURE
+from tests.fixtures.dashboard import ADMIN, layout_problems
 
 PAGE = f"{ADMIN}workers/"
 URLS = {name: f"{PAGE}do/{name}/" for name in ("quiet", "resume", "stop")}
@@ -133,15 +132,26 @@ def test_new_information_of_a_worker_is_stored_with_its_heartbeat_alone(four_wor
     assert (found.state, found.memory, found.supervisor) == ("quiet", 120, "s1")
 
 
-@pytest.mark.parametrize(
-    "value",
-    ["", "junk", "web1/5/s9", "web2/5/s1", "web1/6/s1", "web1//s1", "web1/5/", "a/b/c", "%ff/5/s1", "web1/5/s1/x"],
+NO_SUPERVISORS = (
+    "",
+    "junk",
+    "web1/5/s9",
+    "web2/5/s1",
+    "web1/6/s1",
+    "web1//s1",
+    "web1/5/",
+    "a/b/c",
+    "%ff/5/s1",
+    "web1/5/s1/x",
 )
+
+
 @pytest.mark.parametrize("name", URLS)
-def test_value_of_no_supervisor_does_no_harm(four_workers, boss, name, value):
-    assert press(boss, name, value).status_code == 302
-    assert {heartbeat("w1"), heartbeat("w2"), heartbeat("w3", supervisor="s2")} == {""}
-    assert not LogEntry.objects.exists()
+def test_value_of_no_supervisor_does_no_harm(four_workers, boss, name):
+    for value in NO_SUPERVISORS:
+        assert press(boss, name, value).status_code == 302, value
+        assert {heartbeat("w1"), heartbeat("w2"), heartbeat("w3", supervisor="s2")} == {""}, value
+        assert not LogEntry.objects.exists(), value
 
 
 @pytest.mark.parametrize("codenames", [("view_dashboard",), ("manage_queues",)])
@@ -193,20 +203,6 @@ def test_workers_can_put_nothing_into_the_page(kit, signed_in, attack):
         assert "'b'" not in shape
 
 
-@pytest.mark.parametrize("how", ["stop", "freeze"])
-def test_page_takes_a_second_while_the_server_is_unavailable(own_kit, boss, how):
-    boss.get(PAGE)
-    getattr(own_kit.server, how)()
-    try:
-        connections.close()  # so that no breaker is open yet
-        started = monotonic()
-        found = page(boss.get(PAGE))
-        assert monotonic() - started < 1
-        assert found.find("p", class_="rk-error")
-    finally:
-        own_kit.server.thaw() if how == "freeze" else None
-
-
 def test_hundred_workers_make_one_page(kit, boss):
     kit.options(QUEUES={"NAMES": ["mail"]})
     for number in range(110):
@@ -235,9 +231,7 @@ def test_page_is_in_the_language_of_its_viewer(four_workers, boss):
 
 
 @pytest.mark.once
-@pytest.mark.parametrize("width", [1280, 390])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_supervisor_is_stopped_with_the_keyboard(visit, monkeypatch, four_workers, scheme, width):
+def test_supervisor_is_stopped_with_the_keyboard(visit, monkeypatch, four_workers):
     own = ("redis_kit.queues.component.Queues", "redis_kit.dashboard.component.Dashboard")
     monkeypatch.setattr(component, "BUILTIN", own)
     four_workers.put_many(range(30))
@@ -246,12 +240,12 @@ def test_supervisor_is_stopped_with_the_keyboard(visit, monkeypatch, four_worker
     def see(page):
         page.goto(PAGE)
         page.wait_for_selector("#rk-refresh:visible")
-        assert page.evaluate(MEASURE) == []
+        assert layout_problems(page) == []
         page.get_by_role("button", name="Stop: web1, process 5").press("Enter")
         page.wait_for_selector(".rk-confirm")
-        assert page.evaluate(MEASURE) == []
+        assert layout_problems(page) == []
         page.get_by_role("button", name="Stop", exact=True).press("Enter")
         page.wait_for_selector(".messagelist")
 
-    visit(see, width=width, color_scheme=scheme)
+    visit(see)
     assert heartbeat("w1") == "stop"
