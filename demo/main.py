@@ -46,10 +46,14 @@ def stop(number: int, frame: FrameType | None) -> None:
 
 def run_demo(port: int | None) -> None:
     """Run the site with its visitors until a signal. Raises Failed if one of its processes ends by itself."""
+    from demo.staff import Staff, seed_queues
     from demo.traffic import Traffic
 
     with running(port=chosen(port), keep=True) as session:
-        traffic = Traffic(session.port)
+        traffic, staff = Traffic(session.port), Staff()
+        if session.is_new:
+            seed_queues()
+        staff.start()
         traffic.start()
         try:
             say(WELCOME.format(url=session.url, seconds=since_start()))
@@ -58,6 +62,7 @@ def run_demo(port: int | None) -> None:
                 time.sleep(CHECK_INTERVAL)
         finally:
             traffic.stop()
+            staff.stop()
 
 
 def checked(port: int | None) -> int:
@@ -108,10 +113,17 @@ The dashboard is at      {url}admin/redis_kit/dashboard/
 Log in as                admin, with the password admin
 First page after         {seconds:.1f} s
 
-Three things to try
-  1. Vote for an article six times in a row, and read the answer to the sixth.
-  2. Let yourself be reminded of an article in 10 seconds, and see in your letters how late it came.
-  3. Ask for the report in two windows at once, and look at «Locks» on the dashboard while it is built.
+On the dashboard
+  1. Queues: orders hold dead jobs with their errors; retry them. Parcels fail twice and are retried.
+  2. Queues: newsletters is paused with 8 jobs in it. Resume it, and see how soon they are done.
+  3. Locks: the catalogue is held, and two callers wait for it. Release it, and see the next holder.
+  4. Throttles: ban one of the addresses that are refused most often.
+  5. The button 中文 at the top changes the language.
+
+In the reading room
+  6. Vote for an article six times in a row, and read the answer to the sixth.
+  7. Ask for a reminder of an article in 10 seconds, and see in your letters how late it came.
+  8. Ask for the report in two windows at once.
 
 Ctrl-C ends all of it.
 """

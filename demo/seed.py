@@ -24,18 +24,20 @@ WEEKS = 5  # of occasional check-ins by the readers
 VIEWED = 14  # days with page views
 
 
-def prepare() -> None:
-    """Migrate the database, and fill it and the server if they are empty."""
+def prepare() -> bool:
+    """Migrate the database, and fill it and the server if they are empty. Return whether the server was empty."""
     executor = MigrationExecutor(connection)
     if executor.migration_plan(executor.loader.graph.leaf_nodes()):
         call_command("migrate", verbosity=0, skip_checks=True)
     if not Article.objects.exists():
         fill_database()
-    if not PageViews.site().views(timezone.localdate() - timedelta(VIEWED)):
+    is_new = not PageViews.site().views(timezone.localdate() - timedelta(VIEWED))
+    if is_new:
         dice = random.Random(7)  # a fixed seed: each new site has the same history
         seed_views(dice)
         seed_sign_ins(dice)
     connection.close()
+    return is_new
 
 
 @transaction.atomic

@@ -30,6 +30,7 @@ class Session:
     def __init__(self, port: int, server: EmbeddedServer) -> None:
         self.port, self.server = port, server
         self.children: list[ChildProcess] = []
+        self.is_new = False  # whether this is the first session with these data
 
     def start(self, name: str, *command: str) -> None:
         """Start one of the processes."""
@@ -90,7 +91,7 @@ def running(*, port: int | None, keep: bool) -> Iterator[Session]:
         # The site takes a second to load. Its data are prepared at the same time; nobody knows its port yet.
         from demo import seed
 
-        seed.prepare()
+        session.is_new = seed.prepare()
         session.wait_for_first_page()
         session.start("worker", str(ROOT / "manage.py"), "rk_worker", *WORKER)
         yield session

@@ -17,19 +17,20 @@ ASGI_APPLICATION = "example_project.asgi.application"
 WSGI_APPLICATION = "example_project.wsgi.application"
 
 INSTALLED_APPS = [
+    "demo",  # manage.py rk_demo, which drives and checks this site
+    "example_project.reading",  # before the admin and the kit, since it extends a template of each
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.messages",
     "django.contrib.sessions",
     "django.contrib.staticfiles",
-    "demo",  # manage.py rk_demo, which drives and checks this site
-    "example_project.reading",  # before the kit, since its page for refused calls (429) replaces the kit's
     "redis_kit",
 ]
 MIDDLEWARE = [
     "redis_kit.pageviews.middleware.PageViewMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -72,6 +73,8 @@ PASSWORD_HASHERS = ["example_project.reading.hashers.QuickHasher"]
 SESSION_ENGINE = "django.contrib.sessions.backends.signed_cookies"
 MESSAGE_STORAGE = "django.contrib.messages.storage.cookie.CookieStorage"
 
+# The dashboard in either language: the button is at the top of each page of the admin.
+LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]
 USE_TZ = True
 TIME_ZONE = "UTC"
 STATIC_URL = "static/"
@@ -89,7 +92,7 @@ REDIS_KIT = {
     "PREFIX": "reading",
     # rk_demo runs on this machine and sets the address of each visitor in X-Forwarded-For.
     "TRUSTED_PROXIES": ["127.0.0.1/32"],
-    "QUEUES": {"NAMES": ["letters"]},
+    "QUEUES": {"NAMES": ["letters", "parcels", "orders", "bindery", "newsletters"]},
 }
 
 READING_VOTE_RATE = os.environ.get("READING_VOTE_RATE", "5/m")

@@ -7,5 +7,6 @@ from django.views.generic import RedirectView
 urlpatterns = [
     path("admin", RedirectView.as_view(pattern_name="admin:index")),
     path("admin/", admin.site.urls),
+    path("language/", include("django.conf.urls.i18n")),
     path("", include("example_project.reading.urls")),
 ]

@@ -1,9 +1,11 @@
 """The tasks. A job that runs twice still delivers one letter."""
 
+import time
 from datetime import datetime
+from typing import Any
 
 from example_project.reading.models import Letter
-from redis_kit.queues import task
+from redis_kit.queues import progress, task
 
 QUEUE = "letters"
 
@@ -12,3 +14,39 @@ QUEUE = "letters"
 def deliver(kind: str, reader_id: int, article_id: int, due_at: datetime) -> None:
     """Deliver a letter to a reader. ``due_at`` is when it should arrive."""
     Letter.objects.get_or_create(kind=kind, reader_id=reader_id, article_id=article_id, due_at=due_at)
+
+
+class PostOfficeClosed(Exception):
+    """The post office accepts no parcels now."""
+
+
+class OutOfPrint(Exception):
+    """The publisher has no copy of a book, and will have none."""
+
+
+@task(queue_name="parcels", max_attempts=5, backoff=(10, 20), takes_context=True)
+def post_parcel(context: Any, title: str) -> str:
+    """Post a book. The first two attempts fail, so the job is retried twice."""
+    if context.attempt < 3:
+        raise PostOfficeClosed(f"The post office did not accept {title!r}.")
+    return f"posted at attempt {context.attempt}"
+
+
+@task(queue_name="orders", max_attempts=2, backoff=1)
+def order_book(title: str) -> None:
+    """Order a book. Every attempt fails, so the job is dead after two."""
+    raise OutOfPrint(f"{title!r} is out of print.")
+
+
+@task(queue_name="bindery")
+def bind_volume(title: str) -> None:
+    """Bind the articles of a year to a volume, and report the progress."""
+    for done in range(1, 11):
+        time.sleep(0.2)
+        progress(done, 10, note=title)
+
+
+@task(queue_name="newsletters")
+def send_newsletter(reader: str) -> str:
+    """Send the newsletter to a reader."""
+    return f"sent to {reader}"

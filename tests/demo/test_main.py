@@ -18,6 +18,7 @@ from tests.demo.support.demo_process import wait_for
 
 pytestmark = pytest.mark.alone(25)
 
+DASHBOARD = "/admin/redis_kit/dashboard/"
 FIRST_PAGE = r"First page after +([\d.]+) s"
 
 
@@ -36,6 +37,13 @@ def first(start, port):
     demo = start("--port", str(port))
     demo.first_page = float(demo.printed(FIRST_PAGE))
     wait_for(lambda: views(port) >= 3, seconds=60)
+    admin = Visitor(port)
+    assert admin.log_in("admin", "admin")
+    wait_for(lambda: "order_book" in admin.get(f"{DASHBOARD}queues/").text, seconds=60)  # among the dead jobs
+    wait_for(lambda: "post_parcel" in admin.get(f"{DASHBOARD}queues/?queue=parcels").text, seconds=60)  # to be retried
+    demo.pages = {name: admin.get(f"{DASHBOARD}{name}/").text for name in ("queues", "locks")}
+    assert admin.post("/language/setlang/", language="zh-hans", next=DASHBOARD).status == 302
+    demo.pages["chinese"] = admin.get(DASHBOARD).text
     demo.end(signal.SIGTERM)
     demo.left_nothing = demo.leaves_nothing()
     return demo
@@ -44,10 +52,22 @@ def first(start, port):
 def test_demo_prints_its_address_and_sigterm_ends_it_without_leftovers(first, port):
     assert first.first_page > 0
     assert f"http://127.0.0.1:{port}/" in first.text
-    assert len(re.findall(r"^  \d\. ", first.text, re.MULTILINE)) == 3
+    assert len(re.findall(r"^  \d\. ", first.text, re.MULTILINE)) == 8
     assert first.process.returncode == 0
     assert first.left_nothing
     assert is_free(port)
+
+
+def test_demo_has_a_paused_queue_dead_jobs_and_locks_that_others_wait_for(first):
+    for text in ("letters", "parcels", "orders", "bindery", "newsletters", "until resumed", "OutOfPrint"):
+        assert text in first.pages["queues"]
+    for text in ("catalogue", "desks", "librarian", "copyist"):
+        assert text in first.pages["locks"]
+
+
+def test_dashboard_is_a_click_away_from_chinese(first):
+    assert '<button name="language" value="zh-hans" lang="zh-Hans">中文</button>' in first.pages["queues"]
+    assert "仪表盘" in first.pages["chinese"]
 
 
 def test_second_start_has_the_same_data_and_sigkill_leaves_nothing(first, start, port):

@@ -15,6 +15,7 @@ from redis_kit.pageviews import PageViews, page
 from redis_kit.throttling import throttle
 
 READING = "300/m"  # pages of the library for one address
+QUICK_READING = "1/m"  # articles for one reader; in shadow mode, so that it refuses nothing and proposes a rate
 MAX_NAME = 500  # bytes of a page's name
 
 
@@ -27,6 +28,7 @@ def article_list(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
+@throttle(QUICK_READING, key="user_or_ip", name="articles", shadow=True)
 @page(lambda request, slug: ("article", slug))
 def article(request: HttpRequest, slug: str) -> HttpResponse:
     """Show an article and its forms."""
@@ -36,7 +38,7 @@ def article(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 @require_POST
-@throttle(settings.READING_VOTE_RATE, key="user_or_ip")
+@throttle(settings.READING_VOTE_RATE, key="user_or_ip", name="votes")
 def vote(request: HttpRequest, slug: str) -> HttpResponse:
     """Count a vote for an article."""
     Article.objects.filter(slug=slug).update(votes=F("votes") + 1)
@@ -45,7 +47,7 @@ def vote(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 @require_safe
-@throttle(READING, key="ip")
+@throttle(READING, key="ip", name="library")
 @page(lambda request, path: shelf(path))
 async def library(request: HttpRequest, path: str) -> HttpResponse:
     """Show a page for any other path. This view is async, to show that throttles and page views work there too."""

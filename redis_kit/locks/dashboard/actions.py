@@ -71,8 +71,9 @@ class Target(NamedTuple):
             "%(count)d lease ends, held by %(holders)s.", "%(count)d leases end, held by %(holders)s.", len(leases)
         ) % {"count": len(leases), "holders": "; ".join(texts) + ("; …" if len(leases) > HOLDERS else "")}
         waits = ngettext("%(count)d caller is waiting.", "%(count)d callers are waiting.", held.waiters)
+        waiting = [waits % {"count": held.waiters}] if held.waiters else []
         not_stopped = _("The code that holds it is not stopped: it learns of the loss when it renews or releases.")
-        return " ".join((ends, waits % {"count": held.waiters}, not_stopped))
+        return " ".join((ends, *waiting, not_stopped))
 
     def effect_of_limit(self) -> str:
         """Return what limit() will do. One round trip."""

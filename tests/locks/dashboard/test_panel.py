@@ -208,7 +208,7 @@ def test_effect_on_a_semaphore_counts_its_leases(kit):
     effect = LocksPanel().actions()["release_all"].effect
     for target in (Target("semaphore", "all"), Target("semaphore", "tenant", within=("all",))):
         assert effect(target.value).startswith("7 leases end, held by ")
-        assert "; …. 0 callers are waiting." in effect(target.value)
+        assert "; …. The code that holds it is not stopped" in effect(target.value)
     one = Target("semaphore", "tenant", leases[3].fence, ("all",))
     assert effect(one.value).startswith("1 lease ends")
     limit = LocksPanel().actions()["set_limit"].effect
