@@ -18,6 +18,7 @@ def faulty_server(kit, own_server, monkeypatch):
     """A proxy before a server of one's own, and its administrator."""
     monkeypatch.setattr(connections, "WORKER", 0.3)
     monkeypatch.setattr(buffer, "_start", lambda: None)
+    buffer.reset()  # it counts what any test before this one dropped
     proxy = Proxy(own_server.port)
     with own_server.client() as admin:
         faults.prepare(admin)

@@ -23,7 +23,7 @@ def test_identity_of_a_bucket_takes_at_most_120_bytes_on_the_server(own_prefix):
     limit = Throttle("login", "5/m", clock=lambda: 1_760_000_000.0)  # which keeps them for a day
     limit.hit("warm")
     before = own_prefix.info("memory")["used_memory"]
-    number = 50_000
+    number = 12_500
     for caller in range(number):
         limit.hit(caller)
     assert own_prefix.dbsize() == number + 2
@@ -33,8 +33,8 @@ def test_identity_of_a_bucket_takes_at_most_120_bytes_on_the_server(own_prefix):
 
 @pytest.mark.parametrize("refused", [False, True])
 def test_process_remembers_a_bounded_number_of_identities(kit, monkeypatch, refused):
-    monkeypatch.setattr(refusal_cache, "LIMIT", 500)
-    monkeypatch.setattr(local_buckets, "IDENTITIES", 500)
+    monkeypatch.setattr(refusal_cache, "LIMIT", 200)
+    monkeypatch.setattr(local_buckets, "IDENTITIES", 200)
     limit = Throttle("x", "1/h" if refused else "9/h")
 
     def callers(first, last):
@@ -42,10 +42,10 @@ def test_process_remembers_a_bounded_number_of_identities(kit, monkeypatch, refu
             limit.hit(f"caller-{caller}")
             limit.hit(f"caller-{caller}")
 
-    callers(0, 2000)
+    callers(0, 800)
     tracemalloc.start()
-    callers(2000, 4000)
+    callers(800, 1600)
     grown, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert len(refusal_cache._refusals) <= 500
-    assert grown < 1_000_000
+    assert len(refusal_cache._refusals) <= 200
+    assert grown < 500_000

@@ -1,6 +1,7 @@
 """Throttles and views while the server is unavailable, frozen, full or refuses to write: by policy, and in time."""
 
 import asyncio
+import contextlib
 import statistics
 import time
 
@@ -13,11 +14,13 @@ from django.urls import path
 from redis_kit.throttling import Throttle, compat, hit_all, throttle
 from redis_kit.throttling.checks import LOGINS
 from tests.fixtures.kit import Kit
-from tests.fixtures.servers import free_port, wait_for
+from tests.fixtures.servers import Server, free_port, wait_for
 
-pytestmark = pytest.mark.alone(60)
+pytestmark = pytest.mark.alone(40)
 
-ANSWERED, OPEN = 0.3, 0.05  # seconds: any call; the usual one, which doesn't wait for the server
+# Seconds: a call without a time limit waits for a frozen server for ever, a call that waits for a reply takes 0.25.
+ANSWERED, OPEN = 5.0, 0.2
+ROUNDS = 20
 
 
 def plain(request):
@@ -49,62 +52,91 @@ urlpatterns = [path(f"{one.__name__}/", one) for one in (plain, view, async_view
 PATHS = ["/view/", "/async_view/", "/twice/", "/settled/"]
 
 
-def misconfigured(server, folder):
-    """Have the server fail to save, upon which it refuses to write."""
-    gone = folder / "gone"
-    gone.mkdir()
-    with server.client() as client:
-        client.config_set("dir", str(gone))
-        gone.rmdir()
-        client.config_set("save", "3600 1")
-        client.set("unsaved", 1)
-        client.bgsave()
-        wait_for(lambda: client.info("persistence")["rdb_last_bgsave_status"] == "err")
+@contextlib.contextmanager
+def stopped(server, folder):
+    server.stop()
+    yield
+    server.start()
+
+
+@contextlib.contextmanager
+def frozen(server, folder):
+    server.freeze()
+    yield
+    server.thaw()
 
 
 def configured(**options):
+    @contextlib.contextmanager
     def trouble(server, folder):
         with server.client() as client:
+            before = {name: client.config_get(name)[name] for name in options}
             for name, value in options.items():
-                client.config_set(name.replace("_", "-"), value)
+                client.config_set(name, value)
+            yield
+            for name, value in before.items():
+                client.config_set(name, value)
 
     return trouble
 
 
+@contextlib.contextmanager
 def demoted(server, folder):
     with server.client() as client:
         client.replicaof("127.0.0.1", free_port())
+        yield
+        client.replicaof("NO", "ONE")
 
 
+@contextlib.contextmanager
+def misconfigured(server, folder):
+    """Have the server fail to save, upon which it refuses to write."""
+    gone = folder / "gone"
+    gone.mkdir()
+    with configured(dir=str(gone), save="3600 1")(server, folder), server.client() as client:
+        gone.rmdir()
+        client.bgsave()
+        wait_for(lambda: not client.info("persistence")["rdb_bgsave_in_progress"])
+        assert client.info("persistence")["rdb_last_bgsave_status"] == "err"
+        yield
+
+
+@contextlib.contextmanager
 def locked(server, folder):
     with server.client() as client:
         client.config_set("requirepass", "secret")
-        client.execute_command("CLIENT KILL", "TYPE", "normal")  # connections that stand need none
+        client.auth("secret")
+        client.execute_command("CLIENT KILL", "TYPE", "normal", "SKIPME", "yes")  # connections that stand need none
+        yield
+        client.config_set("requirepass", "")
 
 
 TROUBLES = {
-    "stopped": lambda server, folder: server.stop(),
-    "frozen": lambda server, folder: server.freeze(),
-    "full": configured(maxmemory=1, maxmemory_policy="noeviction"),
-    "without replicas": configured(min_replicas_to_write=1),
+    "stopped": stopped,
+    "frozen": frozen,
+    "full": configured(maxmemory=1),
+    "without replicas": configured(**{"min-replicas-to-write": 1}),
     "demoted": demoted,
     "misconfigured": misconfigured,
     "with a password": locked,
 }
 
 
+@pytest.fixture(scope="module")
+def server():
+    server = Server(tcp=True, extra_args=("--enable-protected-configs", "local"))
+    yield server
+    server.stop()
+
+
 @pytest.fixture(params=TROUBLES)
-def broken(request, make_server, settings, tmp_path):
-    """The kit on a server that gets into trouble after it was used."""
+def broken(request, server, settings, tmp_path):
+    """The kit on a server that gets into trouble after it was used, for the length of a test."""
     settings.ROOT_URLCONF, settings.MIDDLEWARE = __name__, []
-    server = make_server(tcp=True, extra_args=("--enable-protected-configs", "local"))
-    kit = Kit(server, settings, patient=False)
-    assert Throttle("before", "5/h").hit("joe").reason == ""
-    TROUBLES[request.param](server, tmp_path)
-    yield kit
-    if request.param == "frozen":
-        server.thaw()
-    kit.close()
+    with contextlib.closing(Kit(server, settings, patient=False)) as kit:
+        assert Throttle("before", "5/h").hit("joe").reason == ""
+        with TROUBLES[request.param](server, tmp_path):
+            yield kit
 
 
 @pytest.fixture(params=["sync", "async"])
@@ -120,12 +152,6 @@ def ask(request):
             return runner.run(client.get(url))
 
         yield asked
-
-
-def in_time(seconds):
-    """Say whether calls took as long as allowed; one, or one in eight, may meet a busy machine."""
-    *_, last = sorted(seconds)[: -max(1, len(seconds) // 8)]
-    return last < ANSWERED and max(seconds) < 4 * ANSWERED
 
 
 def timed(function, *args):
@@ -147,9 +173,9 @@ def test_views_answer_by_the_policy_and_in_time(broken, ask, policy):
         assert [response.status_code for response, _ in answers] == POLICIES[policy], url
         assert all("Retry-After" in response for response, _ in answers if response.status_code != 200)
         taken += [seconds for _, seconds in answers]
-    assert in_time(taken)
+    assert max(taken) < ANSWERED
     if policy == "open":  # the others render a page
-        pairs = [(timed(ask, "/view/")[1], timed(ask, "/plain/")[1]) for _ in range(100)]
+        pairs = [(timed(ask, "/view/")[1], timed(ask, "/plain/")[1]) for _ in range(ROUNDS)]
         assert statistics.median(guarded - plain for guarded, plain in pairs) < OPEN
 
 
@@ -159,8 +185,8 @@ def test_throttles_answer_by_the_policy_and_in_time(broken, twin, policy, answer
     found = [timed(twin, limit.hit, "joe") for _ in range(4)]
     assert ["ny"[decision.allowed] for decision, _ in found] == list(answers)
     assert {decision.reason for decision, _ in found} == {REASONS[policy]}
-    assert in_time([seconds for _, seconds in found])
-    later = [timed(twin, limit.hit, "ann") for _ in range(100)]
+    assert max(seconds for _, seconds in found) < ANSWERED
+    later = [timed(twin, limit.hit, "ann") for _ in range(ROUNDS)]
     assert {decision.reason for decision, _ in later} == {REASONS[policy]}
     assert statistics.median(seconds for _, seconds in later) < OPEN
     assert twin(limit.peek, "sue").allowed or policy == "closed"
