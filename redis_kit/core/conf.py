@@ -11,7 +11,7 @@ from django.conf import settings
 from django.core.signals import setting_changed
 
 from redis_kit.core.errors import ConfigurationError
-from redis_kit.core.text import did_you_mean
+from redis_kit.core.text import did_you_mean, number
 
 
 class Problem(NamedTuple):
@@ -134,14 +134,14 @@ def _wrong(kind: type[Section], where: str, name: str, value: Any) -> Iterator[P
             wrong = f"{place} is {value!r}; allowed: {', '.join(map(repr, choices))}."
             yield Problem("E011", wrong, did_you_mean(value, choices))
         else:
-            allowed = f" from {least_most[0]:g} to {least_most[1]:g}" if least_most else ""
+            allowed = f" from {number(least_most[0])} to {number(least_most[1])}" if least_most else ""
             # A dict may hold passwords, and so may what was given in its place.
             shown = described_value(value) if "a dict" in describe(hint) else repr(value)
             yield Problem(
                 "E006", f"{place} is {shown}; it must be {describe(hint)}{allowed}.", kind.examples.get(name, "")
             )
     elif least_most and value is not None and not least_most[0] <= value <= least_most[1]:
-        yield Problem("E006", f"{place} is {value!r}; it must be {least_most[0]:g} to {least_most[1]:g}.")
+        yield Problem("E006", f"{place} is {value!r}; it must be {number(least_most[0])} to {number(least_most[1])}.")
 
 
 def matches(value: Any, hint: Any) -> bool:

@@ -1,7 +1,8 @@
 """The base of everything with a name in Redis: its keys, its failure policy, and the two ways to run a flow."""
 
 import logging
-from typing import Any, ClassVar, TypeVar
+from collections.abc import Mapping
+from typing import Any, ClassVar, Never, TypeVar
 
 from django.core.signals import setting_changed
 
@@ -11,6 +12,7 @@ from redis_kit.core.keys import encode
 from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.settings import KitSettings
 from redis_kit.core.signals import failure_policy_applied, send_safely
+from redis_kit.core.text import unexpected
 
 logger = logging.getLogger("redis_kit")
 Result = TypeVar("Result")
@@ -27,7 +29,12 @@ class Primitive:
     # Failures that the policy answers beside an outage: they concern some calls while others succeed.
     answered: ClassVar[tuple[type[RedisFailure], ...]] = ()
 
-    def __init__(self, name: str, *, using: str = "default") -> None:
+    #: Hints for names of arguments that other libraries use.
+    argument_hints: ClassVar[Mapping[str, str]] = {}
+
+    def __init__(self, name: str, *, using: str = "default", **unknown: Never) -> None:
+        if unknown:
+            raise unexpected(type(self).__name__, type(self), unknown, self.argument_hints)
         self.encoded = encode(name)
         self.name, self.using = name, using
 

@@ -1,7 +1,8 @@
 """Text for messages: made safe to show, cut to a length, or with the name that was probably meant."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
+from inspect import Parameter, signature
 from typing import Any
 
 MARGIN = "    | "  # of each further line: none of them looks like one that a program wrote by itself
@@ -44,3 +45,23 @@ def did_you_mean(name: Any, allowed: Iterable[str], otherwise: str = "") -> str:
     """Return ``Did you mean 'mail'?`` for a name that does not exist, or ``otherwise`` if none is like it."""
     near = similar(name, allowed)
     return f"Did you mean {near[0]!r}?" if near else otherwise
+
+
+def unexpected(name: str, function: Callable[..., Any], given: Iterable[str], words: Mapping[str, str]) -> TypeError:
+    """Return the error about keyword arguments that a function does not have, with the one that was probably meant.
+
+    ``words`` has hints for names that other libraries use.
+    """
+    first = next(iter(given))
+    parameters = signature(function).parameters.values()
+    allowed = [
+        each.name for each in parameters if each.kind in (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+    ]
+    hint = words.get(first) or did_you_mean(first, allowed, f"Arguments: {', '.join(allowed)}.")
+    return TypeError(f"{name}() got an unexpected keyword argument {first!r}. {hint}")
+
+
+def number(value: float) -> str:
+    """Return a number without an exponent: ``34,560,000``, ``0.25``."""
+    text = f"{value:,.6f}".rstrip("0").rstrip(".")
+    return text if text.strip("-0.") or not value else f"{value:g}"

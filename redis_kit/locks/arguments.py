@@ -1,13 +1,30 @@
 """Arguments of locks and semaphores, checked before anything is sent."""
 
 import math
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, Protocol
 
 from redis_kit.core.errors import InvalidValue
-from redis_kit.core.text import shortened
+from redis_kit.core.text import shortened, unexpected
 
 Seconds = float | timedelta
+
+_TIMEOUT = "Write timeout=, the length of a lease in seconds."
+_RENEW = "Write renew=True, which renews the lease in the background."
+_UNNEEDED = "Leave it out: waiters are woken, and leases belong to their thread or task."
+#: Names of arguments in other libraries, with ours.
+HINTS = {
+    **dict.fromkeys(("ttl", "expire", "expires", "lease", "lease_time", "duration", "auto_release_time"), _TIMEOUT),
+    **dict.fromkeys(("auto_renewal", "auto_renew", "auto_extend", "auto_extension", "renewal"), _RENEW),
+    **dict.fromkeys(("sleep", "retry_delay", "retry_interval", "thread_local", "retry_times"), _UNNEEDED),
+    **dict.fromkeys(("wait", "wait_timeout"), "Write blocking_timeout=, the seconds that a caller waits."),
+    "key": "The name is the first argument.",
+}
+HINTS_OF_ACQUIRE = HINTS | {
+    "timeout": "Write blocking_timeout=, the seconds to wait. The length of the lease belongs to the lock itself.",
+    "block": "Write blocking=.",
+}
 
 TIMEOUT = (0.1, 86_400.0)
 BLOCKING_TIMEOUT = (0.0, 31_536_000.0)  # a year; None waits for ever
@@ -54,9 +71,19 @@ class Blocking(Protocol):
     blocking: bool
     blocking_timeout: float | None
 
+    def acquire(self, blocking: bool | None = None) -> Any:
+        """Acquire it."""
 
-def wait_seconds(lock: Blocking, blocking: Any = None, blocking_timeout: Any = None) -> float:
-    """Return for how many seconds a caller waits: 0 if it does not, infinity for ever. None means as at creation."""
+
+def wait_seconds(
+    lock: Blocking, blocking: Any = None, blocking_timeout: Any = None, unknown: Mapping[str, Any] | None = None
+) -> float:
+    """Return for how many seconds a caller waits: 0 if it does not, infinity for ever. None means as at creation.
+
+    Raises TypeError for arguments that acquire() does not have.
+    """
+    if unknown:
+        raise unexpected("acquire", lock.acquire, unknown, HINTS_OF_ACQUIRE)
     if not (lock.blocking if blocking is None else flag("blocking", blocking)):
         return 0.0
     wait = lock.blocking_timeout if blocking_timeout is None else blocking_seconds(blocking_timeout)

@@ -47,6 +47,8 @@ def find(throttles: list[Throttle], name: str, using: str | None) -> Throttle:
         connections = ", ".join(throttle.using for throttle in matching)
         raise InvalidName(f"Several throttles have the name {name}. Choose one with --using: {connections}.")
     where = f" on the connection {using}" if using else ""
+    if elsewhere := [throttle.using for throttle in throttles if throttle.name == name]:
+        raise InvalidName(f"There is no throttle {name}{where}, but there is on {', '.join(elsewhere)}.")
     names = list(dict.fromkeys(throttle.name for throttle in throttles if using in (None, throttle.using)))
     raise InvalidName(f"There is no throttle {name}{where}. {hint(name, names)}")
 

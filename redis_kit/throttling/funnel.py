@@ -4,6 +4,8 @@ import math
 from functools import lru_cache
 from typing import NamedTuple
 
+from redis_kit.core.errors import InvalidValue
+from redis_kit.core.text import shortened
 from redis_kit.throttling.errors import InvalidRate
 from redis_kit.throttling.throttles.throttle import Throttle
 from redis_kit.throttling.values.decision import Decision
@@ -36,12 +38,14 @@ def funnel(key: str, capacity: int, count: int, period: float, quantity: int = 1
     Wenpin), funnel throttling; GCRA.
     """
     throttle = _throttle(capacity, count, period)
+    _check_quantity(quantity, capacity)
     return _integers(throttle.hit(key, cost=quantity) if quantity else throttle.peek(key))
 
 
 async def afunnel(key: str, capacity: int, count: int, period: float, quantity: int = 1) -> Funnel:
     """See funnel()."""
     throttle = _throttle(capacity, count, period)
+    _check_quantity(quantity, capacity)
     return _integers(await throttle.ahit(key, cost=quantity) if quantity else await throttle.apeek(key))
 
 
@@ -50,6 +54,14 @@ def _throttle(capacity: int, count: int, period: float) -> Throttle:
     if type(capacity) is not int or capacity < 1:
         raise InvalidRate(f"capacity must be a whole number of 1 or more, not {capacity!r}.")
     return Throttle("funnel", Rate(count, period, capacity))
+
+
+def _check_quantity(quantity: int, capacity: int) -> None:
+    if type(quantity) is not int or not 0 <= quantity <= capacity:
+        raise InvalidValue(
+            f"quantity must be a whole number from 0 to {capacity:,}, the capacity, not {shortened(quantity)}: "
+            "a funnel never has room for more."
+        )
 
 
 def _integers(decision: Decision) -> Funnel:

@@ -89,7 +89,7 @@ def test_wrong_prefix_is_an_error(settings, prefix):
 def test_wrong_timeout_names_the_range(settings, lease):
     ((identifier, text),) = found(settings, LOCKS={"TIMEOUT": lease})
     assert identifier == "E006"
-    assert "0.1 to 86400" in text
+    assert "0.1 to 86,400" in text
 
 
 def test_heartbeat_must_be_well_below_the_worker_timeout(settings):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from redis_kit.core.text import did_you_mean, shortened, similar
+from redis_kit.core.text import did_you_mean, number, shortened, similar, unexpected
 
 
 class Unreadable:
@@ -59,3 +59,23 @@ def test_at_most_three_names_are_similar_the_likest_first():
 
 def test_long_names_are_compared_quickly():
     assert similar("a" * 100_000, ["a" * 100_000, "b"]) == ["a" * 100_000]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(34_560_000, "34,560,000"), (3.456e7, "34,560,000"), (0.25, "0.25"), (0, "0"), (2.0, "2"), (1e-7, "1e-07")],
+)
+def test_number_has_no_exponent(value, text):
+    assert number(value) == text
+
+
+def test_unexpected_argument_names_ours():
+    def wait(first, *, seconds=1):
+        """Wait."""
+
+    def said(name):
+        return str(unexpected("wait", wait, [name], {"ttl": "Write seconds=."}))
+
+    assert said("ttl") == "wait() got an unexpected keyword argument 'ttl'. Write seconds=."
+    assert said("secnds") == "wait() got an unexpected keyword argument 'secnds'. Did you mean 'seconds'?"
+    assert said("zzz") == "wait() got an unexpected keyword argument 'zzz'. Arguments: first, seconds."

@@ -1,5 +1,6 @@
 """What callers may pass; none of it reaches a server, for the default connection of the tests leads nowhere."""
 
+import asyncio
 import math
 from datetime import timedelta
 from decimal import Decimal
@@ -7,7 +8,7 @@ from decimal import Decimal
 import pytest
 
 from redis_kit.core.errors import InvalidName, InvalidValue
-from redis_kit.locks import FairLock, Lock, MultiLock, ReadWriteLock, Semaphore
+from redis_kit.locks import FairLock, Lock, MultiLock, ReadWriteLock, Semaphore, locked
 from redis_kit.locks.arguments import wait_seconds
 
 NOT_SECONDS = ["5", True, None.__class__, math.nan, math.inf, -math.inf, Decimal(5), 1e300, 2**63, 10**400, [], b"1"]
@@ -80,3 +81,32 @@ def test_no_argument_for_the_wait_means_what_was_told_at_creation(make):
     assert wait_seconds(make("a", blocking=False), None, 7) == 0
     for kind in (Lock, MultiLock):
         assert "None is the value stated at creation, as in redis-py" in " ".join(kind.acquire.__doc__.split())
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: Lock("a", ttl=5), "Lock() got an unexpected keyword argument 'ttl'. Write timeout="),
+        (lambda: Lock("a", expire=5), "'expire'. Write timeout="),
+        (
+            lambda: FairLock("a", auto_renewal=True),
+            "FairLock() got an unexpected keyword argument 'auto_renewal'. Write renew=",
+        ),
+        (lambda: Semaphore("a", 3, lease=5), "Semaphore() got an unexpected keyword argument 'lease'. Write timeout="),
+        (lambda: ReadWriteLock("a", timout=5), "'timout'. Did you mean 'timeout'?"),
+        (lambda: Lock("a", thread_local=True), "'thread_local'. Leave it out: waiters are woken"),
+        (
+            lambda: Lock("a").acquire(timeout=3),
+            "acquire() got an unexpected keyword argument 'timeout'. Write blocking_timeout=",
+        ),
+        (
+            lambda: asyncio.run(Lock("a").aacquire(timeout=3)),
+            "acquire() got an unexpected keyword argument 'timeout'.",
+        ),
+        (lambda: locked("a", ttl=5), "locked() got an unexpected keyword argument 'ttl'. Write timeout="),
+    ],
+)
+def test_argument_of_other_libraries_names_ours(call, text):
+    with pytest.raises(TypeError) as error:
+        call()
+    assert text in str(error.value)

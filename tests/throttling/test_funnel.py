@@ -36,6 +36,12 @@ def test_quantity_of_nothing_only_looks(kit, pour):
     assert pour("a", 10, 10, 100, 0) == pour("a", 10, 10, 100, 0) == (0, 10, 6, -1, 40)
 
 
+@pytest.mark.parametrize("quantity", [9, -1, "a", True, 1.0])
+def test_quantity_that_never_fits_is_named_as_such(kit, pour, quantity):
+    with pytest.raises(InvalidValue, match="quantity must be a whole number from 0 to 5, the capacity, not"):
+        pour("a", 5, 5, 100, quantity)
+
+
 def test_keys_and_shapes_count_apart(kit, pour):
     pour("a", 1, 1, 100)
     assert pour("a", 1, 1, 100).limited

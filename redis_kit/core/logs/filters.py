@@ -60,7 +60,7 @@ def _protect(filterer: logging.Filterer) -> None:
 
 
 def formatted_traceback(information: ExcInfo) -> str:
-    """Return a traceback in the usual form. Of each message and note the lines after the first have a margin."""
+    """Return a traceback in the usual form, with a margin before the second and later lines of a message or note."""
     try:
         formatted = traceback.TracebackException(*information)
         _contain(formatted, set())

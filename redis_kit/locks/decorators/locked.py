@@ -3,13 +3,13 @@
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, Never, TypeVar
 
 from asgiref.sync import iscoroutinefunction
 
 from redis_kit.core.errors import InvalidValue
-from redis_kit.core.text import did_you_mean, shortened
-from redis_kit.locks.arguments import Seconds
+from redis_kit.core.text import did_you_mean, shortened, unexpected
+from redis_kit.locks.arguments import HINTS, Seconds
 from redis_kit.locks.decorators.name_template import NameTemplate
 from redis_kit.locks.errors import LockNotAcquired
 from redis_kit.locks.kinds.base import Release
@@ -34,6 +34,7 @@ def locked(
     database: str = "default",
     reentrant: bool = False,
     using: str = "default",
+    **unknown: Never,
 ) -> Callable[[AnyFunction], AnyFunction]:
     """Run a function, coroutine function, view or method only while holding the lock ``name``.
 
@@ -45,6 +46,8 @@ def locked(
     decoration.
     Two round trips per call.
     """
+    if unknown:
+        raise unexpected("locked", locked, unknown, HINTS)
     if callable(name):
         raise TypeError('@locked needs the name of a lock: @locked("report:{user_id}").')
     _check_answer(on_busy)

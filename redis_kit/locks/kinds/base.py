@@ -3,8 +3,7 @@
 import contextlib
 from collections.abc import Callable
 from time import monotonic
-from types import TracebackType
-from typing import Any, ClassVar, Generic, Literal, NoReturn, TypeVar
+from typing import Any, ClassVar, Generic, Literal, Never, NoReturn, TypeVar, cast
 
 from redis_kit.core import conf
 from redis_kit.core.errors import RedisKitError
@@ -33,7 +32,7 @@ Release = Literal["on_exit", "on_commit"]
 class BaseLock(Primitive, Generic[Keys]):
     """Base of what is held by lease. Names are spread over 16 buckets, each with an index of what is held."""
 
-    component, settings = "locks", LockSettings
+    component, settings, argument_hints = "locks", LockSettings, arguments.HINTS
     kind: ClassVar[str]
     key_names: ClassVar[type[LockKeys] | type[SlotKeys]]
     exclusive = False  # a second lease of the same caller would have to wait for the first
@@ -53,8 +52,9 @@ class BaseLock(Primitive, Generic[Keys]):
         database: str = "default",
         reentrant: bool = False,
         using: str = "default",
+        **unknown: Never,
     ) -> None:
-        super().__init__(name, using=using)
+        super().__init__(name, using=using, **unknown)
         self.timeout = None if timeout is None else arguments.seconds("timeout", timeout, arguments.TIMEOUT)
         self.blocking = arguments.flag("blocking", blocking)
         self.blocking_timeout = arguments.blocking_seconds(blocking_timeout)
@@ -94,19 +94,23 @@ class BaseLock(Primitive, Generic[Keys]):
         """Return the timeout of a lease, in seconds."""
         return conf.section(LockSettings).TIMEOUT if self.timeout is None else self.timeout
 
-    def acquire(self, blocking: bool | None = None, *, blocking_timeout: Seconds | None = None) -> Lease | None:
+    def acquire(
+        self, blocking: bool | None = None, *, blocking_timeout: Seconds | None = None, **unknown: Never
+    ) -> Lease | None:
         """Acquire a lease, and wait for it as stated here or at creation; None if it is still held by others then.
 
         0 to 31,536,000 seconds; None is the value stated at creation, as in redis-py. One round trip if it is free; a
         waiter sends one command per second. Raises AlreadyHeld if a caller would wait for itself, RedisUnavailable if
         the server is unavailable; its ``indeterminate`` means that the lease may be held until the server answers.
         """
-        result = self._acquire(wait_seconds(self, blocking, blocking_timeout))
+        result = self._acquire(wait_seconds(self, blocking, blocking_timeout, unknown))
         return result if isinstance(result, Lease) else None
 
-    async def aacquire(self, blocking: bool | None = None, *, blocking_timeout: Seconds | None = None) -> Lease | None:
+    async def aacquire(
+        self, blocking: bool | None = None, *, blocking_timeout: Seconds | None = None, **unknown: Never
+    ) -> Lease | None:
         """See acquire()."""
-        result = await self._aacquire(wait_seconds(self, blocking, blocking_timeout))
+        result = await self._aacquire(wait_seconds(self, blocking, blocking_timeout, unknown))
         return result if isinstance(result, Lease) else None
 
     def release(self, lease: Lease | None = None) -> None:
@@ -140,18 +144,16 @@ class BaseLock(Primitive, Generic[Keys]):
     def __enter__(self) -> Lease:
         return self.lease_or_raise(self._acquire(wait_seconds(self)))
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.own_lease().__exit__(kind, error, at)
+    def __exit__(self, *error: Any) -> None:
+        self.own_lease().__exit__(*error)
 
     async def __aenter__(self) -> Lease:
         lease = self.lease_or_raise(await self._aacquire(wait_seconds(self)))
         lease.entered()
         return lease
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
-    ) -> None:
-        await self.own_lease().__aexit__(kind, error, at)
+    async def __aexit__(self, *error: Any) -> None:
+        await self.own_lease().__aexit__(*error)
 
     def _acquire(self, seconds: float) -> Lease | Refusal | None:
         start = monotonic()
@@ -164,9 +166,8 @@ class BaseLock(Primitive, Generic[Keys]):
     async def _aacquire(self, seconds: float) -> Lease | Refusal | None:
         start = monotonic()
         try:
-            return await self.arun_flow(
-                pending_releases.sent_first((self,), self.acquire_flow(seconds)), if_closed=None
-            )
+            steps = pending_releases.sent_first((self,), self.acquire_flow(seconds))
+            return await self.arun_flow(steps, if_closed=None)
         except BaseException:
             self.abandon_since(start)
             raise
@@ -182,8 +183,7 @@ class BaseLock(Primitive, Generic[Keys]):
             else:
                 reply = yield attempt.request(self)
             if not isinstance(reply, int):
-                refusal: Refusal = reply
-                return refusal
+                return cast(Refusal, reply)
             deadline = safe_deadline(attempt.sent_at, attempt.timeout)
             self.owned_leases.add(lease := Lease(self, token=attempt.token, fence=reply, deadline=deadline))
         except BaseException as error:

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from time import monotonic
 from types import TracebackType
-from typing import Any
+from typing import Any, Never
 
 from redis_kit.core.errors import InvalidName, InvalidValue
 from redis_kit.core.flow import Flow
@@ -51,20 +51,22 @@ class MultiLock:
     def __repr__(self) -> str:
         return f"<MultiLock of {', '.join(map(repr, self.locks))}>"
 
-    def acquire(self, blocking: bool | None = None, *, blocking_timeout: Seconds | None = None) -> LeaseGroup | None:
+    def acquire(
+        self, blocking: bool | None = None, *, blocking_timeout: Seconds | None = None, **unknown: Never
+    ) -> LeaseGroup | None:
         """Acquire all, and wait as stated here or at creation; None, with none held, if one is still held by others.
 
         For ``blocking_timeout`` None is the value stated at creation, as in redis-py. One round trip if all are free,
         on a Cluster one per node. Raises the errors of each lock's acquire().
         """
-        result = self._acquire(wait_seconds(self, blocking, blocking_timeout))
+        result = self._acquire(wait_seconds(self, blocking, blocking_timeout, unknown))
         return result if isinstance(result, LeaseGroup) else None
 
     async def aacquire(
-        self, blocking: bool | None = None, *, blocking_timeout: Seconds | None = None
+        self, blocking: bool | None = None, *, blocking_timeout: Seconds | None = None, **unknown: Never
     ) -> LeaseGroup | None:
         """See acquire()."""
-        result = await self._aacquire(wait_seconds(self, blocking, blocking_timeout))
+        result = await self._aacquire(wait_seconds(self, blocking, blocking_timeout, unknown))
         return result if isinstance(result, LeaseGroup) else None
 
     def release(self) -> None:

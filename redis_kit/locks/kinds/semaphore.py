@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Never
 
 from redis_kit.core import flow
 from redis_kit.core.errors import InvalidValue
@@ -50,6 +50,7 @@ class Semaphore(BaseLock[SlotKeys]):
         release: Release = "on_exit",
         database: str = "default",
         using: str = "default",
+        **unknown: Never,
     ) -> None:
         super().__init__(
             name,
@@ -62,6 +63,7 @@ class Semaphore(BaseLock[SlotKeys]):
             release=release,
             database=database,
             using=using,
+            **unknown,
         )
         self.limit = whole_number("limit", limit, LIMIT)
         self.fair = flag("fair", fair)

@@ -5,6 +5,7 @@ from time import monotonic
 from redis_kit.core import flow
 from redis_kit.core.client.backoff import full_jitter
 from redis_kit.core.errors import RedisFailure
+from redis_kit.core.text import number
 from redis_kit.locks.holders.stack_trace import stack_of
 from redis_kit.locks.leases.lease import DRIFT, MARGIN, Lease, safe_deadline
 from redis_kit.locks.leases.ownership import current_owner
@@ -135,13 +136,14 @@ class _Watchdog:
             return f"it timed out, and {f'extend() failed: {error}' if error else 'was not extended.'}"
         if renewal.reaches_max_hold:
             return (
-                f"it was held for {self.lease.source.max_hold:g} seconds, its max_hold, and its holder is still here:\n"
+                f"it was held for {number(self.lease.source.max_hold or 0)} seconds, its max_hold, and its holder is "
+                "still here:\n"
                 f"{stack_of(self.notifier.owner, self.notifier.thread)}"
             )
         reason = f"the last attempt failed: {error}" if error else "the renewal came too late."
         extended_at = self.notifier.extended_at
         timeout = round((self.lease.deadline + MARGIN - extended_at) / (1 - DRIFT), 1)
-        return f"its timeout is {timeout:g} s, it was renewed {monotonic() - extended_at:.1f} s ago, and {reason}"
+        return f"its timeout is {number(timeout)} s, it was renewed {monotonic() - extended_at:.1f} s ago, and {reason}"
 
 
 def _due(lease: Lease) -> float:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from redis_kit.core.errors import InvalidValue
-from redis_kit.core.text import shortened
+from redis_kit.core.text import number, shortened
 from redis_kit.queues import validation
 from redis_kit.queues.errors import Expired
 from redis_kit.queues.jobs.job import Job
@@ -32,4 +32,4 @@ def expired(job: Job, call: Message) -> Expired | None:
     late = job.claimed - job.due
     if not call.expires or job.crashes or late * 1000 <= call.expires:
         return None
-    return Expired(f"it was to begin within {call.expires / 1000:g} s and could not before {late:.1f} s")
+    return Expired(f"it was to begin within {number(call.expires / 1000)} s and could not before {late:.1f} s")

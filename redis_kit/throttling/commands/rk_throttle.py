@@ -66,7 +66,10 @@ class Command(BaseCommand):
                 subparser.add_argument(option, help=argparse.SUPPRESS, default=argparse.SUPPRESS)
             if action in ARGUMENTS:
                 subparser.add_argument(
-                    "--using", metavar="CONNECTION", help="needed if several throttles have this name"
+                    "--using",
+                    type=terminal.alias,
+                    metavar="CONNECTION",
+                    help="alias of the connection, needed if several throttles have this name",
                 )
             if action in ("reset", "ban", "exempt", "override", "lift"):
                 subparser.add_argument("--hash", action="store_true", help="IDENTITY is the hash that show lists")

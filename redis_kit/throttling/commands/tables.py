@@ -87,10 +87,10 @@ def report(result: ShadowReport) -> Iterator[tuple[str, str]]:
     yield "rate", str(result.rate)
     yield "allowed", f"{result.allowed:,} in a day"
     yield "refused", f"{result.refused:,} in a day would be refused, {result.share:.1%}"
-    yield "windows", f"{result.windows:,} periods of {duration(result.rate.period)} with calls, in up to 7 days"
-    yield "usual", f"at most {result.usual:,} calls in 50 % of the windows"
-    yield "high", f"at most {result.high:,} calls in 99.9 % of the windows"
-    yield "highest", f"at most {result.highest:,} calls in all windows"
+    yield "periods", f"{result.windows:,} periods of {duration(result.rate.period)} with calls, in up to 7 days"
+    yield "usual", f"at most {result.usual:,} calls in 50 % of the periods"
+    yield "high", f"at most {result.high:,} calls in 99.9 % of the periods"
+    yield "highest", f"at most {result.highest:,} calls in all periods"
     yield "proposed", str(result.proposed) if result.proposed else "nothing yet: there were no calls"
 
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from hashlib import blake2b
 from struct import pack
-from typing import Any, TypeVar
+from typing import Any, Never, TypeVar
 
 from redis_kit.core import conf
 from redis_kit.core.errors import (
@@ -34,20 +34,29 @@ from redis_kit.throttling.values.rates import MICROSECONDS, parse
 POLICIES = ("open", "closed", "local")
 RETRY = 1.0  # seconds to wait after a refusal by the policy "closed"; a server that is down is probed as often
 
+_RATES = "The second argument is the rates: Throttle('login', '5/m')."
+#: Names of arguments in other libraries, with ours.
+HINTS = {
+    **dict.fromkeys(("rate", "limit", "quota", "max_rate", "limits", "period", "per", "window"), _RATES),
+    **dict.fromkeys(("key", "identity", "scope", "group"), "hit() takes the identity whose calls count."),
+    **dict.fromkeys(("burst", "capacity"), "A rate states its burst: '5/m burst 10'."),
+    "block": "Write shadow=True to count without refusing.",
+    "cost": "hit() takes the cost of a call.",
+}
 AnyThrottle = TypeVar("AnyThrottle", bound="BaseThrottle")
 
 
 class BaseThrottle(Primitive):
     """The base of Throttle: everything except the calls that it counts."""
 
-    component, settings = "throttling", ThrottlingSettings
+    component, settings, argument_hints = "throttling", ThrottlingSettings, HINTS
     # A throttle protects something else, which must go on even if the throttle's keys are wrong.
     answered = (KeyConflict, PermissionDenied, CommandFailed)
 
     def __init__(
         self,
         name: str,
-        rates: Any,
+        rates: Any = ...,
         *,
         strategy: str = "gcra",
         on_failure: str | None = None,
@@ -55,8 +64,11 @@ class BaseThrottle(Primitive):
         ban: Ban | None = None,
         clock: Callable[[], float] | None = None,
         using: str = "default",
+        **unknown: Never,
     ) -> None:
-        super().__init__(name, using=using)
+        super().__init__(name, using=using, **unknown)
+        if rates is ...:
+            raise TypeError(f"{type(self).__name__}() needs rates: {type(self).__name__}({name!a}, '5/m').")
         if on_failure not in (None, *POLICIES):
             raise InvalidValue(f"on_failure must be one of {', '.join(POLICIES)}, or None, not {on_failure!r}.")
         if not (ban is None or isinstance(ban, Ban)):
@@ -66,6 +78,8 @@ class BaseThrottle(Primitive):
         self.counted_rates = [rate for rate in self.rates if rate.limit]
         self.algorithm = strategies.load(strategy)(self.counted_rates)
         self.ban_window = ban.within if ban else math.inf  # seconds for which cached refusals count towards a ban
+        # The server has counted the refusal that is repeated, and counts the next call: these suffice for a ban.
+        self._most_repeats = ban.after - 2 if ban else math.inf
         self._key_cache: tuple[str | None, str, tuple[str, ...]] = (None, "", ())
         self.unreported = 0  # refusals from the cache that the server has not counted yet
         self._prepare()
@@ -137,7 +151,7 @@ class BaseThrottle(Primitive):
         """Return the decision if it can be made without the server, else None."""
         decision = self.constant_decision()
         if decision is None and self.clock is None:
-            decision = refusal_cache.recall((self.id, identity, cost))
+            decision = refusal_cache.recall((self.id, identity, cost), self._most_repeats)
         if decision is not None and not decision.allowed:
             self.unreported += 1  # reported with the next call that reaches the server
         return decision

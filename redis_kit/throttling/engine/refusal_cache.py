@@ -1,5 +1,6 @@
 """Refusals that this process remembers, so that a flood from one identity costs one round trip a second."""
 
+import math
 from collections.abc import Callable
 from contextlib import suppress
 from time import monotonic
@@ -36,10 +37,15 @@ def remember(key: CacheKey, decision: Decision, *, asked_at: float, seconds: flo
             _refusals.pop(next(iter(_refusals)), None)
 
 
-def recall(key: CacheKey) -> Decision | None:
-    """Return the refusal with its times as of now; None if the server has to be asked."""
+def recall(key: CacheKey, most_repeats: float = math.inf) -> Decision | None:
+    """Return the refusal with its times as of now; None if the server has to be asked.
+
+    It has to be asked, too, if it counts no ban yet and was repeated ``most_repeats`` times.
+    """
     refusal = _refusals.get(key)
     if refusal is None or (now := monotonic()) >= refusal.until:
+        return None
+    if refusal.repeats >= most_repeats and refusal.decision.reason != "banned":
         return None
     refusal.repeats += 1
     age = now - refusal.asked_at

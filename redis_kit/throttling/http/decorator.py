@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Iterable
 from functools import cache, wraps
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Never, TypeVar
 
 from django.http import HttpRequest
 
 from redis_kit.core.errors import InvalidValue
-from redis_kit.core.text import shortened
+from redis_kit.core.text import shortened, unexpected
 from redis_kit.throttling.http.guards import Guard, aanswer, answer, check_functions
 from redis_kit.throttling.http.views import is_async_view, view_path
 from redis_kit.throttling.throttles.throttle import Throttle
@@ -19,6 +19,16 @@ from redis_kit.throttling.values.rates import parse
 MARK = "redis_kit_throttled"
 # The arguments that only a new Throttle takes, not a shared one, and their defaults.
 OF_THROTTLE = {"name": None, "strategy": "gcra", "on_failure": None, "shadow": False, "ban": None, "using": "default"}
+# Names of arguments in django-ratelimit and other libraries, with ours.
+HINTS = {
+    **dict.fromkeys(
+        ("rate", "limit", "limits", "quota"), "The first argument is the rates: @throttle('5/m', key='ip')."
+    ),
+    "method": "Write methods=.",
+    "group": "Write name=: views with the same name share their limit.",
+    "block": "Refused requests are always answered by 429; shadow=True refuses none.",
+    "identity": "Write key=.",
+}
 View = TypeVar("View", bound=Callable[..., Any])
 
 
@@ -31,7 +41,7 @@ class Stack(NamedTuple):
 
 
 def throttle(
-    rates: Any,
+    rates: Any = ...,
     *,
     key: Spec = "user_or_ip",
     methods: str | Iterable[str] | None = None,
@@ -44,6 +54,7 @@ def throttle(
     exempt: Callable[[HttpRequest], Any] | None = None,
     count_when: Callable[[HttpRequest, Any], Any] | None = None,
     using: str = "default",
+    **unknown: Never,
 ) -> Callable[[View], View]:
     """Limit how often a client may call a view; further calls are answered by 429 with ``Retry-After``.
 
@@ -59,6 +70,10 @@ def throttle(
     Sets ``request.throttle`` to the Decision. Takes one round trip before the view runs, for all decorators of this
     kind that directly follow each other, and another one afterwards if ``count_when`` returns false.
     """
+    if unknown:
+        raise unexpected("throttle", throttle, unknown, HINTS)
+    if rates is ...:
+        raise TypeError("throttle() needs the rates first: @throttle('5/m').")
     shared = rates if isinstance(rates, Throttle) else None
     if shared:
         _check_shared(name=name, strategy=strategy, on_failure=on_failure, shadow=shadow, ban=ban, using=using)

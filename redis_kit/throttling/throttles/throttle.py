@@ -3,6 +3,7 @@
 import math
 from functools import cached_property
 from time import monotonic
+from typing import NoReturn
 
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.steps import Sleep
@@ -129,6 +130,11 @@ class Throttle(BaseThrottle):
     async def aoffenders(self, limit: int = 20) -> list[Offender]:
         """See offenders()."""
         return await self.arun_flow(offenders.read(self, limit))
+
+    @property
+    def wait(self) -> NoReturn:
+        """Raise AttributeError that names acquire()."""
+        raise AttributeError("A throttle has no wait(): call acquire(identity, timeout=...), which waits for its turn.")
 
     @property
     def rules(self) -> Rules:

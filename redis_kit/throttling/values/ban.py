@@ -15,8 +15,9 @@ class Ban:
     """Ban an identity that is refused ``after`` times within ``within`` seconds.
 
     ``seconds`` is the length of a ban, or a sequence of lengths for the first ban, the second and so on, such as
-    ``(60, 300, 3600)``. The last length repeats. Bans are remembered for a day after their end. A refusal from memory
-    counts with the next one from the server. Times are at most 30 days; ``after`` is at least 1. Raises InvalidValue.
+    ``(60, 300, 3600)``. The last length repeats. Bans are remembered for a day after their end. Refusals that a process
+    repeats from memory count too: it asks the server again once they suffice for a ban. Times are at most 30 days;
+    ``after`` is at least 1. Raises InvalidValue.
     """
 
     after: int
@@ -34,7 +35,8 @@ class Ban:
             )
         if not all(map(_is_length, (self.within, *lengths))):
             raise InvalidValue(
-                f"within and seconds of a ban are 0.001 to {LONGEST} seconds, not {self.within!r} and {self.seconds!r}."
+                f"within and seconds of a ban are 0.001 to {LONGEST:,} seconds, "
+                f"not {self.within!r} and {self.seconds!r}."
             )
 
     @property

@@ -472,3 +472,12 @@ def test_it_works_on_every_kind_of_server(any_kit, rk_throttle):
 def test_rule_that_ends_is_shown_no_more(login, rk_throttle):
     rk_throttle("ban", "login", JOE, "0.05")
     wait_for(lambda: "No rules are in force." in rk_throttle("show", "login")[1])
+
+
+def test_connection_that_is_wrong_is_named(kit, rk_throttle):
+    kit.options(CONNECTIONS={**kit.settings.REDIS_KIT["CONNECTIONS"], "jobs": {"URL": kit.url}})
+    Throttle("login", "1/h")
+    code, _, errors = rk_throttle("show", "login", "--using", "x")
+    assert (code, "'x' is not a connection; there are default, jobs" in errors) == (2, True), errors
+    code, _, errors = rk_throttle("show", "login", "--using", "jobs")
+    assert "There is no throttle login on the connection jobs, but there is on default." in errors

@@ -3,7 +3,7 @@
 import pytest
 
 from redis_kit.core.errors import KeyConflict
-from redis_kit.throttling import Ban, Throttle, hit_all
+from redis_kit.throttling import Ban, Throttle, hit_all, throttle
 from redis_kit.throttling.strategies.base import STRATEGIES
 from tests.throttling.support.identity import Identity
 
@@ -129,3 +129,32 @@ def test_rubbish_in_the_lists_breaks_nothing(kit, strategy):
         kit.client.zadd(key, {"": "inf", "x" * 5000: "-inf", limit.entry("joe"): "-inf"})
     limit.hit("joe")
     assert limit.hit("joe").reason == "banned"
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (
+            lambda: Throttle("a", rate="5/m"),
+            "Throttle() got an unexpected keyword argument 'rate'. The second argument is",
+        ),
+        (lambda: Throttle("a", "5/m", key="ip"), "'key'. hit() takes the identity whose calls count."),
+        (lambda: Throttle("a", "5/m", shado=True), "'shado'. Did you mean 'shadow'?"),
+        (lambda: Throttle("a"), "Throttle() needs rates: Throttle('a', '5/m')."),
+        (
+            lambda: throttle(rate="5/m"),
+            "throttle() got an unexpected keyword argument 'rate'. The first argument is the rates",
+        ),
+        (lambda: throttle("5/m", block=True), "'block'. Refused requests are always answered by 429"),
+        (lambda: throttle(), "throttle() needs the rates first: @throttle('5/m')."),
+    ],
+)
+def test_argument_of_other_libraries_names_ours(call, text):
+    with pytest.raises(TypeError) as error:
+        call()
+    assert text in str(error.value)
+
+
+def test_wait_names_acquire():
+    with pytest.raises(AttributeError, match="call acquire"):
+        Throttle("a", "5/m").wait("me")

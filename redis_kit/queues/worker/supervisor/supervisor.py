@@ -11,7 +11,7 @@ from math import inf
 from time import monotonic, sleep
 from typing import Any
 
-from redis_kit.core import conf, connections
+from redis_kit.core import conf, connections, text
 from redis_kit.core.errors import KeyConflict
 from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.queues.jobs import ids
@@ -255,7 +255,7 @@ class Supervisor:
         reasons = {
             "no child is alive": not self.children,
             "the server does not answer": silent > conf.section(QueueSettings).WORKER_TIMEOUT,
-            f"a job of {', '.join(late)} waits for more than {self.options.max_wait:g} s": bool(late),
+            f"a job of {', '.join(late)} waits for more than {text.number(self.options.max_wait)} s": bool(late),
             **{f"queue {name} can't be read: {error}": True for name, error in refused.items()},
         }
         problems = [reason for reason, holds in reasons.items() if holds]
