@@ -12,6 +12,7 @@ import pytest
 
 from redis_kit.core import connections, scripts
 from redis_kit.core.checks import servers
+from redis_kit.core.errors import PermissionDenied
 from redis_kit.locks import FairLock, Lock, ReadWriteLock, Semaphore
 from redis_kit.locks.inspection import held_locks
 from redis_kit.pageviews import PageViews, flush
@@ -20,6 +21,7 @@ from redis_kit.queues.monitoring import list_workers, queue_names, queue_stats
 from redis_kit.throttling import Throttle
 from redis_kit.throttling.strategies.base import STRATEGIES
 from tests.app.models import User
+from tests.fixtures.process import client
 from tests.queues.conftest import COMMAND, environment
 from tests.queues.support import tasks
 from tests.queues.support.journal import Journal
@@ -37,6 +39,7 @@ COMPONENTS = {
 }
 EVERYWHERE = {"PING", "SELECT", "EVALSHA", "EVAL", "TIME", "TYPE"}
 OF_CHECKS = {"INFO"}
+OF_CLUSTER = ["+cluster|slots", "+asking"]
 IN_LUA = re.compile(r'redis\.p?call\(\s*"([A-Z_]+)"')
 IN_PYTHON = re.compile(r'\b(?:Call|call|block)\(\s*"([A-Z_]+)"|"(BLPOP)"')
 CHOSEN = re.compile(r"redis\.p?call\(([a-z]\w*)")  # a command whose name is in a variable
@@ -59,9 +62,9 @@ def commands_of(component: str) -> set[str]:
     return sent
 
 
-def rules() -> list[str]:
-    """Return the rules of the first user on the page."""
-    return re.search(r"^ACL SETUSER site on >secret (.*)$", PAGE.read_text(), re.MULTILINE)[1].split()
+def rules(number: int = 0) -> list[str]:
+    """Return the rules of a user on the page: the first is for all components, the last for Sentinels."""
+    return re.findall(r"^ACL SETUSER \w+ on >secret (.*)$", PAGE.read_text(), re.MULTILINE)[number].split()
 
 
 def test_table_lists_the_commands_of_each_component():
@@ -77,24 +80,42 @@ def test_first_user_has_the_commands_of_all_components_and_no_other():
     assert {rule[1:].upper() for rule in rules() if rule[0] == "+"} == needed
 
 
-@pytest.mark.parametrize("server", ["valkey", "debian_redis"])
+@pytest.mark.parametrize("server", ["valkey", "debian_redis", "sentinel", "cluster"])
 @pytest.mark.django_db(transaction=True)
 def test_first_user_runs_every_component_and_a_worker_without_a_refusal(request, kit, server, tmp_path):
     kit.server = request.getfixturevalue(server)
+    user = {"USERNAME": kit.prefix, "PASSWORD": "secret"}
     chosen = [f"~{kit.prefix}:*" if rule == "~rk:*" else rule for rule in rules()]
-    with kit.server.client() as admin:
-        about = ["+client|setinfo"] if "valkey_version" in admin.info() else []
-        admin.execute_command("ACL", "SETUSER", kit.prefix, "on", ">secret", *chosen, *about)
-        kit.connect({**kit.server.connection, "USERNAME": kit.prefix, "PASSWORD": "secret"})
+    with contextlib.ExitStack() as stack:
+        servers_of_data = getattr(kit.server, "nodes", None) or [getattr(kit.server, "primary", kit.server)]
+        sentinels = [client(each.url) for each in getattr(kit.server, "sentinels", ())]
+        admins = [each.client() for each in servers_of_data] + sentinels
+        for admin in map(stack.enter_context, admins):
+            granted = rules(-1) if admin in sentinels else chosen + OF_CLUSTER * (server == "cluster")
+            about = ["+client|setinfo"] if "valkey_version" in admin.info() else []
+            admin.execute_command("ACL", "SETUSER", kit.prefix, "on", ">secret", *granted, *about)
+            stack.callback(admin.execute_command, "ACL", "DELUSER", kit.prefix)
+        inner = {"SENTINEL_KWARGS": {"username": kit.prefix, "password": "secret"}} if sentinels else {}
+        kit.connect({**kit.server.connection, **user, **inner})
         _use_all()
         with _worker(kit, Journal(tmp_path / "journal")):
             _use_tasks()
         connections.close()
-        refused = [
-            entry for entry in map(_entry, admin.execute_command("ACL", "LOG")) if entry["username"] == kit.prefix
-        ]
-        admin.execute_command("ACL", "DELUSER", kit.prefix)
-    assert refused == []
+        log = [_entry(fields) for admin in admins for fields in admin.execute_command("ACL", "LOG")]
+    assert [entry for entry in log if entry["username"] == kit.prefix] == []
+
+
+@pytest.mark.django_db
+def test_user_for_page_views_alone_can_count_and_read_them(kit):
+    granted = [rule.replace("~rk:", f"~{kit.prefix}:") for rule in rules(1)]
+    kit.client.execute_command("ACL", "SETUSER", kit.prefix, "on", ">secret", *granted)
+    kit.connect(
+        {**kit.server.connection, "USERNAME": kit.prefix, "PASSWORD": "secret"}, PAGEVIEWS={"ON_FAILURE": "raise"}
+    )
+    _count_views()
+    with pytest.raises(PermissionDenied):
+        Queue("events").put(1)
+    kit.client.execute_command("ACL", "DELUSER", kit.prefix)
 
 
 def _entry(fields: Any) -> dict[str, Any]:
@@ -122,11 +143,7 @@ def _use_all() -> None:
     assert throttle.rules.lift("ann")
     throttle.offenders()
     assert throttle.reset("ann")
-    page = PageViews("shop", 1)
-    assert page.add("ann")
-    flush()
-    assert page.views() == sum(page.by_hour()) == 1
-    assert page.visitors() == 1
+    _count_views()
     user, today = saved(next(numbers)), datetime.now(UTC).date()
     user.sign_in()
     assert user.sign_in_calendar(today.year, today.month).marks[today.day - 1]
@@ -144,6 +161,15 @@ def _use_all() -> None:
     assert queue.peek()
     assert queue.purge("ready")
     assert {problem.id for problem in servers.problems("default")} <= {"W010", "W011", "W014"}
+
+
+def _count_views() -> None:
+    page = PageViews("shop", 1)
+    assert page.add("ann")
+    assert flush()
+    assert page.views() == sum(page.by_hour()) == 1
+    assert page.visitors() == 1
+    assert PageViews.site().top() is not None
 
 
 def _use_tasks() -> None:
