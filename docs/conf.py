@@ -19,7 +19,7 @@ author = "django-redis-kit contributors"
 copyright = f"2026, {author}"
 release = version = __version__
 
-extensions = ["myst_parser", "options", "sphinx.ext.autodoc"]
+extensions = ["myst_parser", "sphinx.ext.autodoc"]
 autodoc_member_order = "groupwise"
 autodoc_typehints_format = "short"
 autodoc_preserve_defaults = True

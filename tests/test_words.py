@@ -24,6 +24,9 @@ FILES = {
     "translated.py": 'title = _("{0}")\n',
     "script.lua": "-- {0}\n",
     "page.html": "<p>{0}</p>\n",
+    "paragraph.md": "# Title\n\n{0}\n",
+    "item.md": "- One\n- {0}\n",
+    "cell.md": "| Name | Text |\n| --- | --- |\n| a | {0} |\n",
     "translated.html": '<p>{{% translate "{0}" %}}</p>\n',
 }
 
@@ -68,6 +71,10 @@ def test_every_name_of_the_list_is_hits():
 def test_code_is_no_text():
     assert not hits("a.py", '"""Send ``beat`` and `beat`."""\nkey = self.key("beat")\n')
     assert not hits("a.lua", "-- KEYS[1]  settled  hash: worker -> its answers\nlocal beat = KEYS[1]\n")
+
+
+def test_code_blocks_and_comments_of_a_page_are_no_text():
+    assert not hits("a.md", "```python\nbeat = 1  # Redis is back\n```\n\n<!-- It asks anew. -->\n")
 
 
 def test_sentence_is_found_although_it_is_broken_into_lines():

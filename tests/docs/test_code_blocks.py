@@ -9,20 +9,20 @@ import pytest
 from django.template import engines
 
 from tests.docs.support import console
-from tests.docs.support.pages import CHECKED, Block, Page
+from tests.docs.support.pages import PAGES, Block, Page
 from tests.docs.support.runner import Runner
 
-IDS = [page.name for page in CHECKED]
+IDS = [page.name for page in PAGES]
 FREE = {"text", "yaml", "dockerfile", "lua", "sql", "nginx", "diff"}  # only the commands in them are checked
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("page", [page for page in CHECKED if "```python" in page.text], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [page for page in PAGES if "```python" in page.text], ids=lambda page: page.name)
 def test_python_blocks_of_a_page_run_in_their_order(page: Page, kit):
     Runner(page, kit).run()
 
 
-@pytest.mark.parametrize("page", CHECKED, ids=IDS)
+@pytest.mark.parametrize("page", PAGES, ids=IDS)
 def test_other_blocks_of_a_page_are_valid(page: Page, settings):
     wrong = [f"{page.name}:{block.line}: {problem}" for block in page.blocks() if (problem := _problem(block))]
     assert not wrong, "\n".join(wrong)

@@ -18,7 +18,7 @@ from redis_kit.core.client import connection_options
 from redis_kit.core.component import components
 from redis_kit.core.settings import KitSettings
 from tests.docs.support import console
-from tests.docs.support.pages import CHECKED, ROOT, Page
+from tests.docs.support.pages import PAGES, ROOT, Page
 
 COMPONENTS = ("locks", "locks.inspection", "throttling", "queues", "queues.monitoring", "pageviews", "signins")
 CORE = ("errors", "signals", "panels", "component", "primitive", "conf")
@@ -43,7 +43,7 @@ FOREIGN = {
 }
 
 
-@pytest.mark.parametrize("page", CHECKED, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_names_exist(page: Page):
     wrong = [f"{span}: {problem}" for span in page.spans() for problem in _problems(span)]
     assert not wrong, "\n".join(wrong)

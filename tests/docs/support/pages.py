@@ -7,10 +7,6 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[3]
 PATHS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
-# Pages that are not written in the new shape yet: their blocks and names are not tested.
-LATER = (
-    set((ROOT / ".ci" / "docs-later.txt").read_text().split()) if (ROOT / ".ci" / "docs-later.txt").exists() else set()
-)
 
 FENCE = re.compile(
     r"^(?P<indent> *)(?P<ticks>```+|:::+)(?P<language>[\w{}-]*)[^\n]*\n(?P<text>.*?)^(?P=indent)(?P=ticks) *$"
@@ -95,4 +91,3 @@ class Page:
 
 
 PAGES = [Page(path) for path in PATHS]
-CHECKED = [page for page in PAGES if page.name not in LATER]
