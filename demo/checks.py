@@ -23,7 +23,7 @@ TIMEOUT = 15.0  # seconds for something to happen
 DELAY = 2
 MAX_DELAY = 1.0  # seconds by which a delayed job may be late
 VOTES = 5
-Found = TypeVar("Found")
+Answer = TypeVar("Answer")
 
 
 class CheckFailed(Exception):
@@ -204,7 +204,7 @@ def expect(condition: object, message: str | Callable[[], str]) -> None:
         raise CheckFailed(message if isinstance(message, str) else message())
 
 
-def wait_for(condition: Callable[[], Found], message: str | Callable[[], str]) -> Found:
+def wait_for(condition: Callable[[], Answer], message: str | Callable[[], str]) -> Answer:
     """Return the condition's first true answer. Raises CheckFailed if there is none within 15 seconds."""
     deadline = time.monotonic() + TIMEOUT
     while not (result := condition()):

@@ -77,7 +77,7 @@ class Target(NamedTuple):
 
     def effect_of_limit(self) -> str:
         """Return what limit() will do. One round trip."""
-        held, stays = self._held(), _("Leases that are held stay; the limit counts for new ones.")
+        held, stays = self._held(), _("Held leases stay. The limit applies to new ones.")
         if held is None:
             return " ".join((_("No slot is in use."), stays))
         numbers = {"used": held.used, "limit": held.limit, "waiters": held.waiters}

@@ -80,7 +80,7 @@ class JobTarget(NamedTuple):
             raise self._not_deleted()
         task = task_of(info.body) or _("The job")
         if info.state == "dead":
-            return _("%(task)s is dead after %(count)d attempts. Deleted, it can't be retried.") % {
+            return _("%(task)s is dead after %(count)d attempts. Once deleted, it can't be retried.") % {
                 "task": task,
                 "count": info.attempts,
             }

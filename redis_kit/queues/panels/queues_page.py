@@ -54,19 +54,19 @@ def figures(reports: Mapping[str, "QueueStats"]) -> Iterator[Figure]:
     yield Figure(_("Ready"), sum(count.ready for count in counts))
     yield Figure(_("Scheduled"), sum(count.scheduled for count in counts))
     yield Figure(_("Running"), sum(count.running for count in counts))
-    yield Figure(_("Dead"), dead, hint=_("They failed for good, and wait for a retry or a deletion."), alarm=dead > 0)
+    yield Figure(_("Dead"), dead, hint=_("They failed for good. Retry or delete them."), alarm=dead > 0)
     yield Figure(_("Oldest wait"), duration(max(waits, default=0.0)))
     if deserted := [name for name, report in reports.items() if report.deserted]:
         hint = _("Jobs are due in: %s") % ", ".join(deserted)
         yield Figure(_("Without a worker"), len(deserted), hint=hint, alarm=True)
     if unknown := [call for report in reports.values() for call in unrunnable(report)]:
         tasks = list(dict.fromkeys(calls.task or calls.call for calls in unknown))
-        hint = _("No living worker can run them: %s") % ", ".join(
+        hint = _("No worker can run them: %s") % ", ".join(
             [*tasks[:TASKS_IN_HINT], *["..."] * (len(tasks) > TASKS_IN_HINT)]
         )
         yield Figure(_("Jobs that no worker can run"), sum(calls.jobs for calls in unknown), hint=hint, alarm=True)
     if paused := sum(report.paused is not None for report in reports.values()):
-        yield Figure(_("Paused queues"), paused, hint=_("They accept jobs but give none out."))
+        yield Figure(_("Paused queues"), paused, hint=_("They accept jobs, and workers claim none."))
 
 
 def queues(reports: Mapping[str, "QueueStats"]) -> Iterator[Table]:
@@ -93,7 +93,7 @@ def unknown(reports: Mapping[str, "QueueStats"]) -> Iterator[Table]:
     ]
     if rows:
         columns = (_("Call"), _("Queue"), _("Jobs"), _("Oldest waits for"))
-        yield Table(_("Calls that no living worker can run"), columns, rows[:MOST_ROWS])
+        yield Table(_("Calls that no worker can run"), columns, rows[:MOST_ROWS])
 
 
 def unrunnable(report: "QueueStats") -> list["UnknownCalls"]:
@@ -123,7 +123,7 @@ def groups(findings: "Findings", dead: int, *, linked: bool) -> Table:
     shown = findings.groups[:MOST_ROWS]
     return Table(
         latest if dead > findings.looked_at else _("Dead jobs by task and error"),
-        (_("Task"), _("Error"), _("Jobs"), _("Last one died")),
+        (_("Task"), _("Error"), _("Jobs"), _("Last failure")),
         [
             (
                 Lines((group.cause.task or _("no task"), name)),

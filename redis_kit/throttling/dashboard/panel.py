@@ -80,7 +80,7 @@ class ThrottlesPanel(Panel):
         yield _throttles(figures)
         yield self._offenders([row for row in figures if not row.throttle.shadow])
         if any(row.offenders for row in in_shadow):
-            yield self._offenders(in_shadow, _("Would be refused most often, allowed by shadow mode, in up to a day"))
+            yield self._offenders(in_shadow, _("Would be refused most often (shadow mode), in up to a day"))
         yield self._rules(figures)
         reports = [(row, row.report) for row in figures if row.report]
         if reports:
