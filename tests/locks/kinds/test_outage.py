@@ -69,7 +69,7 @@ def test_caller_is_told_in_time_when_the_server_freezes(own_kit, twin, make, pat
             twin(make().acquire, blocking_timeout=patience)
     finally:
         own_kit.server.thaw()
-    assert monotonic() - began < patience + 2
+    assert monotonic() - began < 10  # a call without a time limit waits until the test ends it
     assert caught.value.indeterminate
     assert held
 
@@ -80,8 +80,8 @@ def test_caller_is_told_in_time_when_the_server_is_gone(own_kit, twin, make):
     own_kit.server.stop()
     began = monotonic()
     with pytest.raises(RedisUnavailable) as caught:
-        twin(make().acquire, blocking_timeout=5)
-    assert monotonic() - began < 2
+        twin(make().acquire, blocking_timeout=60)
+    assert monotonic() - began < 30  # and not after 60 s, as if another had the lock
     assert not caught.value.indeterminate
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import itertools
 import logging
 import threading
 from math import inf
@@ -32,6 +33,9 @@ KINDS = {
 }
 # What leaves no room for another holder; of a lock for readers and writers that is the other side.
 RIVALS = KINDS | {"read": KINDS["write"], "write": KINDS["read"]}
+# Kinds differ in their scripts, and twins in how a script is sent: each kind takes turns with one of the two.
+PAIRS = list(zip(itertools.cycle(["sync", "async"]), KINDS, strict=False))
+IN_TURN = pytest.mark.parametrize(("twin", "kind"), PAIRS, indirect=["twin"])
 LOSSES = ["drop_replies", "blackhole"]  # the server carries it out, or never hears of it
 
 
@@ -64,11 +68,12 @@ def pending(using="default"):
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("kind", KINDS)
+@IN_TURN
 def test_release_that_got_lost_is_over_at_once_and_free_soon(far, twin, kind, loss):
     lock = KINDS[kind](timeout=60)
     lease = twin(lock.acquire)
-    lose(far, twin, lock.release, loss)
+    error = lose(far, twin, lock.release, loss)
+    assert error.__notes__ == [pending_releases.RETRY_NOTE]
     assert (lease.held, lease.lost) == (False, False)
     is_free(kind)
     wait_for(lambda: not pending())
@@ -76,15 +81,6 @@ def test_release_that_got_lost_is_over_at_once_and_free_soon(far, twin, kind, lo
         twin(lock.release)
     with pytest.raises(NotHeld):
         twin(lease.extend)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_error_of_a_failed_release_says_that_it_is_repeated(far, twin, kind):
-    lock = KINDS[kind](timeout=60)
-    twin(lock.acquire)
-    error = lose(far, twin, lock.release, "blackhole")
-    assert error.__notes__ == [pending_releases.RETRY_NOTE]
-    wait_for(lambda: not pending())
 
 
 def test_error_of_several_failed_releases_says_once_that_they_are_repeated(far, twin):
@@ -143,7 +139,7 @@ def test_what_another_took_meanwhile_is_not_handed_out_again(far, twin, kind):
     assert twin(lock.acquire, blocking_timeout=0.3) is not lease
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@IN_TURN
 def test_holder_is_not_kept_out_by_its_own_lost_release(far, twin, kind, monkeypatch):
     monkeypatch.setattr(scheduler, "add", lambda *item, **when: None)  # the background never comes
     lock = KINDS[kind](timeout=60)
@@ -222,7 +218,7 @@ def test_function_that_is_locked_leaves_nothing(far):
 
 
 @pytest.mark.parametrize("how", ["extend", "reacquire"])
-@pytest.mark.parametrize("kind", KINDS)
+@IN_TURN
 def test_release_after_a_lost_extension_is_one(far, twin, kind, how):
     lock = KINDS[kind](timeout=60)
     lease = twin(lock.acquire)

@@ -23,7 +23,7 @@ def test_identity_of_a_bucket_takes_at_most_120_bytes_on_the_server(own_prefix):
     limit = Throttle("login", "5/m", clock=lambda: 1_760_000_000.0)  # which keeps them for a day
     limit.hit("warm")
     before = own_prefix.info("memory")["used_memory"]
-    number = 12_500
+    number = 25_000
     for caller in range(number):
         limit.hit(caller)
     assert own_prefix.dbsize() == number + 2
