@@ -62,7 +62,7 @@ def connection_table(name: str) -> str:
     from redis_kit.core.client import connection_options
 
     group = getattr(connection_options, name)
-    options = group if isinstance(group, tuple) and not hasattr(group, "name") else (group,)
+    options = (group,) if isinstance(group, connection_options.ConnectionOption) else group
     rows = []
     for option in options:
         kind = "any" if option.kind is Any else conf.describe(option.kind)

@@ -18,7 +18,6 @@ LINK = re.compile(
 )
 SPAN = re.compile(r"(?<!`)`([^`\n]+(?:\n[^`\n]+)?)`(?!`)")
 HEADING = re.compile(r"^#{1,6} +(.*?) *$", re.MULTILINE)
-LABEL = re.compile(r"^\(([\w-]+)\)=$", re.MULTILINE)
 
 
 class Block(NamedTuple):
@@ -72,7 +71,7 @@ class Page:
         return [match["target"] or match["definition"] for match in LINK.finditer(text)]
 
     def anchors(self) -> set[str]:
-        """Return the anchors of headings, as a code host makes them, and labels."""
+        """Return the anchors of headings, as a code host makes them."""
         slugs: set[str] = set()
         for heading in HEADING.findall(self.prose()):
             plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading)
@@ -82,7 +81,7 @@ class Page:
                 number += 1
                 slug = f"{base}-{number}"
             slugs.add(slug)
-        return slugs | set(LABEL.findall(self.text))
+        return slugs
 
     def spans(self) -> Iterator[str]:
         """Yield the names in ``code`` font."""
