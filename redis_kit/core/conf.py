@@ -127,21 +127,21 @@ def _hints(kind: type[Section]) -> dict[str, Any]:
 
 def _wrong(kind: type[Section], where: str, name: str, value: Any) -> Iterator[Problem]:
     hint, least_most = _hints(kind)[name], kind.ranges.get(name)
-    place = f"{where}['{name}']"
+    place, between = f"{where}['{name}']", " to ".join(map(number, least_most or ()))
     if not matches(value, hint):
-        choices = _choices(hint)
+        choices, at = _choices(hint), _wrong_item(value, hint)
         if choices:
             wrong = f"{place} is {value!r}; allowed: {', '.join(map(repr, choices))}."
             yield Problem("E011", wrong, did_you_mean(value, choices))
-        else:
-            allowed = f" from {number(least_most[0])} to {number(least_most[1])}" if least_most else ""
-            # A dict may hold passwords, and so may what was given in its place.
-            shown = described_value(value) if "a dict" in describe(hint) else repr(value)
-            yield Problem(
-                "E006", f"{place} is {shown}; it must be {describe(hint)}{allowed}.", kind.examples.get(name, "")
-            )
+            return
+        allowed = f"{describe(hint)} from {between}" if between else describe(hint)
+        if at is not None:
+            place, value, allowed = f"{place}[{at}]", value[at], describe(_item_type(value, hint))
+        # A dict may hold passwords, and so may what was given in its place.
+        shown = described_value(value) if "a dict" in allowed else repr(value)
+        yield Problem("E006", f"{place} is {shown}; it must be {allowed}.", kind.examples.get(name, ""))
     elif least_most and value is not None and not least_most[0] <= value <= least_most[1]:
-        yield Problem("E006", f"{place} is {value!r}; it must be {number(least_most[0])} to {number(least_most[1])}.")
+        yield Problem("E006", f"{place} is {value!r}; it must be {between}.")
 
 
 def matches(value: Any, hint: Any) -> bool:
@@ -178,6 +178,19 @@ def described_value(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return repr(value)
     return describe(kind) if kind in (str, int, float, bytes, dict, list, tuple, set) else f"a {kind.__name__}"
+
+
+def _item_type(value: Any, hint: Any) -> Any:
+    """Return the type of the items if the value is a list or tuple, as the type of an option allows; else None."""
+    parts = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
+    lists = [part for part in parts if get_origin(part) in (list, tuple) and isinstance(value, get_origin(part))]
+    return get_args(lists[0])[0] if lists else None
+
+
+def _wrong_item(value: Any, hint: Any) -> int | None:
+    """Return the place of the first item of a wrong type in a list or tuple; None for any other value."""
+    kind = _item_type(value, hint)
+    return None if kind is None else next((at for at, item in enumerate(value) if not matches(item, kind)), None)
 
 
 def _choices(hint: Any) -> list[str]:

@@ -4,8 +4,9 @@ import argparse
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any, Literal
 
-from django.core.management.base import CommandError
+from django.core.management.base import BaseCommand, CommandError, CommandParser, SystemCheckError
 
 from redis_kit.core.client.addresses import aliases
 from redis_kit.core.errors import ConfigurationError, InvalidName, RedisFailure
@@ -15,6 +16,28 @@ from redis_kit.core.text import clean
 UNAVAILABLE, MISCONFIGURED = 69, 78  # EX_UNAVAILABLE and EX_CONFIG of sysexits.h
 EVERYWHERE = ("--settings", "--pythonpath")  # options of every command, understood behind an action too
 WIDEST = 60  # characters of a column
+
+
+class KitCommand(BaseCommand):
+    """The base of these commands: wrong settings end them with 78, and ``--help`` lists the exit codes."""
+
+    requires_system_checks: list[str] | Literal["__all__"] = ["redis_kit"]
+    exit_codes = (
+        "Exit codes: 0 done, 1 nothing has this name or nothing to do, 2 wrong arguments, 69 Redis is unavailable, "
+        "78 wrong settings."
+    )
+
+    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
+        """Return the parser, with the exit codes at the end of its help."""
+        return super().create_parser(prog_name, subcommand, epilog=self.exit_codes, **kwargs)
+
+    def check(self, *args: Any, **options: Any) -> None:
+        """Run the checks that this command needs. The exit code for errors is 78, as for all wrong settings."""
+        try:
+            super().check(*args, **options)
+        except SystemCheckError as error:
+            error.returncode = MISCONFIGURED
+            raise
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from typing import Literal
 from redis_kit.core.conf import Problem, Section
 from redis_kit.core.errors import InvalidName
 from redis_kit.core.keys import encode
+from redis_kit.core.text import number
 
 
 @dataclass(frozen=True)
@@ -74,8 +75,8 @@ class QueueSettings(Section):
         if self.RETRY_BACKOFF > self.RETRY_BACKOFF_MAX:
             yield Problem(
                 "E006",
-                f"REDIS_KIT['QUEUES']['RETRY_BACKOFF'] is {self.RETRY_BACKOFF:g} s; it must not be more than "
-                f"RETRY_BACKOFF_MAX ({self.RETRY_BACKOFF_MAX:g} s).",
+                f"REDIS_KIT['QUEUES']['RETRY_BACKOFF'] is {number(self.RETRY_BACKOFF)} s; it must not be more "
+                f"than RETRY_BACKOFF_MAX ({number(self.RETRY_BACKOFF_MAX)} s).",
                 "Make RETRY_BACKOFF smaller, or RETRY_BACKOFF_MAX larger.",
             )
         if self.SERIALIZER != "json":

@@ -19,13 +19,17 @@ LIMIT = (1, 1000)
 _ID = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
 
-def milliseconds(delay: Any, name: str = "delay") -> int:
-    """Return a delay in seconds, or a timedelta, as whole milliseconds, rounded up. Raises InvalidValue."""
-    number = delay.total_seconds() if isinstance(delay, timedelta) else delay
-    is_number = isinstance(number, (int, float)) and not isinstance(number, bool)
-    if not is_number or not 0 <= number <= LONGEST_DELAY:
-        raise InvalidValue(f"{name} must be 0 to {LONGEST_DELAY:,} seconds or a timedelta, not {shortened(delay)}.")
-    return math.ceil(number * 1000)
+def milliseconds(delay: Any, name: str = "delay", *, positive: bool = False) -> int:
+    """Return a delay in seconds, or a timedelta, as whole milliseconds, rounded up. Raises InvalidValue.
+
+    With ``positive`` 0 is not allowed.
+    """
+    time = delay.total_seconds() if isinstance(delay, timedelta) else delay
+    is_number = isinstance(time, (int, float)) and not isinstance(time, bool)
+    if not is_number or not 0 <= time <= LONGEST_DELAY or (positive and not time):
+        least = "more than 0 and at most" if positive else "0 to"
+        raise InvalidValue(f"{name} must be {least} {LONGEST_DELAY:,} seconds or a timedelta, not {shortened(delay)}.")
+    return math.ceil(time * 1000)
 
 
 def moment(when: datetime) -> int:

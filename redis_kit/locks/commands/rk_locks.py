@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from redis_kit.core import terminal
 from redis_kit.core.text import clean, similar
@@ -16,11 +16,10 @@ from redis_kit.locks.inspection.api import LIMIT
 Held = HeldLock | HeldSemaphore
 
 
-class Command(BaseCommand):
+class Command(terminal.KitCommand):
     """List, show and release locks and semaphores."""
 
     help = "Show locks and semaphores that are held, and their holders; release one whose holder does not."
-    requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the actions and their options."""

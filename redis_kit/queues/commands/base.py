@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from redis_kit.core import terminal
 from redis_kit.core.text import clean, did_you_mean
@@ -16,10 +16,9 @@ from redis_kit.queues.tasks import discovery
 SHOWN = 20  # names
 
 
-class QueueCommand(BaseCommand):
+class QueueCommand(terminal.KitCommand):
     """A command about one queue, or about all queues if ``name_count`` is "?"."""
 
-    requires_system_checks = []
     name_count: str | None = None
     run: Callable[..., None]
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError, CommandParser, SystemCheckError
+from django.core.management.base import CommandError, CommandParser
 
 from redis_kit.core import conf, connections, terminal
 from redis_kit.core.client import addresses
@@ -22,11 +22,14 @@ DAY = 86_400.0
 logger = logging.getLogger("redis_kit.worker")
 
 
-class Command(BaseCommand):
+class Command(terminal.KitCommand):
     """Run a worker."""
 
-    help = (
-        "Run the tasks of queues until TERM or INT. Exit codes: 0 after these signals, 2 wrong arguments, 78 settings."
+    help = "Run the tasks of queues until TERM or INT."
+    requires_system_checks = "__all__"
+    exit_codes = (
+        "Exit codes: 0 stopped by a signal or a command, or --burst is done; 1 the health port is taken; 2 wrong "
+        "arguments; 78 wrong settings. A worker that can't reach Redis waits for it."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -64,14 +67,6 @@ class Command(BaseCommand):
         """Run the command. Before the worker handles signals, TERM and INT end the process at once."""
         with os_signals.loading():
             return super().execute(*args, **options)
-
-    def check(self, *args: Any, **options: Any) -> None:
-        """Run Django's checks. The exit code for errors is 78, as for all wrong settings."""
-        try:
-            super().check(*args, **options)
-        except SystemCheckError as error:
-            error.returncode = terminal.MISCONFIGURED
-            raise
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Run the worker. Return after a signal, also if jobs were returned to their queues."""

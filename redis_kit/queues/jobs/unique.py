@@ -2,6 +2,7 @@
 
 import hashlib
 from base64 import urlsafe_b64encode
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any, Literal, NamedTuple
 
@@ -12,7 +13,10 @@ from redis_kit.queues import validation
 Until = Literal["done", "queued"] | float | timedelta
 ENDS = ("done", "queued")
 LONGEST = 512  # bytes of UTF-8 in a key
-ALLOWED = "'done', 'queued', or a time of more than 0 in seconds or as a timedelta"
+ALLOWED = (
+    f"'done', 'queued', or a time of more than 0 and at most {validation.LONGEST_DELAY:,} seconds, as a number or a "
+    "timedelta"
+)
 
 
 class UniqueKey(NamedTuple):
@@ -50,8 +54,9 @@ def end(name: str, until: Any) -> str:
     if isinstance(until, str) and until in ENDS:
         return until
     is_time = isinstance(until, (int, float, timedelta)) and not isinstance(until, bool)
-    if is_time and (time := validation.milliseconds(until, name)):
-        return str(time)
+    if is_time:
+        with suppress(InvalidValue):
+            return str(validation.milliseconds(until, name, positive=True))
     raise InvalidValue(f"{name} must be {ALLOWED}, not {shortened(until)}.")
 
 

@@ -150,11 +150,7 @@ def purge(queue: Primitive, state: State) -> Flow[int]:
 
 def pause(queue: Primitive, seconds: Delay | None) -> Flow[None]:
     """Pause the queue."""
-    time = 0
-    if seconds is not None:
-        time = validation.milliseconds(seconds, "seconds")
-        if not time:
-            raise InvalidValue("seconds must be more than 0; None is a pause without an end.")
+    time = 0 if seconds is None else validation.milliseconds(seconds, "seconds", positive=True)
     yield calls.PAUSE(queue.key(""), time)
 
 

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from redis_kit.core.errors import InvalidValue
-from redis_kit.core.text import number, shortened
+from redis_kit.core.text import number
 from redis_kit.queues import validation
 from redis_kit.queues.errors import Expired
 from redis_kit.queues.jobs.job import Job
@@ -14,14 +13,7 @@ def milliseconds(expires: Any) -> int:
     """Return for how many ms a call may wait, given the option of its task; 0 for ever. Raises InvalidValue."""
     if expires is None:
         return 0
-    try:
-        time = validation.milliseconds(expires, "expires")
-    except InvalidValue:
-        time = 0
-    if not time:
-        allowed = f"more than 0 and at most {validation.LONGEST_DELAY:,} seconds, or a timedelta; None is for ever"
-        raise InvalidValue(f"expires must be {allowed}. It is {shortened(expires)}.")
-    return time
+    return validation.milliseconds(expires, "expires", positive=True)
 
 
 def expired(job: Job, call: Message) -> Expired | None:

@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from redis_kit.core import terminal
 from redis_kit.core.errors import InvalidName, InvalidValue
@@ -45,11 +45,10 @@ ARGUMENTS = {
 }
 
 
-class Command(BaseCommand):
+class Command(terminal.KitCommand):
     """List and show throttles, and set rules for a limited time."""
 
     help = "Show the figures of throttles, and ban, exempt or override identities for a limited time."
-    requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the actions and their options."""

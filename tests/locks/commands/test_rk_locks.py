@@ -224,7 +224,7 @@ def test_wrong_settings_are_no_traceback(kit, rk_locks):
     kit.options(CONNECTIONS={"default": {"URL": 3}})
     code, output, errors = rk_locks("list")
     assert (code, output) == (78, "")
-    assert errors.startswith("CommandError: REDIS_KIT['CONNECTIONS']")
+    assert "REDIS_KIT['CONNECTIONS']" in errors
 
 
 def test_options_of_every_command_may_stand_at_the_end(kit, rk_locks):

@@ -394,7 +394,7 @@ def test_wrong_settings_are_no_traceback(kit, rk_throttle):
     kit.options(THROTTLING={"POLICIES": {"api": {"RATES": "5/x"}}})
     code, output, errors = rk_throttle("list")
     assert (code, output) == (78, "")
-    assert errors.startswith("CommandError: REDIS_KIT['THROTTLING']")
+    assert "REDIS_KIT['THROTTLING']" in errors
 
 
 def test_views_that_can_not_be_imported_are_no_traceback(kit, rk_throttle, routes):

@@ -1,0 +1,45 @@
+"""The base of all commands: wrong settings and exit codes."""
+
+import importlib
+
+import pytest
+
+COMMANDS = {
+    **{name: [] for name in ("rk_queues", "rk_worker")},
+    **{name: ["mail"] for name in ("rk_pause", "rk_resume", "rk_retry")},
+    "rk_purge": ["mail", "--state", "ready", "--yes"],
+    "rk_locks": ["list"],
+    "rk_throttle": ["list"],
+}
+
+
+@pytest.fixture
+def command(capsys):
+    """Run a command as from a shell; return exit code, output and errors."""
+
+    def run(name, *arguments):
+        module = importlib.import_module(f"redis_kit.management.commands.{name}")
+        with pytest.raises(SystemExit) as end:
+            module.Command().run_from_argv(["manage.py", name, *arguments])
+        return end.value.code, *capsys.readouterr()
+
+    return run
+
+
+@pytest.mark.parametrize("options", [{"QUEUES": {"MAX_ATEMPTS": 5}}, {"LOKS": {}}], ids=["section", "top"])
+@pytest.mark.parametrize("name", COMMANDS)
+def test_unknown_option_ends_every_command_with_78(kit, command, name, options):
+    kit.settings.REDIS_KIT = {**kit.settings.REDIS_KIT, **options}
+    code, output, errors = command(name, *COMMANDS[name])
+    assert code == 78
+    assert "has no option" in errors
+    assert output == ""
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_lists_the_exit_codes(command, name):
+    code, output, _ = command(name, "--help")
+    text = " ".join(output.split())
+    assert code == 0
+    assert "Exit codes: 0 " in text
+    assert "78 wrong settings" in text
