@@ -31,7 +31,7 @@ INSPECT = scripts.load("redis_kit.locks", "inspect_slots")
 MAX_TTL = int(TIMEOUT[1] * 1000)
 REPEAT = 0.5  # seconds after which a process tells again that its waiters are there, when it sends a request anyway
 
-_told_at: WeakKeyDictionary[LocalQueue, float] = WeakKeyDictionary()
+_reported_at: WeakKeyDictionary[LocalQueue, float] = WeakKeyDictionary()
 
 _level_keys = attrgetter("holders", "about", "weights", "limits", "limit", "waiters")
 _released_level = attrgetter("holders", "about", "weights", "limits", "waiters", "signal")
@@ -183,9 +183,9 @@ def position(source: Slots, tickets: Sequence[str]) -> Flow[int | None]:
 def _local_tickets(attempt: Attempt) -> list[str]:
     """Return the tickets of this process for the same name, if it is time to tell the server that they still wait."""
     queue, now = attempt.local_queue, monotonic()
-    if queue is None or attempt.woken or not attempt.refused_at or now - _told_at.get(queue, -math.inf) < REPEAT:
+    if queue is None or attempt.woken or not attempt.refused_at or now - _reported_at.get(queue, -math.inf) < REPEAT:
         return []
-    _told_at[queue] = now
+    _reported_at[queue] = now
     return attempt.local_tokens
 
 

@@ -1,20 +1,15 @@
 """Several leases that were acquired together."""
 
-import logging
 from collections.abc import Sequence
-from types import TracebackType
 
-from redis_kit.core.errors import RedisKitError
 from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
 from redis_kit.locks.arguments import Seconds
-from redis_kit.locks.errors import NotHeld, with_notes
-from redis_kit.locks.leases.lease import Lease
-
-logger = logging.getLogger("redis_kit.locks")
+from redis_kit.locks.errors import NotHeld
+from redis_kit.locks.leases.lease import Lease, LeaseContext
 
 
-class LeaseGroup:
+class LeaseGroup(LeaseContext):
     """Proof of holding several locks: ``leases`` has one of each, in the order in which they were named.
 
     ``group["name"]`` is the first with that name. Each has its own fence, since it guards something else. There is no
@@ -59,30 +54,15 @@ class LeaseGroup:
         """See extend()."""
         return bool(await self.leases[0].source.arun_flow(self._extend(additional_time, replace_ttl)))
 
-    def __enter__(self) -> "LeaseGroup":
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        try:
-            self.release()
-        except RedisKitError as failure:
-            self._failed(failure, error)
-
-    async def __aenter__(self) -> "LeaseGroup":
+    def entered(self) -> None:
+        """Note that the running task is inside ``async with`` of this group."""
         for lease in self.leases:
             lease.entered()
-        return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
-    ) -> None:
-        was_cancelled = [lease.left(error) for lease in self.leases]
-        try:
-            await self.arelease()
-        except RedisKitError as failure:
-            if any(was_cancelled):
-                raise failure from error
-            self._failed(failure, error)
+    def left(self, error: BaseException | None) -> bool:
+        """Note that the task leaves; True if ``error`` means nothing but the loss of one of the leases."""
+        was_cancelled = [lease.left(error) for lease in self.leases]  # each has to know
+        return any(was_cancelled)
 
     def _release(self) -> Flow[None]:
         # Leases that were released one by one are not an error, unless all were.
@@ -95,12 +75,6 @@ class LeaseGroup:
         flows = [lease.source.extend_flow(lease, *change) for lease, change in zip(self.leases, changes, strict=True)]
         raise_first((yield from gather(flows, return_exceptions=True)))
         return True
-
-    def _failed(self, failure: RedisKitError, error: BaseException | None) -> None:
-        # An error inside the block matters more than a failed release.
-        if error is None:
-            raise failure
-        logger.warning("%r were not all released: %s", self, with_notes(failure))
 
 
 def raise_first(results: Sequence[object]) -> None:

@@ -4,7 +4,7 @@ import logging
 from os import getpid
 from time import monotonic
 from types import TracebackType
-from typing import NoReturn, Protocol
+from typing import NoReturn, Protocol, Self
 
 from redis_kit.core.errors import RedisKitError
 from redis_kit.locks.arguments import TIMEOUT, Seconds, seconds
@@ -27,7 +27,59 @@ class Notifier(Protocol):
         """Note that the task leaves; True if ``error`` is nothing but the cancellation by this notifier."""
 
 
-class Lease:
+class LeaseContext:
+    """The ``with`` block of a lease, or of several: it ends with their release."""
+
+    __slots__ = ()
+
+    def release(self) -> None:
+        """Release what is held."""
+        raise NotImplementedError
+
+    async def arelease(self) -> None:
+        """See release()."""
+        raise NotImplementedError
+
+    def entered(self) -> None:
+        """Note that the running task is inside ``async with``."""
+        raise NotImplementedError
+
+    def left(self, error: BaseException | None) -> bool:
+        """Note that the task leaves; True if ``error`` means nothing but the loss of a lease."""
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        try:
+            self.release()
+        except RedisKitError as failure:
+            self._failed(failure, error)
+
+    async def __aenter__(self) -> Self:
+        self.entered()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        was_cancelled = self.left(error)
+        try:
+            await self.arelease()
+        except RedisKitError as failure:
+            if was_cancelled:
+                raise failure from error
+            self._failed(failure, error)
+
+    def _failed(self, failure: RedisKitError, error: BaseException | None) -> None:
+        # An error inside the block matters more than a failed release.
+        if error is None:
+            raise failure
+        logger.warning("%r could not be released: %s", self, with_notes(failure))
+
+
+class Lease(LeaseContext):
     """Proof of holding a lock or a slot, for a limited time. It may be passed to other threads and tasks.
 
     ``token`` identifies this lease on the server and should stay secret. ``fence`` is a number that grows with every
@@ -120,30 +172,6 @@ class Lease:
         """See release()."""
         await self.source.arelease(self)
 
-    def __enter__(self) -> "Lease":
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        try:
-            self.release()
-        except RedisKitError as failure:
-            self._failed(failure, error)
-
-    async def __aenter__(self) -> "Lease":
-        self.entered()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
-    ) -> None:
-        was_cancelled = self.left(error)
-        try:
-            await self.arelease()
-        except RedisKitError as failure:
-            if was_cancelled:
-                raise failure from error
-            self._failed(failure, error)
-
     def entered(self) -> None:
         """Note that the running task is inside ``async with`` of this lease."""
         if self.notifier:
@@ -177,12 +205,6 @@ class Lease:
         if additional_time is None:
             return self.source.lease_timeout, True
         return seconds("additional_time", additional_time, TIMEOUT), replace_ttl
-
-    def _failed(self, failure: RedisKitError, error: BaseException | None) -> None:
-        # An error inside the block matters more than a failed release.
-        if error is None:
-            raise failure
-        logger.warning("%r could not be released: %s", self, with_notes(failure))
 
 
 def safe_deadline(sent_at: float, timeout: float) -> float:

@@ -29,7 +29,7 @@ local number
 local held = redis.call("GET", KEYS[1])
 local gone = ARGV[6] == "1" and tonumber(redis.call("ZSCORE", KEYS[4], token) or 0) < now
 if held or gone then
-    local holder, its_fence, since, who = string.match(held or "", "^(%S+) (%d+) (%d+) %d+ (.*)$")
+    local holder, held_fence, since, who = string.match(held or "", "^(%S+) (%d+) (%d+) %d+ (.*)$")
     local baton = string.match(held or "", "^~(.*)$")
     local chosen = baton and (ARGV[6] == "1" or redis.call("LPOP", KEYS[5]) == baton)
     if gone or not (holder == token or chosen) then
@@ -42,7 +42,7 @@ if held or gone then
         local left = redis.call("PTTL", KEYS[1])
         return { left < 0 and 1000 or left, now - (tonumber(since) or now), who or "", fence }
     end
-    number = its_fence
+    number = held_fence
 end
 
 if fence % 16 == 0 then  -- remove what dead holders left behind

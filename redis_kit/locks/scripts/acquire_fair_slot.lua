@@ -44,8 +44,9 @@ local live, fence = "(" .. now_text, next_fence(KEYS[1], micros)
 -- @include _tickets
 -- @include _stand_in_queue
 
-local mine, _ = redis.call("ZSCORE", holders, token), redis.call("ZCARD", queue) + redis.call("HLEN", tickets)
-mine = mine and tonumber(mine) > now and redis.call("HGET", about, token)
+-- @check_types queue, tickets
+local own_lease = redis.call("ZSCORE", holders, token)
+own_lease = own_lease and tonumber(own_lease) > now and redis.call("HGET", about, token)
 local used, ended, extra = used_slots(holders, weights)
 local limit = limit_in_force(limits, KEYS[7], tonumber(ARGV[8]))
 local gone = ARGV[5] == "1" and tonumber(redis.call("ZSCORE", waiters, token) or 0) <= now
@@ -61,8 +62,8 @@ end
 
 local rank = redis.call("ZRANK", queue, token)
 local before = rank or redis.call("ZCARD", queue)
-if mine then
-    fence, used = string.match(mine, "^%d+"), used - weight
+if own_lease then
+    fence, used = string.match(own_lease, "^%d+"), used - weight
 elseif gone or used + weight_of_first(before) + weight > limit then
     local waits = ARGV[4] ~= "0" and weight <= limit and not gone
     if waits and (rank or ARGV[6] == "0" or #ARGV > 10) then -- a ticket that counted as dead needs those of its process
@@ -86,7 +87,7 @@ if ARGV[6] ~= "0" then
     note_wait(KEYS[#KEYS - 1], KEYS[#KEYS], ARGV[9], now - ARGV[6], tonumber(fence))
 end
 store_lease(used == 0, ARGV[8], KEYS[2], ARGV[9], holders, about, weights, limits)
-if not mine then
+if not own_lease then
     redis.call("SET", KEYS[1], fence, "EX", 2592000)
 end
 if changed then

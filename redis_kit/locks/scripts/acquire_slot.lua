@@ -36,7 +36,7 @@ for level = 1, waited and levels or 0 do
 end
 local gone = woken == "1" and not waits_for
 
-local alone, stated, members, mine, full = {}, {}, {}, nil, nil
+local alone, stated, members, own_lease, full = {}, {}, {}, nil, nil
 for level = 1, levels do
     local at = 6 * level - 3
     local holders, about, weights, limit = KEYS[at], KEYS[at + 1], KEYS[at + 2], nil
@@ -46,12 +46,12 @@ for level = 1, levels do
         alone[level], limit = true, tonumber(redis.call("GET", KEYS[at + 4])) or tonumber(stated[level])
     else
         limit = limit_in_force(KEYS[at + 3], KEYS[at + 4], tonumber(stated[level]))
-        mine = tonumber(redis.call("ZSCORE", holders, token) or 0) > now and redis.call("HGET", about, token)
+        own_lease = tonumber(redis.call("ZSCORE", holders, token) or 0) > now and redis.call("HGET", about, token)
     end
     if ended then
         remove_ended(ended, extra, holders, about, weights)
     end
-    if not mine and (gone or used + weight > limit) then
+    if not own_lease and (gone or used + weight > limit) then
         full = { level, used, limit }
         break
     end
@@ -85,8 +85,8 @@ if waited then
     end
     note_wait(KEYS[#KEYS - 1], KEYS[#KEYS], members[levels], now - since, tonumber(fence))
 end
-if mine then
-    fence = string.match(mine, "^%d+")
+if own_lease then
+    fence = string.match(own_lease, "^%d+")
 end
 -- @include _set_end
 -- @include _store_lease
@@ -94,7 +94,7 @@ for level = 1, levels do
     local at = 6 * level - 3
     store_lease(alone[level], stated[level], KEYS[2], members[level], unpack(KEYS, at, at + 3))
 end
-if not mine then
+if not own_lease then
     redis.call("SET", KEYS[1], fence, "EX", 2592000)
 end
 return tonumber(fence)

@@ -17,12 +17,12 @@ local live = string.format("(%.0f", now)
 -- @include _used_slots
 -- @include _limit_in_force
 
-local found = {}
+local leases = {}
 local ends = redis.call("ZRANGEBYSCORE", KEYS[1], live, "+inf", "WITHSCORES", "LIMIT", 0, ARGV[1])
 for place = 1, #ends, 2 do
-    found[#found + 1] = ends[place]
-    found[#found + 1] = ends[place + 1]
-    found[#found + 1] = redis.call("HGET", KEYS[2], ends[place])
+    leases[#leases + 1] = ends[place]
+    leases[#leases + 1] = ends[place + 1]
+    leases[#leases + 1] = redis.call("HGET", KEYS[2], ends[place])
 end
 local limit = limit_in_force(KEYS[4], KEYS[5], math.huge)
 return {
@@ -32,5 +32,5 @@ return {
     redis.call("EXISTS", KEYS[5]),
     redis.call("ZCOUNT", KEYS[6], live, "+inf"),
     redis.call("ZRANGE", KEYS[1], -1, -1, "WITHSCORES")[2] or "0",
-    found,
+    leases,
 }

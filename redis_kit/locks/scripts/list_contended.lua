@@ -6,11 +6,11 @@
 -- ARGV[1]  limit   members to return
 -- returns  members, ms and numbers, alternating
 
-local found = redis.call("ZREVRANGE", KEYS[1], 0, ARGV[1] - 1, "WITHSCORES")
+local longest = redis.call("ZREVRANGE", KEYS[1], 0, ARGV[1] - 1, "WITHSCORES")
 local listed = {}
-for place = 1, #found, 2 do
-    listed[#listed + 1] = found[place]
-    listed[#listed + 1] = found[place + 1]
-    listed[#listed + 1] = redis.call("ZSCORE", KEYS[2], found[place]) or "0"
+for place = 1, #longest, 2 do
+    listed[#listed + 1] = longest[place]
+    listed[#listed + 1] = longest[place + 1]
+    listed[#listed + 1] = redis.call("ZSCORE", KEYS[2], longest[place]) or "0"
 end
 return listed

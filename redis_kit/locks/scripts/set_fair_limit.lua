@@ -22,6 +22,7 @@ local live = string.format("(%.0f", now)
 -- @include _limit_in_force
 -- @include _tickets
 
+-- @check_types holders, weights, limits, waiters, queue, tickets
 if ARGV[1] == "" then
     redis.call("DEL", KEYS[4])
 else

@@ -14,7 +14,7 @@ from redis_kit.throttling.throttles.throttle import Throttle
 from redis_kit.throttling.values.ban import Ban
 from redis_kit.throttling.values.identity import IdentityKey
 from redis_kit.throttling.values.methods import methods_of
-from redis_kit.throttling.values.rates import Rate, parse
+from redis_kit.throttling.values.rates import parse
 
 PREFIX = "throttle_"
 FOREIGN = frozenset({"throttle_classes", "throttle_scope"})  # of Django REST framework
@@ -90,25 +90,15 @@ class ThrottleMixin:
                 f"{type(self).__qualname__} has no rates: set its attribute throttle_rates, for example to '60/m', "
                 "or to None for no limit."
             )
-        return _throttle(
+        return _shared_throttle(
             self.throttle_name or f"{type(self).__module__}.{type(self).__qualname__}",
-            parse(self.throttle_rates),
-            self.throttle_strategy,
-            self.throttle_on_failure,
-            self.throttle_shadow,
-            self.throttle_ban,
-            self.throttle_using,
+            parse(self.throttle_rates) or None,
+            strategy=self.throttle_strategy,
+            on_failure=self.throttle_on_failure,
+            shadow=self.throttle_shadow,
+            ban=self.throttle_ban,
+            using=self.throttle_using,
         )
 
 
-@cache
-def _throttle(
-    name: str,
-    rates: tuple[Rate, ...],
-    strategy: str,
-    on_failure: str | None,
-    shadow: bool,
-    ban: Ban | None,
-    using: str,
-) -> Throttle:
-    return Throttle(name, rates or None, strategy=strategy, on_failure=on_failure, shadow=shadow, ban=ban, using=using)
+_shared_throttle = cache(Throttle)

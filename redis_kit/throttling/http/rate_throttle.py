@@ -104,16 +104,16 @@ class RateThrottle:
         """Return the throttle that decides. Instances with the same attributes share it."""
         rates = self._rates()
         name = f"{self.framework}.{self.scope or type(self).__qualname__}"
-        options = (
-            name,
-            rates,
-            self.strategy or _default_strategy(rates),
-            self.on_failure,
-            self.shadow,
-            self.ban,
-            self.using,
-        )
-        return _shared(*options) if self.timer is CLOCK else _built(*options, clock=self.timer)
+        options = {
+            "strategy": self.strategy or _default_strategy(rates),
+            "on_failure": self.on_failure,
+            "shadow": self.shadow,
+            "ban": self.ban,
+            "using": self.using,
+        }
+        if self.timer is CLOCK:
+            return _shared_throttle(name, rates, **options)
+        return Throttle(name, rates, clock=self.timer, **options)
 
     def identity(self: Any, key: str) -> str:
         """Return the identity to count: the framework's ident, or a key that a subclass made."""
@@ -141,21 +141,6 @@ def _default_strategy(rates: tuple[Rate, ...]) -> str:
     return "sliding_counter" if max(rate.limit for rate in rates) > LARGEST else "sliding_log"
 
 
-def _built(
-    name: str,
-    rates: tuple[Rate, ...],
-    strategy: str,
-    on_failure: str | None,
-    shadow: bool,
-    ban: Ban | None,
-    using: str,
-    clock: Any = None,
-) -> Throttle:
-    return Throttle(
-        name, rates, strategy=strategy, on_failure=on_failure, shadow=shadow, ban=ban, clock=clock, using=using
-    )
-
-
 # Some frameworks build an instance for each request, others use one for all.
-_shared = lru_cache(maxsize=1000)(_built)
+_shared_throttle = lru_cache(maxsize=1000)(Throttle)
 _parsed = lru_cache(maxsize=1000)(parse)

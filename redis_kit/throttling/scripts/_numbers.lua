@@ -3,15 +3,15 @@
 -- gives  numbers, doubles
 
 local function numbers(text)
-    local found = {}
+    local values = {}
     for number in string.gmatch(text, "%d+") do
-        found[#found + 1] = tonumber(number)
+        values[#values + 1] = tonumber(number)
     end
-    return found
+    return values
 end
 
 local function doubles(text)
-    local found = {struct.unpack("<" .. string.rep("d", #text / 8), text)}
-    found[#found] = nil -- the position after the last number
-    return found
+    local values = {struct.unpack("<" .. string.rep("d", #text / 8), text)}
+    values[#values] = nil -- the position after the last number
+    return values
 end

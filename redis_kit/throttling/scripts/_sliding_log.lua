@@ -34,8 +34,8 @@ strategies.sliding_log = {
                 return 0
             end
             local start = size - newest * WIDTH
-            local one = text or redis.call("GETRANGE", key, start, start + WIDTH - 1)
-            return struct.unpack("<d", one, text and start + 1 or 1) - shift
+            local bytes = text or redis.call("GETRANGE", key, start, start + WIDTH - 1)
+            return struct.unpack("<d", bytes, text and start + 1 or 1) - shift
         end
         local newest = stamp(1)
         shift = math.max(0, newest - now)

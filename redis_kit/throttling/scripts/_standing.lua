@@ -5,13 +5,13 @@
 -- Return the numbers of an override, or nil if they are not for this strategy.
 local function rates_of(rule, kind)
     local strategy, text = string.match(rule, "^r (%S+) ([%d ]+)#")
-    local found = strategy == kind and numbers(text) or {}
-    for _, number in ipairs(found) do
+    local rates = strategy == kind and numbers(text) or {}
+    for _, number in ipairs(rates) do
         if number < 1 or number > 2 ^ 53 then
             return nil
         end
     end
-    return #found > 0 and found or nil
+    return #rates > 0 and rates or nil
 end
 
 -- Return the rule that replaces the rates of the throttle ("" for none), the refusals that count towards a ban, and

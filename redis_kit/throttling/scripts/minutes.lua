@@ -7,13 +7,13 @@
 
 local CYCLE, COUNT = 4320, 2 ^ 32
 local minute = math.floor(redis.call("TIME")[1] / 60)
-local found = {minute}
-for one = minute - tonumber(ARGV[1]) + 1, minute do
-    local slot = one % CYCLE * 2
-    local cycle = math.floor(one / CYCLE) * COUNT
+local counts = {minute}
+for number = minute - tonumber(ARGV[1]) + 1, minute do
+    local slot = number % CYCLE * 2
+    local cycle = math.floor(number / CYCLE) * COUNT
     local pair = redis.call("BITFIELD_RO", KEYS[1], "GET", "i64", "#" .. slot, "GET", "i64", "#" .. slot + 1)
-    for _, number in ipairs(pair) do
-        found[#found + 1] = number >= cycle and number < cycle + COUNT and number - cycle or 0
+    for _, stored in ipairs(pair) do
+        counts[#counts + 1] = stored >= cycle and stored < cycle + COUNT and stored - cycle or 0
     end
 end
-return found
+return counts
