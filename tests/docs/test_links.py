@@ -21,6 +21,16 @@ def test_roles_that_a_code_host_does_not_know_are_not_used():
     assert not [page.name for page in PAGES if re.search(r"\{(?:doc|ref)\}`|^\([\w-]+\)=$", page.text, re.MULTILINE)]
 
 
+def test_every_page_is_within_two_clicks_of_the_index():
+    docs = {page.path: page for page in PAGES if (ROOT / "docs") in page.path.parents}
+    reached = new = {ROOT / "docs" / "index.md"}
+    for _ in range(2):
+        targets = {(path.parent / link.partition("#")[0]).resolve() for path in new for link in docs[path].links()}
+        new = (targets & set(docs)) - reached
+        reached = reached | new
+    assert not [page.name for path, page in docs.items() if path not in reached]
+
+
 def _exists(page: Page, target: str) -> bool:
     start = page.path.parent
     if URL and target.startswith(URL):
