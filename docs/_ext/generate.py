@@ -81,7 +81,10 @@ def command_table(name: str) -> str:
     else:
         command = load_command_class("redis_kit", name)
     parser = command.create_parser("manage.py", name)
-    return "\n\n".join(_parsers(parser, f"manage.py {name}", parser.description or ""))
+    texts = list(_parsers(parser, f"manage.py {name}", parser.description or ""))
+    if "exit_codes" in vars(type(command)):  # those of all commands stand at the top of the page
+        texts.append(str(parser.epilog))
+    return "\n\n".join(texts)
 
 
 def checks_table(_: str) -> str:
