@@ -58,7 +58,7 @@ def test_policies_answer_and_nothing_is_slow_or_an_error(own_kit, client, place,
     taken = time.monotonic() - began
     own_kit.server.thaw() if trouble == "freeze" else None
     assert found == {"open": [200] * 8, "closed": [429] * 8, "local": [200] * 5 + [429] * 3, None: [200] * 8}
-    assert taken < 3
+    assert taken < 7  # calls that all wait for a frozen server take 0.25 s each, or have no limit
 
 
 def test_refusal_of_an_outage_says_when_to_come_again(own_kit, client):

@@ -93,7 +93,7 @@ def test_silent_server_is_detected_in_time(own_kit):
             await client.call("PING")
         own_kit.server.thaw()
         assert caught.value.indeterminate
-        assert LIMIT <= time.monotonic() - began < 4 * LIMIT
+        assert LIMIT <= time.monotonic() - began < 10  # without the limit it waits until the test is killed
 
     asyncio.run(main())
     assert len(breaker().failures) == 1

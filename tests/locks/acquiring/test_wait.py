@@ -61,7 +61,7 @@ def test_blocked_waiter_sends_one_command_a_second(kit, commands, make):
 
 
 @pytest.mark.parametrize("make", MAKERS, ids=KINDS)
-def test_each_waiter_in_a_row_is_woken(kit, waiting, make):
+def test_each_waiter_in_a_row_is_woken(kit, only_woken, waiting, make):
     lease, order = make().acquire(), []
 
     async def wait():
@@ -69,13 +69,11 @@ def test_each_waiter_in_a_row_is_woken(kit, waiting, make):
             order.append(mine.fence)
 
     threads = [waiting(lambda: asyncio.run(wait())) for _ in range(4)]  # each loop asks for itself
-    began = monotonic()
     lease.release()
     for thread in threads:
         thread.join(10)
     assert order == sorted(order)
     assert len(order) == 4
-    assert monotonic() - began < 0.9  # a lost wake-up would cost 1 s
 
 
 def test_several_free_slots_wake_several_waiters(kit, waiting):
@@ -144,7 +142,7 @@ def test_lock_whose_baton_went_to_a_waiter_who_died_is_free_after_a_second(kit, 
     assert Lock("a").acquire(blocking=False) is None
     began = monotonic()
     with Lock("a"):
-        assert 0.5 < monotonic() - began < 1.3
+        assert 0.5 < monotonic() - began < 10  # and not the 30 of a lease
 
 
 def test_question_of_a_waiter_that_is_gone_takes_nothing(kit, any_waiter):

@@ -72,7 +72,7 @@ def test_waiting_task_is_woken_at_once(kit, key, connect):
             began = monotonic()
             await holder.release()
             assert await waiter
-            assert monotonic() - began < 0.5
+            assert monotonic() - began < 10  # and not after its sleep of 30 s
 
     asyncio.run(main())
 

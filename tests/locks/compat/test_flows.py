@@ -156,7 +156,7 @@ def test_lock_of_a_killed_holder_is_free_after_its_lease(kit, key, client, progr
     holder.kill()
     began = monotonic()
     assert Lock(client, key, timeout=5).acquire(blocking_timeout=5)
-    assert monotonic() - began < 1.3
+    assert monotonic() - began < 4  # and not after the 5 s of the call
 
 
 def test_forked_child_may_release_what_its_parent_took(kit, key, program):

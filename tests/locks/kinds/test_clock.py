@@ -64,7 +64,7 @@ def test_waiter_comes_in_when_the_clock_is_put_forward(jump, waiting):
     began = monotonic()
     thread.join(10)
     assert taken[0].fence > held.fence
-    assert monotonic() - began < 1.5
+    assert monotonic() - began < 8  # and not when its time limit of 10 s is over
 
 
 def test_renewal_notices_that_the_clock_was_put_forward(jump):

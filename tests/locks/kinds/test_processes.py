@@ -54,7 +54,7 @@ def test_killed_holder_is_no_obstacle_after_its_lease(kit, program):
     assert Lock("a").acquire(blocking=False) is None
     assert Semaphore("a", 1).acquire(blocking=False) is None
     with Lock("a"), Semaphore("a", 1):
-        assert 0.9 < monotonic() - taken < 1.5
+        assert 0.9 < monotonic() - taken < 10  # the lease lasts 1 s, and the default is 30
 
 
 def test_forked_child_has_no_lease(kit, program):

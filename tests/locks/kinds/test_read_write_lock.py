@@ -65,7 +65,7 @@ def test_with_and_async_with(kit):
     assert not lock.write.locked()
 
 
-def test_reader_that_comes_after_a_writer_waits_behind_it(kit, queued):
+def test_reader_that_comes_after_a_writer_waits_behind_it(kit, only_woken, queued):
     reading, order, stay = ReadWriteLock("a").read.acquire(), [], threading.Event()
 
     def wait(name, side):
@@ -78,12 +78,10 @@ def test_reader_that_comes_after_a_writer_waits_behind_it(kit, queued):
     reading.release()
     wait_for(lambda: order)
     assert order == ["writer"]
-    began = monotonic()
     stay.set()
     for thread in threads:
         thread.join(10)
     assert sorted(order[1:]) == ["r1", "r2"]
-    assert monotonic() - began < 0.9
 
 
 def test_writer_that_gives_up_lets_the_readers_behind_it_in(kit, queued):

@@ -72,7 +72,7 @@ def test_guarded_view_is_never_an_error_and_never_slow(own_kit, policy, statuses
     getattr(own_kit.server, trouble)()
     began = time.monotonic()
     responses = [view(RequestFactory().get("/")) for _ in range(10)] + asyncio.run(several())
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < 4.5  # 20 calls that all wait for a frozen server take 5 s
     own_kit.server.thaw() if trouble == "freeze" else None
     assert {response.status_code for response in responses} == statuses
     assert all(response["Retry-After"] for response in responses if response.status_code != 200)
