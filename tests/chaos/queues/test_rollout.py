@@ -6,6 +6,7 @@ from tests.chaos.queues import rollout
 from tests.chaos.queues.support.workers import COMMAND
 
 pytestmark = [pytest.mark.alone(25), pytest.mark.once]
+ONE_WAY = {"jobs": 60, "rounds": 0, "seed": 5}  # jobs of both releases wait for a worker of the new one
 FORGETFUL = ("-m", "tests.queues.support.releases.forgetful", *COMMAND[2:])
 
 
@@ -21,8 +22,8 @@ def test_no_job_is_lost_or_dead_while_releases_are_rolled_out_and_back():
 @pytest.mark.parametrize("bug", ["dead at once", "not recalled"])
 def test_seeded_bug_is_found(bug):
     plans = {
-        "dead at once": rollout.Plan(jobs=100, calm=0.3, seed=5, options={"UNKNOWN_TASK_TTL": 0}, patience=5),
-        "not recalled": rollout.Plan(jobs=100, calm=0.3, seed=5, command=FORGETFUL, patience=3),
+        "dead at once": rollout.Plan(options={"UNKNOWN_TASK_TTL": 0}, patience=5, **ONE_WAY),
+        "not recalled": rollout.Plan(command=FORGETFUL, patience=3, **ONE_WAY),
     }
     outcome = rollout.run(plans[bug])
     print(outcome)

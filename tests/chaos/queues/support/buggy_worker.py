@@ -135,14 +135,14 @@ def main() -> int:
     parser.add_argument("bug", choices=BUGS)
     parser.add_argument("--threads", type=int)
     chosen = parser.parse_args().bug
-    django.setup()
-    discovery.discover()
-    signal.signal(signal.SIGTERM, lambda *_: stopping.set())
-    options = settings.REDIS_KIT["QUEUES"]
+    options = settings.REDIS_KIT["QUEUES"]  # nobody has read it yet
     if chosen == "late_lease":
         options["WORKER_TIMEOUT"] *= 10
     if chosen == "poison_at_once":
         options["MAX_CRASHES"] = 1
+    django.setup()
+    discovery.discover()
+    signal.signal(signal.SIGTERM, lambda *_: stopping.set())
     queue = Queue("default")
     threading.Thread(target=beat, args=(queue,), daemon=True).start()
     for job in popped(queue) if chosen == "pop" else claimed(queue):
