@@ -2,7 +2,10 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
+from inspect import signature
 from typing import ParamSpec, TypeVar
+
+from redis_kit.core.text import unexpected
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -94,13 +97,16 @@ def of_arguments(names: Iterable[str], hints: Mapping[str, str]) -> str:
 
 
 def with_hints(hints: Mapping[str, str]) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
-    """Decorate a function: the TypeError for an argument that other libraries have gets a hint."""
+    """Decorate a function: the TypeError for an argument that it does not have says which one was probably meant."""
+    words = {name: f"{hint[0].upper()}{hint[1:]}." for name, hint in hints.items()}
 
     def decorated(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+        allowed = frozenset(signature(function).parameters)
+
         @wraps(function)
         def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
-            if not hints.keys().isdisjoint(kwargs):
-                raise TypeError(f"{function.__name__}(): {of_arguments(kwargs, hints)}.")
+            if unknown := kwargs.keys() - allowed:
+                raise unexpected(function.__name__, function, unknown, words)
             return function(*args, **kwargs)
 
         return call

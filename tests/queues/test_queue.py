@@ -466,3 +466,13 @@ def test_full_server_refuses_new_jobs_and_lets_workers_drain_it(own_kit, twin):
     twin(queue.heartbeat, worker="w")
     twin(queue.sign_off, worker="w")
     assert twin(queue.counts) == QueueCounts(1, 0, 0, 1)
+
+
+def test_job_that_was_not_claimed_can_not_be_acknowledged(kit):
+    queue = Queue("mail")
+    queue.put(1)
+    (job,) = queue.peek()
+    for call in (queue.ack, queue.nack, lambda peeked: queue.claim(done=[peeked])):
+        with pytest.raises(InvalidValue, match=r"Only a Job that claim\(\) returned can be acknowledged"):
+            call(job)
+    assert queue.counts().ready == 1

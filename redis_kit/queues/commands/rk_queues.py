@@ -14,6 +14,7 @@ from redis_kit.core.text import clean
 from redis_kit.queues.commands.base import QueueCommand, jobs
 from redis_kit.queues.commands.tables import lateness, per_minute, table
 from redis_kit.queues.monitoring.stats import Errors, QueueStats, list_workers, queue_names, queue_stats
+from redis_kit.queues.monitoring.workers import DEAD, WorkerInfo
 from redis_kit.queues.store.unknown_calls import UnknownCalls
 
 MINUTES = 6  # five full ones and the current one
@@ -39,7 +40,7 @@ class Command(QueueCommand):
             errors: Errors = {}
             reports = queue_stats(names, minutes=MINUTES, using=using, errors=errors)
             text = [json.dumps(_plain(reports, errors), indent=2)] if options["json"] else _text(reports, errors)
-            self.write(text if options["json"] else [*text, *_late(names, using)])
+            self.write(text if options["json"] else [*text, *_warnings(names, using)])
             if errors:
                 many = f"{len(errors):,} of {len(names):,} queues"
                 raise CommandError(f"{many} can't be read.", returncode=terminal.UNAVAILABLE)
@@ -64,12 +65,19 @@ class Command(QueueCommand):
         self.stdout.flush()
 
 
-def _late(names: list[str], using: str) -> list[str]:
-    """Return a line if workers have seen the server's clock go back."""
+def _warnings(names: list[str], using: str) -> list[str]:
+    """Return a line if workers have seen the server's clock go back, and one for each dead worker that has jobs."""
     errors: Errors = {}
-    back = max((worker.clock_back for worker in list_workers(names, using=using, errors=errors)), default=0)
+    workers = list_workers(names, using=using, errors=errors)
+    back = max((worker.clock_back for worker in workers), default=0)
     text = f"The server's clock went back by {back:,} s: scheduled jobs and the jobs of dead workers are late."
-    return [text] if back else []
+    return [text] * bool(back) + [_dead(worker) for worker in workers if worker.state == DEAD and worker.jobs]
+
+
+def _dead(worker: WorkerInfo) -> str:
+    queues, count = clean(", ".join(worker.queues)), len(worker.jobs)
+    late = f"Worker {clean(worker.id)} of {queues} has sent no heartbeat for {duration(worker.silent)}"
+    return f"{late}: its {jobs(count)} wait{'s' if count == 1 else ''} until another worker runs."
 
 
 def _text(reports: dict[str, QueueStats], errors: Errors) -> Iterable[str]:
@@ -94,9 +102,9 @@ def _plain(reports: dict[str, QueueStats], errors: Errors) -> list[dict[str, Any
             "queue": name,
             **report.counts._asdict(),
             "wait": report.wait,
-            "done_per_minute": per_minute(report.done, report.minute),
-            "failed_per_minute": per_minute(report.failed, report.minute),
-            "lateness": lateness(report),
+            "done_per_minute": round(per_minute(report.done, report.minute), 3),
+            "failed_per_minute": round(per_minute(report.failed, report.minute), 3),
+            "lateness": round(lateness(report), 3),
             "lateness_at_most": max(report.latest),
             "workers": report.workers,
             "quiet_workers": report.quiet,

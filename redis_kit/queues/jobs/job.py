@@ -39,7 +39,7 @@ class Record(NamedTuple):
     crashes: int
     due: float
     body: bytes
-    story: bytes = b""
+    history: bytes = b""
 
 
 class Job(NamedTuple):
@@ -56,7 +56,7 @@ class Job(NamedTuple):
     crashes: int = 0
     priority: int = 0
     due: float = 0.0
-    story: bytes = b""  # of a job whose result is stored: see history.py
+    history: bytes = b""  # of a job whose result is stored: see history.py
     claimed: float = 0.0
 
     @property
@@ -106,10 +106,10 @@ def read(record: bytes) -> Record:
     if not (head := _HEAD.match(record)):
         return Record(0, 0, 0, 0.0, record)
     priority, attempts, crashes, due = map(int, head.groups())
-    body, story = record[head.end() :], b""
+    body, history = record[head.end() :], b""
     if body.startswith(b"~"):
-        story, _, body = body.partition(b"\n")
-    return Record(priority, attempts, crashes, due / 1000, body, story)
+        history, _, body = body.partition(b"\n")
+    return Record(priority, attempts, crashes, due / 1000, body, history)
 
 
 def member(job: Job) -> bytes:
@@ -135,7 +135,7 @@ def claimed(reply: bytes, at: int, claim: str, now: float) -> list[Job]:
                 record.crashes,
                 record.priority,
                 record.due,
-                record.story if id.isascii() else b"",
+                record.history if id.isascii() else b"",
                 now,
             )
         )

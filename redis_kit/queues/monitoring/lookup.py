@@ -85,7 +85,7 @@ def details(job_reply: list[bytes], reply: list[Any]) -> JobDetails | None:
         _text(status), _moment(at), value, stored_progress.loads(progress), _error(0, cancelled), errors
     )
     until, _, key = _text(owned).partition(" ")
-    past = history.read(parts.story) if parts else None
+    past = history.read(parts.history) if parts else None
     return JobDetails(stored, parts, past, result, key, until, bool(cancelling))
 
 

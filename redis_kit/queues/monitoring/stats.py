@@ -5,12 +5,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
 from redis_kit.core import conf
-from redis_kit.core.errors import InvalidName, KeyConflict, RedisFailure
+from redis_kit.core.errors import InvalidName, InvalidValue, KeyConflict, RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.keys import encode
 from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.steps import Batch, Call, CombinedBatch
+from redis_kit.core.text import shortened
 from redis_kit.queues import validation
 from redis_kit.queues.jobs.job import PauseInfo, QueueCounts, pause
 from redis_kit.queues.keys import QueueKeys, names_key
@@ -83,7 +84,7 @@ async def aqueue_names(*, using: str = "default") -> list[str]:
 
 def never_used(queues: Iterable[str], *, using: str = "default") -> set[str]:
     """Return which of these queues no job was ever put into, even if a worker has registered them. One round trip."""
-    return _over(using).run_flow(_never_used(list(queues), using))
+    return _over(using).run_flow(_never_used(_listed(queues), using))
 
 
 def queue_counts(
@@ -93,14 +94,14 @@ def queue_counts(
 
     See queue_stats() for ``errors``.
     """
-    return _over(using).run_flow(_counts(list(queues), using, errors))
+    return _over(using).run_flow(_counts(_listed(queues), using, errors))
 
 
 async def aqueue_counts(
     queues: Iterable[str], *, using: str = "default", errors: Errors | None = None
 ) -> dict[str, QueueCounts]:
     """See queue_counts()."""
-    return await _over(using).arun_flow(_counts(list(queues), using, errors))
+    return await _over(using).arun_flow(_counts(_listed(queues), using, errors))
 
 
 def queue_stats(
@@ -111,14 +112,14 @@ def queue_stats(
     A queue with a key of a wrong type raises KeyConflict. With a dict for ``errors``, the error is stored there by the
     queue's name, and the other queues are returned.
     """
-    return _over(using).run_flow(_reports(list(queues), minutes, using, errors))
+    return _over(using).run_flow(_reports(_listed(queues), minutes, using, errors))
 
 
 async def aqueue_stats(
     queues: Iterable[str], *, minutes: int = 30, using: str = "default", errors: Errors | None = None
 ) -> dict[str, QueueStats]:
     """See queue_stats()."""
-    return await _over(using).arun_flow(_reports(list(queues), minutes, using, errors))
+    return await _over(using).arun_flow(_reports(_listed(queues), minutes, using, errors))
 
 
 def list_workers(
@@ -142,8 +143,9 @@ async def alist_workers(
 def control_worker(worker: str, command: Command, *, using: str = "default") -> bool:
     """Send a command to a worker: "quiet" to claim no more jobs, "resume", or "stop".
 
-    Return False if the worker does not exist. ``rk_worker`` reads the command with its next heartbeat; it is void
-    after a minute. The id may be that of a supervisor or of any of its workers. Three round trips.
+    Return False if the worker does not exist or is dead. ``rk_worker`` reads the command with its next heartbeat; after
+    a minute it is void. Other programs that claim jobs read no commands. The id may be that of a supervisor or of
+    any of its workers. Three round trips.
     """
     return _over(using).run_flow(_control(worker, command, using))
 
@@ -155,6 +157,13 @@ async def acontrol_worker(worker: str, command: Command, *, using: str = "defaul
 
 def _over(using: str) -> _Overview:
     return _Overview("all", using=using)
+
+
+def _listed(queues: Iterable[str]) -> list[str]:
+    """Return the names of queues. Raises InvalidValue for a single name, whose letters would be taken for names."""
+    if isinstance(queues, str):
+        raise InvalidValue(f"queues must be a list of names, such as [{shortened(queues)}], not {shortened(queues)}.")
+    return list(queues)
 
 
 def _bases(queues: Sequence[str], using: str) -> list[str]:
@@ -225,7 +234,7 @@ def _report(reply: list[Any]) -> QueueStats:
 
 
 def _workers(queues: Iterable[str] | None, using: str, errors: Errors | None = None) -> Flow[list[WorkerInfo]]:
-    looked_at = (yield from _names()) if queues is None else list(queues)
+    looked_at = (yield from _names()) if queues is None else _listed(queues)
     steps = [calls.LIST_WORKERS(base, MOST_WORKERS, MOST_BYTES) for base in _bases(looked_at, using)]
     replies = yield CombinedBatch(steps, lenient=True, most=TOGETHER)
     by_id: dict[str, WorkerInfo] = {}

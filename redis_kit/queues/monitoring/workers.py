@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from redis_kit.queues.jobs.message import task_of
 from redis_kit.queues.store import calls
 
+DEAD = "dead"  # the state of a worker whose lease is over
 NUMBERS = ("pid", "supervisor_pid", "threads", "memory", "clock_back")
 
 
@@ -27,8 +28,11 @@ class WorkerInfo(NamedTuple):
     The rest is reported with heartbeats by workers of ``rk_worker``: ``supervisor`` and ``supervisor_pid``, the process
     above it; ``state``, "working", "quiet" or "stopping"; ``memory``, resident memory in MiB; ``clock_back``, by how
     many seconds the supervisor has seen the server's clock go back, until the clock has caught up, and for an hour at
-    least. ``held`` are its running jobs in detail. A worker whose record is damaged has the state "damaged", the host
-    "?" and the pid 0.
+    least. ``held`` are its running jobs in detail.
+
+    A worker without a heartbeat for ``WORKER_TIMEOUT`` has the state "dead", until the heartbeat or claim of another
+    worker of the queue removes it and makes its jobs ready. A worker whose record is damaged has the state "damaged",
+    the host "?" and the pid 0.
     """
 
     id: str
@@ -61,7 +65,7 @@ def worker(queue: str, id: bytes, left: int, information: bytes, jobs: list[Any]
         str(about.get("supervisor", "")),
         about.get("supervisor_pid", 0),
         about.get("threads", 0),
-        str(about.get("state", "")),
+        DEAD if left < 0 else str(about.get("state", "")),
         memory,
         held,
         about.get("clock_back", 0),

@@ -12,9 +12,12 @@ if TYPE_CHECKING:
     from redis_kit.queues.monitoring.workers import RunningJob, WorkerInfo
 
 MOST_JOBS = 10  # of one worker
-WORKING, QUIET, STOPPING, DAMAGED = "working", "quiet", "stopping", "damaged"
+WORKING, QUIET, STOPPING, DEAD, DAMAGED = "working", "quiet", "stopping", "dead", "damaged"
 BUTTONS = {QUIET: ("resume", "stop"), STOPPING: ()}
-STATES = {WORKING: _("working"), QUIET: _("quiet"), STOPPING: _("stopping"), DAMAGED: _("damaged")}
+STATES = {
+    **{WORKING: _("working"), QUIET: _("quiet"), STOPPING: _("stopping"), DAMAGED: _("damaged")},
+    DEAD: _("dead: its jobs wait for another worker"),
+}
 
 
 class Supervisor(NamedTuple):
@@ -92,7 +95,7 @@ def others(workers: Sequence["WorkerInfo"], *, linked: bool) -> Table:
         (_("Worker"), _("Host"), _("Queues"), _("Jobs"), _("Last heartbeat (s ago)")),
         [
             (
-                Lines((worker.id, STATES[DAMAGED] if worker.state == DAMAGED else _("process %d") % worker.pid)),
+                Lines((worker.id, STATES.get(worker.state) or _("process %d") % worker.pid)),
                 worker.host,
                 ", ".join(worker.queues),
                 _jobs(worker.held, linked=linked),

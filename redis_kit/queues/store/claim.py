@@ -96,8 +96,11 @@ def unanswered(queue: Primitive, worker: str) -> set[str]:
 def ack(queue: Primitive, jobs: Iterable[Job]) -> Flow[list[Job]]:
     """Acknowledge jobs; return those whose claim was lost."""
     by_worker: dict[str, list[Job]] = {}
-    for job in jobs:
-        by_worker.setdefault(job.token.partition("/")[0], []).append(job)
+    try:
+        for job in jobs:
+            by_worker.setdefault(job.token.partition("/")[0], []).append(job)
+    except AttributeError as error:
+        raise _unclaimed(error) from error
     lost = []
     for worker, claims in by_worker.items():
         for at in range(0, len(claims), MOST_ACKS):
@@ -114,8 +117,12 @@ def nack(
     most = conf.section(QueueSettings).MAX_ATTEMPTS if max_attempts is None else max_attempts
     validation.whole("max_attempts", most, validation.LIMIT)
     wait = validation.milliseconds(delay)
-    stored, ttl_ms = result
-    answer = yield calls.nack(queue.key(""), job, delay=wait, attempts=most, reason=error, error=stored, ttl_ms=ttl_ms)
+    (stored, ttl_ms), base = result, queue.key("")
+    try:
+        step = calls.nack(base, job, delay=wait, attempts=most, reason=error, error=stored, ttl_ms=ttl_ms)
+    except AttributeError as mistake:
+        raise _unclaimed(mistake) from mistake
+    answer = yield step
     if not answer:
         raise lost(queue, [job])
     return _STATES[answer]
@@ -130,8 +137,17 @@ def lost(queue: Primitive, jobs: list[Job]) -> LeaseLost:
     return LeaseLost(what)
 
 
+def _unclaimed(error: AttributeError) -> InvalidValue:
+    """Return the error for a job that the caller did not claim."""
+    what = "Only a Job that claim() returned can be acknowledged. A job of peek() or get() has no claim"
+    return InvalidValue(f"{what}: {error}.")
+
+
 def _acks(jobs: Iterable[Job]) -> list[Ack]:
-    batch = [ack_of(job) for job in jobs]
+    try:
+        batch = [ack_of(job) for job in jobs]
+    except AttributeError as error:
+        raise _unclaimed(error) from error
     if len(batch) > MOST_ACKS:
         raise InvalidValue(f"{len(batch)} jobs can't be acknowledged in one call; at most {MOST_ACKS} are allowed.")
     return batch

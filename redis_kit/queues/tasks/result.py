@@ -162,7 +162,7 @@ def read_reply(queue_name: str, id: str, reply: list[Any]) -> RedisTaskResult | 
     with _readable(queue_name, id):
         status, at, record, reason = reply[:4]
         stored = read(record)
-        about = history.read(stored.story)
+        about = history.read(stored.history)
         if not status or about is None:
             return None
         fields = dict(zip(reply[4::2], reply[5::2], strict=True))

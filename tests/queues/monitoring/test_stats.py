@@ -1,10 +1,11 @@
-"""How late attempts begin: counted with the claims, by the minute."""
+"""How late attempts begin, counted with the claims by the minute; and the workers of queues."""
 
 import pytest
 
 from redis_kit.core import connections
+from redis_kit.core.errors import InvalidValue
 from redis_kit.queues import Queue
-from redis_kit.queues.monitoring import queue_stats
+from redis_kit.queues.monitoring import control_worker, list_workers, queue_counts, queue_stats
 from redis_kit.queues.store import calls
 from tests.fixtures.process import wait_for
 
@@ -170,3 +171,20 @@ def test_sum_of_a_backlog_is_exact_beyond_what_fifteen_digits_hold(queue, any_ki
     queue.claim(2)
     (number,) = [n for n in any_kit.client.hvals(queue.key("minutes")) if " 11 " in n]
     assert int(number.split(" ")[4]) >= 10**15
+
+
+@pytest.mark.parametrize("read", [queue_stats, queue_counts, list_workers])
+def test_single_name_is_not_taken_for_a_list_of_letters(kit, read):
+    with pytest.raises(InvalidValue, match=r"a list of names, such as \['mail'\]"):
+        read("mail")
+
+
+def test_worker_whose_lease_is_over_is_dead_and_takes_no_command(kit):
+    queue = Queue("mail")
+    queue.put(1)
+    queue.claim(worker="w1")
+    assert [worker.state for worker in list_workers(["mail"])] == [""]
+    kit.client.zadd(queue.key("workers"), {"w1": 1})
+    (worker,) = list_workers(["mail"])
+    assert (worker.state, len(worker.jobs)) == ("dead", 1)
+    assert control_worker("w1", "stop") is False

@@ -211,8 +211,8 @@ def record_overdue(source: WorkerQueue, running: Running) -> None:
     if record is None:
         return
     info = read(record)
-    story = info.story if running.id.isascii() else b""
-    job = Job(running.id, info.body, running.token, info.attempts, info.crashes, info.priority, info.due, story)
+    history = info.history if running.id.isascii() else b""
+    job = Job(running.id, info.body, running.token, info.attempts, info.crashes, info.priority, info.due, history)
     call = message.loads(job.body)
     task, job_recorder = extended(registry.find(call.task)), recorder_of(source, job, {})
     if job_recorder:

@@ -21,7 +21,7 @@ _NOTHING = object()
 
 def recorder_of(source: WorkerQueue, job: Job, backends: dict[str, Any]) -> "ResultRecorder | None":
     """Return the recorder of a job's result; None if no result is stored. ``backends`` is a cache by alias."""
-    alias = history.backend(job.story) if job.story else None
+    alias = history.backend(job.history) if job.history else None
     if alias is None:
         return None
     if alias not in backends:
@@ -56,7 +56,7 @@ class ResultRecorder:
 
         One round trip if there were attempts before, for their errors.
         """
-        if self._made is None and self._call is not None and (about := history.read(self._job.story)):
+        if self._made is None and self._call is not None and (about := history.read(self._job.history)):
             self._made = self._results.started(self._source.name, self._job, self._call, about)
             if self._made.attempts > 1:
                 with contextlib.suppress(RedisFailure, CorruptMessage):
