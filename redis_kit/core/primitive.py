@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Mapping
-from typing import Any, ClassVar, Never, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from django.core.signals import setting_changed
 
@@ -16,6 +16,7 @@ from redis_kit.core.text import unexpected
 
 logger = logging.getLogger("redis_kit")
 Result = TypeVar("Result")
+NOTHING: Mapping[str, Any] = {}
 _unavailable: set[tuple[str, str]] = set()  # components and connections for which a policy is answering now
 _log_limit = LogRateLimit()
 
@@ -32,7 +33,7 @@ class Primitive:
     #: Hints for names of arguments that other libraries use.
     argument_hints: ClassVar[Mapping[str, str]] = {}
 
-    def __init__(self, name: str, *, using: str = "default", **unknown: Never) -> None:
+    def __init__(self, name: str, *, using: str = "default", unknown: Mapping[str, Any] = NOTHING) -> None:
         if unknown:
             raise unexpected(type(self).__name__, type(self), unknown, self.argument_hints)
         self.encoded = encode(name)

@@ -17,10 +17,12 @@ class PageViews(Component):
     panels = ("redis_kit.pageviews.panel.PageViewsPanel",)
 
     def forget(self) -> None:
-        """Drop the views that wait to be counted."""
+        """Drop the views that wait to be counted, and forget which pages are among those that count."""
+        from redis_kit.pageviews import batch
         from redis_kit.pageviews.buffer import buffer
 
         buffer.discard()
+        batch.forget_admitted()
 
     def checks(self) -> Iterator[CheckMessage]:
         """Yield a warning if the visitor's identity needs a middleware that is not installed."""

@@ -5,7 +5,7 @@ from django.test import override_settings
 
 from redis_kit.core import connections
 from redis_kit.core.client.addresses import address
-from redis_kit.pageviews import PageViews
+from redis_kit.pageviews import PageViews, batch
 from redis_kit.pageviews.buffer import buffer
 from redis_kit.queues import Queue
 from redis_kit.queues.store import enqueue
@@ -43,13 +43,20 @@ def test_nothing_of_a_test_is_remembered_in_the_next(isolation, settings):
     assert Queue("mail").counts().ready == 0
 
 
-def test_override_settings_forgets_refusals_and_local_buckets(kit):
+def test_override_settings_forgets_what_depends_on_the_server(kit):
     throttle = Throttle("mail", "1/h", on_failure="local")
     assert [bool(throttle.hit("me")) for _ in range(2)] == [True, False]
     throttle.local_buckets.decide("me", 1, consume=True)
+    Queue("mail").put({})
+    PageViews("page").add("me")
+    buffer.flush()
+    assert enqueue._registered_queues
+    assert batch._admitted
     with override_settings(REDIS_KIT=kit.settings.REDIS_KIT):
         assert not refusal_cache._refusals
         assert not local_buckets._by_throttle
+        assert not enqueue._registered_queues
+        assert not batch._admitted
 
 
 def test_connections_lead_to_tests_until_the_last_stop(isolation, settings, valkey, kit):

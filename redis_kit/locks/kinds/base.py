@@ -54,7 +54,7 @@ class BaseLock(Primitive, Generic[Keys]):
         using: str = "default",
         **unknown: Never,
     ) -> None:
-        super().__init__(name, using=using, **unknown)
+        super().__init__(name, using=using, unknown=unknown)
         self.timeout = None if timeout is None else arguments.seconds("timeout", timeout, arguments.TIMEOUT)
         self.blocking = arguments.flag("blocking", blocking)
         self.blocking_timeout = arguments.blocking_seconds(blocking_timeout)

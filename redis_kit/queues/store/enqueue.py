@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from django.core.signals import setting_changed
+
 from redis_kit.core import scripts
 from redis_kit.core.errors import RedisFailure, RedisUnavailable
 from redis_kit.core.flow import Flow
@@ -115,3 +117,11 @@ def register(queue: Primitive) -> Flow[None]:
     except RedisFailure:
         return
     _registered_queues.add((queue.using, queue.key("")))
+
+
+def _settings_changed(*, setting: str, **kwargs: Any) -> None:
+    if setting == "REDIS_KIT":  # an alias may lead to another server now
+        forget_registered()
+
+
+setting_changed.connect(_settings_changed, dispatch_uid="redis_kit.queues.store.enqueue")

@@ -66,7 +66,7 @@ class BaseThrottle(Primitive):
         using: str = "default",
         **unknown: Never,
     ) -> None:
-        super().__init__(name, using=using, **unknown)
+        super().__init__(name, using=using, unknown=unknown)
         if rates is ...:
             raise TypeError(f"{type(self).__name__}() needs rates: {type(self).__name__}({name!a}, '5/m').")
         if on_failure not in (None, *POLICIES):
