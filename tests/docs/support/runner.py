@@ -34,6 +34,8 @@ class Runner:
 
     def __init__(self, page: Page, kit: Any) -> None:
         self.page, self.kit = page, kit
+        # Django 6.1 warns about mails without this setting.
+        kit.settings.MAILERS = {"default": {"BACKEND": "django.core.mail.backends.locmem.EmailBackend"}}
         self.namespaces: list[tuple[types.CodeType, dict[str, Any], Block]] = []
 
     def run(self) -> None:
