@@ -1,13 +1,13 @@
 """Two throttles of one name on two connections are two throttles, wherever both are shown, looked up or changed."""
 
 import json
+from functools import partial
 
 import pytest
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.keys import hashed
 from redis_kit.core.panels import Bars, Figure, Table, Viewer
-from redis_kit.management.commands.rk_throttle import Command
 from redis_kit.throttling import Throttle
 from redis_kit.throttling.dashboard.actions import Target
 from redis_kit.throttling.dashboard.panel import ThrottlesPanel
@@ -38,18 +38,8 @@ def both(kit, debian_redis):
 
 
 @pytest.fixture
-def command(capsys):
-    """Run the command as from a shell; return exit code, output and errors."""
-
-    def run(*arguments):
-        code = 0
-        try:
-            Command().run_from_argv(["manage.py", "rk_throttle", *map(str, arguments)])
-        except SystemExit as end:
-            code = end.code
-        return code, *capsys.readouterr()
-
-    return run
+def command(shell):
+    return partial(shell, "rk_throttle")
 
 
 def panel(**asked):
@@ -143,8 +133,8 @@ def test_command_lists_both_and_asks_which_one_is_meant(both, command):
     assert [one.rules.of("joe") is not None for one in both] == [False, True]
     assert json.loads(command("show", "login", "--using", "other", "--json")[1])["rates"] == ["2/h"]
     code, _, errors = command("show", "login", "--using", "third")
-    assert code == 1
-    assert "There is no throttle login on the connection third." in errors
+    assert code == 2
+    assert "'third' is not a connection; there are default, other" in errors
 
 
 def test_command_needs_no_connection_where_the_name_is_there_once(both, command, monkeypatch):

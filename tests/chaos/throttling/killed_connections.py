@@ -1,4 +1,4 @@
-"""Decisions while the server's connections are killed ten times a second: no strategy admits too many.
+"""Decisions while the server's connections are killed twenty times a second: no strategy admits too many.
 
 ``python -m tests.chaos.throttling.killed_connections 1000000`` starts a server, makes a million decisions with all
 strategies, and prints the figures. The exit code is 1 if a strategy admitted too many.
@@ -12,7 +12,7 @@ from tests.throttling.support.bounds import excess
 
 LIMIT, PERIOD = 50, 100_000  # microseconds
 RATES = [(LIMIT, PERIOD / 1_000_000)]
-PROCESSES, EVERY = 3, 0.1
+PROCESSES, EVERY = 3, 0.05
 
 
 def run(server, settings, decisions, *, tasks=0):

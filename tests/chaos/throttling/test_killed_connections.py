@@ -7,17 +7,17 @@ from tests.fixtures.kit import PATIENT
 from tests.throttling.support.bounds import CHECKS, excess
 
 pytestmark = pytest.mark.once
-DECISIONS = 10_000
+DECISIONS = 9_000
 
 
-@pytest.mark.parametrize("tasks", [0, 2], ids=["sync", "async"])  # three failures in a row open the circuit breaker
+@pytest.mark.parametrize("tasks", [0, 2], ids=["sync", "async"])
 def test_decisions_on_connections_that_are_killed_admit_none_too_many(make_server, settings, tasks):
     server = make_server()
     settings.REDIS_KIT = {"PREFIX": "kills", "CONNECTIONS": {"default": server.connection}, **PATIENT}
     found, kills, missed = run(server, settings.REDIS_KIT, DECISIONS // (tasks or 1), tasks=tasks)
     assert found.keys() == CHECKS.keys()
     assert kills > 10
-    assert missed < DECISIONS * 0.7  # while the circuit breaker is open thousands are answered in a second
+    assert missed <= kills  # a killed connection takes the reply of one decision with it, and of no other
     for admitted, over in found.values():
         assert admitted > LIMIT
         assert over == 0

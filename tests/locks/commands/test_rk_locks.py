@@ -2,31 +2,20 @@
 
 import io
 import json
+from functools import partial
 
 import pytest
 from django.core.management import call_command
 
 from redis_kit.locks import Lock, LockLost, Semaphore
 from redis_kit.locks.inspection import held_locks
-from redis_kit.management.commands.rk_locks import Command
 
 AWAY = {"URL": "redis://127.0.0.1:1/0"}
 
 
 @pytest.fixture
-def rk_locks(capsys, monkeypatch):
-    """Run the command as from a shell; return exit code, output and errors. Nobody sits there unless ``typed``."""
-
-    def run(*arguments, typed=""):
-        monkeypatch.setattr("sys.stdin", io.StringIO(typed))
-        code = 0
-        try:
-            Command().run_from_argv(["manage.py", "rk_locks", *map(str, arguments)])
-        except SystemExit as end:
-            code = end.code
-        return code, *capsys.readouterr()
-
-    return run
+def rk_locks(shell):
+    return partial(shell, "rk_locks")
 
 
 @pytest.fixture

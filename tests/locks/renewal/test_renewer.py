@@ -3,7 +3,6 @@
 import ctypes
 import logging
 import random
-import subprocess
 import threading
 import time
 from contextlib import ExitStack
@@ -255,9 +254,7 @@ print(code, lease.held)
 lock.release()
 """
 END = """
-lock = Lock("a", timeout=1, renew=True)
-lease = lock.acquire()
-print(time.monotonic(), flush=True)
+lease = Lock("a", timeout=600, renew=True).acquire()
 sys.exit(3)
 """
 
@@ -268,8 +265,7 @@ def test_forked_child_renews_nothing_and_loses_nothing(kit, program):
 
 
 def test_interpreter_ends_at_once_while_leases_are_renewed(kit, program):
-    process: subprocess.Popen[str] = program(END)
-    output, _ = process.communicate(timeout=30)
-    assert monotonic() - float(output) < 10
+    process = program(END)
+    process.communicate(timeout=60)  # the next renewal would be due after 200 s
     assert process.returncode == 3
-    assert Lock("a").acquire(blocking_timeout=3)
+    assert Lock("a").locked()

@@ -3,13 +3,13 @@
 import io
 import json
 from datetime import datetime, timedelta
+from functools import partial
 
 import pytest
 from django.core.management import call_command
 from django.utils import timezone
 
 from redis_kit.core.keys import hashed
-from redis_kit.management.commands.rk_throttle import Command
 from redis_kit.throttling import Ban, Throttle
 from redis_kit.throttling.engine import refusal_cache
 from redis_kit.throttling.throttles.throttle import registry
@@ -30,18 +30,8 @@ def none_registered(monkeypatch):
 
 
 @pytest.fixture
-def rk_throttle(capsys):
-    """Run the command as from a shell; return exit code, output and errors."""
-
-    def run(*arguments):
-        code = 0
-        try:
-            Command().run_from_argv(["manage.py", "rk_throttle", *map(str, arguments)])
-        except SystemExit as end:
-            code = end.code
-        return code, *capsys.readouterr()
-
-    return run
+def rk_throttle(shell):
+    return partial(shell, "rk_throttle")
 
 
 @pytest.fixture

@@ -15,8 +15,10 @@ CALLER = "joe"
 
 
 def main(config):
+    from redis_kit.core.client import breaker
     from redis_kit.throttling import Throttle
 
+    breaker.FAILURES = sys.maxsize  # it stays closed, so that each decision asks the server
     throttles = [
         Throttle(on_failure="closed", **given, rates=[tuple(rate) for rate in rates])
         for given in config["throttles"]
