@@ -17,7 +17,7 @@ from redis_kit.queues import Queue
 from redis_kit.throttling import Throttle, throttle
 from tests.fixtures.servers import wait_for
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.alone(5)
 
 
 class Load:

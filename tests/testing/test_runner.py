@@ -1,12 +1,13 @@
 """``manage.py test`` of a small project: with the runner, in several processes, with the mixin, and without them."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
+from subprocess import PIPE
 
 import pytest
 import redis
+
+from tests.fixtures.fork_server import start_python
 
 ROOT = Path(__file__).parents[2]
 
@@ -85,11 +86,11 @@ def run(tmp_path, own_server):
             (tmp_path / name).write_text(text)
         given = {"PROJECT_URL": own_server.url, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
         env = {name: value for name, value in os.environ.items() if not name.startswith(("REDIS_KIT", "DJANGO"))}
-        command = [sys.executable, "manage.py", "test", *arguments]
-        done = subprocess.run(
-            command, cwd=tmp_path, env=env | given | environment, capture_output=True, text=True, check=False
+        done = start_python(
+            ["-m", "manage", "test", *arguments], cwd=tmp_path, env=env | given | environment, stdout=PIPE, stderr=PIPE
         )
-        return done.returncode, done.stdout + done.stderr, sorted(own_server.client().keys("*"))
+        text = "".join(done.communicate())
+        return done.returncode, text, sorted(own_server.client().keys("*"))
 
     return run
 

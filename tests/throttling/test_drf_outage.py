@@ -12,7 +12,7 @@ from rest_framework.views import APIView
 
 from redis_kit.throttling.drf import AnonRateThrottle, BurstSustainedThrottle, ScopedRateThrottle, UserRateThrottle
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.alone(7)
 
 
 class Page(APIView):

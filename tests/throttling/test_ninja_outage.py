@@ -14,7 +14,7 @@ from ninja import NinjaAPI
 
 from redis_kit.throttling.ninja import AnonRateThrottle, AuthRateThrottle, UserRateThrottle
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.alone(7)
 
 POLICIES = ("open", "closed", "local", None)
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.chaos.locks import cancellations
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.alone(6)
 
 
 def test_two_cancellations_in_a_row_at_every_await_leave_no_lease(kit):

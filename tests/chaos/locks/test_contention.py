@@ -12,7 +12,7 @@ from tests.chaos.locks.support.scenario_runner import ScenarioRunner
 from tests.chaos.locks.support.scenarios import SCENARIOS
 from tests.fixtures.proxy import Proxy
 
-pytestmark = pytest.mark.alone(25)
+pytestmark = pytest.mark.alone(20)
 
 SEED = 37  # with which a pause and a kill come first
 WAITING = ("sleeper", "in_order", "queue", "lost_reply")  # scenarios in which tasks do not do what threads do

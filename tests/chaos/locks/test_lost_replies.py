@@ -5,7 +5,7 @@ import pytest
 from tests.chaos.locks import lost_replies
 from tests.chaos.locks.support.lock_factories import MAKERS
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.alone(7)
 
 
 @pytest.fixture

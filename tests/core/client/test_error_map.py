@@ -24,7 +24,7 @@ from tests.fixtures.kit import Kit
 from tests.fixtures.process import client
 from tests.fixtures.servers import Server, free_port, without_redis
 
-pytestmark = pytest.mark.alone(15)
+pytestmark = pytest.mark.alone(4)
 PASSWORD = "of the server"
 
 

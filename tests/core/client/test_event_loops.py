@@ -4,7 +4,6 @@ import asyncio
 import gc
 import json
 import subprocess
-import sys
 import threading
 
 import pytest
@@ -12,14 +11,16 @@ import pytest
 from redis_kit.core import connections
 from redis_kit.core.client import event_loops
 from tests.core.support.event_loops import KINDS
+from tests.fixtures.fork_server import start_python
 from tests.fixtures.servers import wait_for
 
 
 def many(url, *arguments):
-    command = [sys.executable, "-m", "tests.core.support.event_loops", url, "120", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=100)
-    assert not done.stderr
-    return done.returncode, json.loads(done.stdout)
+    command = ["-m", "tests.core.support.event_loops", url, "120", *arguments]
+    done = start_python(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    output, errors = done.communicate(timeout=100)
+    assert not errors
+    return done.returncode, json.loads(output)
 
 
 @pytest.mark.once

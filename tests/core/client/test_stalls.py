@@ -15,7 +15,7 @@ from redis_kit.core.client.pools import AT_ONCE
 from redis_kit.core.errors import RedisUnavailable
 from tests.core.client.test_pools import at_once, breaker
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.alone(6)
 _ = at_once  # a fixture
 
 LIMIT = 0.25

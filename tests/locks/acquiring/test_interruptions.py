@@ -9,7 +9,7 @@ import pytest
 from redis_kit.locks import Lock, Semaphore
 from tests.fixtures.servers import wait_for
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.alone(5)
 
 CANCELS = 1000
 SWEEP = """

@@ -15,7 +15,7 @@ from redis_kit.locks.compat.keys import side_keys
 from tests.chaos.locks.cancellations import Driven, trials
 from tests.fixtures.servers import wait_for
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.alone(8)
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from redis_kit.locks.compat.keys import side_keys
 from tests.fixtures.servers import wait_for
 from tests.locks.support.redispy import OURS, Bench
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.alone(15)
 
 COUNT = """
 from pathlib import Path

@@ -12,7 +12,7 @@ from redis_kit.locks.inspection import force_release
 from tests.chaos.locks.support.kinds import KINDS, make_lock
 from tests.fixtures.servers import wait_for
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.alone(4)
 
 AHEAD, BACK = 3600, -7200  # seconds
 

@@ -10,7 +10,7 @@ from redis_kit.core.errors import RedisUnavailable
 from redis_kit.locks import Lock, NotHeld, Semaphore
 from tests.fixtures.servers import wait_for
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.alone(14)
 
 MAKERS = [lambda: Lock("a"), lambda: Semaphore("a", 1)]
 KINDS = ["lock", "semaphore"]

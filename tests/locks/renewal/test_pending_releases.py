@@ -19,7 +19,7 @@ from redis_kit.locks.renewal import pending_releases, scheduler
 from tests.fixtures.servers import wait_for
 from tests.locks.support.leases import passed
 
-pytestmark = pytest.mark.alone(40)
+pytestmark = pytest.mark.alone(50)
 
 SOON = 2.0  # seconds after an answer of the server within which all is free
 KINDS = {

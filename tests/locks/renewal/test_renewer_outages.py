@@ -8,7 +8,7 @@ from redis_kit.locks import Lock, LockLost, Semaphore
 from tests.fixtures.servers import wait_for
 from tests.locks.support.leases import passed
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.alone(9)
 
 KINDS = {"lock": lambda **options: Lock("a", **options), "semaphore": lambda **options: Semaphore("a", 1, **options)}
 

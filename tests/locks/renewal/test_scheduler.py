@@ -16,7 +16,7 @@ from redis_kit.locks.errors import CannotRenew
 from redis_kit.locks.renewal import scheduler
 from tests.fixtures.servers import wait_for
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.alone(4)
 
 ROOT = Path(__file__).parents[3]
 

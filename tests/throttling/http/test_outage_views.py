@@ -16,7 +16,7 @@ from redis_kit.throttling.checks import LOGINS
 from tests.fixtures.kit import Kit
 from tests.fixtures.servers import Server, free_port, wait_for
 
-pytestmark = pytest.mark.alone(40)
+pytestmark = pytest.mark.alone(35)
 
 # Seconds: a call without a time limit waits for a frozen server for ever, a call that waits for a reply takes 0.25.
 ANSWERED, OPEN = 5.0, 0.2

@@ -10,7 +10,7 @@ from django.test import RequestFactory
 from redis_kit.core.errors import RedisUnavailable
 from redis_kit.throttling import Throttle, throttle
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.alone(6)
 
 
 @pytest.fixture
