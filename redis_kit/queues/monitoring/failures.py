@@ -27,9 +27,9 @@ def groups(jobs: Iterable[JobInfo]) -> list[Group]:
     """Return the groups of jobs given from the latest to the oldest, the largest group first."""
     groups: dict[Cause, Group] = {}
     for dead in jobs:
-        why = cause(dead)
-        group = groups.get(why, Group(why, 0, dead))
-        groups[why] = group._replace(jobs=group.jobs + 1)
+        reason = cause(dead)
+        group = groups.get(reason, Group(reason, 0, dead))
+        groups[reason] = group._replace(jobs=group.jobs + 1)
     return sorted(groups.values(), key=lambda group: -group.jobs)
 
 

@@ -85,8 +85,8 @@ def details(job_reply: list[bytes], reply: list[Any]) -> JobDetails | None:
         _text(status), _moment(at), value, stored_progress.loads(progress), _error(0, cancelled), errors
     )
     until, _, key = _text(owned).partition(" ")
-    past = history.read(parts.history) if parts else None
-    return JobDetails(stored, parts, past, result, key, until, bool(cancelling))
+    call_history = history.read(parts.history) if parts else None
+    return JobDetails(stored, parts, call_history, result, key, until, bool(cancelling))
 
 
 def _error(attempt: int, error: bytes) -> AttemptError | None:

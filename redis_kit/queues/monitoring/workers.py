@@ -52,32 +52,32 @@ class WorkerInfo(NamedTuple):
 
 def worker(queue: str, id: bytes, left: int, information: bytes, jobs: list[Any]) -> WorkerInfo:
     """Return a worker in the reply of LIST_WORKERS."""
-    about = _about(information)
+    report = _about(information)
     held = tuple(_held(queue, *jobs[at : at + 3]) for at in range(0, len(jobs), 3))
-    memory = about.get("memory")
+    memory = report.get("memory")
     return WorkerInfo(
         id.decode("utf-8", "replace"),
-        str(about["host"]),
-        about["pid"],
+        str(report["host"]),
+        report["pid"],
         (queue,),
         tuple(job.id for job in held),
         max(0.0, (calls.lease() - left) / 1000),
-        str(about.get("supervisor", "")),
-        about.get("supervisor_pid", 0),
-        about.get("threads", 0),
-        DEAD if left < 0 else str(about.get("state", "")),
+        str(report.get("supervisor", "")),
+        report.get("supervisor_pid", 0),
+        report.get("threads", 0),
+        DEAD if left < 0 else str(report.get("state", "")),
         memory,
         held,
-        about.get("clock_back", 0),
+        report.get("clock_back", 0),
     )
 
 
 def _about(information: bytes) -> dict[str, Any]:
     """Return the information of a worker, checked: it has a host and a pid, and its numbers are whole."""
     try:
-        about = json.loads(information.partition(b" ")[2])
-        numbers = {name: int(about[name]) for name in NUMBERS if name in about}
-        return {"host": about["host"], "pid": numbers["pid"], **about, **numbers}
+        report = json.loads(information.partition(b" ")[2])
+        numbers = {name: int(report[name]) for name in NUMBERS if name in report}
+        return {"host": report["host"], "pid": numbers["pid"], **report, **numbers}
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
         return {"host": "?", "pid": 0, "state": "damaged"}
 

@@ -176,10 +176,10 @@ def _state_table(name: str, state: State, jobs: list[JobInfo], count: int) -> Ta
 def _job_row(name: str, job_info: JobInfo) -> tuple[Any, ...]:
     from redis_kit.queues.panels import redaction
 
-    what = Lines((link(name, job_info.id), task_of(job_info.body)))
+    job_cell = Lines((link(name, job_info.id), task_of(job_info.body)))
     if job_info.state == "dead":
-        return what, moment(job_info.died or 0), job_info.attempts, redaction.text(cause(job_info).error)
-    row = (what, moment(job_info.due), job_info.attempts)
+        return job_cell, moment(job_info.died or 0), job_info.attempts, redaction.text(cause(job_info).error)
+    row = (job_cell, moment(job_info.due), job_info.attempts)
     return (*row, job_info.worker) if job_info.state == "running" else row
 
 

@@ -131,16 +131,16 @@ def nack(
 def lost(queue: Primitive, jobs: list[Job]) -> LeaseLost:
     """Return the error for claims that were lost."""
     ids = ", ".join(ascii(job.id) for job in jobs[:3]) + (f" and {len(jobs) - 3} more" if len(jobs) > 3 else "")
-    what = f"The claim on job {ids} of queue {queue.name!a} is over; another worker has the job or did it."
+    text = f"The claim on job {ids} of queue {queue.name!a} is over; another worker has the job or did it."
     if len(jobs) > 1:
-        what = f"The claims on jobs {ids} of queue {queue.name!a} are over; other workers have the jobs or did them."
-    return LeaseLost(what)
+        text = f"The claims on jobs {ids} of queue {queue.name!a} are over; other workers have the jobs or did them."
+    return LeaseLost(text)
 
 
 def _unclaimed(error: AttributeError) -> InvalidValue:
     """Return the error for a job that the caller did not claim."""
-    what = "Only a Job that claim() returned can be acknowledged. A job of peek() or get() has no claim"
-    return InvalidValue(f"{what}: {error}.")
+    text = "Only a Job that claim() returned can be acknowledged. A job of peek() or get() has no claim"
+    return InvalidValue(f"{text}: {error}.")
 
 
 def _acks(jobs: Iterable[Job]) -> list[Ack]:

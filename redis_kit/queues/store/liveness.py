@@ -75,7 +75,8 @@ def poison(reply: Sequence[bytes]) -> list[Poison]:
     """Return the jobs that a script buried: id, reason and the beginning of the body of each."""
     parts = zip(reply[::3], reply[1::3], reply[2::3], strict=True)
     return [
-        Poison(id.decode("utf-8", "surrogateescape"), why.decode(), message.task_of(body)) for id, why, body in parts
+        Poison(id.decode("utf-8", "surrogateescape"), reason.decode(), message.task_of(body))
+        for id, reason, body in parts
     ]
 
 

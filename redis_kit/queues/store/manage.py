@@ -123,8 +123,8 @@ def _ids_by_cause(queue: Primitive, task: str | None, error: str | None) -> Flow
     while jobs := job.stored("dead", (yield heads_step(queue, PAGE, offset=offset))):
         offset += len(jobs)
         for dead in jobs:
-            why = job.cause(dead)
-            if task in (None, why.task) and error in (None, why.error):
+            reason = job.cause(dead)
+            if task in (None, reason.task) and error in (None, reason.error):
                 ids[dead.id] = None
     return list(reversed(ids))
 

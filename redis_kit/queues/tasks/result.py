@@ -172,8 +172,8 @@ def read_reply(queue_name: str, id: str, reply: list[Any]) -> RedisTaskResult | 
         result = _result(task, id, call, TaskResultStatus(status.decode()), about=about, errors=_errors(fields))
         object.__setattr__(result, "progress", stored_progress.loads(fields.get(b"progress")))
         if result.status == TaskResultStatus.FAILED and not result.errors:
-            why = reason.decode("utf-8", "replace")
-            result.errors.append(TaskError(exception_class_path=path_of(WorkerLost), traceback=why))
+            text = reason.decode("utf-8", "replace")
+            result.errors.append(TaskError(exception_class_path=path_of(WorkerLost), traceback=text))
         if result.is_finished:
             finish(result, result.status, history.ended_at(at))
         if result.status == TaskResultStatus.SUCCESSFUL:
@@ -188,9 +188,9 @@ def _readable(queue_name: str, id: str) -> Iterator[None]:
     try:
         yield
     except (ValueError, KeyError, TypeError, OverflowError) as error:
-        what = f"The result of call {id!a} is damaged: something else wrote to the key"
+        text = f"The result of call {id!a} is damaged: something else wrote to the key"
         key = Queue(queue_name).key(f"result:{id}")
-        raise CorruptMessage(f"{what} {key!a}, or to the job. {type(error).__name__}: {error}"[:500]) from error
+        raise CorruptMessage(f"{text} {key!a}, or to the job. {type(error).__name__}: {error}"[:500]) from error
 
 
 def finish(result: RedisTaskResult, status: TaskResultStatus, moment: datetime) -> None:

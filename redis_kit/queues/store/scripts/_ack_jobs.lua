@@ -41,10 +41,10 @@ local function ack_jobs(worker, start, results, any_unique)
     for _, id in ipairs(any_unique and done or {}) do
         free_unique_key(id, any_unique)
     end
-    for _, one in ipairs(stored) do
-        if holds[one[1]] then
-            local record, value, ttl_ms = records[one[1]] or "", ARGV[one[5]], ARGV[one[5] + 1]
-            store_result(one[2], one[3], ttl_ms, one[4], "SUCCESSFUL", record, "value", value)
+    for _, entry in ipairs(stored) do
+        if holds[entry[1]] then
+            local record, value, ttl_ms = records[entry[1]] or "", ARGV[entry[5]], ARGV[entry[5] + 1]
+            store_result(entry[2], entry[3], ttl_ms, entry[4], "SUCCESSFUL", record, "value", value)
         end
     end
     return lost, #done

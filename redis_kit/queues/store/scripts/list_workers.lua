@@ -23,9 +23,9 @@ local function age_and_body(id)
     return begun and math.max(0, now - begun) or -1, string.sub(record, body, body + 511)
 end
 
-local reply, found = {}, redis.call("ZRANGE", KEYS[1], 0, limit - 1, "WITHSCORES")
-for at = 1, #found, 2 do
-    local worker, jobs = found[at], {}
+local reply, workers = {}, redis.call("ZRANGE", KEYS[1], 0, limit - 1, "WITHSCORES")
+for at = 1, #workers, 2 do
+    local worker, jobs = workers[at], {}
     local from, to = "[" .. worker .. "/", "(" .. worker .. "0"
     for _, member in ipairs(redis.call("ZRANGEBYLEX", KEYS[3], from, to, "LIMIT", 0, limit)) do
         local age, body = age_and_body(string.match(member, "^[^/]*/[^/]*/[^/]*/(.*)$") or "")
@@ -34,7 +34,7 @@ for at = 1, #found, 2 do
         end
     end
     local information = redis.call("HGET", KEYS[2], worker) or ""
-    local left = math.max(-2 ^ 53, math.min(2 ^ 53, found[at + 1] - now))
+    local left = math.max(-2 ^ 53, math.min(2 ^ 53, workers[at + 1] - now))
     for _, item in ipairs({worker, left, information, jobs}) do
         table.insert(reply, item)
     end

@@ -51,11 +51,11 @@ for _, entry in ipairs(redis.call("HVALS", unknown)) do
         table.insert(reply[11], item)
     end
 end
-for one = minute - ARGV[1] + 1, minute do
-    local field = redis.call("HGET", minutes, one % 4320) or ""
-    local found = {string.match(field, "^(%d+) (%d+) (%d+) ?(%d*) ?(%d*) ?(%d*)$")}
+for each = minute - ARGV[1] + 1, minute do
+    local field = redis.call("HGET", minutes, each % 4320) or ""
+    local numbers = {string.match(field, "^(%d+) (%d+) (%d+) ?(%d*) ?(%d*) ?(%d*)$")}
     for at = 2, 6 do
-        local number = tonumber(found[1]) == one and tonumber(found[at]) or 0
+        local number = tonumber(numbers[1]) == each and tonumber(numbers[at]) or 0
         table.insert(reply, math.min(2 ^ 53, number))
     end
 end

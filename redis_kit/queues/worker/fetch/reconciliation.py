@@ -54,13 +54,13 @@ def _settle(source: WorkerQueue, recent: RecentAcks, unknown: list[bytes]) -> No
         if not isinstance(ack, Ack):
             with suppress(LeaseLost):
                 ack.record()
-    back = source.put_back([member for member in unknown if member not in remembered])
+    count = source.put_back([member for member in unknown if member not in remembered])
     if remembered:
-        what = "Queue %a: the server had lost the outcomes of %s; recorded again."
-        logger.warning(what, source.name, counted(len(remembered), "job"))
-    if back:
-        what = "Queue %a: the server held %s as running that no thread runs; ready again."
-        logger.warning(what, source.name, counted(back, "job"))
+        text = "Queue %a: the server had lost the outcomes of %s; recorded again."
+        logger.warning(text, source.name, counted(len(remembered), "job"))
+    if count:
+        text = "Queue %a: the server held %s as running that no thread runs; ready again."
+        logger.warning(text, source.name, counted(count, "job"))
 
 
 def _claim(member: bytes) -> str:

@@ -90,8 +90,8 @@ class FailedAttempt(NamedTuple):
         guarded("The log of a failed attempt", partial(self._log, state), None)
         queue = self.source.name
         if state != "dead":
-            said = {"queue": queue, "job": self.job, "task": self.task, "error": self.error}
-            send_safely(signals.job_retried, FailedAttempt, **said)
+            details = {"queue": queue, "job": self.job, "task": self.task, "error": self.error}
+            send_safely(signals.job_retried, FailedAttempt, **details)
             return
         send_safely(signals.job_dead, FailedAttempt, queue=queue, id=self.job.id, reason=self.reason)
         if self.recorder:
@@ -116,13 +116,13 @@ class FailedAttempt(NamedTuple):
         """Log which attempt failed and what follows: one line, with a traceback if that is of use."""
         name, attempt, error = self.named(), f"attempt {self.job.attempt} of {self.of}", self.unforeseen()
         if self.killed:
-            after = "it is dead" if state == "dead" else f"the next one in {lasting(self.delay)}"
-            logger.error("%s: its process was killed, %s, %s: %a", name, attempt, after, self.reason)
+            next_step = "it is dead" if state == "dead" else f"the next one in {lasting(self.delay)}"
+            logger.error("%s: its process was killed, %s, %s: %a", name, attempt, next_step, self.reason)
             return
         if state != "dead":
-            why = "." if error else f": {self.reason!a}"
+            ending = "." if error else f": {self.reason!a}"
             next_in = lasting(self.delay)
-            logger.warning("%s failed, %s, the next one in %s%s", name, attempt, next_in, why, exc_info=error)
+            logger.warning("%s failed, %s, the next one in %s%s", name, attempt, next_in, ending, exc_info=error)
             return
         if self.cancelled:
             logger.info("%s was cancelled.", name)

@@ -180,8 +180,8 @@ class JobRunner:
             failure = until_answered(unfit.give_back, self._given_up)
         except (LeaseLost, RedisFailure) as error:
             if not again:
-                what = unfit.job.id, unfit.source.name, described(error), text_of(unfit.why)
-                logger.warning("Job %a of queue %a could not be returned: %s; it can't run here: %a", *what)
+                details = unfit.job.id, unfit.source.name, described(error), text_of(unfit.why)
+                logger.warning("Job %a of queue %a could not be returned: %s; it can't run here: %a", *details)
             if not isinstance(error, (LeaseLost, *UNAVAILABLE)):
                 self._later(partial(self._give_back, unfit, again=True))
             return
@@ -220,5 +220,5 @@ def tidy() -> None:
 
 
 def _unrecorded(failure: FailedAttempt, error: BaseException) -> None:
-    what = failure.named(), described(error), failure.reason
-    logger.warning("%s: its outcome could not be recorded: %s; it failed: %a", *what, exc_info=failure.unforeseen())
+    details = failure.named(), described(error), failure.reason
+    logger.warning("%s: its outcome could not be recorded: %s; it failed: %a", *details, exc_info=failure.unforeseen())

@@ -187,10 +187,10 @@ def _live(options: Options, worker: str, about: str, channel: Channel, board: St
     code = FAILED
     provide(options.threads + len(options.queues) + OTHERS)
     try:
-        said = {"worker": worker, "queues": options.queues}
-        send_safely(told.worker_started, WorkerProcess, **said)
+        details = {"worker": worker, "queues": options.queues}
+        send_safely(told.worker_started, WorkerProcess, **details)
         code = WorkerProcess(options, worker=worker, about=about, channel=channel, board=board).run()
-        send_safely(told.worker_stopping, WorkerProcess, **said)
+        send_safely(told.worker_stopping, WorkerProcess, **details)
     except BaseException:
         logger.exception("Worker %s failed.", worker)
     finally:

@@ -34,9 +34,9 @@ class HealthServer:
                 caller, _ = self._listening.accept()
                 caller.setblocking(False)
                 self._callers[caller] = monotonic() + PATIENCE, b""
-        for caller, (until, said) in list(self._callers.items()):
+        for caller, (until, request) in list(self._callers.items()):
             if caller in readable:
-                self._hear(caller, until, said)
+                self._hear(caller, until, request)
             elif monotonic() > until:
                 self._hang_up(caller)
 
@@ -46,17 +46,17 @@ class HealthServer:
             connection.close()
         self._callers.clear()
 
-    def _hear(self, caller: socket.socket, until: float, said: bytes) -> None:
+    def _hear(self, caller: socket.socket, until: float, request: bytes) -> None:
         try:
             chunk = caller.recv(REQUEST)
         except OSError:
             chunk = b""
-        said += chunk
-        if b"\r\n\r\n" in said:
+        request += chunk
+        if b"\r\n\r\n" in request:
             with contextlib.suppress(OSError):
-                caller.send(self._answer(said.split(b" ", 2)))
-        elif chunk and len(said) <= REQUEST:
-            self._callers[caller] = until, said
+                caller.send(self._answer(request.split(b" ", 2)))
+        elif chunk and len(request) <= REQUEST:
+            self._callers[caller] = until, request
             return
         self._hang_up(caller)
 

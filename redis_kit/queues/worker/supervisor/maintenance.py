@@ -31,29 +31,29 @@ class Recaller:
         pairs = {(source.name, shape): source for source, shapes in reported for shape in shapes}
         if not pairs:
             return
-        asked = [(source, shape) for (_, shape), source in pairs.items()]
-        replies = recall(asked)
-        left: defaultdict[tuple[str, str], list[UnknownCalls]] = defaultdict(list)
-        for (source, shape), reply in zip(asked, replies, strict=True):
+        shapes_asked = [(source, shape) for (_, shape), source in pairs.items()]
+        replies = recall(shapes_asked)
+        waiting: defaultdict[tuple[str, str], list[UnknownCalls]] = defaultdict(list)
+        for (source, shape), reply in zip(shapes_asked, replies, strict=True):
             if isinstance(reply, RedisFailure) or reply is None:
                 continue  # the heartbeat logs errors of a queue
             if reply.moved:
-                what = counted(reply.moved, "job"), reply.waiting.call
-                logger.info("Queue %a: %s of %a, returned by other workers, can run here.", source.name, *what)
+                details = counted(reply.moved, "job"), reply.waiting.call
+                logger.info("Queue %a: %s of %a, returned by other workers, can run here.", source.name, *details)
             if not registry.can_run(shape) and reply.waiting.jobs and not reply.waiting.known:
-                left[source.name, reply.waiting.task].append(reply.waiting)
-        for (queue, task), several in left.items():
+                waiting[source.name, reply.waiting.task].append(reply.waiting)
+        for (queue, task), several in waiting.items():
             if self._log_limit.allows(f"{queue} {task}"):
                 _warn(queue, several)
 
 
-def _warn(queue: str, several: list[UnknownCalls]) -> None:
+def _warn(queue: str, calls: list[UnknownCalls]) -> None:
     """Log, once a minute for each task, the jobs that wait and a remedy."""
-    shown, jobs = several[0].call, sum(call.jobs for call in several)
-    task = several[0].task
+    shown, jobs = calls[0].call, sum(call.jobs for call in calls)
+    task = calls[0].task
     advice = UNFIT if registry.is_registered(task) else _unknown(task)
     end = conf.section(QueueSettings).UNKNOWN_TASK_TTL
-    first, age = "1 job" if jobs == 1 else f"{jobs} jobs wait; the first", max(call.age for call in several)
+    first, age = "1 job" if jobs == 1 else f"{jobs} jobs wait; the first", max(call.age for call in calls)
     text = "Queue %a: no living worker can run %a: %s has waited for %s and will be dead in %s if no worker can run it."
     logger.warning(f"{text} To run it, %s.", queue, shown, first, lasting(age), lasting(max(0.0, end - age)), advice)
 
@@ -78,8 +78,8 @@ class Orphans:
         answers = dict(zip([source.name for source in sources], sweep(sources), strict=True))
         for name, orphans in answers.items():
             if orphans and not isinstance(orphans, RedisFailure):
-                which = ", ".join(ascii(id.decode("utf-8", "backslashreplace")) for id in orphans[:NAMED])
-                what = counted(len(orphans), "job")
-                logger.error("Queue %a: %s in no state made ready, such as %s.", name, what, which)
+                names = ", ".join(ascii(id.decode("utf-8", "backslashreplace")) for id in orphans[:NAMED])
+                count = counted(len(orphans), "job")
+                logger.error("Queue %a: %s in no state made ready, such as %s.", name, count, names)
         self._wrong = {name: orphans for name, orphans in answers.items() if isinstance(orphans, RedisFailure)}
         return self._wrong

@@ -122,13 +122,13 @@ def _reap(dead_child: DeadChild, index: int, source: WorkerQueue) -> None:
     for late in dead_child.overdue:
         if late.source == index and _tried(source, partial(record_overdue, source, late)):
             over.add(late.member())
-    ran = [item.id for item in dead_child.ran if item.source == index]
-    taken, dead = source.run_flow(_taken(source, dead_child.worker, ran))
+    started = [item.id for item in dead_child.ran if item.source == index]
+    taken, dead = source.run_flow(_taken(source, dead_child.worker, started))
     if taken:
-        many = "1 job was" if taken == 1 else f"{taken} jobs were"
+        count = "1 job was" if taken == 1 else f"{taken} jobs were"
         running = named([item.id for item in dead_child.running if item.source == index and item.member() not in over])
-        what = f"{many} taken from worker {dead_child.worker}, which died{running and f'; it ran {running}'}"
-        logger.warning("Queue %a: %s.", source.name, what)
+        text = f"{count} taken from worker {dead_child.worker}, which died{running and f'; it ran {running}'}"
+        logger.warning("Queue %a: %s.", source.name, text)
     for job in dead:
         buried(source.name, job)
 

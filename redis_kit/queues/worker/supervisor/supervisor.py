@@ -268,9 +268,9 @@ class Supervisor:
 
 def _end(child: Child, code: int) -> str:
     if code == -signal.SIGKILL and child.overdue:
-        late, several = named([job.id for job in child.overdue]), len(child.overdue) > 1
-        what = f"job{'s' if several else ''} {late}" if late else counted(len(child.overdue), "job")
-        return f"was killed by its supervisor: {what} ran beyond {'their' if several else 'its'} timeout"
+        names, several = named([job.id for job in child.overdue]), len(child.overdue) > 1
+        jobs = f"job{'s' if several else ''} {names}" if names else counted(len(child.overdue), "job")
+        return f"was killed by its supervisor: {jobs} ran beyond {'their' if several else 'its'} timeout"
     if code == -signal.SIGKILL and child.given_up:
         return "was killed by its supervisor: it did not end in time"
     try:
