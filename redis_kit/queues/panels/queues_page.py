@@ -1,7 +1,7 @@
 """The content of the dashboard's page about queues: all queues, or the first jobs of one."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from operator import mul
 from typing import TYPE_CHECKING, Any
 
@@ -55,7 +55,7 @@ def figures(reports: Mapping[str, "QueueStats"]) -> Iterator[Figure]:
     yield Figure(_("Scheduled"), sum(count.scheduled for count in counts))
     yield Figure(_("Running"), sum(count.running for count in counts))
     yield Figure(_("Dead"), dead, hint=_("They failed for good. Retry or delete them."), alarm=dead > 0)
-    yield Figure(_("Oldest wait"), duration(max(waits, default=0.0)))
+    yield Figure(_("Oldest wait"), timedelta(seconds=max(waits, default=0.0)))
     if deserted := [name for name, report in reports.items() if report.deserted]:
         hint = _("Jobs are due in: %s") % ", ".join(deserted)
         yield Figure(_("Without a worker"), len(deserted), hint=hint, alarm=True)
@@ -206,8 +206,8 @@ def _day_and_minute(when: datetime | str) -> str:
     return when if isinstance(when, str) else timezone.localtime(when).strftime("%Y-%m-%d %H:%M")
 
 
-def _waits(wait: float | None) -> str:
-    return "" if wait is None else duration(wait)
+def _waits(wait: float | None) -> timedelta | str:
+    return "" if wait is None else timedelta(seconds=wait)
 
 
 def _clock(minute: int) -> str:

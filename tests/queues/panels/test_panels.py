@@ -1,5 +1,7 @@
 """The content of the panels of queues and workers."""
 
+from datetime import timedelta
+
 import pytest
 
 from redis_kit.core.panels import Bars, Figure, Table, Viewer
@@ -30,7 +32,7 @@ def busy(kit):
 def test_queues_show_their_states_and_the_last_half_hour(busy):
     content, figures, rows = shown(QueuesPanel())
     wait = figures.pop("Oldest wait")
-    assert 0 <= float(wait.removesuffix(" s")) < 10
+    assert 0 <= wait.total_seconds() < 10
     assert figures == {"Ready": 1, "Scheduled": 1, "Running": 1, "Dead": 1}
     assert [row[:5] for row in rows] == [("default", 0, 0, 0, 0), ("mail", 1, 1, 1, 1)]
     done, failed, mean, most = [one for one in content if isinstance(one, Bars)]
@@ -63,7 +65,7 @@ def test_waits_of_minutes_are_shown_in_minutes(busy, kit):
     head, due = record.split("\n")[0].rsplit(" ", 1)
     kit.client.hset(busy.key("jobs"), id, f"{head} {int(due) - 694_000}\n1")
     _, figures, rows = shown(QueuesPanel())
-    assert figures["Oldest wait"].startswith("11 min 3")
+    assert 690 < figures["Oldest wait"].total_seconds() < 720
     assert rows[1][5] == figures["Oldest wait"]
 
 
@@ -145,7 +147,7 @@ def test_empty_pages_say_what_to_do(kit):
     _, _, rows = shown(WorkersPanel())
     assert rows == []
     _, figures, rows = shown(QueuesPanel())
-    assert figures["Oldest wait"] == "0.0 s"
+    assert figures["Oldest wait"] == timedelta(0)
     assert len(rows) == 1
 
 
