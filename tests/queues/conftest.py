@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.fixtures.fork_server import start_python
 from tests.fixtures.process import wait_for
 from tests.queues.support.journal import Journal
 from tests.queues.support.processes import end
@@ -33,18 +34,19 @@ def journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Journal:
 
 
 @pytest.fixture
-def start_worker(settings: Any, journal: Journal, tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
+def start_worker(settings: Any, journal: Journal, tmp_path: Path) -> Iterator[Callable[..., Any]]:
     """A function that starts ``rk_worker`` with the settings of the moment, and returns when it works."""
-    started: list[subprocess.Popen[bytes]] = []
+    started: list[Any] = []
 
-    def start(
-        *arguments: object, said: bytes = b"works on", before: Callable[[], Any] | None = None
-    ) -> subprocess.Popen[bytes]:
+    def start(*arguments: object, said: bytes = b"works on", before: Callable[[], Any] | None = None) -> Any:
         log = tmp_path / f"worker{len(started)}.log"
         command, its = [*COMMAND, *map(str, arguments)], environment(settings, journal)
         with log.open("wb") as file:
-            process = subprocess.Popen(command, cwd=ROOT, env=its, stderr=file, preexec_fn=before, process_group=0)
-        process.log = log  # type: ignore[attr-defined]
+            if before or "--reload" in arguments:  # the start itself is in question
+                process = subprocess.Popen(command, cwd=ROOT, env=its, stderr=file, preexec_fn=before, process_group=0)
+            else:
+                process = start_python(command[1:], cwd=ROOT, env=its, text=False, stderr=file, process_group=0)
+        process.log = log
         started.append(process)
         wait_for(lambda: said in log.read_bytes() or process.poll() is not None, timeout=60)
         return process

@@ -180,7 +180,7 @@ def test_task_that_takes_too_long_is_interrupted(queue, task):
     task.enqueue()
     began = time.monotonic()
     burst()
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 10  # the task would go on
     (dead,) = queue.peek(state="dead")
     assert "ran for more than 0.1 s" in dead.reason
     tasks.remember.enqueue("next")
