@@ -19,8 +19,15 @@ author = "django-redis-kit contributors"
 copyright = f"2026, {author}"
 release = version = __version__
 
+FOREIGN_BASES = (
+    *("tuple", "str", "int", "Exception", "BaseException", "RuntimeError", "ValueError", "KeyError", "AttributeError"),
+    *("LockError", "Model", "ImproperlyConfigured", "TestCase", "DiscoverRunner", "ModelBackend", "Signal"),
+    *("BaseThrottle", "SimpleRateThrottle", "Task", "TaskResult", "PermissionDenied", "Mapping", "dict"),
+)
 extensions = ["myst_parser", "sphinx.ext.autodoc"]
 autodoc_member_order = "groupwise"
+# Methods of the package's own bases are shown, those of Python, Django and other libraries are not.
+autodoc_default_options = {"inherited-members": ", ".join(FOREIGN_BASES)}
 autodoc_typehints_format = "short"
 autodoc_preserve_defaults = True
 source_suffix = {".md": "markdown"}
