@@ -220,8 +220,8 @@ def test_max_hold_ends_the_renewals_and_names_the_place(kit, lost, caplog):
         return held, min(lefts)
 
     held, spare = busy_at_work()
-    assert 0.8 < held < 1.1
-    assert spare > -100  # no extension reached beyond it, but for the time on the way
+    assert 0.8 < held < 10  # renewed without max_hold, it is held until the test is killed
+    assert spare > -300  # no extension reached beyond it, but for the time on the way; one would by 400 ms
     assert "held for 0.9 seconds, its max_hold" in caplog.text
     assert "in busy_at_work" in caplog.text
 
