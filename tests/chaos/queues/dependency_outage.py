@@ -11,8 +11,6 @@ import contextlib
 import json
 import os
 import socket
-import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -31,6 +29,7 @@ from tests.chaos.queues import tasks
 from tests.chaos.queues.kill_loop import PATIENT
 from tests.chaos.queues.support import history
 from tests.chaos.queues.support.workers import COMMAND, ROOT, wait_until
+from tests.fixtures.fork_server import start_python
 from tests.fixtures.process import Server
 from tests.queues.support.processes import end
 
@@ -133,9 +132,9 @@ def _counted(entries: list[history.Entry]) -> tuple[Counter[int], Counter[int]]:
 @contextlib.contextmanager
 def _worker(folder: Path, kit: Mapping[str, Any]) -> Iterator[None]:
     its = {**os.environ, "REDIS_KIT": json.dumps(kit), history.VARIABLE: str(folder / "history")}
-    command = [sys.executable, *COMMAND, "--processes", "2", "--threads", "4"]
+    command = [*COMMAND, "--processes", "2", "--threads", "4"]
     with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(command, cwd=ROOT, env=its, stdout=log, stderr=log)
+        process = start_python(command, cwd=ROOT, env=its, text=False, stdout=log, stderr=log)
     try:
         yield
     finally:

@@ -12,8 +12,6 @@ import json
 import os
 import secrets
 import signal
-import subprocess
-import sys
 import tempfile
 import time
 from collections import Counter
@@ -31,6 +29,7 @@ from redis_kit.queues import Queue, QueueCounts
 from tests.chaos.queues.kill_loop import PATIENT
 from tests.chaos.queues.support import history
 from tests.chaos.queues.support.workers import COMMAND, ROOT, wait_until
+from tests.fixtures.fork_server import PythonProcess, start_python
 from tests.fixtures.process import Server
 
 Release = Literal["old", "new"]
@@ -86,7 +85,7 @@ class Fleet:
 
     def __init__(self, folder: Path, environment: Mapping[str, str], command: tuple[str, ...]) -> None:
         self.folder, self.environment, self.command = folder, environment, command
-        self.working: list[tuple[Release, subprocess.Popen[bytes]]] = []
+        self.working: list[tuple[Release, PythonProcess]] = []
         self.count = 0
 
     def start(self, release: Release) -> None:
@@ -95,8 +94,8 @@ class Fleet:
         self.count += 1
         environment = {**os.environ, **self.environment, "RELEASE": release}
         with log.open("wb") as file:
-            command = [sys.executable, *self.command, "--threads", "2"]
-            process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=file, stderr=file)
+            command = [*self.command, "--threads", "2"]
+            process = start_python(command, cwd=ROOT, env=environment, text=False, stdout=file, stderr=file)
         self.working.append((release, process))
         if not wait_until(lambda: b"works on" in log.read_bytes(), START):
             raise AssertionError(f"no worker within {START} s: {log.read_text()[-2000:]}")

@@ -10,7 +10,7 @@ from tests.chaos.queues.kill_loop import Outcome, Plan
 from tests.chaos.queues.support import checker
 from tests.chaos.queues.support.fault_injector import ROUND, SUPERVISED, FaultInjector
 
-pytestmark = [pytest.mark.alone(100), pytest.mark.once]
+pytestmark = [pytest.mark.alone(80), pytest.mark.once]
 
 # A worker without children can't come to the points of a supervisor.
 POINTS = [point for point in failpoints.POINTS if SUPERVISED or point not in ("forked", *failpoints.SUPERVISOR[1:])]

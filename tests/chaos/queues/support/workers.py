@@ -9,6 +9,10 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
+
+from redis_kit.queues.worker.shared import failpoints
+from tests.fixtures.fork_server import start_python
 
 ROOT = Path(__file__).parents[4]
 LOOK = 0.01  # seconds
@@ -20,8 +24,15 @@ class Supervisor:
     """One supervisor, and all children that it was seen with."""
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str], log: Path) -> None:
+        self.process: Any
         with log.open("ab") as file:
-            self.process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=file, stderr=file)
+            if failpoints.POINT in environment:  # it is read when Python imports the worker
+                full = [sys.executable, *command]
+                self.process = subprocess.Popen(full, cwd=ROOT, env=environment, stdout=file, stderr=file)
+            else:
+                self.process = start_python(
+                    command, cwd=ROOT, env=dict(environment), text=False, stdout=file, stderr=file
+                )
         self.pid, self.known = self.process.pid, {self.process.pid}
 
     def children(self) -> set[int]:
@@ -49,7 +60,7 @@ class Fleet:
     ) -> None:
         self.supervised = supervised
         self.folder, self.environment = folder, {**os.environ, **environment}
-        self.command = [sys.executable, *command, *map(str, options)]
+        self.command = [*command, *map(str, options)]
         self.lock = threading.RLock()
         self.supervisors = [self._new(number) for number in range(size)]
         self.gone: list[Supervisor] = []
@@ -106,7 +117,7 @@ class Fleet:
 
     def _is_ours(self, pid: int) -> bool:
         with suppress(OSError):
-            return str(self.folder).encode() in Path(f"/proc/{pid}/environ").read_bytes()
+            return Path(f"/proc/{pid}/fd/2").readlink().is_relative_to(self.folder)
         return False
 
     def logs(self) -> str:
