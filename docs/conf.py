@@ -22,7 +22,7 @@ release = version = __version__
 FOREIGN_BASES = (
     *("tuple", "str", "int", "Exception", "BaseException", "RuntimeError", "ValueError", "KeyError", "AttributeError"),
     *("LockError", "Model", "ImproperlyConfigured", "TestCase", "DiscoverRunner", "ModelBackend", "Signal"),
-    *("BaseThrottle", "SimpleRateThrottle", "Task", "TaskResult", "PermissionDenied", "Mapping", "dict"),
+    *("Primitive", "BaseThrottle", "SimpleRateThrottle", "Task", "TaskResult", "PermissionDenied", "Mapping", "dict"),
 )
 extensions = ["myst_parser", "sphinx.ext.autodoc"]
 autodoc_member_order = "groupwise"
