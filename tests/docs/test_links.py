@@ -17,6 +17,13 @@ def test_links_lead_somewhere(page: Page):
     assert not wrong
 
 
+def test_pages_that_the_code_names_exist():
+    source = "".join(path.read_text() for folder in ("redis_kit", "demo") for path in (ROOT / folder).rglob("*.py"))
+    named = set(re.findall(r"\bdocs/[\w/-]+\w", source))
+    assert named
+    assert not [name for name in named if not (ROOT / f"{name}.md").exists() and not (ROOT / name).exists()]
+
+
 def test_roles_that_a_code_host_does_not_know_are_not_used():
     assert not [page.name for page in PAGES if re.search(r"\{(?:doc|ref)\}`|^\([\w-]+\)=$", page.text, re.MULTILINE)]
 
