@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from redis_kit.core.panels import Bars, Figure, Lines, Meter, Ring, Table
+from redis_kit.core.panels import Bars, Figure, Lines, Listing, Meter, Ring, Table
 from tests.dashboard.support import parts, vault
 from tests.fixtures.dashboard import ADMIN, layout_problems
 
@@ -49,6 +49,26 @@ def test_every_page_can_be_read_and_breaks_no_policy(visit, stock):
         page.goto(f"{ADMIN}stock/")
         page.get_by_role("button", name="Clear: bolt").click()
         page.wait_for_selector(".rk-confirm")
+        assert layout_problems(page) == []
+
+    visit(look)
+
+
+def test_long_name_stays_in_its_frame_on_a_phone(visit, stock):
+    name = "q" * 150
+    parts.MIRROR[:] = [
+        Figure(name, 1, hint=f"Jobs are due in: {name}"),
+        Table(f"Looked up in {name}", ("Queue", "Value"), [(name, name)], actions=("reflect",)),
+        Bars(name, [(name, 1)]),
+        Listing(f"Traceback of {name}", name),
+    ]
+
+    def look(page):
+        page.set_viewport_size({"width": 390, "height": 900})
+        page.goto(f"{ADMIN}mirror/")
+        assert layout_problems(page) == []
+        page.get_by_role("button", name="Reflect: ").click()  # the message repeats the name
+        page.wait_for_selector(".messagelist")
         assert layout_problems(page) == []
 
     visit(look)
