@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from redis.exceptions import NoPermissionError
 
 from redis_kit.core import connections, scripts
 from redis_kit.core.checks import servers
 from redis_kit.core.errors import PermissionDenied
 from redis_kit.locks import FairLock, Lock, ReadWriteLock, Semaphore
+from redis_kit.locks.compat import Lock as CompatLock
 from redis_kit.locks.inspection import held_locks
 from redis_kit.pageviews import PageViews, flush
 from redis_kit.queues import Queue
@@ -67,6 +69,12 @@ def rules(number: int = 0) -> list[str]:
     return re.findall(r"^ACL SETUSER \w+ on >secret (.*)$", PAGE.read_text(), re.MULTILINE)[number].split()
 
 
+def patterns_of_components() -> list[str]:
+    """Return the patterns of keys in the table."""
+    rows = re.findall(r"^\| [\w -]+ \| (`~rk[^|]*) \| `", PAGE.read_text(), re.MULTILINE)
+    return re.findall(r"`([^`]+)`", " ".join(rows))
+
+
 def test_table_lists_the_commands_of_each_component():
     rows = {
         name: set(text.upper().split())
@@ -82,10 +90,11 @@ def test_first_user_has_the_commands_of_all_components_and_no_other():
 
 @pytest.mark.parametrize("server", ["valkey", "debian_redis", "sentinel", "cluster"])
 @pytest.mark.django_db(transaction=True)
-def test_first_user_runs_every_component_and_a_worker_without_a_refusal(request, kit, server, tmp_path):
+def test_every_component_and_a_worker_run_with_these_commands_and_keys(request, kit, server, tmp_path):
     kit.server = request.getfixturevalue(server)
     user = {"USERNAME": kit.prefix, "PASSWORD": "secret"}
-    chosen = [f"~{kit.prefix}:*" if rule == "~rk:*" else rule for rule in rules()]
+    patterns = [pattern.replace("~rk:", f"~{kit.prefix}:") for pattern in patterns_of_components()]
+    chosen = [rule for rule in rules() if rule != "~rk:*"] + patterns + [f"~{kit.prefix}:{{project}}"]
     with contextlib.ExitStack() as stack:
         servers_of_data = getattr(kit.server, "nodes", None) or [getattr(kit.server, "primary", kit.server)]
         sentinels = [client(each.url) for each in getattr(kit.server, "sentinels", ())]
@@ -115,6 +124,25 @@ def test_user_for_page_views_alone_can_count_and_read_them(kit):
     _count_views()
     with pytest.raises(PermissionDenied):
         Queue("events").put(1)
+    kit.client.execute_command("ACL", "DELUSER", kit.prefix)
+
+
+def test_user_for_locks_of_redis_py_can_use_them(kit):
+    commands = [f"+{name.lower()}" for name in commands_of("locks") | EVERYWHERE]
+    also, first, second = re.search(
+        r"locks.compat.*\| `(.*?)`, and .*`(~\S+) (~\S+)` \|$", PAGE.read_text(), re.MULTILINE
+    ).groups()
+    name = f"{kit.prefix}:report"
+    patterns = [first.replace("report", name), second.replace("report", name)]
+    kit.client.execute_command(
+        "ACL", "SETUSER", kit.prefix, "on", ">secret", *patterns, *commands, f"+{also}".replace("\\", "")
+    )
+    with client(kit.url, username=kit.prefix, password="secret") as limited:
+        with CompatLock(limited, name, timeout=5) as lock:
+            lock.extend(5)
+            assert CompatLock(limited, name, timeout=5).acquire(blocking_timeout=0.1) is False
+        with pytest.raises(NoPermissionError):
+            limited.get("other")
     kit.client.execute_command("ACL", "DELUSER", kit.prefix)
 
 
