@@ -23,6 +23,7 @@ from tests.chaos.locks.support.kinds import KINDS, SLOTS, names
 from tests.chaos.locks.support.leases import holds
 from tests.chaos.locks.support.process_pool import ProcessPool
 from tests.chaos.locks.support.processes import Workspace
+from tests.fixtures.fork_server import start_python
 from tests.fixtures.process import Server
 from tests.fixtures.proxy import Proxy
 
@@ -98,6 +99,7 @@ def run(plan: Plan) -> Outcome:
         guarded = [name for kind in plan.kinds for name in names(kind, plan.names)]
         workspace = stack.enter_context(Workspace(folder, url=server.url, names=guarded))
         stack.callback((history_file := HistoryFile(folder / "faults.history")).close)
+        start_python(["-c", ""]).wait()  # the first program waits for the imports of all
         end = time.monotonic() + plan.seconds
         urls = (server.url, proxy.url)
         pool = ProcessPool(workspace, urls=urls, size=plan.processes, end=end, options=plan.options)
