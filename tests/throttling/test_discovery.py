@@ -8,10 +8,7 @@ from redis_kit.throttling.checks import LOGINS
 from redis_kit.throttling.discovery import built_throttles, find
 from redis_kit.throttling.throttles.throttle import registry
 
-
-@pytest.fixture(autouse=True)
-def none_registered(monkeypatch):
-    monkeypatch.setattr(registry, "_throttles", {})
+pytestmark = pytest.mark.usefixtures("none_registered")
 
 
 def test_throttles_of_policies_of_log_ins_and_of_the_code_are_known(kit, settings):

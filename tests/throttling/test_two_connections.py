@@ -17,12 +17,9 @@ from redis_kit.throttling.statistics.counters import recent
 from redis_kit.throttling.statistics.overview import overview
 from redis_kit.throttling.throttles.throttle import registry
 
+pytestmark = pytest.mark.usefixtures("none_registered")
+
 WHO = hashed("joe")
-
-
-@pytest.fixture(autouse=True)
-def none_registered(monkeypatch):
-    monkeypatch.setattr(registry, "_throttles", {})
 
 
 @pytest.fixture

@@ -19,7 +19,6 @@ from django.utils.module_loading import import_string
 
 from redis_kit.core.checks.configuration import check_settings
 from redis_kit.queues.tasks import registry as tasks
-from redis_kit.throttling.throttles.throttle import registry as throttles
 from tests.docs.support.pages import Block, Page
 
 SITE = "tests.docs.shop"
@@ -56,8 +55,10 @@ class Runner:
     @contextlib.contextmanager
     def _isolated(self) -> Iterator[None]:
         """Restore what blocks change in this process."""
-        modules, registered, site = dict(sys.modules), dict(tasks._tasks), dict(vars(admin.site))
-        site_registry, built = dict(admin.site._registry), throttles.throttles()
+        modules, registered = dict(sys.modules), dict(tasks._tasks)
+        models_of_site = dict(admin.site._registry)
+        site = vars(admin.site._wrapped)  # admin.site is lazy
+        site_before = dict(site)
         import tests.docs.shop.models
 
         models = vars(tests.docs.shop.models).copy()
@@ -76,13 +77,10 @@ class Runner:
                     delattr(tests.docs.shop, name)
             tasks._tasks.clear()
             tasks._tasks.update(registered)
-            throttles.clear()
-            for throttle in built:
-                throttles.add(throttle)
-            vars(admin.site).clear()
-            vars(admin.site).update(site)
+            site.clear()
+            site.update(site_before)
             admin.site._registry.clear()
-            admin.site._registry.update(site_registry)
+            admin.site._registry.update(models_of_site)
 
     def _module(self, path: str) -> types.ModuleType:
         """Return the module of a file, with the packages above it."""

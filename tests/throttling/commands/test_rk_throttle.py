@@ -12,8 +12,9 @@ from django.utils import timezone
 from redis_kit.core.keys import hashed
 from redis_kit.throttling import Ban, Throttle
 from redis_kit.throttling.engine import refusal_cache
-from redis_kit.throttling.throttles.throttle import registry
 from tests.fixtures.servers import wait_for
+
+pytestmark = pytest.mark.usefixtures("none_registered")
 
 AWAY = {"URL": "redis://127.0.0.1:1/0"}
 JOE = "ip:203.0.113.7"
@@ -22,11 +23,6 @@ from redis_kit.throttling import throttle
 urlpatterns = []
 {code}
 """
-
-
-@pytest.fixture(autouse=True)
-def none_registered(monkeypatch):
-    monkeypatch.setattr(registry, "_throttles", {})
 
 
 @pytest.fixture

@@ -13,12 +13,9 @@ from redis_kit.throttling.dashboard.actions import Target
 from redis_kit.throttling.dashboard.panel import CHANGE, UNMASK, ThrottlesPanel
 from redis_kit.throttling.throttles.throttle import registry
 
+pytestmark = pytest.mark.usefixtures("none_registered")
+
 ALL = {CHANGE, UNMASK}
-
-
-@pytest.fixture(autouse=True)
-def none_registered(monkeypatch):
-    monkeypatch.setattr(registry, "_throttles", {})
 
 
 def panel(permissions=ALL, **asked):

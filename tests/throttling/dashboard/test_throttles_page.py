@@ -14,18 +14,13 @@ from tests.dashboard.support.attacks import SAMPLE, harmless_links, without_titl
 from tests.dashboard.support.html import page, row_buttons, said, whole_page
 from tests.fixtures.dashboard import ADMIN, layout_problems
 
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.once, pytest.mark.usefixtures("none_registered")]
 
 PAGE = f"{ADMIN}throttles/"
 NAMES = ("reset", "ban", "exempt", "override", "override_all", "lift")
 URLS = {name: f"{PAGE}do/{name}/" for name in NAMES}
 ADDRESS = "ip:198.51.100.4"
 WHO = hashed(ADDRESS)
-
-
-@pytest.fixture(autouse=True)
-def none_registered(monkeypatch):
-    monkeypatch.setattr(registry, "_throttles", {})
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import pytest
 
 from redis_kit.throttling import Throttle
 from redis_kit.throttling.engine import local_buckets, refusal_cache
+from tests.fixtures.servers import wait_for
 
 pytestmark = pytest.mark.once
 MOST = 120  # bytes
@@ -28,7 +29,8 @@ def test_identity_of_a_bucket_takes_at_most_120_bytes_on_the_server(own_prefix):
         limit.hit(caller)
     assert own_prefix.dbsize() == number + 2
     assert own_prefix.memory_usage(limit.keys("1").state) <= MOST
-    assert (own_prefix.info("memory")["used_memory"] - before) / number <= MOST
+    # The server enlarges its table in the background, and has the former one beside it until then.
+    wait_for(lambda: (own_prefix.info("memory")["used_memory"] - before) / number <= MOST)
 
 
 @pytest.mark.parametrize("refused", [False, True])
