@@ -158,16 +158,17 @@ def run(plan: Plan) -> Outcome:
         load.enough.set()
         load.join()
         sure = time.monotonic()
-        wait_until(lambda: queue.counts()._replace(dead=0) == QueueCounts(0, 0, 0, 0), plan.patience)
+        in_time = wait_until(lambda: queue.counts()._replace(dead=0) == QueueCounts(0, 0, 0, 0), plan.patience)
+        late = [] if in_time else [f"after {plan.patience} s the queue holds {queue.counts()}"]
         last = time.monotonic() - sure
         for release in ("old", "new"):
             fleet.stop(release)
         dead = Counter(load.sent[job.payload["args"][0]] for job in queue.peek(1000, state="dead"))
         ran = Counter(entry.number for entry in history.read(folder / "history") if entry.phase == "end")
-        found = list(_violations(load.sent, ran, queue.counts()))
+        violations = [*late, *_violations(load.sent, ran, queue.counts())]
         logs = fleet.logs()
     recalled = sum(int(line.split(": ")[1].split()[0]) for line in logs.splitlines() if "can run here" in line)
-    return Outcome(plan, len(load.sent), dict(dead), found, recalled, time.monotonic() - began, last, logs)
+    return Outcome(plan, len(load.sent), dict(dead), violations, recalled, time.monotonic() - began, last, logs)
 
 
 def _waves(plan: Plan, fleet: Fleet) -> None:
