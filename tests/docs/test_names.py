@@ -163,3 +163,8 @@ def _options() -> set[str]:
     names = [*(name for name in _commands() if name.startswith("rk_")), "check", "migrate", "test", "runserver"]
     parsers = [console.command(name).create_parser("manage.py", name) for name in names]
     return {option for parser in parsers for option in console.options(parser)}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_examples_do_not_call_their_project_as_a_module_of_python(page: Page):
+    assert not re.findall(r"(?<![\w.])site[./](?:wsgi|asgi|settings|urls)\b|celery -A site\b", page.text)

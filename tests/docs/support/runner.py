@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
+from unittest import mock
 
 from django.contrib import admin
 from django.core.checks import ERROR
@@ -63,8 +64,11 @@ class Runner:
 
         models = vars(tests.docs.shop.models).copy()
         sys.modules |= {"shop": tests.docs.shop, "shop.models": tests.docs.shop.models}
+        from django.contrib.auth.models import User
+
         try:
-            with isolate_apps(*APPS):
+            # The project of the tests has another user model; pages may also use Django's.
+            with isolate_apps(*APPS), mock.patch.object(User._meta, "swapped", None):
                 yield
         finally:
             for name in set(sys.modules) - set(modules):
@@ -146,7 +150,7 @@ async def _awaited(coroutine: Any) -> Any:
 def is_settings(block: Block) -> bool:
     """Return whether a block holds settings: it says so, or only assigns names in capitals."""
     if block.file:
-        return block.file in ("settings.py", "site/settings.py", "mysite/settings.py")
+        return block.file in ("settings.py", "mysite/settings.py")
     body = ast.parse(block.text).body
     targets = [target for node in body if isinstance(node, ast.Assign) for target in node.targets]
     plain = all(isinstance(node, ast.Assign | ast.Import | ast.ImportFrom) for node in body)
