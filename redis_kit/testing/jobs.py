@@ -6,6 +6,7 @@ from typing import Any
 
 from asgiref.sync import async_to_sync
 
+from redis_kit.core.client import addresses
 from redis_kit.queues.jobs import ids
 from redis_kit.queues.worker.run.event_loop import EventLoop
 from redis_kit.queues.worker.run.outcome import FailedAttempt
@@ -38,11 +39,18 @@ class _Runner(JobRunner):
 
 
 def drain(*names: str) -> int:
-    """Run the ready jobs of some queues, by default of ``default``, until no job is ready. Return the number of jobs.
+    """Run the ready jobs of some queues, until no job is ready. Return the number of jobs.
 
-    Jobs that these jobs enqueue run, too. A failed job is retried or dead, as in a worker. Delayed jobs stay in the
-    queue, also those that wait for a retry. Timeouts of tasks are not enforced.
+    Without a name it runs those of the queue ``default`` only. Jobs that these jobs enqueue run, too. A failed job is
+    retried or dead, as in a worker. Delayed jobs stay in the queue, also those that wait for a retry. Timeouts of tasks
+    are not enforced.
+
+    Inside a ``TestCase`` a task is enqueued at the commit, which never comes, so drain() returns 0. Call ``enqueue()``
+    under ``captureOnCommitCallbacks(execute=True)`` there.
+
+    Raises ConfigurationError for a connection that is not for tests. One round trip for each job and two for a queue.
     """
+    addresses.require_tests("default")
     worker, count = ids.new_worker(), 0
     sources = [WorkerQueue(name, worker=worker, about=ids.information()) for name in names or ("default",)]
     runs = processor(sources)

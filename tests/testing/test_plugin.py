@@ -7,6 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from redis_kit.core.errors import ConfigurationError
+from redis_kit.queues import Queue
+from redis_kit.testing.jobs import drain
+
 ROOT = Path(__file__).parents[2]
 
 PROJECT = """
@@ -76,6 +80,14 @@ def run(tmp_path):
 def test_a_project_tests_with_the_plugin(run):
     done = run()
     assert "4 passed" in done.stdout, done.stdout + done.stderr
+
+
+def test_jobs_of_the_site_are_never_run(kit):
+    Queue("default").put({})
+    kit.options(CONNECTIONS={"default": kit.server.connection})
+    with pytest.raises(ConfigurationError, match=r"not marked for tests.* RedisKitTestMixin.*\['TEST'\] = True"):
+        drain()
+    assert Queue("default").counts().ready == 1
 
 
 def test_a_server_of_the_environment_is_used_and_left_clean(run, own_server):

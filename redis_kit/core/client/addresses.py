@@ -67,6 +67,27 @@ def address(alias: str) -> Address:
     return server
 
 
+def require_tests(alias: str) -> None:
+    """Raise ConfigurationError, which says what to do, unless a connection leads to a server for tests."""
+    server = address(alias)
+    entry = aliases()[alias]
+    test = entry.get("TEST")
+    if test is True or (conf.tests_run() and (test or "EMBEDDED" in entry)):
+        return
+    raise ConfigurationError(
+        f"The connection {alias!r} ({server}) is not marked for tests, so the jobs there are not run: they may be "
+        f"those of the site. {_remedy(alias)}"
+    )
+
+
+def _remedy(alias: str) -> str:
+    return (
+        "Set TEST_RUNNER = 'redis_kit.testing.runner.RedisKitRunner', inherit from RedisKitTestMixin, or use the "
+        "fixture 'redis_kit' with pytest. If the server is for tests, set "
+        f"REDIS_KIT['CONNECTIONS'][{alias!r}]['TEST'] = True."
+    )
+
+
 def _address(entry: Mapping[str, Any]) -> Address:
     given = dict(entry)
     if given.pop("EMBEDDED", False):
@@ -93,8 +114,7 @@ def _warn_of_tests(alias: str, server: Address) -> None:
         _warned.add(alias)
         warnings.warn(
             f"Tests use the connection {alias!r} ({server}), which is not marked for tests: they read and write its "
-            "data. Set TEST_RUNNER = 'redis_kit.testing.runner.RedisKitRunner', or use the fixture 'redis_kit' with "
-            f"pytest. If the server is for tests, set REDIS_KIT['CONNECTIONS'][{alias!r}]['TEST'] = True.",
+            f"data. {_remedy(alias)}",
             RuntimeWarning,
             stacklevel=2,
         )

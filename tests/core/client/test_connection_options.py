@@ -186,6 +186,32 @@ def test_connection_that_is_not_for_tests_is_reported_once(settings, monkeypatch
         address("jobs")
 
 
+@pytest.mark.parametrize(
+    ("entry", "in_tests", "outside"),
+    [
+        (URL, False, False),
+        (URL | {"TEST": True}, True, True),
+        (URL | {"TEST": False}, False, False),
+        (URL | {"TEST": {"URL": "redis://t"}}, True, False),
+        ({"EMBEDDED": True}, True, False),
+    ],
+)
+def test_only_a_connection_that_is_marked_is_for_tests(settings, monkeypatch, entry, in_tests, outside):
+    monkeypatch.setenv("REDIS_KIT_EMBEDDED_URL", "redis://e")
+    settings.REDIS_KIT = {"CONNECTIONS": {"default": entry}}
+    assert _is_for_tests() is in_tests
+    monkeypatch.delattr(_TestState, "saved_data")
+    assert _is_for_tests() is outside
+
+
+def _is_for_tests():
+    try:
+        addresses.require_tests("default")
+    except ConfigurationError:
+        return False
+    return True
+
+
 def test_every_option_has_a_sentence():
     groups = (
         connection_options.SOURCES,
