@@ -121,19 +121,21 @@ def throttles() -> list[Throttle]:
 
 
 def _of_names() -> Throttle:
-    return _throttle("logins.name", conf.section(ThrottlingSettings).LOGIN_RATES, None)
+    return _throttle("logins.name", conf.section(ThrottlingSettings).LOGIN_RATES, None, "name:")
 
 
 def _of_addresses() -> Throttle:
     options = conf.section(ThrottlingSettings)
     return _throttle(
-        "logins.address", options.LOGIN_ADDRESS_RATES, Ban(*options.LOGIN_BAN) if options.LOGIN_BAN else None
+        "logins.address", options.LOGIN_ADDRESS_RATES, Ban(*options.LOGIN_BAN) if options.LOGIN_BAN else None, "ip:"
     )
 
 
 @lru_cache(maxsize=8)
-def _throttle(name: str, rates: str | None, ban: Ban | None) -> Throttle:
-    return Throttle(name, rates, ban=ban)
+def _throttle(name: str, rates: str | None, ban: Ban | None, start: str) -> Throttle:
+    throttle = Throttle(name, rates, ban=ban)
+    throttle.identity_shapes[((start,),)] = None
+    return throttle
 
 
 def _name(credentials: dict[str, Any]) -> str:

@@ -3,6 +3,7 @@
 import argparse
 import json
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
@@ -21,6 +22,8 @@ from redis_kit.throttling.statistics.counters import Minute, recent
 from redis_kit.throttling.statistics.reset import reset_by_hash
 from redis_kit.throttling.statistics.shadow_report import shadow_report
 from redis_kit.throttling.throttles.throttle import Throttle
+from redis_kit.throttling.values.identity_shape import fits, suggestion
+from redis_kit.throttling.values.rates import duration as seconds_of
 from redis_kit.throttling.values.rates import parse
 from redis_kit.throttling.values.titles import title
 
@@ -59,7 +62,10 @@ class Command(terminal.KitCommand):
             for argument in ARGUMENTS.get(action, ()):
                 name = argument.rstrip("?")
                 count = "?" if name != argument else None
-                subparser.add_argument(name, nargs=count, type=types.get(name, str), metavar=name.upper())
+                about_it = "seconds, or a duration such as 15m, 2h or 7d" if name == "seconds" else None
+                subparser.add_argument(
+                    name, nargs=count, type=types.get(name, str), metavar=name.upper(), help=about_it
+                )
             subparser.add_argument("--json", action="store_true", help="for programs: times in seconds")
             for option in terminal.EVERYWHERE:
                 subparser.add_argument(option, help=argparse.SUPPRESS, default=argparse.SUPPRESS)
@@ -69,6 +75,10 @@ class Command(terminal.KitCommand):
                     type=terminal.alias,
                     metavar="CONNECTION",
                     help="alias of the connection, needed if several throttles have this name",
+                )
+            if action in ("ban", "exempt", "override"):
+                subparser.add_argument(
+                    "--as-is", action="store_true", help="take an IDENTITY that the keys of the throttle don't make"
                 )
             if action in ("reset", "ban", "exempt", "override", "lift"):
                 subparser.add_argument("--hash", action="store_true", help="IDENTITY is the hash that show lists")
@@ -102,6 +112,7 @@ class Command(terminal.KitCommand):
     def _show(self, *, name: str, identity: str | None, limit: int, **options: Any) -> None:
         throttle = _throttle(name, **options)
         if identity is not None:
+            self._warn(_wrong_kind(throttle, identity))
             self._show_identity(throttle, identity, **options)
             return
         sums, most, rules = _sums(recent([throttle])[throttle]), throttle.offenders(), throttle.rules.list(limit)
@@ -134,21 +145,25 @@ class Command(terminal.KitCommand):
         if options["hash"]:
             throttle.rules.of(identity_hash=identity)  # checks it
         if not (reset_by_hash(throttle, identity) if options["hash"] else throttle.reset(identity)):
-            raise CommandError(f"Nothing was reset: {clean(name)} counts no calls of {clean(identity)}.")
+            text = f"Nothing was reset: {clean(name)} counts no calls of {clean(identity)}."
+            raise CommandError(f"{text} {_wrong_kind(throttle, identity, **options)}".strip())
         self._done("reset", name, f"Reset: the calls of {clean(identity)} to {clean(name)}.", None, **options)
 
     def _ban(self, *, name: str, identity: str, seconds: float, **options: Any) -> None:
-        rule = _throttle(name, **options).rules.ban(seconds=seconds, **_subject(identity, **options))
+        throttle = self._throttle_that_makes(identity, name, **options)
+        rule = throttle.rules.ban(seconds=seconds, **_subject(identity, **options))
         said = f"Banned from {clean(name)} for {duration(seconds)}: {clean(identity)}."
         self._done("ban", name, said, rule, **options)
 
     def _exempt(self, *, name: str, identity: str, seconds: float, **options: Any) -> None:
-        rule = _throttle(name, **options).rules.exempt(seconds=seconds, **_subject(identity, **options))
+        throttle = self._throttle_that_makes(identity, name, **options)
+        rule = throttle.rules.exempt(seconds=seconds, **_subject(identity, **options))
         said = f"Exempt from {clean(name)} for {duration(seconds)}: {clean(identity)}."
         self._done("exempt", name, said, rule, **options)
 
     def _override(self, *, name: str, rates: str, seconds: float, identity: str | None, **options: Any) -> None:
-        rule = _throttle(name, **options).rules.override(rates, seconds, **_subject(identity, **options))
+        throttle = self._throttle_that_makes(identity, name, **options)
+        rule = throttle.rules.override(rates, seconds, **_subject(identity, **options))
         said = (
             f"Rates of {clean(name)} are {rule.rates} for {duration(seconds)}: {clean(identity or 'all identities')}."
         )
@@ -156,8 +171,10 @@ class Command(terminal.KitCommand):
 
     def _lift(self, *, name: str, identity: str | None, **options: Any) -> None:
         subject = clean(identity or "all identities")
-        if not _throttle(name, **options).rules.lift(**_subject(identity, **options)):
-            raise CommandError(f"Nothing was lifted: {clean(name)} has no rule for {subject}.")
+        throttle = _throttle(name, **options)
+        if not throttle.rules.lift(**_subject(identity, **options)):
+            text = f"Nothing was lifted: {clean(name)} has no rule for {subject}."
+            raise CommandError(f"{text} {_wrong_kind(throttle, identity, **options)}".strip())
         self._done("lift", name, f"Lifted: the rule of {clean(name)} for {subject}.", None, **options)
 
     def _report(self, *, name: str, **options: Any) -> None:
@@ -177,6 +194,19 @@ class Command(terminal.KitCommand):
             self._write_json({"action": action, "throttle": name} | fields)
         else:
             self.stdout.write(said)
+
+    def _throttle_that_makes(self, identity: str | None, name: str, *, as_is: bool = False, **options: Any) -> Throttle:
+        """Return a throttle. Raises CommandError if none of its keys makes the identity: a rule would do nothing."""
+        throttle = _throttle(name, **options)
+        wrong = "" if as_is else _wrong_kind(throttle, identity, **options)
+        if wrong and () not in {part for shape in throttle.identity_shapes for part in shape}:
+            raise CommandError(f"Nothing was changed. {wrong} Give --as-is to use it all the same.")
+        self._warn(wrong)
+        return throttle
+
+    def _warn(self, text: str) -> None:
+        if text:
+            self.stderr.write(self.style.WARNING(f"Warning: {text}"))
 
     def _write(self, lines: Iterable[str]) -> None:
         for line in lines:
@@ -201,6 +231,18 @@ def _subject(identity: str | None, **options: Any) -> dict[str, Any]:
     return {"identity_hash": identity} if options["hash"] else {"identity": identity}
 
 
+def _wrong_kind(throttle: Throttle, identity: str | None, *, hash: bool = False, **options: Any) -> str:
+    """Return what to say about an identity that the keys of a throttle don't make; empty text for any other."""
+    shapes = throttle.identity_shapes
+    kinds = {shape: None for shape in shapes if any(shape)}  # a function alone may make anything
+    if not identity or hash or not kinds or fits(identity, kinds):
+        return ""
+    starts = dict.fromkeys(" ".join("|".join(starts) or "..." for starts in shape) for shape in kinds)
+    text = f"Identities of {clean(throttle.name)} begin with {' or '.join(starts)}, unlike {clean(identity)}."
+    likely = suggestion(identity, kinds)
+    return f"{text} Did you mean {clean(likely)}?" if likely else text
+
+
 def _row(throttle: Throttle, allowed: int, refused: int, rules: int) -> tuple[str, ...]:
     strategy = f"{throttle.strategy}{', shadow' if throttle.shadow else ''}"
     return (
@@ -218,12 +260,13 @@ def _sums(minutes: list[Minute]) -> tuple[int, int]:
 
 
 def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0
+    seconds = 0.0
+    with suppress(InvalidRate, ValueError):
+        seconds = float(text) if text[-1:].isdecimal() else seconds_of(text)
     if not 0.001 <= seconds <= LONGEST:
-        raise argparse.ArgumentTypeError(f"{text!a} is not a number of seconds up to {LONGEST:,}, which is 366 days")
+        raise argparse.ArgumentTypeError(
+            f"{text!a} is not a number of seconds up to {LONGEST:,}, which is 366 days, or a duration such as 15m or 2h"
+        )
     return seconds
 
 

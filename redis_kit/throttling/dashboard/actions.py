@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.throttling.errors import InvalidRate
-from redis_kit.throttling.values.rates import parse
+from redis_kit.throttling.values import rates
 from redis_kit.throttling.values.titles import DEFAULT, title
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from redis_kit.throttling.throttles.throttle import Throttle
 
 VALUE = re.compile(r"([A-Za-z0-9_-]{22})?(?:@(\S+))? (.+)", re.DOTALL)
-TIME = re.compile(r"[0-9]+ ?[a-z]*", re.IGNORECASE)
 RATES_FOR = re.compile(r"(.+?)\s+for\s+(.+)", re.IGNORECASE)
 
 
@@ -102,9 +101,9 @@ class Target(NamedTuple):
         """Set other rates for the identity, or for all, for some time."""
         if (match := RATES_FOR.fullmatch(text)) is None:
             raise InvalidValue(_("Enter rates and a duration, such as 100/m for 2h."))
-        rates, time = match.groups()
-        self._rules.override(rates, duration(time), identity_hash=self.identity_hash)
-        return _("Rates are %(rates)s for %(time)s: %(target)s.") % {"target": self.shown, "rates": rates, "time": time}
+        new, time = match.groups()
+        self._rules.override(new, duration(time), identity_hash=self.identity_hash)
+        return _("Rates are %(rates)s for %(time)s: %(target)s.") % {"target": self.shown, "rates": new, "time": time}
 
     def reset(self) -> str:
         """Forget the calls of the identity and its automatic ban. Raises InvalidValue if there were none."""
@@ -133,9 +132,7 @@ def _throttle(name: str, using: str) -> "Throttle":
 def duration(text: str) -> float:
     """Return the seconds of text such as 90, 15m, 2h or 7 days. Raises InvalidValue for other text."""
     try:
-        seconds = parse(f"1/{text}")[0].period if TIME.fullmatch(text) else 0
-    except InvalidRate:
-        seconds = 0
-    if not seconds:
-        raise InvalidValue(_("Enter a duration in seconds, or with a unit, such as 15m, 2h or 7d."))
-    return seconds
+        return rates.duration(text)
+    except InvalidRate as error:
+        message = _("Enter a duration in seconds, or with a unit, such as 15m, 2h or 7d.")
+        raise InvalidValue(message) from error

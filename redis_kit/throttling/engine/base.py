@@ -28,6 +28,7 @@ from redis_kit.throttling.settings import ThrottlingSettings
 from redis_kit.throttling.strategies import base as strategies
 from redis_kit.throttling.values.ban import Ban
 from redis_kit.throttling.values.decision import UNLIMITED, Decision, Reason
+from redis_kit.throttling.values.identity_shape import Shape
 from redis_kit.throttling.values.masking import masked
 from redis_kit.throttling.values.rates import MICROSECONDS, parse
 
@@ -82,6 +83,8 @@ class BaseThrottle(Primitive):
         self._most_repeats = ban.after - 2 if ban else math.inf
         self._key_cache: tuple[str | None, str, tuple[str, ...]] = (None, "", ())
         self.unreported = 0  # refusals from the cache that the server has not counted yet
+        #: How identities begin, by the keys of the views and policies that use the throttle; empty if none does.
+        self.identity_shapes: dict[Shape, None] = {}
         self._prepare()
 
     def _prepare(self) -> None:

@@ -100,6 +100,7 @@ def throttle(
             return view  # a stand-in whose attributes method_decorator copies
         chosen = early or build(view_path(view))
         _check_cost(cost, chosen)
+        chosen.identity_shapes[identity_key.shape] = None
         guarded: Any = _guarded(view, Guard(chosen, identity_key, counted_methods, cost, exempt, count_when))
         return guarded  # type: ignore[no-any-return]
 

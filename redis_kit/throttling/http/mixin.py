@@ -56,7 +56,8 @@ class ThrottleMixin:
         cls._check_names()
         built = cls(**initkwargs)
         check_functions(throttle_exempt=built.throttle_exempt, throttle_count_when=built.throttle_count_when)
-        built.get_throttle_guard()
+        guard = built.get_throttle_guard()
+        guard.throttle.identity_shapes[guard.key.shape] = None
         return view
 
     def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> Any:

@@ -92,7 +92,9 @@ def _policy(name: str, options: PolicySettings) -> Policy:
         ban=ban.read(options.BAN),
     )
     exempt, count_when = _function(options.EXEMPT), _function(options.COUNT_WHEN)
-    guard = Guard(throttle, IdentityKey(options.KEY), methods_of(options.METHODS), exempt=exempt, count_when=count_when)
+    key = IdentityKey(options.KEY)
+    throttle.identity_shapes[key.shape] = None
+    guard = Guard(throttle, key, methods_of(options.METHODS), exempt=exempt, count_when=count_when)
     return Policy(name, guard, path_patterns(options.PATHS))
 
 

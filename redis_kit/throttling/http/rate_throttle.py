@@ -17,9 +17,11 @@ from redis_kit.throttling.strategies.sliding_log import LARGEST
 from redis_kit.throttling.throttles.throttle import Throttle
 from redis_kit.throttling.values.ban import Ban
 from redis_kit.throttling.values.decision import Decision
+from redis_kit.throttling.values.identity_shape import Shape
 from redis_kit.throttling.values.rates import Rate, parse
 
 CLOCK = time  # the frameworks' default; a class with another ``timer`` is decided by that timer
+SHAPES: dict[Shape, None] = {(("ident:",),): None, (("key:",),): None}  # of identity()
 
 
 class RateThrottle:
@@ -113,7 +115,7 @@ class RateThrottle:
         }
         if self.timer is CLOCK:
             return _shared_throttle(name, rates, **options)
-        return Throttle(name, rates, clock=self.timer, **options)
+        return _throttle(name, rates, clock=self.timer, **options)
 
     def identity(self: Any, key: str) -> str:
         """Return the identity to count: the framework's ident, or a key that a subclass made."""
@@ -141,6 +143,12 @@ def _default_strategy(rates: tuple[Rate, ...]) -> str:
     return "sliding_counter" if max(rate.limit for rate in rates) > LARGEST else "sliding_log"
 
 
+def _throttle(name: str, rates: tuple[Rate, ...], **options: Any) -> Throttle:
+    throttle = Throttle(name, rates, **options)
+    throttle.identity_shapes.update(SHAPES)
+    return throttle
+
+
 # Some frameworks build an instance for each request, others use one for all.
-_shared_throttle = lru_cache(maxsize=1000)(Throttle)
+_shared_throttle = lru_cache(maxsize=1000)(_throttle)
 _parsed = lru_cache(maxsize=1000)(parse)

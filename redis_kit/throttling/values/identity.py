@@ -12,6 +12,7 @@ from django.utils.module_loading import import_string
 from redis_kit.core.errors import ConfigurationError, InvalidName, InvalidValue
 from redis_kit.core.text import did_you_mean, shortened
 from redis_kit.core.web.client_address import client_address
+from redis_kit.throttling.values.identity_shape import ADDRESS, USER, Shape
 
 GRAMMAR = (
     "Use 'ip', 'user', 'user_or_ip', 'header:<name>', 'get:<name>', 'post:<name>', a callable or its dotted path, "
@@ -23,6 +24,7 @@ Find = Callable[[HttpRequest, Any], Any]
 Spec = str | Callable[[HttpRequest], Any] | Sequence[str | Callable[[HttpRequest], Any]]
 
 _paths: dict[str, None] = {}
+_STARTS = {"ip": (ADDRESS,), "user": (USER, "anonymous"), "user_or_ip": (USER, ADDRESS)}
 
 
 def _ip(request: HttpRequest, user: Any) -> str:
@@ -62,7 +64,13 @@ class IdentityKey:
         if not specs:
             raise InvalidValue(f"The key is an empty list. {GRAMMAR}")
         self._finds = [_finder(part) for part in specs]
+        self._specs = specs
         self._needs_user = any(part in ("user", "user_or_ip") for part in specs)
+
+    @property
+    def shape(self) -> Shape:
+        """Return how the identities of the key begin, for each of its parts."""
+        return tuple(_starts(spec) for spec in self._specs)
 
     def of(self, request: HttpRequest) -> Any:
         """Return the identity of a request. Raises TypeError if the key is a coroutine function."""
@@ -121,6 +129,11 @@ def _finder(spec: Any) -> Find:
         return lambda request, user: loaded(text)(request)
     hint = did_you_mean(text, _NAMED)
     raise InvalidValue(" ".join(filter(None, (f"The key {shortened(spec)} is not known.", hint, GRAMMAR))))
+
+
+def _starts(spec: Any) -> tuple[str, ...]:
+    kind = spec.partition(":")[0] if isinstance(spec, str) else ""
+    return _STARTS.get(kind) or ((f"{kind}:",) if kind in _PARTS else ())
 
 
 def _joined(parts: list[Any]) -> Any:

@@ -326,7 +326,7 @@ def test_unknown_name_that_is_near_to_none_says_which_there_are(login, rk_thrott
         ("ban", "login", JOE),
         ("ban", "login", JOE, "0"),
         ("ban", "login", JOE, "nan"),
-        ("ban", "login", JOE, "1h"),
+        ("ban", "login", JOE, "1x"),
         ("ban", "login", JOE, "31622401"),
         ("ban", "login", "", "60"),
         ("ban", "login", "nohash", "60", "--hash"),
@@ -467,3 +467,71 @@ def test_connection_that_is_wrong_is_named(kit, rk_throttle):
     assert (code, "'x' is not a connection; there are default, jobs" in errors) == (2, True), errors
     code, _, errors = rk_throttle("show", "login", "--using", "jobs")
     assert "There is no throttle login on the connection jobs, but there is on default." in errors
+
+
+@pytest.fixture
+def export(kit, routes):
+    """A view whose key makes ``user:`` and ``ip:``, and the name of its throttle."""
+    routes("@throttle('5/m', name='export')\ndef view(request): ...")
+    return "export"
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("203.0.113.7", "ip:203.0.113.7"),
+        ("42", "user:42"),
+        ("2001:db8::7", "ip:2001:db8::/64"),
+        ("ip:2001:db8::7", "ip:2001:db8::/64"),
+        ("usr:42", "user:42"),
+    ],
+)
+@pytest.mark.parametrize("action", ["ban", "exempt", "override"])
+def test_identity_that_no_key_makes_is_refused(export, rk_throttle, action, given, meant):
+    arguments = ("9/h", 60, given) if action == "override" else (given, 60)
+    code, output, errors = rk_throttle(action, export, *arguments)
+    assert (code, output) == (1, "")
+    assert "Nothing was changed. Identities of export begin with user:|ip:" in errors
+    assert f"Did you mean {meant}?" in errors
+    assert rk_throttle(action, export, *arguments, "--as-is")[0] == 0
+
+
+def test_lookups_of_an_identity_that_no_key_makes_name_the_likely_identity(export, rk_throttle):
+    for action in ("reset", "lift", "show"):
+        code, _, errors = rk_throttle(action, export, "203.0.113.7")
+        assert (code, "Did you mean ip:203.0.113.7?" in errors) == (action != "show", True)
+    for right in (JOE, "user:42", "ip:2001:db8::/64", "ip:invalid"):
+        assert rk_throttle("show", export, right)[2] == ""
+
+
+def test_identity_of_a_combined_key_has_all_of_its_parts(kit, rk_throttle, routes):
+    routes("@throttle('5/m', name='form', key=['ip', 'post:email'])\ndef view(request): ...")
+    assert rk_throttle("ban", "form", "ip:203.0.113.7 post:a@b.c", 60)[0] == 0
+    code, _, errors = rk_throttle("ban", "form", "203.0.113.7 a@b.c", 60)
+    assert (code, "Did you mean ip:203.0.113.7 post:a@b.c?" in errors) == (1, True)
+    assert rk_throttle("ban", "form", "203.0.113.7", 60)[0] == 1
+
+
+def test_key_that_is_a_function_may_make_any_identity(kit, rk_throttle, routes):
+    routes(
+        "def tenant(request): ...\n"
+        "@throttle('5/m', name='tenants', key=tenant)\ndef view(request): ...\n"
+        "@throttle('5/m', name='both', key=['ip', tenant])\ndef other(request): ..."
+    )
+    assert rk_throttle("ban", "tenants", "acme", 60)[::2] == (0, "")
+    code, output, errors = rk_throttle("ban", "both", "203.0.113.7 acme", 60)
+    assert (code, "Banned" in output) == (0, True)
+    assert errors.startswith("Warning: Identities of both begin with ip: ..., unlike 203.0.113.7 acme.")
+
+
+def test_throttle_without_a_key_takes_any_identity(login, rk_throttle):
+    assert rk_throttle("ban", "login", "ann", 60)[::2] == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("1h", 3600), ("15m", 900), ("90", 90), ("1.5", 1.5), ("2 days", 172800)]
+)
+def test_seconds_may_have_a_unit(login, rk_throttle, text, seconds):
+    before = timezone.now()
+    assert rk_throttle("ban", "login", JOE, text)[0] == 0
+    assert login.rules.of(JOE).until - before == pytest.approx(timedelta(seconds=seconds), abs=timedelta(seconds=5))
