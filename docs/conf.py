@@ -41,3 +41,10 @@ myst_heading_anchors = 3
 html_theme = "furo"
 html_title = f"{project} {release}"
 html_copy_source = False
+
+
+def setup(app):
+    """Leave out the lists of public names, which are for code hosts: autodoc has the whole text."""
+    from api_list import without_lists
+
+    app.connect("source-read", lambda app, name, source: source.__setitem__(0, without_lists(source[0])))

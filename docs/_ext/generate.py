@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write the tables of the reference that are made from the code: options, connections, commands, system checks.
+"""Write the tables of the reference that are made from the code: options, connections, commands, checks, API.
 
     make reference
 
@@ -104,11 +104,19 @@ def check_ids() -> set[str]:
     return set(re.findall(r"[\"'.]([EW]0\d\d)[\"']", source))
 
 
+def api_list(name: str) -> str:
+    """Return the public names of a module as a list."""
+    import api_list
+
+    return api_list.api_list(name)
+
+
 KINDS: dict[str, Callable[[str], str]] = {
     "settings": settings_table,
     "connection": connection_table,
     "command": command_table,
     "checks": checks_table,
+    "api": api_list,
 }
 
 

@@ -41,6 +41,18 @@ def test_every_section_and_command_has_its_table():
     assert not [name for name in names if f"<!-- generated: command {name} -->" not in commands]
 
 
+@pytest.mark.parametrize("page", sorted((REFERENCE / "api").glob("[!i]*.md")), ids=lambda page: page.stem)
+def test_every_module_of_the_api_has_its_list_for_a_code_host(page):
+    text = page.read_text()
+    regions = re.findall(r"<!-- generated: api ([\w.]+) -->\n\n- `", text)
+    assert regions == re.findall(r"automodule:: (\S+)", text)
+
+
+def test_list_of_the_api_has_signatures_and_first_sentences(generate):
+    text = generate.api_list("redis_kit.signins")
+    assert "  - `sign_in(at=None) -> SignIn`, `asign_in()`: Sign in now, or at an earlier time or day.\n" in text
+
+
 def test_every_check_has_a_meaning(generate):
     from reference_checks import MEANINGS
 
