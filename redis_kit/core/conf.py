@@ -169,7 +169,9 @@ def describe(hint: Any) -> str:
     words |= {bytes: "bytes", list: "a list", tuple: "a tuple", set: "a set"}
     if get_origin(hint) in (Union, types.UnionType):
         return " or ".join(dict.fromkeys(describe(part) for part in get_args(hint)))
-    return words.get(hint) or {list: "a list", tuple: "a tuple", Callable: "a function"}.get(get_origin(hint), "a dict")
+    return words.get(hint) or {list: "a list", tuple: "a tuple", set: "a set", Callable: "a function"}.get(
+        get_origin(hint), "a dict"
+    )
 
 
 def described_value(value: Any) -> str:

@@ -38,6 +38,8 @@ class KitCommand(BaseCommand):
         except SystemCheckError as error:
             error.returncode = MISCONFIGURED
             raise
+        except ConfigurationError as error:  # of a module of the project that a check imports
+            raise CommandError(clean(str(error)), returncode=MISCONFIGURED) from error
 
 
 @contextmanager

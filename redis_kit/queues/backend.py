@@ -1,19 +1,22 @@
 """The backend of ``django.tasks``: tasks become jobs in queues, and ``rk_worker`` runs them."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from django.apps import apps
 from django.core.checks import CheckMessage, Error
 from django.utils import timezone
 
 from redis_kit.core import conf
 from redis_kit.core.conf import Section
 from redis_kit.core.errors import ConfigurationError, InvalidName, InvalidValue, RedisFailure
+from redis_kit.core.text import did_you_mean
 from redis_kit.queues import validation
+from redis_kit.queues.errors import UnlistedQueue
 from redis_kit.queues.framework import BaseTaskBackend, TaskResultDoesNotExist, heard, task_backends, task_enqueued
 from redis_kit.queues.jobs import history, ids
 from redis_kit.queues.settings import QueueSettings
@@ -41,6 +44,16 @@ class BackendOptions(Section):
     FAILED_RESULT_TTL: float | None = None
 
 
+@dataclass(frozen=True)
+class BackendEntry(Section):
+    """The options beside those: ``TASKS["default"]``."""
+
+    BACKEND: Any = ""
+    #: The queues that tasks may have; empty for any queue.
+    QUEUES: list[str] | tuple[str, ...] | set[str] = ("default",)
+    OPTIONS: dict[str, Any] = field(default_factory=dict)
+
+
 class RedisTaskBackend(BaseTaskBackend):
     """A task backend. Holds no connection: threads may share it. Its class is the sender of the framework's signals."""
 
@@ -51,8 +64,14 @@ class RedisTaskBackend(BaseTaskBackend):
     supports_get_result = True
     supports_priority = True
 
+    def __init__(self, alias: str, params: dict[str, Any]) -> None:
+        super().__init__(alias, params)
+        self._entry = params
+
     def validate_task(self, task: Any) -> None:
         """Raise InvalidTask, InvalidName or InvalidValue unless a worker can run the task."""
+        if self.queues and task.queue_name not in self.queues:
+            raise self._unlisted(task.queue_name)
         super().validate_task(task)
         if not isinstance(task, Task) or task.plain_json:
             check_function(task.func)
@@ -147,18 +166,35 @@ class RedisTaskBackend(BaseTaskBackend):
     @cached_property
     def chosen(self) -> BackendOptions:
         """Return the options. Raises ConfigurationError for a wrong option."""
-        for message in self._problems():
+        for message in self.problems():
             raise ConfigurationError(f"{message.msg} {message.hint or ''}".strip())
         return BackendOptions(**self.options)
 
     def check(self, **kwargs: Any) -> list[CheckMessage]:
-        """Return the problems of the options, for ``manage.py check``."""
-        return list(self._problems())
+        """Return the problems of the entry, for ``manage.py check``; none if the check of the kit reports them.
 
-    def _problems(self) -> Iterator[CheckMessage]:
-        where = f"TASKS['{self.alias}']['OPTIONS']"
-        for problem in conf.mismatches(BackendOptions, where, self.options):
+        Django runs this check only if the framework was imported before the checks began.
+        """
+        return [] if apps.is_installed("redis_kit") else list(self.problems())
+
+    def problems(self) -> Iterator[CheckMessage]:
+        """Yield the problems of the backend's entry in ``TASKS``."""
+        where = f"TASKS['{self.alias}']"
+        wrong = list(conf.mismatches(BackendEntry, where, self._entry))
+        if isinstance(self.options, Mapping):
+            wrong += conf.mismatches(BackendOptions, f"{where}['OPTIONS']", self.options)
+        for problem in wrong:
             yield Error(problem.message, hint=problem.hint or None, id=f"redis_kit.{problem.id}")
+
+    def _unlisted(self, queue: str) -> UnlistedQueue:
+        place = f"TASKS['{self.alias}']"
+        if "QUEUES" in self._entry:
+            wrong = f"Queue {queue!r} is not in {place}['QUEUES']. {did_you_mean(queue, sorted(map(str, self.queues)))}"
+            return UnlistedQueue(f'{wrong.strip()} Add it there, or write "QUEUES": [] to allow every queue.')
+        wrong = f"Queue {queue!r} is not allowed: without QUEUES, {place} has the queue 'default' only."
+        for problem in conf.mismatches(BackendEntry, place, self._entry):
+            return UnlistedQueue(f"{wrong} {problem.message} {problem.hint}")
+        return UnlistedQueue(f'{wrong} Add "QUEUES": [] there to allow every queue, or list the names.')
 
     def _validated(self, task: Any) -> Task[..., Any]:
         # If any queue is allowed, a task that was valid when it was defined still is.

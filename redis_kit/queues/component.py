@@ -1,6 +1,5 @@
 """The component of the job queues: its options, panels and checks."""
 
-import sys
 from collections.abc import Iterator
 from contextlib import suppress
 
@@ -25,17 +24,12 @@ class Queues(Component):
         enqueue.forget_registered()
 
     def checks(self) -> Iterator[CheckMessage]:
-        """Yield the modules of ``IMPORTS`` that do not exist, and the problems of ``TASKS``.
-
-        The latter only if the check of the framework does not report them.
-        """
+        """Yield the modules of ``IMPORTS`` that do not exist, and the problems of our backends in ``TASKS``."""
         from redis_kit.queues.tasks import discovery
 
         for problem in discovery.problems():
             yield Error(problem.message, hint=problem.hint or None, id=f"redis_kit.{problem.id}")
-        # Django registers its check when django.tasks is imported, the package if it is among INSTALLED_APPS.
-        registered = {"django.tasks.checks", "django_tasks.checks"} & set(sys.modules)
-        if registered or not settings.is_overridden("TASKS"):  # type: ignore[misc]
+        if not settings.is_overridden("TASKS"):  # type: ignore[misc]
             return
         from redis_kit.queues import framework
 
@@ -46,4 +40,4 @@ class Queues(Component):
         with suppress(framework.InvalidTaskBackend):
             for backend in framework.task_backends.all():
                 if isinstance(backend, RedisTaskBackend):
-                    yield from backend.check()
+                    yield from backend.problems()

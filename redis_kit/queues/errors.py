@@ -1,12 +1,16 @@
 """The exceptions of queues and tasks."""
 
-from redis_kit.core.errors import RedisKitError
+from redis_kit.core.errors import ConfigurationError, RedisKitError
 from redis_kit.queues import framework, validation
 from redis_kit.queues.validation import Delay
 
 
 class InvalidTask(RedisKitError, framework.InvalidTask, TypeError):
     """A function can't be a task: no worker could find it by its name."""
+
+
+class UnlistedQueue(ConfigurationError, InvalidTask):
+    """The queue of a task is not among ``QUEUES`` in the setting ``TASKS``."""
 
 
 class InvalidArguments(RedisKitError, TypeError):

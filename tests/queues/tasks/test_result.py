@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -12,6 +13,7 @@ from pathlib import Path
 import django
 import pytest
 from django.core import checks
+from django.core.management import CommandError, call_command
 from django.db import transaction
 from django.utils import timezone
 
@@ -34,7 +36,7 @@ from redis_kit.queues.framework import TaskResultDoesNotExist, TaskResultMismatc
 from redis_kit.queues.jobs.job import Job
 from redis_kit.queues.store import calls as moves
 from redis_kit.queues.store.calls import ack_of
-from redis_kit.queues.tasks import registry
+from redis_kit.queues.tasks import discovery, registry
 from redis_kit.testing.jobs import drain
 from tests.fixtures.process import wait_for
 from tests.queues.support import tasks
@@ -738,6 +740,38 @@ def test_wrong_options_fail_the_check_and_first_use_but_no_worker(queue, setting
     drain()
     settings.TASKS = {"default": {"BACKEND": BACKEND, "QUEUES": []}}
     assert result.wait_until_finished(0)
+
+
+def test_check_of_the_kit_alone_names_wrong_options(settings):
+    """Django lists the checks before a check imports the URLs, and with these the framework."""
+    entry = {"BACKEND": BACKEND, "QUEUS": [], "OPTIONS": {"RESULT_TLL": 5}}
+    settings.TASKS = {"default": {"BACKEND": IMMEDIATE}, "one": entry, "two": {"BACKEND": BACKEND, "QUEUES": "mail"}}
+    messages = checks.run_checks(tags=["redis_kit"])
+    assert [(message.msg, message.hint) for message in messages] == [
+        ("TASKS['one'] has no option 'QUEUS'.", "Did you mean 'QUEUES'?"),
+        ("TASKS['one']['OPTIONS'] has no option 'RESULT_TLL'.", "Did you mean 'RESULT_TTL'?"),
+        ("TASKS['two']['QUEUES'] is 'mail'; it must be a list or a tuple or a set.", None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        ({}, "without QUEUES, TASKS['default'] has the queue 'default' only. Add \"QUEUES\": [] there"),
+        ({"QUEUS": []}, "has the queue 'default' only. TASKS['default'] has no option 'QUEUS'. Did you mean 'QUEUES'?"),
+        ({"QUEUES": ["mial"]}, "Queue 'mail' is not in TASKS['default']['QUEUES']. Did you mean 'mial'? Add it there"),
+    ],
+    ids=["missing", "misspelt", "listed"],
+)
+def test_queue_that_is_not_listed_says_what_to_write(settings, monkeypatch, entry, words):
+    settings.TASKS = {"default": {"BACKEND": BACKEND, **entry}}
+    with pytest.raises(framework.InvalidTask, match=re.escape(words)) as error:
+        calls.echo.using(queue_name="mail")
+    assert isinstance(error.value, ConfigurationError)
+    monkeypatch.setattr(discovery, "discover", lambda: calls.echo.using(queue_name="mail"))
+    with pytest.raises(CommandError, match=re.escape(words)) as failure:
+        call_command("rk_worker", queue_name="mail", burst=True)
+    assert failure.value.returncode == 78
 
 
 ALONE = """
