@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from django.core.checks import CheckMessage
+from django.core.checks import CheckMessage, Error
 
 from redis_kit.core.component import Component
 from redis_kit.throttling.settings import ThrottlingSettings
@@ -34,10 +34,13 @@ class Throttling(Component):
         local_buckets.clear()
 
     def checks(self) -> Iterable[CheckMessage]:
-        """Return messages about functions that can't be imported, and about settings without effect."""
+        """Yield messages about functions that can't be imported, settings without effect, and wrong rates of DRF."""
         from redis_kit.throttling.checks import messages
+        from redis_kit.throttling.http import default_classes
 
-        return messages()
+        for problem in default_classes.problems():
+            yield Error(problem.message, hint=problem.hint or None, id=f"redis_kit.{problem.id}")
+        yield from messages()
 
 
 # The module of log-ins loads the client library, so it is imported at the first log-in, not at start-up.

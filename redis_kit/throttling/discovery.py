@@ -9,6 +9,7 @@ from redis_kit.core.logs.error_text import described
 from redis_kit.core.text import did_you_mean
 from redis_kit.throttling import logins
 from redis_kit.throttling.engine.registry import by_name
+from redis_kit.throttling.http import default_classes
 from redis_kit.throttling.http.policies import policies
 from redis_kit.throttling.throttles.throttle import Throttle, registry
 
@@ -20,7 +21,8 @@ def built_throttles() -> list[Throttle]:
 
     Raises ConfigurationError if the settings are wrong.
     """
-    return by_name([*registry.throttles(), *logins.throttles(), *(policy.throttle for policy in policies())])
+    of_settings = [*logins.throttles(), *(policy.throttle for policy in policies())]
+    return by_name([*default_classes.throttles(), *registry.throttles(), *of_settings])
 
 
 def project_throttles() -> list[Throttle]:
@@ -56,6 +58,9 @@ def find(throttles: list[Throttle], name: str, using: str | None) -> Throttle:
 def hint(name: str, names: list[str]) -> str:
     """Return what to say about a name that is not among the names."""
     if not names:
-        return "A throttle is found if a policy of the settings names it, or if importing ROOT_URLCONF builds it."
+        return (
+            "A throttle is found if a policy of the settings names it, if DEFAULT_THROTTLE_CLASSES has its class, or "
+            "if importing ROOT_URLCONF builds it."
+        )
     more = "" if len(names) <= NAMES else f" and {len(names) - NAMES:,} more"
     return did_you_mean(name, names, f"The throttles are: {', '.join(names[:NAMES])}{more}.")
