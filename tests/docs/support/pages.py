@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import django
+
 ROOT = Path(__file__).parents[3]
 PATHS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
@@ -54,6 +56,9 @@ class Page:
                     yield Block("python", text, line, hidden=True)
                 elif kind.startswith("not run:"):
                     reason = match["comment"].partition(":")[2].strip()
+                elif version := re.match(r"not run before Django (\d+)\.(\d+)", kind):
+                    is_older = tuple(map(int, version.groups())) > django.VERSION
+                    reason = f"Django is older than {version[1]}.{version[2]}" if is_older else ""
                 continue
             if not match["language"].startswith("{"):
                 indent = len(match["indent"])
