@@ -32,7 +32,10 @@ class Component:
         """Connect signals; called once when Django has loaded. Must not talk to a server."""
 
     def checks(self) -> Iterable[CheckMessage]:
-        """Return messages for ``manage.py check`` beyond those about settings. Must not talk to a server."""
+        """Return messages for ``manage.py check`` beyond those about settings. Must not talk to a server.
+
+        Read settings by ``conf.valid_options()``: also called if some are wrong. A RedisKitError is then left out.
+        """
         return ()
 
     def forget(self) -> None:

@@ -1,6 +1,7 @@
 """The ``REDIS_KIT`` setting: one frozen dataclass per section, checked, and live under ``override_settings``."""
 
 import math
+import re
 import sys
 import types
 from collections.abc import Callable, Iterator, Mapping
@@ -33,7 +34,10 @@ class Section:
     examples: ClassVar[Mapping[str, str]] = {}
 
     def problems(self) -> Iterator[Problem]:
-        """Yield the problems that types and ranges don't show. Only called if those are right."""
+        """Yield the problems that types and ranges don't show.
+
+        An option whose type or range is wrong has its default here. Problems that name it are left out.
+        """
         return iter(())
 
 
@@ -99,10 +103,23 @@ def problems(kind: type[Section]) -> Iterator[Problem]:
         yield Problem("E002", f"{where} must be a dict.")
         return
     values = given(kind)
-    wrong = list(mismatches(kind, where, values))
-    yield from wrong
-    if not wrong:
-        yield from kind(**values).problems()
+    yield from mismatches(kind, where, values)
+    right = without_mismatches(kind, values)
+    wrong = values.keys() - right.keys()
+    for problem in kind(**right).problems():
+        if not any(re.search(rf"\b{re.escape(str(name))}\b", problem.message) for name in wrong):
+            yield problem
+
+
+def valid_options(kind: type[AnySection]) -> AnySection:
+    """Return a section for checks, with the default in place of each option of a wrong type or out of range."""
+    right = is_dict() and isinstance(configured().get(kind.name, {}), Mapping)
+    return kind(**(without_mismatches(kind, given(kind)) if right else {}))
+
+
+def without_mismatches(kind: type[Section], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the entries of a dict that are options of a section, with a right type and range."""
+    return {name: value for name, value in values.items() if not any(mismatches(kind, "", {name: value}))}
 
 
 def mismatches(kind: type[Section], where: str, values: Mapping[str, Any]) -> Iterator[Problem]:

@@ -6,7 +6,7 @@ from django.core.checks import CheckMessage, Error
 from django.utils.module_loading import import_string
 
 from redis_kit.core.component import Component
-from redis_kit.core.conf import section
+from redis_kit.core.conf import valid_options
 from redis_kit.locks.settings import LockSettings
 
 
@@ -22,7 +22,7 @@ class Locks(Component):
 
     def checks(self) -> Iterable[CheckMessage]:
         """Return an error if ``HOLDER`` does not name a function."""
-        path = section(LockSettings).HOLDER
+        path = valid_options(LockSettings).HOLDER
         try:
             is_function = callable(import_string(path)) if path else True
         except ImportError:

@@ -10,7 +10,7 @@ from time import monotonic
 from typing import NamedTuple
 
 from redis_kit.core import conf, connections, flow
-from redis_kit.core.errors import OutOfMemory, PermissionDenied
+from redis_kit.core.errors import ConfigurationError, OutOfMemory, PermissionDenied
 from redis_kit.pageviews.batch import MEMORY, Event, ViewBatch
 from redis_kit.pageviews.errors import TEMPORARY, log_once
 from redis_kit.pageviews.settings import PageViewSettings
@@ -115,9 +115,9 @@ class Buffer:
         return await asyncio.to_thread(self.flush)
 
     def _next(self) -> ViewBatch | None:
-        using = conf.section(PageViewSettings).USING
         with self._lock:
             if self._batch is None and self._events:
+                using = conf.section(PageViewSettings).USING
                 events, self._events = self._events[:BATCH], self._events[BATCH:]
                 self._number += 1
                 self._batch = ViewBatch(events, using=using, writer=self._writer, number=self._number)
@@ -168,8 +168,12 @@ class Buffer:
 
     def close(self) -> None:
         """Count the rest when the process ends. Waits at most 2 seconds for a server that does not answer."""
-        if not self.flush():
-            logger.warning("%d page views are lost with this process: %s", self.waiting, self._error)
+        try:
+            if self.flush():
+                return
+        except ConfigurationError as error:  # the end of a process has no caller to catch it
+            self._error = error
+        logger.warning("%d page views are lost with this process: %s", self.waiting, self._error)
 
     async def aclose(self) -> None:
         """See close(). Runs in a thread, since all event loops of the process share the buffer."""

@@ -28,7 +28,7 @@ class PageViews(Component):
         """Yield a warning if the visitor's identity needs a middleware that is not installed."""
         if "redis_kit.pageviews.middleware.PageViewMiddleware" not in settings.MIDDLEWARE:
             return
-        options = conf.section(PageViewSettings)
+        options = conf.valid_options(PageViewSettings)
         needed = {
             "session": "sessions.middleware.SessionMiddleware",
             "user": "auth.middleware.AuthenticationMiddleware",

@@ -80,13 +80,14 @@ def _old_settings() -> Iterator[CheckMessage]:
 
 
 def _policies() -> Iterator[CheckMessage]:
-    options = conf.section(ThrottlingSettings)
-    for setting, path in _functions(options):
+    options = conf.valid_options(ThrottlingSettings)
+    policies = {name: entry for name, entry in options.POLICIES.items() if isinstance(entry, Mapping)}
+    for setting, path in _functions(options.HANDLER, policies):
         if not _is_function(path):
             yield Error(f"{setting} is {path!r}, which is not a function.", id="redis_kit.E015")
     if MIDDLEWARE in settings.MIDDLEWARE:
-        yield from _without_users(options.POLICIES)
-    elif any(entry.get("PATHS") for entry in options.POLICIES.values()):
+        yield from _without_users(policies)
+    elif any(entry.get("PATHS") for entry in policies.values()):
         yield Warning(
             f"{SETTING} has PATHS, but nothing in MIDDLEWARE applies them.",
             hint=f"Add '{MIDDLEWARE}'.",
@@ -94,11 +95,11 @@ def _policies() -> Iterator[CheckMessage]:
         )
 
 
-def _functions(options: ThrottlingSettings) -> Iterator[tuple[str, str]]:
+def _functions(handler: str, policies: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the dotted paths of the settings, each with its setting."""
-    if options.HANDLER:
-        yield "REDIS_KIT['THROTTLING']['HANDLER']", options.HANDLER
-    for name, entry in options.POLICIES.items():
+    if handler:
+        yield "REDIS_KIT['THROTTLING']['HANDLER']", handler
+    for name, entry in policies.items():
         for option in ("EXEMPT", "COUNT_WHEN"):
             path = entry.get(option)
             if isinstance(path, str):

@@ -59,13 +59,18 @@ def policy_problems(policies: Mapping[Any, Any]) -> Iterator[Problem]:
         except InvalidName as error:
             yield Problem("E006", f"{SETTING} contains a name that can't be used. {error}")
             continue
-        mismatches = list(conf.mismatches(PolicySettings, setting, entry)) if isinstance(entry, Mapping) else []
-        if not mismatches and (not isinstance(entry, Mapping) or "RATES" not in entry):
-            yield Problem("E002", f"{setting} must be a dict with 'RATES'.", "For example {'RATES': '60/m'}.")
+        if not isinstance(entry, Mapping):
+            yield _needs_rates(setting)
             continue
+        mismatches = list(conf.mismatches(PolicySettings, setting, entry))
         yield from mismatches
-        if not mismatches:
-            yield from _value_problems(setting, PolicySettings(**entry))
+        if "RATES" not in entry and not mismatches:
+            yield _needs_rates(setting)
+        yield from _value_problems(setting, PolicySettings(**conf.without_mismatches(PolicySettings, entry)))
+
+
+def _needs_rates(setting: str) -> Problem:
+    return Problem("E002", f"{setting} must be a dict with 'RATES'.", "For example {'RATES': '60/m'}.")
 
 
 def path_patterns(paths: str | Iterable[Any] | None) -> tuple[re.Pattern[str], ...] | None:
@@ -84,12 +89,15 @@ def _value_problems(setting: str, options: PolicySettings) -> Iterator[Problem]:
         "PATHS": lambda: path_patterns(options.PATHS),
         "BAN": lambda: ban.read(options.BAN),
     }
+    wrong = set()
     for option, check in checks.items():
+        if option == "STRATEGY" and "RATES" in wrong:
+            continue  # a strategy is built for rates
         try:
             check()
         except (RedisKitError, ValueError, TypeError, re.error) as error:
+            wrong.add(option)
             yield Problem("E006", f"{setting}[{option!r}] is {getattr(options, option)!r}: {error}")
-            return
 
 
 def _pattern(path: Any) -> re.Pattern[str]:

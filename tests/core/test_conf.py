@@ -166,3 +166,39 @@ def test_embedded_server_in_production_is_reported(settings, monkeypatch):
     ((identifier, text),) = found(settings, CONNECTIONS={"default": {"EMBEDDED": True}})
     assert identifier == "E003"
     assert "DEBUG=False" in text
+
+
+def test_wrong_option_hides_no_problem_of_another_one(settings):
+    throttling = {
+        "ON_FAILURE": "opne",
+        "LOGIN_RATES": "x",
+        "HANDLER": "nowhere.handler",
+        "POLICIES": {
+            "a": 3,
+            "b": {"RATES": "x", "PATHS": ["api/"]},
+            "c": {"RATES": "5/m", "SHADOW": 3, "PATHS": ["("], "EXEMPT": "nowhere.exempt"},
+        },
+    }
+    shown = found(settings, THROTTLING=throttling)
+    for words in (
+        "['ON_FAILURE'] is 'opne'",
+        "['LOGIN_RATES']: The rate 'x'",
+        "['HANDLER'] is 'nowhere.handler'",
+        "['a'] must be a dict",
+        "['b']['RATES'] is 'x'",
+        "['b']['PATHS']",
+        "['c']['SHADOW']",
+        "['c']['PATHS']",
+        "['EXEMPT'] is 'nowhere.exempt'",
+    ):
+        assert any(words in text for _, text in shown), words
+
+
+def test_time_limit_that_is_too_short_hides_no_missing_module(settings):
+    assert ids(settings, QUEUES={"WORKER_TIMEOUT": 1, "IMPORTS": ["nowhere.tasks"]}) >= {"E007", "E017"}
+    assert ids(settings, QUEUES={"RETRY_BACKOFF": "x", "IMPORTS": ["nowhere.tasks", "a b"]}) == {"E006", "E017"}
+
+
+def test_option_of_a_wrong_type_is_not_compared_with_others(settings):
+    ((identifier, text),) = found(settings, QUEUES={"WORKER_TIMEOUT": "x", "HEARTBEAT_INTERVAL": 20})
+    assert (identifier, "WORKER_TIMEOUT'] is 'x'" in text) == ("E006", True)

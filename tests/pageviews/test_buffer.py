@@ -8,7 +8,7 @@ from redis_kit.core import connections, flow
 from redis_kit.core.errors import RedisUnavailable
 from redis_kit.pageviews import PageViews, dropped, flush
 from redis_kit.pageviews.batch import Event, ViewBatch
-from redis_kit.pageviews.buffer import CAPACITY, Dropped, buffer
+from redis_kit.pageviews.buffer import CAPACITY, Buffer, Dropped, buffer
 from redis_kit.pageviews.periods import now
 from tests.fixtures.fork_server import start_python
 from tests.fixtures.servers import wait_for
@@ -289,3 +289,19 @@ def test_outage_at_the_end_is_not_an_error(kit):
     assert exit_code(run(kit, "record(7)", stderr=subprocess.PIPE)) == 0
     with pytest.raises(RedisUnavailable):
         PageViews("news", on_failure="raise").views()
+
+
+@pytest.mark.parametrize("wrong", [{"PAGEVIEWS": {"VISITOR": 3}}, {"PAGEVIEWS": 3}, "text"])
+def test_wrong_settings_make_no_noise_when_the_process_ends(settings, caplog, wrong):
+    settings.REDIS_KIT = wrong
+    Buffer().close()
+    assert not caplog.records
+
+
+def test_views_that_wait_under_wrong_settings_are_lost_with_a_warning(settings, caplog, monkeypatch):
+    waiting = Buffer()
+    monkeypatch.setattr(waiting, "_start", lambda: None)
+    waiting.record(Event(now(), "post", "1", "visitor"))
+    settings.REDIS_KIT = {"PAGEVIEWS": 3}
+    waiting.close()
+    assert "1 page views are lost with this process: REDIS_KIT['PAGEVIEWS'] must be a dict." in caplog.text

@@ -48,9 +48,10 @@ def _settings_messages() -> Iterator[CheckMessage]:
         wrong = list(conf.problems(component.settings))
         yield from map(_message, wrong)
         try:
-            yield from () if wrong else component.checks()
+            yield from component.checks()
         except RedisKitError as error:
-            yield Error(str(error), id="redis_kit.E002")
+            if not wrong:
+                yield Error(str(error), id="redis_kit.E002")
 
 
 def _message(problem: conf.Problem) -> CheckMessage:

@@ -54,10 +54,9 @@ def discover() -> None:
 
 def problems() -> Iterator[Problem]:
     """Yield the modules of ``IMPORTS`` that do not exist. Imports none of them."""
-    if any(conf.problems(QueueSettings)):
-        return
-    for name in conf.section(QueueSettings).IMPORTS:
-        if name not in sys.modules and _spec(name) is None:
+    for name in conf.valid_options(QueueSettings).IMPORTS:
+        is_path = all(part.isidentifier() for part in name.split("."))  # else the settings report it
+        if is_path and name not in sys.modules and _spec(name) is None:
             yield _missing(name)
 
 
