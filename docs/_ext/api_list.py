@@ -59,7 +59,7 @@ def _members(kind: type, listed: set[type]) -> dict[str, Any]:
     """Return the public methods and properties of a class and of its bases in the package, except the listed bases."""
     members: dict[str, Any] = {}
     for base in kind.__mro__:
-        if base.__module__.startswith("redis_kit.") and base.__name__ not in INNER_BASES:
+        if _is_ours(base) and base.__name__ not in INNER_BASES:
             for name, value in vars(base).items():
                 public = not name.startswith(("_", "do_")) and not name.endswith(INNER_ENDS) and name not in INNER
                 if public and (isinstance(value, property) or inspect.isroutine(_plain(value))):
@@ -98,13 +98,15 @@ def _signature(value: Any, owner: type | None) -> str:
         signature = inspect.signature(_plain(value))
     except (TypeError, ValueError):
         return ""
+    bases = value.__mro__ if record else ()  # fields of a foreign base differ between its versions
+    fields = {name for base in bases if _is_ours(base) for name in vars(base).get("__annotations__", ())}
     parameters = [
         parameter.replace(
             annotation=_Raw(_type(parameter.annotation)) if record else parameter.empty,
             default=parameter.empty if parameter.default is parameter.empty else _Raw(_default(parameter.default)),
         )
         for parameter in signature.parameters.values()
-        if parameter.name != "unknown"  # it only catches mistakes
+        if parameter.name in fields or (not record and parameter.name != "unknown")  # that only catches mistakes
     ]
     if owner is not None and not isinstance(vars(owner).get(value.__name__), staticmethod):
         parameters = parameters[1:]
@@ -126,7 +128,11 @@ def _default(value: Any) -> str:
 
 
 def _has_own_init(kind: type) -> bool:
-    return any("__init__" in vars(base) for base in kind.__mro__ if base.__module__.startswith("redis_kit."))
+    return any("__init__" in vars(base) for base in kind.__mro__ if _is_ours(base))
+
+
+def _is_ours(kind: type) -> bool:
+    return kind.__module__.startswith("redis_kit.")
 
 
 class _Raw:
