@@ -108,7 +108,9 @@ def _signature(value: Any, owner: type | None) -> str:
         for parameter in signature.parameters.values()
         if parameter.name in fields or (not record and parameter.name != "unknown")  # that only catches mistakes
     ]
-    if owner is not None and not isinstance(vars(owner).get(value.__name__), staticmethod):
+    if inspect.ismethod(value) or (
+        owner and not isinstance(inspect.getattr_static(owner, value.__name__, None), staticmethod)
+    ):
         parameters = parameters[1:]
     result = (
         "None" if is_class or signature.return_annotation is signature.empty else _type(signature.return_annotation)
@@ -119,6 +121,7 @@ def _signature(value: Any, owner: type | None) -> str:
 
 def _type(annotation: Any) -> str:
     text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+    text = re.sub(r"'([A-Z]\w*)'", r"\1", text)  # a name that is defined later
     return re.sub(r"\b(?:\w+\.)+(?=[A-Za-z])", "", text).replace("NoneType", "None").replace("~", "")
 
 
