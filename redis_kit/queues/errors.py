@@ -67,7 +67,11 @@ class GiveUp(RedisKitError):
 
 
 class LeaseLost(RedisKitError):
-    """The claim on a job is lost: its worker was silent for too long, and another one has the job or has done it."""
+    """The claim on a job is over.
+
+    Its worker was silent for too long, so that another one has the job or has done it; or the server lost it with its
+    data.
+    """
 
 
 class NotSerializable(RedisKitError, TypeError):

@@ -14,12 +14,12 @@ from redis_kit.core.steps import Batch, Call, CombinedBatch
 from redis_kit.core.text import shortened
 from redis_kit.queues import validation
 from redis_kit.queues.jobs.job import PauseInfo, QueueCounts, pause
-from redis_kit.queues.keys import QueueKeys, names_key
+from redis_kit.queues.keys import names_key
 from redis_kit.queues.monitoring import workers as workerinfo
 from redis_kit.queues.monitoring.workers import WorkerInfo
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.settings import QueueSettings
-from redis_kit.queues.store import calls, unknown_calls
+from redis_kit.queues.store import calls, enqueue, unknown_calls
 from redis_kit.queues.store.unknown_calls import UnknownCalls
 
 logger = logging.getLogger("redis_kit")
@@ -73,7 +73,10 @@ class _Overview(Primitive):
 
 
 def queue_names(*, using: str = "default") -> list[str]:
-    """Return the names of all queues: those in ``NAMES``, then those that were used. One round trip."""
+    """Return the names of all queues: those in ``NAMES``, then those that were used or that a worker serves.
+
+    One round trip. ``rk_worker`` removes a name that was never used when it stops.
+    """
     return _over(using).run_flow(_names())
 
 
@@ -177,12 +180,8 @@ def _names() -> Flow[list[str]]:
 
 
 def _never_used(queues: Sequence[str], using: str) -> Flow[set[str]]:
-    # A worker's sweep creates the counter with 0, and a job that was only ever scheduled has not counted yet.
-    keys = [QueueKeys.of(base) for base in _bases(queues, using)]
-    replies = yield Batch([call for key in keys for call in (Call("GET", key.sequence), Call("EXISTS", key.jobs))])
-    return {
-        name for place, name in enumerate(queues) if replies[2 * place] in (None, b"0") and not replies[2 * place + 1]
-    }
+    unused = yield from enqueue.never_used([Queue(name, using=using) for name in queues])
+    return {queue.name for queue in unused}
 
 
 def _is_name(name: str) -> bool:

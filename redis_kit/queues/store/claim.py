@@ -19,6 +19,7 @@ from redis_kit.queues.store.calls import Ack, ack_of
 from redis_kit.queues.store.liveness import heartbeat_reply, seconds, worker_id
 from redis_kit.queues.validation import Delay
 
+ENDS = "another worker has the job or did it, or the server lost it with its data"
 MOST_ACKS = 250  # jobs in one call; the server remembers as many
 _STATES: dict[int, State] = {1: "ready", 2: "scheduled", 3: "dead"}
 # By connection, keys of the queue, and worker: queues of one name on two servers are two queues.
@@ -131,9 +132,9 @@ def nack(
 def lost(queue: Primitive, jobs: list[Job]) -> LeaseLost:
     """Return the error for claims that were lost."""
     ids = ", ".join(ascii(job.id) for job in jobs[:3]) + (f" and {len(jobs) - 3} more" if len(jobs) > 3 else "")
-    text = f"The claim on job {ids} of queue {queue.name!a} is over; another worker has the job or did it."
+    text = f"The claim on job {ids} of queue {queue.name!a} is over: {ENDS}."
     if len(jobs) > 1:
-        text = f"The claims on jobs {ids} of queue {queue.name!a} are over; other workers have the jobs or did them."
+        text = f"The claims on jobs {ids} of queue {queue.name!a} are over: {ENDS}."
     return LeaseLost(text)
 
 

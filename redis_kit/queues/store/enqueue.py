@@ -1,6 +1,7 @@
 """Jobs on their way into a queue, as flows. Each process registers a queue with the first job it puts there."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 from django.core.signals import setting_changed
@@ -9,11 +10,12 @@ from redis_kit.core import scripts
 from redis_kit.core.errors import RedisFailure, RedisUnavailable
 from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
+from redis_kit.core.steps import Batch, Call
 from redis_kit.queues import validation
 from redis_kit.queues.jobs import ids as identity
 from redis_kit.queues.jobs import payload as serializers
 from redis_kit.queues.jobs.unique import PutResult, UniqueKey
-from redis_kit.queues.keys import names_key
+from redis_kit.queues.keys import QueueKeys, names_key
 from redis_kit.queues.store import calls
 from redis_kit.queues.validation import Delay
 
@@ -117,6 +119,40 @@ def register(queue: Primitive) -> Flow[None]:
     except RedisFailure:
         return
     _registered_queues.add((queue.using, queue.key("")))
+
+
+def never_used(queues: Sequence[Primitive]) -> Flow[list[Primitive]]:
+    """Return the queues into which no job was ever put. One round trip."""
+    unused = yield from _unused(queues)
+    return [queue for queue, _ in unused]
+
+
+def forget_unused(queues: Sequence[Primitive]) -> Flow[None]:
+    """Take the queues off the list of names into which no job was ever put, and that no worker serves."""
+    unserved = yield from _unserved(queues)
+    if not unserved:
+        return
+    yield Call("SREM", names_key(), *(queue.name for queue in unserved))
+    # A job or a worker may have come between the two. One that comes later registers the queue after this.
+    still = yield from _unserved(unserved)
+    for queue in unserved:
+        if queue not in still:
+            yield from register(queue)
+
+
+def _unserved(queues: Sequence[Primitive]) -> Flow[list[Primitive]]:
+    unused = yield from _unused(queues)
+    return [queue for queue, workers in unused if not workers]
+
+
+def _unused(queues: Sequence[Primitive]) -> Flow[list[tuple[Primitive, int]]]:
+    """Return the queues into which no job was ever put, with their numbers of workers."""
+    # A worker's sweep creates the counter with 0, and a job that was only ever scheduled has not counted yet.
+    keys = [QueueKeys.of(queue.key("")) for queue in queues]
+    steps = [(Call("GET", key.sequence), Call("EXISTS", key.jobs), Call("ZCARD", key.workers)) for key in keys]
+    replies = iter((yield Batch(list(chain.from_iterable(steps)))))
+    each = zip(queues, replies, replies, replies, strict=True)
+    return [(queue, workers) for queue, sequence, jobs, workers in each if sequence in (None, b"0") and not jobs]
 
 
 def _settings_changed(*, setting: str, **kwargs: Any) -> None:

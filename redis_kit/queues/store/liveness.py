@@ -26,7 +26,8 @@ class HeartbeatReply(NamedTuple):
 
     ``command`` is what the worker is to do, "" for nothing; ``cancelled`` are those of its jobs to stop, ``held`` is a
     page of its claims that the server holds as running, ``unknown`` are the shapes of calls that workers returned;
-    ``now`` is the server's time in seconds.
+    ``now`` is the server's time in seconds. ``since`` is since when it knows the worker, in ms: later than before if it
+    lost its data, or if the worker was silent for half a lease.
     """
 
     next_job: float | None
@@ -38,6 +39,7 @@ class HeartbeatReply(NamedTuple):
     held: list[bytes]
     unknown: list[str]
     now: float
+    since: int
 
 
 def heartbeat(queue: Primitive, worker: str | None, about: str = "") -> Flow[HeartbeatReply]:
@@ -57,17 +59,18 @@ def sign_off(queue: Primitive, worker: str | None) -> Flow[int]:
 
 def heartbeat_reply(reply: list[Any]) -> HeartbeatReply:
     """Return the script's reply by names."""
-    next_job, next_lease, returned, command, cancelled, held, unknown, now = reply[:8]
+    next_job, next_lease, returned, command, cancelled, held, unknown, now, since = reply[:9]
     return HeartbeatReply(
         seconds(next_job),
         seconds(next_lease),
         returned,
-        poison(reply[8:]),
+        poison(reply[9:]),
         command.decode("utf-8", "replace"),
         [id.decode("utf-8", "surrogateescape") for id in cancelled],
         held,
         [row.split(b" ", 3)[-1].decode("utf-8", "replace") for row in unknown[1::2]],
         now / 1000,
+        since,
     )
 
 

@@ -81,12 +81,12 @@ def test_claim_reaps_only_if_a_lease_is_over_and_repeats_only_for_jobs():
     flow = claim.claim_and_reap(QUEUE, "w4", 1)
     flow.send(None)
     assert sent(flow.send(b"-1 0 5000 \n"))[0] == "heartbeat"
-    assert sent(flow.send([-1, 9000, 1, b"", [], [], [], 5000]))[0] == "ack_and_claim"
+    assert sent(flow.send([-1, 9000, 1, b"", [], [], [], 5000, 4000]))[0] == "ack_and_claim"
     assert [job.id for job in finish(flow, b"0 9000 5000 \n1 0 2 12\nid0 1 0 5000\n1").jobs] == ["id"]
     flow = claim.claim_and_reap(QUEUE, "w4", 1)
     flow.send(None)
     flow.send(b"-1 0 5000 2\n")
-    assert finish(flow, [-1, 9000, 0, b"", [], [], [], 5000]) == claim.Claimed([], None, [1])
+    assert finish(flow, [-1, 9000, 0, b"", [], [], [], 5000, 4000]) == claim.Claimed([], None, [1])
 
 
 def test_caller_stopped_after_its_claim_gets_the_jobs_with_the_next_one():

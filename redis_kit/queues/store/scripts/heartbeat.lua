@@ -27,7 +27,7 @@
 -- ARGV[7]   page         how many of its running jobs are listed, at most
 -- returns   ms to the next job, ms to the end of another's lease (-1: never), jobs returned, the worker's command or "",
 --           {ids of its jobs to cancel}, {worker/claim.number/place/id of its running jobs}, {what `unknown` holds}, the
---           time in ms, then the id, the reason and the first bytes of the body of each job that was buried
+--           time in ms, since when the worker is alive, then the id, the reason and the first bytes of the body of each job that was buried
 --
 -- After an outage all leases are over, though no worker died. So if no worker was alive for a whole lease there is only
 -- notice: a lease from when the first of them was alive, marked by a half in its end. After it any worker may act.
@@ -70,7 +70,7 @@ if said_before ~= information then
 end
 local first = ARGV[6] == "" and "[" .. worker .. "/" or "(" .. ARGV[6]
 local claims = redis.call("ZRANGEBYLEX", running, first, "(" .. worker .. "0", "LIMIT", 0, ARGV[7])
-local reply, room = {0, 0, 0, command, cancelled, claims, redis.call("HGETALL", unknown), now}, 100
+local reply, room = {0, 0, 0, command, cancelled, claims, redis.call("HGETALL", unknown), now, since}, 100
 local silent = redis.call("ZRANGEBYSCORE", workers, "-inf", string.format("(%.0f", now), "WITHSCORES", "LIMIT", 0, 10)
 local notice = #silent > 0 and up_since() + lease
 for at = 1, #silent, 2 do

@@ -121,6 +121,11 @@ def waits(sources: list[WorkerQueue]) -> list[float | RedisFailure | None]:
     return sources[0].run_flow(_waits(sources))
 
 
+def forget_unused(sources: list[WorkerQueue]) -> None:
+    """Take queues that were never used, and that no worker serves, off the list of queues. One to four round trips."""
+    sources[0].run_flow(enqueue.forget_unused(sources))
+
+
 def sweep(sources: list[WorkerQueue]) -> list[list[bytes] | RedisFailure]:
     """Make orphaned jobs ready, and return their ids for each queue. One round trip."""
     return sources[0].run_flow(_sweep(sources))

@@ -14,7 +14,7 @@ from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.store.liveness import HeartbeatReply, Poison
 from redis_kit.queues.worker.shared import failpoints
 from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE, Outage
-from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, beat, waits
+from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, beat, forget_unused, waits
 from redis_kit.queues.worker.supervisor.child import Child
 from redis_kit.queues.worker.supervisor.maintenance import Orphans, Recaller
 
@@ -34,7 +34,9 @@ class Heartbeat:
 
     def __init__(self, outage: Outage, *, reports: bool = False) -> None:
         self._outage, self._reports = outage, reports
-        self._noted = self.reached = False
+        self.reached = False
+        self._noted: dict[str, WorkerQueue] = {}  # queues on the server's list of names
+        self._since: dict[tuple[str, str], int] = {}  # since when the server knows each child, by queue
         self.at, self.answered = 0.0, monotonic()
         self.waits: dict[str, float] = {}
         self.broken: dict[str, RedisFailure] = {}
@@ -83,6 +85,7 @@ class Heartbeat:
                 answered.append((child, source, answer))
         self._outage.say(None)
         self.answered, self.reached = monotonic(), True
+        self._notice_loss(children, {(queue.name, child.worker): answer.since for child, queue, answer in answered})
         self.clock.note({source.name: answer.now for _, source, answer in answered}, sent, self.answered)
         return answered
 
@@ -90,23 +93,42 @@ class Heartbeat:
         if not children:
             return
         sources = children[0].sources
-        self._noted = self._noted or self._note(sources)
+        self._note(sources)
         wrong.update(self._orphans.look(sources))
         if self._reports:
             answers = dict(zip([source.name for source in sources], waits(sources), strict=True))
             wrong.update({name: answer for name, answer in answers.items() if isinstance(answer, RedisFailure)})
             self.waits = {name: answer for name, answer in answers.items() if isinstance(answer, float)}
 
-    def _note(self, sources: list[WorkerQueue]) -> bool:
+    def _note(self, sources: list[WorkerQueue]) -> None:
+        """Register the queues that are not registered yet, or that the server may have lost: else no round trip."""
         try:
             for source in sources:
-                source.note()
+                if source.name not in self._noted:
+                    source.note()
+                    self._noted[source.name] = source
         except UNAVAILABLE:
             raise
         except RedisFailure as error:
             self._complain("names", "Names of queues could not be saved: %s", error)
-            return False
-        return True
+
+    def _notice_loss(self, children: list[Child], alive: Mapping[tuple[str, str], int]) -> None:
+        for (name, worker), since in alive.items():
+            if self._since.get((name, worker), since) != since:
+                self._noted.pop(name, None)
+        living = {child.worker for child in children}
+        self._since = {key: since for key, since in {**self._since, **alive}.items() if key[1] in living}
+
+    def forget_unused(self) -> None:
+        """Take the queues off the list of names that nobody uses: no job was ever added, and no other worker is there.
+
+        One round trip, and three more if there are any.
+        """
+        if sources := list(self._noted.values()):
+            try:
+                forget_unused(sources)
+            except RedisFailure as error:
+                logger.debug("Names of queues that were never used stay: %s", error)
 
     def _take_note(self, wrong: dict[str, RedisFailure]) -> None:
         self.broken = wrong

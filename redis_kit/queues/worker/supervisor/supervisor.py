@@ -7,6 +7,7 @@ for the time of the next heartbeat.
 import gc
 import logging
 import signal
+from contextlib import suppress
 from math import inf
 from time import monotonic, sleep
 from typing import Any
@@ -66,6 +67,9 @@ class Supervisor:
                 self._turn()
             for child in self.children:
                 child.signal(signal.SIGKILL)
+            if not (self.children or self._restart or self._reaper.owing):
+                with suppress(Interrupted):
+                    self._beat.forget_unused()
             if self._health:
                 self._health.close()
             if self._restart and self._files:

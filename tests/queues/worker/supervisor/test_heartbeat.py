@@ -8,9 +8,15 @@ import pytest
 from django.core.management import call_command
 
 from redis_kit.queues import Queue
-from redis_kit.queues.monitoring import list_workers
+from redis_kit.queues.jobs import ids
+from redis_kit.queues.monitoring import list_workers, queue_names
 from redis_kit.queues.panels import workers_page
-from redis_kit.queues.worker.supervisor.heartbeat import SHOWN, TOLERANCE, ServerClock
+from redis_kit.queues.worker.shared.channel import pair
+from redis_kit.queues.worker.shared.reconnect import Outage
+from redis_kit.queues.worker.shared.status_board import StatusBoard
+from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, forget_unused
+from redis_kit.queues.worker.supervisor.child import Child
+from redis_kit.queues.worker.supervisor.heartbeat import SHOWN, TOLERANCE, Heartbeat, ServerClock
 from tests.fixtures.process import free_port, wait_for
 from tests.queues.support.journal import LASTING
 from tests.queues.support.tasks import note, wait_for_file
@@ -85,6 +91,44 @@ def test_clock_that_goes_back_is_in_the_log_on_the_dashboard_and_in_health(
     assert Queue("default").counts().scheduled == 1  # it is due by the clock
     worker.send_signal(signal.SIGTERM)
     assert worker.wait(15) == 0
+
+
+@pytest.fixture
+def children(kit):
+    ours, theirs = pair()
+    theirs.close()
+    one = Child(os.getpid(), "w", ours, StatusBoard(1), [WorkerQueue("mail", worker="w", about=ids.information())])
+    yield [one]
+    one.let_go()
+
+
+@pytest.mark.parametrize("claims_first", [False, True])
+def test_heartbeat_registers_queues_only_if_the_server_lost_the_worker(kit, children, trips, claims_first):
+    heartbeat = Heartbeat(Outage())
+    heartbeat.beat(children)
+    assert queue_names() == ["default", "mail"]
+    trips.clear()
+    heartbeat.beat(children)
+    assert len(trips) == 1
+    kit.client.delete(*kit.keys())
+    if claims_first:
+        children[0].sources[0].claim(worker="w")
+    heartbeat.beat(children)
+    assert queue_names() == ["default", "mail"]
+    assert [one.queues for one in list_workers()] == [("mail",)]
+
+
+def test_name_that_was_never_used_ends_with_its_worker(kit, start_worker):
+    kit.options(QUEUES=LASTING)
+    Queue("used").put(1, delay=3600)
+    assert start_worker("--queue-name", "mial,used,default", "--burst").wait(30) == 0
+    assert queue_names() == ["default", "used"]
+    queues = [WorkerQueue(name, worker="w", about="") for name in ("mial", "served")]
+    for queue in queues:
+        queue.note()
+    queues[1].heartbeat(worker="other")
+    forget_unused(queues)
+    assert queue_names() == ["default", "served", "used"]
 
 
 @pytest.mark.alone
