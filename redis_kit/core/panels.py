@@ -175,6 +175,7 @@ class Action:
     named: Callable[[str], str] = str
     typed: bool = False
     effect: Callable[[str], Text] | None = None
+    suggests: str = ""
 
     @property
     def has_value(self) -> bool:
@@ -184,12 +185,12 @@ class Action:
     @property
     def grave(self) -> bool:
         """Return whether its button looks like one that deletes something."""
-        return self.confirm or self.typed
+        return self.confirm or (self.typed and not self.wants)
 
     @property
     def confirms(self) -> bool:
         """Return whether a confirmation page follows."""
-        return self.grave or bool(self.wants)
+        return self.confirm or self.typed or bool(self.wants)
 
 
 def action(
@@ -202,6 +203,7 @@ def action(
     named: Callable[[str], str] = str,
     typed: bool = False,
     effect: Callable[[str], Text] | None = None,
+    suggests: str = "",
 ) -> Callable[[AnyCallable], AnyCallable]:
     """Mark a panel's method as a button: POST only, permission checked (``redis_kit.release_locks``), logged.
 
@@ -211,11 +213,12 @@ def action(
     ``confirm`` the viewer is asked first, and may state a reason for the log; with ``typed`` the viewer has to type
     that name, too. ``effect`` returns sentences about what will happen for a value: how many, whose, what runs. It may
     ask a server, and a RedisKitError of it ends the action. ``wants`` labels a further field on that page, whose text
-    is the method's second argument.
+    is the method's second argument. ``suggests`` names a field of the search, with whose value the text field begins.
     """
 
     def mark(method: AnyCallable) -> AnyCallable:
-        method.panel_action = Action(label, permission, confirm, asks, wants, named, typed, effect)  # type: ignore[attr-defined]
+        marked = Action(label, permission, confirm, asks, wants, named, typed, effect, suggests)
+        method.panel_action = marked  # type: ignore[attr-defined]
         return method
 
     return mark

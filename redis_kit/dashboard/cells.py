@@ -1,6 +1,7 @@
 """Values as the text of cells. Names and values come from anybody, so none of them can be trusted."""
 
 import math
+import re
 import unicodedata
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -14,6 +15,9 @@ from redis_kit.core.panels import Lines, Link, Meter, Ring
 
 MAX_SHOWN = 200  # characters
 MAX_UNBROKEN = 16  # characters that stay on one line
+MAX_WORD = 40  # characters that are not broken, if they are one word
+BREAK = "\0"  # in no text that visible() returns
+DOTTED = re.compile(r"(?<!\S)[^\W\d]\w*(?:\.[^\W\d]\w*)+(?=[\s,:;()]|$)")
 MAX_TOOLTIP = 4096  # characters
 # Persian and Indic scripts and joined emoji need these two; every other format character can deceive.
 JOINERS = "\u200c\u200d"
@@ -52,6 +56,20 @@ class Cell(NamedTuple):
     def short(self) -> bool:
         """Return whether the text is too short to be broken."""
         return len(self.text) <= MAX_UNBROKEN
+
+    @property
+    def parts(self) -> list[str]:
+        """Return the text in parts, between which a line may break: after the dots of long names such as a.b.c."""
+        return DOTTED.sub(_with_breaks, self.text).split(BREAK)
+
+    @property
+    def long(self) -> bool:
+        """Return whether a word without a dot is so long that it has to be broken."""
+        return any(len(word) > MAX_WORD for part in self.parts for word in part.split())
+
+
+def _with_breaks(name: re.Match[str]) -> str:
+    return name[0].replace(".", f".{BREAK}") if len(name[0]) > MAX_UNBROKEN else name[0]
 
 
 def cell(value: Any, cut: int = MAX_SHOWN) -> Cell:

@@ -117,3 +117,22 @@ def test_long_text_is_cut_and_full_in_the_tooltip():
     assert cell("x" * (MAX_SHOWN + 1)) == Cell("x" * (MAX_SHOWN - 1) + "…", "x" * (MAX_SHOWN + 1))
     assert cell("\n" * MAX_SHOWN).full == "\\n" * MAX_SHOWN
     assert len(cell("x" * 10_000).full) == 4097
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("django.core.management.base", ["django.", "core.", "management.", "base"]),
+        ("shop.tasks.send_receipt: failed", ["shop.", "tasks.", "send_receipt: failed"]),
+        ("short.name", ["short.name"]),
+        ("ip:203.0.113.7, of 10.000.000", ["ip:203.0.113.7, of 10.000.000"]),
+        ("<a href=//evil.example.of.somebody>", ["<a href=//evil.example.of.somebody>"]),
+    ],
+)
+def test_long_dotted_names_may_break_at_their_dots(text, parts):
+    assert cell(text).parts == parts
+
+
+def test_only_words_over_40_characters_may_break_anywhere():
+    assert not cell(" ".join(["w" * 40] * 3)).long
+    assert cell("a " + "w" * 41).long

@@ -62,10 +62,9 @@ class QueuesPanel(Panel):
         """Return the form to look up a job, if the viewer may manage queues: the page shows the job's arguments."""
         if not self.viewer.may(MANAGE):
             return None
-        queue = Field("queue", _("Queue"), self._choices, any=_("(from the id)"), optional=True)
-        return Search(
-            _("Look up"), (queue, Field("id", _("Id of a job (empty: the queue's first jobs)"), optional=True))
-        )
+        queue = Field("queue", _("Queue"), self._choices, any=_("Any queue"), optional=True)
+        id = Field("id", _("Id of a job (leave it empty to list the jobs of the queue)"), optional=True)
+        return Search(_("Look up"), (queue, id))
 
     def content(self) -> Iterator[Content]:
         """Yield the job that was looked up, else all queues: figures, tables and numbers per minute.
@@ -112,7 +111,7 @@ class QueuesPanel(Panel):
         dead = {name: report.counts.dead for name, report in reports.items()}
         findings = inspect(dead, errors)
         yield from _unreadable(errors)
-        yield from queues_page.queues(reports)
+        yield from queues_page.queues(reports, linked=self.viewer.may(MANAGE))
         yield from queues_page.unknown(reports)
         yield from queues_page.bars(reports)
         if findings.groups:
@@ -164,7 +163,12 @@ class QueuesPanel(Panel):
         return GroupTarget.parse(value).retry()
 
     @action(
-        _("Retry dead jobs"), permission=MANAGE, confirm=True, asks=_("Queue"), effect=actions.effect_of_retrying_dead
+        _("Retry dead jobs"),
+        permission=MANAGE,
+        confirm=True,
+        asks=_("Queue"),
+        suggests="queue",
+        effect=actions.effect_of_retrying_dead,
     )
     def retry_dead(self, queue: str) -> str:
         """Make up to 1000 dead jobs of a queue ready again."""

@@ -69,17 +69,24 @@ def figures(reports: Mapping[str, "QueueStats"]) -> Iterator[Figure]:
         yield Figure(_("Paused queues"), paused, hint=_("They accept jobs, and workers claim none."))
 
 
-def queues(reports: Mapping[str, "QueueStats"]) -> Iterator[Table]:
-    """Yield the table of queues."""
+def queues(reports: Mapping[str, "QueueStats"], *, linked: bool) -> Iterator[Table]:
+    """Yield the table of queues. If ``linked``, each name links to the first jobs of its queue."""
     yield Table(
         _("Queues"),
         (_("Queue"), _("Scheduled"), _("Ready"), _("Running"), _("Dead"), _("Wait"), _("Workers"), _("Paused")),
         [
-            (name, *report.counts, _waits(report.wait), report.workers, _paused(report.paused))
+            (
+                Link(name, "queues", {"queue": name}) if linked else name,
+                *report.counts,
+                _waits(report.wait),
+                report.workers,
+                _paused(report.paused),
+            )
             for name, report in reports.items()
         ],
         empty=_("No queue has been used."),
         actions=QUEUE_BUTTONS,
+        values=list(reports),
         offered=[_offered(report) for report in reports.values()],
     )
 

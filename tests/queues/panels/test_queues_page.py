@@ -517,3 +517,13 @@ def test_calls_that_no_living_worker_can_run_fit_the_page(visit, monkeypatch, ki
         assert layout_problems(page) == []
 
     visit(look)
+
+
+def test_name_of_a_queue_leads_to_its_jobs_and_is_suggested_there(kit, signed_in):
+    Queue("mail").put("x")
+    viewer = signed_in("view_dashboard", "manage_queues")
+    (link,) = [one for one in page(viewer.get(PAGE)).find("a") if one.words == "mail"]
+    assert link.attributes["href"] == f"{ADMIN}queues/?queue=mail"
+    (field,) = page(viewer.get(link.attributes["href"])).find("input", name="value")
+    assert field.attributes["value"] == "mail"
+    assert not [one for one in page(signed_in("view_dashboard").get(PAGE)).find("a") if one.words == "mail"]
