@@ -64,7 +64,7 @@ class Cell(NamedTuple):
 
     @property
     def long(self) -> bool:
-        """Return whether a word without a dot is so long that it has to be broken."""
+        """Return whether a word is too long for a line, so that it may be broken anywhere."""
         return any(len(word) > MAX_WORD for part in self.parts for word in part.split())
 
 
