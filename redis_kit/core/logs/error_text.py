@@ -79,6 +79,16 @@ def exc_info(error: BaseException) -> ExcInfo:
     return type(error), error, own
 
 
+def cut_frames(error: BaseException, folder: str) -> None:
+    """Cut the first frames of a traceback off that are of files in a folder; none if all are."""
+    own = BaseException.__dict__["__traceback__"]  # a class may have another one
+    rest: TracebackType | None = own.__get__(error)
+    while rest and rest.tb_frame.f_code.co_filename.startswith(folder):
+        rest = rest.tb_next
+    if rest:
+        own.__set__(error, rest)
+
+
 def _attribute(kind: type[BaseException], name: str) -> str:
     """Return a text that each class has, without asking its metaclass."""
     try:

@@ -32,6 +32,7 @@ OPTION = "REDIS_KIT['QUEUES']['IMPORTS']"
 MOST_FILES = 500  # read for one module, which takes a second at most
 DYNAMIC = {"import_module", "__import__", "autodiscover_modules", "import_string", "iter_modules", "walk_packages"}
 LIBRARIES = (sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"), sysconfig.get_path("platlib"))
+SHELL = ".management.commands.shell"  # in the module of a function that is defined in Django's shell
 _loaded_at_start: set[str] = set()
 _looked_at: set[str] = set()
 
@@ -66,6 +67,10 @@ def warn_unless_imported(task: Any) -> None:
     if module in _looked_at:
         return
     _looked_at.add(module)
+    if SHELL in module:
+        text = "No worker can run the task %s, as it was defined in the shell. Define it in a module, such as tasks.py."
+        logger.warning(text, task.module_path)
+        return
     try:
         is_imported = module in _loaded_at_start or not settings.configured or _is_imported(module)
     except Exception:

@@ -1,6 +1,7 @@
 """The modules that workers import, and the warning about tasks in other modules."""
 
 import sys
+from types import SimpleNamespace
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -12,6 +13,7 @@ from redis_kit.queues import framework
 from redis_kit.queues.component import Queues
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.tasks import discovery, registry
+from redis_kit.queues.worker.supervisor import maintenance
 
 pytestmark = pytest.mark.skipif(not framework.FOUND, reason="tasks need a framework")
 TASK = "from redis_kit.queues import task\n@task\ndef send(): pass\n"
@@ -85,6 +87,15 @@ def test_first_call_of_a_task_that_no_worker_imports_is_warned_of(kit, stall, ca
     if warned:
         assert f"{module}.send" in texts[0]
         assert f"{{'QUEUES': {{'IMPORTS': ['{module}']}}}}" in texts[0]
+
+
+def test_task_of_the_shell_is_to_be_defined_in_a_module(caplog):
+    module = "django.core.management.commands.shell"
+    discovery._looked_at.discard(module)
+    discovery.warn_unless_imported(SimpleNamespace(func=SimpleNamespace(__module__=module), module_path=f"{module}.f"))
+    (message,) = caplog.messages
+    assert message.startswith(f"No worker can run the task {module}.f, as it was defined in the shell. Define it in")
+    assert "IMPORTS" not in maintenance._unknown(f"{module}.f")
 
 
 def test_modules_of_the_option_and_what_urls_import_are_not_warned_of(kit, stall, caplog, settings):

@@ -154,6 +154,16 @@ def test_log_of_a_failure_has_attempt_next_attempt_and_one_traceback(queue, capl
     assert [record.levelname for record in found] == ["WARNING", "WARNING", "ERROR"]
 
 
+@pytest.mark.parametrize("function", [fail, fail_async])
+def test_traceback_begins_outside_of_the_worker(queue, caplog, function):
+    result = task(max_attempts=1)(function).enqueue()
+    drain()
+    result.refresh()
+    assert function.__name__ in result.errors[0].traceback
+    for text in (result.errors[0].traceback, caplog.text):
+        assert "redis_kit/queues/worker/run/runner.py" not in text
+
+
 def test_log_of_an_end_that_the_task_chose_is_one_line_without_traceback(queue, caplog):
     caplog.set_level("INFO", "redis_kit.worker")
     errors[:] = [Retry("busy", delay=500), GiveUp("no such user"), Cancelled("stop")]

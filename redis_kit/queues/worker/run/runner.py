@@ -1,9 +1,11 @@
 """Runs one job: from its message to the recorded outcome."""
 
 import logging
+import os
 import threading
 from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 from threading import Event
 from time import monotonic
 from typing import Any, NamedTuple
@@ -13,7 +15,7 @@ from django.db import connections, reset_queries
 
 from redis_kit.core.activity import current_work
 from redis_kit.core.errors import CommandFailed, RedisFailure
-from redis_kit.core.logs.error_text import described, text_of
+from redis_kit.core.logs.error_text import cut_frames, described, text_of
 from redis_kit.core.signals import send_safely
 from redis_kit.queues import signals
 from redis_kit.queues.errors import (
@@ -44,6 +46,7 @@ from redis_kit.queues.worker.shared.status_board import StatusBoard
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 
 logger = logging.getLogger("redis_kit.worker")
+HERE = f"{Path(__file__).parent}{os.sep}"  # a task's traceback begins with the task
 IDLE = 0.1  # seconds after which a thread's connections are checked before a job, too
 UNSTORED = (NotSerializable, PayloadTooLarge)  # raised for a return value
 AFTER = 1.0  # seconds that a task has to end after its timeout was raised inside it, before its process is killed
@@ -141,6 +144,7 @@ class JobRunner:
             failpoints.reach("called")
             return Outcome(task, value=recorder.value(returned) if recorder else b"")
         except BaseException as error:
+            cut_frames(error, HERE)
             return Outcome(task, error, final=has_ended and issubclass(type(error), UNSTORED))
         finally:
             progress.end(here)

@@ -10,7 +10,7 @@ from redis_kit.core.errors import RedisFailure
 from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.store.unknown_calls import UnknownCalls
-from redis_kit.queues.tasks import registry
+from redis_kit.queues.tasks import discovery, registry
 from redis_kit.queues.worker.shared.logs import counted, lasting
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, recall, sweep
 
@@ -59,6 +59,8 @@ def _warn(queue: str, calls: list[UnknownCalls]) -> None:
 
 
 def _unknown(task: str) -> str:
+    if discovery.SHELL in task:
+        return "define it in a module, such as tasks.py: it was defined in the shell"
     module = ascii(task.rpartition(".")[0]) if "." in task else "its module"
     return f"add {module} to REDIS_KIT['QUEUES']['IMPORTS'], deploy this worker, or keep the old name of the task"
 
