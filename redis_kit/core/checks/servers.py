@@ -67,7 +67,8 @@ def info_problems(where: str, info: Mapping[str, str]) -> Iterator[Problem]:
     if info.get("aof_enabled") == "0":
         yield Problem(
             "W011",
-            f"{where} has no append-only file: a crash loses all writes since the last snapshot.",
+            f"{where} has no append-only file: a crash loses all writes since the last snapshot, "
+            'and all data if it makes none (save "").',
             "Set appendonly to yes if jobs and locks must survive a restart of the server.",
         )
 

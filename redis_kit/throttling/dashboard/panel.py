@@ -27,6 +27,7 @@ OF_IDENTITIES = ("reset", "ban", "exempt", "override")
 TIME = _("Duration, such as 15m, 2h or 7d")
 RATES = _("Rates and duration, such as 100/m for 2h")
 REFUSED_MOST = _("Refused most often, in up to a day")
+REFUSED_LATER = _("in 30 minutes; refusals from a process's memory are added at the identity's next call")
 FAILURES = {"open": _("allow"), "closed": _("refuse"), "local": _("count in each process")}
 
 
@@ -69,7 +70,7 @@ class ThrottlesPanel(Panel):
         in_shadow = [row for row in figures if row.throttle.shadow]
         yield Figure(_("Throttles"), len(figures))
         yield Figure(_("Allowed"), sum(minute.allowed for minute in by_minute), _("in 30 minutes"))
-        yield Figure(_("Refused"), sum(minute.refused for minute in by_minute), _("in 30 minutes"))
+        yield Figure(_("Refused"), sum(minute.refused for minute in by_minute), REFUSED_LATER)
         if in_shadow:
             would_be = sum(minute.refused for row in in_shadow for minute in row.minutes)
             yield Figure(_("Would be refused"), would_be, _("in 30 minutes, allowed by shadow mode"))

@@ -32,6 +32,11 @@ def test_wrong_connection_is_named(fields, expected):
     assert ids(**fields) == [expected]
 
 
+def test_server_that_makes_no_snapshots_loses_all_data():
+    (problem,) = servers.info_problems("It", {**GOOD, "aof_enabled": "0"})
+    assert 'since the last snapshot, and all data if it makes none (save "").' in problem.message
+
+
 def test_deployment_check_looks_at_the_real_server(any_kit, settings):
     found = [message.id for message in check_deployment()]
     assert found == ["redis_kit.W011"]
