@@ -2,6 +2,8 @@
 
 import gc
 
+from hypothesis import settings
+
 pytest_plugins = [
     "tests.fixtures.lanes",
     "tests.fixtures.servers",
@@ -13,6 +15,12 @@ pytest_plugins = [
 
 # While thousands of tests are collected, the garbage collector would look through all of them again and again.
 gc.disable()
+
+
+def pytest_configure() -> None:
+    """Let Hypothesis find wrong answers, and not late ones."""
+    settings.register_profile("redis_kit", deadline=None)
+    settings.load_profile("redis_kit")
 
 
 def pytest_collection_finish() -> None:

@@ -47,7 +47,7 @@ def test_two_thousand_visitors_are_counted_with_an_error_of_two_percent(kit):
     assert page.visitors(day + timedelta(1), day + timedelta(1)) == pytest.approx(500, rel=0.02)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.integers(0, 800), max_size=30), st.integers(0, 800), st.integers(0, 365))
 def test_ranges_equal_a_list_of_days(kit, offsets, start, length):
     page = PageViews(f"p{uuid.uuid4()}")

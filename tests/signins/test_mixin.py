@@ -13,7 +13,7 @@ from tests.app.models import Device, User
 from tests.signins.people import numbers, saved
 
 TODAY = datetime.now(UTC).date()
-given = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+given = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 class Model:

@@ -2,7 +2,7 @@
 
 from itertools import combinations
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from redis.crc import key_slot
 
@@ -12,7 +12,6 @@ NAMES = st.one_of(st.binary(max_size=40), st.text("ab{}:", max_size=12).map(str.
 ODD = [b"", b"{", b"}", b"{}", b"a}b", b"a{}b", b"{}{a}", b"}{", b"{a", b"{{a}}", b"a{b}c{d}", b"{\x00}", b"\xff\xfe"]
 
 
-@settings(deadline=None)
 @given(NAMES)
 @example(b"a{}")
 @example(b"{}{a}")
@@ -26,7 +25,6 @@ def test_side_keys_of_odd_names_are_in_their_slots():
         assert {key_slot(key) for key in side_keys(name)} == {key_slot(name)}, name
 
 
-@settings(deadline=None)
 @given(st.sets(NAMES, min_size=2, max_size=6))
 @example({b"a", b"{a}"})
 @example({b"", b"{}", b"}"})

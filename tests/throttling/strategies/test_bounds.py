@@ -21,7 +21,7 @@ moves = st.tuples(
 
 @pytest.mark.parametrize("strategy", CHECKS)
 @given(st.lists(moves, min_size=5, max_size=40))
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_what_was_used_never_exceeds_the_limit(kit, strategy, moves):
     kit.client.flushdb()
     now, used, open_ = START, [], []

@@ -23,7 +23,7 @@ calls = st.lists(
 
 
 @given(st.lists(rates, min_size=1, max_size=3), calls)
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_every_decision_is_that_of_the_model(kit, rates, calls):
     identity, model = Identity(rates), Bucket(rates)
     kit.client.delete(*identity.keys)

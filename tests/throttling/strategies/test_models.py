@@ -85,7 +85,7 @@ def rates_of(strategy, numbers):
 
 @pytest.mark.parametrize("strategy", MODELS)
 @given(st.lists(st.tuples(limits, periods, limits), min_size=1, max_size=3), st.lists(moves, min_size=1, max_size=25))
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_every_answer_is_that_of_the_model(kit, strategy, numbers, moves):
     kit.client.flushdb()
     both = Both(strategy, rates_of(strategy, numbers))
@@ -96,7 +96,7 @@ def test_every_answer_is_that_of_the_model(kit, strategy, numbers, moves):
 
 @pytest.mark.parametrize("strategy", MODELS)
 @given(st.lists(st.tuples(limits, st.sampled_from([0.002, 0.005, 0.02])), min_size=1, max_size=2))
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_every_answer_on_the_clock_of_the_server_is_that_of_the_model(kit, strategy, numbers):
     kit.client.flushdb()
     kit.options(THROTTLING={"REMEMBER": 0})

@@ -4,7 +4,7 @@ import math
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from redis_kit.throttling import InvalidRate, Rate
@@ -154,7 +154,6 @@ def test_rate_is_written_short(rate, text):
     assert str(rate) == text
 
 
-@settings(deadline=None)  # a busy machine is no reason to fail
 @given(st.integers(1, 10**9), st.integers(1, 10**8), st.integers(1, 10**6))
 def test_what_is_written_is_read_back_and_every_number_is_exact(limit, period, burst):
     try:
