@@ -2,8 +2,10 @@
 
 import argparse
 import math
+import os
+import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Literal
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser, SystemCheckError
@@ -14,6 +16,7 @@ from redis_kit.core.keys import encode
 from redis_kit.core.text import clean
 
 UNAVAILABLE, MISCONFIGURED = 69, 78  # EX_UNAVAILABLE and EX_CONFIG of sysexits.h
+PIPE_CLOSED = 141  # 128 + SIGPIPE, as a shell reports it
 EVERYWHERE = ("--settings", "--pythonpath")  # options of every command, understood behind an action too
 WIDEST = 60  # characters of a column
 
@@ -30,6 +33,17 @@ class KitCommand(BaseCommand):
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
         """Return the parser, with the exit codes at the end of its help."""
         return super().create_parser(prog_name, subcommand, epilog=self.exit_codes, **kwargs)
+
+    def execute(self, *args: Any, **options: Any) -> str | None:
+        """Run the command. If nobody reads its output any more, as behind ``| head``, it ends as by SIGPIPE."""
+        try:
+            output = super().execute(*args, **options)
+            self.stdout.flush()  # or the interpreter's end would fail
+        except BrokenPipeError as error:
+            with suppress(OSError, ValueError):  # the output may not be a file
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise SystemExit(PIPE_CLOSED) from error
+        return output
 
     def check(self, *args: Any, **options: Any) -> None:
         """Run the checks that this command needs. The exit code for errors is 78, as for all wrong settings."""

@@ -1,8 +1,12 @@
 """The base of all commands: wrong settings and exit codes."""
 
 import importlib
+import io
 
 import pytest
+from django.core.management import call_command
+
+from redis_kit.core import terminal
 
 COMMANDS = {
     **{name: [] for name in ("rk_queues", "rk_worker")},
@@ -43,3 +47,23 @@ def test_help_lists_the_exit_codes(command, name):
     assert code == 0
     assert "Exit codes: 0 " in text
     assert "78 wrong settings" in text
+
+
+class Closed(io.StringIO):
+    """An output that nobody reads."""
+
+    def write(self, text):
+        raise BrokenPipeError
+
+
+class Talk(terminal.KitCommand):
+    """A command that prints a line."""
+
+    def handle(self, **options):
+        self.stdout.write("line")
+
+
+def test_command_ends_quietly_if_nobody_reads_its_output():
+    with pytest.raises(SystemExit) as end:
+        call_command(Talk(stdout=Closed()))
+    assert end.value.code == 141
