@@ -11,7 +11,7 @@ packed = set(zipfile.ZipFile(wheel).namelist())
 wanted = {
     f"redis_kit/{path.relative_to(package).as_posix()}"
     for path in package.rglob("*")
-    if path.is_file() and path.suffix != ".pyc"
+    if path.is_file() and path.parent.name != "__pycache__"
 }
 missing = sorted(wanted - packed)
 foreign = sorted(name for name in packed - wanted if ".dist-info/" not in name)
