@@ -217,7 +217,8 @@ def main(count: int, seed: int = 1, bug: str = "") -> int:
         began = time.monotonic()
         outcome = run(count, seed=seed, patience=STUCK if bug else PATIENCE)
         print(f"{outcome}; {time.monotonic() - began:.0f} s")
-        print("\n".join(outcome.violations[:20]) or "Nothing is wrong.", flush=True)
+        kinds = [f"{count} x {text}" for text, count in Counter(outcome.violations).most_common(20)]
+        print("\n".join(kinds) or "Nothing is wrong.", flush=True)
         if bug:
             os._exit(bool(outcome.violations))  # threads may be stuck
     return bool(outcome.violations)
