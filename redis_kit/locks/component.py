@@ -20,6 +20,12 @@ class Locks(Component):
         ("change_limits", "Can change the limits of semaphores"),
     )
 
+    def forget(self) -> None:
+        """Forget which leases this process acquired: the next test has other keys."""
+        from redis_kit.locks.leases import ownership
+
+        ownership.forget()
+
     def checks(self) -> Iterable[CheckMessage]:
         """Return an error if ``HOLDER`` does not name a function."""
         path = valid_options(LockSettings).HOLDER

@@ -71,6 +71,11 @@ def owned_by_name(name: Hashable) -> OwnedLeases:
     return _by_name.setdefault(name, OwnedLeases())
 
 
+def forget() -> None:
+    """Let no lock object that is made from now on know of leases acquired through others. Only for tests."""
+    _by_name.clear()
+
+
 def _context(owner: Any) -> "ref[Any] | None":
     if not isinstance(owner, asyncio.Task):
         return None
