@@ -138,7 +138,7 @@ def dashboard_is_complete(site: Site) -> str:
     """Open each page of the dashboard."""
     from redis_kit.dashboard.collect import panels
 
-    pages = {reverse("admin:redis_kit_dashboard_changelist"): "Redis"}
+    pages = {reverse("admin:redis_kit_dashboard_changelist"): "Dashboard"}
     for panel in panels():
         pages[reverse("admin:redis_kit_dashboard_change", args=[panel.slug])] = str(panel.title)
     slowest = 0.0

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from django.conf import settings
 from django.db import connections
+from django.test.utils import override_settings
 
 from demo.console import say
 from demo.process import ChildProcess, Failed
@@ -91,7 +92,9 @@ def running(*, port: int | None, keep: bool) -> Iterator[Session]:
         # The site takes a second to load. Its data are prepared at the same time; nobody knows its port yet.
         from demo import seed
 
-        session.is_new = seed.prepare()
+        patient = {**settings.REDIS_KIT, "CONNECT_TIMEOUT": 10.0, "READ_TIMEOUT": 10.0}  # the machine is busy with it
+        with override_settings(REDIS_KIT=patient):
+            session.is_new = seed.prepare()
         session.wait_for_first_page()
         session.start("worker", str(ROOT / "manage.py"), "rk_worker", *WORKER)
         yield session

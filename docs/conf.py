@@ -35,7 +35,6 @@ exclude_patterns = ["_build"]
 nitpicky = True
 # Types in signatures are shown, whether a page describes them or not.
 nitpick_ignore_regex = [("py:.*", ".*")]
-myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 
 html_theme = "furo"
@@ -44,7 +43,8 @@ html_copy_source = False
 
 
 def setup(app):
-    """Leave out the lists of public names, which are for code hosts: autodoc has the whole text."""
-    from api_list import without_lists
+    """Keep Sphinx's directives out of the pages, so that these also read on a code host."""
+    from directives import add_directives, skip_inner_methods
 
-    app.connect("source-read", lambda app, name, source: source.__setitem__(0, without_lists(source[0])))
+    app.connect("source-read", add_directives)
+    app.connect("autodoc-skip-member", skip_inner_methods)

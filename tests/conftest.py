@@ -1,7 +1,9 @@
 """Fixtures of every test: a kit on a real server, sync and async twins, and a count of commands."""
 
 import gc
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import settings
 
 pytest_plugins = [
@@ -27,3 +29,11 @@ def pytest_collection_finish() -> None:
     """Let the garbage collector work again, and leave the collected tests out of its rounds."""
     gc.enable()
     gc.freeze()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def collected() -> Iterator[None]:
+    """Collect garbage after each file, so that a socket or coroutine that it left open fails this file and no other."""
+    yield
+    gc.collect()
+    gc.freeze()  # the next round leaves out modules and other objects that stay, or each would take up to 50 ms

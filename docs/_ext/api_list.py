@@ -1,6 +1,6 @@
 """The public names of a module as a Markdown list: signature and first sentence of the docstring.
 
-A code host shows this list. The built documentation leaves it out, since autodoc has the whole text there.
+A code host shows this list. The built documentation has the whole docstrings in its place, by autodoc.
 """
 
 import inspect
@@ -10,7 +10,6 @@ from dataclasses import is_dataclass
 from importlib import import_module
 from typing import Any, TypeVar
 
-REGION = re.compile(r"<!-- generated: api .*?<!-- end -->\n*", re.DOTALL)
 # What components and redis-py call, and projects do not.
 INNER_BASES = {"Primitive", "BaseThrottle"}
 INNER = {
@@ -28,9 +27,9 @@ def api_list(module_name: str) -> str:
     return "\n".join(_lines(dict(_public(module)), "", owner=None))
 
 
-def without_lists(text: str) -> str:
-    """Return a page without its lists of public names."""
-    return REGION.sub("", text)
+def is_inner(name: str) -> bool:
+    """Return whether a method is called by the package alone, also under a public name."""
+    return name.startswith(("_", "do_")) or name.endswith(INNER_ENDS) or name in INNER
 
 
 def _public(module: Any) -> Iterator[tuple[str, Any]]:
@@ -61,8 +60,7 @@ def _members(kind: type, listed: set[type]) -> dict[str, Any]:
     for base in kind.__mro__:
         if _is_ours(base) and base.__name__ not in INNER_BASES:
             for name, value in vars(base).items():
-                public = not name.startswith(("_", "do_")) and not name.endswith(INNER_ENDS) and name not in INNER
-                if public and (isinstance(value, property) or inspect.isroutine(_plain(value))):
+                if not is_inner(name) and (isinstance(value, property) or inspect.isroutine(_plain(value))):
                     members.setdefault(name, value)
     return {
         name: members[name]

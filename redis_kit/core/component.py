@@ -11,6 +11,7 @@ from redis_kit.components import BUILTIN
 from redis_kit.core import conf
 from redis_kit.core.errors import ConfigurationError
 from redis_kit.core.panels import Panel
+from redis_kit.core.settings import KitSettings
 
 
 class Component:
@@ -39,7 +40,10 @@ class Component:
         return ()
 
     def forget(self) -> None:
-        """Forget what this process remembers of calls, such as refusals; called between two tests of a project."""
+        """Forget what a test left in this process, such as leases; called between two tests of a project.
+
+        State that depends on the server is forgotten by ``conf.on_change()``, under ``override_settings`` too.
+        """
 
     def load_panels(self) -> list[Panel]:
         """Return the dashboard panels, in their order."""
@@ -54,7 +58,10 @@ def builtin_permissions() -> list[tuple[str, str]]:
 def components() -> tuple[Component, ...]:
     """Return the components of the kit and those in ``EXTRA_COMPONENTS``, in that order."""
     # Not through the section: one wrong option must not hide the problems of the others.
-    return _load((*BUILTIN, *conf.configured().get("EXTRA_COMPONENTS", ())))
+    extra = conf.configured().get("EXTRA_COMPONENTS", ())
+    for problem in conf.mismatches(KitSettings, "REDIS_KIT", {"EXTRA_COMPONENTS": extra}):
+        raise ConfigurationError(f"{problem.message} {problem.hint}".strip())
+    return _load((*BUILTIN, *extra))
 
 
 @lru_cache(maxsize=8)

@@ -5,7 +5,7 @@ import re
 import sys
 import types
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from django.conf import settings
@@ -62,7 +62,7 @@ def section(kind: type[AnySection]) -> AnySection:
 
 def configured() -> Mapping[str, Any]:
     """Return the ``REDIS_KIT`` setting; empty if it is missing or not a dict."""
-    given = (getattr(settings, "REDIS_KIT", None) or {}) if is_dict() else {}
+    given = getattr(settings, "REDIS_KIT", {}) if is_dict() else {}
     return _substitute(given) if _substitute else given
 
 
@@ -73,6 +73,19 @@ def substitute(function: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None
     _cache.clear()
 
 
+def on_change(forget: Callable[[], object], *names: str) -> None:
+    """Call ``forget`` when one of these settings changes, or ``REDIS_KIT`` if none is named.
+
+    That is under ``override_settings``; for ``REDIS_KIT`` between two tests of a project, too.
+    """
+
+    def receive(*, setting: str, **kwargs: Any) -> None:
+        if setting in (names or ("REDIS_KIT",)):
+            forget()
+
+    setting_changed.connect(receive, weak=False)
+
+
 def tests_run() -> bool:
     """Tell whether Django's environment for tests is set up, as ``manage.py test`` and pytest-django do."""
     module = sys.modules.get("django.test.utils")
@@ -81,7 +94,13 @@ def tests_run() -> bool:
 
 def is_dict() -> bool:
     """Tell whether the ``REDIS_KIT`` setting is a dict, or not there."""
-    return isinstance(getattr(settings, "REDIS_KIT", None) or {}, Mapping)
+    return isinstance(getattr(settings, "REDIS_KIT", {}), Mapping)
+
+
+def not_a_dict() -> Problem:
+    """Return the problem of a ``REDIS_KIT`` setting that is not a dict."""
+    wrong = f"REDIS_KIT is {described_value(settings.REDIS_KIT)}; it must be a dict."
+    return Problem("E002", wrong, "Write {'CONNECTIONS': {'default': {'URL': 'redis://localhost:6379/0'}}}.")
 
 
 def given(kind: type[Section]) -> dict[str, Any]:
@@ -99,8 +118,12 @@ def options(kind: type[Section]) -> tuple[str, ...]:
 def problems(kind: type[Section]) -> Iterator[Problem]:
     """Yield everything wrong with one section."""
     where = f"REDIS_KIT['{kind.name}']" if kind.name else "REDIS_KIT"
-    if not is_dict() or not isinstance(configured().get(kind.name, {}), Mapping):
-        yield Problem("E002", f"{where} must be a dict.")
+    if not is_dict():
+        yield not_a_dict()
+        return
+    if not isinstance(whole := configured().get(kind.name, {}), Mapping):
+        hint = f"Leave it out, or write a dict with some of its options: {', '.join(sorted(options(kind)))}."
+        yield Problem("E002", f"{where} is {described_value(whole)}; it must be a dict.", hint)
         return
     values = given(kind)
     yield from mismatches(kind, where, values)
@@ -147,18 +170,31 @@ def _wrong(kind: type[Section], where: str, name: str, value: Any) -> Iterator[P
     place, between = f"{where}['{name}']", " to ".join(map(number, least_most or ()))
     if not matches(value, hint):
         choices, at = _choices(hint), _wrong_item(value, hint)
+        remedy = _remedy(kind, name, value)
         if choices:
             wrong = f"{place} is {value!r}; allowed: {', '.join(map(repr, choices))}."
-            yield Problem("E011", wrong, did_you_mean(value, choices))
+            yield Problem("E011", wrong, remedy or did_you_mean(value, choices))
             return
         allowed = f"{describe(hint)} from {between}" if between else describe(hint)
         if at is not None:
             place, value, allowed = f"{place}[{at}]", value[at], describe(_item_type(value, hint))
         # A dict may hold passwords, and so may what was given in its place.
         shown = described_value(value) if "a dict" in allowed else repr(value)
-        yield Problem("E006", f"{place} is {shown}; it must be {allowed}.", kind.examples.get(name, ""))
+        yield Problem("E006", f"{place} is {shown}; it must be {allowed}.", remedy)
     elif least_most and value is not None and not least_most[0] <= value <= least_most[1]:
         yield Problem("E006", f"{place} is {value!r}; it must be {between}.")
+
+
+def _remedy(kind: type[Section], name: str, value: Any) -> str:
+    """Return what to write: an example of the section, or for None and for one text where a list is expected."""
+    if isinstance(value, str) and _item_type([value], _hints(kind)[name]) is str:
+        return f"Write [{value!r}]."
+    if name in kind.examples:
+        return kind.examples[name]
+    if value is not None:
+        return ""
+    default = next(field.default for field in fields(kind) if field.name == name)
+    return "Leave it out for its default." if default is MISSING else f"Leave it out for its default, {default!r}."
 
 
 def matches(value: Any, hint: Any) -> bool:
@@ -170,7 +206,7 @@ def matches(value: Any, hint: Any) -> bool:
         return value in get_args(hint)
     if origin in (Union, types.UnionType):
         return any(matches(value, part) for part in get_args(hint))
-    if origin in (list, tuple):
+    if origin in (list, tuple, set):
         return isinstance(value, origin) and all(matches(item, get_args(hint)[0]) for item in value)
     if hint is float or hint is int:
         number = isinstance(value, int if hint is int else (int, float)) and not isinstance(value, bool)
@@ -186,9 +222,10 @@ def describe(hint: Any) -> str:
     words |= {bytes: "bytes", list: "a list", tuple: "a tuple", set: "a set"}
     if get_origin(hint) in (Union, types.UnionType):
         return " or ".join(dict.fromkeys(describe(part) for part in get_args(hint)))
-    return words.get(hint) or {list: "a list", tuple: "a tuple", set: "a set", Callable: "a function"}.get(
-        get_origin(hint), "a dict"
-    )
+    kind = get_origin(hint) or hint
+    if kind is Callable:
+        return "a function"
+    return words.get(kind) or ("a dict" if issubclass(kind, Mapping) else f"a {kind.__name__}")
 
 
 def described_value(value: Any) -> str:
@@ -196,7 +233,9 @@ def described_value(value: Any) -> str:
     kind = type(value)
     if value is None or isinstance(value, bool):
         return repr(value)
-    return describe(kind) if kind in (str, int, float, bytes, dict, list, tuple, set) else f"a {kind.__name__}"
+    if kind in (str, int, float, bytes, dict, list, tuple, set):
+        return describe(kind)
+    return f"{'an' if kind.__name__[0] in 'aeiouAEIOU' else 'a'} {kind.__name__}"
 
 
 def _item_type(value: Any, hint: Any) -> Any:
@@ -220,9 +259,4 @@ def _choices(hint: Any) -> list[str]:
     return [str(choice) for choice in get_args(hint)] if get_origin(hint) is Literal else []
 
 
-def _forget(*, setting: str, **kwargs: Any) -> None:
-    if setting in ("REDIS_KIT", "CACHES", "SECRET_KEY"):
-        _cache.clear()
-
-
-setting_changed.connect(_forget, dispatch_uid="redis_kit.conf")
+on_change(_cache.clear, "REDIS_KIT", "CACHES", "SECRET_KEY")

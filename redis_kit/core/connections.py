@@ -10,8 +10,6 @@ from collections.abc import Callable
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from django.core.signals import setting_changed
-
 from redis_kit.core import conf
 from redis_kit.core.client import connection_factory, event_loops
 from redis_kit.core.client.addresses import Address, address
@@ -114,10 +112,5 @@ def _forget_after_fork() -> None:
     event_loops.forget()
 
 
-def _forget(*, setting: str, **kwargs: Any) -> None:
-    if setting in ("REDIS_KIT", "CACHES"):
-        close()
-
-
 os.register_at_fork(after_in_child=_forget_after_fork)
-setting_changed.connect(_forget, dispatch_uid="redis_kit.connections")
+conf.on_change(close, "REDIS_KIT", "CACHES")

@@ -16,7 +16,8 @@ def checked(name: str, day: date) -> date:
 
 def between(start: date, end: date) -> list[date]:
     """Return the days from start to end, both included. Raises InvalidValue unless these are 1 to 366 days."""
-    count = (checked("end", end) - checked("start", start)).days + 1
+    first, last = checked("start", start), checked("end", end)
+    count = (last - first).days + 1
     if not 1 <= count <= MOST_DAYS:
         raise InvalidValue(f"start and end are {start} and {end}; a range has 1 to {MOST_DAYS} days, and ends last.")
     return [start + timedelta(number) for number in range(count)]

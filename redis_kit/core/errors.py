@@ -32,11 +32,13 @@ class RedisUnavailable(RedisFailure):
 
     ``indeterminate`` is True if the command had left this process, so that a write may have happened. The methods that
     write document the effect of a repeat. If it may do something twice, a note on the error says so, too.
+    ``using`` is the alias of the connection and ``reason`` the message of its last failure; "" if they are not known.
     """
 
     def __init__(self, message: str, *, indeterminate: bool = False) -> None:
         super().__init__(message)
         self.indeterminate = indeterminate
+        self.using = self.reason = ""
 
 
 class PoolExhausted(RedisFailure):

@@ -2,12 +2,11 @@
 
 import logging
 from collections.abc import Mapping
+from types import FunctionType
 from typing import Any, ClassVar, TypeVar
 
-from django.core.signals import setting_changed
-
 from redis_kit.core import conf, connections, flow
-from redis_kit.core.errors import OutOfMemory, RedisFailure, RedisUnavailable
+from redis_kit.core.errors import OutOfMemory, PermissionDenied, RedisFailure, RedisUnavailable
 from redis_kit.core.keys import encode
 from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.settings import KitSettings
@@ -15,10 +14,24 @@ from redis_kit.core.signals import failure_policy_applied, send_safely
 from redis_kit.core.text import unexpected
 
 logger = logging.getLogger("redis_kit")
+Kind = TypeVar("Kind", bound=type)
 Result = TypeVar("Result")
 NOTHING: Mapping[str, Any] = {}
 _unavailable: set[tuple[str, str]] = set()  # components and connections for which a policy is answering now
 _log_limit = LogRateLimit()
+
+
+def with_own_init(kind: Kind) -> Kind:
+    """Decorate a class that inherits ``__init__``: it gets a copy, so errors about arguments name this class.
+
+    Python takes the name from the function. A copy costs a call nothing, as a wrapper would.
+    """
+    old: Any = kind.__init__  # type: ignore[misc]
+    new = FunctionType(old.__code__, old.__globals__, old.__name__, old.__defaults__, old.__closure__)
+    new.__kwdefaults__, new.__annotations__, new.__doc__ = old.__kwdefaults__, old.__annotations__, old.__doc__
+    new.__module__, new.__qualname__ = kind.__module__, f"{kind.__qualname__}.__init__"
+    kind.__init__ = new  # type: ignore[misc]
+    return kind
 
 
 class Primitive:
@@ -76,6 +89,9 @@ class Primitive:
         return result
 
     def _answer(self, error: RedisFailure, answers: dict[str, Any]) -> Any:
+        if type(error) is PermissionDenied:
+            keys = f"{conf.section(KitSettings).PREFIX}:{{{self.component}*"
+            error.args = (f"{error} The component {self.component!r} uses the keys ~{keys}.",)
         policy, pair = self.policy(), (self.component, self.using)
         is_outage = isinstance(error, (RedisUnavailable, OutOfMemory))
         if f"if_{policy}" not in answers or not (is_outage or isinstance(error, self.answered)):
@@ -99,9 +115,4 @@ class Primitive:
             logger.warning("%s: Redis answers again.", self.component)
 
 
-def _settings_changed(*, setting: str, **kwargs: Any) -> None:
-    if setting == "REDIS_KIT":
-        _unavailable.clear()
-
-
-setting_changed.connect(_settings_changed, dispatch_uid="redis_kit.primitive")
+conf.on_change(_unavailable.clear)

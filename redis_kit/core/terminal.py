@@ -4,10 +4,12 @@ import argparse
 import math
 import os
 import sys
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from itertools import takewhile
 from typing import Any, Literal
 
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError, CommandParser, SystemCheckError
 
 from redis_kit.core.client.addresses import aliases
@@ -19,20 +21,31 @@ UNAVAILABLE, MISCONFIGURED = 69, 78  # EX_UNAVAILABLE and EX_CONFIG of sysexits.
 PIPE_CLOSED = 141  # 128 + SIGPIPE, as a shell reports it
 EVERYWHERE = ("--settings", "--pythonpath")  # options of every command, understood behind an action too
 WIDEST = 60  # characters of a column
+OWN_CHECKS = ["redis_kit"]  # tags
+UNKNOWN = "unrecognized arguments: "  # how argparse begins its error
 
 
 class KitCommand(BaseCommand):
     """The base of these commands: wrong settings end them with 78, and ``--help`` lists the exit codes."""
 
-    requires_system_checks: list[str] | Literal["__all__"] = ["redis_kit"]
+    requires_system_checks: list[str] | Literal["__all__"] = OWN_CHECKS
     exit_codes = (
         "Exit codes: 0 done, 1 nothing has this name or nothing to do, 2 wrong arguments, 69 Redis is unavailable, "
         "78 wrong settings."
     )
+    #: The options of this command, by those of other programs. That for "" takes words without an option.
+    other_options: Mapping[str, str] = {}
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
         """Return the parser, with the exit codes at the end of its help."""
-        return super().create_parser(prog_name, subcommand, epilog=self.exit_codes, **kwargs)
+        parser = super().create_parser(prog_name, subcommand, epilog=self.exit_codes, **kwargs)
+        plain_error = parser.error
+
+        def error(message: str) -> None:
+            plain_error(f"{message}{hint_for(message, self.other_options)}")
+
+        parser.error = error  # type: ignore[method-assign]
+        return parser
 
     def execute(self, *args: Any, **options: Any) -> str | None:
         """Run the command. If nobody reads its output any more, as behind ``| head``, it ends as by SIGPIPE."""
@@ -52,8 +65,25 @@ class KitCommand(BaseCommand):
         except SystemCheckError as error:
             error.returncode = MISCONFIGURED
             raise
-        except ConfigurationError as error:  # of a module of the project that a check imports
+        except ImproperlyConfigured as error:  # of a module of the project that a check imports
+            if options.get("tags") != OWN_CHECKS and not isinstance(error, ConfigurationError):
+                self.check(tags=OWN_CHECKS)  # if they know the cause, they have a hint
             raise CommandError(clean(str(error)), returncode=MISCONFIGURED) from error
+
+
+def hint_for(message: str, options: Mapping[str, str]) -> str:
+    """Return the option to use in place of the first unknown argument, with its values; "" if the table has none."""
+    words = message.removeprefix(UNKNOWN).split()
+    if not words or not message.startswith(UNKNOWN):
+        return ""
+    if plain := list(takewhile(lambda word: not word.startswith("-"), words)):
+        given, values = "", plain
+    else:
+        given, equals, value = words[0].partition("=")
+        if given not in options and not equals:  # a value may follow a short option directly
+            given, value = given[:2], given[2:]
+        values = [value] if value else [word for word in words[1:2] if not word.startswith("-")]
+    return f". Use {options[given]} {','.join(values)}".rstrip() if given in options else ""
 
 
 @contextmanager
@@ -63,7 +93,7 @@ def failing() -> Iterator[None]:
         yield
     except RedisFailure as error:
         raise CommandError(clean(str(error)), returncode=UNAVAILABLE) from error
-    except ConfigurationError as error:
+    except ImproperlyConfigured as error:
         raise CommandError(clean(str(error)), returncode=MISCONFIGURED) from error
 
 

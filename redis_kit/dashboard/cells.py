@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from redis_kit.core.panels import Lines, Link, Meter, Ring
 
 MAX_SHOWN = 200  # characters
-MAX_UNBROKEN = 16  # characters that stay on one line
+MAX_UNBROKEN = 16  # characters that stay on one line; wide ones, as Chinese has, count twice
 MAX_WORD = 40  # characters that are not broken, if they are one word
 BREAK = "\0"  # in no text that visible() returns
 DOTTED = re.compile(r"(?<!\S)[^\W\d]\w*(?:\.[^\W\d]\w*)+(?=[\s,:;()]|$)")
@@ -55,7 +55,7 @@ class Cell(NamedTuple):
     @property
     def short(self) -> bool:
         """Return whether the text is too short to be broken."""
-        return len(self.text) <= MAX_UNBROKEN
+        return len(self.text) <= MAX_UNBROKEN and _width(self.text) <= MAX_UNBROKEN
 
     @property
     def parts(self) -> list[str]:
@@ -66,6 +66,10 @@ class Cell(NamedTuple):
     def long(self) -> bool:
         """Return whether a word is too long for a line, so that it may be broken anywhere."""
         return any(len(word) > MAX_WORD for part in self.parts for word in part.split())
+
+
+def _width(text: str) -> int:
+    return len(text) + sum(unicodedata.east_asian_width(character) in "WF" for character in text)
 
 
 def _with_breaks(name: re.Match[str]) -> str:
@@ -87,7 +91,7 @@ def cell(value: Any, cut: int = MAX_SHOWN) -> Cell:
         return first._replace(number=False, below=tuple(rest))
     plain = readable(value)
     text = visible(plain[: MAX_TOOLTIP + 1])
-    number = isinstance(value, (int, float, Decimal)) and not isinstance(value, bool)
+    number = isinstance(value, (int, float, Decimal, timedelta)) and not isinstance(value, bool)
     if len(text) <= cut:
         return Cell(text, number=number)
     full = text if len(plain) <= MAX_TOOLTIP else text[:MAX_TOOLTIP] + "…"

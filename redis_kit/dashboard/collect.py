@@ -1,7 +1,7 @@
 """The content of panels, collected so that a panel that fails neither hides nor delays the others."""
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import monotonic
 
@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 
 from redis_kit.core.component import components
 from redis_kit.core.errors import RedisKitError, RedisUnavailable
-from redis_kit.core.panels import Panel
+from redis_kit.core.panels import Link, Panel
 from redis_kit.dashboard.cells import Cell, cell
 from redis_kit.dashboard.forms import ActionButton
 from redis_kit.dashboard.rendering import (
@@ -31,17 +31,29 @@ TIME_LIMIT = 0.4  # seconds in which a page still asks panels after the first on
 
 @dataclass
 class PanelContent:
-    """The content of one panel; ``error`` if the panel could not finish."""
+    """The content of one panel; ``error`` if the panel could not finish, and ``outage`` if a server is the cause."""
 
     panel: Panel
     figures: list[FigureView] = field(default_factory=list)
     items: list[ItemView] = field(default_factory=list)
     error: Cell | None = None
+    outage: RedisUnavailable | None = None
+    skipped: bool = False
 
     @property
     def title(self) -> Cell:
         """Return the panel's title."""
         return cell(self.panel.title)
+
+    @property
+    def link(self) -> Cell:
+        """Return the panel's title as a link to its page."""
+        return cell(Link(self.panel.title, self.panel.slug))
+
+    @property
+    def is_missing(self) -> bool:
+        """Return whether there is nothing of it because of an outage."""
+        return self.skipped or (self.outage is not None and not self.figures and not self.items)
 
     def add(self, view: View) -> None:
         """Add a view: figures come first, then tables and charts in their order."""
@@ -54,6 +66,15 @@ class PanelContent:
     def summary(self) -> list[ItemView]:
         """Return the first of the tables and charts, in short."""
         return [item.first(5) for item in self.items[:1]]
+
+
+@dataclass
+class Outage:
+    """A connection that is unavailable, and the panels that use it. ``name`` is its alias; empty if it is unknown."""
+
+    name: Cell
+    reason: Cell
+    contents: list[PanelContent] = field(default_factory=list)
 
 
 def panels() -> Iterator[Panel]:
@@ -70,11 +91,22 @@ def collect(
     for panel in chosen:
         content = PanelContent(panel)
         if unavailable and monotonic() - started > TIME_LIMIT:
-            content.error = cell(_("Skipped: the server did not answer in time."))
+            content.skipped = True
         else:
             unavailable |= _fill(content, buttons(panel))
         contents.append(content)
     return contents
+
+
+def outages(contents: Iterable[PanelContent]) -> list[Outage]:
+    """Return the connections that are unavailable, in the order in which the panels met them."""
+    by_connection: dict[str, Outage] = {}
+    for content in contents:
+        if (error := content.outage) is not None:
+            reason = error.reason or str(error)
+            outage = by_connection.setdefault(error.using or reason, Outage(cell(error.using), cell(reason)))
+            outage.contents.append(content)
+    return list(by_connection.values())
 
 
 def _fill(content: PanelContent, buttons: Mapping[str, ActionButton]) -> bool:
@@ -82,11 +114,12 @@ def _fill(content: PanelContent, buttons: Mapping[str, ActionButton]) -> bool:
     try:
         for piece in content.panel.content():
             content.add(render(piece, buttons))
+    except RedisUnavailable as error:
+        content.error, content.outage = cell(error.reason or error), error
     except RedisKitError as error:
         content.error = cell(error)
-        return isinstance(error, RedisUnavailable)
     except Exception:
         # A defect of one panel must not hide the others from people who look for the cause of an outage.
         logger.exception("The panel %s failed.", type(content.panel).__name__)
         content.error = cell(_("This panel failed. See the log."))
-    return False
+    return content.outage is not None

@@ -21,8 +21,9 @@ from django.views.decorators.http import require_POST, require_safe
 from redis_kit.core import conf
 from redis_kit.core.errors import RedisKitError
 from redis_kit.core.panels import Panel, Viewer
+from redis_kit.core.settings import KitSettings
 from redis_kit.dashboard.cells import cell, visible
-from redis_kit.dashboard.collect import collect, panels
+from redis_kit.dashboard.collect import PanelContent, collect, outages, panels
 from redis_kit.dashboard.confirmation import Confirmation
 from redis_kit.dashboard.forms import ActionButton, action_buttons, search_view
 from redis_kit.dashboard.settings import DashboardSettings
@@ -66,7 +67,7 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
         """Show the figures of all panels and the first table or chart of each."""
         fragment = self._overview(request)
         return self._page(
-            request, "overview", {"title": _("Redis"), "fragment": fragment}, self._url("overview_fragment")
+            request, "overview", {"title": _("Dashboard"), "fragment": fragment}, self._url("overview_fragment")
         )
 
     def overview_fragment(self, request: HttpRequest) -> HttpResponse:
@@ -138,9 +139,10 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
     def _overview(self, request: HttpRequest) -> str:
         self._require(request)
         collected = collect(self._panels(Viewer(request.user.has_perm)))
-        contents = [(content, self._url("change", content.panel.slug)) for content in collected]
+        shown = [content for content in collected if not content.is_missing]
+        contents = [(content, self._url("change", content.panel.slug)) for content in shown]
         alarms = [(content, url, figure) for content, url in contents for figure in content.figures if figure.alarm]
-        context = {"contents": contents, "alarms": alarms, "base": self._url("changelist")}
+        context = {"contents": contents, "alarms": alarms, "base": self._url("changelist"), **_outages(collected)}
         return render_to_string("redis_kit/dashboard/_overview.html", context)
 
     def _content(self, panel: Panel, buttons: Sequence[ActionButton]) -> str:
@@ -201,6 +203,15 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
         if confirmation:
             way.append((confirmation.button.label.text, ""))
         return [*way[:-1], (way[-1][0], "")]
+
+
+def _outages(contents: Sequence[PanelContent]) -> dict[str, Any]:
+    """Return the connections that are unavailable, and the panels that were skipped as nobody knows what they use."""
+    unavailable, skipped = outages(contents), [content for content in contents if content.skipped]
+    if len(unavailable) == 1 and len(conf.section(KitSettings).CONNECTIONS or ("default",)) == 1:
+        unavailable[0].contents += skipped
+        skipped = []
+    return {"outages": unavailable, "skipped": skipped}
 
 
 @cache

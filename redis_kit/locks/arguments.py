@@ -1,8 +1,9 @@
 """Arguments of locks and semaphores, checked before anything is sent."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
+from inspect import signature
 from typing import Any, Protocol
 
 from redis_kit.core.errors import InvalidValue
@@ -51,6 +52,12 @@ def whole_number(name: str, value: Any, allowed: tuple[int, int]) -> int:
             f"{name} must be a whole number from {allowed[0]} to {allowed[1]:,}, not {shortened(value)}."
         )
     return value
+
+
+def under_name(name: str, function: Callable[..., Any], given: Mapping[str, Any]) -> TypeError | None:
+    """Return the error about options that a class passes on to a function without them; None if it has them all."""
+    unknown = [option for option in given if option not in signature(function).parameters]
+    return unexpected(name, function, unknown, HINTS) if unknown else None
 
 
 def flag(name: str, value: Any) -> bool:

@@ -24,6 +24,7 @@ class Locks(Component):
         """Forget which leases this process acquired: the next test has other keys."""
         from redis_kit.locks.leases import ownership
 
+        # Not on a change of REDIS_KIT: a test may release under override_settings() what it acquired before.
         ownership.forget()
 
     def checks(self) -> Iterable[CheckMessage]:

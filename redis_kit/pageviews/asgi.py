@@ -1,11 +1,11 @@
 """An ASGI application that counts the waiting views when its server shuts down."""
 
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from redis_kit.pageviews.buffer import buffer
 
-Message = MutableMapping[str, Any]
+Message = Any  # servers, Starlette and django-stubs have different types: MutableMapping, Mapping, TypedDicts
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Any, Receive, Send], Awaitable[None]]

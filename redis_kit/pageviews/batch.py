@@ -7,8 +7,6 @@ from datetime import datetime
 from time import monotonic
 from typing import Any, NamedTuple
 
-from django.core.signals import setting_changed
-
 from redis_kit.core import conf, scripts
 from redis_kit.core.errors import KeyConflict, PermissionDenied, PoolExhausted
 from redis_kit.core.flow import Flow
@@ -202,14 +200,4 @@ def _ms(seconds: float) -> int:
     return int(seconds * 1000)
 
 
-def forget_admitted() -> None:
-    """Ask the server again which pages are among those that count."""
-    _admitted.clear()
-
-
-def _settings_changed(*, setting: str, **kwargs: Any) -> None:
-    if setting == "REDIS_KIT":
-        forget_admitted()
-
-
-setting_changed.connect(_settings_changed, dispatch_uid="redis_kit.pageviews.batch")
+conf.on_change(_admitted.clear)  # another server may have other pages among those that count

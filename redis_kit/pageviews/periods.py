@@ -32,8 +32,9 @@ def days(start: date | None, end: date | None) -> list[date]:
     """Return the days from start to end, both included. The end defaults to today, the start to the end.
     Raises InvalidValue unless these are 1 to 366 days.
     """
+    first = None if start is None else checked("start", start)
     last = checked("end", end)
-    return dates.between(last if start is None else start, last)
+    return dates.between(last if first is None else first, last)
 
 
 def months(wanted: list[date]) -> dict[str, list[date]]:

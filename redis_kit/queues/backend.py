@@ -48,6 +48,8 @@ class BackendOptions(Section):
 class BackendEntry(Section):
     """The options beside those: ``TASKS["default"]``."""
 
+    examples = {"QUEUES": 'Write "QUEUES": [] to allow every queue, or list the names.'}
+
     BACKEND: Any = ""
     #: The queues that tasks may have; empty for any queue.
     QUEUES: list[str] | tuple[str, ...] | set[str] = ("default",)
@@ -65,7 +67,10 @@ class RedisTaskBackend(BaseTaskBackend):
     supports_priority = True
 
     def __init__(self, alias: str, params: dict[str, Any]) -> None:
-        super().__init__(alias, params)
+        # The framework would raise a TypeError that names no setting. So any queue is allowed until the first call,
+        # which raises what the check reports.
+        wrong = any(conf.mismatches(BackendEntry, "", {"QUEUES": params["QUEUES"]})) if "QUEUES" in params else False
+        super().__init__(alias, {**params, "QUEUES": []} if wrong else params)
         self._entry = params
 
     def validate_task(self, task: Any) -> None:
@@ -197,6 +202,7 @@ class RedisTaskBackend(BaseTaskBackend):
         return UnlistedQueue(f'{wrong} Add "QUEUES": [] there to allow every queue, or list the names.')
 
     def _validated(self, task: Any) -> Task[..., Any]:
+        _ = self.chosen  # raises for a wrong option
         # If any queue is allowed, a task that was valid when it was defined still is.
         if self.queues or not isinstance(task, Task):
             self.validate_task(task)

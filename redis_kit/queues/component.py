@@ -17,12 +17,6 @@ class Queues(Component):
     panels = ("redis_kit.queues.panels.panels.QueuesPanel", "redis_kit.queues.panels.panels.WorkersPanel")
     permissions = (("manage_queues", "Can manage queues and their jobs"),)
 
-    def forget(self) -> None:
-        """Forget which queues are registered."""
-        from redis_kit.queues.store import enqueue
-
-        enqueue.forget_registered()
-
     def checks(self) -> Iterator[CheckMessage]:
         """Yield the modules of ``IMPORTS`` that do not exist, and the problems of our backends in ``TASKS``."""
         from redis_kit.queues.tasks import discovery
@@ -37,6 +31,10 @@ class Queues(Component):
             return
         from redis_kit.queues.backend import RedisTaskBackend
 
+        if wrong := list(framework.tasks_problems()) or list(framework.missing_backends()):
+            for problem in wrong:
+                yield Error(problem.message, hint=problem.hint, id=f"redis_kit.{problem.id}")
+            return
         with suppress(framework.InvalidTaskBackend):
             for backend in framework.task_backends.all():
                 if isinstance(backend, RedisTaskBackend):

@@ -13,6 +13,10 @@ class UnlistedQueue(ConfigurationError, InvalidTask):
     """The queue of a task is not among ``QUEUES`` in the setting ``TASKS``."""
 
 
+class UnknownBackend(ConfigurationError, framework.InvalidTaskBackend):
+    """The setting ``TASKS`` has no backend of this name, or the path of its class can't be imported."""
+
+
 class InvalidArguments(RedisKitError, TypeError):
     """The arguments do not fit the task's signature; nothing was sent."""
 

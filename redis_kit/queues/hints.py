@@ -82,6 +82,14 @@ CALL: Mapping[str, str] = {
         ("run_after", "queue_name", "priority", "backend", "expires"), "options of a call belong in using(...)"
     ),
 }
+WORKER: Mapping[str, str] = {  # the options of other workers
+    **dict.fromkeys(("", "-Q", "-q", "--queues"), "--queue-name"),
+    **dict.fromkeys(("-c", "-t", "--concurrency"), "--threads"),
+    **dict.fromkeys(("-p", "-w", "--workers"), "--processes"),
+    **dict.fromkeys(("-b", "--batch"), "--burst"),
+    **dict.fromkeys(("--max-tasks-per-child", "--max-jobs"), "--max-tasks"),
+    **dict.fromkeys(("--autoreload", "--watch"), "--reload"),
+}
 
 
 def no_attribute(thing: str, name: str, hints: Mapping[str, str], owner: object) -> AttributeError:

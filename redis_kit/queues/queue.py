@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from redis_kit.core.primitive import Primitive
+from redis_kit.core.primitive import Primitive, with_own_init
 from redis_kit.queues import hints, signals
 from redis_kit.queues.jobs.job import Job, JobInfo, PauseInfo, QueueCounts, State
 from redis_kit.queues.jobs.unique import PutResult, Until, chosen
@@ -13,6 +13,7 @@ from redis_kit.queues.store.claim import Claimed
 from redis_kit.queues.validation import Delay
 
 
+@with_own_init
 class Queue(Primitive):
     """Jobs in order of priority, first in first out within one, delivered at least once.
 

@@ -9,18 +9,21 @@ from django.conf import settings
 from django.utils import timezone
 
 from redis_kit.core import conf, dates
-from redis_kit.core.errors import InvalidValue
-from redis_kit.signins.settings import SignInSettings
+from redis_kit.core.errors import ConfigurationError, InvalidValue
+from redis_kit.signins.settings import REMEDY, SignInSettings
 
 FIRST = date(2000, 1, 1)
 
 
 def zone(instance: Any) -> tzinfo:
-    """Return an instance's time zone by the setting ``TIMEZONE``. Raises InvalidValue for one that does not exist."""
+    """Return an instance's time zone by the setting ``TIMEZONE``.
+
+    Raises InvalidValue for a zone that does not exist, and ConfigurationError for a missing attribute.
+    """
     where = conf.section(SignInSettings).TIMEZONE
     if where is None or instance is None:
         return timezone.get_current_timezone()
-    value = where(instance) if callable(where) else reduce(getattr, where.split("."), instance)
+    value = where(instance) if callable(where) else _attribute(instance, where)
     if isinstance(value, tzinfo):
         return value
     if not value:
@@ -59,6 +62,14 @@ def checked(name: str, day: date | None) -> date:
 def between(start: date, end: date) -> list[date]:
     """Return the days from start to end, both included. Raises InvalidValue unless these are 1 to 366."""
     return dates.between(checked("start", start), checked("end", end))
+
+
+def _attribute(instance: Any, path: str) -> Any:
+    try:
+        return reduce(getattr, path.split("."), instance)
+    except AttributeError as error:
+        wrong = f"REDIS_KIT['SIGNINS']['TIMEZONE'] is {path!r}, which can't be read: {error}."
+        raise ConfigurationError(f"{wrong} {REMEDY}") from error
 
 
 def _aware(at: datetime) -> datetime:

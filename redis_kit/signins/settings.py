@@ -3,10 +3,16 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
+from zoneinfo import ZoneInfo
 
 from redis_kit.core.conf import Problem, Section
+from redis_kit.core.text import shortened
 
 DAY = 86_400
+REMEDY = (
+    "Name an attribute of the instance that holds its zone, such as 'profile.timezone', or give a function that "
+    "returns it. If all have the same zone, leave it out and set Django's TIME_ZONE."
+)
 
 
 @dataclass(frozen=True)
@@ -15,11 +21,12 @@ class SignInSettings(Section):
 
     name = "SIGNINS"
     ranges = {"DAY_START_HOUR": (0, 23), "RETENTION": (DAY, 3660 * DAY)}
+    examples = {"MILESTONES": "Write a list of whole numbers, such as [7, 30].", "TIMEZONE": REMEDY}
 
     #: Lengths of a streak in days. A sign-in reports each the first time that it is reached.
     MILESTONES: tuple[int, ...] | list[int] = (7, 30, 100, 365)
-    #: The time zone of an instance: a dotted attribute, or a callable that takes the instance. None means Django's
-    #: current time zone.
+    #: The attribute that holds the zone of an instance, such as ``"profile.timezone"``, or a function that takes the
+    #: instance and returns the zone. Not a zone itself: None means Django's current time zone, usually ``TIME_ZONE``.
     TIMEZONE: str | Callable[[Any], Any] | None = None
     #: The hour at which a day begins. With 4, a sign-in at 03:59 counts for the day before.
     DAY_START_HOUR: int = 0
@@ -31,6 +38,25 @@ class SignInSettings(Section):
     ON_FAILURE: Literal["raise"] = "raise"
 
     def problems(self) -> Iterator[Problem]:
-        """Yield problems of the milestones."""
+        """Yield problems of the milestones and of the time zone."""
         if any(days < 1 for days in self.MILESTONES):
             yield Problem("E006", "REDIS_KIT['SIGNINS']['MILESTONES'] must hold whole numbers of days, 1 or more.")
+        if isinstance(self.TIMEZONE, str) and (wrong := _not_an_attribute(self.TIMEZONE)):
+            yield Problem("E006", f"REDIS_KIT['SIGNINS']['TIMEZONE'] is {shortened(self.TIMEZONE)}: {wrong}.", REMEDY)
+
+
+def _not_an_attribute(text: str) -> str:
+    """Return why a text does not name an attribute; "" if it may."""
+    if _is_zone(text):
+        return "that is a zone"
+    return "" if all(part.isidentifier() for part in text.split(".")) else "that is not a dotted attribute"
+
+
+def _is_zone(text: str) -> bool:
+    if not text[:1].isupper():  # a field may be called "localtime", which is also a file beside the zones
+        return False
+    try:
+        ZoneInfo(text)
+    except (KeyError, ValueError, OSError):
+        return False
+    return True

@@ -17,6 +17,12 @@ def sign_in_calendar(user: Any, year: int | None = None, month: int | None = Non
     """Show a month of a user's sign-ins, by default the current one; nothing for an anonymous user."""
     if getattr(user, "pk", None) is None:
         return {}
+    if not hasattr(user, "sign_in_calendar"):
+        name = user._meta.label if hasattr(user, "_meta") else type(user).__name__
+        raise TypeError(
+            f"The tag sign_in_calendar needs a user of a model with SignInMixin, and {name} lacks it. "
+            "If a proxy model has the mixin, give the tag an object of that model: Customer.objects.get(pk=user.pk)."
+        )
     now = today(user)
     try:
         calendar = user.sign_in_calendar(year or now.year, month or now.month)

@@ -24,6 +24,7 @@ class Isolation:
 
     def __init__(self) -> None:
         self._depth, self._number = 0, 0
+        self._used = False  # since the last test
         self._run, self._process = "", ""
         self._owner = True
         self._server: Any = None
@@ -34,11 +35,17 @@ class Isolation:
         """The prefix of the keys of the test that runs now."""
         return f"test-{self._run}-{self._process}-{self._number}"
 
-    def start(self, url: Callable[[], str] | None = None) -> None:
+    @property
+    def url(self) -> str:
+        """The URL of the server for tests, which starts if it does not run; "" before start()."""
+        return self._url() if self._depth else ""
+
+    def start(self, url: Callable[[], str] | None = None, *, lazy: bool = False) -> None:
         """Lead all connections to the server for tests, until as many calls of stop().
 
-        ``url`` returns the server's URL, and is called if a connection needs it. Raises ConfigurationError if there
-        is no server and none can be started.
+        ``url`` returns the server's URL, and is called if a connection needs it. Raises ConfigurationError
+        if the environment names no server and an embedded one can't be started. With ``lazy`` the server starts, or
+        the error is raised, when ``REDIS_KIT`` is first read.
         """
         self._depth += 1
         if self._depth > 1:
@@ -48,14 +55,18 @@ class Isolation:
         self._run = os.environ.get(RUN_VARIABLE) or token_hex(4)
         self._process = token_hex(3)
         try:
+            if lazy:
+                self._forget()
             conf.substitute(self._settings)
-            conf.configured()  # starts the server now, so that the processes of this one share it
+            if not lazy:
+                conf.configured()  # starts the server now, so that the processes of this one share it
         except BaseException:
             self._depth = 0
             conf.substitute(None)
             raise
         os.environ[RUN_VARIABLE] = self._run
-        self.renew()
+        if not lazy:
+            self.renew()
 
     def enter_worker(self) -> None:
         """Begin in a process that runs a part of the tests, forked or spawned. It gets its own prefixes."""
@@ -64,11 +75,16 @@ class Isolation:
         self._owner, self._process = False, token_hex(3)
         self.renew()
 
-    def renew(self) -> None:
-        """Begin the next test: with a new prefix, and nothing remembered of the test before."""
+    def renew(self, *, if_used: bool = False) -> None:
+        """Begin the next test: with a new prefix, and nothing remembered of the test before.
+
+        With ``if_used`` it does nothing after a test that has not read ``REDIS_KIT``.
+        """
+        if if_used and not self._used:
+            return
         if self._depth:
             self._number += 1
-        _forget()
+        self._forget()
 
     def stop(self) -> None:
         """Remove the keys, and lead the connections to the project's servers again."""
@@ -76,17 +92,18 @@ class Isolation:
         if self._depth:
             return
         try:
-            if self._owner:
+            if self._owner and (self._used or self._number):
                 self._remove_keys()
         finally:
             conf.substitute(None)
-            _forget()
+            self._forget()
             if self._owner:
                 os.environ.pop(RUN_VARIABLE, None)
                 self._stop_server()
 
     def _settings(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return ``REDIS_KIT`` for tests."""
+        self._used = True
         connections = given.get("CONNECTIONS")
         if connections is None:
             connections = {"default": {}}
@@ -107,6 +124,18 @@ class Isolation:
             self._server = start_server()
             os.environ[URL_VARIABLE] = self._server.url
         return str(self._server.url)
+
+    def _forget(self) -> None:
+        """Drop leases, views that wait, clients, breakers, remembered refusals and all else that a test left behind."""
+        from redis_kit.core.component import components
+
+        with suppress(ConfigurationError):
+            for component in components():
+                component.forget()
+        value = conf.configured()
+        self._used = False  # what reads the setting from here on belongs to the next test
+        # State that depends on REDIS_KIT is dropped as under override_settings(): see conf.on_change().
+        setting_changed.send(sender=Isolation, setting="REDIS_KIT", value=value, enter=True)
 
     def _stop_server(self) -> None:
         if self._server is not None:
@@ -147,17 +176,6 @@ def _remove(client: Any, pattern: str) -> None:
             client.batch([("UNLINK", key) for key in keys])  # apart, as keys of a Cluster have different slots
         if cursor == b"0":
             return
-
-
-def _forget() -> None:
-    """Drop clients, breakers, remembered refusals and all else that this process knows of calls."""
-    from redis_kit.core.component import components
-
-    with suppress(ConfigurationError):
-        for component in components():
-            component.forget()
-    # Everything that depends on settings is dropped as under override_settings().
-    setting_changed.send(sender=Isolation, setting="REDIS_KIT", value=conf.configured(), enter=True)
 
 
 isolation = Isolation()

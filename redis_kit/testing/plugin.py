@@ -1,10 +1,13 @@
 """A pytest plugin for projects: one real server per session, a key prefix per test, and a function that runs jobs.
 
-pytest loads it if redis_kit is installed. It does nothing until a test uses one of its fixtures.
+pytest loads it if redis_kit is installed. If ``TEST_RUNNER`` is RedisKitRunner or derived from it, all tests use the
+server for tests, as with ``manage.py test``; else those that use one of the fixtures. The first use starts the server.
 """
 
 import os
+import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import NamedTuple
 
 import pytest
@@ -17,11 +20,68 @@ class RedisKit(NamedTuple):
     prefix: str
 
 
-@pytest.fixture(scope="session")
-def redis_kit_server() -> Iterator[str]:
-    """Return ``REDIS_KIT_TEST_URL``, or the URL of an embedded server that stops with the session."""
-    from redis_kit.testing.isolation import URL_VARIABLE, start_server
+_all_tests = pytest.StashKey[bool]()
 
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Lead all connections to the server for tests if ``TEST_RUNNER`` does so."""
+    if _has_runner() and not _is_xdist_controller(session.config):
+        from redis_kit.testing.isolation import isolation
+
+        isolation.start(lazy=True)
+        session.config.stash[_all_tests] = True
+
+
+@pytest.hookimpl(hookwrapper=True, tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
+    """Begin the next test with its own keys."""
+    yield
+    if item.config.stash.get(_all_tests, False):
+        from redis_kit.testing.isolation import isolation
+
+        isolation.renew(if_used=True)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Remove the keys of the tests, and stop the server."""
+    if session.config.stash.get(_all_tests, False):
+        from redis_kit.testing.isolation import isolation
+
+        session.config.stash[_all_tests] = False
+        isolation.stop()
+
+
+def _has_runner() -> bool:
+    """Return whether Django is set up, as by pytest-django, and ``TEST_RUNNER`` is ours or derived from it."""
+    modules = [sys.modules.get(name) for name in ("django.conf", "django.apps")]
+    if not all(modules):
+        return False
+    from django.apps import apps
+    from django.conf import global_settings, settings
+    from django.utils.module_loading import import_string
+
+    if not (settings.configured and apps.ready) or settings.TEST_RUNNER == global_settings.TEST_RUNNER:
+        return False
+    with suppress(ImportError):  # pytest does not need the runner
+        from redis_kit.testing.runner import RedisKitRunner
+
+        runner = import_string(settings.TEST_RUNNER)
+        return isinstance(runner, type) and issubclass(runner, RedisKitRunner)
+    return False
+
+
+def _is_xdist_controller(config: pytest.Config) -> bool:
+    return config.getoption("dist", "no") != "no" and not hasattr(config, "workerinput")
+
+
+@pytest.fixture(scope="session")
+def redis_kit_server(pytestconfig: pytest.Config) -> Iterator[str]:
+    """Return ``REDIS_KIT_TEST_URL``, or the URL of an embedded server that stops with the session."""
+    from redis_kit.testing.isolation import URL_VARIABLE, isolation, start_server
+
+    if pytestconfig.stash.get(_all_tests, False):
+        yield isolation.url
+        return
     if url := os.environ.get(URL_VARIABLE):
         yield url
         return

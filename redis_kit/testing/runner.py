@@ -9,9 +9,11 @@ import unittest
 from collections.abc import Callable
 from typing import Any
 
+from django.core.management.base import CommandError
 from django.test.runner import DiscoverRunner, ParallelTestSuite
 from django.test.runner import _init_worker as init_django_worker  # type: ignore[attr-defined]
 
+from redis_kit.core.errors import ConfigurationError
 from redis_kit.testing.isolation import isolation
 
 _run: Callable[..., Any] = unittest.TestCase.run
@@ -45,9 +47,12 @@ class RedisKitRunner(DiscoverRunner):
     parallel_test_suite = IsolatedParallelTestSuite
 
     def setup_test_environment(self, **kwargs: Any) -> None:
-        """Start the server for tests before a test module is imported."""
+        """Start the server for tests before a test module is imported. Raises CommandError if there is none."""
         super().setup_test_environment(**kwargs)
-        isolation.start()
+        try:
+            isolation.start()
+        except ConfigurationError as error:
+            raise CommandError(str(error)) from error  # shown without a traceback
         # Every test runs through this method, with any class of results, and in other processes too.
         unittest.TestCase.run = _run_isolated  # type: ignore[method-assign, assignment]
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from django.core.checks import CheckMessage, Error
+from django.core.checks import CheckMessage, Error, Warning
 
 from redis_kit.core.component import Component
 from redis_kit.throttling.settings import ThrottlingSettings
@@ -26,21 +26,16 @@ class Throttling(Component):
         user_login_failed.connect(_login_failed, dispatch_uid="redis_kit.throttling.login_failed")
         user_logged_in.connect(_logged_in, dispatch_uid="redis_kit.throttling.logged_in")
 
-    def forget(self) -> None:
-        """Forget remembered refusals, and the buckets that count in this process while Redis is unavailable."""
-        from redis_kit.throttling.engine import local_buckets, refusal_cache
-
-        refusal_cache.clear()
-        local_buckets.clear()
-
     def checks(self) -> Iterable[CheckMessage]:
-        """Yield messages about functions that can't be imported, settings without effect, and wrong rates of DRF."""
+        """Yield messages about functions that can't be imported, settings without effect, wrong rates and names."""
         from redis_kit.throttling.checks import messages
-        from redis_kit.throttling.http import default_classes
+        from redis_kit.throttling.http import default_classes, same_names
 
         for problem in default_classes.problems():
             yield Error(problem.message, hint=problem.hint or None, id=f"redis_kit.{problem.id}")
         yield from messages()
+        for problem in same_names.problems():
+            yield Warning(problem.message, hint=problem.hint, id=f"redis_kit.{problem.id}")
 
 
 # The module of log-ins loads the client library, so it is imported at the first log-in, not at start-up.

@@ -9,7 +9,7 @@ from redis_kit.core.logs.error_text import described
 from redis_kit.core.text import did_you_mean
 from redis_kit.throttling import logins
 from redis_kit.throttling.engine.registry import by_name
-from redis_kit.throttling.http import default_classes
+from redis_kit.throttling.http import default_classes, view_classes
 from redis_kit.throttling.http.policies import policies
 from redis_kit.throttling.throttles.throttle import Throttle, registry
 
@@ -17,12 +17,13 @@ NAMES = 20  # that a message lists
 
 
 def built_throttles() -> list[Throttle]:
-    """Return the throttles that this process has built, with those of the settings, sorted by name.
+    """Return the throttles that this process has built, with those of the settings and routes, sorted by name.
 
+    The routes are looked at if ROOT_URLCONF is imported already, as it is in a request.
     Raises ConfigurationError if the settings are wrong.
     """
     of_settings = [*logins.throttles(), *(policy.throttle for policy in policies())]
-    return by_name([*default_classes.throttles(), *registry.throttles(), *of_settings])
+    return by_name([*default_classes.throttles(), *view_classes.throttles(), *registry.throttles(), *of_settings])
 
 
 def project_throttles() -> list[Throttle]:
@@ -41,7 +42,11 @@ def project_throttles() -> list[Throttle]:
 
 
 def find(throttles: list[Throttle], name: str, using: str | None) -> Throttle:
-    """Return the throttle with this name, and this connection if it is not None. Raises InvalidName."""
+    """Return the throttle with this name, and this connection if it is not None. Raises InvalidName.
+
+    The last parts of a dotted name suffice, such as ``buy`` for ``shop.views.buy``, if no other name ends with them.
+    """
+    name = _full_name([throttle.name for throttle in throttles], name)
     matching = [throttle for throttle in throttles if throttle.name == name and using in (None, throttle.using)]
     if len(matching) == 1:
         return matching[0]
@@ -55,12 +60,22 @@ def find(throttles: list[Throttle], name: str, using: str | None) -> Throttle:
     raise InvalidName(f"There is no throttle {name}{where}. {hint(name, names)}")
 
 
+def _full_name(names: list[str], name: str) -> str:
+    """Return the one name that ends with these parts; ``name`` itself if it is a name, or nothing ends with it."""
+    longer = list(dict.fromkeys(each for each in names if each.endswith(f".{name}")))
+    if name in names or not longer:
+        return name
+    if len(longer) > 1:
+        raise InvalidName(f"Several throttles end with {name}: {', '.join(longer[:NAMES])}.")
+    return longer[0]
+
+
 def hint(name: str, names: list[str]) -> str:
     """Return what to say about a name that is not among the names."""
     if not names:
         return (
-            "A throttle is found if a policy of the settings names it, if DEFAULT_THROTTLE_CLASSES has its class, or "
-            "if importing ROOT_URLCONF builds it."
+            "A throttle is found if a policy of the settings names it, if DEFAULT_THROTTLE_CLASSES or a view with a "
+            "route has its class, or if importing ROOT_URLCONF builds it."
         )
     more = "" if len(names) <= NAMES else f" and {len(names) - NAMES:,} more"
     return did_you_mean(name, names, f"The throttles are: {', '.join(names[:NAMES])}{more}.")

@@ -60,7 +60,7 @@ def policy_problems(policies: Mapping[Any, Any]) -> Iterator[Problem]:
             yield Problem("E006", f"{SETTING} contains a name that can't be used. {error}")
             continue
         if not isinstance(entry, Mapping):
-            yield _needs_rates(setting)
+            yield _needs_rates(f"{setting} is {conf.described_value(entry)}; it")
             continue
         mismatches = list(conf.mismatches(PolicySettings, setting, entry))
         yield from mismatches

@@ -18,6 +18,10 @@ class ThrottlingSettings(Section):
 
     name = "THROTTLING"
     ranges = {"REMEMBER": (0, 1), "PROCESSES": (1, 10_000)}
+    examples = {
+        "LOGIN_RATES": "Write a rate, such as '5/15m'.",
+        "LOGIN_ADDRESS_RATES": "Write a rate, such as '30/15m'.",
+    }
 
     #: ``False`` allows every call without asking the server. Meant for the tests of a project.
     ENABLED: bool = True

@@ -3,6 +3,7 @@
 import math
 
 import pytest
+from django.core.signals import setting_changed
 from django.test.utils import _TestState
 
 from redis_kit.core import conf
@@ -184,7 +185,7 @@ def test_wrong_option_hides_no_problem_of_another_one(settings):
         "['ON_FAILURE'] is 'opne'",
         "['LOGIN_RATES']: The rate 'x'",
         "['HANDLER'] is 'nowhere.handler'",
-        "['a'] must be a dict",
+        "['a'] is a whole number; it must be a dict",
         "['b']['RATES'] is 'x'",
         "['b']['PATHS']",
         "['c']['SHADOW']",
@@ -199,6 +200,24 @@ def test_time_limit_that_is_too_short_hides_no_missing_module(settings):
     assert ids(settings, QUEUES={"RETRY_BACKOFF": "x", "IMPORTS": ["nowhere.tasks", "a b"]}) == {"E006", "E017"}
 
 
+@pytest.mark.parametrize(
+    ("value", "hint"), [("mail", "Write ['mail']."), (None, "Leave it out for its default, ('default',)."), (5, "")]
+)
+def test_message_about_a_list_says_what_to_write(settings, value, hint):
+    ((_, text),) = found(settings, QUEUES={"NAMES": value})
+    assert text == f"REDIS_KIT['QUEUES']['NAMES'] is {value!r}; it must be a list or a tuple.{hint}"
+
+
 def test_option_of_a_wrong_type_is_not_compared_with_others(settings):
     ((identifier, text),) = found(settings, QUEUES={"WORKER_TIMEOUT": "x", "HEARTBEAT_INTERVAL": 20})
     assert (identifier, "WORKER_TIMEOUT'] is 'x'" in text) == ("E006", True)
+
+
+@pytest.mark.parametrize(("names", "calls"), [((), 1), (("CACHES",), 1), (("REDIS_KIT", "CACHES"), 2), (("TASKS",), 0)])
+def test_what_depends_on_a_setting_is_forgotten_as_it_changes(settings, kit, monkeypatch, names, calls):
+    monkeypatch.setattr(setting_changed, "receivers", setting_changed.receivers[:])
+    forgotten = []
+    conf.on_change(lambda: forgotten.append(1), *names)
+    settings.REDIS_KIT = settings.REDIS_KIT
+    settings.CACHES = settings.CACHES
+    assert len(forgotten) == calls

@@ -144,6 +144,7 @@ def test_breaker_opens_at_the_third_failure_in_a_second_and_not_before():
     with pytest.raises(RedisUnavailable) as caught:
         breaker.refuse()
     assert not caught.value.indeterminate
+    assert (caught.value.using, caught.value.reason) == ("x", "5")
     breaker.retire()
 
 

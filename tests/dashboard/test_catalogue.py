@@ -80,3 +80,45 @@ def test_django_finds_the_messages(language, text):
 
     with translation.override(language):
         assert str(Dashboard._meta.verbose_name_plural) == text
+
+
+SHOWN = {"Figure", "Table", "Bars", "Listing", "Field", "Search", "action"}  # what a panel gives to the dashboard
+TEXTS = {"label", "title", "hint", "empty", "columns", "asks", "wants", "any", "value"}  # of their arguments
+TEMPLATE_CODE = re.compile(r"{%.*?%}|{{.*?}}|{#.*?#}|<[^>]*>|&\w+;", re.DOTALL)
+NO_WORDS = re.compile(
+    r"{% blocktranslate.*?{% endblocktranslate %}|{% block (?:bodyclass|coltype) %}.*?{% endblock %}", re.DOTALL
+)
+
+
+def unmarked(source: str) -> Iterator[str]:
+    """Yield the words that a panel shows without a mark: as an argument itself, in an f-string, or in a choice."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in SHOWN:
+            given = [*node.args[node.func.id == "Field" :], *(one.value for one in node.keywords if one.arg in TEXTS)]
+            yield from (words for one in given for words in plain(one) if re.search(r"[^\W\d_]{2}", words))
+
+
+def plain(node: ast.expr) -> Iterator[str]:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node.value
+    elif isinstance(node, (ast.JoinedStr, ast.Tuple, ast.List, ast.IfExp, ast.Starred)):
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.expr):
+                yield from plain(child)
+
+
+def test_panels_show_only_messages_that_are_marked():
+    files = [path for path in PACKAGE.rglob("*.py") if re.search(r"dashboard|panel", str(path.relative_to(PACKAGE)))]
+    assert len(files) > 10
+    found = {path.name: words for path in files if (words := [*unmarked(path.read_text())])}
+    assert found == {}
+    assert [*unmarked('Figure("Ready", 1, hint=f"{n} jobs" if n else _("none"))')] == ["Ready", " jobs"]
+
+
+def test_templates_have_no_words_beside_their_messages():
+    found = {}
+    for path in PACKAGE.rglob("*.html"):
+        text = TEMPLATE_CODE.sub(" ", NO_WORDS.sub(" ", path.read_text()))
+        if words := re.findall(r"[^\W\d_]{2,}", text):
+            found[path.name] = words
+    assert found == {}

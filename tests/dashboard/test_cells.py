@@ -58,7 +58,10 @@ def test_numbers_follow_the_language():
         assert cell(1.5).text == "1,5"
 
 
-@pytest.mark.parametrize(("value", "number"), [(1, True), (1.5, True), (Decimal(1), True), (True, False), ("1", False)])
+@pytest.mark.parametrize(
+    ("value", "number"),
+    [(1, True), (1.5, True), (Decimal(1), True), (timedelta(1), True), (True, False), ("1", False)],
+)
 def test_numbers_are_marked(value, number):
     assert cell(value).number is number
 
@@ -136,3 +139,10 @@ def test_long_dotted_names_may_break_at_their_dots(text, parts):
 def test_only_words_over_40_characters_may_break_anywhere():
     assert not cell(" ".join(["w" * 40] * 3)).long
     assert cell("a " + "w" * 41).long
+
+
+@pytest.mark.parametrize(
+    ("text", "short"), [("", True), ("a" * 16, True), ("a" * 17, False), ("进" * 8, True), ("进" * 9, False)]
+)
+def test_short_text_stays_on_one_line(text, short):
+    assert cell(text).short is short

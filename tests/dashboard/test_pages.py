@@ -3,7 +3,7 @@ from django.core.management import call_command
 from django.utils import translation
 
 from redis_kit.core import connections
-from redis_kit.core.errors import ConfigurationError, RedisUnavailable
+from redis_kit.core.errors import ConfigurationError, KeyConflict, RedisUnavailable
 from redis_kit.core.panels import Bars, Figure, Table
 from redis_kit.dashboard.settings import DashboardSettings
 from tests.dashboard.support import parts
@@ -11,6 +11,7 @@ from tests.dashboard.support.html import page, whole_page
 from tests.fixtures.dashboard import ADMIN
 
 PAGES = [ADMIN, f"{ADMIN}stock/", f"{ADMIN}mirror/"]
+MISSING = "These parts show nothing, or not everything, until it answers again:"
 FRAGMENTS = [f"{page}fragment/" for page in PAGES]
 
 
@@ -32,6 +33,10 @@ def test_index_shows_the_dashboard_only_with_the_permission(stock, signed_in):
         text = client.get("/admin/").content.decode()
         assert ADMIN not in text
         assert "Redis" not in text
+
+
+def test_overview_has_the_title_of_the_menu(stock, boss):
+    assert "<h1>Dashboard</h1>" in boss.get(ADMIN).content.decode()
 
 
 def test_index_offers_neither_adding_nor_changing(stock, boss):
@@ -167,12 +172,53 @@ def test_pages_are_read_only(stock, boss):
 
 
 def test_failing_panel_shows_its_error_in_place(stock, boss):
-    parts.MIRROR[:] = [Figure("Before", 41), RedisUnavailable("gone <b>away</b>"), Figure("After", 42)]
+    parts.MIRROR[:] = [Figure("Before", 41), KeyConflict("wrong <b>type</b>"), Figure("After", 42)]
     for url in (ADMIN, f"{ADMIN}mirror/"):
         found = page(boss.get(url))
-        assert [one.words for one in found.find("p", class_="rk-error")] == ["gone <b>away</b>"]
+        assert [one.words for one in found.find("p", class_="rk-error")] == ["wrong <b>type</b>"]
+        assert not found.find("section", class_="rk-error")
         assert "41" in [one.words for one in found.find("dd")]
     assert "7 Alarm" in [one.words for one in page(boss.get(ADMIN)).find("dd")]
+
+
+def test_panel_that_an_outage_cut_short_shows_what_it_has(stock, boss):
+    parts.MIRROR[:] = [Figure("Before", 41), RedisUnavailable("gone <b>away</b>"), Figure("After", 42)]
+    found = page(boss.get(f"{ADMIN}mirror/"))
+    assert [one.words for one in found.find("p", class_="rk-error")] == ["gone <b>away</b>"]
+    found = page(boss.get(ADMIN))
+    (box,) = found.find("section", class_="rk-error")
+    assert box.words == f"Redis is unavailable gone <b>away</b> {MISSING} Mirror"
+    assert [one.words for one in found.find("dd")] == ["7 Alarm", "of all parts", "41"]
+    assert "Incomplete: the server became unavailable." in [one.words for one in found.find("p", class_="rk-hint")]
+
+
+def test_overview_has_one_box_for_a_connection_that_is_unavailable(own_kit, own_panels, boss):
+    own_kit.options(EXTRA_COMPONENTS=["tests.dashboard.support.parts.Parts"] * 3)
+    parts.MIRROR[:] = [lambda: Figure("Pong", parts.call("PING"))]
+    own_kit.server.stop()
+    texts = []
+    for _attempt in range(2):  # the second one meets the open breaker
+        found = page(boss.get(ADMIN))
+        (box,) = found.find("section", class_="rk-error")
+        assert box.words.endswith(f"{MISSING} {' '.join(['Stock', 'Mirror'] * 3)}")
+        assert box.words.startswith("The Redis connection “default” is unavailable Redis can't be reached (")
+        assert [one.words for one in found.find("h2")][1:] == []
+        assert not found.find("section", class_="rk-attention")
+        assert {f"{ADMIN}stock/", f"{ADMIN}mirror/"} <= {one.attributes["href"] for one in found.find("a")}
+        texts.append(box.words)
+    assert texts[0] == texts[1]
+
+
+def test_box_names_only_the_panels_of_its_connection(stock, boss):
+    nobody = {"URL": "redis://:sesame-open@127.0.0.1:1/0", "TEST": True}
+    stock.options(CONNECTIONS={**stock.settings.REDIS_KIT["CONNECTIONS"], "other": nobody})
+    parts.MIRROR[:] = [lambda: Figure("Pong", connections.client("other").call("PING"))]
+    found = page(boss.get(ADMIN))
+    (box,) = found.find("section", class_="rk-error")
+    assert box.words.startswith("The Redis connection “other” is unavailable")
+    assert box.words.endswith(f"{MISSING} Mirror")
+    assert "sesame" not in box.words
+    assert [one.words for one in found.find("h2")][1:] == ["Needs attention", "Stock"]
 
 
 @pytest.mark.parametrize("wrong", [ZeroDivisionError(), "no content", Table("Uneven", ("A", "B"), [("only one",)])])
@@ -205,15 +251,17 @@ def test_page_waits_for_three_answers_at_most_in_an_outage(own_kit, own_panels, 
         for url in [*PAGES, *FRAGMENTS]:
             connections.close()  # so that no breaker is open yet
             unanswered.clear()
-            assert page(boss.get(url)).find("p", class_="rk-error")
+            assert b"rk-error" in boss.get(url).content
             assert 1 <= len(unanswered) <= 3
     finally:
         own_kit.server.thaw() if how == "freeze" else None
 
 
-def test_panels_that_are_left_when_a_server_hung_for_a_while_are_skipped(own_kit, own_panels, boss, monkeypatch):
+@pytest.mark.parametrize("is_alone", [True, False])
+def test_panels_that_are_left_when_a_server_hung_are_skipped(own_kit, own_panels, boss, monkeypatch, is_alone):
     many = ["tests.dashboard.support.parts.Parts"] * 10
-    own_kit.options(EXTRA_COMPONENTS=many)
+    known = own_kit.settings.REDIS_KIT["CONNECTIONS"]
+    own_kit.options(EXTRA_COMPONENTS=many, CONNECTIONS=known if is_alone else {**known, "other": known["default"]})
     # Far fewer failures than would open the breaker are enough to use up a second.
     monkeypatch.setattr("redis_kit.core.client.breaker.FAILURES", 1000)
     assert boss.get(ADMIN).status_code == 200
@@ -223,8 +271,12 @@ def test_panels_that_are_left_when_a_server_hung_for_a_while_are_skipped(own_kit
         fragment = page(boss.get(f"{ADMIN}fragment/"))
     finally:
         own_kit.server.thaw()
-    errors = [error.words for error in fragment.find("p", class_="rk-error")]
-    assert errors.count("Skipped: the server did not answer in time.") >= 10
+    boxes = [box.words for box in fragment.find("section", class_="rk-error")]
+    assert len(boxes) == (1 if is_alone else 2)
+    assert sum(box.count("Stock") + box.count("Mirror") for box in boxes) >= 19  # an empty mirror asks nothing
+    if not is_alone:
+        assert boxes[1].startswith("A server did not answer in time, so these parts were skipped: ")
+        assert boxes[1].count("Stock") >= 8
     assert 1 < len(parts.ASKED) < 10
 
 

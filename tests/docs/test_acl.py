@@ -1,5 +1,6 @@
 """The Redis users of docs/howto/acl.md may do all that redis_kit does, and no command in the lists is superfluous."""
 
+import asyncio
 import contextlib
 import re
 import subprocess
@@ -65,22 +66,27 @@ def commands_of(component: str) -> set[str]:
 
 
 def rules(number: int = 0) -> list[str]:
-    """Return the rules of a user on the page: the first is for all components, the last for Sentinels."""
+    """Return the rules of a user on the page: for all components, for none of them alone, and for Sentinels."""
     return re.findall(r"^ACL SETUSER \w+ on >secret (.*)$", PAGE.read_text(), re.MULTILINE)[number].split()
 
 
+def rules_of_components() -> dict[str, list[str]]:
+    """Return the rules that the line of each component adds."""
+    lines = re.findall(r"^# ([\w -]+)\nACL SETUSER site (.*)$", PAGE.read_text(), re.MULTILINE)
+    return {title: line.split() for title, line in lines}
+
+
 def patterns_of_components() -> list[str]:
-    """Return the patterns of keys in the table."""
-    rows = re.findall(r"^\| [\w -]+ \| (`~rk[^|]*) \| `", PAGE.read_text(), re.MULTILINE)
-    return re.findall(r"`([^`]+)`", " ".join(rows))
+    """Return the patterns of keys in these lines."""
+    return [rule for line in rules_of_components().values() for rule in line if rule[0] == "~"]
 
 
-def test_table_lists_the_commands_of_each_component():
-    rows = {
-        name: set(text.upper().split())
-        for name, text in re.findall(r"^\| ([\w -]+) \| `~rk.*\| `([^`]*)` \|$", PAGE.read_text(), re.MULTILINE)
+def test_line_of_each_component_adds_its_commands():
+    added = {
+        title: {rule[1:].upper() for rule in line if rule[0] == "+"} for title, line in rules_of_components().items()
     }
-    assert rows == {title: commands_of(component) - EVERYWHERE for title, component in COMPONENTS.items()}
+    assert added == {title: commands_of(component) - EVERYWHERE for title, component in COMPONENTS.items()}
+    assert {rule[1:].upper() for rule in rules(1) if rule[0] == "+"} == EVERYWHERE
 
 
 def test_first_user_has_the_commands_of_all_components_and_no_other():
@@ -116,14 +122,19 @@ def test_every_component_and_a_worker_run_with_these_commands_and_keys(request, 
 
 @pytest.mark.django_db
 def test_user_for_page_views_alone_can_count_and_read_them(kit):
-    granted = [rule.replace("~rk:", f"~{kit.prefix}:") for rule in rules(1)]
-    kit.client.execute_command("ACL", "SETUSER", kit.prefix, "on", ">secret", *granted)
+    kit.client.execute_command("ACL", "SETUSER", kit.prefix, "on", ">secret", *rules(1))
+    added = [rule.replace("~rk:", f"~{kit.prefix}:") for rule in rules_of_components()["Page views"]]
+    kit.client.execute_command("ACL", "SETUSER", kit.prefix, *added)
     kit.connect(
         {**kit.server.connection, "USERNAME": kit.prefix, "PASSWORD": "secret"}, PAGEVIEWS={"ON_FAILURE": "raise"}
     )
     _count_views()
-    with pytest.raises(PermissionDenied):
+    with pytest.raises(PermissionDenied, match="Redis refused access") as error:
         Queue("events").put(1)
+    keys = f"The component 'queues' uses the keys ~{kit.prefix}:{{queues*."
+    assert str(error.value).endswith(f"ACL LOG on the server names the key or command; see docs/howto/acl.md. {keys}")
+    with pytest.raises(PermissionDenied, match="The component 'locks' uses the keys"):
+        asyncio.run(Lock("a").aacquire())
     kit.client.execute_command("ACL", "DELUSER", kit.prefix)
 
 

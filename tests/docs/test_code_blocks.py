@@ -9,10 +9,9 @@ import pytest
 from django.template import engines
 
 from tests.docs.support import console
-from tests.docs.support.pages import PAGES, Block, Page
+from tests.docs.support.pages import PAGES, Block, Page, assert_none
 from tests.docs.support.runner import Runner
 
-IDS = [page.name for page in PAGES]
 FREE = {"text", "yaml", "dockerfile", "lua", "sql", "nginx", "diff"}  # only the commands in them are checked
 
 
@@ -22,10 +21,13 @@ def test_python_blocks_of_a_page_run_in_their_order(page: Page, kit):
     Runner(page, kit).run()
 
 
-@pytest.mark.parametrize("page", PAGES, ids=IDS)
-def test_other_blocks_of_a_page_are_valid(page: Page, settings):
-    wrong = [f"{page.name}:{block.line}: {problem}" for block in page.blocks() if (problem := _problem(block))]
-    assert not wrong, "\n".join(wrong)
+def test_other_blocks_are_valid():
+    assert_none(
+        f"{page.name}:{block.line}: {problem}"
+        for page in PAGES
+        for block in page.blocks()
+        if (problem := _problem(block))
+    )
 
 
 def _problem(block: Block) -> str:

@@ -4,17 +4,13 @@ import re
 import tomllib
 from urllib.parse import urlsplit
 
-import pytest
-
-from tests.docs.support.pages import PAGES, ROOT, Page
+from tests.docs.support.pages import PAGES, ROOT, Page, assert_none
 
 URL = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"].get("urls", {}).get("Repository", "")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_lead_somewhere(page: Page):
-    wrong = [target for target in page.links() if not _exists(page, target)]
-    assert not wrong
+def test_links_lead_somewhere():
+    assert_none(f"{page.name}: {target}" for page in PAGES for target in page.links() if not _exists(page, target))
 
 
 def test_pages_that_the_code_names_exist():
@@ -24,8 +20,9 @@ def test_pages_that_the_code_names_exist():
     assert not [name for name in named if not (ROOT / f"{name}.md").exists() and not (ROOT / name).exists()]
 
 
-def test_roles_that_a_code_host_does_not_know_are_not_used():
-    assert not [page.name for page in PAGES if re.search(r"\{(?:doc|ref)\}`|^\([\w-]+\)=$", page.text, re.MULTILINE)]
+def test_roles_and_directives_that_a_code_host_does_not_know_are_not_used():
+    sphinx = re.compile(r"\{(?:doc|ref)\}`|^\([\w-]+\)=$|^ *(?:```+|:::+)\{", re.MULTILINE)
+    assert not [page.name for page in PAGES if sphinx.search(page.text)]
 
 
 def test_every_page_is_within_two_clicks_of_the_index():

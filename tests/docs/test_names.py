@@ -8,7 +8,6 @@ from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any
 
-import pytest
 from django.conf import global_settings
 from django.core.management import get_commands
 from django.utils.module_loading import import_string
@@ -18,7 +17,7 @@ from redis_kit.core.client import connection_options
 from redis_kit.core.component import components
 from redis_kit.core.settings import KitSettings
 from tests.docs.support import console
-from tests.docs.support.pages import PAGES, ROOT, Page
+from tests.docs.support.pages import PAGES, ROOT, assert_none
 
 COMPONENTS = ("locks", "locks.inspection", "throttling", "queues", "queues.monitoring", "pageviews", "signins")
 CORE = ("errors", "signals", "panels", "component", "primitive", "conf")
@@ -43,10 +42,10 @@ FOREIGN = {
 }
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_names_exist(page: Page):
-    wrong = [f"{span}: {problem}" for span in page.spans() for problem in _problems(span)]
-    assert not wrong, "\n".join(wrong)
+def test_names_exist():
+    assert_none(
+        f"{page.name}: {span}: {problem}" for page in PAGES for span in page.spans() for problem in _problems(span)
+    )
 
 
 def _problems(span: str) -> Iterator[str]:
@@ -165,6 +164,6 @@ def _options() -> set[str]:
     return {option for parser in parsers for option in console.options(parser)}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_examples_do_not_call_their_project_as_a_module_of_python(page: Page):
-    assert not re.findall(r"(?<![\w.])site[./](?:wsgi|asgi|settings|urls)\b|celery -A site\b", page.text)
+def test_examples_do_not_call_their_project_as_a_module_of_python():
+    taken = re.compile(r"(?<![\w.])site[./](?:wsgi|asgi|settings|urls)\b|celery -A site\b")
+    assert_none(f"{page.name}: {match[0]}" for page in PAGES for match in taken.finditer(page.text))

@@ -4,11 +4,16 @@ import subprocess
 import sys
 
 import pytest
+from django.core.checks import run_checks
+from django.core.management import CommandError, call_command
 
 from redis_kit.core import conf
 from redis_kit.core.errors import ConfigurationError
+from redis_kit.queues import framework, task
 from redis_kit.queues.component import Queues
+from redis_kit.queues.errors import UnknownBackend
 from redis_kit.queues.settings import QueueSettings
+from redis_kit.queues.tasks import discovery
 
 
 @pytest.mark.parametrize(
@@ -44,6 +49,88 @@ def test_defaults_are_right(settings):
     settings.REDIS_KIT = {}
     assert list(conf.problems(QueueSettings)) == []
     assert Queues().label == "queues"
+
+
+PACKAGE = framework.Task.__module__.partition(".base")[0]
+OURS = "redis_kit.queues.backend.RedisTaskBackend"
+MISSING = "TASKS['default']['BACKEND'] is {!r}, which can't be imported: "
+WRONG_TASKS = {
+    "misspelt class": (
+        {"default": {"BACKEND": "redis_kit.queues.backend.RedisBackend"}},
+        MISSING.format("redis_kit.queues.backend.RedisBackend"),
+        f"Did you mean {OURS!r}?",
+    ),
+    "misspelt module": (
+        {"default": {"BACKEND": "redis_kit.backends.RedisTaskBackend"}},
+        MISSING.format("redis_kit.backends.RedisTaskBackend"),
+        f"Did you mean {OURS!r}?",
+    ),
+    "other framework": (
+        {"default": {"BACKEND": "django_tasks.backends.imediate.ImmediateBackend"}},
+        MISSING.format("django_tasks.backends.imediate.ImmediateBackend"),
+        f"Did you mean '{PACKAGE}.backends.immediate.ImmediateBackend'?",
+    ),
+    "module of the project": (
+        {"default": {"BACKEND": "shop.Backend"}},
+        MISSING.format("shop.Backend"),
+        "Write the dotted path of a class.",
+    ),
+    "no default": (
+        {"redis": {"BACKEND": OURS}},
+        "TASKS has no backend 'default'.",
+        "Tasks without backend=... use 'default'. TASKS has 'redis'.",
+    ),
+    "empty": ({}, "TASKS has no backend 'default'.", "Tasks without backend=... use 'default'. TASKS has no backend."),
+}
+
+
+@pytest.fixture
+def urls_with_a_task(tmp_path, monkeypatch, settings):
+    """URLs whose import defines a task by the framework's decorator."""
+    module = f"urls_{tmp_path.name}"
+    (tmp_path / f"{module}.py").write_text(
+        f"from {PACKAGE} import task\nurlpatterns = []\n@task\ndef send(): ...\n", encoding="utf-8"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    settings.ROOT_URLCONF = module
+
+
+@pytest.mark.parametrize(("tasks", "words", "hint"), WRONG_TASKS.values(), ids=WRONG_TASKS)
+def test_backend_that_does_not_exist_is_an_error_of_check_task_and_worker(
+    kit, settings, monkeypatch, tasks, words, hint
+):
+    settings.TASKS = tasks
+    (message,) = run_checks(tags=["redis_kit"])
+    assert (message.id, message.hint) == ("redis_kit.E002", hint)
+    assert message.msg.startswith(words)
+    with pytest.raises(UnknownBackend) as error:
+        task(plain)
+    assert isinstance(error.value, framework.InvalidTaskBackend)
+    assert str(error.value) == f"{message.msg} {hint}"
+    with pytest.raises(CommandError) as failure:
+        call_command("rk_worker", burst=True, skip_checks=False)
+    assert failure.value.returncode == 78
+    monkeypatch.setattr(discovery, "discover", lambda: task(plain))
+    with pytest.raises(CommandError) as failure:
+        call_command("rk_worker", burst=True)
+    assert (str(failure.value), failure.value.returncode) == (str(error.value), 78)
+
+
+def test_worker_names_a_wrong_backend_though_the_urls_can_not_be_imported(kit, settings, urls_with_a_task):
+    settings.TASKS = {"default": {"BACKEND": "redis_kit.queues.backend.RedisBackend"}}
+    with pytest.raises(CommandError, match=f"Did you mean {OURS!r}") as failure:
+        call_command("rk_worker", burst=True, skip_checks=False)
+    assert failure.value.returncode == 78
+
+
+def test_backend_that_a_task_names_must_exist(settings):
+    settings.TASKS = {"default": {"BACKEND": OURS}, "mail": {"BACKEND": OURS}}
+    with pytest.raises(UnknownBackend, match=r"TASKS has no backend 'mial'\. Did you mean 'mail'"):
+        task(backend="mial")(plain)
+
+
+def plain():
+    """A function that tests make a task of."""
 
 
 def test_modules_of_tasks_do_not_load_the_client():

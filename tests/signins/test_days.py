@@ -6,7 +6,7 @@ from django.utils import timezone as django_timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redis_kit.core.errors import InvalidValue
+from redis_kit.core.errors import ConfigurationError, InvalidValue
 from redis_kit.signins.days import between, checked, logical_day, today, zone
 
 
@@ -68,6 +68,13 @@ def test_zone_comes_from_an_attribute_a_callable_or_django(options, settings):
         assert str(zone(person)) == "Asia/Dubai"
     options(TIMEZONE="profile.timezone")
     assert zone(Person("")) == django_timezone.get_current_timezone()
+
+
+def test_attribute_that_does_not_exist_names_the_setting(options):
+    options(TIMEZONE="profile.timezon")
+    words = r"\['TIMEZONE'\] is 'profile.timezon', which can't be read: .* no attribute 'timezon'. Name an attribute"
+    with pytest.raises(ConfigurationError, match=words):
+        zone(Person("Asia/Tokyo"))
 
 
 @pytest.mark.parametrize("name", ["Mars/Olympus_Mons", "../../etc/passwd", "Europe", "\0", "x" * 10_000])

@@ -3,6 +3,7 @@ from html.parser import HTMLParser
 
 import pytest
 from django.contrib.auth.models import AnonymousUser
+from django.contrib.contenttypes.models import ContentType
 from django.template import Context, Template
 from django.utils import translation
 
@@ -63,6 +64,11 @@ def test_current_month_is_the_default_and_today_is_marked(user):
 @pytest.mark.parametrize("someone", [AnonymousUser(), None])
 def test_anonymous_user_has_no_calendar(someone):
     assert draw(user=someone, year=2024, month=2).strip() == ""
+
+
+def test_user_without_the_mixin_is_an_error_that_names_the_proxy(kit):
+    with pytest.raises(TypeError, match=r"contenttypes.ContentType lacks it. If a proxy model has the mixin"):
+        draw(user=ContentType(pk=1), year=2024, month=2)
 
 
 def test_page_is_served_while_redis_is_unavailable(user, settings):

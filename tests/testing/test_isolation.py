@@ -5,6 +5,7 @@ from django.test import override_settings
 
 from redis_kit.core import connections
 from redis_kit.core.client.addresses import address
+from redis_kit.locks import Lock
 from redis_kit.pageviews import PageViews, batch
 from redis_kit.pageviews.buffer import buffer
 from redis_kit.queues import Queue
@@ -57,6 +58,16 @@ def test_override_settings_forgets_what_depends_on_the_server(kit):
         assert not local_buckets._by_throttle
         assert not enqueue._registered_queues
         assert not batch._admitted
+
+
+def test_override_settings_leaves_leases_and_views_to_the_test(kit):
+    lock = Lock("a", reentrant=True)
+    lease = lock.acquire()
+    with override_settings(REDIS_KIT=kit.settings.REDIS_KIT):
+        assert Lock("a", reentrant=True).acquire() is lease
+        PageViews("page").add("me")
+    buffer.flush()
+    assert PageViews("page").views() == 1
 
 
 def test_connections_lead_to_tests_until_the_last_stop(isolation, settings, valkey, kit):

@@ -66,12 +66,13 @@ REDIS_KIT = {"CONNECTIONS": {"default": {"URL": "redis://production.example:6379
 
 @pytest.fixture
 def run(tmp_path):
-    def run(**environment):
-        (tmp_path / "test_project.py").write_text(PROJECT)
-        (tmp_path / "project_settings.py").write_text(SETTINGS)
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:valkey", "-p", "no:cacheprovider", str(tmp_path)]
+    def run(*arguments, tests=PROJECT, settings="", **environment):
+        (tmp_path / "test_project.py").write_text(tests)
+        (tmp_path / "project_settings.py").write_text(SETTINGS + settings)
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:valkey", "-p", "no:cacheprovider", *arguments]
         given = {"DJANGO_SETTINGS_MODULE": "project_settings", "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
         env = {**os.environ, **given, **environment}
+        command.append(str(tmp_path))
         return subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
 
     return run
@@ -80,6 +81,61 @@ def run(tmp_path):
 def test_a_project_tests_with_the_plugin(run):
     done = run()
     assert "4 passed" in done.stdout, done.stdout + done.stderr
+
+
+RUNNER = """
+TEST_RUNNER = "project_settings.Runner"
+
+def __getattr__(name):  # a class of a module that needs the settings
+    from redis_kit.testing.runner import RedisKitRunner
+    if name == "Runner":
+        return type("Runner", (RedisKitRunner,), {})
+    raise AttributeError(name)
+"""
+
+# No test names a fixture. The server of the project does not exist.
+OF_RUNNER = """
+from django.test import TestCase
+from redis_kit.core.client.addresses import address
+from redis_kit.locks import Lock
+from redis_kit.testing.jobs import drain
+
+class OrderTests(TestCase):
+    def test_lock_is_free(self):
+        assert Lock("one").acquire(blocking=False)
+
+    def test_lock_is_free_in_each_test(self):
+        assert drain() == 0
+        assert Lock("one").acquire(blocking=False)
+
+def test_lock_is_free_in_a_function(redis_kit_server):
+    assert address("default").url == redis_kit_server
+    assert Lock("one").acquire(blocking=False)
+
+def test_fixture_has_the_same_server(redis_kit, redis_kit_server):
+    assert redis_kit.url == redis_kit_server
+    assert Lock("one").acquire(blocking=False)
+"""
+
+
+def test_all_tests_use_the_server_for_tests_if_the_runner_does(run):
+    done = run(tests=OF_RUNNER, settings=RUNNER)
+    assert "4 passed" in done.stdout, done.stdout + done.stderr
+    assert "RuntimeWarning" not in done.stdout
+
+
+def test_tests_without_redis_start_no_server(run):
+    body = "import os\n\ndef test_one():\n    assert 'REDIS_KIT_TEST_URL' not in os.environ\n\n"
+    done = run(tests=body + body.replace("import os", "").replace("one", "two"), settings=RUNNER)
+    assert "2 passed" in done.stdout, done.stdout + done.stderr
+
+
+def test_processes_of_xdist_leave_a_server_of_the_environment_clean(run, own_server):
+    own_server.client().set("foreign", 1)
+    done = run("-n", "1", tests=OF_RUNNER, settings=RUNNER, REDIS_KIT_TEST_URL=own_server.url)
+    assert "4 passed" in done.stdout, done.stdout + done.stderr
+    assert own_server.client().keys("*") == ["foreign"]
+    assert "cmdstat_evalsha" in own_server.client().info("commandstats")
 
 
 def test_jobs_of_the_site_are_never_run(kit):

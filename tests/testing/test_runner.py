@@ -5,9 +5,9 @@ from pathlib import Path
 from subprocess import PIPE
 
 import pytest
-import redis
 
 from tests.fixtures.fork_server import start_python
+from tests.fixtures.process import cluster_client
 
 ROOT = Path(__file__).parents[2]
 
@@ -118,6 +118,14 @@ def test_processes_have_prefixes_of_their_own_on_one_server(run, method):
     assert "RuntimeWarning" not in text
 
 
+def test_project_without_a_server_for_tests_gets_one_line(run, tmp_path):
+    (folder := tmp_path / ("x" * 100)).mkdir()  # too long for a socket
+    code, text, _ = run(RUNNER=RUNNER, TMPDIR=str(folder))
+    assert code, text
+    assert text.strip().splitlines()[-1].startswith("CommandError: The socket path")
+    assert "Traceback" not in text
+
+
 def test_mixin_does_the_same_for_its_classes(run):
     code, text, keys = run(bases=MIXIN)
     assert (code, keys) == (0, []), text
@@ -147,5 +155,5 @@ def test_connection_may_name_another_for_tests(run, own_server, valkey):
 def test_keys_are_removed_from_every_node_of_a_cluster(run, cluster):
     code, text, keys = run(RUNNER=RUNNER, TEST_OPTION=repr(cluster.connection))
     assert (code, keys) == (0, []), text
-    with redis.RedisCluster.from_url(cluster.url) as client:
+    with cluster_client(cluster.url) as client:
         assert list(client.scan_iter("test-*")) == []

@@ -346,6 +346,16 @@ def test_wrong_settings_are_named(kit, wrong):
         conf.section(ThrottlingSettings)
 
 
+@pytest.mark.parametrize(("option", "rate"), [("LOGIN_RATES", "5/15m"), ("LOGIN_ADDRESS_RATES", "30/15m")])
+def test_rate_of_log_ins_of_a_wrong_type_has_an_example(kit, option, rate):
+    from redis_kit.core import conf
+    from redis_kit.throttling.settings import ThrottlingSettings
+
+    kit.options(THROTTLING={option: 5})
+    (problem,) = conf.problems(ThrottlingSettings)
+    assert problem.hint == f"Write a rate, such as '{rate}'."
+
+
 def test_check_warns_of_a_backend_that_is_asked_too_late(kit, settings):
     settings.AUTHENTICATION_BACKENDS = [MODEL, LOGINS]
     assert [message.id for message in messages()] == ["redis_kit.W016"]

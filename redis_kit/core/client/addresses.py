@@ -17,7 +17,8 @@ from redis_kit.core.client.connection_checks import (
     alias_missing,
     alias_problems,
     masked,
-    misplaced,
+    none_given,
+    top_level_problems,
 )
 from redis_kit.core.client.connection_options import OF_SENTINELS
 from redis_kit.core.errors import ConfigurationError
@@ -54,7 +55,7 @@ def address(alias: str) -> Address:
     """Return the address of an alias. Raises ConfigurationError, which names the problem and the options allowed."""
     conf.section(KitSettings)  # raises for a wrong option beside the connections
     connections = aliases()
-    for problem in chain(misplaced(), alias_missing(alias, connections)):
+    for problem in chain(top_level_problems(), none_given(), alias_missing(alias, connections)):
         raise ConfigurationError(_text(problem))
     for problem in alias_problems(alias, connections[alias]):
         raise ConfigurationError(_text(problem))

@@ -23,6 +23,7 @@ class Breaker:
     def __init__(self, alias: str, probe: Callable[[], object]) -> None:
         self.alias = alias
         self.is_open = False
+        self.reason = ""  # the message of the last failure
         self._probe = probe
         self.failures: deque[float] = deque(maxlen=FAILURES)
         self._lock = threading.Lock()
@@ -30,18 +31,22 @@ class Breaker:
 
     def refuse(self) -> None:
         """Raise RedisUnavailable for a caller that met the open breaker. Nothing was sent."""
-        raise RedisUnavailable(
+        error = RedisUnavailable(
             f"The Redis connection {self.alias!r} is unavailable: its circuit breaker is open, and tries again each "
             "second."
         )
+        error.using, error.reason = self.alias, self.reason
+        raise error
 
     def succeeded(self) -> None:
         """Forget earlier failures."""
         self.failures.clear()
 
-    def failed(self, error: Exception) -> None:
-        """Count a failure, and open at the third in a second."""
+    def failed(self, error: RedisUnavailable) -> None:
+        """Count a failure, and open at the third in a second. Write the connection's alias on the error."""
+        error.using, error.reason = self.alias, str(error)
         with self._lock:
+            self.reason = error.reason
             now = monotonic()
             self.failures.append(now)
             recent = len(self.failures) == FAILURES and now - self.failures[0] <= WINDOW

@@ -88,9 +88,11 @@ class _Routing:
         self._nodes: dict[Node, Any] = {}
 
     def _node(self, node: Node) -> Any:
-        if node not in self._nodes:
-            self._nodes[node] = self._connect(node)
-        return self._nodes[node]
+        existing = self._nodes.get(node)
+        if existing is None:
+            # Threads that come here at once share one client; the others were never connected.
+            existing = self._nodes.setdefault(node, self._connect(node))
+        return existing
 
     def _single(self, method: str, before: Sequence[Any], command: Command, *more: Command) -> flow.Flow[Any]:
         for pause in PAUSES:

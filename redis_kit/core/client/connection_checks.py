@@ -26,15 +26,11 @@ CACHES = ("django_redis.cache.RedisCache", "django.core.cache.backends.redis.Red
 
 def problems(connections: Mapping[str, Any]) -> Iterator[conf.Problem]:
     """Yield the problems of all connections."""
-    if not conf.configured() and not is_redis_cache("default"):
-        yield conf.Problem(
-            "E001",
-            "REDIS_KIT is missing, and the 'default' cache is not Redis.",
-            "Set REDIS_KIT['CONNECTIONS'] = {'default': {'URL': 'redis://...'}}, or {'EMBEDDED': True} for a trial.",
-        )
-        return
-    if not isinstance(conf.configured().get("CONNECTIONS") or {}, Mapping) or any(misplaced()):
+    if not isinstance(conf.configured().get("CONNECTIONS"), Mapping | None) or any(top_level_problems()):
         return  # reported with the options at the top of REDIS_KIT
+    if wrong := list(none_given()):
+        yield from wrong
+        return
     if "default" not in connections:
         yield from alias_missing("default", connections)
     for alias, given in connections.items():
@@ -42,11 +38,23 @@ def problems(connections: Mapping[str, Any]) -> Iterator[conf.Problem]:
             yield from alias_problems(alias, given)
 
 
-def misplaced() -> Iterator[conf.Problem]:
+def none_given() -> Iterator[conf.Problem]:
+    """Yield the problem of a project that names no connection and whose default cache is not Redis."""
+    given = conf.configured()
+    if given.get("CONNECTIONS") is None and not is_redis_cache("default"):
+        missing = "REDIS_KIT['CONNECTIONS'] is None" if "CONNECTIONS" in given else "REDIS_KIT has no CONNECTIONS"
+        yield conf.Problem(
+            "E001",
+            f"{missing if given else 'REDIS_KIT is missing'}, and the 'default' cache is not Redis.",
+            "Set REDIS_KIT['CONNECTIONS'] = {'default': {'URL': 'redis://...'}}, or {'EMBEDDED': True} for a trial.",
+        )
+
+
+def top_level_problems() -> Iterator[conf.Problem]:
     """Yield the problems of the names at the top of REDIS_KIT that were meant for connections, if none are there."""
     given = conf.configured()
     if given.get("CONNECTIONS") is None:
-        yield from filter(None, (connection_options.misplaced(name, value) for name, value in given.items()))
+        yield from filter(None, (connection_options.misplaced_option(name, value) for name, value in given.items()))
 
 
 def alias_missing(alias: str, connections: Mapping[str, Any]) -> Iterator[conf.Problem]:
@@ -138,7 +146,8 @@ def _entry_problems(where: str, given: Mapping[str, Any], *, for_tests: bool = F
 
 def _url_problems(where: str, url: Any, *, cluster: bool) -> Iterator[conf.Problem]:
     if not isinstance(url, str) or not url:
-        yield conf.Problem("E003", f"{where} is {url!r}; it must be a URL.", "For instance 'redis://localhost:6379/0'.")
+        shown = conf.described_value(url) if url else repr(url)  # a dict may hold a password
+        yield conf.Problem("E003", f"{where} is {shown}; it must be a URL.", "For instance 'redis://localhost:6379/0'.")
         return
     try:
         parts = urlsplit(url)

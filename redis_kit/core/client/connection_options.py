@@ -137,7 +137,7 @@ def source_hint(given: Mapping[Any, Any]) -> str:
     return "For instance {'URL': 'redis://localhost:6379/0'}."
 
 
-def misplaced(name: Any, value: Any) -> conf.Problem | None:
+def misplaced_option(name: Any, value: Any) -> conf.Problem | None:
     """Return the problem of a name at the top of ``REDIS_KIT`` that belongs to connections; None for other names."""
     upper, wrong = str(name).upper(), f"REDIS_KIT has no option {name!r}."
     if upper in ("SENTINELS", "SERVICE"):

@@ -21,6 +21,7 @@ _DENIED = re.compile("AuthenticationError|AuthorizationError|NoPermissionError|N
 # A refusal of an ACL inside a script has no code: first the text of Valkey and Redis from 7.2 on, then of older Redis.
 IN_SCRIPT = ("ACL failure in script", "The user executing the script can't")
 REFUSED = (client.AuthorizationError, client.NoPermissionError)
+ACL_HINT = "ACL LOG on the server names the key or command; see docs/howto/acl.md."
 # A server that wants a password reads no large command before it: it answers with this, and closes the connection.
 UNAUTHENTICATED = "Protocol error: unauthenticated"
 # No reply came, or it does not follow Redis's protocol.
@@ -49,7 +50,7 @@ def translate(error: Exception, *, sent: bool, where: str = "the server") -> Exc
             f"Redis refused access ({where}): it wants a password, and this connection has none: {text}"
         )
     if isinstance(error, REFUSED) or text.startswith(("NOPERM", *IN_SCRIPT)):
-        return PermissionDenied(f"Redis refused access ({where}): {text}")
+        return PermissionDenied(f"Redis refused access ({where}): {text.rstrip('.')}. {ACL_HINT}")
     if isinstance(error, client.OutOfMemoryError) or text.startswith("OOM"):
         return OutOfMemory(f"Redis is full ({where}) and refuses new data; raise its maxmemory or remove keys: {text}")
     if text.startswith("WRONGTYPE") or any(said in text for said in NO_NUMBER):

@@ -7,11 +7,11 @@ never returned, because something interrupted it, is not counted any more once n
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
-from weakref import WeakSet
+from weakref import ref
 
 from redis_kit.core.client import wire
 from redis_kit.core.client.connection_factory import ConnectionFactory
@@ -32,6 +32,34 @@ class Limits:
     read: float
 
 
+class _Living:
+    """Connections, as long as something else refers to them.
+
+    Not a WeakSet: it forgets a connection by a function in Python. An interruption of that function is ignored, and
+    the connection would be counted for ever.
+    """
+
+    def __init__(self) -> None:
+        self._refs: set[ref[Any]] = set()
+
+    def __len__(self) -> int:
+        return len(self._refs)
+
+    def __contains__(self, connection: Any) -> bool:
+        return ref(connection) in self._refs
+
+    def __iter__(self) -> Iterator[Any]:
+        return (connection for living in list(self._refs) if (connection := living()) is not None)
+
+    def add(self, connection: Any) -> None:
+        """Count a connection."""
+        self._refs.add(ref(connection, self._refs.discard))
+
+    def discard(self, connection: Any) -> None:
+        """Count a connection no more."""
+        self._refs.discard(ref(connection))
+
+
 class _Shared:
     """The base of both pools: the idle connections, the line of callers that wait, and its next one."""
 
@@ -42,8 +70,8 @@ class _Shared:
         self._idle: deque[Any] = deque()
         self._waiting: deque[Any] = deque()
         self._waiting_to_block: deque[Any] = deque()
-        self._made: WeakSet[Any] = WeakSet()
-        self._new: WeakSet[Any] = WeakSet()  # of these, those that are not connected yet
+        self._made = _Living()
+        self._new = _Living()  # of these, those that are not connected yet
         self._lock = threading.RLock()  # a signal's handler may need a connection, too
 
     def give(self, connection: Any) -> None:
@@ -57,11 +85,13 @@ class _Shared:
 
     def drop(self, connection: Any) -> None:
         """Close a connection; a new one may take its place."""
-        self._disconnect(connection)
-        with self._lock:
-            self._made.discard(connection)
-            self._new.discard(connection)
-            self._serve()
+        try:
+            self._disconnect(connection)
+        finally:  # an interruption's traceback refers to it, maybe for long
+            with self._lock:
+                self._made.discard(connection)
+                self._new.discard(connection)
+                self._serve()
 
     def close(self) -> None:
         """Close the idle connections now, and the others when they are returned."""
@@ -87,6 +117,14 @@ class _Shared:
         with self._lock:
             (self._waiting_to_block if to_block else self._waiting).append(waiter)
             self._serve()
+
+    def _look_again(self, waiter: Any, *, to_block: bool) -> None:
+        """Serve a caller whose time is over, if it can be: an interrupted call may have told nobody of its place."""
+        with self._lock:
+            if not waiter.served():
+                self._leave(waiter)
+                (self._waiting_to_block if to_block else self._waiting).appendleft(waiter)
+                self._serve()
 
     def _leave(self, waiter: Any) -> None:
         with self._lock:
@@ -125,10 +163,12 @@ class _Shared:
         return connection
 
     def _keep(self, item: Any) -> None:
+        if isinstance(item, Exception):
+            return
         if item in self._new or self.closed:
             self._made.discard(item)
             self._new.discard(item)
-        elif not isinstance(item, Exception):
+        else:
             self._idle.append(item)
 
     def _put_back(self, item: Any) -> None:
@@ -199,12 +239,13 @@ class Pool(_Shared):
         waiter = ThreadWaiter()
         try:
             self._stand_in_line(waiter, to_block=to_block)
-            waiter.wait(self._limits.wait)
+            if not waiter.wait(self._limits.wait):
+                self._look_again(waiter, to_block=to_block)
+            self._leave(waiter)
         except BaseException:
             self._leave(waiter)
             self._put_back(waiter.taken())
             raise
-        self._leave(waiter)
         return self._checked(waiter.taken(), to_block=to_block)
 
 
@@ -250,9 +291,9 @@ class AsyncPool(_Shared):
         try:
             self._stand_in_line(waiter, to_block=to_block)
             await waiter.wait(self._limits.wait)
+            self._leave(waiter)
         except BaseException:
             self._leave(waiter)
             self._put_back(waiter.taken())
             raise
-        self._leave(waiter)
         return self._checked(waiter.taken(), to_block=to_block)

@@ -56,18 +56,24 @@ class _Guard:
 
     def _fail(self, connection: Any, error: BaseException) -> NoReturn:
         """Raise the caller's error for one that came while it had a connection."""
-        if error_map.must_drop(error):
-            self._pool.drop(connection)
-        else:
-            self._pool.give(connection)
-        self._raise(error)
+        try:
+            if error_map.must_drop(error):
+                self._pool.drop(connection)
+            else:
+                self._pool.give(connection)
+            self._raise(error)
+        finally:
+            del connection, error  # the error's traceback refers to this frame: in a circle, both would live on
 
     def _raise(self, error: BaseException, *, sent: bool = True) -> NoReturn:
         """Raise the error of redis_kit for an exception. Anything that ends a task or thread is raised as it is."""
         translated = self.translated(error, sent=sent) if isinstance(error, Exception) else error
-        if translated is error:
-            raise error  # not from itself, or its causes would be a circle
-        raise translated from error
+        try:
+            if translated is error:
+                raise error  # not from itself, or its causes would be a circle
+            raise translated from error
+        finally:
+            del error, translated  # see _fail()
 
 
 class Client(_Guard):

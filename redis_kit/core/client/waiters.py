@@ -23,12 +23,17 @@ class ThreadWaiter:
         self._got.put(item)
         return True
 
-    def wait(self, seconds: float) -> None:
-        """Return when it was handed something, or after some seconds."""
+    def wait(self, seconds: float) -> bool:
+        """Return True when it was handed something, or False after some seconds."""
         for timeout in (seconds, MOMENT):
             with suppress(Empty):
                 self._got.put(self._got.get(timeout=timeout))
-                return
+                return True
+        return False
+
+    def served(self) -> bool:
+        """Tell whether it was handed something."""
+        return not self._got.empty()
 
     def taken(self) -> Any:
         """Return the connection or error that was handed over, or None."""
@@ -51,7 +56,7 @@ class TaskWaiter:
         return True
 
     async def wait(self, seconds: float) -> None:
-        """See ThreadWaiter.wait()."""
+        """Return when it was handed something, or after some seconds."""
         with suppress(TimeoutError):
             async with Deadline(seconds):
                 await self._got

@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from contextlib import suppress
 from time import monotonic
 from typing import Any
 
@@ -10,6 +11,7 @@ from redis.exceptions import RedisError
 
 from redis_kit.core import flow
 from redis_kit.core.flow import Flow
+from redis_kit.locks.compat.cancellation import cancellable
 from redis_kit.locks.renewal import scheduler
 
 logger = logging.getLogger("redis_kit.locks")
@@ -17,6 +19,8 @@ logger = logging.getLogger("redis_kit.locks")
 RENEWAL_RETRY = 1.0  # seconds until a failed renewal is retried
 RELEASE_RETRY = 0.5  # seconds until a failed release is retried
 IN_TRANSIT = 1.0  # seconds in which a command whose reply was lost may still reach the server
+
+NAME = "_redis_kit_lock_tasks"  # the loop's attribute
 
 PeriodicFlow = Flow[float | None]  # returns the seconds until the next run, None to stop
 
@@ -35,7 +39,7 @@ class Run:
 
     async def arun(self, client: Any) -> Any:
         """See run()."""
-        return await self.script(keys=self.keys, args=self.args, client=client)
+        return await cancellable(self.script(keys=self.keys, args=self.args, client=client))
 
 
 class Repeated:
@@ -54,17 +58,50 @@ class Repeated:
         scheduler.remove(self)
 
 
+class _LoopTasks:
+    """The runs of flows in one event loop. To be made while that loop runs.
+
+    A timer may start one while asyncio.run() cancels all tasks, so the loop's end cancels those that are left.
+    """
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._ended = False
+        # A loop that ends closes its asynchronous generators after it has cancelled its tasks.
+        self._generator = self._until_the_end()
+        with suppress(StopIteration):
+            self._generator.__anext__().send(None)
+
+    def start(self, run: Coroutine[Any, Any, None]) -> None:
+        """Start a run, unless the loop ends."""
+        if self._ended:
+            run.close()
+            return
+        task = asyncio.get_running_loop().create_task(run)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _until_the_end(self) -> AsyncGenerator[None, None]:
+        try:
+            yield
+        finally:
+            self._ended = True
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
 class AsyncRepeated:
     """A flow that the running event loop repeats, as long as it runs.
 
-    It has a timer and no task, so nothing is pending in a closed loop.
+    It has a timer, and a task only for each run, so nothing is pending in a closed loop.
     """
 
     def __init__(self, make: Callable[[], PeriodicFlow], client: Any, *, after: float) -> None:
         self._make, self._client = make, client
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = self._loop.call_later(after, self._start)
-        self._task: asyncio.Task[None] | None = None
+        self._tasks = _loop_tasks(self._loop)
 
     def stop(self) -> None:
         """Stop."""
@@ -73,7 +110,7 @@ class AsyncRepeated:
         self._timer = None
 
     def _start(self) -> None:
-        self._task = self._loop.create_task(self._run_once())
+        self._tasks.start(self._run_once())
 
     async def _run_once(self) -> None:
         try:
@@ -83,6 +120,14 @@ class AsyncRepeated:
             after = RENEWAL_RETRY
         if after is not None and self._timer:
             self._timer = self._loop.call_later(after, self._start)
+
+
+def _loop_tasks(loop: asyncio.AbstractEventLoop) -> _LoopTasks:
+    tasks: _LoopTasks | None = getattr(loop, NAME, None)
+    if tasks is None:
+        tasks = _LoopTasks()
+        setattr(loop, NAME, tasks)
+    return tasks
 
 
 def renewal(step: Run, name: Any, every: float) -> PeriodicFlow:

@@ -11,6 +11,8 @@ from weakref import WeakKeyDictionary
 
 from redis.exceptions import RedisError
 
+from redis_kit.locks.compat.cancellation import cancellable
+
 INTERVAL = 1.0  # seconds of one blocking command: the cost of a lost wake-up
 WAITER_TTL = 2500  # ms that a waiter counts as one after each request
 MIN_SLEEP = 0.01  # seconds between two requests, if ``sleep`` is shorter
@@ -65,7 +67,7 @@ class Wait:
         with _permit(lock.redis, wanted=self._wakes_waiters) as longest:
             if longest:
                 with contextlib.suppress(RedisError):
-                    await lock.redis.blpop([self.key], timeout=round(min(longest, self._longest), 3))
+                    await cancellable(lock.redis.blpop([self.key], timeout=round(min(longest, self._longest), 3)))
                     return
         await asyncio.sleep(self._sleep)
 

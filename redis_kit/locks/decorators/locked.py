@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Never, TypeVar
 
 from asgiref.sync import iscoroutinefunction
+from django.http import HttpRequest
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.text import did_you_mean, shortened, unexpected
@@ -19,6 +20,10 @@ from redis_kit.locks.leases.lease import Lease
 AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
 OnBusy = Literal["raise", "skip", "wait"] | Callable[..., Any]
 ANSWERS = ("raise", "skip", "wait")
+IN_VIEWS = (
+    "A view must answer, so give it a function that returns a response: "
+    "on_busy=lambda request, *args, **kwargs: HttpResponse(status=409)."
+)
 
 
 def locked(
@@ -40,10 +45,10 @@ def locked(
 
     ``{user_id}`` in the name stands for that argument of the call; nothing but plain names is allowed in braces.
     While the lock is held by another caller, ``on_busy`` decides: "raise" LockNotAcquired, "skip" the call and return
-    None, "wait" for the lock, or, if it is a callable, call it with the same arguments and return its answer, such as a
-    view's response. ``blocking_timeout`` is how long to wait before that; "wait" without it waits for ever. The other
-    arguments are those of Lock. Raises InvalidName for a wrong name and TypeError for a generator function, both at
-    decoration.
+    None, "wait" for the lock, or, if it is a callable, call it with the same arguments and return its answer. A view
+    needs a callable that returns a response: "skip" raises InvalidValue if an argument is an HttpRequest.
+    ``blocking_timeout`` is how long to wait before that; "wait" without it waits for ever. The other arguments are
+    those of Lock. Raises InvalidName for a wrong name and TypeError for a generator function or a task, at decoration.
     Two round trips per call.
     """
     if unknown:
@@ -75,10 +80,8 @@ def locked(
         def run(*args: Any, **kwargs: Any) -> Any:
             try:
                 lease = create(template(args, kwargs)).__enter__()
-            except LockNotAcquired:
-                if on_busy in ("raise", "wait"):
-                    raise
-                return _answer(on_busy, args, kwargs)
+            except LockNotAcquired as error:
+                return _answer(on_busy, error, args, kwargs)
             with lease:
                 return function(*args, **kwargs)
 
@@ -86,10 +89,8 @@ def locked(
         async def arun(*args: Any, **kwargs: Any) -> Any:
             try:
                 lease = await create(template(args, kwargs)).__aenter__()
-            except LockNotAcquired:
-                if on_busy in ("raise", "wait"):
-                    raise
-                answer = _answer(on_busy, args, kwargs)
+            except LockNotAcquired as error:
+                answer = _answer(on_busy, error, args, kwargs)
                 return await answer if inspect.isawaitable(answer) else answer
             async with lease:
                 return await function(*args, **kwargs)
@@ -99,8 +100,18 @@ def locked(
     return decorate
 
 
-def _answer(on_busy: OnBusy, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    return on_busy(*args, **kwargs) if callable(on_busy) else None
+def _answer(on_busy: OnBusy, error: LockNotAcquired, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """Return the answer of a busy call, or raise the error."""
+    if callable(on_busy):
+        return on_busy(*args, **kwargs)
+    is_view = any(isinstance(value, HttpRequest) for value in args[:2])  # the second one follows self
+    if on_busy != "skip":
+        if is_view:
+            error.add_note(IN_VIEWS)
+        raise error
+    if is_view:
+        raise InvalidValue(f"on_busy='skip' returns None, which is not a response. {IN_VIEWS}") from error
+    return None
 
 
 def _check_answer(on_busy: Any) -> None:
@@ -110,6 +121,8 @@ def _check_answer(on_busy: Any) -> None:
 
 
 def _check(function: Any) -> None:
+    if hasattr(type(function), "enqueue"):
+        raise TypeError("@locked takes a function, not a task; put @locked below @task.")
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise TypeError(f"@locked can't hold a lock while a generator is paused; use Lock inside {function!r}.")
     if isinstance(function, (type, staticmethod, classmethod)) or not callable(function):

@@ -12,7 +12,7 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
 from redis_kit.core.text import shortened
 from redis_kit.locks.acquiring.reentrancy import is_still_needed
-from redis_kit.locks.arguments import Seconds, blocking_seconds, flag, wait_seconds
+from redis_kit.locks.arguments import Seconds, blocking_seconds, flag, under_name, wait_seconds
 from redis_kit.locks.errors import CannotRenew, LockNotAcquired, NotHeld
 from redis_kit.locks.kinds.base import BEHIND_OTHERS, BaseLock
 from redis_kit.locks.kinds.lock import Lock
@@ -43,7 +43,10 @@ class MultiLock:
         **options: Any,
     ) -> None:
         self.blocking, self.blocking_timeout = flag("blocking", blocking), blocking_seconds(blocking_timeout)
-        self.locks = tuple(_lock(given, options) for given in locks)
+        try:
+            self.locks = tuple(_lock(given, options) for given in locks)
+        except TypeError as error:
+            raise under_name("MultiLock", Lock, options) or error from None
         _check(self.locks, bool(options) and not any(isinstance(given, str) for given in locks))
         # Part by part, so that nothing comes between a semaphore and those within it, which acquire slots of both.
         self._in_order = sorted(self.locks, key=lambda lock: (lock.tag(), lock.member.split(":")))

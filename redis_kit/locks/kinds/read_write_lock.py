@@ -4,8 +4,9 @@ from typing import Any
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
+from redis_kit.core.primitive import with_own_init
 from redis_kit.locks.acquiring.attempt import Refusal
-from redis_kit.locks.arguments import LIMIT
+from redis_kit.locks.arguments import LIMIT, under_name
 from redis_kit.locks.errors import AlreadyHeld
 from redis_kit.locks.kinds.fair_lock import BaseFairLock
 from redis_kit.locks.leases.lease import Lease
@@ -26,13 +27,17 @@ class ReadWriteLock:
                 "A ReadWriteLock can't be reentrant: a reader would wait for a writer that waits for it."
             )
         self.name = name
-        self.read, self.write = ReadLock(name, **options), WriteLock(name, **options)
+        try:
+            self.read, self.write = ReadLock(name, **options), WriteLock(name, **options)
+        except TypeError as error:
+            raise under_name("ReadWriteLock", ReadLock, options) or error from None
         self.read.other, self.write.other = self.write, self.read
 
     def __repr__(self) -> str:
         return f"<ReadWriteLock {self.name!r}>"
 
 
+@with_own_init
 class ReadLock(BaseFairLock):
     """The readers' side of a ReadWriteLock."""
 
@@ -49,6 +54,7 @@ class ReadLock(BaseFairLock):
         return (yield from super().acquire_flow(seconds))
 
 
+@with_own_init
 class WriteLock(ReadLock):
     """The writers' side of a ReadWriteLock: it acquires all slots."""
 

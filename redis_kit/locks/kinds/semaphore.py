@@ -52,6 +52,8 @@ class Semaphore(BaseLock[SlotKeys]):
         using: str = "default",
         **unknown: Never,
     ) -> None:
+        if unknown.get("reentrant"):
+            raise InvalidValue("A Semaphore can't be reentrant: each lease takes slots of its own. A Lock can be.")
         super().__init__(
             name,
             timeout=timeout,

@@ -12,7 +12,7 @@ from asgiref.sync import iscoroutinefunction
 
 from redis_kit.core.errors import RedisFailure
 from redis_kit.locks.errors import CannotRenew
-from redis_kit.locks.leases.lease import Lease
+from redis_kit.locks.leases.lease import Lease, safe_deadline
 from redis_kit.locks.renewal import scheduler
 
 logger = logging.getLogger("redis_kit.locks")
@@ -26,7 +26,7 @@ class LossNotifier:
         self.lease, self.owner = lease, owner
         self.thread = threading.get_ident()
         self.items: tuple[scheduler.Periodic, ...] = ()
-        self.extended_at = lease.acquired_at
+        self.extended_at = lease.deadline - safe_deadline(0.0, lease.source.lease_timeout)  # when it was requested
         self.error: RedisFailure | None = None  # of the last attempt to extend it
         self._decision = threading.Lock()  # held by what comes first: the release, or the loss
         self._inside: asyncio.Task[Any] | None = None

@@ -42,5 +42,6 @@ class Command(QueueCommand):
             typed = input(f"{name} has {jobs(count, state)}. Type the name of the queue to delete them permanently: ")
         except EOFError:
             typed = ""
+            self.stdout.write("")  # ends the line of the question
         if typed not in (queue.name, name):
             raise CommandError("Nothing was deleted: the name does not match. Use --yes to skip the confirmation.")

@@ -14,9 +14,10 @@ from redis_kit.core import conf, connections, terminal
 from redis_kit.core.client import addresses
 from redis_kit.core.logs.filters import protect_default_handlers
 from redis_kit.core.text import clean
+from redis_kit.queues import hints
 from redis_kit.queues.commands import queue_names
 from redis_kit.queues.settings import QueueSettings
-from redis_kit.queues.worker.supervisor import os_signals
+from redis_kit.queues.worker.supervisor import autoreload, os_signals
 
 DAY = 86_400.0
 logger = logging.getLogger("redis_kit.worker")
@@ -27,10 +28,12 @@ class Command(terminal.KitCommand):
 
     help = "Run the tasks of queues until TERM or INT."
     requires_system_checks = "__all__"
+    other_options = hints.WORKER
     exit_codes = (
         "Exit codes: 0 stopped by a signal or a command, or --burst is done; 1 the health port is taken; 2 wrong "
         "arguments; 78 wrong settings. A worker that can't reach Redis waits for it."
     )
+    _restarted = False  # by --reload
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the options."""
@@ -57,7 +60,8 @@ class Command(terminal.KitCommand):
         add("--max-tasks", type=most, metavar="N", help="replace a process after N jobs, 1 to 1000000000")
         size = _whole(16, 1_048_576)
         add("--max-rss", type=size, metavar="MIB", help="replace a process that uses more memory, 16 to 1048576 MiB")
-        add("--reload", action="store_true", help="restart when code changes, for development")
+        text = "restart when code changes, and wait while it is broken, for development"
+        add("--reload", action="store_true", help=text)
         port = _whole(1, 65_535)
         add("--health-port", type=port, metavar="PORT", help="answer GET /healthz on 127.0.0.1, 1 to 65535")
         text = "seconds a ready job may wait before /healthz answers 503, 1 to 86400 (default: 300)"
@@ -65,22 +69,28 @@ class Command(terminal.KitCommand):
 
     def execute(self, *args: Any, **options: Any) -> str | None:
         """Run the command. Before the worker handles signals, TERM and INT end the process at once."""
+        self._restarted = os.environ.pop(autoreload.RESTARTED, None) is not None  # tasks start processes of their own
         with os_signals.loading():
             return super().execute(*args, **options)
+
+    def check(self, *args: Any, **options: Any) -> None:
+        """Run the system checks, which load the URLs and more."""
+        with autoreload.recovering(restarted=self._restarted):
+            super().check(*args, **options)
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Run the worker. Return after a signal, also if jobs were returned to their queues."""
         if options["burst"] and options["reload"]:
             raise CommandError("--burst and --reload can't be used together.", returncode=2)
-        protect_default_handlers()  # the framework logs a failed task again, with the text of its exception
+        protect_default_handlers()  # what tasks log may hold text that anyone chose
         with terminal.failing():
             from redis_kit.queues.tasks import discovery
             from redis_kit.queues.worker.options import Options
             from redis_kit.queues.worker.shared.logs import counted
-            from redis_kit.queues.worker.supervisor import autoreload
             from redis_kit.queues.worker.supervisor.supervisor import Supervisor
 
-            discovery.discover()
+            with autoreload.recovering(restarted=self._restarted):
+                discovery.discover()
             if os.environ.get(autoreload.TRIAL):
                 return
             used = dict.fromkeys([*conf.section(QueueSettings).NAMES, *queue_names.of_tasks()])

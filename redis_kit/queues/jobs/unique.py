@@ -49,7 +49,7 @@ def chosen(key: Any, until: Any, replace: Any) -> UniqueKey | None:
     return UniqueKey(digest("key", key), end("unique_until", until), replace)
 
 
-def end(name: str, until: Any) -> str:
+def end(name: str, until: Any, allowed: str = ALLOWED) -> str:
     """Return until when a key is in use, as the script expects it. Raises InvalidValue naming what is allowed."""
     if isinstance(until, str) and until in ENDS:
         return until
@@ -57,7 +57,7 @@ def end(name: str, until: Any) -> str:
     if is_time:
         with suppress(InvalidValue):
             return str(validation.milliseconds(until, name, positive=True))
-    raise InvalidValue(f"{name} must be {ALLOWED}, not {shortened(until)}.")
+    raise InvalidValue(f"{name} must be {allowed}, not {shortened(until)}.")
 
 
 def digest(domain: str, text: str) -> str:

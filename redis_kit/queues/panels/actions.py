@@ -141,7 +141,7 @@ class GroupTarget(NamedTuple):
         count = next((group.jobs for group in groups if tuple(group.cause) == (self.task, self.error)), 0)
         if not count:
             raise self._no_jobs()
-        return _becoming_ready(count) + " " + _("They run: %(tasks)s.") % {"tasks": self.task or _("no task")}
+        return _becoming_ready(count, [self.task] if self.task else [])
 
     def _no_jobs(self) -> InvalidValue:
         return InvalidValue(_("Nothing was retried: the group has no dead jobs any more."))
@@ -235,9 +235,8 @@ def effect_of_retrying_dead(name: str) -> str:
     by_task: Counter[str] = Counter()
     for group in _groups(name):
         by_task[group.cause.task] += group.jobs
-    tasks = [f"{task or _('no task')} ({jobs})" for task, jobs in by_task.most_common(NAMED)]
-    more = ", …" * (len(by_task) > NAMED)
-    return _becoming_ready(count) + " " + _("They run: %(tasks)s.") % {"tasks": ", ".join(tasks) + more}
+    tasks = [f"{task or _('no task')} ({jobs})" for task, jobs in by_task.most_common(NAMED)] if any(by_task) else []
+    return _becoming_ready(count, [*tasks, *["…"] * (len(by_task) > NAMED)])
 
 
 def _groups(name: str) -> "list[Group]":
@@ -248,12 +247,14 @@ def _groups(name: str) -> "list[Group]":
     return groups
 
 
-def _becoming_ready(count: int) -> str:
-    return ngettext(
+def _becoming_ready(count: int, tasks: list[str]) -> str:
+    running = " " + _("They run: %(tasks)s.") % {"tasks": ", ".join(tasks)} if tasks else ""
+    ready = ngettext(
         "%(count)d dead job becomes ready as if it were new.",
         "%(count)d dead jobs become ready as if they were new.",
         count,
-    ) % {"count": count}
+    )
+    return ready % {"count": count} + running
 
 
 def pause(name: str, time: str) -> str:

@@ -63,7 +63,7 @@ class QueuesPanel(Panel):
         if not self.viewer.may(MANAGE):
             return None
         queue = Field("queue", _("Queue"), self._choices, any=_("Any queue"), optional=True)
-        id = Field("id", _("Id of a job (leave it empty to list the jobs of the queue)"), optional=True)
+        id = Field("id", _("Id of a job (empty: the jobs of the queue)"), optional=True)
         return Search(_("Look up"), (queue, id))
 
     def content(self) -> Iterator[Content]:

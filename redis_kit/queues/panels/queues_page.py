@@ -54,8 +54,8 @@ def figures(reports: Mapping[str, "QueueStats"]) -> Iterator[Figure]:
     yield Figure(_("Ready"), sum(count.ready for count in counts))
     yield Figure(_("Scheduled"), sum(count.scheduled for count in counts))
     yield Figure(_("Running"), sum(count.running for count in counts))
-    yield Figure(_("Dead"), dead, hint=_("They failed for good. Retry or delete them."), alarm=dead > 0)
-    yield Figure(_("Oldest wait"), timedelta(seconds=max(waits, default=0.0)))
+    yield Figure(_("Dead"), dead, hint=_("They failed for good. Retry or delete them.") if dead else "", alarm=dead > 0)
+    yield Figure(_("Oldest wait"), timedelta(seconds=max(waits)) if waits else None)
     if deserted := [name for name, report in reports.items() if report.deserted]:
         hint = _("Jobs are due in: %s") % ", ".join(deserted)
         yield Figure(_("Without a worker"), len(deserted), hint=hint, alarm=True)
@@ -94,7 +94,7 @@ def queues(reports: Mapping[str, "QueueStats"], *, linked: bool) -> Iterator[Tab
 def unknown(reports: Mapping[str, "QueueStats"]) -> Iterator[Table]:
     """Yield the calls that no living worker can run, if there are any."""
     rows = [
-        (calls.call, name, calls.jobs, duration(calls.age))
+        (calls.call, name, calls.jobs, timedelta(seconds=calls.age))
         for name, report in reports.items()
         for calls in unrunnable(report)
     ]

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 MOST_JOBS = 10  # of one worker
 WORKING, QUIET, STOPPING, DEAD, DAMAGED = "working", "quiet", "stopping", "dead", "damaged"
+HEARTBEAT = _("Last heartbeat (s\xa0ago)")
 BUTTONS = {QUIET: ("resume", "stop"), STOPPING: ()}
 STATES = {
     **{WORKING: _("working"), QUIET: _("quiet"), STOPPING: _("stopping"), DAMAGED: _("damaged")},
@@ -28,9 +29,10 @@ class Supervisor(NamedTuple):
 
     @property
     def state(self) -> str:
-        """Return working, quiet or stopping; "" if its workers do not report a state."""
+        """Return working, quiet, stopping, or dead if all workers are; "" if its workers do not report a state."""
         states = {worker.state for worker in self.workers}
-        return next((state for state in (STOPPING, WORKING, QUIET) if state in states), "")
+        silent = DEAD if states == {DEAD} else ""
+        return next((state for state in (STOPPING, WORKING, QUIET) if state in states), silent)
 
 
 def supervisors(workers: Sequence["WorkerInfo"]) -> list[Supervisor]:
@@ -60,7 +62,7 @@ def supervisors_table(all_supervisors: Sequence[Supervisor]) -> Table:
     """Return the supervisors, with their buttons."""
     columns = (
         *(_("Supervisor"), _("State"), _("Processes"), _("Queues"), _("Threads")),
-        *(_("Jobs"), _("Memory (MiB)"), _("Last heartbeat (s ago)")),
+        *(_("Jobs"), _("Memory (MiB)"), HEARTBEAT),
     )
     return Table(
         _("Supervisors"),
@@ -83,7 +85,7 @@ def worker_processes(all_supervisors: Sequence[Supervisor], *, linked: bool) -> 
         left -= len(rows)
         columns = (
             *(_("Worker"), _("State"), _("Queues"), _("Threads")),
-            *(_("Jobs"), _("Memory (MiB)"), _("Last heartbeat (s ago)")),
+            *(_("Jobs"), _("Memory (MiB)"), HEARTBEAT),
         )
         yield Table(_("Worker processes of %s") % supervisor.target.shown, columns, rows)
 
@@ -92,7 +94,7 @@ def others(workers: Sequence["WorkerInfo"], *, linked: bool) -> Table:
     """Return the workers without a supervisor: other programs that claim jobs."""
     return Table(
         _("Other programs that claim jobs"),
-        (_("Worker"), _("Host"), _("Queues"), _("Jobs"), _("Last heartbeat (s ago)")),
+        (_("Worker"), _("Host"), _("Queues"), _("Jobs"), HEARTBEAT),
         [
             (
                 Lines((worker.id, STATES.get(worker.state) or _("process %d") % worker.pid)),

@@ -4,9 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
-from django.core.signals import setting_changed
-
-from redis_kit.core import scripts
+from redis_kit.core import conf, scripts
 from redis_kit.core.errors import RedisFailure, RedisUnavailable
 from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
@@ -107,11 +105,6 @@ def _registered(queue: Primitive) -> Flow[None]:
         yield from register(queue)
 
 
-def forget_registered() -> None:
-    """Register each queue again at its next job."""
-    _registered_queues.clear()
-
-
 def register(queue: Primitive) -> Flow[None]:
     """Register a queue by its name; if this fails, the next call does so."""
     try:
@@ -155,9 +148,4 @@ def _unused(queues: Sequence[Primitive]) -> Flow[list[tuple[Primitive, int]]]:
     return [(queue, workers) for queue, sequence, jobs, workers in each if sequence in (None, b"0") and not jobs]
 
 
-def _settings_changed(*, setting: str, **kwargs: Any) -> None:
-    if setting == "REDIS_KIT":  # an alias may lead to another server now
-        forget_registered()
-
-
-setting_changed.connect(_settings_changed, dispatch_uid="redis_kit.queues.store.enqueue")
+conf.on_change(_registered_queues.clear)  # an alias may lead to another server now

@@ -18,7 +18,6 @@ from typing import Any
 
 from django.apps import apps
 from django.conf import settings
-from django.core.signals import setting_changed
 from django.utils.module_loading import autodiscover_modules
 
 from redis_kit.core import conf
@@ -51,6 +50,12 @@ def discover() -> None:
                 raise  # the module exists, and one that it imports does not
             problem = _missing(name)
             raise ConfigurationError(f"{problem.message} {problem.hint}") from error
+
+
+def is_of_app(module: str) -> bool:
+    """Return whether a module is the ``tasks`` module of an installed app."""
+    package, _, last = module.rpartition(".")
+    return last == "tasks" and any(app.name == package for app in apps.get_app_configs())
 
 
 def problems() -> Iterator[Problem]:
@@ -181,10 +186,9 @@ def _with_parents(name: str) -> list[str]:
     return [".".join(parts[:count]) for count in range(1, len(parts) + 1)]
 
 
-def _forget(*, setting: str, **kwargs: Any) -> None:
-    if setting in ("REDIS_KIT", "INSTALLED_APPS", "ROOT_URLCONF"):
-        _looked_at.clear()
-        _imports.cache_clear()
+def _forget() -> None:
+    _looked_at.clear()
+    _imports.cache_clear()
 
 
-setting_changed.connect(_forget, dispatch_uid="redis_kit.queues.tasks.discovery")
+conf.on_change(_forget, "REDIS_KIT", "INSTALLED_APPS", "ROOT_URLCONF")

@@ -9,15 +9,15 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, ParamSpec, TypeVar, overload
 
 from django.conf import settings
-from django.core.signals import setting_changed
 from django.utils import timezone
 from django.utils.module_loading import import_string
 
-from redis_kit.core.errors import InvalidValue
+from redis_kit.core import conf
+from redis_kit.core.errors import ConfigurationError, InvalidValue
 from redis_kit.core.keys import encode
 from redis_kit.core.text import shortened
 from redis_kit.queues import framework, hints, validation
-from redis_kit.queues.errors import InvalidTask
+from redis_kit.queues.errors import InvalidTask, UnknownBackend
 from redis_kit.queues.jobs.unique import Until
 from redis_kit.queues.tasks import expiry, registry, retry, unique
 from redis_kit.queues.tasks import signature as signatures
@@ -26,9 +26,8 @@ from redis_kit.queues.tasks.unique import By
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
-BACKEND = "redis_kit.queues.backend.RedisTaskBackend"  # of a project without the setting TASKS
 TIMEOUT = (0.001, 604_800.0)  # seconds
-_backends: dict[str, Any] = {}  # of BACKEND, by alias: all threads may share them
+_backends: dict[str, Any] = {}  # RedisTaskBackend, by alias: all threads may share them
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,9 +127,16 @@ def backend_of(alias: str) -> Any:
     backend = _backends.get(alias)
     if backend is not None:
         return backend
-    kind = import_string(BACKEND)
+    kind = import_string(framework.BACKEND)  # that of a project without the setting TASKS
     if settings.configured and settings.is_overridden("TASKS"):  # type: ignore[misc]
-        backend = framework.task_backends[alias]
+        for problem in framework.tasks_problems():
+            raise ConfigurationError(f"{problem.message} {problem.hint}")
+        try:
+            backend = framework.task_backends[alias]
+        except framework.InvalidTaskBackend as error:
+            for problem in framework.missing_backend(alias):
+                raise UnknownBackend(f"{problem.message} {problem.hint}") from error
+            raise
     else:
         backend = kind(alias, {"QUEUES": []})
     if settings.configured and type(backend) is kind:
@@ -242,7 +248,11 @@ def task(
         registry.register(defined)
         return defined
 
-    return made if func is None else made(func)
+    if func is None:
+        return made
+    if isinstance(func, str):
+        raise InvalidTask(f"The text {shortened(func)} can't be a task. Write @task(queue_name={shortened(func)}).")
+    return made(func)
 
 
 def check_function(function: Any) -> None:
@@ -276,9 +286,4 @@ def check_options(task: Task[..., Any]) -> None:
     unique.check(task)
 
 
-def _forget(*, setting: str, **kwargs: Any) -> None:
-    if setting == "TASKS":
-        _backends.clear()
-
-
-setting_changed.connect(_forget, dispatch_uid="redis_kit.queues.tasks.task")
+conf.on_change(_backends.clear, "TASKS")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from redis_kit.core.errors import InvalidValue
-from redis_kit.core.text import shortened
+from redis_kit.core.text import did_you_mean, shortened
 from redis_kit.queues.jobs import payload
 from redis_kit.queues.jobs.unique import ALLOWED, UniqueKey, Until, digest, end
 
@@ -41,7 +41,7 @@ def key_of_call(task: UniqueOptions, args: Any, kwargs: Any) -> UniqueKey | None
 def check(task: UniqueOptions) -> None:
     """Raise InvalidValue if ``unique``, ``unique_by`` or ``replace`` of a task is wrong."""
     if not isinstance(task.unique, bool):
-        end("unique", task.unique)
+        end("unique", task.unique, f"True, False, {ALLOWED}")
     if not isinstance(task.replace, bool):
         raise InvalidValue(f"replace must be True or False, not {shortened(task.replace)}.")
     for name, given in (("unique_by", task.unique_by is not None), ("replace", task.replace)):
@@ -54,10 +54,22 @@ def check(task: UniqueOptions) -> None:
 def _check_names(task: UniqueOptions) -> None:
     names = _parameters(task)
     if not isinstance(task.unique_by, tuple) or not task.unique_by or not set(task.unique_by) <= set(names):
-        raise InvalidValue(
+        wrong = (
             f"unique_by must be None, a function of the task's arguments that returns text, or a tuple of names among "
             f"{', '.join(names) or '(the task has no parameter)'}, not {shortened(task.unique_by)}."
         )
+        raise InvalidValue(f"{wrong} {_hint(task.unique_by, names)}".strip())
+
+
+def _hint(given: Any, names: list[str]) -> str:
+    """Return the tuple that a name or a list stands for, or the name that was probably meant; "" without either."""
+    chosen = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, list) else given
+    if not isinstance(chosen, tuple) or not chosen:
+        return ""
+    for name in chosen:
+        if name not in names:
+            return did_you_mean(name, names)
+    return f"Write {chosen!r}."
 
 
 def _parameters(task: UniqueOptions) -> list[str]:

@@ -4,6 +4,7 @@ import argparse
 import json
 from collections.abc import Iterable
 from contextlib import suppress
+from itertools import product
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
@@ -125,7 +126,7 @@ class Command(terminal.KitCommand):
             }
             self._write_json(as_plain.about(throttle, *sums) | lists)
             return
-        self._write([clean(name), *tables.facts(tables.about(throttle, *sums)), ""])
+        self._write([clean(throttle.name), *tables.facts(tables.about(throttle, *sums)), ""])
         self._write(tables.rules(rules, plain=plain) if rules else ["No rules are in force."])
         if more:
             self.stdout.write(f"{more:,} more rules are in force; --limit shows them.")
@@ -145,37 +146,37 @@ class Command(terminal.KitCommand):
         if options["hash"]:
             throttle.rules.of(identity_hash=identity)  # checks it
         if not (reset_by_hash(throttle, identity) if options["hash"] else throttle.reset(identity)):
-            text = f"Nothing was reset: {clean(name)} counts no calls of {clean(identity)}."
+            text = f"Nothing was reset: {clean(throttle.name)} counts no calls of {clean(identity)}."
             raise CommandError(f"{text} {_wrong_kind(throttle, identity, **options)}".strip())
-        self._done("reset", name, f"Reset: the calls of {clean(identity)} to {clean(name)}.", None, **options)
+        said = f"Reset: the calls of {clean(identity)} to {clean(throttle.name)}."
+        self._done("reset", throttle.name, said, None, **options)
 
     def _ban(self, *, name: str, identity: str, seconds: float, **options: Any) -> None:
         throttle = self._throttle_that_makes(identity, name, **options)
         rule = throttle.rules.ban(seconds=seconds, **_subject(identity, **options))
-        said = f"Banned from {clean(name)} for {duration(seconds)}: {clean(identity)}."
-        self._done("ban", name, said, rule, **options)
+        said = f"Banned from {clean(throttle.name)} for {duration(seconds)}: {clean(identity)}."
+        self._done("ban", throttle.name, said, rule, **options)
 
     def _exempt(self, *, name: str, identity: str, seconds: float, **options: Any) -> None:
         throttle = self._throttle_that_makes(identity, name, **options)
         rule = throttle.rules.exempt(seconds=seconds, **_subject(identity, **options))
-        said = f"Exempt from {clean(name)} for {duration(seconds)}: {clean(identity)}."
-        self._done("exempt", name, said, rule, **options)
+        said = f"Exempt from {clean(throttle.name)} for {duration(seconds)}: {clean(identity)}."
+        self._done("exempt", throttle.name, said, rule, **options)
 
     def _override(self, *, name: str, rates: str, seconds: float, identity: str | None, **options: Any) -> None:
         throttle = self._throttle_that_makes(identity, name, **options)
         rule = throttle.rules.override(rates, seconds, **_subject(identity, **options))
-        said = (
-            f"Rates of {clean(name)} are {rule.rates} for {duration(seconds)}: {clean(identity or 'all identities')}."
-        )
-        self._done("override", name, said, rule, **options)
+        subject = clean(identity or "all identities")
+        said = f"Rates of {clean(throttle.name)} are {rule.rates} for {duration(seconds)}: {subject}."
+        self._done("override", throttle.name, said, rule, **options)
 
     def _lift(self, *, name: str, identity: str | None, **options: Any) -> None:
         subject = clean(identity or "all identities")
         throttle = _throttle(name, **options)
         if not throttle.rules.lift(**_subject(identity, **options)):
-            text = f"Nothing was lifted: {clean(name)} has no rule for {subject}."
+            text = f"Nothing was lifted: {clean(throttle.name)} has no rule for {subject}."
             raise CommandError(f"{text} {_wrong_kind(throttle, identity, **options)}".strip())
-        self._done("lift", name, f"Lifted: the rule of {clean(name)} for {subject}.", None, **options)
+        self._done("lift", throttle.name, f"Lifted: the rule of {clean(throttle.name)} for {subject}.", None, **options)
 
     def _report(self, *, name: str, **options: Any) -> None:
         throttle = _throttle(name, **options)
@@ -184,9 +185,9 @@ class Command(terminal.KitCommand):
         except InvalidValue as error:
             raise CommandError(clean(str(error))) from error
         if options["json"]:
-            self._write_json({"name": name} | as_plain.report(result))
+            self._write_json({"name": throttle.name} | as_plain.report(result))
         else:
-            self._write([clean(name), *tables.facts(tables.report(result))])
+            self._write([clean(throttle.name), *tables.facts(tables.report(result))])
 
     def _done(self, action: str, name: str, said: str, rule: Rule | None, **options: Any) -> None:
         if options["json"]:
@@ -237,7 +238,8 @@ def _wrong_kind(throttle: Throttle, identity: str | None, *, hash: bool = False,
     kinds = {shape: None for shape in shapes if any(shape)}  # a function alone may make anything
     if not identity or hash or not kinds or fits(identity, kinds):
         return ""
-    starts = dict.fromkeys(" ".join("|".join(starts) or "..." for starts in shape) for shape in kinds)
+    combined = (parts for shape in kinds for parts in product(*(starts or ("...",) for starts in shape)))
+    starts = dict.fromkeys(map(" ".join, combined))
     text = f"Identities of {clean(throttle.name)} begin with {' or '.join(starts)}, unlike {clean(identity)}."
     likely = suggestion(identity, kinds)
     return f"{text} Did you mean {clean(likely)}?" if likely else text

@@ -222,18 +222,22 @@ def _throttle(figures: "ThrottleFigures") -> tuple[Any, ...]:
     shadow = _("shadow mode: refuses nothing, would refuse %s per minute") % f"{would_be:.1f}"
     shown = Lines((name, shadow)) if throttle.shadow else name
     rates = "; ".join(map(str, throttle.rates)) or _("no limit")
-    allowed = sum(minute.allowed for minute in minutes) / len(minutes)
-    refused = sum(minute.refused for minute in minutes) / len(minutes)
     policy = throttle.policy()
     return (
         shown,
         rates,
         throttle.strategy,
         FAILURES.get(policy, policy),
-        round(allowed, 1),
-        round(refused, 1),
+        _per_minute(sum(minute.allowed for minute in minutes), len(minutes)),
+        _per_minute(sum(minute.refused for minute in minutes), len(minutes)),
         figures.override and figures.override.rates,
     )
+
+
+def _per_minute(calls: int, minutes: int) -> float:
+    """Return a rate, which is 0 only without calls: a call in 30 minutes is 0.03."""
+    rate = calls / minutes
+    return round(rate, 1) or round(rate, 2)
 
 
 def _reports(reports: Sequence[tuple["ThrottleFigures", "ShadowReport"]]) -> Table:

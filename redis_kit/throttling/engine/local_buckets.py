@@ -4,9 +4,6 @@ import os
 import threading
 from collections.abc import Sequence
 from time import monotonic_ns
-from typing import Any
-
-from django.core.signals import setting_changed
 
 from redis_kit.core import conf
 from redis_kit.throttling.settings import ThrottlingSettings
@@ -68,15 +65,9 @@ class LocalBuckets:
             del self._levels[next(iter(self._levels))]
 
 
-def clear() -> None:
-    """Remove the buckets of all throttles."""
+def _clear() -> None:
     with _lock:
         _by_throttle.clear()
-
-
-def _settings_changed(*, setting: str, **kwargs: Any) -> None:
-    if setting == "REDIS_KIT":
-        clear()
 
 
 def _new_lock() -> None:
@@ -84,5 +75,5 @@ def _new_lock() -> None:
     _lock = threading.Lock()
 
 
-setting_changed.connect(_settings_changed, dispatch_uid="redis_kit.throttling.engine.local_buckets")
+conf.on_change(_clear)
 os.register_at_fork(after_in_child=_new_lock)

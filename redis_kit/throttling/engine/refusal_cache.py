@@ -4,10 +4,8 @@ import math
 from collections.abc import Callable
 from contextlib import suppress
 from time import monotonic
-from typing import Any
 
-from django.core.signals import setting_changed
-
+from redis_kit.core import conf
 from redis_kit.throttling.values.decision import Decision
 
 LIMIT = 10_000  # refusals, over all throttles; beyond that the oldest one is dropped
@@ -78,14 +76,4 @@ def forget_where(matches: Callable[[str, str], bool]) -> None:
             _refusals.pop(key, None)
 
 
-def clear() -> None:
-    """Remove all refusals."""
-    _refusals.clear()
-
-
-def _settings_changed(*, setting: str, **kwargs: Any) -> None:
-    if setting == "REDIS_KIT":
-        clear()
-
-
-setting_changed.connect(_settings_changed, dispatch_uid="redis_kit.throttling.engine.refusal_cache")
+conf.on_change(_refusals.clear)

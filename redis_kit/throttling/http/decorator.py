@@ -1,6 +1,6 @@
 """The decorator ``throttle`` for views."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache, wraps
 from typing import Any, NamedTuple, Never, TypeVar
 
@@ -72,9 +72,9 @@ def throttle(
     """
     if unknown:
         raise unexpected("throttle", throttle, unknown, HINTS)
-    if rates is ...:
-        raise TypeError("throttle() needs the rates first: @throttle('5/m').")
     shared = rates if isinstance(rates, Throttle) else None
+    if rates is ... or (callable(rates) and not shared):  # the latter is a view, of a decorator without parentheses
+        raise TypeError("throttle() needs the rates first: @throttle('5/m').")
     if shared:
         _check_shared(name=name, strategy=strategy, on_failure=on_failure, shadow=shadow, ban=ban, using=using)
     check_functions(exempt=exempt, count_when=count_when)
@@ -87,7 +87,8 @@ def throttle(
             called, parsed or None, strategy=strategy, on_failure=on_failure, shadow=shadow, ban=ban, using=using
         )
 
-    early = shared or (build(name) if name else None)  # so that the dashboard lists it before the first request
+    # Built now, so that the dashboard lists it before the first request.
+    early = shared or (None if name is None else build(name))
     _check_cost(cost, early)
 
     def decorate(view: View) -> View:
@@ -96,8 +97,11 @@ def throttle(
                 f"throttle() decorates functions, not the class {view.__qualname__}: use "
                 "method_decorator(throttle(...), name='dispatch'), or ThrottleMixin."
             )
+        if hasattr(type(view), "enqueue"):
+            raise TypeError("throttle() decorates views, not tasks: call acquire() of a Throttle in the task.")
         if getattr(view, "__module__", "") == "django.utils.decorators":
             return view  # a stand-in whose attributes method_decorator copies
+        identity_key.note_user(f"the view {view_path(view)}")
         chosen = early or build(view_path(view))
         _check_cost(cost, chosen)
         chosen.identity_shapes[identity_key.shape] = None
@@ -105,6 +109,13 @@ def throttle(
         return guarded  # type: ignore[no-any-return]
 
     return decorate
+
+
+def guards_of(view: Any) -> Iterator[Guard]:
+    """Yield the guards of all decorators of a view."""
+    while stack := getattr(view, MARK, None):
+        yield from stack.guards
+        view = stack.view
 
 
 def _check_shared(**given: Any) -> None:

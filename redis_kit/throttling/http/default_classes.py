@@ -60,7 +60,7 @@ def _defaults() -> Iterator[Default]:
         if hasattr(kind, "scope_attr"):  # views choose among the other scopes
             for scope in kind.THROTTLE_RATES:
                 if scope not in scopes:
-                    yield Default(f"{RATES}[{shortened(scope)}]", partial(_of_scope, kind, scope))
+                    yield Default(f"{RATES}[{shortened(scope)}]", partial(of_scope, kind, scope))
 
 
 def _classes() -> list[Any]:
@@ -75,7 +75,8 @@ def _classes() -> list[Any]:
     return [kind for kind in classes if isinstance(kind, type) and issubclass(kind, RateThrottle)]
 
 
-def _of_scope(kind: Any, scope: str) -> Any:
+def of_scope(kind: Any, scope: str) -> Any:
+    """Return an instance of a class whose views choose the scope, with one of them."""
     built = kind()
     built.scope = scope
     built.rate = built.get_rate()

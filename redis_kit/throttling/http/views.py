@@ -21,7 +21,9 @@ def view_path(view: Any) -> str:
         return f"{owner.__module__}.{owner.__qualname__}.{method.__name__}"
     named = getattr(view, "view_class", view.func if isinstance(view, partial) else view)
     named = named if hasattr(named, "__qualname__") else type(named)
-    return f"{named.__module__}.{named.__qualname__}"
+    # @api_view of Django REST framework makes a class of each function, and gives it the function's name only.
+    is_renamed = not named.__qualname__.endswith(named.__name__)
+    return f"{named.__module__}.{named.__name__ if is_renamed else named.__qualname__}"
 
 
 async def maybe_await(result: Any) -> Any:

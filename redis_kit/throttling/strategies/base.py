@@ -95,8 +95,9 @@ def load(name: str) -> type[Strategy]:
     """Return the class of a strategy by its name or dotted path. Raises InvalidValue and ConfigurationError."""
     path = (STRATEGIES | MOVED).get(name, name) if isinstance(name, str) else ""
     if "." not in path:
-        hint = did_you_mean(name, STRATEGIES, f"Use {', '.join(map(repr, STRATEGIES))} or a dotted path.")
-        raise InvalidValue(f"There is no strategy {name!r}. {hint}")
+        use = f"Use {', '.join(map(repr, STRATEGIES))} or a dotted path."
+        hint = did_you_mean(name, STRATEGIES)
+        raise InvalidValue(" ".join(filter(None, (f"There is no strategy {name!r}.", hint, use))))
     try:
         strategy = import_string(path)
     except ImportError as error:

@@ -6,6 +6,7 @@ from time import monotonic
 from typing import NoReturn
 
 from redis_kit.core.errors import RedisFailure
+from redis_kit.core.primitive import with_own_init
 from redis_kit.core.steps import Sleep
 from redis_kit.throttling.engine.base import RETRY, BaseThrottle
 from redis_kit.throttling.engine.decide import Call, Outcome, decide
@@ -18,6 +19,7 @@ from redis_kit.throttling.statistics.offenders import Offender
 from redis_kit.throttling.values.decision import Decision
 
 
+@with_own_init
 class Throttle(BaseThrottle):
     """A limit on how often each identity may do something, shared by all processes.
 

@@ -23,7 +23,7 @@ MOST_PATHS = 1000  # dotted paths that the system check imports
 Find = Callable[[HttpRequest, Any], Any]
 Spec = str | Callable[[HttpRequest], Any] | Sequence[str | Callable[[HttpRequest], Any]]
 
-_paths: dict[str, None] = {}
+_paths: dict[str, str] = {}  # each with what uses it, or ""
 _STARTS = {"ip": (ADDRESS,), "user": (USER, "anonymous"), "user_or_ip": (USER, ADDRESS)}
 
 
@@ -72,6 +72,12 @@ class IdentityKey:
         """Return how the identities of the key begin, for each of its parts."""
         return tuple(_starts(spec) for spec in self._specs)
 
+    def note_user(self, user: str) -> None:
+        """Let errors about a dotted path name what uses the key, such as ``the view shop.views.buy``."""
+        for path in self._specs:
+            if isinstance(path, str) and _is_path(path):
+                note(path, user)
+
     def of(self, request: HttpRequest) -> Any:
         """Return the identity of a request. Raises TypeError if the key is a coroutine function."""
         user = getattr(request, "user", None) if self._needs_user else None
@@ -93,20 +99,22 @@ class IdentityKey:
 
 
 def load(path: str) -> Callable[[HttpRequest], Any]:
-    """Return the function of a dotted path. Raises ConfigurationError."""
+    """Return the function of a dotted path. Raises ConfigurationError, whose message names what uses the path."""
+    user = f" of {_paths[path]}" if _paths.get(path) else ""
     try:
         function = import_string(path)
     except ImportError as error:
-        raise ConfigurationError(f"The key {path!r} can't be imported: {error}.") from error
+        raise ConfigurationError(f"The key {path!r}{user} can't be imported: {error}.") from error
     if not callable(function):
-        raise ConfigurationError(f"The key {path!r} is not a function.")
+        raise ConfigurationError(f"The key {path!r}{user} is not a function.")
     return function  # type: ignore[no-any-return]
 
 
-def note(path: str) -> None:
-    """Add a dotted path to those that the system check imports."""
-    if len(_paths) < MOST_PATHS:
-        _paths[path] = None
+def note(path: str, user: str = "") -> None:
+    """Add a dotted path to those that the system check imports, with the first view or policy that uses it."""
+    if _paths.get(path) or len(_paths) >= MOST_PATHS:
+        return
+    _paths[path] = user
 
 
 def paths() -> list[str]:
@@ -123,12 +131,16 @@ def _finder(spec: Any) -> Find:
     kind, _, name = text.partition(":")
     if name and kind in _PARTS:
         return lambda request, user: f"{kind}:{_PARTS[kind](request, name)}"
-    if "." in text and ":" not in text:
+    if _is_path(text):
         note(text)
         loaded = lru_cache(maxsize=1)(load)
         return lambda request, user: loaded(text)(request)
     hint = did_you_mean(text, _NAMED)
     raise InvalidValue(" ".join(filter(None, (f"The key {shortened(spec)} is not known.", hint, GRAMMAR))))
+
+
+def _is_path(text: str) -> bool:
+    return "." in text and ":" not in text
 
 
 def _starts(spec: Any) -> tuple[str, ...]:

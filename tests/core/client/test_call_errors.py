@@ -1,11 +1,14 @@
 """Errors inside a call: those of the server and of redis-py, and exceptions that end the caller."""
 
 import asyncio
+import gc
 import threading
+import weakref
 
 import pytest
 
 from redis_kit.core import connections
+from redis_kit.core.errors import CommandFailed
 
 
 class Stopped(BaseException):
@@ -49,6 +52,30 @@ def test_no_error_is_its_own_cause(call, command):
         call(*command)
     assert causes(caught.value)
     call("PING")
+
+
+def refused():
+    try:
+        return connections.client().call("NONSENSE")
+    except CommandFailed as error:
+        return weakref.ref(error)
+
+
+async def arefused():
+    try:
+        return await connections.aclient().call("NONSENSE")
+    except CommandFailed as error:
+        return weakref.ref(error)
+
+
+@pytest.mark.parametrize("refused", [refused, lambda: asyncio.run(arefused())], ids=["sync", "async"])
+def test_error_that_nobody_keeps_ends_at_once(kit, refused):
+    """Its traceback refers to the frames of the call, and with them to the connection."""
+    gc.disable()
+    try:
+        assert refused()() is None
+    finally:
+        gc.enable()
 
 
 def test_end_of_a_thread_is_not_an_error_of_the_server(kit, monkeypatch):

@@ -35,6 +35,18 @@ class Article(models.Model):
         return self.title
 
 
+class Batch(models.Model):
+    """Images that are resized together."""
+
+    left = models.JSONField(default=list)
+
+    class Meta:
+        required_db_features = ("supports_json_field",)  # else each check of the models asks the database
+
+    def __str__(self):
+        return f"Batch {self.pk}"
+
+
 class Account(FencedModelMixin, models.Model):
     """A model that only the newest holder of a lock changes."""
 

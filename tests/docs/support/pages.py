@@ -1,7 +1,7 @@
 """README and docs as tests read them: pages with their code blocks, links, headings and code spans."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -92,6 +92,12 @@ class Page:
         """Yield the names in ``code`` font."""
         for match in SPAN.finditer(self.prose()):
             yield " ".join(match[1].split())
+
+
+def assert_none(problems: Iterable[str]) -> None:
+    """Fail with a list of all problems, one a line, if there is one."""
+    listing = "\n".join(problems)
+    assert not listing, listing
 
 
 PAGES = [Page(path) for path in PATHS]

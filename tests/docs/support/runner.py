@@ -14,6 +14,7 @@ from typing import Any
 from unittest import mock
 
 from django.contrib import admin
+from django.contrib.auth.signals import user_logged_in
 from django.core.checks import ERROR
 from django.test.utils import isolate_apps, override_settings
 from django.utils.module_loading import import_string
@@ -62,7 +63,7 @@ class Runner:
         site_before = dict(site)
         import tests.docs.shop.models
 
-        models = vars(tests.docs.shop.models).copy()
+        models, receivers = vars(tests.docs.shop.models).copy(), list(user_logged_in.receivers)
         sys.modules |= {"shop": tests.docs.shop, "shop.models": tests.docs.shop.models}
         from django.contrib.auth.models import User
 
@@ -79,6 +80,7 @@ class Runner:
             for name in set(vars(tests.docs.shop)) - {"models"}:
                 if isinstance(vars(tests.docs.shop)[name], types.ModuleType):
                     delattr(tests.docs.shop, name)
+            user_logged_in.receivers = receivers
             tasks._tasks.clear()
             tasks._tasks.update(registered)
             site.clear()

@@ -42,6 +42,11 @@ async def _until(condition):
     await asyncio.to_thread(wait_for, condition)
 
 
+async def _until_alone():
+    """Wait for what was left to the background: a client that is closed then would leave its connections open."""
+    await asyncio.gather(*asyncio.all_tasks() - {asyncio.current_task()}, return_exceptions=True)
+
+
 def test_lock_shared_by_tasks_is_released_by_each(key, connect):
     async def main():
         async with connect() as client:
@@ -209,6 +214,22 @@ def test_cancelled_waiter_leaves_the_turn_to_others(kit, key, connect):
             await asyncio.gather(first, return_exceptions=True)
             await holder.release()
             assert await second
+
+    asyncio.run(main())
+
+
+def test_waiter_ends_whenever_it_is_cancelled(kit, key, connect):
+    async def main():
+        async with connect() as client:
+            await AsyncLock(client, key, timeout=30).acquire()
+            for steps in range(150):
+                task = asyncio.create_task(AsyncLock(client, key, timeout=30).acquire(blocking_timeout=0.5))
+                for _ in range(steps % 50):
+                    await asyncio.sleep(0)
+                task.cancel()
+                await asyncio.wait([task])
+                assert task.cancelled(), f"{steps % 50} steps of the event loop"
+            await _until_alone()
 
     asyncio.run(main())
 

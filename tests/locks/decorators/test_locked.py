@@ -14,6 +14,7 @@ from django.views import View
 from redis_kit.core.errors import InvalidName, InvalidValue
 from redis_kit.locks import Lock, LockNotAcquired, locked
 from redis_kit.locks.inspection import held_locks
+from redis_kit.queues import task
 
 ONE = UUID(int=1)
 
@@ -97,6 +98,30 @@ def test_busy_function_is_skipped(kit):
         assert work() is None
     assert work() == "done"
     assert ran == [1]
+
+
+@pytest.mark.parametrize("factory", [RequestFactory, AsyncRequestFactory])
+def test_skipped_view_is_an_error_that_names_on_busy(kit, factory):
+    class Page:
+        @locked("a", on_busy="skip")
+        def get(self, request):
+            raise AssertionError("must not run")
+
+    with Lock("a"), pytest.raises(InvalidValue, match=r"on_busy='skip' returns None.*on_busy=lambda request"):
+        Page().get(factory().get("/"))
+
+
+def test_busy_view_has_a_note_that_names_on_busy(kit):
+    @locked("a")
+    async def view(request):
+        raise AssertionError("must not run")
+
+    with Lock("a"), pytest.raises(LockNotAcquired, match="is held by") as caught:
+        asyncio.run(view(RequestFactory().get("/")))
+    assert "on_busy=lambda request" in caught.value.__notes__[-1]
+    with Lock("a"), pytest.raises(LockNotAcquired) as caught:
+        asyncio.run(view(None))
+    assert "on_busy=lambda" not in str(getattr(caught.value, "__notes__", ""))
 
 
 def test_busy_function_waits(kit, waiting):
@@ -223,6 +248,16 @@ async def async_generator():
 def test_what_is_no_plain_function_is_refused(function):
     with pytest.raises(TypeError, match="@locked"):
         locked("a")(function)
+
+
+@task
+def build_report(day):
+    """Build it."""
+
+
+def test_task_is_refused_with_the_right_order():
+    with pytest.raises(TypeError, match="@locked takes a function, not a task; put @locked below @task"):
+        locked("report:{day}")(build_report)
 
 
 def test_wrong_options_are_refused_when_it_decorates():

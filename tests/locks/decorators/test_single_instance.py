@@ -23,7 +23,7 @@ pytestmark = pytest.mark.once
 AWAY = {"URL": "redis://127.0.0.1:1/0"}
 NAME = "command:shop.rebuild"
 HOLD = """
-import asyncio, signal, threading
+import asyncio, signal, threading, time
 from django.core.management.base import BaseCommand
 from redis_kit.locks import single_instance
 
@@ -38,8 +38,8 @@ class Command(BaseCommand):
     def handle(self, **options):
         try:
             print("begun", flush=True)
-            if not options["quick"]:
-                signal.pause()
+            while not options["quick"]:  # a signal just before a longer sleep would be seen after it only
+                time.sleep(0.05)
         finally:
             print("cleaned up", flush=True)
 """
@@ -153,7 +153,7 @@ def test_lock_is_renewed_and_its_loss_ends_the_command(command):
 
 def test_command_with_a_way_of_its_own_to_stop_is_left_to_it(command):
     own = "stop = threading.Event(); signal.signal(signal.SIGTERM, lambda *_: stop.set() or print('stop'))"
-    source = HOLD.replace("try:", f"{own}\n        try:").replace("signal.pause()", "stop.wait()")
+    source = HOLD.replace("try:", f"{own}\n        try:").replace('options["quick"]', "stop.is_set()")
     start = command(source, "timeout=1")
     for end, code in ((lambda one: force_release(NAME), 1), (lambda one: one.terminate(), 0)):
         one = begun(start())
@@ -164,7 +164,7 @@ def test_command_with_a_way_of_its_own_to_stop_is_left_to_it(command):
 
 
 def test_async_command_is_run_and_stopped(command):
-    source = HOLD.replace("def handle", "async def handle").replace("signal.pause()", "await asyncio.sleep(60)")
+    source = HOLD.replace("def handle", "async def handle").replace("time.sleep(0.05)", "await asyncio.sleep(60)")
     start = command(source)
     assert ended(start("--quick")) == (0, "begun\ncleaned up\n", "")
     first = begun(start())

@@ -5,7 +5,7 @@ from time import sleep
 
 import pytest
 
-from redis_kit.core.errors import KeyConflict
+from redis_kit.core.errors import InvalidValue, KeyConflict
 from redis_kit.locks import Lock, LockLost, LockNotAcquired, NotHeld, Semaphore
 from redis_kit.locks.inspection import contended, held_locks
 from tests.fixtures.servers import wait_for
@@ -23,6 +23,12 @@ def test_no_more_than_limit_slots_are_given(kit, twin):
     twin(semaphore.release)
     assert used() == 2
     assert twin(Semaphore("a", 3).acquire, blocking=False)
+
+
+def test_reentrant_is_refused_as_each_lease_takes_a_slot():
+    with pytest.raises(InvalidValue, match="A Semaphore can't be reentrant"):
+        Semaphore("a", 2, reentrant=True)
+    assert not Semaphore("a", 2, reentrant=False).reentrant
 
 
 def test_with_waits_and_gives_back(kit):

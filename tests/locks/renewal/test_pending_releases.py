@@ -322,7 +322,7 @@ def test_one_that_the_server_refuses_holds_up_no_other(kit):
     wait_for(lambda: not right.locked())
     with pytest.raises(KeyConflict):
         wrong.locked()
-    assert [entry.source for entry in pending()] == [wrong]
+    wait_for(lambda: [entry.source for entry in pending()] == [wrong])
 
 
 def test_it_works_on_each_kind_of_server(any_kit):

@@ -4,6 +4,7 @@ from time import monotonic
 
 import pytest
 
+from redis_kit.core import connections
 from redis_kit.locks import Lock, LockLost, Semaphore
 from tests.fixtures.servers import wait_for
 from tests.locks.support.leases import passed
@@ -39,7 +40,7 @@ def test_lease_survives_an_outage_shorter_than_itself(own_kit, lost):
 
 def test_lease_is_lost_on_time_while_the_server_is_away(own_kit, make, caplog):
     told = []
-    source = make(timeout=0.6, renew=True, on_lost=lambda lease: told.append((monotonic(), lease.held)))
+    source = make(timeout=1.2, renew=True, on_lost=lambda lease: told.append((monotonic(), lease.held)))
     lease = source.acquire()
     deadline = lease.deadline
     own_kit.server.freeze()
@@ -50,10 +51,11 @@ def test_lease_is_lost_on_time_while_the_server_is_away(own_kit, make, caplog):
     (moment, held) = told[0]
     assert deadline <= moment < deadline + 5  # the server is away until then
     assert not held
-    assert "was lost: its timeout is 0.6 s" in caplog.text
+    assert "was lost: its timeout is 1.2 s" in caplog.text
     assert "the last attempt failed: Redis can't be reached" in caplog.text
+    wait_for(lambda: not connections.client().breaker.is_open)
     # A renewal that was under way may reach the server after that; it keeps nobody out.
-    assert make().acquire(blocking_timeout=2)
+    assert make().acquire(blocking_timeout=5)
     assert len(told) == 1
 
 
@@ -80,7 +82,7 @@ def test_restarted_server_without_data_is_a_loss(own_kit, lost):
 
 
 def test_hundreds_of_leases_are_lost_on_time_though_each_attempt_times_out(own_kit):
-    own_kit.options(READ_TIMEOUT=2.0, CONNECT_TIMEOUT=2.0)
+    own_kit.options(READ_TIMEOUT=10.0, CONNECT_TIMEOUT=10.0)
     late = []
 
     def on_lost(lease):
@@ -93,7 +95,7 @@ def test_hundreds_of_leases_are_lost_on_time_though_each_attempt_times_out(own_k
         wait_for(lambda: len(late) == 200)
     finally:
         own_kit.server.thaw()
-    assert max(late) < 0.5
+    assert max(late) < 5  # sooner than an attempt ends
 
 
 def test_outage_of_one_server_is_no_matter_to_leases_on_another(own_kit, kit, lost):

@@ -15,6 +15,7 @@ from redis.sentinel import Sentinel
 from redis_kit.locks.compat import AsyncLock, Lock
 from tests.fixtures.groups import SERVICE
 from tests.fixtures.kit import Kit
+from tests.fixtures.process import cluster_client
 from tests.fixtures.servers import wait_for
 
 OURS = {"sync": Lock, "async": AsyncLock}
@@ -33,7 +34,7 @@ def connected(kit: Kit, kind: str = "sync", **options: Any) -> Any:
     module: Any = redis.asyncio if kind == "async" else redis
     connection = kit.server.connection
     if "CLUSTER" in connection:
-        return module.RedisCluster.from_url(kit.url, **options)
+        return cluster_client(kit.url, module, **options)
     if "SENTINELS" in connection:
         sentinel = redis.asyncio.Sentinel if kind == "async" else Sentinel
         return sentinel(connection["SENTINELS"]).master_for(SERVICE, **options)

@@ -281,6 +281,7 @@ def test_nothing_is_deleted_unless_the_name_is_typed(mail, command, typed):
     code, output, errors = command("rk_purge", "mail", "--state", "dead", typed=typed)
     assert code == 1
     assert "mail has 2 dead jobs." in output
+    assert output.endswith("\n") or typed  # the error has its own line
     assert "Nothing was deleted" in errors
     assert mail.counts().dead == 2
 

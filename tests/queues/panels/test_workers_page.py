@@ -1,6 +1,7 @@
 """The page of workers: supervisors, their processes and jobs, and the commands to a supervisor."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 from django.contrib.admin.models import LogEntry
@@ -9,6 +10,8 @@ from django.utils import translation
 from redis_kit.core import component, connections
 from redis_kit.queues import Queue, task
 from redis_kit.queues.monitoring import list_workers
+from redis_kit.queues.panels import workers_page
+from redis_kit.queues.panels.actions import SupervisorTarget
 from redis_kit.queues.store import calls
 from tests.dashboard.support.attacks import SAMPLE, harmless_links, without_titles
 from tests.dashboard.support.html import page, rows, said, whole_page
@@ -249,3 +252,18 @@ def test_supervisor_is_stopped_with_the_keyboard(visit, monkeypatch, four_worker
 
     visit(see)
     assert heartbeat("w1") == "stop"
+
+
+@pytest.mark.parametrize(
+    ("states", "shown"),
+    [
+        (["dead", "dead"], "dead"),
+        (["dead", "working"], "working"),
+        (["quiet", "working"], "working"),
+        (["quiet", "stopping"], "stopping"),
+        (["dead", ""], ""),
+    ],
+)
+def test_supervisor_has_the_state_of_its_workers(states, shown):
+    workers = [SimpleNamespace(state=state) for state in states]
+    assert workers_page.Supervisor(SupervisorTarget("web1", 5, "s1"), workers).state == shown

@@ -363,7 +363,7 @@ def test_log_says_what_to_do_once_a_minute_for_a_task(queue, release, caplog):
     (told,) = [record.getMessage() for record in caplog.records if "no living worker" in record.getMessage()]
     assert f"can run '{path}(_)': 2 jobs wait; the first has waited for 0." in told
     assert " s and will be dead in 24 h if no worker can run it. To run it, " in told
-    assert "deploy this worker" in told
+    assert "restart this worker with the new code" in told
     release.deploy()
     recaller = Recaller()
     recaller.see_to([(source, [f'["{path}", 3]'])])

@@ -35,7 +35,9 @@ def gone(pid):
 def end(process):
     """Kill a worker. Its children end by themselves, unless one is in C code that never returns."""
     file = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-    below = list(map(int, file.read_text().split())) if file.exists() else []
+    below: list[int] = []
+    with contextlib.suppress(OSError):  # it may have ended
+        below = list(map(int, file.read_text().split()))
     process.kill()
     process.wait()
     for pid in below:

@@ -29,7 +29,9 @@ class Traffic:
         self.sure: dict[str, float] = {}
         self.unsure: list[str] = []
         self.errors: list[RedisFailure] = []
+        self.failed_at: float | None = None
         self.forgotten: set[str] = set()
+        self._calls = threading.Lock()  # held from a call to the note of its outcome
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run)
         self._read, self._ended = 0, Counter[str]()
@@ -46,13 +48,15 @@ class Traffic:
         for number in itertools.count():
             name = f"job{number}"
             task: Any = note.using(run_after=SOON) if number % 5 == 0 else note
-            try:
-                task.enqueue(name)
-                self.sure[name] = time.monotonic()
-            except RedisFailure as error:
-                self.errors.append(error)
-                if getattr(error, "indeterminate", False):
-                    self.unsure.append(name)
+            with self._calls:
+                try:
+                    task.enqueue(name)
+                    self.sure[name] = time.monotonic()
+                except RedisFailure as error:
+                    self.failed_at = self.failed_at or time.monotonic()
+                    self.errors.append(error)
+                    if getattr(error, "indeterminate", False):
+                        self.unsure.append(name)
             if self._over.wait(0.02):
                 return
 
@@ -84,9 +88,13 @@ class Traffic:
         return False
 
     def forget(self, seconds: float = 1e9) -> None:
-        """Expect nothing of the jobs enqueued in the last seconds: the server has lost what it knew of them."""
-        since = time.monotonic() - seconds
-        self.forgotten.update([name for name, at in list(self.sure.items()) if at > since], self.unsure)
+        """Expect nothing of the jobs enqueued in these seconds before the first error, or before now, and since then.
+
+        The server has lost what it knew of them.
+        """
+        since = (self.failed_at or time.monotonic()) - seconds
+        with self._calls:
+            self.forgotten.update([name for name, at in self.sure.items() if at > since], self.unsure)
 
     def settle(self, *, within: float = MOST, beside: Collection[str] = ()) -> None:
         """End the calls; each job that was promised is done, none twice, none that is neither known nor ``beside``."""

@@ -98,6 +98,15 @@ def test_task_of_the_shell_is_to_be_defined_in_a_module(caplog):
     assert "IMPORTS" not in maintenance._unknown(f"{module}.f")
 
 
+@pytest.mark.parametrize("module", ["tests.app.tasks", __name__])
+def test_worker_that_imports_the_module_of_a_new_task_is_to_restart(module):
+    text = "restart this worker with the new code (or use --reload), or keep the old name of the task"
+    assert maintenance._unknown(f"{module}.new") == text
+    assert maintenance._unknown("stall.services.new").startswith(
+        "add 'stall.services' to REDIS_KIT['QUEUES']['IMPORTS']"
+    )
+
+
 def test_modules_of_the_option_and_what_urls_import_are_not_warned_of(kit, stall, caplog, settings):
     urls = "from django.urls import include\nurlpatterns = [include('stall.urls')]"
     stall(

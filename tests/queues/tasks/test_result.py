@@ -750,8 +750,15 @@ def test_check_of_the_kit_alone_names_wrong_options(settings):
     assert [(message.msg, message.hint) for message in messages] == [
         ("TASKS['one'] has no option 'QUEUS'.", "Did you mean 'QUEUES'?"),
         ("TASKS['one']['OPTIONS'] has no option 'RESULT_TLL'.", "Did you mean 'RESULT_TTL'?"),
-        ("TASKS['two']['QUEUES'] is 'mail'; it must be a list or a tuple or a set.", None),
+        ("TASKS['two']['QUEUES'] is 'mail'; it must be a list or a tuple or a set.", "Write ['mail']."),
     ]
+
+
+@pytest.mark.parametrize("queues", [None, True, 3])
+def test_hint_about_wrong_queues_leads_to_no_further_error(settings, queues):
+    settings.TASKS = {"default": {"BACKEND": BACKEND, "QUEUES": queues}}
+    (message,) = checks.run_checks(tags=["redis_kit"])
+    assert message.hint == 'Write "QUEUES": [] to allow every queue, or list the names.'
 
 
 @pytest.mark.parametrize(

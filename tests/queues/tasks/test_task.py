@@ -235,6 +235,11 @@ def test_only_functions_of_modules_can_be_tasks(function):
         task(function)
 
 
+def test_queue_in_the_place_of_the_function_says_what_to_write():
+    with pytest.raises(InvalidTask, match=re.escape("'mail' can't be a task. Write @task(queue_name='mail').")):
+        task("mail")
+
+
 def test_function_of_the_main_program_can_not_be_a_task(monkeypatch):
     monkeypatch.setattr(plain, "__module__", "__main__")
     with pytest.raises(InvalidTask, match="no worker can import"):

@@ -71,6 +71,15 @@ def test_worker_that_knows_the_tasks_gets_the_jobs_when_it_starts(kit, queue, st
     assert stopped(old, within=30) < 20
 
 
+def test_job_that_was_made_ready_again_goes_to_the_worker_that_can_run_it(queue, start, ran):
+    start("old")
+    new = start("new")
+    for number in range(1, 5):  # while both workers are idle
+        put(queue, number, "added")
+        wait_for(lambda number=number: number in ran(), timeout=60)
+    assert new.log.read_text().count("can run here") < 8
+
+
 def test_burst_ends_though_nobody_knows_the_task(queue, start, ran):
     for number in range(50):
         put(queue, number, "added")

@@ -84,7 +84,7 @@ def test_log_of_a_worker_without_logging_settings_can_not_be_forged(queue, start
     assert worker.wait(30) == 0
     said = worker.log.read_text()
     print(said)
-    logged = 3 + bool(debug)  # by the kit, by the task's logger; by the framework; by django.tasks
+    logged = 2 + bool(debug)  # by the kit, by the task's logger; by django.tasks
     assert said.count("    | Job 'X' of queue 'default' (shop.tasks.pay) succeeded.\\r\\x1b[31mred\n") == logged
     assert not any(line.startswith("Job 'X'") for line in said.splitlines())
     assert said.replace("\n", "").isprintable()

@@ -491,7 +491,7 @@ def test_identity_that_no_key_makes_is_refused(export, rk_throttle, action, give
     arguments = ("9/h", 60, given) if action == "override" else (given, 60)
     code, output, errors = rk_throttle(action, export, *arguments)
     assert (code, output) == (1, "")
-    assert "Nothing was changed. Identities of export begin with user:|ip:" in errors
+    assert "Nothing was changed. Identities of export begin with user: or ip:, unlike" in errors
     assert f"Did you mean {meant}?" in errors
     assert rk_throttle(action, export, *arguments, "--as-is")[0] == 0
 
@@ -522,6 +522,20 @@ def test_key_that_is_a_function_may_make_any_identity(kit, rk_throttle, routes):
     code, output, errors = rk_throttle("ban", "both", "203.0.113.7 acme", 60)
     assert (code, "Banned" in output) == (0, True)
     assert errors.startswith("Warning: Identities of both begin with ip: ..., unlike 203.0.113.7 acme.")
+
+
+def test_last_part_of_a_name_suffices_if_it_is_unique(kit, rk_throttle, routes):
+    routes(
+        "from redis_kit.throttling import Throttle\n"
+        "Throttle('shop.views.buy', '5/m')\nThrottle('shop.views.pay', '5/m')\n"
+        "Throttle('bank.views.pay', '5/m')\nThrottle('x.pay-later', '5/m')"
+    )
+    code, output, _ = rk_throttle("show", "buy")
+    assert (code, output.splitlines()[0]) == (0, "shop.views.buy")
+    assert "shop.views.buy" in rk_throttle("ban", "views.buy", "joe", 60)[1]
+    code, _, errors = rk_throttle("show", "pay")
+    assert (code, "Several throttles end with pay: bank.views.pay, shop.views.pay." in errors) == (1, True)
+    assert "There is no throttle later." in rk_throttle("show", "later")[2]
 
 
 def test_throttle_without_a_key_takes_any_identity(login, rk_throttle):

@@ -46,9 +46,9 @@ def test_panel_shows_what_each_throttle_let_pass(kit):
         login.hit(caller)
     api.hit("joe")
     assert [row[:6] for row in table("Throttles").rows] == [
-        ("api", "100/m burst 5", "token_bucket", "refuse", 0.0, 0.0),
+        ("api", "100/m burst 5", "token_bucket", "refuse", 0.03, 0.0),
         ("free", "no limit", "gcra", "allow", 0.0, 0.0),
-        ("login", "2/h; 5/d", "gcra", "count in each process", 0.1, 0.0),
+        ("login", "2/h; 5/d", "gcra", "count in each process", 0.1, 0.03),
     ]
     assert [figure.value for figure in shown(Figure)] == [3, 4, 1, 0]
     allowed, refused = shown(Bars)

@@ -300,3 +300,9 @@ def test_identity_is_looked_up_and_banned_with_the_keyboard(visit, monkeypatch, 
 
     visit(look)
     assert login.rules.of("user:9").kind == "ban"
+
+
+def test_rate_of_a_single_call_is_not_zero(kit, boss):
+    throttle = Throttle("rare", "1/h")
+    assert [bool(throttle.hit("me")) for _ in range(2)] == [True, False]
+    assert "0.03" in [cell.words for cell in page(boss.get(PAGE)).find("td")]

@@ -147,6 +147,7 @@ def test_rubbish_in_the_lists_breaks_nothing(kit, strategy):
         ),
         (lambda: throttle("5/m", block=True), "'block'. Refused requests are always answered by 429"),
         (lambda: throttle(), "throttle() needs the rates first: @throttle('5/m')."),
+        (lambda: throttle(len), "throttle() needs the rates first: @throttle('5/m')."),
     ],
 )
 def test_argument_of_other_libraries_names_ours(call, text):

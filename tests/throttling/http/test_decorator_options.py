@@ -9,6 +9,7 @@ from django.utils.decorators import method_decorator
 from django.views import View
 
 from redis_kit.core.errors import InvalidValue
+from redis_kit.queues import task
 from redis_kit.throttling import Ban, Throttle, throttle
 from redis_kit.throttling.throttles.throttle import registry
 
@@ -172,6 +173,16 @@ def test_what_a_shared_throttle_says_itself_is_refused_beside_it(argument, value
 def test_class_is_refused_with_what_to_use():
     with pytest.raises(TypeError, match=r"method_decorator\(throttle\(...\), name='dispatch'\), or ThrottleMixin"):
         throttle("5/m")(View)
+
+
+@task
+def fetch(page):
+    """Fetch it."""
+
+
+def test_task_is_refused_with_what_to_use():
+    with pytest.raises(TypeError, match=r"decorates views, not tasks: call acquire\(\) of a Throttle in the task"):
+        throttle("5/m")(fetch)
 
 
 def test_throttle_with_a_name_is_known_before_the_first_request():

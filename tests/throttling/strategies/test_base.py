@@ -105,3 +105,9 @@ def test_path_to_anything_else_is_refused(path):
 def test_base_class_decides_nothing():
     with pytest.raises(NotImplementedError):
         Strategy([]).decision(True, 1, [1], 1)
+
+
+def test_unknown_strategy_names_the_nearest_and_all():
+    names = "'gcra', 'token_bucket', 'fixed_window', 'sliding_counter', 'sliding_log'"
+    with pytest.raises(InvalidValue, match=f"Did you mean 'sliding_log'.*Use {names} or a dotted path"):
+        Throttle("a", "5/m", strategy="sliding_window")

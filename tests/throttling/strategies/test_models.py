@@ -1,7 +1,7 @@
 """Every strategy against its definition in exact arithmetic, on a clock that jumps ahead and back."""
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from redis_kit.throttling import Rate, Throttle
@@ -10,7 +10,7 @@ from tests.throttling.support.models.every import MODELS
 pytestmark = pytest.mark.once
 
 START = 1_760_000_000_000_000  # microseconds
-MILLISECOND, HOUR = 1000, 3_600_000_000
+MILLISECOND, SECOND, HOUR = 1000, 1_000_000, 3_600_000_000
 
 periods = st.sampled_from([0.001, 0.003, 0.007, 0.1, 1, 7, 60, 3600, 86_400, 31_536_000])
 limits = st.integers(1, 12)
@@ -85,6 +85,7 @@ def rates_of(strategy, numbers):
 
 @pytest.mark.parametrize("strategy", MODELS)
 @given(st.lists(st.tuples(limits, periods, limits), min_size=1, max_size=3), st.lists(moves, min_size=1, max_size=25))
+@example([(1, 1, 1)], [("hit", 1, 0), ("reserve", 1, SECOND), ("refund", 1, -5 * HOUR), ("hit", 1, 0)])
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_every_answer_is_that_of_the_model(kit, strategy, numbers, moves):
     kit.client.flushdb()

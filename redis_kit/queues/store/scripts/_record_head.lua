@@ -1,6 +1,12 @@
--- The head of a job's record: "<priority> <attempts> <crashes> <due>\n", with the time in ms.
+-- The head of a job's record: "<priority> <attempts> <crashes> <due>\n", with the time in ms. And its place among the
+-- ready jobs. A lower place is earlier: first by priority, then by the order in which jobs got ready. It is exact, as it
+-- stays below 2^53.
 -- needs  nothing
--- gives  record_head
+-- gives  record_head, place_of
 local function record_head(priority, attempts, crashes, due)
     return string.format("%.0f %.0f %.0f %.0f\n", priority, attempts, crashes, due)
+end
+
+local function place_of(priority, sequence)
+    return string.format("%.0f", -priority * 2 ^ 44 + sequence)
 end

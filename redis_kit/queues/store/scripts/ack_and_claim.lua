@@ -40,7 +40,7 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _free_unique_key
 -- @include _store_result
 -- @include _ack_jobs
--- @include _ready
+-- @include _wake
 -- @include _promote
 -- @include _claim_jobs
 local ends, minute, any_unique = lease_end(), read_minute(), has_unique_keys()

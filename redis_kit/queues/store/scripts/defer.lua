@@ -38,7 +38,7 @@ local now = clock[1] * 1000 + math.ceil(clock[2] / 1000)
 -- @include _record
 -- @include _history
 -- @include _remember_answer
--- @include _ready
+-- @include _wake
 -- @include _unknown_calls
 local worker, mark = worker_and_mark(token)
 if not worker then

@@ -40,7 +40,7 @@ local now = clock[1] * 1000 + math.ceil(clock[2] / 1000)
 -- @include _record_head
 -- @include _record
 -- @include _history
--- @include _ready
+-- @include _wake
 -- @include _remember_answer
 -- @include _count_minute
 -- @include _free_unique_key

@@ -27,7 +27,7 @@ local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.ceil(clock[2] / 1000)
 due = due > 0 and due or now + delay
 
--- @include _ready
+-- @include _wake
 -- @include _record_head
 -- A dead job may be put again.
 local function revived(id, record)

@@ -35,7 +35,7 @@ due = due > 0 and due or now + delay
 
 -- @include _record_head
 -- @include _record
--- @include _ready
+-- @include _wake
 -- @include _free_unique_key
 -- @include _unique_holder
 local any_unique = has_unique_keys()

@@ -29,7 +29,7 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _record_head
 -- @include _record
 -- @include _history
--- @include _ready
+-- @include _wake
 -- @include _free_unique_key
 -- @include _bury_job
 -- @include _bury_poison

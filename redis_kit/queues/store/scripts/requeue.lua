@@ -22,7 +22,7 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
 -- @include _record_head
 -- @include _record
--- @include _ready
+-- @include _wake
 -- @include _unique_holder
 -- @check_types dead
 local chosen = #ARGV > 1 and {unpack(ARGV, 2)} or redis.call("ZRANGE", dead, 0, ARGV[1] - 1)

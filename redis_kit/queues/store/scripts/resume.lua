@@ -9,7 +9,7 @@
 
 local paused, ready, scheduled, signal = unpack(KEYS)
 
--- @include _ready
+-- @include _wake
 -- A key of a wrong type prevents nobody from ending a pause, as it prevented nobody from beginning it.
 local function count(key)
     local reply = redis.pcall("ZCARD", key)

@@ -14,7 +14,7 @@ local running, jobs, ready, signal, paused = unpack(KEYS)
 -- @include _record_head
 -- @include _record
 -- @include _history
--- @include _ready
+-- @include _wake
 -- @include _valid_place
 -- @check_types running, ready, jobs, signal
 

@@ -17,7 +17,7 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
 -- @include _record_head
 -- @include _record
--- @include _ready
+-- @include _wake
 local record = redis.call("HGET", jobs, id)
 -- @check_types ready, signal
 if not record or not redis.call("ZSCORE", scheduled, id) then

@@ -22,7 +22,7 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _record_head
 -- @include _record
 -- @include _history
--- @include _ready
+-- @include _wake
 -- @include _valid_place
 -- @include _return_jobs
 -- @check_types workers, running, ready, info, jobs, settled, signal

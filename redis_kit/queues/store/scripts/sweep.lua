@@ -24,7 +24,7 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
 -- @include _record_head
 -- @include _record
--- @include _ready
+-- @include _wake
 -- @include _valid_place
 local chosen, count = redis.call("HRANDFIELD", jobs, sample), redis.call("ZCARD", running)
 if #chosen + count == 0 then

@@ -65,8 +65,9 @@ class EventLoop:
                     await sync_to_async(close_old_connections)()
 
     async def _limited(self, job: JobKey, work: Callable[[], Awaitable[Any]], timeout: float | None) -> Any:
+        limit = asyncio.timeout(timeout)
         try:
-            async with asyncio.timeout(timeout) as limit:
+            async with limit:
                 return await work()
         except TimeoutError as error:
             if limit.expired():
@@ -76,6 +77,8 @@ class EventLoop:
             if job in self._cancelled:
                 raise Cancelled from error
             raise
+        finally:
+            del limit  # it refers to asyncio's task, that one to the error, and the error to this frame: a circle
 
     def _started(self) -> asyncio.AbstractEventLoop:
         with self._lock:

@@ -113,7 +113,10 @@ class FailedAttempt(NamedTuple):
         return None if foreseen else exc_info(self.error)
 
     def _log(self, state: State) -> None:
-        """Log which attempt failed and what follows: one line, with a traceback if that is of use."""
+        """Log which attempt failed and what follows: one line, with a traceback if that is of use.
+
+        It is the only line about the end of a job: the recorder keeps the framework from logging the error again.
+        """
         name, attempt, error = self.named(), f"attempt {self.job.attempt} of {self.of}", self.unforeseen()
         if self.killed:
             next_step = "it is dead" if state == "dead" else f"the next one in {lasting(self.delay)}"
@@ -127,10 +130,8 @@ class FailedAttempt(NamedTuple):
         if self.cancelled:
             logger.info("%s was cancelled.", name)
             return
-        if error:
-            logger.warning("%s failed, %s, the last one.", name, attempt, exc_info=error)
         ran = self.task and not issubclass(type(self.error), Expired)
-        logger.error("%s is dead%s: %a", name, f" after {attempt}" if ran else "", self.reason)
+        logger.error("%s is dead%s: %a", name, f" after {attempt}" if ran else "", self.reason, exc_info=error)
 
 
 def failed(

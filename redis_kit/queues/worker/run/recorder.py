@@ -7,6 +7,7 @@ from typing import Any
 from django.utils import timezone
 
 from redis_kit.core.errors import ConfigurationError, RedisFailure
+from redis_kit.core.logs.error_text import cut_frames
 from redis_kit.core.signals import send_safely
 from redis_kit.queues import framework
 from redis_kit.queues.errors import CorruptMessage
@@ -95,7 +96,10 @@ class ResultRecorder:
         try:
             raise raised  # receivers look for the exception that is being handled
         except BaseException:
-            self._end(framework.TaskResultStatus.FAILED)
+            with framework.unlogged(framework.task_finished):  # the worker has logged the error already
+                self._end(framework.TaskResultStatus.FAILED)
+        finally:
+            cut_frames(raised, __file__)  # this frame refers to the error: a circle
 
     def _end(self, status: Any) -> None:
         if result := self.result():

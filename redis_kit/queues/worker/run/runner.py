@@ -99,6 +99,7 @@ class JobRunner:
     def run(self, slot: int, number: int, job: Job) -> Done | None:
         """Do the same without a look at the thread's database connections. An outcome is recorded whatever fails."""
         source, recorder = self._sources[number], None
+        outcome: Outcome | None = None
         self._own.gave_back = False
         try:
             recorder = recorder_of(source, job, self._backends)
@@ -113,6 +114,7 @@ class JobRunner:
         except BaseException as error:  # of the worker itself, or of a plug-in
             failure = failed(source, job, error, recorder=recorder)
         self._record(failure)
+        del failure, outcome  # the error's traceback refers to this frame: in a circle, what the task had would live on
         return None
 
     def _attempt(self, slot: int, number: int, job: Job, recorder: ResultRecorder | None) -> Outcome:

@@ -6,6 +6,8 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
 from typing import NoReturn
@@ -19,6 +21,7 @@ from redis_kit.queues.worker.supervisor.os_signals import Signals
 logger = logging.getLogger("redis_kit.worker")
 EVERY = 1.0  # seconds between two looks
 TRIAL = "REDIS_KIT_TRIAL"  # in the environment of a process that is only to load the code and the settings
+RESTARTED = "REDIS_KIT_RESTARTED"  # in the environment of a process that restart() has made
 
 
 class Files:
@@ -98,9 +101,26 @@ class Trial:
         self._said.close()
 
 
+@contextmanager
+def recovering(*, restarted: bool) -> Iterator[None]:
+    """Load code in the block. If a restarted process can't, because of a later change, it waits for the next one."""
+    try:
+        yield
+    except Exception:
+        if not restarted:
+            raise
+        with Signals(lambda: None) as signals:
+            again = usable(Files(), signals)
+        if again and not signals.stopped:
+            restart()
+        logger.warning("Stopped.")
+        raise SystemExit(0) from None
+
+
 def restart() -> NoReturn:
     """Become a new process under the same number, with the same arguments."""
     server.outlive_exec()
+    os.environ[RESTARTED] = "1"
     sys.stdout.flush()
     sys.stderr.flush()
     os.execv(sys.executable, get_child_arguments())  # noqa: S606 -- runs itself

@@ -96,6 +96,10 @@ class Child:
         """Tell whether its last reported state is working: neither quiet nor stopping."""
         return self._said[0] == "working"
 
+    def wake(self, source: WorkerQueue, seconds: float = 0.0) -> None:
+        """Have it ask a queue for jobs after this time at the latest."""
+        self.channel.say("wake", self.sources.index(source), f"{seconds:.3f}")
+
     def compare(self, index: int, held: list[bytes]) -> None:
         """Ask the child about jobs that the server holds as running for it and its board does not show."""
         source = self.sources[index]

@@ -58,7 +58,7 @@ class Heartbeat:
                     wait = min(wait, answer.next_lease + 0.001)
             self._look_around(children, wrong)
             self._take_note(wrong)
-            self._recaller.see_to((source, answer.unknown) for child, source, answer in answers if child.claims)
+            self._recall([answer for answer in answers if answer[0].claims])
         except UNAVAILABLE as error:
             self._outage.say(error)
             if isinstance(error, AuthenticationFailed):
@@ -88,6 +88,12 @@ class Heartbeat:
         self._notice_loss(children, {(queue.name, child.worker): answer.since for child, queue, answer in answered})
         self.clock.note({source.name: answer.now for _, source, answer in answered}, sent, self.answered)
         return answered
+
+    def _recall(self, answers: list[tuple[Child, WorkerQueue, HeartbeatReply]]) -> None:
+        ready = self._recaller.see_to((source, answer.unknown) for _, source, answer in answers)
+        for child, source, _ in answers:
+            if source.name in ready:
+                child.wake(source)
 
     def _look_around(self, children: list[Child], wrong: dict[str, RedisFailure]) -> None:
         if not children:
@@ -143,7 +149,7 @@ class Heartbeat:
     def _take_in(self, child: Child, source: WorkerQueue, answer: HeartbeatReply) -> None:
         index = child.sources.index(source)
         if answer.next_job is not None and answer.next_job <= 3 * conf.section(QueueSettings).HEARTBEAT_INTERVAL:
-            child.channel.say("wake", index, f"{answer.next_job:.3f}")
+            child.wake(source, answer.next_job)
         for id in answer.cancelled:  # with each heartbeat until it has ended: it may not have begun
             child.channel.say("cancel", index, id)
         child.compare(index, answer.held)

@@ -1,6 +1,7 @@
 """Repairs of queues with each heartbeat: orphaned jobs, and jobs that other workers could not run."""
 
 import logging
+import sys
 from collections import defaultdict
 from collections.abc import Iterable
 from time import monotonic
@@ -17,7 +18,8 @@ from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, recall, swe
 logger = logging.getLogger("redis_kit.worker")
 EVERY = 15.0  # seconds between two looks at each queue
 NAMED = 5  # jobs in one line of the log
-UNFIT = "deploy this worker, or give new parameters a default"
+RESTART = "restart this worker with the new code (or use --reload)"
+UNFIT = f"{RESTART}, or give new parameters a default"
 
 
 class Recaller:
@@ -26,18 +28,23 @@ class Recaller:
     def __init__(self) -> None:
         self._log_limit = LogRateLimit()
 
-    def see_to(self, reported: Iterable[tuple[WorkerQueue, list[str]]]) -> None:
-        """Take the shapes of calls that each queue reports. One round trip if there are any, else none."""
+    def see_to(self, reported: Iterable[tuple[WorkerQueue, list[str]]]) -> set[str]:
+        """Take the shapes of calls that each queue reports. One round trip if there are any, else none.
+
+        Returns the names of the queues in which jobs are ready again. The caller wakes its own processes: a wake-up on
+        the server may go to workers that can't run them, again and again.
+        """
         pairs = {(source.name, shape): source for source, shapes in reported for shape in shapes}
         if not pairs:
-            return
+            return set()
         shapes_asked = [(source, shape) for (_, shape), source in pairs.items()]
-        replies = recall(shapes_asked)
+        replies, ready = recall(shapes_asked), set()
         waiting: defaultdict[tuple[str, str], list[UnknownCalls]] = defaultdict(list)
         for (source, shape), reply in zip(shapes_asked, replies, strict=True):
             if isinstance(reply, RedisFailure) or reply is None:
                 continue  # the heartbeat logs errors of a queue
             if reply.moved:
+                ready.add(source.name)
                 details = counted(reply.moved, "job"), reply.waiting.call
                 logger.info("Queue %a: %s of %a, returned by other workers, can run here.", source.name, *details)
             if not registry.can_run(shape) and reply.waiting.jobs and not reply.waiting.known:
@@ -45,6 +52,7 @@ class Recaller:
         for (queue, task), several in waiting.items():
             if self._log_limit.allows(f"{queue} {task}"):
                 _warn(queue, several)
+        return ready
 
 
 def _warn(queue: str, calls: list[UnknownCalls]) -> None:
@@ -61,8 +69,11 @@ def _warn(queue: str, calls: list[UnknownCalls]) -> None:
 def _unknown(task: str) -> str:
     if discovery.SHELL in task:
         return "define it in a module, such as tasks.py: it was defined in the shell"
-    module = ascii(task.rpartition(".")[0]) if "." in task else "its module"
-    return f"add {module} to REDIS_KIT['QUEUES']['IMPORTS'], deploy this worker, or keep the old name of the task"
+    module = task.rpartition(".")[0]
+    if module in sys.modules or discovery.is_of_app(module):
+        return f"{RESTART}, or keep the old name of the task"
+    shown = ascii(module) if module else "its module"
+    return f"add {shown} to REDIS_KIT['QUEUES']['IMPORTS'], deploy this worker, or keep the old name of the task"
 
 
 class Orphans:

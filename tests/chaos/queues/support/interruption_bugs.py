@@ -42,7 +42,7 @@ def lost_outcome() -> None:
 
 # How it is put in, what is said of it, and how many jobs are to be interrupted.
 BUGS: dict[str, tuple[Callable[[], None], str, int]] = {
-    "of_the_network": (of_the_network, "failed of something else: RedisUnavailable", 160),
+    "of_the_network": (of_the_network, "failed of something else", 160),
     "anywhere": (anywhere, "Jobs are not done", 2600),  # as one of the places in logging is
     "lost_connections": (lost_connections, "onnections", 160),
     "lost_outcome": (lost_outcome, "Jobs are not done", 160),

@@ -38,8 +38,8 @@ class Supervisor:
     def children(self) -> set[int]:
         """Return the pids of those that live now."""
         found = set()
-        for path in Path(f"/proc/{self.pid}/task").glob("*/children"):
-            with suppress(OSError):
+        with suppress(OSError):  # it may end at any moment
+            for path in Path(f"/proc/{self.pid}/task").glob("*/children"):
                 found |= set(map(int, path.read_text().split()))
         self.known |= found
         return found

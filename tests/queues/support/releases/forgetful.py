@@ -7,5 +7,5 @@ from redis_kit.queues.worker.supervisor.maintenance import Recaller
 if __name__ == "__main__":
     import sys
 
-    Recaller.see_to = lambda self, found: None  # type: ignore[method-assign]
+    Recaller.see_to = lambda self, found: set()  # type: ignore[method-assign]
     execute_from_command_line(["manage.py", *sys.argv[1:]])

@@ -40,6 +40,7 @@ def last(queue):
     def stop_after(*job):
         done = process(*job)
         worker._fetcher._exchanger.retry_at[0] = time.monotonic() + 60
+        worker._fetcher._exchanger._failures[0] = 1
         worker.stop()
         return done
 

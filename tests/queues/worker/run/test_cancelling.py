@@ -1,11 +1,12 @@
 """What a cancellation reaches: the job that is meant, before and while it runs, and nothing that comes after it."""
 
+import sys
 import threading
 
 import pytest
 
 from redis_kit.core import connections, flow
-from redis_kit.queues import Queue, QueueCounts, task
+from redis_kit.queues import Cancelled, Queue, QueueCounts, framework, task
 from redis_kit.queues.jobs import ids
 from redis_kit.queues.monitoring import control_worker
 from redis_kit.queues.panels.actions import JobTarget
@@ -18,6 +19,7 @@ from redis_kit.queues.worker.shared.status_board import StatusBoard
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 from redis_kit.queues.worker.supervisor.child import Child
 from redis_kit.queues.worker.supervisor.heartbeat import Heartbeat
+from redis_kit.testing.jobs import drain
 from tests.fixtures.process import wait_for
 from tests.queues.support import in_process
 
@@ -66,6 +68,11 @@ async def hold_async(name: str) -> None:
 @task(queue_name="mail", store_result=False)
 def forget() -> None:
     """Do nothing, and let nothing be stored of it."""
+
+
+@task(queue_name="mail", max_attempts=1)
+def fail(kind: str) -> None:
+    raise {"Cancelled": Cancelled, "ValueError": ValueError}[kind]("stop")
 
 
 def beaten(queue, worker):
@@ -164,6 +171,32 @@ def test_only_the_job_of_the_queue_that_is_meant_is_stopped(kit, gate, held):
     assert (first.status, second.status, ended) == ("SUCCESSFUL", "FAILED", ["mail"])
     for end in (upper, lower):
         end.close()
+
+
+def test_cancelled_job_is_one_line_in_the_log_without_a_traceback(kit, caplog):
+    caplog.set_level("INFO")
+    sent: list[tuple[str, type]] = []
+
+    def note(task_result, **kwargs):
+        sent.append((task_result.status, sys.exc_info()[0]))
+
+    framework.task_finished.connect(note)
+    try:
+        lines = {kind: ended_with(kind, caplog) for kind in ("Cancelled", "ValueError", "Cancelled")}
+    finally:
+        framework.task_finished.disconnect(note)
+    assert [(record.levelname, record.exc_info) for record in lines["Cancelled"]] == [("INFO", None)]
+    assert lines["Cancelled"][0].getMessage().endswith("was cancelled.")
+    assert [bool(record.exc_info) for record in lines["ValueError"]] == [True]
+    assert sent == [("FAILED", Cancelled), ("FAILED", ValueError), ("FAILED", Cancelled)]
+
+
+def ended_with(kind, caplog):
+    """Return what is logged of a job's end."""
+    caplog.clear()
+    fail.enqueue(kind)
+    assert drain("mail") == 1
+    return [record for record in caplog.records if "state=RUNNING" not in record.getMessage()]
 
 
 def test_command_that_a_stuck_worker_did_not_take_expires(queue, any_kit, monkeypatch):

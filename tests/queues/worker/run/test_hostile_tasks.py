@@ -1,6 +1,8 @@
 """Errors that can't be printed, and user code that exits: each job comes to an outcome, and the worker goes on."""
 
+import gc
 import logging
+import weakref
 
 import pytest
 from django.db import connection
@@ -52,7 +54,7 @@ def test_job_whose_error_is_hostile_is_dead_with_a_reason_and_a_result(queue, ca
         made = "RuntimeError" if name == "StopIteration" and fail.is_async else name
         assert reason.startswith(MADE.get(name, made)), name
     assert "StrRaises: (its text can't be read)" in reasons.values()
-    told = [record for record in caplog.records if "the last one" in record.message]
+    told = [record for record in caplog.records if "is dead after" in record.message]
     assert len(told) == len(hostile.ERRORS)
     for record in told:
         assert "fail_as" in logging.Formatter().format(record)
@@ -93,6 +95,45 @@ def test_receivers_that_exit_cost_neither_a_job_nor_a_thread(queue, heard, caplo
     assert tasks.done == [1, "x", "next"]
     assert queue.counts() == QueueCounts(1, 0, 0, 1)
     assert "was about to end its thread" in caplog.text
+
+
+class Thing:
+    """A value that a task has: a connection or a file."""
+
+
+things = []
+
+
+def _have_one():
+    thing = Thing()
+    things.append(weakref.ref(thing))
+    raise ValueError("x")
+
+
+@task(max_attempts=1)
+def have_one():
+    """Fail with a thing in a local variable."""
+    _have_one()
+
+
+@task(max_attempts=1)
+async def have_one_async():
+    """See have_one()."""
+    _have_one()
+
+
+@pytest.mark.parametrize("work", [have_one, have_one_async], ids=["thread", "loop"])
+def test_things_of_a_failed_task_end_with_its_attempt(queue, work):
+    things.clear()
+    logging.disable()  # pytest keeps all records, with their tracebacks
+    gc.disable()
+    try:
+        work.enqueue()
+        work_off(queue)
+        wait_for(lambda: [thing() for thing in things] == [None])  # the loop's thread may come last
+    finally:
+        gc.enable()
+        logging.disable(logging.NOTSET)
 
 
 class OnlyCalled:

@@ -427,6 +427,58 @@ def test_worker_starts_again_when_its_code_has_changed(queue, journal, start_wor
     stopped(worker, within=10)
 
 
+def test_code_that_breaks_during_a_restart_is_waited_for(kit, start_worker, tmp_path, monkeypatch):
+    app = tmp_path / "changing"
+    app.mkdir()
+    (app / "__init__.py").write_text(LATE)
+    write(app, "first")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("MORE_APPS", "changing")
+    worker = start_worker("--reload", "--threads", 1)
+
+    def seen(text, times):
+        wait_for(lambda: worker.poll() is not None or worker.log.read_bytes().count(text) == times, timeout=60)
+        assert worker.poll() is None, worker.log.read_text()
+
+    def mend(name):
+        (app / name).write_text("")
+        os.utime(app / name, (time.time() + 50, time.time() + 50))
+
+    (app / "by_check.py").touch()
+    write(app, "second", first="from changing import load; load('by_task')")
+    seen(b"can't be loaded; the worker waits", 1)  # by a system check
+    mend("by_check.py")
+    seen(b"can't be loaded; the worker waits", 2)  # by the look for tasks
+    mend("by_task.py")
+    seen(b"works on", 2)
+    write(app, "longest", first="from changing import load; load('at_end')")
+    seen(b"can't be loaded; the worker waits", 3)
+    stopped(worker, within=10)
+
+
+# Loads a module, which another save breaks just before the restarted worker, and not the trial, loads it.
+LATE = """
+import importlib, os, pathlib
+from django.core.checks import register
+
+def load(name):
+    path = pathlib.Path(__file__).with_name(f"{name}.py")
+    if "REDIS_KIT_TRIAL" not in os.environ and not path.with_suffix(".broken").exists():
+        path.with_suffix(".broken").touch()
+        path.write_text("def broken(:")
+    elif not path.exists():
+        path.touch()
+    importlib.invalidate_caches()
+    importlib.import_module(f"changing.{name}")
+
+@register()
+def check(app_configs, **kwargs):
+    if pathlib.Path(__file__).with_name("by_check.py").exists():
+        load("by_check")
+    return []
+"""
+
+
 def test_embedded_server_is_shared_by_the_processes_and_outlives_a_reload(
     settings, kit, journal, start_worker, tmp_path, monkeypatch
 ):

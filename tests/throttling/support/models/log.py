@@ -29,6 +29,7 @@ class Log(Model):
         self.stamps = self.seen(now) + [now] * cost
 
     def settle(self, now, stamp, cost, actual, before):
+        self.stamps = self.stamps[-max(rate.limit for rate in self.rates) :]  # an older one is of no period any more
         for _ in range(cost - actual):
             if stamp in self.stamps:
                 self.stamps.remove(stamp)

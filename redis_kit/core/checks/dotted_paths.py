@@ -1,0 +1,44 @@
+"""The part of the system checks about Django's settings that name a class of the kit by its dotted path."""
+
+from collections.abc import Iterator
+
+from django.conf import settings
+from django.utils.module_loading import import_string
+
+from redis_kit.core.conf import Problem
+from redis_kit.core.text import similar
+
+# The classes that each of Django's settings may name. The check of the queues reads TASKS.
+CLASSES = {
+    "MIDDLEWARE": (
+        "redis_kit.pageviews.middleware.PageViewMiddleware",
+        "redis_kit.throttling.middleware.ThrottleMiddleware",
+    ),
+    "AUTHENTICATION_BACKENDS": ("redis_kit.throttling.logins.ThrottledLogins",),
+    "TEST_RUNNER": ("redis_kit.testing.runner.RedisKitRunner",),
+}
+
+
+def problems() -> Iterator[Problem]:
+    """Yield the dotted paths of the kit that can't be imported. Imports none of the paths that are right."""
+    for setting, right in CLASSES.items():
+        given = getattr(settings, setting)
+        for path in [given] if isinstance(given, str) else given or ():
+            if isinstance(path, str) and path.startswith("redis_kit.") and path not in right:
+                yield from _missing(setting, path)
+
+
+def _missing(setting: str, path: str) -> Iterator[Problem]:
+    try:
+        import_string(path)
+    except ImportError as error:
+        wrong = f"{setting} has {path!r}, which can't be imported: {str(error).rstrip('.')}."
+        yield Problem("E002", wrong, _hint(setting, path))
+
+
+def _hint(setting: str, path: str) -> str:
+    """Return the class that was probably meant. Names are compared first: the modules are what a project forgets."""
+    by_name = {right.rpartition(".")[2]: right for right in CLASSES[setting]}
+    if near := similar(path.rpartition(".")[2], by_name):
+        return f"Did you mean {by_name[near[0]]!r}?"
+    return f"Write {' or '.join(map(repr, by_name.values()))}."
