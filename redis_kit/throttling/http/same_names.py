@@ -1,16 +1,16 @@
 """A check for throttles of different rates that share a name: they count apart, but lists show one of them."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any
 
 from django.conf import settings
-from django.urls import URLPattern, URLResolver, get_resolver
+from django.urls import get_resolver
 
 from redis_kit.core.conf import Problem
 from redis_kit.core.errors import ConfigurationError
 from redis_kit.throttling.http.decorator import guards_of
 from redis_kit.throttling.http.policies import policies
+from redis_kit.throttling.http.views import routed_views
 from redis_kit.throttling.throttles.throttle import Throttle
 
 
@@ -35,13 +35,5 @@ def _throttles() -> Iterator[Throttle]:
         yield from (policy.throttle for policy in policies())
     if getattr(settings, "ROOT_URLCONF", None):
         with suppress(Exception):  # Django's own check reports what is wrong with the routes
-            for view in _views(get_resolver().url_patterns):
+            for view in routed_views(get_resolver().url_patterns):
                 yield from (guard.throttle for guard in guards_of(view))
-
-
-def _views(patterns: Iterable[URLPattern | URLResolver]) -> Iterator[Any]:
-    for pattern in patterns:
-        if isinstance(pattern, URLResolver):
-            yield from _views(pattern.url_patterns)
-        else:
-            yield pattern.callback

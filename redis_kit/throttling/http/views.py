@@ -1,10 +1,21 @@
-"""Views: how they are named, whether they are async, and what their functions return."""
+"""Views: how they are found and named, whether they are async, and what their functions return."""
 
+from collections.abc import Iterable, Iterator
 from functools import partial
 from inspect import isawaitable, iscoroutine, unwrap
 from typing import Any
 
 from asgiref.sync import iscoroutinefunction
+from django.urls import URLPattern, URLResolver
+
+
+def routed_views(patterns: Iterable[URLPattern | URLResolver]) -> Iterator[Any]:
+    """Yield the views behind these routes, also behind those that they include."""
+    for pattern in patterns:
+        if isinstance(pattern, URLResolver):
+            yield from routed_views(pattern.url_patterns)
+        else:
+            yield pattern.callback
 
 
 def is_async_view(view: Any) -> bool:
