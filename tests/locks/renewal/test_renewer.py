@@ -51,12 +51,11 @@ def test_renewal_is_one_round_trip_in_a_third_of_the_lease(kit, commands):
 def test_own_deadline_always_comes_before_that_of_the_server(kit):
     with Lock("a", timeout=0.5, renew=True) as lease:
         key, end, compared = holder(kit), monotonic() + 0.8, 0
-        while monotonic() < end:
+        while monotonic() < end or compared <= 50:
             deadline, left = lease.deadline, kit.client.pttl(key) / 1000
             if lease.deadline == deadline:
                 assert deadline - monotonic() < left
                 compared += 1
-    assert compared > 50
 
 
 def test_released_lease_is_not_renewed_and_never_lost(kit, lost, make, commands):

@@ -13,10 +13,9 @@ def test_limit_is_never_exceeded_in_any_stretch(kit):
     rates = [Rate(7, 0.02), Rate(40, 0.2)]
     identity, stamps = Identity(rates, strategy="sliding_log"), []
     end = time.monotonic() + 0.8
-    while time.monotonic() < end:
+    while time.monotonic() < end or len(stamps) <= 100:
         outcome = identity.ask()
         stamps += [outcome.stamp] if outcome.decision else []
-    assert len(stamps) > 100
     for rate in rates:
         period = round(rate.period * 1_000_000)
         assert excess("sliding_log", stamps, rate.limit, period) == 0
