@@ -188,20 +188,29 @@ def page_views(server: Server) -> Part:
 
 
 def sign_ins(server: Server) -> Part:
-    """Return a sign-in, and reads of one user's days."""
+    """Return a sign-in on the day after the last one, and reads of one user's days."""
     from django.contrib.auth.models import User
 
     from redis_kit.signins.history import History
 
-    user = User(pk=1)
-    user._state.adding = False
-    history, days, day = History(user), count(), date(2026, 6, 1)
+    histories, days, day = [History(_stored(User(pk=pk))) for pk in range(IDENTITIES)], count(), date(2026, 6, 1)
+    history = histories[0]
+
+    def sign_in() -> None:
+        number = next(days)
+        histories[number % IDENTITIES].sign_in(date(2026, 1, 1) + timedelta(days=number // IDENTITIES))
+
     bit = server.client.register_script("return redis.call('SETBIT', KEYS[1], ARGV[1], 1)")
     operations: Operations = {
         "script: SETBIT": lambda: bit(["bench:days"], [next(days) % 366]),
-        "kit: sign_in": lambda: history.sign_in(date(2026, 1, 1) + timedelta(days=next(days) % 365)),
+        "kit: sign_in": sign_in,
         "kit: streak": lambda: history.streak(day),
         "kit: calendar of a month": lambda: history.calendar(2026, 6, day),
         "kit: count of a year": lambda: history.count(date(2026, 1, 1), date(2026, 12, 31)),
     }
     return Part("sign-ins", operations, (("kit: sign_in", "script: SETBIT", 3.0),))
+
+
+def _stored(user: Any) -> Any:
+    user._state.adding = False
+    return user
