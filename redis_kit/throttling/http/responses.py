@@ -39,7 +39,8 @@ def refusal(
 ) -> HttpResponse:
     """Return a response with ``Retry-After`` and the status 429, or 503 if the failure policy refused.
 
-    It is problem+json for clients that prefer JSON, else a small page. ``others`` are further throttles that refused.
+    It is problem+json for clients that prefer JSON, else a small page. For clients that take anything, views of Django
+    REST framework answer with JSON. ``others`` are further throttles that refused.
     """
     status, seconds = 503 if decision.reason == "outage" else 429, retry_seconds(decision)
     title, message = _words(status, seconds)
@@ -73,8 +74,15 @@ def _prefers_json(request: HttpRequest) -> bool:
     vendor = next(
         (f"{kind.main_type}/{kind.sub_type}" for kind in request.accepted_types if _is_json(kind.sub_type)), PROBLEM
     )
-    preferred = request.get_preferred_type(["text/html", "application/json", PROBLEM, vendor])
+    types = ["application/json", PROBLEM, vendor]  # the client's order counts, and this one if it takes anything
+    preferred = request.get_preferred_type([*types, "text/html"] if _is_api(request) else ["text/html", *types])
     return preferred not in (None, "text/html")
+
+
+def _is_api(request: HttpRequest) -> bool:
+    """Return whether the route leads to a view of Django REST framework."""
+    match = getattr(request, "resolver_match", None)
+    return match is not None and hasattr(getattr(match.func, "cls", None), "renderer_classes")
 
 
 def _is_json(sub_type: str) -> bool:

@@ -25,11 +25,12 @@ def is_async_view(view: Any) -> bool:
 
 
 def view_path(view: Any) -> str:
-    """Return the dotted path of a view: that of the function, of the view class, or of its method."""
+    """Return the dotted path of a view: of the function, the view class, or its method other than ``dispatch``."""
     method = _bound_method(view)
     if method is not None:
         owner = type(method.__self__)
-        return f"{owner.__module__}.{owner.__qualname__}.{method.__name__}"
+        path = f"{owner.__module__}.{owner.__qualname__}"
+        return path if method.__name__ == "dispatch" else f"{path}.{method.__name__}"
     named = getattr(view, "view_class", view.func if isinstance(view, partial) else view)
     named = named if hasattr(named, "__qualname__") else type(named)
     # @api_view of Django REST framework makes a class of each function, and gives it the function's name only.

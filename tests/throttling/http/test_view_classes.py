@@ -4,8 +4,9 @@ import sys
 from types import ModuleType
 
 import pytest
-from django.test import RequestFactory
+from django.test import Client, RequestFactory
 from django.urls import clear_url_caches, include, path
+from django.utils.decorators import method_decorator
 
 pytest.importorskip("rest_framework")
 
@@ -111,3 +112,21 @@ def test_throttle_of_a_view_is_the_one_that_its_requests_hit(routes, monkeypatch
     monkeypatch.setitem(sys.modules, routes.__name__, routes)
     (uploads,) = [each for each in built_throttles() if each.name == "drf.uploads"]
     assert uploads is UploadThrottle().throttle()
+
+
+def limited_views():
+    """Return views of each kind that allow one request."""
+    one = throttle("1/h", key="ip", name="api")
+    above, below = one(api_view()(lambda request: Response())), api_view()(one(lambda request: Response()))
+    get = {"get": lambda self, request: Response()}
+    return [above, below, method_decorator(one, name="dispatch")(type("Dispatched", (APIView,), get)).as_view()]
+
+
+@pytest.mark.parametrize("view", limited_views(), ids=["above api_view", "below api_view", "dispatch"])
+@pytest.mark.parametrize(("accept", "kind"), [("*/*", "application/problem+json"), ("text/html, */*", "text/html")])
+def test_clients_that_take_anything_get_a_problem_from_an_api(routes, monkeypatch, view, accept, kind):
+    routes.urlpatterns = [path("api/", view)]
+    monkeypatch.setitem(sys.modules, routes.__name__, routes)
+    assert Client().get("/api/").status_code == 200
+    refused = Client().get("/api/", headers={"Accept": accept})
+    assert (refused.status_code, refused["Content-Type"].partition(";")[0]) == (429, kind)
