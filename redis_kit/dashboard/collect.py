@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from time import monotonic
 
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from redis_kit.core.component import components
 from redis_kit.core.errors import RedisKitError, RedisUnavailable
@@ -27,6 +28,13 @@ logger = logging.getLogger("redis_kit.dashboard")
 
 # A call to an unavailable server takes up to half a second, and a page at most one.
 TIME_LIMIT = 0.4  # seconds in which a page still asks panels after the first one whose server was unavailable
+
+# How the reasons of outages begin. The rest, an address and the text of the client library, stays in English.
+REASONS = {
+    "Redis can't be reached": gettext_lazy("Redis can't be reached"),
+    "Redis can't serve now": gettext_lazy("Redis can't serve now"),
+    "The Cluster has no node that answers.": gettext_lazy("The Cluster has no node that answers."),
+}
 
 
 @dataclass
@@ -103,7 +111,7 @@ def outages(contents: Iterable[PanelContent]) -> list[Outage]:
     by_connection: dict[str, Outage] = {}
     for content in contents:
         if (error := content.outage) is not None:
-            reason = error.reason or str(error)
+            reason = _reason(error)
             outage = by_connection.setdefault(error.using or reason, Outage(cell(error.using), cell(reason)))
             outage.contents.append(content)
     return list(by_connection.values())
@@ -115,7 +123,7 @@ def _fill(content: PanelContent, buttons: Mapping[str, ActionButton]) -> bool:
         for piece in content.panel.content():
             content.add(render(piece, buttons))
     except RedisUnavailable as error:
-        content.error, content.outage = cell(error.reason or error), error
+        content.error, content.outage = cell(_reason(error)), error
     except RedisKitError as error:
         content.error = cell(error)
     except Exception:
@@ -123,3 +131,10 @@ def _fill(content: PanelContent, buttons: Mapping[str, ActionButton]) -> bool:
         logger.exception("The panel %s failed.", type(content.panel).__name__)
         content.error = cell(_("This panel failed. See the log."))
     return content.outage is not None
+
+
+def _reason(error: RedisUnavailable) -> str:
+    """Return the reason of an outage, with its beginning in the active language."""
+    reason = error.reason or str(error)
+    begin = next((begin for begin in REASONS if reason.startswith(begin)), "")
+    return f"{REASONS.get(begin, '')}{reason.removeprefix(begin)}"

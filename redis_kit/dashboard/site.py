@@ -1,7 +1,7 @@
 """The dashboard's pages in the Django admin."""
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, wraps
 from hashlib import blake2b
 from typing import Any
 
@@ -30,6 +30,19 @@ from redis_kit.dashboard.settings import DashboardSettings
 
 INTERVALS = {2, 5, 10, 30}  # seconds between refreshes, for viewers to choose from
 MAX_MESSAGE = 1000  # characters
+
+
+def _or_missing(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """Let a view without its panel or action answer with a page of the dashboard, with the status 404."""
+
+    @wraps(view)
+    def answer(self: "DashboardAdmin", request: HttpRequest, *args: str, **kwargs: str) -> HttpResponse:
+        try:
+            return view(self, request, *args, **kwargs)
+        except Http404 as error:
+            return self._missing(request, str(error))
+
+    return answer
 
 
 class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no parameters at run time
@@ -74,6 +87,7 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
         """Return the part of the overview that changes; 304 if it did not."""
         return _conditional(request, self._overview(request))
 
+    @_or_missing
     def panel(self, request: HttpRequest, slug: str) -> HttpResponse:
         """Show the content of one panel, its search form and its actions."""
         panel = self._panel(request, slug)
@@ -97,12 +111,13 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
         panel = self._panel(request, slug)
         return _conditional(request, self._content(panel, self._buttons(request, panel)))
 
+    @_or_missing
     def act(self, request: HttpRequest, slug: str, name: str) -> HttpResponse:
         """Run a panel's action, after a confirmation if it needs one, and log it."""
         panel = self._panel(request, slug)
         action = panel.actions().get(name)
         if action is None:
-            raise Http404(f"The panel {panel.slug!r} has no action {name!r}.")
+            raise Http404(_("This page has no action %s.") % cell(name).text)
         if not request.user.has_perm(action.permission):
             raise PermissionDenied
         try:
@@ -117,11 +132,17 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
         return redirect(self._back(panel))
 
     def _confirm(self, request: HttpRequest, panel: Panel, confirmation: Confirmation) -> HttpResponse:
-        title = f"{cell(panel.title).text}: {confirmation.button.label.text}"
-        context = self._context(request, title=title, panel=panel, confirmation=confirmation, back=self._back(panel))
-        context["effect"] = confirmation.effect
+        label = confirmation.button.label.text
+        title = f"{cell(panel.title).text}: {label}"
+        context = self._context(request, panel=panel, below=label, title=title, confirmation=confirmation)
+        context |= {"back": self._back(panel), "effect": confirmation.effect}
         status = 400 if confirmation.wrong else 200
         return TemplateResponse(request, "redis_kit/dashboard/confirm.html", context, status=status)
+
+    def _missing(self, request: HttpRequest, message: str) -> HttpResponse:
+        title = _("Page not found")
+        context = self._context(request, below=title, title=title, message=message)
+        return TemplateResponse(request, "redis_kit/dashboard/missing.html", context, status=404)
 
     def _run_action(self, request: HttpRequest, panel: Panel, confirmation: Confirmation) -> None:
         try:
@@ -164,7 +185,7 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
         for panel in self._panels(Viewer(request.user.has_perm, request.GET.dict())):
             if slug in (panel.slug, quote(panel.slug)):
                 return panel
-        raise Http404(f"There is no panel {slug!r}.")
+        raise Http404(_("The dashboard has no page %s.") % cell(slug).text)
 
     def _panels(self, viewer: Viewer) -> list[Panel]:
         all_panels = list(panels())
@@ -185,23 +206,25 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
         context |= {"intervals": sorted(INTERVALS | {refresh})}
         return TemplateResponse(request, f"redis_kit/dashboard/{name}.html", self._context(request, **context))
 
-    def _context(self, request: HttpRequest, *, panel: Panel | None = None, **context: Any) -> dict[str, Any]:
+    def _context(
+        self, request: HttpRequest, *, panel: Panel | None = None, below: str = "", **context: Any
+    ) -> dict[str, Any]:
         tabs = [
             (cell(each.title), self._url("change", each.slug), bool(panel and panel.slug == each.slug))
             for each in panels()
         ]
         here = {"tabs": tabs, "overview": self._url("changelist"), "opts": self.opts, "panel": panel}
-        here |= {"breadcrumbs": self._breadcrumbs(panel, context.get("confirmation"))}
+        here |= {"below": below, "breadcrumbs": self._breadcrumbs(panel, below)}
         here |= {"breadcrumb_list": _has_breadcrumb_list()}
         return {**self.admin_site.each_context(request), **here, **context}
 
-    def _breadcrumbs(self, panel: Panel | None, confirmation: Confirmation | None) -> list[tuple[str, str]]:
+    def _breadcrumbs(self, panel: Panel | None, below: str) -> list[tuple[str, str]]:
         """Return the names and addresses of the pages above, and the name of this page, without an address."""
         way = [(str(self.opts.verbose_name_plural), self._url("changelist"))]
         if panel:
             way.append((cell(panel.title).text, self._back(panel)))
-        if confirmation:
-            way.append((confirmation.button.label.text, ""))
+        if below:
+            way.append((below, ""))
         return [*way[:-1], (way[-1][0], "")]
 
 

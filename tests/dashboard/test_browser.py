@@ -13,7 +13,7 @@ from tests.fixtures.dashboard import ADMIN, layout_problems
 
 pytestmark = pytest.mark.once
 
-DRAWN = (Meter(2, 5), Meter(5, 5), Lines(("web-1, process 4711, MainThread", "shop/views/invoices.py:112")))
+DRAWN = (Meter(2, 5), Meter(5, 5), Lines(("web-1, pid 4711, MainThread", "shop/views/invoices.py:112")))
 IN_STOCK = ".rk-figures dd >> nth=0"
 
 

@@ -7,7 +7,7 @@ from redis_kit.core.errors import ConfigurationError, KeyConflict, RedisUnavaila
 from redis_kit.core.panels import Bars, Figure, Table
 from redis_kit.dashboard.settings import DashboardSettings
 from tests.dashboard.support import parts
-from tests.dashboard.support.html import page, whole_page
+from tests.dashboard.support.html import Parsed, page, whole_page
 from tests.fixtures.dashboard import ADMIN
 
 PAGES = [ADMIN, f"{ADMIN}stock/", f"{ADMIN}mirror/"]
@@ -159,6 +159,13 @@ def test_unknown_panel_is_404_and_its_name_inert(stock, boss, settings, slug, de
         assert "<script>alert" not in response.content.decode()
 
 
+def test_page_that_does_not_exist_leads_back_to_the_others(stock, boss):
+    missing = Parsed(boss.get(f"{ADMIN}nothing/").content.decode())
+    assert "The dashboard has no page nothing." in [one.words for one in missing.find("p")]
+    assert f"{ADMIN}stock/" in [one.attributes["href"] for one in missing.find("a")]
+    assert "Overview" not in [one.words for one in missing.find("a", aria_current="page")]
+
+
 def test_slug_with_an_underscore_is_found_from_the_log_as_well(stock, boss, monkeypatch):
     monkeypatch.setattr(parts.MirrorPanel, "slug", "my_mirror")
     assert boss.get(f"{ADMIN}my_mirror/").status_code == 200
@@ -207,6 +214,9 @@ def test_overview_has_one_box_for_a_connection_that_is_unavailable(own_kit, own_
         assert {f"{ADMIN}stock/", f"{ADMIN}mirror/"} <= {one.attributes["href"] for one in found.find("a")}
         texts.append(box.words)
     assert texts[0] == texts[1]
+    with translation.override("zh-hans"):
+        (box,) = page(boss.get(ADMIN)).find("section", class_="rk-error")
+    assert box.words.startswith("Redis 连接“default”不可用 无法连接 Redis (")
 
 
 def test_box_names_only_the_panels_of_its_connection(stock, boss):

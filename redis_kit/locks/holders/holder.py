@@ -41,8 +41,8 @@ class Holder(NamedTuple):
 
     @property
     def process_text(self) -> str:
-        """Return host, process and thread or task in words."""
-        return f"{self.host}, process {self.pid}, {self.thread}"
+        """Return host, process id and thread or task."""
+        return f"{self.host}, pid {self.pid}, {self.thread}"
 
     @property
     def text(self) -> str:

@@ -42,6 +42,14 @@ def task_of(shape: str) -> str:
     return _printable(values[0]) if values and isinstance(values[0], str) else ""
 
 
+def version_of(shape: str) -> int | None:
+    """Return the version of a newer message; None for a call."""
+    match parts(shape):
+        case (None, int(version)):
+            return version
+    return None
+
+
 def described(shape: str) -> str:
     """Return a shape as a call, such as ``shop.tasks.send(_, html=)``."""
     match parts(shape):

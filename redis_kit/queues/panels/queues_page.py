@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from operator import mul
+from time import time
 from typing import TYPE_CHECKING, Any
 
 from django.utils import timezone
@@ -11,7 +12,6 @@ from django.utils.translation import gettext_lazy as _
 from redis_kit.core.flow import Flow
 from redis_kit.core.panels import MOST_ROWS, Bars, Figure, Lines, Link, Table
 from redis_kit.core.steps import Batch
-from redis_kit.core.terminal import duration
 from redis_kit.queues.jobs import job
 from redis_kit.queues.jobs.job import JobInfo, QueueCounts, State, cause
 from redis_kit.queues.jobs.message import task_of
@@ -60,7 +60,7 @@ def figures(reports: Mapping[str, "QueueStats"]) -> Iterator[Figure]:
         hint = _("Jobs are due in: %s") % ", ".join(deserted)
         yield Figure(_("Without a worker"), len(deserted), hint=hint, alarm=True)
     if unknown := [call for report in reports.values() for call in unrunnable(report)]:
-        tasks = list(dict.fromkeys(calls.task or calls.call for calls in unknown))
+        tasks = list(dict.fromkeys(calls.task or str(_call(calls)) for calls in unknown))
         hint = _("No worker can run them: %s") % ", ".join(
             [*tasks[:TASKS_IN_HINT], *["..."] * (len(tasks) > TASKS_IN_HINT)]
         )
@@ -94,13 +94,17 @@ def queues(reports: Mapping[str, "QueueStats"], *, linked: bool) -> Iterator[Tab
 def unknown(reports: Mapping[str, "QueueStats"]) -> Iterator[Table]:
     """Yield the calls that no living worker can run, if there are any."""
     rows = [
-        (calls.call, name, calls.jobs, timedelta(seconds=calls.age))
+        (_call(calls), name, calls.jobs, timedelta(seconds=calls.age))
         for name, report in reports.items()
         for calls in unrunnable(report)
     ]
     if rows:
         columns = (_("Call"), _("Queue"), _("Jobs"), _("Oldest waits for"))
         yield Table(_("Calls that no worker can run"), columns, rows[:MOST_ROWS])
+
+
+def _call(calls: "UnknownCalls") -> Any:
+    return calls.call if calls.version is None else _("(a message of version %d)") % calls.version
 
 
 def unrunnable(report: "QueueStats") -> list["UnknownCalls"]:
@@ -205,7 +209,8 @@ def _offered(report: "QueueStats") -> tuple[str, ...]:
 def _paused(pause: "PauseInfo | None") -> Any:
     if pause is None:
         return ""
-    end = _("until resumed") if pause.ends_in is None else _("for %s more") % duration(pause.ends_in)
+    ends = None if pause.ends_in is None else _day_and_minute(moment(time() + pause.ends_in))
+    end = _("until %s") % ends if ends else _("until resumed")
     return Lines((end, _("since %s") % _day_and_minute(moment(pause.since))))
 
 

@@ -22,6 +22,7 @@ class UnknownCalls(NamedTuple):
     """Calls of one shape that workers returned: the task, the shape as a call, and how many jobs wait.
 
     ``age`` is how many seconds ago the first of them was returned; ``known`` is True if a living worker can run them.
+    ``version`` is that of messages of a newer release, which name no task.
     """
 
     task: str
@@ -29,6 +30,7 @@ class UnknownCalls(NamedTuple):
     jobs: int
     age: float
     known: bool
+    version: int | None = None
 
 
 def defer(queue: Primitive, job: Job, shape: str, expires: int) -> Flow[int]:
@@ -66,4 +68,5 @@ def read(reply: Sequence[Any]) -> tuple[UnknownCalls, ...]:
 def _calls(shape: bytes, jobs: int, age: int, could_run: int) -> UnknownCalls:
     text = shape.decode("utf-8", "replace")
     is_known = 0 <= could_run <= moves.lease()
-    return UnknownCalls(call_shape.task_of(text), call_shape.described(text), jobs, max(0, age) / 1000, is_known)
+    task, call, version = call_shape.task_of(text), call_shape.described(text), call_shape.version_of(text)
+    return UnknownCalls(task, call, jobs, max(0, age) / 1000, is_known, version)

@@ -35,7 +35,7 @@ def failing_answer():
 def test_caller_is_described_and_read_again(kit):
     holder = Holder.parse(describe_caller()); here = line()  # fmt: skip  # noqa: E702
     assert holder == Holder(socket.gethostname(), os.getpid(), "MainThread", f"{HERE}:{here}", "")
-    assert holder.process_text == f"{socket.gethostname()}, process {os.getpid()}, MainThread"
+    assert holder.process_text == f"{socket.gethostname()}, pid {os.getpid()}, MainThread"
     assert holder.text == f"{holder.process_text}, at {HERE}:{here}"
 
 

@@ -386,4 +386,5 @@ def test_log_says_what_to_do_once_a_minute_for_a_task(queue, release, caplog):
 )
 def test_shapes_are_shown_as_calls(shape, shown):
     assert call_shape.described(shape) == shown
+    assert call_shape.version_of(shape) == (2 if "version 2" in shown else None)
     assert not registry.can_run(shape)
