@@ -51,7 +51,7 @@ class Runner:
                     continue
                 target = self._module(block.file) if block.file else module
                 self._execute(block, target, runner)
-        missing = [f"{self.page.name}:{block.line}: {names}" for block, names in self._missing()]
+            missing = [f"{self.page.name}:{block.line}: {names}" for block, names in self._missing()]
         assert not missing, missing
 
     @contextlib.contextmanager
