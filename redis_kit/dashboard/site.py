@@ -117,7 +117,7 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
         panel = self._panel(request, slug)
         action = panel.actions().get(name)
         if action is None:
-            raise Http404(_("This page has no action %s.") % cell(name).text)
+            raise Http404(_("This page has no action “%s”.") % cell(name).text)
         if not request.user.has_perm(action.permission):
             raise PermissionDenied
         try:
@@ -185,7 +185,7 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
         for panel in self._panels(Viewer(request.user.has_perm, request.GET.dict())):
             if slug in (panel.slug, quote(panel.slug)):
                 return panel
-        raise Http404(_("The dashboard has no page %s.") % cell(slug).text)
+        raise Http404(_("The dashboard has no page “%s”.") % cell(slug).text)
 
     def _panels(self, viewer: Viewer) -> list[Panel]:
         all_panels = list(panels())

@@ -151,7 +151,7 @@ def test_unknown_action_is_404(stock, boss):
     for name in ("nothing", "content", "actions", "__init__", "<script>"):
         response = boss.post(f"{ADMIN}stock/do/{name}/", {"row": "x"})
         assert response.status_code == 404
-        assert f"This page has no action {escape(name)}." in response.content.decode()
+        assert f"This page has no action “{escape(name)}”." in response.content.decode()
     assert boss.post(f"{ADMIN}nothing/do/sell/", {"row": "x"}).status_code == 404
 
 

@@ -161,7 +161,7 @@ def test_unknown_panel_is_404_and_its_name_inert(stock, boss, settings, slug, de
 
 def test_page_that_does_not_exist_leads_back_to_the_others(stock, boss):
     missing = Parsed(boss.get(f"{ADMIN}nothing/").content.decode())
-    assert "The dashboard has no page nothing." in [one.words for one in missing.find("p")]
+    assert "The dashboard has no page “nothing”." in [one.words for one in missing.find("p")]
     assert f"{ADMIN}stock/" in [one.attributes["href"] for one in missing.find("a")]
     assert "Overview" not in [one.words for one in missing.find("a", aria_current="page")]
 

@@ -1,6 +1,7 @@
 """The target of a dashboard button: the lease of a lock, one or all leases of a semaphore, or its limit."""
 
 import re
+from collections.abc import Sequence
 from functools import reduce
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
@@ -50,7 +51,7 @@ class Target(NamedTuple):
         holders = force_release(self.name, kind=self.kind, fence=self.fence, within=self.within)
         if not holders:
             raise self._released_before()
-        named = "; ".join(holder.text for holder in holders[:HOLDERS]) + ("; …" if len(holders) > HOLDERS else "")
+        named = _named([(holder.process_text, holder.location, holder.doing) for holder in holders])
         return ngettext(
             "%(count)d lease of %(name)s was released, held by %(holders)s.",
             "%(count)d leases of %(name)s were released, held by %(holders)s.",
@@ -66,10 +67,10 @@ class Target(NamedTuple):
         leases = [lease for lease in all_leases if self.fence in (None, lease.fence)]
         if held is None or not leases:
             raise self._released_before()
-        texts = [", ".join(filter(None, (lease.holder, lease.location, lease.doing))) for lease in leases[:HOLDERS]]
+        named = _named([(lease.holder, lease.location, lease.doing) for lease in leases])
         ends = ngettext(
             "%(count)d lease ends, held by %(holders)s.", "%(count)d leases end, held by %(holders)s.", len(leases)
-        ) % {"count": len(leases), "holders": "; ".join(texts) + ("; …" if len(leases) > HOLDERS else "")}
+        ) % {"count": len(leases), "holders": named}
         waits = ngettext("%(count)d caller is waiting.", "%(count)d callers are waiting.", held.waiters)
         waiting = [waits % {"count": held.waiters}] if held.waiters else []
         not_stopped = _("The code that holds it is not stopped: it learns of the loss when it renews or releases.")
@@ -108,3 +109,9 @@ class Target(NamedTuple):
 
         outer = reduce(lambda around, name: Semaphore(name, LIMIT[1], within=around), self.within, None)
         return Semaphore(self.name, LIMIT[1], within=outer)
+
+
+def _named(holders: Sequence[tuple[str, str, str]]) -> str:
+    """Return the first holders in a line: the process, location and work of each."""
+    texts = [", ".join(filter(None, holder)) for holder in holders[:HOLDERS]]
+    return "; ".join(texts + ["…"] * (len(holders) > HOLDERS))

@@ -36,7 +36,7 @@ def test_lock_that_hangs_is_released(kit, signed_in):
     assert response.status_code == 302
     assert not Lock("invoice:42").locked()
     (message,) = map(str, get_messages(response.wsgi_request))
-    assert "MainThread, at tests/locks/dashboard/test_locks_page.py:" in message
+    assert "MainThread, tests/locks/dashboard/test_locks_page.py:" in message
     assert LogEntry.objects.get().get_change_message() == f"Release: invoice:42 – {message} Reason: hangs since noon"
     assert lease.token not in client.get(PAGE).content.decode()
 

@@ -222,7 +222,7 @@ def test_released_lock_is_free_and_its_holder_is_told(kit):
     assert LocksPanel().actions()["release"].named(value) == "a"
     sentence = LocksPanel().release(value)
     assert sentence.startswith("1 lease of a was released, held by ")
-    assert "MainThread, at tests/locks/dashboard/test_panel.py:" in sentence
+    assert "MainThread, tests/locks/dashboard/test_panel.py:" in sentence
     assert not Lock("a").locked()
     with pytest.raises(LockLost):
         lease.extend()
