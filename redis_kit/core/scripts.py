@@ -126,14 +126,17 @@ class ScriptCall:
 
 
 class Script:
-    """A script and the number of keys that its header names."""
+    """A script and the number of keys that its header names.
+
+    A key with dots after its number stands for any number of keys. A call may leave out the last ones of several.
+    """
 
     def __init__(self, name: str, source: str) -> None:
         self.name, self.source = name, source
         self.digest = hashlib.sha1(source.encode(), usedforsecurity=False).hexdigest()
-        named = [(number, dots) for kind, number, dots in _HEADER.findall(source) if kind == "KEYS"]
-        self.open_ended = any(dots for _, dots in named)
-        self.keys = len(named) - self.open_ended
+        named = [dots for kind, _, dots in _HEADER.findall(source) if kind == "KEYS"]
+        self.open_ended = any(named)
+        self.keys = named.count("")
         kinds = _KIND.findall(source)
         self.kinds = [STRINGS.get(kind, kind) for kind in kinds]
         self.counters = [place for place, kind in enumerate(kinds) if kind == "counter"]

@@ -23,6 +23,12 @@ def test_open_ended_keys_take_any_number_of_keys():
         script([])
 
 
+def test_last_keys_may_be_left_out_and_have_types_of_their_own():
+    script = Script("more", "-- KEYS[1] first list\n-- KEYS[2...] second hash\n-- KEYS[3...] third zset\nreturn 1")
+    assert [script(keys).command[2] for keys in (["a"], ["a", "b"], ["a", "b", "c"])] == [1, 2, 3]
+    assert script.kinds == ["list", "hash", "zset"]
+
+
 def test_call_goes_by_digest_and_has_its_source_at_hand():
     script = Script("one", "-- KEYS[1] one\nreturn 1")
     call = script(["a"], ["x"])

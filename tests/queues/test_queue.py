@@ -1,6 +1,7 @@
 """The queue on a real server: states, order, claims, and what a repeat or a late call gets."""
 
 import contextlib
+import itertools
 import threading
 import time
 from datetime import timedelta
@@ -412,6 +413,16 @@ def test_signal_is_one_mark_however_many_jobs_come(queue, kit):
     assert kit.client.llen(queue.key("signal")) == 1
     queue.claim(100)
     assert kit.client.llen(queue.key("signal")) == 0
+
+
+def test_put_runs_few_commands_while_a_worker_is_to_wake_up(queue, kit):
+    queue.put(1)
+    with kit.client.monitor() as monitor:
+        queue.put(2)
+        kit.client.echo("end")
+        entries = itertools.takewhile(lambda entry: entry["command"] != "ECHO end", monitor.listen())
+        ran = [entry["command"].split(" ")[0] for entry in entries if entry["client_type"] == "lua"]
+    assert [name for name in ran if name != "TIME"] == ["LLEN", "INCRBY", "HSET", "ZADD"]
 
 
 def test_who_takes_all_it_can_hold_wakes_another(queue, kit):

@@ -51,6 +51,8 @@ REQUEUE, RUN_NOW, DELETE, PURGE, CANCEL = map(QueueScript, ("requeue", "run_now"
 GET_JOB, GET_JOB_DETAILS, PEEK = map(QueueScript, ("get_job", "get_job_details", "peek"))
 GET_RESULT, STORE_PROGRESS = map(QueueScript, ("get_result", "store_progress"))
 PAUSE, RESUME, GET_PAUSE = map(QueueScript, ("pause", "resume", "get_pause"))
+OF_LATER = ("scheduled",)
+OF_USED_ID = (*OF_LATER, "dead", "reasons", "unique", "owners", "cancels")  # for what is left of a job of the same id
 TAKEN = 200  # jobs in one call
 COMMAND_TTL = 60_000  # ms
 STORED_COMMANDS = {"resume": "work"}  # as workers of earlier releases read it
@@ -102,8 +104,9 @@ def put(
     base: str, jobs: Sequence[tuple[str, bytes]], *, delay: int, due: int, priority: int, own: bool = False
 ) -> ScriptCall:
     """Return the step that adds jobs, given as id and body; ``own`` if callers chose the ids. Times are in ms."""
-    cancels = (f"{base}cancels",) if own else ()
-    return PUT(base, delay, due, priority, *(part for job in jobs for part in job), more=cancels)
+    parts = OF_USED_ID if own else OF_LATER if delay or due else ()
+    more = [base + part for part in parts]
+    return PUT(base, _when(delay, due), priority, *(part for job in jobs for part in job), more=more)
 
 
 def ack_and_claim(
@@ -115,11 +118,12 @@ def ack_and_claim(
 
 
 def put_unique(
-    base: str, job: tuple[str, bytes], unique: UniqueKey, *, delay: int, due: int, priority: int
+    base: str, job: tuple[str, bytes], unique: UniqueKey, *, delay: int, due: int, priority: int, own: bool = False
 ) -> ScriptCall:
-    """Return the step that adds a job unless its unique key is in use. Times are in ms."""
+    """Return the step that adds a job unless its unique key is in use; see put()."""
     key, until, replace = unique
-    return PUT_UNIQUE(base, delay, due, priority, *job, key, until, int(replace), job=key)
+    more = (f"{base}reasons", f"{base}cancels") if own else ()
+    return PUT_UNIQUE(base, _when(delay, due), priority, *job, key, until, int(replace), job=key, more=more)
 
 
 def ack(base: str, worker: str, acks: Sequence[Ack]) -> ScriptCall:
@@ -197,6 +201,10 @@ def sweep(base: str) -> ScriptCall:
 def send_command(base: str, worker: str, command: str) -> ScriptCall:
     """Return the step that stores a command for a worker."""
     return SEND_COMMAND(base, worker, STORED_COMMANDS.get(command, command), COMMAND_TTL)
+
+
+def _when(delay: int, due: int) -> str | int:
+    return due or (f"+{delay}" if delay else 0)
 
 
 def _flat(acks: Sequence[Ack]) -> list[Any]:

@@ -87,7 +87,7 @@ def put_one(
     validation.whole("priority", priority, validation.PRIORITY)
     wait = validation.milliseconds(delay)
     try:
-        answer, id = yield calls.put_unique(queue.key(""), job, key, delay=wait, due=due, priority=priority)
+        answer, id = yield calls.put_unique(queue.key(""), job, key, delay=wait, due=due, priority=priority, own=own)
     except RedisUnavailable as error:
         _explain(error)
         raise

@@ -178,12 +178,13 @@ def test_leases_without_an_end_and_claims_out_of_order_are_mended(queue, raw):
 
 
 @pytest.mark.parametrize("value", ["x", "", "1.5", "9223372036854775807"])
-def test_counter_that_holds_no_number_is_named(queue, raw, value):
+@pytest.mark.parametrize("options", [{}, {"id": "x"}, {"unique": "u"}, None], ids=str)
+def test_counter_that_holds_no_number_is_named_and_no_job_added(queue, raw, value, options):
     raw.set(queue.key("sequence"), value)
     with pytest.raises(KeyConflict) as caught:
-        queue.put(1)
+        queue.put_many(range(3)) if options is None else queue.put(1, **options)
     assert f"The counter {queue.key('sequence')!a} holds no whole number" in str(caught.value)
-    assert queue.counts() == QueueCounts(0, 0, 0, 0)
+    assert raw.keys(queue.key("*").replace("{", "\\{")) == [queue.key("sequence").encode()]
 
 
 DAMAGED = [

@@ -13,6 +13,12 @@ class Backup:
         with self._client() as client:
             self.values = {key: client.dump(key) for key in client.scan_iter(f"{kit.prefix}:*", count=1000)}
 
+    def contents(self):
+        """Return what the server holds now, whatever the order of a hash is in its memory."""
+        with self._client() as client:
+            kinds = {key: client.type(key) for key in client.scan_iter(f"{self.kit.prefix}:*", count=1000)}
+            return {key: client.hgetall(key) if kind == b"hash" else client.dump(key) for key, kind in kinds.items()}
+
     def restore(self):
         with self._client() as client, client.pipeline(transaction=True) as pipeline:
             for key in client.scan_iter(f"{self.kit.prefix}:*", count=1000):
