@@ -111,10 +111,17 @@ def outages(contents: Iterable[PanelContent]) -> list[Outage]:
     by_connection: dict[str, Outage] = {}
     for content in contents:
         if (error := content.outage) is not None:
-            reason = _reason(error)
+            reason = text_of(error)
             outage = by_connection.setdefault(error.using or reason, Outage(cell(error.using), cell(reason)))
             outage.contents.append(content)
     return list(by_connection.values())
+
+
+def text_of(error: RedisKitError) -> str:
+    """Return the text of an error: of an outage the reason, with its beginning in the active language."""
+    text = (isinstance(error, RedisUnavailable) and error.reason) or str(error)
+    begin = next((begin for begin in REASONS if text.startswith(begin)), "")
+    return f"{REASONS.get(begin, '')}{text.removeprefix(begin)}"
 
 
 def _fill(content: PanelContent, buttons: Mapping[str, ActionButton]) -> bool:
@@ -123,18 +130,11 @@ def _fill(content: PanelContent, buttons: Mapping[str, ActionButton]) -> bool:
         for piece in content.panel.content():
             content.add(render(piece, buttons))
     except RedisUnavailable as error:
-        content.error, content.outage = cell(_reason(error)), error
+        content.error, content.outage = cell(text_of(error)), error
     except RedisKitError as error:
-        content.error = cell(error)
+        content.error = cell(text_of(error))
     except Exception:
         # A defect of one panel must not hide the others from people who look for the cause of an outage.
         logger.exception("The panel %s failed.", type(content.panel).__name__)
         content.error = cell(_("This panel failed. See the log."))
     return content.outage is not None
-
-
-def _reason(error: RedisUnavailable) -> str:
-    """Return the reason of an outage, with its beginning in the active language."""
-    reason = error.reason or str(error)
-    begin = next((begin for begin in REASONS if reason.startswith(begin)), "")
-    return f"{REASONS.get(begin, '')}{reason.removeprefix(begin)}"

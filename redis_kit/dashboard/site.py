@@ -23,7 +23,7 @@ from redis_kit.core.errors import RedisKitError
 from redis_kit.core.panels import Panel, Viewer
 from redis_kit.core.settings import KitSettings
 from redis_kit.dashboard.cells import cell, visible
-from redis_kit.dashboard.collect import PanelContent, collect, outages, panels
+from redis_kit.dashboard.collect import PanelContent, collect, outages, panels, text_of
 from redis_kit.dashboard.confirmation import Confirmation
 from redis_kit.dashboard.forms import ActionButton, action_buttons, search_view
 from redis_kit.dashboard.settings import DashboardSettings
@@ -126,7 +126,7 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
             if not confirmation.given:
                 return self._confirm(request, panel, confirmation)
         except RedisKitError as error:
-            self.message_user(request, visible(str(error))[:MAX_MESSAGE], messages.ERROR)
+            self.message_user(request, visible(text_of(error))[:MAX_MESSAGE], messages.ERROR)
             return redirect(self._back(panel))
         self._run_action(request, panel, confirmation)
         return redirect(self._back(panel))
@@ -148,7 +148,7 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
         try:
             message = str(getattr(panel, confirmation.button.name)(*confirmation.arguments))
         except RedisKitError as error:
-            self.message_user(request, visible(str(error))[:MAX_MESSAGE], messages.ERROR)
+            self.message_user(request, visible(text_of(error))[:MAX_MESSAGE], messages.ERROR)
             if not getattr(error, "indeterminate", False):
                 return
             message = _("The outcome is unknown.")

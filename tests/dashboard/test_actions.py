@@ -2,6 +2,7 @@ from urllib.parse import quote
 
 import pytest
 from django.contrib.admin.models import CHANGE, LogEntry
+from django.utils import translation
 from django.utils.html import escape
 
 from redis_kit.core.errors import InvalidName, OutOfMemory, RedisUnavailable
@@ -211,6 +212,14 @@ def test_failed_action_is_logged_if_it_may_have_happened(stock, boss, error, log
     assert response.status_code == 302
     assert said(response) == [str(error)]
     assert [entry.get_change_message() for entry in LogEntry.objects.all()] == logged
+
+
+def test_outage_is_told_in_the_language_of_the_viewer(own_kit, own_panels, boss):
+    own_kit.options(EXTRA_COMPONENTS=["tests.dashboard.support.parts.Parts"])
+    own_kit.server.stop()
+    with translation.override("zh-hans"):
+        (message,) = said(boss.post(SELL, {"row": "bolt"}))
+    assert message.startswith("无法连接 Redis (")
 
 
 def test_message_of_an_action_is_escaped_and_cut(stock, boss):
