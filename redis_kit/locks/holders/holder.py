@@ -19,6 +19,7 @@ logger = logging.getLogger("redis_kit.locks")
 
 MAX_NAME, MAX_DOING = 80, 200  # characters stored of a thread's or task's name, and of what it works on
 RESERVED = b"~"  # a lock that is reserved for the waiter that was woken
+WAITED_FOR = b"+"  # at the end of what is stored of a holder: callers may wait for it
 
 
 class Holder(NamedTuple):
@@ -65,11 +66,14 @@ def parse_lock(stored: bytes | None) -> tuple[str, StoredLease] | None:
     """Return token and lease of a lock's stored holder; None if nobody holds it, or if it can't be read."""
     if not stored or stored.startswith(RESERVED):
         return None
-    parts = stored.split(b" ", 4)
-    if len(parts) != 5 or not all(part.isdigit() for part in parts[1:4]):
+    named, _, lease = stored.removesuffix(WAITED_FOR).partition(b"\n")
+    parts = lease.split(b" ")
+    if len(parts) != 3 or not all(part.isdigit() for part in parts):
         return None
-    token, fence, since, ttl_ms, caller = parts
-    return token.decode(errors="replace"), StoredLease(int(fence), int(since), int(ttl_ms), 1, Holder.parse(caller))
+    token, _, caller = named.partition(b" ")
+    fence, since, ttl_ms = parts
+    since_ms = int(since) // 1000
+    return token.decode(errors="replace"), StoredLease(int(fence), since_ms, int(ttl_ms), 1, Holder.parse(caller))
 
 
 def parse_slot(stored: bytes | None) -> StoredLease:

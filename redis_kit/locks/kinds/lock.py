@@ -61,17 +61,12 @@ class Lock(BaseLock[LockKeys]):
     def acquire_step(self, attempt: Attempt) -> ScriptCall:
         """See BaseLock."""
         keys = self.keys()
-        args: list[Argument] = [
-            attempt.token,
-            attempt.ttl_ms,
-            self.member,
-            describe_caller(ahead=6),
-            attempt.waiter_ttl,
-            attempt.woken,
-            attempt.refused_at,
-        ]
-        statistics = (keys.waited, keys.waits) if attempt.refused_at else ()
-        return ACQUIRE([keys.holder, keys.fence, keys.live, keys.waiters, keys.signal, *statistics], args)
+        caller = attempt.token.encode() + b" " + describe_caller(ahead=6)
+        args: list[Argument] = [caller, attempt.ttl_ms, self.member, attempt.waiter_ttl]
+        own = [keys.holder, keys.live, keys.waiters, keys.signal]
+        if not attempt.refused_at:
+            return ACQUIRE(own, args)
+        return ACQUIRE([*own, keys.waited, keys.waits], [*args, attempt.refused_at, attempt.woken])
 
     def release_step(self, token: str) -> ScriptCall:
         """See BaseLock."""

@@ -11,12 +11,15 @@
 -- returns  the new TTL of the lease, ms; 0 if this token does not hold the lock
 
 local held = redis.call("GET", KEYS[1])
-if not held or string.match(held, "^%S+") ~= ARGV[1] then
+if not held or string.find(held, ARGV[1], 1, true) ~= 1 then
     return 0
 end
-local left, ttl = math.max(redis.call("PTTL", KEYS[1]), 0), tonumber(ARGV[2])
-local wanted = { ["0"] = left + ttl, ["1"] = ttl, ["2"] = math.max(left, ttl) }
-local new_ttl = math.min(wanted[ARGV[3]], tonumber(ARGV[4]))
+local new_ttl = tonumber(ARGV[2])
+if ARGV[3] ~= "1" then
+    local left = math.max(redis.call("PTTL", KEYS[1]), 0)
+    new_ttl = ARGV[3] == "0" and left + new_ttl or math.max(left, new_ttl)
+end
+new_ttl = math.min(new_ttl, ARGV[4])
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 

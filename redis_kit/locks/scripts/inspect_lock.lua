@@ -1,7 +1,7 @@
 #!lua flags=no-writes
 -- Return the state of a lock.
 --
--- KEYS[1]  holder   string "<token> <fence> <since> <ttl> <who>", or "~<baton>"
+-- KEYS[1]  holder   string as acquire.lua stores it
 -- KEYS[2]  waiters  zset: token -> until when it counts as a waiter, ms on the server's clock
 -- returns  {now in ms, as text; the holder, or nil; ms left of its lease; number of waiters}
 

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- Release a lock. If callers wait, wake one and reserve the lock for it.
 --
--- KEYS[1]  holder   string that begins with the holder's token
+-- KEYS[1]  holder   string that begins with the holder's token, and ends with a "+" if callers may wait
 -- KEYS[2]  live     zset: kind and name -> when the lease ends
 -- KEYS[3]  waiters  zset of tokens, while callers wait
 -- KEYS[4]  signal   list on which waiters block
@@ -12,12 +12,12 @@
 -- If the woken waiter is dead, or gave up, the lock is free after a second.
 
 local held = redis.call("GET", KEYS[1])
-if not held or string.match(held, "^%S+") ~= ARGV[1] then
+if not held or string.find(held, ARGV[1], 1, true) ~= 1 then
     redis.call("ZREM", KEYS[3], ARGV[1])  -- it may belong to an attempt that gave up
     return 0
 end
 redis.call("ZREM", KEYS[2], ARGV[2])
-if redis.call("EXISTS", KEYS[3]) == 0 then
+if string.sub(held, -1) ~= "+" or redis.call("EXISTS", KEYS[3]) == 0 then
     redis.call("DEL", KEYS[1])
     return 1
 end

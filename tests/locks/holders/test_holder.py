@@ -145,9 +145,11 @@ def test_anything_can_be_read(stored, expected):
 
 def test_stored_leases_are_read():
     holder = Holder("h", 1, "t", "p:2", "w")
-    assert parse_lock(b"tok 12 1000 30000 h\t1\tt\tp:2\tw") == ("tok", StoredLease(12, 1000, 30000, 1, holder))
+    stored = b"tok h\t1\tt\tp:2\tw\n12 1000999 30000"
+    for waited_for in (b"", b"+"):
+        assert parse_lock(stored + waited_for) == ("tok", StoredLease(12, 1000, 30000, 1, holder))
     assert parse_slot(b"12 1000 30000 3 h\t1\tt\tp:2\tw") == StoredLease(12, 1000, 30000, 3, holder)
-    assert [parse_lock(one) for one in (None, b"", b"~tok", b"junk", b"a b c d e")] == [None] * 5
+    assert [parse_lock(one) for one in (None, b"", b"~tok", b"junk", b"a b\nc d e")] == [None] * 5
     assert {parse_slot(one) for one in (None, b"", b"junk", b"a b c d e")} == {StoredLease(0, 0, 0, 1, Holder())}
 
 

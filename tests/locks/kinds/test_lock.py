@@ -8,6 +8,7 @@ import redis.exceptions
 
 from redis_kit.core.errors import KeyConflict, RedisKitError
 from redis_kit.locks import AlreadyHeld, Lock, LockLost, LockNotAcquired, NotHeld
+from redis_kit.locks.inspection import find
 from tests.fixtures.servers import wait_for
 from tests.locks.support.leases import key_ending
 
@@ -71,9 +72,11 @@ def test_acquire_and_release_are_one_round_trip_each(kit, twin, commands):
 def test_every_key_but_index_and_fence_goes_with_the_lock(kit):
     with Lock("a"):
         keys = kit.keys()
-        assert [key.partition("}:")[2] for key in keys] == ["fence", "live", "lock:a:holder"]
-        assert all(kit.client.ttl(key) > 0 for key in keys if not key.endswith("live"))
-    assert kit.keys() == [key for key in keys if key.endswith("fence")]
+        assert [key.partition("}:")[2] for key in keys] == ["live", "lock:a:holder"]
+        assert kit.client.ttl(keys[1]) > 0
+        assert kit.client.zrange(keys[0], 0, -1) == ["lock:a", "fence"]
+    assert kit.keys() == keys[:1]
+    assert kit.client.zrange(keys[0], 0, -1) == ["fence"]
 
 
 def test_fence_grows_even_when_all_data_are_lost(kit):
@@ -88,11 +91,17 @@ def test_fence_grows_even_when_all_data_are_lost(kit):
 
 def test_fence_grows_although_the_clock_goes_back(kit):
     with Lock("a") as lease:
-        key = key_ending(kit, "fence")
+        key = key_ending(kit, "live")
         ahead = lease.fence + 3_600_000_000
-        kit.client.set(key, ahead)
-    with Lock("a") as later:
-        assert later.fence == ahead + 1
+        kit.client.zadd(key, {"fence": ahead})
+    for number in range(1, 4):
+        with Lock("a") as later:
+            assert later.fence == ahead + number
+            assert find("a")[0].fence == later.fence
+            assert find("a")[0].held_for < 10
+        with pytest.raises(LockNotAcquired, match=r"for \d\.\d s"), Lock("a"), Lock("a", blocking=False):
+            pass
+        ahead += 1
 
 
 def test_waiting_for_oneself_is_refused(kit, twin):
@@ -136,6 +145,20 @@ def test_key_of_another_type_is_reported_and_nothing_changed(kit, twin):
     with pytest.raises(KeyConflict):
         twin(Lock("a").acquire)
     assert kit.keys() == before
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["free", "held"])
+def test_index_of_another_type_is_reported_and_nothing_changed(kit, twin, again):
+    lease = Lock("a").acquire()
+    key, holder = key_ending(kit, "live"), key_ending(kit, "holder")
+    if not again:
+        lease.release()
+    kit.client.delete(key)
+    kit.client.rpush(key, "something else")
+    before = kit.keys(), kit.client.get(holder)
+    with pytest.raises(KeyConflict, match="live' is a list in place of a zset"):
+        twin(Lock("a").acquire, blocking=False)
+    assert (kit.keys(), kit.client.get(holder)) == before
 
 
 def test_foreign_value_counts_as_taken(kit, twin):

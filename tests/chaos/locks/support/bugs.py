@@ -19,7 +19,7 @@ from redis_kit.locks.kinds import base, slots
 from redis_kit.locks.kinds.read_write_lock import WriteLock
 from redis_kit.locks.renewal import pending_releases, renewer
 
-NOT_MINE = 'if not held or string.match(held, "^%S+") ~= ARGV[1] then'
+NOT_MINE = "if not held or string.find(held, ARGV[1], 1, true) ~= 1 then"
 Sow = Callable[[Any, str, Any], None]
 BUGS: dict[str, Callable[[Sow], None]] = {}
 
@@ -77,7 +77,7 @@ def extension_of_any_holder(sow: Sow) -> None:
 @_bug
 def extension_takes_anew(sow: Sow) -> None:
     """Extend a lease that has ended, as if it were free to take."""
-    taken = 'if not held then redis.call("SET", KEYS[1], ARGV[1] .. " 1 1 1 ") elseif false then'
+    taken = 'if not held then redis.call("SET", KEYS[1], ARGV[1] .. " \\n1 1 1") elseif false then'
     _rewrite(sow, "extend", NOT_MINE, taken)
 
 
@@ -111,7 +111,7 @@ def lease_without_end(sow: Sow) -> None:
 @_bug
 def fence_that_forgets(sow: Sow) -> None:
     """Count fences in a key alone, which can get lost."""
-    _rewrite(sow, "acquire", "+ 1, micros)", "+ 1, 0)")
+    _rewrite(sow, "acquire", "local fence, since = micros,", "micros = 1 local fence, since = micros,")
 
 
 @_bug
