@@ -102,8 +102,6 @@ def test_script_has_what_its_includes_need_and_uses_what_they_give():
         included = re.findall(r"^-- @include (_\w+)$", path.read_text(), re.MULTILINE)
         body = _parts(path)[1]
         used = _free_names(body).union(*(needs[name] for name in included))
-        if "-- @strategies\n" in body:  # each throttle includes its strategies there
-            used |= {"strategies"}.union(*(needs[name] for name in gives if "strategies" in needs[name]))
         wrong += [f"{path.name} uses nothing of {name}" for name in included if not gives[name] & used]
         above = {"KEYS", "ARGV"}
         for line in body.splitlines():

@@ -15,6 +15,7 @@ class ThrottleKeys(NamedTuple):
     minutes: str
     offenders: str
     rules: str
+    latest: str
 
 
 SHARED = ThrottleKeys._fields[2:]

@@ -99,8 +99,10 @@ class BaseThrottle(Primitive):
         self.id = f"{self.using} {self._kind} {self.encoded}"
         numbers = self.algorithm.numbers
         ban = self.ban.text if self.ban else ""
-        self.script = strategies.script("decide", self.algorithm.lua)
-        self.fixed_args: tuple[str, bytes] = ("shadow" if self.shadow else ban, pack(f"<{len(numbers)}d", *numbers))
+        self.script = strategies.decide_one(self.algorithm.lua, len(numbers))
+        # For decide.lua: the part of its argument between the numbers of a call and the entry of the identity.
+        text = f"{self.algorithm.kind} {'shadow' if self.shadow else ban}\n"
+        self.fixed_argument = pack(f"<{1 + len(numbers)}d", len(numbers), *numbers) + text.encode()
 
     @property
     def local_buckets(self) -> LocalBuckets:

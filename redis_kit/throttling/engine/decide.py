@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import lru_cache
-from struct import Struct, pack
+from struct import Struct
 from time import monotonic
 from typing import Any, Generic, NamedTuple
 
@@ -31,7 +31,7 @@ class Figures(dict[int, Struct]):
         return made
 
 
-ONE = Struct("<5d")  # arguments of decide.lua for one call: now, consume, cost, unreported, own
+ONE = Struct("<5d")  # the first numbers of an argument of decide.lua: now, consume, cost, unreported, own
 HEAD = Struct("<3q")  # beginning of a reply of decide.lua: now, room, how many figures
 FIGURES = Figures()
 COUNTED = 2
@@ -71,15 +71,14 @@ def decide(calls: Sequence[Call[Any]], *, consume: bool) -> Flow[list[Outcome]]:
 
 
 def _decide_one(call: Call[Any], *, consume: bool) -> Flow[list[Outcome]]:
-    # Does the same as _decide_all() for most calls, with half of the work.
+    # Does the same as _decide_all() for most calls, with half of the work, also on the server.
     asked_at, throttle, identity_hash = monotonic(), call.throttle, hashed(call.identity)
     unreported = throttle.take_unreported() if consume else 0
     cached = refusal_cache.pop(call.cache_key, throttle.ban_window) if consume else None
     numbers = ONE.pack(_now(throttle), consume, call.cost, unreported, cached.repeats if cached else 0)
-    entry = throttle.entry_of(identity_hash, call.identity)
-    args = [numbers, throttle.algorithm.kind, entry, *throttle.fixed_args]
+    entry = throttle.entry_of(identity_hash, call.identity).encode()
     try:
-        reply = yield throttle.script(throttle.keys_of(identity_hash), args)
+        reply = yield throttle.script(throttle.keys_of(identity_hash), [numbers + throttle.fixed_argument + entry])
     except RedisFailure:
         throttle.unreported += unreported
         raise
@@ -103,7 +102,7 @@ def _decide_all(calls: Sequence[Call[Any]], *, consume: bool) -> Flow[list[Outco
             call.throttle.unreported += number
         raise
     outcomes = []
-    for call, refusal, text in zip(calls, cached, reply if isinstance(reply, list) else [reply], strict=True):
+    for call, refusal, text in zip(calls, cached, reply, strict=True):
         outcome = _outcome(call, text)
         outcomes.append(outcome)
         if consume and not outcome.decision.allowed:
@@ -121,21 +120,19 @@ def _steps(
     calls: Sequence[Call[Any]], unreported: Sequence[int], repeats: Sequence[int], *, consume: bool
 ) -> list[ScriptCall]:
     """Return the step that decides, and those that count the demand on throttles in shadow mode."""
-    throttle, tallies = calls[0].throttle, []
-    numbers = [_now(throttle), int(consume)]
+    now, tallies = _now(calls[0].throttle), []
+    algorithms = [call.throttle.algorithm for call in calls]
     keys: list[str] = []
     args: list[Argument] = []
     for call, of_throttle, of_identity in zip(calls, unreported, repeats, strict=True):
         throttle, identity_hash = call.throttle, hashed(call.identity)
-        numbers += call.cost, of_throttle, of_identity
+        numbers = ONE.pack(now, consume, call.cost, of_throttle, of_identity)
         keys += throttle.keys_of(identity_hash)
-        args += throttle.algorithm.kind, throttle.entry_of(identity_hash, call.identity), *throttle.fixed_args
+        args.append(numbers + throttle.fixed_argument + throttle.entry_of(identity_hash, call.identity).encode())
         if consume and throttle.shadow:
             tallies.append(tally(throttle, call.identity, call.cost))
-    script = throttle.script
-    if len(calls) > 1:
-        script = strategies.script("decide", *[call.throttle.algorithm.lua for call in calls])
-    return [script(keys, [pack(f"<{len(numbers)}d", *numbers), *args]), *tallies]
+    script = strategies.decide_all(frozenset((algorithm.kind, algorithm.lua) for algorithm in algorithms))
+    return [script(keys, args), *tallies]
 
 
 def _outcome(call: Call[Any], reply: bytes) -> Outcome:
@@ -184,5 +181,5 @@ def settle(call: Call[Any], outcome: Outcome, actual: int) -> Any:
     throttle, strategy = call.throttle, outcome.strategy
     state, numbers = throttle.keys(call.identity).state, strategy.numbers
     cost = min(call.cost, *(rate.burst for rate in strategy.rates))
-    args = (strategy.kind, throttle.now(), outcome.stamp, cost - actual, len(numbers), *numbers, *outcome.figures)
-    return strategies.script("settle", strategy.lua)([state], args)
+    args = (throttle.now(), outcome.stamp, cost - actual, len(numbers), *numbers, *outcome.figures)
+    return strategies.settle(strategy.lua)([state], args)

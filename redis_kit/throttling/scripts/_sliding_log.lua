@@ -1,103 +1,107 @@
 -- The times of calls: exact in every period.
--- needs  strategies
--- gives  packed, unpacked, strategies.sliding_log
+-- needs  nothing
+-- gives  stamp, look, take, give
 
-local WIDTH, SMALL = 8, 256
+local WIDTH, SMALL = 8, 256 * 8 -- bytes
 
-local function packed(stamps)
-    local texts = {}
-    for index, stamp in ipairs(stamps) do
-        texts[index] = struct.pack("<d", stamp)
+-- Return a time of the log; the newest has the number 1. ``text`` is the end of the log.
+local function stamp(key, text, number)
+    local start = #text - number * WIDTH
+    if start < 0 then
+        text, start = redis.call("GETRANGE", key, -number * WIDTH, -number * WIDTH + WIDTH - 1), 0
     end
-    return table.concat(texts)
+    return (struct.unpack("<d", text, start + 1))
 end
 
--- Return the times in the log, only the newest ones up to a limit.
-local function unpacked(key, most)
-    local text, stamps = redis.call("GETRANGE", key, -most * WIDTH, -1), {}
-    for index = #text % WIDTH + 1, #text, WIDTH do
-        stamps[#stamps + 1] = struct.unpack("<d", text, index)
-    end
-    return stamps
-end
-
-strategies.sliding_log = {
-    -- The state holds the times of the last calls, 8 bytes each, the newest last. ``rates`` begins with the largest limit
-    -- and the longest period. Figures are count, wait and reset of each rate. After the clock went back, all times are
-    -- moved back too.
-    look = function(key, now, cost, rates)
-        local text = rates[1] <= SMALL and (redis.call("GET", key) or "")
-        local size, shift = text and #text or redis.call("STRLEN", key), 0
-        local length = math.floor(size / WIDTH)
-        local function stamp(newest)
-            if newest > length then
-                return 0
-            end
-            local start = size - newest * WIDTH
-            local bytes = text or redis.call("GETRANGE", key, start, start + WIDTH - 1)
-            return struct.unpack("<d", bytes, text and start + 1 or 1) - shift
-        end
-        local newest = stamp(1)
+-- The state holds the times of the last calls, 8 bytes each, the newest last. ``rates`` begins with the largest limit
+-- and the longest period. Figures are count, wait and reset of each rate. After the clock went back, all times are
+-- moved back too.
+local function look(key, now, cost, rates)
+    local text, newest, shift, room = redis.call("GETRANGE", key, -SMALL, -1), 0, 0, true
+    local size = #text < SMALL and #text or redis.call("STRLEN", key)
+    local length, figures = (size - size % WIDTH) / WIDTH, {0, 0, 0, log = size == #text and text}
+    if length > 0 then
+        newest = stamp(key, text, 1)
         shift = math.max(0, newest - now)
         newest = newest - shift
-        local figures, room = {}, true
-        for index = 3, #rates, 2 do
-            local limit, since = rates[index], now - rates[index + 1]
-            local low, high = 0, math.min(length, limit)
-            while low < high do
-                local middle = math.ceil((low + high) / 2)
-                if stamp(middle) > since then
-                    low = middle
-                else
-                    high = middle - 1
-                end
-            end
-            local more = math.min(cost, limit)
-            local wait = low + more > limit and math.min(stamp(limit - more + 1) - since, rates[index + 1]) or 0
-            room = room and wait <= 0
-            figures[#figures + 1], figures[#figures + 2] = low, wait
-            figures[#figures + 1] = length > 0 and math.max(0, newest - since) or 0
+    end
+    for index = 3, #rates, 2 do
+        local limit, period, place = rates[index], rates[index + 1], 3 * (index - 1) / 2 - 2
+        local since = now - period
+        local low, high, more, wait = 0, math.min(length, limit), math.min(cost, limit), 0
+        if high > 0 and stamp(key, text, high) - shift > since then
+            low = high
         end
-        return room, figures, shift > 0
-    end,
-    take = function(key, now, cost, rates, figures, back)
-        if back then
-            local stamps = unpacked(key, rates[1])
-            local shift = stamps[#stamps] - now
-            for index, stamp in ipairs(stamps) do
-                stamps[index] = stamp - shift
-            end
-            redis.call("SET", key, packed(stamps))
-        end
-        cost = math.min(cost, rates[1])
-        local length = redis.call("APPEND", key, string.rep(struct.pack("<d", now), cost)) / WIDTH
-        if length > rates[1] + math.max(16, rates[1] / 4) then
-            redis.call("SET", key, redis.call("GETRANGE", key, -rates[1] * WIDTH, -1))
-        end
-        redis.call("PEXPIRE", key, math.ceil(rates[2] / 1000))
-        for index = 1, cost > 0 and #figures / 3 or 0 do
-            figures[3 * index - 2] = math.min(figures[3 * index - 2] + cost, rates[2 * index + 1])
-            figures[3 * index - 1], figures[3 * index] = 0, rates[2 * index + 2]
-        end
-    end,
-    give = function(key, now, stamp, amount, rates)
-        local _, figures = strategies.sliding_log.look(key, now, 0, rates)
-        local stamps, room = unpacked(key, rates[1]), 0
-        for index = 1, #figures / 3 do
-            room = math.max(room, rates[2 * index + 1] - figures[3 * index - 2])
-        end
-        for index = #stamps, 1, -1 do
-            if amount > 0 and stamps[index] == stamp then
-                table.remove(stamps, index)
-                amount = amount - 1
+        while low < high do
+            local middle = math.ceil((low + high) / 2)
+            if stamp(key, text, middle) - shift > since then
+                low = middle
+            else
+                high = middle - 1
             end
         end
-        for _ = 1, math.min(-amount, room) do
-            stamps[#stamps + 1] = math.max(now, stamps[#stamps] or 0)
+        if low + more > limit then
+            wait = math.min(stamp(key, text, limit - more + 1) - shift - since, period)
         end
-        redis.call("DEL", key)
-        if #stamps > 0 then
-            redis.call("SET", key, packed(stamps), "PX", math.ceil(rates[2] / 1000))
+        room = room and wait <= 0
+        figures[place], figures[place + 1], figures[place + 2] = low, wait, 0
+        if length > 0 then
+            figures[place + 2] = math.max(0, newest - since)
         end
     end
-}
+    return room, figures, shift > 0
+end
+
+local function take(key, now, cost, rates, figures, back)
+    cost = math.min(cost, rates[1])
+    local log, added, ttl = figures.log, string.rep(struct.pack("<d", now), cost), math.ceil(rates[2] / 1000)
+    if back then
+        local text, stamps = redis.call("GETRANGE", key, -rates[1] * WIDTH, -1), {}
+        local shift = struct.unpack("<d", text, #text - WIDTH + 1) - now
+        for start = #text % WIDTH + 1, #text, WIDTH do
+            stamps[#stamps + 1] = struct.pack("<d", struct.unpack("<d", text, start) - shift)
+        end
+        log = table.concat(stamps)
+    end
+    if log then
+        log = string.sub(log, math.max(1, #log - (rates[1] - cost) * WIDTH + 1)) .. added
+        redis.call("SET", key, log, "PX", ttl)
+    else
+        if redis.call("APPEND", key, added) / WIDTH > rates[1] + math.max(16, rates[1] / 4) then
+            redis.call("SET", key, redis.call("GETRANGE", key, -rates[1] * WIDTH, -1))
+        end
+        redis.call("PEXPIRE", key, ttl)
+    end
+    for index = 1, cost > 0 and #figures / 3 or 0 do
+        figures[3 * index - 2] = math.min(figures[3 * index - 2] + cost, rates[2 * index + 1])
+        figures[3 * index - 1], figures[3 * index] = 0, rates[2 * index + 2]
+    end
+end
+
+-- @reservations
+local function give(key, now, stamp, amount, rates)
+    local _, figures = look(key, now, 0, rates)
+    local text, stamps, room = redis.call("GETRANGE", key, -rates[1] * WIDTH, -1), {}, 0
+    for start = #text % WIDTH + 1, #text, WIDTH do
+        stamps[#stamps + 1] = struct.unpack("<d", text, start)
+    end
+    for index = 1, #figures / 3 do
+        room = math.max(room, rates[2 * index + 1] - figures[3 * index - 2])
+    end
+    for index = #stamps, 1, -1 do
+        if amount > 0 and stamps[index] == stamp then
+            table.remove(stamps, index)
+            amount = amount - 1
+        end
+    end
+    for _ = 1, math.min(-amount, room) do
+        stamps[#stamps + 1] = math.max(now, stamps[#stamps] or 0)
+    end
+    redis.call("DEL", key)
+    if #stamps > 0 then
+        for index, time in ipairs(stamps) do
+            stamps[index] = struct.pack("<d", time)
+        end
+        redis.call("SET", key, table.concat(stamps), "PX", math.ceil(rates[2] / 1000))
+    end
+end

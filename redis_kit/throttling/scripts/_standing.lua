@@ -14,23 +14,23 @@ local function rates_of(rule, kind)
     return #rates > 0 and rates or nil
 end
 
--- Return the rule that replaces the rates of the throttle ("" for none), the refusals that count towards a ban, and
--- whether the rule belongs to the identity. Text of any other form is ignored.
-local function rule_of(call, standing, override)
-    local ends, bans = string.match(standing, "^b (%d+) (%d+)")
+-- Return the rule that replaces the rates of the throttle ("" for none), the refusals that count towards a ban (false if
+-- the rule belongs to the identity, so that none do), and the rates. Text of any other form is ignored.
+local function rule_of(standing, override, kind, rates)
+    local own, general = redis.call("GET", standing) or "", redis.call("GET", override) or ""
+    local ends, bans = string.match(own, "^b (%d+) (%d+)")
     if ends and #ends < 17 and tonumber(ends) > now then
-        return standing, {0, 0, 0}, true
+        return own, false, rates
     end
     local history = {0, 0, tonumber(bans or 0)}
-    if string.find(standing, "^s %d+ %d+ %d+$") then
-        history = numbers(standing)
+    if string.find(own, "^s %d+ %d+ %d+$") then
+        history = numbers(own)
     end
-    for index, rule in ipairs({standing, override}) do
-        local rates = rates_of(rule, call.kind)
-        if rates or rule == "x" then
-            call.rates = rates or call.rates
-            return rule, history, index == 1
+    for index, rule in ipairs({own, general}) do
+        local others = rates_of(rule, kind)
+        if others or rule == "x" then
+            return rule, index == 2 and history, others or rates
         end
     end
-    return "", history, false
+    return "", history, rates
 end

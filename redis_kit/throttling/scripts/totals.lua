@@ -1,10 +1,11 @@
 -- Add up how many calls a throttle allowed and refused in the last minutes.
 --
 -- KEYS[1]  minutes  string, see minutes.lua
+-- KEYS[2]  latest   counter, see minutes.lua
 -- ARGV[1]  wanted   number of minutes, at most 1440
 -- returns  {allowed, refused}
 
-local CYCLE, COUNT, SIZE = 4320, 2 ^ 32, 8
+local CYCLE, COUNT, CALLS, SIZE = 4320, 2 ^ 32, 2 ^ 26, 8
 local last = math.floor(redis.call("TIME")[1] / 60)
 local first, sums = last - tonumber(ARGV[1]) + 1, {0, 0}
 
@@ -23,4 +24,9 @@ if first < cycle then
     add(first, cycle - 1)
 end
 add(math.max(first, cycle), last)
+local latest = tonumber(redis.call("GET", KEYS[2]) or 0)
+local minute = math.floor(latest / CALLS)
+if minute >= first and minute <= last then
+    sums[1] = sums[1] + latest % CALLS
+end
 return sums

@@ -39,7 +39,8 @@ def recent(throttles: Sequence[AnyThrottle], *, minutes: int = 30) -> dict[AnyTh
 
 def read(throttles: Sequence[AnyThrottle], minutes: int) -> Flow[dict[AnyThrottle, list[Minute]]]:
     """Read the minutes of throttles of one connection. One round trip."""
-    replies = yield Batch([MINUTES([throttle.keys_of("").minutes], [minutes]) for throttle in throttles])
+    keys = [throttle.keys_of("") for throttle in throttles]
+    replies = yield Batch([MINUTES([own.minutes, own.latest], [minutes]) for own in keys])
     return {throttle: _minutes(*reply) for throttle, reply in zip(throttles, replies, strict=True)}
 
 

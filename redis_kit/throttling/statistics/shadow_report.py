@@ -66,7 +66,8 @@ def has_report(throttle: BaseThrottle) -> bool:
 
 def read(throttle: BaseThrottle) -> Flow[ShadowReport]:
     """Read the report of a throttle that has one. One round trip."""
-    totals = TOTALS([throttle.keys_of("").minutes], [DAY])
+    keys = throttle.keys_of("")
+    totals = TOTALS([keys.minutes, keys.latest], [DAY])
     (allowed, refused), fields = yield Batch([totals, DEMANDS([throttle.key(DEMAND)])])
     return _report(throttle.counted_rates[0], allowed, refused, fields)
 

@@ -25,7 +25,14 @@ STRATEGIES = {
 # The name of a strategy is part of stored keys, so this one keeps the path that it had when they were written.
 OVERRUN = "redis_kit.throttling.overrun.Overrun"
 MOVED = {OVERRUN: "redis_kit.throttling.strategies.overrun.Overrun"}
-MARK = "-- @strategies\n"
+# In the Lua code of a built-in strategy, the rest is for reservations only.
+RESERVATIONS = "-- @reservations\n"
+TABLE = """\
+do
+%s
+strategies["%s"] = {look = look, take = take}
+end
+"""
 
 
 # The state of one rate: the rate, its limit, the remaining calls, the microseconds to wait (0 or less if a call has
@@ -36,8 +43,7 @@ State = tuple[Rate, int, int, int, int]
 class Strategy:
     """How the calls of one identity are counted for all rates of a throttle.
 
-    ``lua`` sets ``strategies.<kind>`` to three functions. Their table ``rates`` holds ``numbers``; times are
-    microseconds:
+    ``lua`` defines three local functions. Their table ``rates`` holds ``numbers``; times are microseconds:
 
     - ``look(key, now, cost, rates)`` returns whether the call has room, a table of whole numbers (the figures), and
       whether the clock went back since the last call. If it did, ``take()`` is called even after a refusal.
@@ -85,10 +91,27 @@ def fragment(name: str) -> str:
 
 
 @lru_cache(maxsize=1024)
-def script(name: str, *lua: str) -> Script:
-    """Return a script with the Lua code of these strategies only."""
+def decide_one(lua: str, count: int) -> Script:
+    """Return the script that decides by a strategy with this Lua code, for rates of ``count`` numbers."""
+    return _script("decide_one", "-- @strategy\n", lua.partition(RESERVATIONS)[0], count)
+
+
+@lru_cache(maxsize=1024)
+def decide_all(kinds: frozenset[tuple[str, str]]) -> Script:
+    """Return the script that decides by several strategies, given as pairs of kind and Lua code."""
+    tables = [TABLE % (lua.partition(RESERVATIONS)[0], kind) for kind, lua in sorted(kinds)]
+    return _script("decide", "-- @strategies\n", "".join(tables))
+
+
+@lru_cache(maxsize=1024)
+def settle(lua: str) -> Script:
+    """Return the script that corrects the cost of a call by a strategy with this Lua code."""
+    return _script("settle", "-- @strategy\n", lua)
+
+
+def _script(name: str, mark: str, lua: str, count: int = 0) -> Script:
     plain = load_script("redis_kit.throttling", name)
-    return Script(plain.name, plain.source.replace(MARK, "".join(sorted(set(lua))), 1))
+    return Script(plain.name, plain.source.replace(mark, lua, 1).replace("@numbers", "d" * count, 1))
 
 
 def load(name: str) -> type[Strategy]:

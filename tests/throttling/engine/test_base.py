@@ -125,7 +125,7 @@ def test_garbage_breaks_nothing_and_blocks_nobody_longer_than_a_period(kit, stra
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_rubbish_in_the_lists_breaks_nothing(kit, strategy):
     limit = Throttle("x", "1/h", strategy=strategy, ban=Ban(1, 60, 60))
-    for key in limit.keys("joe")[4:]:
+    for key in limit.keys("joe")[4:6]:
         kit.client.zadd(key, {"": "inf", "x" * 5000: "-inf", limit.entry("joe"): "-inf"})
     limit.hit("joe")
     assert limit.hit("joe").reason == "banned"

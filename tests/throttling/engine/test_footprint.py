@@ -34,7 +34,7 @@ def test_identity_of_a_bucket_takes_at_most_120_bytes_on_the_server(own_prefix):
     before, number = used(), 25_000
     for caller in range(number):
         limit.hit(caller)
-    assert own_prefix.dbsize() == number + 2
+    assert number < own_prefix.dbsize() <= number + 3  # one or two keys of statistics
     assert own_prefix.memory_usage(limit.keys("1").state) <= MOST
     wait_for(lambda: (used() - before) / number <= MOST)
 

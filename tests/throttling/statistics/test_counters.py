@@ -4,10 +4,10 @@ import pytest
 from django.utils import timezone
 
 from redis_kit.core.errors import InvalidValue, RedisUnavailable
-from redis_kit.throttling import Throttle
+from redis_kit.throttling import Throttle, hit_all
 from redis_kit.throttling.statistics.counters import recent
 
-RING, ROUND = 4320, 2**32
+RING, ROUND, CALLS = 4320, 2**32, 2**26
 
 
 def put(kit, limit, minute, allowed, refused):
@@ -53,6 +53,56 @@ def test_ring_takes_no_more_than_its_size(kit):
     put(kit, limit, RING - 1, 1, 1)
     limit.hit("joe")
     assert kit.client.strlen(limit.key("minutes")) == RING * 16
+
+
+@pytest.mark.parametrize("ago", [1, 7, -3, 1439])
+def test_first_call_of_a_minute_keeps_the_count_of_the_former_one(kit, ago):
+    limit = Throttle("login", "2/h")
+    then = int(kit.client.time()[0]) // 60 - ago
+    put(kit, limit, then, 4, 0)
+    kit.client.set(limit.key("latest"), then * CALLS + 5, ex=1000)
+    before = sum(one.allowed for one in recent([limit], minutes=1440)[limit])
+    limit.hit("joe")
+    found = recent([limit], minutes=1440)[limit]
+    by_minute = {one.start.timestamp() // 60: one.allowed for one in found if one.allowed}
+    assert before == (9 if ago > 0 else 0)
+    assert sum(by_minute.values()) == before + 1
+    assert by_minute.get(then) == (9 if ago > 0 else None)
+    assert kit.client.execute_command("BITFIELD", limit.key("minutes"), "GET", "i64", f"#{then % RING * 2}") == [
+        then // RING * ROUND + 9
+    ]
+    assert 0 < kit.client.ttl(limit.key("latest")) <= 72 * 3600
+
+
+@pytest.mark.parametrize("latest", [None, 5, 27_000_000 * CALLS + 5])
+def test_minutes_of_a_wrong_type_are_found_before_anything_is_changed(kit, latest):
+    limit = Throttle("login", "2/h")
+    kit.client.rpush(limit.key("minutes"), "foreign")
+    if latest:
+        kit.client.set(limit.key("latest"), latest, ex=1000)
+    before = {key: kit.client.dump(key) for key in kit.keys()}
+    assert limit.hit("joe").reason == "outage"
+    assert [one.reason for one in hit_all([(limit, "joe")])] == ["outage"]
+    assert {key: kit.client.dump(key) for key in kit.keys()} == before
+    assert not latest or 0 < kit.client.ttl(limit.key("latest")) <= 1000
+
+
+@pytest.mark.parametrize("latest", ["", "x", "1.5", "9" * 400])
+def test_latest_minute_that_is_no_number_changes_nothing(kit, latest):
+    limit, other = Throttle("login", "2/h"), Throttle("other", "2/h")
+    kit.client.set(limit.key("latest"), latest)
+    assert limit.hit("joe").reason == "outage"
+    assert [one.reason for one in hit_all([(other, "joe"), (limit, "joe")])] == ["outage", "outage"]
+    assert kit.keys() == [limit.key("latest")]
+    assert kit.client.get(limit.key("latest")) == latest
+
+
+@pytest.mark.parametrize("latest", [-5, 0, 2**62, 2**63 - 2])
+def test_latest_minute_of_any_number_breaks_nothing(kit, latest):
+    limit = Throttle("login", "2/h")
+    kit.client.set(limit.key("latest"), latest)
+    assert limit.hit("joe").reason == ""
+    assert recent([limit], minutes=2)[limit][-1].allowed >= 1
 
 
 def test_throttle_that_was_never_used_counts_nothing(kit):

@@ -59,7 +59,7 @@ def test_totals_are_the_sums_of_the_minutes_wherever_the_ring_ends(kit, into, wa
     for script in (MINUTES, TOTALS):
         assert script.source.count('redis.call("TIME")') == 1
         source = script.source.replace('redis.call("TIME")', f"({{{last * 60}}})")
-        found.append(kit.client.eval(source, 1, throttle.key("minutes"), wanted))
+        found.append(kit.client.eval(source, 2, throttle.key("minutes"), throttle.key("latest"), wanted))
     (minute, *pairs), totals = found
     assert minute == last
     assert totals == [sum(pairs[::2]), sum(pairs[1::2])]
@@ -67,5 +67,5 @@ def test_totals_are_the_sums_of_the_minutes_wherever_the_ring_ends(kit, into, wa
 
 
 def test_totals_of_a_throttle_that_was_never_asked_are_zero(kit):
-    call = TOTALS([Throttle("login", "1/h").key("minutes")], [1440])
+    call = TOTALS([Throttle("login", "1/h").key(part) for part in ("minutes", "latest")], [1440])
     assert call.run(connections.client()) == [0, 0]

@@ -21,21 +21,19 @@ class Wide(Strategy):
 
     kind = "wide"
     lua = """
-        strategies.wide = {
-            look = function(key, now, cost, rates)
-                local figures = {}
-                for place = 1, 40 do
-                    figures[place] = place * rates[1]
-                end
-                return true, figures
-            end,
-            take = function(key)
-                redis.call("SET", key, 1, "PX", 1000)
-            end,
-            give = function(key, now, stamp, amount, rates, figures)
-                redis.call("SET", key, #figures, "PX", 1000)
-            end,
-        }
+        local function look(key, now, cost, rates)
+            local figures = {}
+            for place = 1, 40 do
+                figures[place] = place * rates[1]
+            end
+            return true, figures
+        end
+        local function take(key)
+            redis.call("SET", key, 1, "PX", 1000)
+        end
+        local function give(key, now, stamp, amount, rates, figures)
+            redis.call("SET", key, #figures, "PX", 1000)
+        end
     """
 
     def __init__(self, rates):
