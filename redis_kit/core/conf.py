@@ -27,6 +27,7 @@ class Problem(NamedTuple):
 class Section:
     """One part of ``REDIS_KIT``. A field is an option: its name, type and default are stated once, here."""
 
+    # the key in REDIS_KIT, "" for its top; a section inside another one states none
     name: ClassVar[str] = ""
     # option -> (least, most), for numbers
     ranges: ClassVar[Mapping[str, tuple[float, float]]] = {}
@@ -117,7 +118,7 @@ def options(kind: type[Section]) -> tuple[str, ...]:
 
 def problems(kind: type[Section]) -> Iterator[Problem]:
     """Yield everything wrong with one section."""
-    where = f"REDIS_KIT['{kind.name}']" if kind.name else "REDIS_KIT"
+    where = _place(kind)
     if not is_dict():
         yield not_a_dict()
         return
@@ -156,8 +157,18 @@ def mismatches(kind: type[Section], where: str, values: Mapping[str, Any]) -> It
 
 def unknown(where: str, name: str, allowed: Mapping[str, Any] | list[str]) -> Problem:
     """Return the problem of a key that is not an option, with the option that was probably meant."""
-    hint = did_you_mean(name, allowed, f"Allowed: {', '.join(sorted(allowed))}.")
+    hint = _section_hint(name) or did_you_mean(name, allowed, f"Allowed: {', '.join(sorted(allowed))}.")
     return Problem("E002", f"{where} has no option {name!r}.", hint)
+
+
+def _section_hint(name: str) -> str:
+    """Return where an option of exactly this name belongs; "" if no section has it."""
+    kinds = [kind for kind in Section.__subclasses__() if "name" in vars(kind) and name in options(kind)]
+    return f"It is an option of {' and of '.join(map(_place, kinds))}." if kinds else ""
+
+
+def _place(kind: type[Section]) -> str:
+    return f"REDIS_KIT['{kind.name}']" if kind.name else "REDIS_KIT"
 
 
 def _hints(kind: type[Section]) -> dict[str, Any]:
@@ -188,7 +199,7 @@ def _wrong(kind: type[Section], where: str, name: str, value: Any) -> Iterator[P
 def _remedy(kind: type[Section], name: str, value: Any) -> str:
     """Return what to write: an example of the section, or for None and for one text where a list is expected."""
     if isinstance(value, str) and _item_type([value], _hints(kind)[name]) is str:
-        return f"Write [{value!r}]."
+        return f"Write {[part.strip() for part in value.split(',') if part.strip()]}."
     if name in kind.examples:
         return kind.examples[name]
     if value is not None:

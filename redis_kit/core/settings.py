@@ -14,6 +14,7 @@ MOST_PROXIES = 32
 class KitSettings(Section):
     """The options at the top of ``REDIS_KIT``, beside the components' sections."""
 
+    name = ""
     ranges = {
         "CONNECT_TIMEOUT": (0.01, 10),
         "READ_TIMEOUT": (0.01, 10),

@@ -145,10 +145,16 @@ def missing_backend(alias: str) -> Iterator[Problem]:
     try:
         import_string(path)
     except ImportError as error:
-        paths = [BACKEND, *(f"{BUNDLED}.{name}" for name in ("immediate.ImmediateBackend", "dummy.DummyBackend"))]
-        near = did_you_mean(path, paths) if path.startswith(("django", "redis_kit")) else ""
         wrong = f"TASKS[{alias!r}]['BACKEND'] is {path!r}, which can't be imported: {str(error).rstrip('.')}."
-        yield Problem("E002", wrong, near or "Write the dotted path of a class.")
+        yield Problem("E002", wrong, _backend_hint(path) or "Write the dotted path of a class.")
+
+
+def _backend_hint(path: str) -> str:
+    """Return the backend that was probably meant; "" if none of ours and of the framework is like it."""
+    if "redis" in path.lower():
+        return f"Did you mean {BACKEND!r}?" if path.startswith(("django", "redis")) else ""
+    bundled = [f"{BUNDLED}.{name}" for name in ("immediate.ImmediateBackend", "dummy.DummyBackend")]
+    return did_you_mean(path, bundled) if path.startswith("django") else ""
 
 
 def heard(signal: Any, level: int) -> bool:

@@ -31,7 +31,11 @@ def test_good_settings_pass(settings):
 
 def test_missing_setting_without_a_redis_cache_is_an_error(settings):
     del settings.REDIS_KIT
-    assert [message.id for message in check_settings()] == ["redis_kit.E001"]
+    (message,) = check_settings()
+    assert (message.id, message.msg.partition(",")[0]) == ("redis_kit.E001", "REDIS_KIT is missing")
+    settings.REDIS_KIT = {}
+    (message,) = check_settings()
+    assert (message.id, message.msg.partition(",")[0]) == ("redis_kit.E001", "REDIS_KIT is empty")
 
 
 @pytest.mark.parametrize("backend", ["django_redis.cache.RedisCache", "django.core.cache.backends.redis.RedisCache"])
@@ -56,6 +60,31 @@ def test_unknown_key_is_named_with_the_nearest_right_one(settings, kit, words):
     ((identifier, text),) = found(settings, **kit)
     assert identifier == "E002"
     assert words in text
+
+
+@pytest.mark.parametrize(
+    ("kit", "hint"),
+    [
+        ({"MAX_ATTEMPTS": 3}, "It is an option of REDIS_KIT['QUEUES']."),
+        ({"TIMEOUT": 2}, "It is an option of REDIS_KIT['LOCKS']."),
+        ({"LOCKS": {"MAX_ATTEMPTS": 3}}, "It is an option of REDIS_KIT['QUEUES']."),
+        ({"LOCKS": {"READ_TIMEOUT": 3}}, "It is an option of REDIS_KIT."),
+        ({"THROTTLING": {"POLICIES": {"api": {"RATES": "5/m", "ENABLED": True}}}}, "option of REDIS_KIT['THROTTLING']"),
+    ],
+)
+def test_option_of_another_section_names_that_section(settings, kit, hint):
+    ((identifier, text),) = found(settings, **kit)
+    assert identifier == "E002"
+    assert hint in text
+
+
+@pytest.mark.parametrize(
+    ("names", "example"),
+    [("mail", "['mail']"), ("mail,default", "['mail', 'default']"), ("mail, default,", "['mail', 'default']")],
+)
+def test_text_in_place_of_a_list_is_written_as_a_list(settings, names, example):
+    ((_, text),) = found(settings, QUEUES={"NAMES": names})
+    assert text.endswith(f"Write {example}.")
 
 
 @pytest.mark.parametrize("url", ["", None, 123, "http://host", "localhost:6379", "redis://host:port", "redis://[::1"])

@@ -70,6 +70,16 @@ WRONG_TASKS = {
         MISSING.format("django_tasks.backends.imediate.ImmediateBackend"),
         f"Did you mean '{PACKAGE}.backends.immediate.ImmediateBackend'?",
     ),
+    "name of another package": (
+        {"default": {"BACKEND": "django_tasks.backends.redis.RedisBackend"}},
+        MISSING.format("django_tasks.backends.redis.RedisBackend"),
+        f"Did you mean {OURS!r}?",
+    ),
+    "package of the backend": (
+        {"default": {"BACKEND": "redis_kit.queues.RedisTaskBackend"}},
+        MISSING.format("redis_kit.queues.RedisTaskBackend"),
+        f"Did you mean {OURS!r}?",
+    ),
     "module of the project": (
         {"default": {"BACKEND": "shop.Backend"}},
         MISSING.format("shop.Backend"),

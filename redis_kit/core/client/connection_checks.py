@@ -43,9 +43,11 @@ def none_given() -> Iterator[conf.Problem]:
     given = conf.configured()
     if given.get("CONNECTIONS") is None and not is_redis_cache("default"):
         missing = "REDIS_KIT['CONNECTIONS'] is None" if "CONNECTIONS" in given else "REDIS_KIT has no CONNECTIONS"
+        if not given:
+            missing = "REDIS_KIT is empty" if hasattr(settings, "REDIS_KIT") else "REDIS_KIT is missing"
         yield conf.Problem(
             "E001",
-            f"{missing if given else 'REDIS_KIT is missing'}, and the 'default' cache is not Redis.",
+            f"{missing}, and the 'default' cache is not Redis.",
             "Set REDIS_KIT['CONNECTIONS'] = {'default': {'URL': 'redis://...'}}, or {'EMBEDDED': True} for a trial.",
         )
 

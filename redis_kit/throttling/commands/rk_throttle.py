@@ -23,7 +23,7 @@ from redis_kit.throttling.statistics.counters import Minute, recent
 from redis_kit.throttling.statistics.reset import reset_by_hash
 from redis_kit.throttling.statistics.shadow_report import shadow_report
 from redis_kit.throttling.throttles.throttle import Throttle
-from redis_kit.throttling.values.identity_shape import fits, suggestion
+from redis_kit.throttling.values.identity_shape import counted_by, fits, suggestion
 from redis_kit.throttling.values.rates import duration as seconds_of
 from redis_kit.throttling.values.rates import parse
 from redis_kit.throttling.values.titles import title
@@ -241,8 +241,10 @@ def _wrong_kind(throttle: Throttle, identity: str | None, *, hash: bool = False,
     combined = (parts for shape in kinds for parts in product(*(starts or ("...",) for starts in shape)))
     starts = dict.fromkeys(map(" ".join, combined))
     text = f"Identities of {clean(throttle.name)} begin with {' or '.join(starts)}, unlike {clean(identity)}."
-    likely = suggestion(identity, kinds)
-    return f"{text} Did you mean {clean(likely)}?" if likely else text
+    if likely := suggestion(identity, kinds):
+        return f"{text} Did you mean {clean(likely)}?"
+    by = counted_by(kinds)
+    return f"{text} {clean(throttle.name)} counts by {by}." if by else text
 
 
 def _row(throttle: Throttle, allowed: int, refused: int, rules: int) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ from redis_kit.core.settings import KitSettings
 from redis_kit.core.text import shortened
 from redis_kit.throttling.engine import refusal_cache
 from redis_kit.throttling.engine.local_buckets import LocalBuckets, buckets
+from redis_kit.throttling.errors import InvalidRate
 from redis_kit.throttling.keys import SHARED, ThrottleKeys
 from redis_kit.throttling.settings import ThrottlingSettings
 from redis_kit.throttling.strategies import base as strategies
@@ -69,7 +70,10 @@ class BaseThrottle(Primitive):
     ) -> None:
         super().__init__(name, using=using, unknown=unknown)
         if rates is ...:
-            raise TypeError(f"{type(self).__name__}() needs rates: {type(self).__name__}({name!a}, '5/m').")
+            given = ("name", name) if _is_rate(name) else (name, "5/m")
+            raise TypeError(f"{type(self).__name__}() needs a name and rates: {type(self).__name__}{given!a}.")
+        if isinstance(rates, str) and _is_rate(name) and not _is_rate(rates):
+            raise InvalidRate(f"The name comes first: {type(self).__name__}({rates!a}, {name!a}).")
         if on_failure not in (None, *POLICIES):
             raise InvalidValue(f"on_failure must be one of {', '.join(POLICIES)}, or None, not {on_failure!r}.")
         if not (ban is None or isinstance(ban, Ban)):
@@ -199,3 +203,10 @@ class BaseThrottle(Primitive):
             return super()._answer(error, answers)
         self._note(error, "local")  # the server works, so the policy for outages must not let calls pass uncounted
         return answers["if_local"]
+
+
+def _is_rate(text: str) -> bool:
+    try:
+        return bool(parse(text))
+    except InvalidRate:
+        return False

@@ -26,10 +26,17 @@ def suggestion(identity: str, shapes: Iterable[Shape]) -> str:
     candidates = []
     for shape in shapes:
         parts = _parts(identity, shape)
-        if len(parts) == len(shape):
-            candidates.append(" ".join(map(_completed, parts, shape)))
+        completed = list(map(_completed, parts, shape)) if len(parts) == len(shape) else [""]
+        if all(completed):
+            candidates.append(" ".join(completed))
     likely = [each for each in candidates if each != identity]
     return min(likely, key=lambda each: not _is_address(identity) or ADDRESS not in each, default="")
+
+
+def counted_by(shapes: Iterable[Shape]) -> str:
+    """Return ``user`` or ``address`` if the identities of all shapes have one of them and not the other, else ""."""
+    starts = {start for shape in shapes for part in shape for start in part}
+    return {(True, False): "user", (False, True): "address"}.get((USER in starts, ADDRESS in starts), "")
 
 
 def _parts(identity: str, shape: Shape) -> list[str]:
@@ -44,13 +51,15 @@ def _fits(part: str, starts: tuple[str, ...]) -> bool:
 
 
 def _completed(part: str, starts: tuple[str, ...]) -> str:
-    """Return a part with the kind that it probably has."""
+    """Return a part with the kind that it probably has; empty text for an address or a user in place of the other."""
     if _fits(part, starts):
         return part
     address = part.removeprefix(ADDRESS)
     if _is_address(address) and ADDRESS in starts:
         return f"{ADDRESS}{_grouped(address)}"
     kinds = [start for start in starts if start.endswith(":")]
+    if kinds == [USER if _is_address(address) else ADDRESS]:
+        return ""
     if ":" in part and not _is_address(part):
         part = part.partition(":")[2]
     values = ADDRESSES if _is_address(part) else (USER,)

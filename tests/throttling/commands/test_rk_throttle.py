@@ -496,6 +496,17 @@ def test_identity_that_no_key_makes_is_refused(export, rk_throttle, action, give
     assert rk_throttle(action, export, *arguments, "--as-is")[0] == 0
 
 
+@pytest.mark.parametrize(
+    ("key", "given", "by"),
+    [("user", "127.0.0.1", "user"), ("user", "ip:::1", "user"), ("ip", "42", "address"), ("ip", "user:42", "address")],
+)
+def test_identity_of_another_kind_than_the_throttle_counts_has_no_suggestion(kit, rk_throttle, routes, key, given, by):
+    routes(f"@throttle('5/m', name='form', key={key!r})\ndef view(request): ...")
+    code, _, errors = rk_throttle("ban", "form", given, "1h")
+    assert (code, "Did you mean" in errors) == (1, False)
+    assert f"unlike {given}. form counts by {by}. Give --as-is" in errors
+
+
 def test_lookups_of_an_identity_that_no_key_makes_name_the_likely_identity(export, rk_throttle):
     for action in ("reset", "lift", "show"):
         code, _, errors = rk_throttle(action, export, "203.0.113.7")

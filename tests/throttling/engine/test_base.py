@@ -4,6 +4,7 @@ import pytest
 
 from redis_kit.core.errors import KeyConflict
 from redis_kit.throttling import Ban, Throttle, hit_all, throttle
+from redis_kit.throttling.errors import InvalidRate
 from redis_kit.throttling.strategies.base import STRATEGIES
 from tests.throttling.support.identity import Identity
 
@@ -140,7 +141,8 @@ def test_rubbish_in_the_lists_breaks_nothing(kit, strategy):
         ),
         (lambda: Throttle("a", "5/m", key="ip"), "'key'. hit() takes the identity whose calls count."),
         (lambda: Throttle("a", "5/m", shado=True), "'shado'. Did you mean 'shadow'?"),
-        (lambda: Throttle("a"), "Throttle() needs rates: Throttle('a', '5/m')."),
+        (lambda: Throttle("a"), "Throttle() needs a name and rates: Throttle('a', '5/m')."),
+        (lambda: Throttle("10/h"), "Throttle() needs a name and rates: Throttle('name', '10/h')."),
         (
             lambda: throttle(rate="5/m"),
             "throttle() got an unexpected keyword argument 'rate'. The first argument is the rates",
@@ -154,6 +156,14 @@ def test_argument_of_other_libraries_names_ours(call, text):
     with pytest.raises(TypeError) as error:
         call()
     assert text in str(error.value)
+
+
+def test_rates_in_the_place_of_the_name_are_named():
+    with pytest.raises(InvalidRate, match=r"^The name comes first: Throttle\('login', '5/m'\)\.$"):
+        Throttle("5/m", "login")
+    with pytest.raises(InvalidRate, match="The rate 'many' is not valid"):
+        Throttle("login", "many")
+    assert Throttle("5/m", "5/m").name == "5/m"
 
 
 def test_wait_names_acquire():
