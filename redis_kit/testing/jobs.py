@@ -1,13 +1,18 @@
 """A worker for tests: it runs jobs in the thread of the test."""
 
+import warnings
 from collections.abc import Awaitable, Callable, Sequence
 from threading import Event
 from typing import Any
 
 from asgiref.sync import async_to_sync
+from django.db import transaction
 
 from redis_kit.core.client import addresses
+from redis_kit.queues.errors import Retry
 from redis_kit.queues.jobs import ids
+from redis_kit.queues.monitoring import queue_counts, queue_names
+from redis_kit.queues.tasks.enqueue import WaitingCall
 from redis_kit.queues.worker.run.event_loop import EventLoop
 from redis_kit.queues.worker.run.outcome import FailedAttempt
 from redis_kit.queues.worker.run.runner import JobRunner
@@ -30,41 +35,68 @@ class _Here(EventLoop):
 
 
 class _Runner(JobRunner):
-    """Raises KeyboardInterrupt, also while a job runs, so that the tests stop."""
+    """Raises KeyboardInterrupt, also while a job runs, so that the tests stop; on request, any error of a task."""
+
+    raise_errors = False
 
     def _record(self, failure: FailedAttempt, *, again: bool = False) -> None:
         super()._record(failure, again=again)
-        if issubclass(type(failure.error), KeyboardInterrupt):
+        kind = type(failure.error)
+        if issubclass(kind, KeyboardInterrupt) or (self.raise_errors and not issubclass(kind, Retry)):
             raise failure.error
 
 
-def drain(*names: str) -> int:
+def drain(*names: str, raise_errors: bool = False) -> int:
     """Run the ready jobs of some queues, until no job is ready. Return the number of jobs.
 
     Without a name it runs those of the queue ``default`` only. Jobs that these jobs enqueue run, too. A failed job is
-    retried or dead, as in a worker. Delayed jobs stay in the queue, also those that wait for a retry. Timeouts of tasks
-    are not enforced.
+    retried or dead, as in a worker. With ``raise_errors`` the error of the first attempt that fails is raised here,
+    after it is recorded; ``Retry`` is not. Delayed jobs stay in the queue, also those that wait for a retry. Timeouts
+    of tasks are not enforced.
 
     Inside a ``TestCase`` a task is enqueued at the commit, which never comes, so drain() returns 0. Call ``enqueue()``
-    under ``captureOnCommitCallbacks(execute=True)`` there.
+    under ``captureOnCommitCallbacks(execute=True)`` there. If no job ran, a RuntimeWarning names calls that wait for
+    the commit, else other queues with ready jobs, else scheduled jobs.
 
     Raises ConfigurationError for a connection that is not for tests. One round trip for each job and two for a queue.
     """
     addresses.require_tests("default")
+    names = names or ("default",)
     worker, count = ids.new_worker(), 0
-    sources = [WorkerQueue(name, worker=worker, about=ids.information()) for name in names or ("default",)]
-    runs = processor(sources)
-    while jobs := [(number, job) for number, source in enumerate(sources) for job in source.claim(1, worker=worker)]:
-        for number, job in jobs:
-            if done := runs.run(0, number, job):
-                _end(sources[number], done)
-        count += len(jobs)
-    for source in sources:
-        source.sign_off(worker=worker)
+    sources = [WorkerQueue(name, worker=worker, about=ids.information()) for name in names]
+    runs = processor(sources, raise_errors=raise_errors)
+    try:
+        while jobs := [
+            (number, job) for number, source in enumerate(sources) for job in source.claim(1, worker=worker)
+        ]:
+            for number, job in jobs:
+                if done := runs.run(0, number, job):
+                    _end(sources[number], done)
+            count += len(jobs)
+    finally:
+        for source in sources:
+            source.sign_off(worker=worker)
+    if not count and (why := _why_none(names)):
+        warnings.warn(f"drain() ran no job. {why}", RuntimeWarning, stacklevel=2)
     return count
 
 
-def processor(sources: Sequence[WorkerQueue]) -> JobRunner:
+def _why_none(names: Sequence[str]) -> str:
+    """Return which jobs there are that drain() does not run; "" without any. Two round trips."""
+    waiting = [call for _, call, *_ in transaction.get_connection().run_on_commit if isinstance(call, WaitingCall)]
+    if number := sum(not call.has_run for call in waiting):
+        tasks = "1 task waits" if number == 1 else f"{number} tasks wait"
+        return f"{tasks} for the transaction to commit; use captureOnCommitCallbacks(execute=True)."
+    counts = queue_counts([*names, *queue_names()], errors={})
+    if ready := [queue for queue, count in counts.items() if count.ready and queue not in names]:
+        return f"Ready jobs are in: {', '.join(ready)}."
+    if number := sum(counts[name].scheduled for name in counts if name in names):
+        jobs = "1 job is" if number == 1 else f"{number} jobs are"
+        return f"{jobs} scheduled for later; run_now() of the queue makes a job ready."
+    return ""
+
+
+def processor(sources: Sequence[WorkerQueue], *, raise_errors: bool = False) -> JobRunner:
     """Return what runs a job of these queues in the thread that asks for it."""
     alone: dict[str, Any] = {
         "board": StatusBoard(1),
@@ -72,7 +104,9 @@ def processor(sources: Sequence[WorkerQueue]) -> JobRunner:
         "coroutines": _Here(),
         "given_up": Event(),
     }
-    return _Runner(sources, **alone, later=lambda call: None, recent=RecentAcks())
+    runner = _Runner(sources, **alone, later=lambda call: None, recent=RecentAcks())
+    runner.raise_errors = raise_errors
+    return runner
 
 
 def _end(source: WorkerQueue, done: Done) -> None:

@@ -110,7 +110,8 @@ def run_jobs(redis_kit: RedisKit) -> Callable[..., int]:
     """Return a function that runs the ready jobs of some queues in this thread: ``run_jobs("mail")``.
 
     It returns the number of jobs. Without a name it runs those of the queue ``default``. A failed job is retried or
-    dead, as in a worker; delayed jobs stay. It is ``redis_kit.testing.jobs.drain()``.
+    dead, as in a worker; with ``raise_errors=True`` its error is raised. Delayed jobs stay. It is
+    ``redis_kit.testing.jobs.drain()``.
     """
     from redis_kit.testing.jobs import drain
 

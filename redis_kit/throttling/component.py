@@ -1,6 +1,7 @@
 """The throttling component: its settings, its checks and its panel."""
 
 from collections.abc import Iterable
+from itertools import chain
 from typing import Any
 
 from django.core.checks import CheckMessage, Error, Warning
@@ -29,11 +30,11 @@ class Throttling(Component):
     def checks(self) -> Iterable[CheckMessage]:
         """Yield messages about functions that can't be imported, settings without effect, wrong rates and names."""
         from redis_kit.throttling.checks import messages
-        from redis_kit.throttling.http import default_classes, same_names
+        from redis_kit.throttling.http import default_classes, same_names, view_classes
 
-        for problem in default_classes.problems():
+        yield from messages()  # imports the routes, which the problems of views need
+        for problem in chain(default_classes.problems(), view_classes.problems()):
             yield Error(problem.message, hint=problem.hint or None, id=f"redis_kit.{problem.id}")
-        yield from messages()
         for problem in same_names.problems():
             yield Warning(problem.message, hint=problem.hint, id=f"redis_kit.{problem.id}")
 

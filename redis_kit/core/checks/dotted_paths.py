@@ -1,6 +1,7 @@
 """The part of the system checks about Django's settings that name a class of the kit by its dotted path."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from django.conf import settings
 from django.utils.module_loading import import_string
@@ -8,7 +9,7 @@ from django.utils.module_loading import import_string
 from redis_kit.core.conf import Problem
 from redis_kit.core.text import similar
 
-# The classes that each of Django's settings may name. The check of the queues reads TASKS.
+# The classes that each of these settings may name. The check of the queues reads TASKS.
 CLASSES = {
     "MIDDLEWARE": (
         "redis_kit.pageviews.middleware.PageViewMiddleware",
@@ -16,16 +17,30 @@ CLASSES = {
     ),
     "AUTHENTICATION_BACKENDS": ("redis_kit.throttling.logins.ThrottledLogins",),
     "TEST_RUNNER": ("redis_kit.testing.runner.RedisKitRunner",),
+    "REST_FRAMEWORK['DEFAULT_THROTTLE_CLASSES']": (
+        "redis_kit.throttling.drf.AnonRateThrottle",
+        "redis_kit.throttling.drf.UserRateThrottle",
+        "redis_kit.throttling.drf.ScopedRateThrottle",
+        "redis_kit.throttling.drf.BurstSustainedThrottle",
+    ),
 }
 
 
 def problems() -> Iterator[Problem]:
     """Yield the dotted paths of the kit that can't be imported. Imports none of the paths that are right."""
     for setting, right in CLASSES.items():
-        given = getattr(settings, setting)
+        given = _value(setting)
         for path in [given] if isinstance(given, str) else given or ():
             if isinstance(path, str) and path.startswith("redis_kit.") and path not in right:
                 yield from _missing(setting, path)
+
+
+def _value(setting: str) -> Any:
+    name, _, option = setting.partition("['")
+    given = getattr(settings, name, None)
+    if not option:
+        return given
+    return given.get(option.removesuffix("']")) if isinstance(given, Mapping) else None
 
 
 def _missing(setting: str, path: str) -> Iterator[Problem]:

@@ -24,6 +24,18 @@ class PackedCall(NamedTuple):
     key: UniqueKey | None
 
 
+class WaitingCall:
+    """A call that waits for the commit. In tests the list of such functions keeps those that ran."""
+
+    def __init__(self, action: Callable[[], None]) -> None:
+        self._action, self.has_run = action, False
+
+    def __call__(self) -> None:
+        """Add the job of the call."""
+        self.has_run = True
+        self._action()
+
+
 def enqueue(task: Task[..., Any], args: Any, kwargs: Any) -> EnqueuedJob:
     """Add a job that stores no result. One round trip."""
     job, call = EnqueuedJob(ids.new_call(task.queue_name), task.queue_name), packed(task, args, kwargs)
@@ -51,7 +63,7 @@ def packed(task: Task[..., Any], args: Any, kwargs: Any) -> PackedCall:
 def after_commit(task: Task[..., Any], action: Callable[[], None], *, waits: bool = True) -> None:
     """Run an action now, or after the commit if there is a transaction and the task waits for it."""
     if waits and task.enqueue_on_commit and transaction.get_connection().in_atomic_block:
-        transaction.on_commit(action)
+        transaction.on_commit(WaitingCall(action))
     else:
         action()
 

@@ -1,12 +1,12 @@
 """The throttles of ``DEFAULT_THROTTLE_CLASSES``, which Django REST framework would build at the first request."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from functools import partial
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 from django.conf import settings
+from django.db import Error as DatabaseError
 from django.utils.module_loading import import_string
 
 from redis_kit.core.conf import Problem
@@ -17,50 +17,67 @@ from redis_kit.throttling.throttles.throttle import Throttle
 RATES = "REST_FRAMEWORK['DEFAULT_THROTTLE_RATES']"
 
 
-class Default(NamedTuple):
-    """Where the settings have the rates of a throttle, and the function that builds its class."""
+class ThrottleClass(NamedTuple):
+    """A throttle class, where its rates are stated, and the scope if views choose it."""
 
     place: str
-    build: Callable[[], Any]
+    kind: Any
+    scope: str = ""
 
     def throttle(self) -> Throttle | None:
         """Return the throttle; None if it has no limit. Raises what the class raises for a wrong rate."""
-        built = self.build()
+        built = _of_scope(self.kind, self.scope) if self.scope else self.kind()
         throttle: Throttle | None = built.throttle() if built.rate is not None else None
         return throttle
+
+    def problems(self) -> Iterator[Problem]:
+        """Yield the problem of a rate that can't be used. One that the class reads from a database is left out."""
+        try:
+            self.throttle()
+        except DatabaseError:
+            return
+        except Exception as error:  # a class of the project may raise anything
+            yield Problem("E006", f"{self.place}: {error}")
 
 
 def throttles() -> list[Throttle]:
     """Return the throttles of the default classes that are ours, without those whose rates are wrong."""
-    built = []
-    for default in _defaults():
+    return built(defaults())
+
+
+def built(given: Iterable[ThrottleClass]) -> list[Throttle]:
+    """Return the throttles of these classes, without those whose rates are wrong."""
+    found = []
+    for default in given:
         with suppress(Exception):  # problems() names it
-            built.append(default.throttle())
-    return [throttle for throttle in built if throttle]
+            found.append(default.throttle())
+    return [throttle for throttle in found if throttle]
 
 
 def problems() -> Iterator[Problem]:
     """Yield the rates of the default classes that can't be used."""
-    for default in _defaults():
-        try:
-            default.throttle()
-        except Exception as error:  # a class of the project may raise anything
-            yield Problem("E006", f"{default.place}: {error}")
+    for default in defaults():
+        yield from default.problems()
 
 
-def _defaults() -> Iterator[Default]:
+def defaults() -> Iterator[ThrottleClass]:
+    """Yield the default classes that are ours, once for each scope if views choose it."""
     classes, scopes = _classes(), set()
     for kind in classes:
         if not hasattr(kind, "scope_attr"):
             scopes |= {kind.scope, *getattr(kind, "scopes", ())}
             in_settings = not getattr(kind, "rate", None) and not hasattr(kind, "scopes")
-            place = f"{RATES}[{kind.scope!r}]" if in_settings else f"{kind.__module__}.{kind.__qualname__}"
-            yield Default(place, kind)
+            yield ThrottleClass(f"{RATES}[{kind.scope!r}]" if in_settings else path_of(kind), kind)
     for kind in classes:
         if hasattr(kind, "scope_attr"):  # views choose among the other scopes
             for scope in kind.THROTTLE_RATES:
                 if scope not in scopes:
-                    yield Default(f"{RATES}[{shortened(scope)}]", partial(of_scope, kind, scope))
+                    yield ThrottleClass(f"{RATES}[{shortened(scope)}]", kind, scope)
+
+
+def path_of(kind: type) -> str:
+    """Return the dotted path of a class."""
+    return f"{kind.__module__}.{kind.__qualname__}"
 
 
 def _classes() -> list[Any]:
@@ -75,8 +92,7 @@ def _classes() -> list[Any]:
     return [kind for kind in classes if isinstance(kind, type) and issubclass(kind, RateThrottle)]
 
 
-def of_scope(kind: Any, scope: str) -> Any:
-    """Return an instance of a class whose views choose the scope, with one of them."""
+def _of_scope(kind: Any, scope: str) -> Any:
     built = kind()
     built.scope = scope
     built.rate = built.get_rate()

@@ -3,14 +3,15 @@
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
-from functools import partial
 from itertools import chain
 from typing import Any
 
 from django.conf import settings
 from django.urls import get_resolver
 
-from redis_kit.throttling.http.default_classes import Default, of_scope
+from redis_kit.core.conf import Problem
+from redis_kit.throttling.http import default_classes
+from redis_kit.throttling.http.default_classes import ThrottleClass, built, path_of
 from redis_kit.throttling.http.rate_throttle import RateThrottle
 from redis_kit.throttling.http.views import routed_views
 from redis_kit.throttling.throttles.throttle import Throttle
@@ -21,26 +22,37 @@ def throttles() -> list[Throttle]:
 
     Views without a route, with their own ``get_throttles()`` or behind another URLconf are not found.
     """
+    return built(_of_routes())
+
+
+def problems() -> Iterator[Problem]:
+    """Yield the rates of these throttles that can't be used, without those of the default classes."""
+    checked = {(default.kind, default.scope) for default in default_classes.defaults()}
+    for found in _of_routes():
+        if (found.kind, found.scope) not in checked:
+            yield from found.problems()
+
+
+def _of_routes() -> list[ThrottleClass]:
     routes = getattr(settings, "ROOT_URLCONF", None)
-    built: list[Throttle | None] = []
-    classes: dict[tuple[Any, str | None], None] = {}
+    found: dict[tuple[Any, str], ThrottleClass] = {}
     if isinstance(routes, str) and routes in sys.modules and "rest_framework" in sys.modules:
         with suppress(Exception):  # Django's own check reports what is wrong with the routes
-            views = routed_views(get_resolver().url_patterns)
-            classes = dict.fromkeys(chain.from_iterable(map(_of_view, views)))
-    for kind, scope in classes:
-        if scope or not hasattr(kind, "scope_attr"):  # without a scope a ScopedRateThrottle has no limit
-            with suppress(Exception):  # the framework reports it at the first request
-                built.append(Default("", partial(of_scope, kind, scope) if scope else kind).throttle())
-    return [throttle for throttle in built if throttle]
+            for each in chain.from_iterable(map(_of_view, routed_views(get_resolver().url_patterns))):
+                found.setdefault((each.kind, each.scope), each)
+    return list(found.values())
 
 
-def _of_view(view: Any) -> Iterator[tuple[Any, str | None]]:
+def _of_view(view: Any) -> Iterator[ThrottleClass]:
     """Yield the throttle classes of a view, with the scope of those whose view chooses it."""
     if isinstance(kind := getattr(view, "cls", None), type):
         # The routes of a view set's extra actions have options in place of the class's attributes.
         options = {**getattr(view, "initkwargs", {})}
         for throttle in options.get("throttle_classes", getattr(kind, "throttle_classes", None)) or ():
-            if isinstance(throttle, type) and issubclass(throttle, RateThrottle):
-                attribute = getattr(throttle, "scope_attr", "")
-                yield throttle, options.get(attribute, getattr(kind, attribute, None)) if attribute else None
+            if not (isinstance(throttle, type) and issubclass(throttle, RateThrottle)):
+                continue
+            if attribute := getattr(throttle, "scope_attr", ""):
+                if scope := options.get(attribute, getattr(kind, attribute, None)):  # without one it has no limit
+                    yield ThrottleClass(path_of(kind), throttle, scope)
+            else:
+                yield ThrottleClass(path_of(throttle), throttle)

@@ -41,6 +41,15 @@ def test_path_that_can_not_be_imported_is_an_error_with_the_right_path(settings,
     assert message.hint.startswith(hint)
 
 
+def test_misspelt_throttle_class_of_django_rest_framework_is_an_error(settings):
+    pytest.importorskip("rest_framework")
+    wrong = "redis_kit.throttling.drf.AnonThrottle"
+    settings.REST_FRAMEWORK = {"DEFAULT_THROTTLE_CLASSES": [wrong, "shop.Throttle"]}
+    (message,) = dotted_paths.problems()
+    assert message.message.startswith(f"REST_FRAMEWORK['DEFAULT_THROTTLE_CLASSES'] has {wrong!r}, which can't be imp")
+    assert message.hint == "Did you mean 'redis_kit.throttling.drf.AnonRateThrottle'?"
+
+
 def test_right_paths_and_those_of_other_packages_pass(settings):
     settings.MIDDLEWARE = [PAGES, "shop.middleware.Missing", None]
     settings.AUTHENTICATION_BACKENDS = [LOGINS, MODEL_BACKEND]
@@ -55,4 +64,6 @@ def test_a_wrong_path_does_not_hide_a_wrong_redis_kit(settings):
 
 @pytest.mark.parametrize("path", [path for paths in dotted_paths.CLASSES.values() for path in paths])
 def test_the_right_paths_exist(path):
+    if ".drf." in path:
+        pytest.importorskip("rest_framework")
     assert isinstance(import_string(path), type)

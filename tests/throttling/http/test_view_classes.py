@@ -4,6 +4,7 @@ import sys
 from types import ModuleType
 
 import pytest
+from django.db import OperationalError
 from django.test import Client, RequestFactory
 from django.urls import clear_url_caches, include, path
 from django.utils.decorators import method_decorator
@@ -17,6 +18,7 @@ from rest_framework.throttling import UserRateThrottle as ForeignThrottle
 from rest_framework.views import APIView
 from rest_framework.viewsets import ViewSet
 
+from redis_kit.core.checks.configuration import check_settings
 from redis_kit.throttling import drf, throttle
 from redis_kit.throttling.discovery import built_throttles, project_throttles
 from redis_kit.throttling.throttles.throttle import registry
@@ -106,6 +108,36 @@ def test_throttles_of_views_are_found_before_their_first_request(routes, monkeyp
     expected = [("drf.burst", "3/m"), ("drf.chat", "9/m"), ("drf.late", "1/m"), ("drf.uploads", "2/h")]
     assert shown(built_throttles()) == expected
     assert shown(project_throttles()) == expected
+
+
+class Dear(APIView):
+    throttle_classes = [drf.ScopedRateThrottle]
+    throttle_scope = "dear"
+
+
+class DatabaseThrottle(drf.UserRateThrottle):
+    scope = "stored"
+
+    def get_rate(self):
+        raise OperationalError("no such table")
+
+
+class Stored(APIView):
+    throttle_classes = [DatabaseThrottle]
+
+
+def test_wrong_rates_of_views_are_errors_of_the_check(routes, monkeypatch):
+    routes.urlpatterns += [path("dear/", Dear.as_view()), path("dear/2/", Dear.as_view()), path("s/", Stored.as_view())]
+    monkeypatch.setitem(sys.modules, routes.__name__, routes)
+    wrong, dear = [message for message in check_settings() if message.id == "redis_kit.E006"]
+    assert wrong.msg.startswith(f"{__name__}.WrongThrottle: The rate 'x' is not valid.")
+    assert dear.msg == f"{__name__}.Dear: No default throttle rate set for 'dear' scope"
+
+
+def test_wrong_rates_of_default_classes_are_reported_once(routes, settings, monkeypatch):
+    settings.REST_FRAMEWORK = {"DEFAULT_THROTTLE_CLASSES": [WrongThrottle]}
+    monkeypatch.setitem(sys.modules, routes.__name__, routes)
+    assert len([message for message in check_settings() if message.id == "redis_kit.E006"]) == 1
 
 
 def test_throttle_of_a_view_is_the_one_that_its_requests_hit(routes, monkeypatch):
