@@ -36,7 +36,7 @@ def test_error_of_a_task_is_raised_after_its_attempt_is_recorded(kit):
     fail.enqueue("first")
     note.enqueue(1)
     report.enqueue()
-    with pytest.raises(ValueError, match="^first$"):
+    with pytest.raises(ValueError, match=r"^first$"):
         drain("default", "reports", raise_errors=True)
     assert Queue("default").counts() == QueueCounts(scheduled=1, ready=1, running=0, dead=0)
     assert Queue("reports").counts() == QueueCounts(scheduled=0, ready=1, running=0, dead=0)

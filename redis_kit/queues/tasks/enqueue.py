@@ -25,7 +25,7 @@ class PackedCall(NamedTuple):
 
 
 class WaitingCall:
-    """A call that waits for the commit. In tests the list of such functions keeps those that ran."""
+    """A call that waits for the commit. Django's tests never commit, and keep the functions that they ran."""
 
     def __init__(self, action: Callable[[], None]) -> None:
         self._action, self.has_run = action, False

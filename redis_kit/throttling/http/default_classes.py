@@ -47,11 +47,11 @@ def throttles() -> list[Throttle]:
 
 def built(given: Iterable[ThrottleClass]) -> list[Throttle]:
     """Return the throttles of these classes, without those whose rates are wrong."""
-    found = []
-    for default in given:
+    throttles = []
+    for each in given:
         with suppress(Exception):  # problems() names it
-            found.append(default.throttle())
-    return [throttle for throttle in found if throttle]
+            throttles.append(each.throttle())
+    return [throttle for throttle in throttles if throttle]
 
 
 def problems() -> Iterator[Problem]:

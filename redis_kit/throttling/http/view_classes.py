@@ -28,19 +28,19 @@ def throttles() -> list[Throttle]:
 def problems() -> Iterator[Problem]:
     """Yield the rates of these throttles that can't be used, without those of the default classes."""
     checked = {(default.kind, default.scope) for default in default_classes.defaults()}
-    for found in _of_routes():
-        if (found.kind, found.scope) not in checked:
-            yield from found.problems()
+    for each in _of_routes():
+        if (each.kind, each.scope) not in checked:
+            yield from each.problems()
 
 
 def _of_routes() -> list[ThrottleClass]:
     routes = getattr(settings, "ROOT_URLCONF", None)
-    found: dict[tuple[Any, str], ThrottleClass] = {}
+    classes: dict[tuple[Any, str], ThrottleClass] = {}
     if isinstance(routes, str) and routes in sys.modules and "rest_framework" in sys.modules:
         with suppress(Exception):  # Django's own check reports what is wrong with the routes
             for each in chain.from_iterable(map(_of_view, routed_views(get_resolver().url_patterns))):
-                found.setdefault((each.kind, each.scope), each)
-    return list(found.values())
+                classes.setdefault((each.kind, each.scope), each)
+    return list(classes.values())
 
 
 def _of_view(view: Any) -> Iterator[ThrottleClass]:

@@ -500,7 +500,7 @@ def test_identity_that_no_key_makes_is_refused(export, rk_throttle, action, give
     ("key", "given", "by"),
     [("user", "127.0.0.1", "user"), ("user", "ip:::1", "user"), ("ip", "42", "address"), ("ip", "user:42", "address")],
 )
-def test_identity_of_another_kind_than_the_throttle_counts_has_no_suggestion(kit, rk_throttle, routes, key, given, by):
+def test_identity_of_a_kind_that_is_not_counted_has_no_suggestion(kit, rk_throttle, routes, key, given, by):
     routes(f"@throttle('5/m', name='form', key={key!r})\ndef view(request): ...")
     code, _, errors = rk_throttle("ban", "form", given, "1h")
     assert (code, "Did you mean" in errors) == (1, False)
