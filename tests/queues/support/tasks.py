@@ -173,6 +173,12 @@ def hold_c(name: str) -> None:
     sum(range(10**12))
 
 
+@task(timeout=None)
+def sleep_on(name: str) -> None:
+    journal(name, "begin")
+    time.sleep(600)  # no error reaches it
+
+
 hoard: list[bytes] = []
 
 

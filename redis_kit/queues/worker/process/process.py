@@ -17,6 +17,7 @@ from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.process.recycling import RecyclingLimits
 from redis_kit.queues.worker.process.threads import ThreadPool, start_thread
 from redis_kit.queues.worker.run.event_loop import EventLoop
+from redis_kit.queues.worker.run.outcome import record_unstoppable
 from redis_kit.queues.worker.run.runner import JobRunner
 from redis_kit.queues.worker.run.timeouts import JobKey, Timeouts
 from redis_kit.queues.worker.shared.channel import Channel
@@ -41,7 +42,8 @@ class WorkerProcess:
         board: StatusBoard | None = None,
     ) -> None:
         self.options, self.worker, self._channel = options, worker or ids.new_worker(), channel
-        board = board or StatusBoard(options.threads)
+        self._board = board = board or StatusBoard(options.threads)
+        self._cancelled: set[JobKey] = set()  # jobs that run though they were cancelled, and some that have ended
         about = about or ids.information(queues=options.queues, threads=options.threads)
         self.sources = [WorkerQueue(name, worker=self.worker, about=about) for name in options.queues]
         self._limits = RecyclingLimits(options, board, channel) if channel else None
@@ -130,6 +132,7 @@ class WorkerProcess:
 
     def _cancel(self, job: JobKey) -> None:
         # The end of its attempt is in the log.
+        self._cancelled = (self._cancelled & {(item.source, item.id) for item in self._board.running()}) | {job}
         if not self._deadlines.cancel(job):
             self._coroutines.cancel(job)
 
@@ -147,9 +150,17 @@ class WorkerProcess:
             if event in events:
                 return event
 
+    def _end_cancelled(self) -> None:
+        """Record the end of cancelled jobs that did not stop: they would run again elsewhere."""
+        for item in self._board.running():
+            if (item.source, item.id) in self._cancelled:
+                end = partial(record_unstoppable, self.sources[item.source], item, cancelled=True)
+                guarded("The end of a cancelled job", end, None)
+
     def _leave(self) -> None:
         self._deadlines.stop()
         unsent = self._fetcher.flush_all()
+        self._end_cancelled()
         for number, source in enumerate(self.sources):
             if number in unsent:  # its jobs that are done would run again; the supervisor sends what is on the board
                 logger.warning("Queue %a: could not sign off: outcomes are to be sent first.", source.name)

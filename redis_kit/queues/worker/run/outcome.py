@@ -118,6 +118,9 @@ class FailedAttempt(NamedTuple):
         It is the only line about the end of a job: the recorder keeps the framework from logging the error again.
         """
         name, attempt, error = self.named(), f"attempt {self.job.attempt} of {self.of}", self.unforeseen()
+        if self.cancelled and state == "dead":
+            logger.info("%s was cancelled%s.", name, "; it ended with its process" if self.killed else "")
+            return
         if self.killed:
             next_step = "it is dead" if state == "dead" else f"the next one in {lasting(self.delay)}"
             logger.error("%s: its process was killed, %s, %s: %a", name, attempt, next_step, self.reason)
@@ -126,9 +129,6 @@ class FailedAttempt(NamedTuple):
             ending = "." if error else f": {self.reason!a}"
             next_in = lasting(self.delay)
             logger.warning("%s failed, %s, the next one in %s%s", name, attempt, next_in, ending, exc_info=error)
-            return
-        if self.cancelled:
-            logger.info("%s was cancelled.", name)
             return
         ran = self.task and not issubclass(type(self.error), Expired)
         logger.error("%s is dead%s: %a", name, f" after {attempt}" if ran else "", self.reason, exc_info=error)
@@ -206,8 +206,11 @@ class UnfitJob(NamedTuple):
         return failed(self.source, self.job, error, recorder=self.recorder, final=True)
 
 
-def record_overdue(source: WorkerQueue, running: Running) -> None:
-    """Record that a job whose process was killed ran into its timeout. Two round trips; a repeat is safe."""
+def record_unstoppable(source: WorkerQueue, running: Running, *, cancelled: bool) -> None:
+    """Record that a job ran into its timeout, or was cancelled, and ended with its process only.
+
+    Two round trips, three if it was cancelled; a repeat is safe.
+    """
     record = source.run_flow(_record(source, running.id))
     if record is None:
         return
@@ -218,7 +221,9 @@ def record_overdue(source: WorkerQueue, running: Running) -> None:
     task, job_recorder = extended(registry.find(call.task)), recorder_of(source, job, {})
     if job_recorder:
         job_recorder.resume(call)
-    error = TaskTimeout(f"{task.module_path} ran for more than {task.timeout} s")
+    error: BaseException = TaskTimeout(f"{task.module_path} ran for more than {task.timeout} s")
+    if cancelled:
+        error = Cancelled("The job was cancelled while it ran, and did not stop.")
     failure = failed(source, job, error, task=task, recorder=job_recorder, killed=True)
     try:
         state = failure.record()

@@ -73,6 +73,7 @@ class Child:
     kill_at: float | None = None
     given_up: bool = False  # it was killed because it did not end in time
     overdue: list[Running] = field(default_factory=list)  # the jobs it was killed for
+    cancelled: dict[int, list[str]] = field(default_factory=dict)  # by queue, as of the last heartbeat
     suspects: defaultdict[str, Suspects] = field(default_factory=lambda: defaultdict(Suspects))  # by queue
     about: Callable[..., str] = ids.information
     _said: tuple[str, float, int] = ("", 0.0, 0)

@@ -12,7 +12,7 @@ from redis_kit.core.flow import Flow
 from redis_kit.queues.store import calls, claim
 from redis_kit.queues.store.calls import Ack
 from redis_kit.queues.store.liveness import Poison, poison
-from redis_kit.queues.worker.run.outcome import record_overdue
+from redis_kit.queues.worker.run.outcome import record_unstoppable
 from redis_kit.queues.worker.shared import failpoints
 from redis_kit.queues.worker.shared.logs import named
 from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE, Outage, pause
@@ -27,7 +27,7 @@ LATE = 1.0  # seconds until the second look: a claim that was under way may have
 
 @dataclass(eq=False)
 class DeadChild:
-    """A dead child: its queues, the jobs it had done, is blamed for, ran for too long, and ran in all.
+    """A dead child: its queues, the jobs it had done, is blamed for, ran too long or though cancelled, and ran in all.
 
     ``at`` is when to clean up after it.
     """
@@ -37,6 +37,7 @@ class DeadChild:
     done: list[Ack]
     ran: list[Running]
     overdue: list[Running]
+    cancelled: list[Running]
     running: list[Running]
     at: float = 0.0
     again: bool = False
@@ -55,9 +56,10 @@ class Reaper:
         ran = child.board.running()
         late = {(item.source, item.token, item.id) for item in child.overdue}
         over = [item for item in ran if (item.source, item.token, item.id) in late]
+        cancelled = [item for item in ran if item.id in child.cancelled.get(item.source, ())]
         blamed = ran if crashed and not child.overdue and not child.given_up else []
-        left = list(enumerate(child.sources))
-        self._dead_children.append(DeadChild(child.worker, left, _done(child), blamed, over, ran, again=crashed))
+        left, done = list(enumerate(child.sources)), _done(child)
+        self._dead_children.append(DeadChild(child.worker, left, done, blamed, over, cancelled, ran, again=crashed))
 
     def next(self) -> float | None:
         """Return when there is something to do next, on the monotonic clock."""
@@ -101,7 +103,7 @@ class Reaper:
         self._dead_children.remove(dead_child)
         if dead_child.again:
             left = list(enumerate(sources))
-            self._dead_children.append(DeadChild(dead_child.worker, left, [], [], [], [], at=monotonic() + LATE))
+            self._dead_children.append(DeadChild(dead_child.worker, left, [], [], [], [], [], at=monotonic() + LATE))
 
 
 def _done(child: Child) -> list[Ack]:
@@ -119,9 +121,10 @@ def _reap(dead_child: DeadChild, index: int, source: WorkerQueue) -> None:
     _tried(source, lambda: source.run_flow(_acknowledged(source, dead_child.worker, done)))
     failpoints.reach("outcomes_sent")
     over = {item.token + b"/" + item.id for item in done}
-    for late in dead_child.overdue:
-        if late.source == index and _tried(source, partial(record_overdue, source, late)):
-            over.add(late.member())
+    for item in dict.fromkeys(dead_child.cancelled + dead_child.overdue):
+        record = partial(record_unstoppable, source, item, cancelled=item in dead_child.cancelled)
+        if item.source == index and _tried(source, record):
+            over.add(item.member())
     started = [item.id for item in dead_child.ran if item.source == index]
     taken, dead = source.run_flow(_taken(source, dead_child.worker, started))
     if taken:

@@ -20,7 +20,7 @@ from tests.queues.conftest import COMMAND, ROOT, environment
 from tests.queues.support import putting
 from tests.queues.support.journal import LASTING, QUICK
 from tests.queues.support.processes import children, gone, stopped
-from tests.queues.support.tasks import die_of, grow, hold_c, never_end, never_leave_c, note, wait_for_file
+from tests.queues.support.tasks import die_of, grow, hold_c, never_end, never_leave_c, note, sleep_on, wait_for_file
 
 pytestmark = [pytest.mark.alone(45), pytest.mark.once]
 
@@ -191,6 +191,29 @@ def test_task_that_can_not_be_interrupted_costs_its_process(queue, journal, star
     assert (other.attempts, other.crashes) == (1, 0)
     file.touch()
     wait_for(lambda: queue.counts().running == 0)
+
+
+@pytest.mark.parametrize(
+    ("task", "end"), [(sleep_on, "killed"), (sleep_on, "killed with"), (sleep_on, "stopped"), (hold_c, "stopped")]
+)
+def test_cancelled_task_that_does_not_stop_ends_with_its_process(kit, queue, journal, start_worker, task, end):
+    worker = start_worker("--threads", 2, "--grace", 1)
+    handle = task.enqueue("held")
+    (began,) = wait_for(lambda: journal.lines(name="held"))
+    assert handle.cancel()
+    assert control_worker(list_workers()[0].id, "resume")
+    wait_for(lambda: not kit.client.hlen(queue.key("orders")))  # so there was a heartbeat
+    if end == "killed":
+        os.kill(began.pid, signal.SIGKILL)
+    elif end == "stopped":
+        stopped(worker, within=30)
+    else:
+        never_end.enqueue("other")
+    wait_for(lambda: handle.refresh() or handle.is_finished)
+    assert [error.exception_class_path for error in handle.errors] == ["redis_kit.queues.errors.Cancelled"]
+    assert queue.get(handle.id) is None
+    assert b" was cancelled; it ended with its process.\n" in worker.log.read_bytes()
+    assert journal.names("begin").count("held") == 1
 
 
 def test_hard_timeout_does_not_wait_for_a_server_that_is_frozen(make_server, settings, journal, start_worker):
