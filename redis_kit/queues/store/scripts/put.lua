@@ -19,50 +19,46 @@
 -- ARGV[4]      payload
 -- ARGV[5...]   others     id and payload of each further job; then the ids are new
 -- returns      how many were added; a job whose id is in use is left as it is
---
--- Times of scheduled jobs are rounded up, or a job could start a fraction of a millisecond early.
 
 local jobs, ready, sequence, signal, paused, scheduled, dead, reasons, unique, owners, cancels = unpack(KEYS)
 local priority, id = ARGV[2], ARGV[3]
-local clock = redis.call("TIME")
-local due, to = clock[1] .. string.sub("00000" .. clock[2], -6, -4), ready
-if ARGV[1] ~= "0" then
-    local now = clock[1] * 1000 + math.ceil(clock[2] / 1000)
-    local wanted = string.sub(ARGV[1], 1, 1) == "+" and now + ARGV[1] or tonumber(ARGV[1])
-    if wanted > now then
-        due, to = string.format("%.0f", wanted), scheduled
-    end
-end
+-- @include _due_of
+-- @include _record_head
+local due, later = due_of(ARGV[1], redis.call("TIME"))
 local signals, died = redis.call("LLEN", signal), false
-local wakes = signals == 0 and (to == ready or redis.call("ZCOUNT", scheduled, "-inf", due) == 0)
+local wakes = signals == 0 and (not later or redis.call("ZCOUNT", scheduled, "-inf", due) == 0)
 if dead then
+    local in_use = redis.call("HEXISTS", jobs, id) == 1
     died = redis.call("ZSCORE", dead, id)
-    if not died and redis.call("HEXISTS", jobs, id) == 1 then
+    if in_use and not died then
         return 0
     end
-    -- @check_types ready, scheduled, reasons, unique, owners, cancels
+    -- @check_types cancels
+    if died then
+        -- @check_types ready, scheduled, reasons, unique, owners
+    end
 end
 
--- @include _record_head
 local count, head, stored, placed = #ARGV / 2 - 1, new_head(priority, due), 0, 0
-local place = to == ready and place_of(priority, redis.call("INCRBY", sequence, count) - count + 1) or due
+local to = later and scheduled or ready
+local place = later and due or place_of(priority, redis.call("INCRBY", sequence, count) - count + 1)
 if count == 1 then
     stored, placed = redis.pcall("HSET", jobs, id, head .. ARGV[4]), redis.pcall("ZADD", to, place, id)
 else
     local places = {}
     for at = 3, #ARGV, 2 do
-        places[at - 2], places[at - 1] = to == ready and place + (at - 3) / 2 or place, ARGV[at]
+        places[at - 2], places[at - 1] = later and place or place + (at - 3) / 2, ARGV[at]
         ARGV[at + 1] = head .. ARGV[at + 1]
     end
     stored, placed = redis.pcall("HSET", jobs, unpack(ARGV, 3)), redis.pcall("ZADD", to, unpack(places))
 end
-if type(stored) == "table" or type(placed) == "table" then  -- refused, as a key is of a wrong type: undo the rest
+if type(stored) == "table" or type(placed) == "table" then
+-- @include _undo_put
+    local ids = {}
     for at = 3, #ARGV, 2 do
-        redis.pcall("HDEL", jobs, ARGV[at])
-        redis.pcall("ZREM", to, ARGV[at])
+        ids[#ids + 1] = ARGV[at]
     end
-    if to == ready then redis.call("INCRBY", sequence, -count) end
-    return type(stored) == "table" and stored or placed
+    return undo_put(to, ids, stored, placed)
 end
 
 if died then

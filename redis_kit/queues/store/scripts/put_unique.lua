@@ -26,7 +26,7 @@
 -- Attempts of a job that is replaced stay counted, or one that always fails would never die.
 
 local jobs, ready, sequence, signal, paused, scheduled, dead, unique, owners, period, reasons, cancels = unpack(KEYS)
-local priority, id, payload, key, ending, replaces = tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7] == "1"
+local priority, id, payload, key, ending, replaces = ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7] == "1"
 -- @include _record_head
 -- @include _record
 -- @include _unique_holder
@@ -43,40 +43,46 @@ if holder then
 elseif reasons then
     -- @check_types reasons, cancels
 end
+-- @include _due_of
 
-local clock = redis.call("TIME")
-local now = clock[1] * 1000 + math.ceil(clock[2] / 1000)
-local due = string.sub(ARGV[1], 1, 1) == "+" and now + ARGV[1] or tonumber(ARGV[1])
-local later, signals = due > now, redis.call("LLEN", signal)
+local due, later = due_of(ARGV[1], redis.call("TIME"))
+local to, signals = later and scheduled or ready, redis.call("LLEN", signal)
 local wakes = signals == 0 and (not later or redis.call("ZCOUNT", scheduled, "-inf", due) == 0)
--- @check_types jobs, ready, scheduled, owners
-local last, attempts, crashes, before, old, _ = not later and redis.call("INCRBY", sequence, 1), 0, 0
+if holder or died then
+    -- @check_types jobs, ready, scheduled, owners
+end
+local place = later and due or place_of(priority, redis.call("INCRBY", sequence, 1))
 if holder then
-    id, before, attempts, crashes, _, old = holder, read_record(redis.call("HGET", jobs, holder) or "")
+    local before, attempts, crashes, _, old = read_record(redis.call("HGET", jobs, holder) or "")
     local line, rest = string.match(payload, "^(~[^\n]*)(\n.*)$")
     payload = line and line .. (string.match(old, "^~[^ \n]*([^\n]*)\n") or "") .. rest or payload
-    redis.call("ZREM", later and ready or scheduled, id)
-elseif died then
+    write_record(holder, priority, attempts, crashes, due, payload)
+    redis.call("ZREM", later and ready or scheduled, holder)
+    if later or not place_before or before ~= tonumber(priority) then
+        redis.call("ZADD", to, place, holder)
+    end
+else
+    if died then
 -- @include _free_unique_key
-    free_unique_key(id, has_unique_keys())
-    redis.call("ZREM", dead, id)
-    redis.call("HDEL", reasons, id)
-end
-if reasons and not holder then redis.call("HDEL", cancels, id) end  -- that was an earlier job of this id
-write_record(id, priority, attempts, crashes, math.max(now, due), payload)
-if later then
-    redis.call("ZADD", scheduled, due, id)
-elseif not place_before or before ~= priority then
-    redis.call("ZADD", ready, place_of(priority, last), id)
-end
-if not holder and tonumber(ending) then
-    redis.call("SET", period, id, "PX", ending)
-elseif not holder then
-    redis.call("HSET", unique, key, id)
-    redis.call("HSET", owners, id, ending .. " " .. key)
+        free_unique_key(id, has_unique_keys())
+        redis.call("ZREM", dead, id)
+        redis.call("HDEL", reasons, id)
+    end
+    if reasons then redis.call("HDEL", cancels, id) end  -- that was an earlier job of this id
+    local stored, placed = redis.pcall("HSET", jobs, id, new_head(priority, due) .. payload), redis.pcall("ZADD", to, place, id)
+    local owned = tonumber(ending) and 0 or redis.pcall("HSET", owners, id, ending .. " " .. key)
+    if type(stored) == "table" or type(placed) == "table" or type(owned) == "table" then
+-- @include _undo_put
+        return undo_put(to, {id}, stored, placed, owned)
+    end
+    if tonumber(ending) then
+        redis.call("SET", period, id, "PX", ending)
+    else
+        redis.call("HSET", unique, key, id)
+    end
 end
 if wakes then
 -- @include _wake
     wake(signals)
 end
-return {holder and 2 or 1, id}
+return {holder and 2 or 1, holder or id}
