@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 from django.utils.translation import gettext as _
 
 from redis_kit.core.panels import MOST_ROWS, Bars, Content, Figure, Link, Listing, Pages, Table
-from redis_kit.dashboard.cells import Cell, address, cell, lines
+from redis_kit.dashboard.cells import MAX_TOOLTIP, Cell, address, cell, lines
 from redis_kit.dashboard.forms import ActionButton, RowButton, quoted
 
 MAX_BARS = 400
@@ -158,7 +158,7 @@ def _table(table: Table, buttons: Sequence[ActionButton]) -> TableView:
             shown.number or shown.text in ("", "–") for shown in below
         )
         columns[index] = columns[index]._replace(number=number)
-    empty = cell(table.empty or _("Nothing here."))
+    empty = cell(table.empty or _("Nothing here."), MAX_TOOLTIP)  # a text of the panel
     return TableView(cell(table.title), columns, rows, empty, bool(buttons), max(len(table.rows) - MOST_ROWS, 0))
 
 

@@ -60,3 +60,8 @@ def test_other_content_is_an_error():
 def test_table_without_rows_shows_its_own_text():
     assert render(Table("T", ("A",), [], "No lock is held."), {}).empty.text == "No lock is held."
     assert render(Table("T", ("A",), []), {}).empty.text == "Nothing here."
+
+
+def test_text_of_a_panel_is_whole():
+    text = "Do this first, then that. " * 12
+    assert render(Table("T", (), [], empty=text), {}).empty.text == text

@@ -50,7 +50,8 @@ def _workers(report: QueueStats) -> str:
     quiet = f"{report.quiet:,} quiet" if report.quiet else ""
     if report.deserted:
         return f"none! ({quiet})" if quiet else "none!"
-    return f"{report.workers:,} ({quiet})" if quiet else f"{report.workers:,}"
+    claiming = f"{report.workers - report.quiet:,}"
+    return f"{claiming} ({quiet})" if quiet else claiming
 
 
 def _paused(report: QueueStats) -> str:

@@ -79,7 +79,7 @@ def queues(reports: Mapping[str, "QueueStats"], *, linked: bool) -> Iterator[Tab
                 Link(name, "queues", {"queue": name}) if linked else name,
                 *report.counts,
                 _waits(report.wait),
-                report.workers,
+                _workers(report),
                 _paused(report.paused),
             )
             for name, report in reports.items()
@@ -216,6 +216,15 @@ def _paused(pause: "PauseInfo | None") -> Any:
 
 def _day_and_minute(when: datetime | str) -> str:
     return when if isinstance(when, str) else timezone.localtime(when).strftime("%Y-%m-%d %H:%M")
+
+
+def _workers(report: "QueueStats") -> Any:
+    claiming = report.workers - report.quiet
+    return (
+        _("%(claiming)d (%(quiet)d quiet)") % {"claiming": claiming, "quiet": report.quiet}
+        if report.quiet
+        else claiming
+    )
 
 
 def _waits(wait: float | None) -> timedelta | str:

@@ -48,7 +48,11 @@ def supervisors(workers: Sequence["WorkerInfo"]) -> list[Supervisor]:
 def figures(workers: Sequence["WorkerInfo"], all_supervisors: Sequence[Supervisor]) -> Iterator[Figure]:
     """Yield how many workers there are, what they do and how much memory they use."""
     quiet = sum(supervisor.state == QUIET for supervisor in all_supervisors)
-    yield Figure(_("Workers"), len(workers))
+    dead = sum(worker.state == DEAD for worker in workers)
+    yield Figure(_("Workers"), len(workers) - dead)
+    if dead:
+        hint = _("They send no heartbeat. Their jobs wait for another worker.")
+        yield Figure(_("Dead workers"), dead, hint=hint, alarm=True)
     yield Figure(_("Supervisors"), len(all_supervisors), hint=_("%d of them quiet") % quiet if quiet else "")
     yield Figure(_("Running jobs"), sum(len(worker.jobs) for worker in workers))
     if memory := sum(worker.memory or 0 for worker in workers):

@@ -107,8 +107,8 @@ def test_workers_that_claim_no_more_are_none_for_jobs_that_wait(command, kit):
     (first, second) = [WorkerQueue("default", worker=name, about="") for name in ("w1", "w2")]
     for source, state, shown in (
         (first, "working", "1"),
-        (first, "quiet", "1 (1 quiet)"),
-        (second, "working", "2 (1 quiet)"),
+        (first, "quiet", "0 (1 quiet)"),
+        (second, "working", "1 (1 quiet)"),
     ):
         source.about = identity.information(state=state)
         beat([source])
