@@ -4,7 +4,7 @@ import argparse
 import math
 import os
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import takewhile
 from typing import Any, Literal
@@ -15,11 +15,12 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from redis_kit.core.client.addresses import aliases
 from redis_kit.core.errors import ConfigurationError, InvalidName, RedisFailure
 from redis_kit.core.keys import encode
-from redis_kit.core.text import clean
+from redis_kit.core.text import clean, number, seconds_of
 
 UNAVAILABLE, MISCONFIGURED = 69, 78  # EX_UNAVAILABLE and EX_CONFIG of sysexits.h
 PIPE_CLOSED = 141  # 128 + SIGPIPE, as a shell reports it
 EVERYWHERE = ("--settings", "--pythonpath")  # options of every command, understood behind an action too
+DURATION = "seconds, or a duration such as 15m, 2h or 7d"  # the help of an argument that seconds() reads
 WIDEST = 60  # characters of a column
 OWN_CHECKS = ["redis_kit"]  # tags
 UNKNOWN = "unrecognized arguments: "  # how argparse begins its error
@@ -111,6 +112,22 @@ def alias(text: str) -> str:
     if text not in aliases():
         raise argparse.ArgumentTypeError(f"{text!a} is not a connection; there are {', '.join(sorted(aliases()))}")
     return text
+
+
+def seconds(least: float, most: float) -> Callable[[str], float]:
+    """Return what reads an argument that is a duration in this range: seconds, or a number with a unit."""
+
+    def read(text: str) -> float:
+        try:
+            duration = seconds_of(text)
+        except ValueError:
+            duration = math.nan
+        if not least <= duration <= most:
+            wrong = f"is not a number of seconds between {number(least)} and {number(most)}"
+            raise argparse.ArgumentTypeError(f"{text[:80]!a} {wrong}, or a duration such as 15m, 2h or 7d")
+        return duration
+
+    return read
 
 
 def aligned(rows: Iterable[Sequence[str]], *, right: Collection[int] = ()) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """Text for messages: made safe to show, cut to a length, or with the name that was probably meant."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from inspect import Parameter, signature
@@ -7,6 +8,15 @@ from typing import Any
 
 MARGIN = "    | "  # of each further line: none of them looks like one that a program wrote by itself
 LIKENESS = 0.5  # of 1: "mial" and "mail" are alike, "mial" and "default" are not
+DURATION = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,6})?) ?([a-z]*)", re.ASCII | re.IGNORECASE)
+UNITS = {
+    1: ("", "s", "sec", "second"),
+    60: ("m", "min", "minute"),
+    3600: ("h", "hr", "hour"),
+    86_400: ("d", "day"),
+    604_800: ("w", "wk", "week"),
+}
+SECONDS = {spelling: unit for unit, names in UNITS.items() for name in names for spelling in (name, f"{name}s")}
 LONGEST_NAME = 100  # characters that are compared, as the time grows with their square
 
 
@@ -65,3 +75,11 @@ def number(value: float) -> str:
     """Return a number without an exponent: ``34,560,000``, ``0.25``."""
     text = f"{value:,.6f}".rstrip("0").rstrip(".")
     return text if text.strip("-0.") or not value else f"{value:g}"
+
+
+def seconds_of(duration: str) -> float:
+    """Return the seconds of a duration such as 90, 15m, 2h or 7 days. Raises ValueError for other text."""
+    match = DURATION.fullmatch(duration.strip())
+    if not match or match[2].lower() not in SECONDS:
+        raise ValueError(f"{shortened(duration)} is not a duration")
+    return float(match[1]) * SECONDS[match[2].lower()]

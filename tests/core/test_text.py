@@ -2,7 +2,7 @@
 
 import pytest
 
-from redis_kit.core.text import did_you_mean, number, shortened, similar, unexpected
+from redis_kit.core.text import did_you_mean, number, seconds_of, shortened, similar, unexpected
 
 
 class Unreadable:
@@ -79,3 +79,26 @@ def test_unexpected_argument_names_ours():
     assert said("ttl") == "wait() got an unexpected keyword argument 'ttl'. Write seconds=."
     assert said("secnds") == "wait() got an unexpected keyword argument 'secnds'. Did you mean 'seconds'?"
     assert said("zzz") == "wait() got an unexpected keyword argument 'zzz'. Arguments: first, seconds."
+
+
+@pytest.mark.parametrize(
+    ("duration", "seconds"),
+    [
+        ("0", 0),
+        ("90", 90),
+        ("0.5", 0.5),
+        ("10m", 600),
+        ("2 H", 7200),
+        ("1d", 86_400),
+        (" 7 days ", 604_800),
+        ("1w", 604_800),
+    ],
+)
+def test_duration_is_read(duration, seconds):
+    assert seconds_of(duration) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "m", "-1", "nan", "inf", "1e3", "1 month", "5 horses", "1h30m", "٣", "9" * 99])
+def test_other_text_is_not_a_duration(text):
+    with pytest.raises(ValueError, match="is not a duration"):
+        seconds_of(text)

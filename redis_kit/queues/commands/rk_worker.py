@@ -1,7 +1,6 @@
 """``manage.py rk_worker``: run a worker."""
 
 import logging
-import math
 import os
 from argparse import ArgumentTypeError
 from collections.abc import Callable
@@ -53,8 +52,8 @@ class Command(terminal.KitCommand):
             metavar="N",
             help="threads per process, each runs one job, 1 to 64 (default: 8)",
         )
-        text = "seconds for jobs to end after TERM, 0 to 86400 (default: 25)"
-        add("--grace", default=25.0, help=text, type=_seconds(0, DAY), metavar="SECONDS")
+        text = "seconds, or a duration such as 10m, for jobs to end after TERM, 0 to 1d (default: 25)"
+        add("--grace", default=25.0, help=text, type=terminal.seconds(0, DAY), metavar="SECONDS")
         add("--burst", action="store_true", help="exit when no job is ready")
         most = _whole(1, 1_000_000_000)
         add("--max-tasks", type=most, metavar="N", help="replace a process after N jobs, 1 to 1000000000")
@@ -64,8 +63,11 @@ class Command(terminal.KitCommand):
         add("--reload", action="store_true", help=text)
         port = _whole(1, 65_535)
         add("--health-port", type=port, metavar="PORT", help="answer GET /healthz on 127.0.0.1, 1 to 65535")
-        text = "seconds a ready job may wait before /healthz answers 503, 1 to 86400 (default: 300)"
-        add("--max-wait", default=300.0, help=text, type=_seconds(1, DAY), metavar="SECONDS")
+        text = (
+            "seconds, or a duration such as 10m, that a ready job may wait before /healthz answers 503, 1 to 1d "
+            "(default: 300)"
+        )
+        add("--max-wait", default=300.0, help=text, type=terminal.seconds(1, DAY), metavar="SECONDS")
 
     def execute(self, *args: Any, **options: Any) -> str | None:
         """Run the command. Before the worker handles signals, TERM and INT end the process at once."""
@@ -117,18 +119,5 @@ def _whole(least: int, most: int) -> Callable[[str], int]:
         if not (text.isascii() and text.isdecimal()) or not least <= int(text[:20]) <= most:
             raise ArgumentTypeError(f"{text[:80]!a} is not a whole number between {least} and {most}")
         return int(text)
-
-    return parsed
-
-
-def _seconds(least: float, most: float) -> Callable[[str], float]:
-    def parsed(text: str) -> float:
-        try:
-            seconds = float(text)
-        except ValueError:
-            seconds = math.nan
-        if not least <= seconds <= most:
-            raise ArgumentTypeError(f"{text[:80]!a} is not a number of seconds between {least:.0f} and {most:.0f}")
-        return seconds
 
     return parsed

@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote, unquote
 
@@ -9,6 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from redis_kit.core.errors import InvalidValue
+from redis_kit.core.text import seconds_of
 from redis_kit.queues.jobs.message import task_of
 
 if TYPE_CHECKING:
@@ -19,10 +21,8 @@ if TYPE_CHECKING:
 JOB = re.compile(r"([^/]+)/([A-Za-z0-9_.-]{1,128})")
 GROUP = re.compile(r"([^/]+)/([^/]*)/([^/]*)")
 SUPERVISOR = re.compile(r"([^/]*)/([0-9]{1,10})/([A-Za-z0-9_.-]{1,128})")
-TIME = re.compile(r"(\d{1,9}(?:\.\d{1,3})?) ?([smhd]?)", re.ASCII)
 MOST_RETRIED = 1000  # dead jobs of a queue
 NAMED = 5  # jobs or tasks in a sentence
-UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 
 class JobTarget(NamedTuple):
@@ -293,8 +293,7 @@ def existing(name: str) -> "Queue":
 
 def duration(text: str) -> float:
     """Return the seconds of a text such as 90, 15m, 2h or 7d. Raises InvalidValue for any other."""
-    match = TIME.fullmatch(text.strip().lower())
-    seconds = float(match[1]) * UNITS[match[2]] if match else 0.0
-    if not seconds:
-        raise InvalidValue(_("Enter a duration in seconds, or with a unit, such as 15m, 2h or 7d."))
-    return seconds
+    with suppress(ValueError):
+        if seconds := seconds_of(text):
+            return seconds
+    raise InvalidValue(_("Enter a duration in seconds, or with a unit, such as 15m, 2h or 7d."))

@@ -3,7 +3,6 @@
 import argparse
 import json
 from collections.abc import Iterable
-from contextlib import suppress
 from itertools import product
 from typing import Any
 
@@ -24,7 +23,6 @@ from redis_kit.throttling.statistics.reset import reset_by_hash
 from redis_kit.throttling.statistics.shadow_report import shadow_report
 from redis_kit.throttling.throttles.throttle import Throttle
 from redis_kit.throttling.values.identity_shape import counted_by, fits, suggestion
-from redis_kit.throttling.values.rates import duration as seconds_of
 from redis_kit.throttling.values.rates import parse
 from redis_kit.throttling.values.titles import title
 
@@ -57,13 +55,13 @@ class Command(terminal.KitCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the actions and their options."""
         actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-        types = {"seconds": _seconds, "rates": _rates}
+        types = {"seconds": terminal.seconds(0.001, LONGEST), "rates": _rates}
         for action, about in ACTIONS.items():
             subparser = actions.add_parser(action, help=about)
             for argument in ARGUMENTS.get(action, ()):
                 name = argument.rstrip("?")
                 count = "?" if name != argument else None
-                about_it = "seconds, or a duration such as 15m, 2h or 7d" if name == "seconds" else None
+                about_it = terminal.DURATION if name == "seconds" else None
                 subparser.add_argument(
                     name, nargs=count, type=types.get(name, str), metavar=name.upper(), help=about_it
                 )
@@ -261,17 +259,6 @@ def _row(throttle: Throttle, allowed: int, refused: int, rules: int) -> tuple[st
 
 def _sums(minutes: list[Minute]) -> tuple[int, int]:
     return sum(minute.allowed for minute in minutes), sum(minute.refused for minute in minutes)
-
-
-def _seconds(text: str) -> float:
-    seconds = 0.0
-    with suppress(InvalidRate, ValueError):
-        seconds = float(text) if text[-1:].isdecimal() else seconds_of(text)
-    if not 0.001 <= seconds <= LONGEST:
-        raise argparse.ArgumentTypeError(
-            f"{text!a} is not a number of seconds up to {LONGEST:,}, which is 366 days, or a duration such as 15m or 2h"
-        )
-    return seconds
 
 
 def _rates(text: str) -> str:

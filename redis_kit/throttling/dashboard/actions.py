@@ -1,6 +1,7 @@
 """The actions of buttons on an identity of a throttle, or on all of its identities."""
 
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, unquote
 
@@ -8,8 +9,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from redis_kit.core.errors import InvalidValue
-from redis_kit.throttling.errors import InvalidRate
-from redis_kit.throttling.values import rates
+from redis_kit.core.text import seconds_of
 from redis_kit.throttling.values.titles import DEFAULT, title
 
 if TYPE_CHECKING:
@@ -131,8 +131,7 @@ def _throttle(name: str, using: str) -> "Throttle":
 
 def duration(text: str) -> float:
     """Return the seconds of text such as 90, 15m, 2h or 7 days. Raises InvalidValue for other text."""
-    try:
-        return rates.duration(text)
-    except InvalidRate as error:
-        message = _("Enter a duration in seconds, or with a unit, such as 15m, 2h or 7d.")
-        raise InvalidValue(message) from error
+    with suppress(ValueError):
+        if seconds := seconds_of(text):
+            return seconds
+    raise InvalidValue(_("Enter a duration in seconds, or with a unit, such as 15m, 2h or 7d."))

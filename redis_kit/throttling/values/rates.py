@@ -37,7 +37,6 @@ _RATE = re.compile(
     rf"(?:\s+burst\s+(?P<burst>{_NUMBER}))?\s*",
     re.ASCII | re.IGNORECASE,
 )
-_DURATION = re.compile(r"[0-9]+ ?[a-z]*", re.ASCII | re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,13 +110,6 @@ def parse(value: Any) -> tuple[Rate, ...]:
     if len(rates) > MOST_RATES:
         raise _invalid(value, f"a throttle has at most {MOST_RATES} rates")
     return tuple(rates)
-
-
-def duration(text: str) -> float:
-    """Return the seconds of text such as 90, 15m, 2h or 7 days. Raises InvalidRate for other text."""
-    if not _DURATION.fullmatch(text):
-        raise _invalid(text, "it is not a duration")
-    return _read(f"1/{text}", text).period
 
 
 def _read(part: str, whole: str) -> Rate:

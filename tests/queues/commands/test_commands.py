@@ -217,6 +217,7 @@ def test_queue_is_paused_and_resumed(mail, command):
     assert mail.paused().ends_in is None
     assert command("rk_pause", "mail", 90) == (0, "Paused: mail, for 1 min 30 s.\n", "")
     assert 80 < mail.paused().ends_in <= 90
+    assert command("rk_pause", "mail", "10m") == (0, "Paused: mail, for 10 min 0 s.\n", "")
     assert command("rk_resume", "mail") == (0, "Resumed: mail.\n", "")
     assert mail.paused() is None
     code, output, errors = command("rk_resume", "mail")

@@ -18,11 +18,11 @@ from tests.queues.support.tasks import remember_elsewhere
 WRONG = {
     "--processes": ("whole number between 1 and 64", ["0", "65", "-1", "x", "1.5", "\u0661", ""]),
     "--threads": ("whole number between 1 and 64", ["0", "-1", "abc", "10000", "9" * 5000]),
-    "--grace": ("seconds between 0 and 86400", ["-1", "nan", "x", "inf", ""]),
+    "--grace": ("seconds between 0 and 86,400", ["-1", "nan", "x", "inf", ""]),
     "--max-tasks": ("whole number between 1 and 1000000000", ["0", "-5", "many", "1000000001"]),
     "--max-rss": ("whole number between 16 and 1048576", ["15", "0", "1G"]),
     "--health-port": ("whole number between 1 and 65535", ["0", "65536", "http"]),
-    "--max-wait": ("seconds between 1 and 86400", ["0", "0.5", "nan"]),
+    "--max-wait": ("seconds between 1 and 86,400", ["0", "0.5", "nan", "25h"]),
     "--queue-name": (
         "",
         [

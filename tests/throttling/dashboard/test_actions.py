@@ -31,15 +31,13 @@ def test_other_values_are_refused(value):
 
 @pytest.mark.parametrize(
     ("text", "seconds"),
-    [("90", 90), ("15m", 900), ("2h", 7200), ("2 h", 7200), ("7D", 604_800), ("3 weeks", 1_814_400)],
+    [("90", 90), ("15m", 900), ("2h", 7200), ("2 h", 7200), ("7D", 604_800), ("3 weeks", 1_814_400), ("1.5h", 5400)],
 )
 def test_time_is_read(text, seconds):
     assert duration(text) == seconds
 
 
-@pytest.mark.parametrize(
-    "text", ["", "0", "0h", "-1", "1.5h", "h", "2x", "1h;1/m", "1h burst 3", "٣", "nan", "1e9", "9" * 99]
-)
+@pytest.mark.parametrize("text", ["", "0", "0h", "-1", "h", "2x", "1h;1/m", "1h burst 3", "٣", "nan", "1e9", "9" * 99])
 def test_other_times_are_refused(text):
     with pytest.raises(InvalidValue, match="Enter a duration"):
         duration(text)
