@@ -4,10 +4,13 @@ import math
 import re
 import sys
 import types
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields
+from functools import cache
 from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from django.apps import apps
 from django.conf import settings
 from django.core.signals import setting_changed
 
@@ -33,6 +36,8 @@ class Section:
     ranges: ClassVar[Mapping[str, tuple[float, float]]] = {}
     # option -> what to write, for the message about a value of a wrong type
     examples: ClassVar[Mapping[str, str]] = {}
+    # value of ON_FAILURE -> what it means for callers, for the log
+    policies: ClassVar[Mapping[str, str]] = {}
 
     def problems(self) -> Iterator[Problem]:
         """Yield the problems that types and ranges don't show.
@@ -91,6 +96,14 @@ def tests_run() -> bool:
     """Tell whether Django's environment for tests is set up, as ``manage.py test`` and pytest-django do."""
     module = sys.modules.get("django.test.utils")
     return hasattr(getattr(module, "_TestState", None), "saved_data")
+
+
+@cache
+def warn_unless_installed() -> None:
+    """Warn, once in a process, if ``redis_kit`` is missing from ``INSTALLED_APPS``. Nothing else would show it."""
+    if apps.ready and not apps.is_installed("redis_kit"):
+        wrong = "'redis_kit' is missing from INSTALLED_APPS: its commands, checks, signals and dashboard do not work."
+        warnings.warn(wrong, RuntimeWarning, stacklevel=3)
 
 
 def is_dict() -> bool:
@@ -270,4 +283,5 @@ def _choices(hint: Any) -> list[str]:
     return [str(choice) for choice in get_args(hint)] if get_origin(hint) is Literal else []
 
 
+on_change(warn_unless_installed.cache_clear, "INSTALLED_APPS")
 on_change(_cache.clear, "REDIS_KIT", "CACHES", "SECRET_KEY")

@@ -100,14 +100,18 @@ class Primitive:
             self._note(error, policy)
         elif pair not in _unavailable:
             _unavailable.add(pair)
-            logger.warning("%s: Redis failed, policy %r answers: %s", self.component, policy, error)
+            logger.warning("%s: Redis failed; %s: %s", self.component, self._effect(policy), error)
             send_safely(failure_policy_applied, type(self), component=self.component, policy=policy, error=error)
         return answers[f"if_{policy}"]
 
     def _note(self, error: RedisFailure, policy: str) -> None:
         if _log_limit.allows(f"{self.component} {self.using} {type(error).__name__}"):
-            logger.error("%s: a call failed, policy %r answers: %s", self.component, policy, error)
+            logger.error("%s: a call failed; %s: %s", self.component, self._effect(policy), error)
             send_safely(failure_policy_applied, type(self), component=self.component, policy=policy, error=error)
+
+    def _effect(self, policy: str) -> str:
+        """Return what a policy means for callers."""
+        return f"{self.settings.policies.get(policy, 'a default is returned')} (policy {policy!r})"
 
     def _recovered(self) -> None:
         if (self.component, self.using) in _unavailable:

@@ -24,6 +24,7 @@ DURATION = "seconds, or a duration such as 15m, 2h or 7d"  # the help of an argu
 WIDEST = 60  # characters of a column
 OWN_CHECKS = ["redis_kit"]  # tags
 UNKNOWN = "unrecognized arguments: "  # how argparse begins its error
+NO_ACTION = "the following arguments are required: ACTION"  # its error without one
 
 
 class KitCommand(BaseCommand):
@@ -36,6 +37,8 @@ class KitCommand(BaseCommand):
     )
     #: The options of this command, by those of other programs. That for "" takes words without an option.
     other_options: Mapping[str, str] = {}
+    #: What each action does, for the error without one.
+    actions: Mapping[str, str] = {}
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
         """Return the parser, with the exit codes at the end of its help."""
@@ -43,6 +46,9 @@ class KitCommand(BaseCommand):
         plain_error = parser.error
 
         def error(message: str) -> None:
+            if message == NO_ACTION:
+                width = max(map(len, self.actions), default=0)
+                message += "".join(f"\n  {name:{width}}  {about}" for name, about in self.actions.items())
             plain_error(f"{message}{hint_for(message, self.other_options)}")
 
         parser.error = error  # type: ignore[method-assign]

@@ -12,6 +12,7 @@ class LockSettings(Section):
 
     name = "LOCKS"
     ranges = {"TIMEOUT": (0.1, 86_400)}
+    policies = {"closed": "locks count as held by others"}
 
     #: Timeout of a lease in seconds, if the lock or semaphore does not state one.
     TIMEOUT: float = 30.0

@@ -30,6 +30,7 @@ class PageViewMiddleware:
     sync_capable = async_capable = True
 
     def __init__(self, get_response: Callable[[HttpRequest], Any]) -> None:
+        conf.warn_unless_installed()
         self.get_response = get_response
         self.is_async = iscoroutinefunction(get_response)
         if self.is_async:

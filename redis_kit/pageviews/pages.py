@@ -9,6 +9,7 @@ from django.urls import ResolverMatch, resolve
 
 from redis_kit.core.errors import InvalidName
 from redis_kit.core.keys import encode
+from redis_kit.core.text import shortened
 
 Key = str | int | UUID
 # A name, a name with the key of an object, or None for a page that does not count.
@@ -25,7 +26,10 @@ def page(name: Named | Callable[..., Named]) -> Callable[[AnyView], AnyView]:
     """Name the page of a view or a view class: by a name, or by a callable of the request and the view's arguments.
 
     A name with a key, such as ``("post", 42)``, counts for the object and for all of ``post``. None does not count.
+    Raises InvalidName for a name that is not allowed.
     """
+    if not callable(name):
+        _checked(name)
 
     def mark(view: AnyView) -> AnyView:
         setattr(view, _MARK, name)
@@ -59,13 +63,19 @@ def page_of(request: HttpRequest) -> tuple[str, str] | None:
     """
     match = _match(request)
     view_class = getattr(match.func, "view_class", None)
-    named = getattr(match.func, _MARK, getattr(view_class, _MARK, _UNMARKED))
+    named: Any = getattr(match.func, _MARK, getattr(view_class, _MARK, _UNMARKED))
     if named is _UNMARKED:
         named = _pattern(match)
     elif callable(named):
         named = named(request, *match.args, **match.kwargs)
+    return _checked(named)
+
+
+def _checked(named: Named) -> tuple[str, str] | None:
     if named is None:
         return None
+    if isinstance(named, tuple) and len(named) != 2:
+        raise InvalidName(f"A page is a name, or a name with the key of an object, not {shortened(named)}.")
     name, key = named if isinstance(named, tuple) else (named, None)
     if name == SITE:
         raise InvalidName(f"A page can't be named {SITE!r}: that name means all pages together.")

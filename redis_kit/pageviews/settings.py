@@ -19,6 +19,7 @@ class PageViewSettings(Section):
         "HOUR_RETENTION": (DAY, 3660 * DAY),
         "COOKIE_AGE": (DAY, 400 * DAY),
     }
+    policies = {"open": "views are not counted, and numbers of views read as 0"}
 
     #: The identity of a visitor: a keyed hash of address and agent that is new each day; the session; the user who is
     #: signed in; or a signed cookie.

@@ -13,6 +13,7 @@ from django.core.management.base import CommandError
 from django.test.runner import DiscoverRunner, ParallelTestSuite
 from django.test.runner import _init_worker as init_django_worker  # type: ignore[attr-defined]
 
+from redis_kit.core import conf
 from redis_kit.core.errors import ConfigurationError
 from redis_kit.testing.isolation import isolation
 
@@ -49,6 +50,7 @@ class RedisKitRunner(DiscoverRunner):
     def setup_test_environment(self, **kwargs: Any) -> None:
         """Start the server for tests before a test module is imported. Raises CommandError if there is none."""
         super().setup_test_environment(**kwargs)
+        conf.warn_unless_installed()
         try:
             isolation.start()
         except ConfigurationError as error:

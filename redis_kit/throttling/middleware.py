@@ -6,6 +6,7 @@ from typing import Any
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.http import HttpRequest, HttpResponseBase
 
+from redis_kit.core import conf
 from redis_kit.throttling.http.guards import aanswer, answer
 from redis_kit.throttling.http.policies import policies
 
@@ -20,6 +21,7 @@ class ThrottleMiddleware:
     sync_capable = async_capable = True
 
     def __init__(self, get_response: Callable[[HttpRequest], Any]) -> None:
+        conf.warn_unless_installed()
         self.get_response = get_response
         self.is_async = iscoroutinefunction(get_response)
         if self.is_async:

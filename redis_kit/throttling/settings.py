@@ -22,6 +22,11 @@ class ThrottlingSettings(Section):
         "LOGIN_RATES": "Write a rate, such as '5/15m'.",
         "LOGIN_ADDRESS_RATES": "Write a rate, such as '30/15m'.",
     }
+    policies = {
+        "open": "calls are allowed",
+        "closed": "calls are refused",
+        "local": "each process counts its own calls",
+    }
 
     #: ``False`` allows every call without asking the server. Meant for the tests of a project.
     ENABLED: bool = True

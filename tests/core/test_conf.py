@@ -10,7 +10,10 @@ from redis_kit.core import conf
 from redis_kit.core.checks.configuration import check_settings
 from redis_kit.core.errors import ConfigurationError
 from redis_kit.locks.settings import LockSettings
+from redis_kit.pageviews.middleware import PageViewMiddleware
 from redis_kit.queues.settings import QueueSettings
+from redis_kit.throttling.middleware import ThrottleMiddleware
+from tests.queues.support.tasks import remember
 
 URL = {"default": {"URL": "redis://localhost/0"}}
 
@@ -250,3 +253,29 @@ def test_what_depends_on_a_setting_is_forgotten_as_it_changes(settings, kit, mon
     settings.REDIS_KIT = settings.REDIS_KIT
     settings.CACHES = settings.CACHES
     assert len(forgotten) == calls
+
+
+@pytest.fixture
+def uninstalled(settings):
+    settings.INSTALLED_APPS = [name for name in settings.INSTALLED_APPS if name != "redis_kit"]
+
+
+MISSING = "'redis_kit' is missing from INSTALLED_APPS"
+
+
+@pytest.mark.parametrize("middleware", [ThrottleMiddleware, PageViewMiddleware])
+def test_middleware_warns_once_if_the_app_is_not_installed(uninstalled, middleware):
+    with pytest.warns(RuntimeWarning, match=MISSING):
+        middleware(lambda request: None)
+    middleware(lambda request: None)
+
+
+def test_first_enqueue_warns_if_the_app_is_not_installed(kit, uninstalled):
+    with pytest.warns(RuntimeWarning, match=MISSING):
+        remember.enqueue(1)
+    remember.enqueue(2)
+
+
+def test_nothing_is_said_if_the_app_is_installed(kit):
+    remember.enqueue(1)
+    ThrottleMiddleware(lambda request: None)

@@ -1,10 +1,12 @@
 """What the failure policy answers is said once for a component and its connection, and only of an outage."""
 
 import logging
+from typing import Literal, get_args, get_type_hints
 
 import pytest
 
 from redis_kit.core import primitive
+from redis_kit.core.component import components
 from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.throttling import Throttle
 
@@ -29,7 +31,8 @@ def test_outage_of_one_connection_is_logged_once(kit, make_server, caplog, twin)
         for _ in range(10):
             assert twin(ill.hit, "me").reason == "outage"
             assert twin(well.hit, "me").reason == ""
-    assert len(said(caplog, "Redis failed")) == 1
+    (line,) = said(caplog, "Redis failed")
+    assert line.startswith("throttling: Redis failed; calls are allowed (policy 'open'): ")
     assert not said(caplog, "answers again")
 
 
@@ -45,3 +48,9 @@ def test_key_of_a_wrong_type_is_not_an_outage(kit, caplog, twin):
     assert "something else wrote to it" in line
     assert not said(caplog, "Redis failed")
     assert not said(caplog, "answers again")
+
+
+@pytest.mark.parametrize("kind", [component.settings for component in components()])
+def test_every_policy_that_answers_says_what_it_means(kind):
+    hint = get_type_hints(kind).get("ON_FAILURE", Literal["raise"])
+    assert kind.policies.keys() == set(get_args(hint)) - {"raise"}

@@ -67,3 +67,12 @@ def test_command_ends_quietly_if_nobody_reads_its_output():
     with pytest.raises(SystemExit) as end:
         call_command(Talk(stdout=Closed()))
     assert end.value.code == 141
+
+
+@pytest.mark.parametrize("name", ["rk_locks", "rk_throttle"])
+def test_command_without_an_action_lists_the_actions(kit, command, name):
+    code, _, errors = command(name)
+    assert (code, "required: ACTION" in errors) == (2, True)
+    module = importlib.import_module(f"redis_kit.management.commands.{name}")
+    lines = errors.splitlines()[-len(module.Command.actions) :]
+    assert [line.split(maxsplit=1) for line in lines] == [list(pair) for pair in module.Command.actions.items()]

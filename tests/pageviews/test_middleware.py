@@ -236,7 +236,7 @@ def test_view_that_write_sync_drops_is_counted_by_reason_and_logged_once(get, si
     assert PageViews("post", 7).views() == 3
     lines = [one.message for one in caplog.records if one.name in ("redis_kit", "redis_kit.pageviews")]
     assert len([line for line in lines if "is a list in place of a hash" in line]) == 1
-    assert len([line for line in lines if "policy 'open' answers: Redis refused access" in line]) == 1
+    assert len([line for line in lines if "(policy 'open'): Redis refused access" in line]) == 1
 
 
 def test_outage_delays_no_page(get, site):

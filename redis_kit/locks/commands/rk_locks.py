@@ -14,21 +14,27 @@ from redis_kit.locks.inspection import KINDS, HeldLock, HeldSemaphore, find, for
 from redis_kit.locks.inspection.api import LIMIT
 
 Held = HeldLock | HeldSemaphore
+ACTIONS = {
+    "list": "list what is held, in the order in which it ends",
+    "show": "show all leases of one name",
+    "release": "end the holder's lease and wake a waiter",
+}
 
 
 class Command(terminal.KitCommand):
     """List, show and release locks and semaphores."""
 
+    actions = ACTIONS
     help = "Show locks and semaphores that are held, and their holders; release one whose holder does not."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the actions and their options."""
         actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-        actions.add_parser("list", help="list what is held, in the order in which it ends").add_argument(
+        for action, about_it in ACTIONS.items():
+            actions.add_parser(action, help=about_it)
+        actions.choices["list"].add_argument(
             "--limit", type=_limit, default=100, help=f"number of lines, 1 to {LIMIT[1]:,} (default: 100)"
         )
-        actions.add_parser("show", help="show all leases of one name")
-        actions.add_parser("release", help="end the holder's lease and wake a waiter")
         for action, subparser in actions.choices.items():
             if action != "list":
                 subparser.add_argument("name", type=terminal.name, metavar="NAME")

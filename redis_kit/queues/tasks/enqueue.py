@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from django.db import transaction
 
+from redis_kit.core import conf
 from redis_kit.core.flow import Flow
 from redis_kit.queues import hints, signals, validation
 from redis_kit.queues.errors import InvalidArguments
@@ -52,6 +53,7 @@ async def aenqueue(task: Task[..., Any], args: Any, kwargs: Any) -> EnqueuedJob:
 
 def packed(task: Task[..., Any], args: Any, kwargs: Any) -> PackedCall:
     """Return a call as it is stored. Raises InvalidArguments, NotSerializable, PayloadTooLarge, InvalidValue."""
+    conf.warn_unless_installed()
     given = (None, *args) if task.takes_context else args
     if mismatch := signature.mismatch(task.func, given, kwargs):
         hint = hints.of_arguments(kwargs.keys() - task.signature.parameters.keys(), hints.CALL)

@@ -50,6 +50,7 @@ ARGUMENTS = {
 class Command(terminal.KitCommand):
     """List and show throttles, and set rules for a limited time."""
 
+    actions = ACTIONS
     help = "Show the figures of throttles, and ban, exempt or override identities for a limited time."
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -84,7 +85,7 @@ class Command(terminal.KitCommand):
         show = actions.choices["show"]
         show.add_argument("--plain", action="store_true", help="don't mask identities")
         show.add_argument("--limit", type=_limit, default=100, help=f"number of rules, 1 to {LIMIT:,} (default: 100)")
-        self.actions: dict[str, Any] = dict(actions.choices)
+        self.parsers: dict[str, Any] = dict(actions.choices)
 
     def handle(self, *args: Any, action: str, **options: Any) -> None:
         """Run the action. Exit code 1 if nothing matches, 69 if Redis is unavailable."""
@@ -92,7 +93,7 @@ class Command(terminal.KitCommand):
             with terminal.failing():
                 getattr(self, f"_{action}")(**options)
         except (InvalidName, InvalidValue) as error:
-            self.actions[action].error(clean(str(error)))
+            self.parsers[action].error(clean(str(error)))
 
     def _list(self, **options: Any) -> None:
         throttles = project_throttles()

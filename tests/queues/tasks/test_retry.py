@@ -173,7 +173,8 @@ def test_log_of_an_end_that_the_task_chose_is_one_line_without_traceback(queue, 
         made(max_attempts=3).enqueue()
         drain()
     retried, given_up, cancelled = found = said(caplog)
-    assert retried.getMessage().endswith("failed, attempt 1 of 3, the next one in 8 min 20 s: 'Retry: busy'")
+    assert retried.levelname == "INFO"
+    assert retried.getMessage().endswith("will be retried in 8 min 20 s, after attempt 1 of 3: 'busy'")
     assert given_up.getMessage().endswith("is dead after attempt 1 of 3: 'GiveUp: no such user'")
     assert (cancelled.levelname, cancelled.getMessage().rpartition(" ")[2]) == ("INFO", "cancelled.")
     assert not any(record.exc_info for record in found)

@@ -125,6 +125,10 @@ class FailedAttempt(NamedTuple):
             next_step = "it is dead" if state == "dead" else f"the next one in {lasting(self.delay)}"
             logger.error("%s: its process was killed, %s, %s: %a", name, attempt, next_step, self.reason)
             return
+        if state != "dead" and issubclass(type(self.error), Retry):
+            ending = f": {text!a}" if (text := text_of(self.error)) else "."
+            logger.info("%s will be retried in %s, after %s%s", name, lasting(self.delay), attempt, ending)
+            return
         if state != "dead":
             ending = "." if error else f": {self.reason!a}"
             next_in = lasting(self.delay)
