@@ -11,9 +11,8 @@ BUCKETS = 16  # the cluster slots over which names are spread; each has one inde
 
 
 class LockKeys(NamedTuple):
-    """The keys of a lock. The first four are shared by all names of its bucket."""
+    """The keys of a lock. The first three are shared by all names of its bucket."""
 
-    fence: str
     live: str
     waited: str
     waits: str
@@ -23,24 +22,25 @@ class LockKeys(NamedTuple):
 
 
 class SlotKeys(NamedTuple):
-    """The keys of a semaphore, or of a lock that is built like one. The first four are shared, as in LockKeys."""
+    """The keys of a semaphore, or of a lock that is built like one. Those in SHARED are shared, as in LockKeys.
 
-    fence: str
+    ``lease`` is what the key of each lease begins with.
+    """
+
     live: str
     waited: str
     waits: str
     holders: str
-    about: str
-    weights: str
     limits: str
     limit: str
     waiters: str
     signal: str
     queue: str
     tickets: str
+    lease: str
 
 
-SHARED = LockKeys._fields[:4]
+SHARED = (*LockKeys._fields[:3], "lease")
 
 
 class HeldName(str):

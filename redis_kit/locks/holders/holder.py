@@ -78,11 +78,12 @@ def parse_lock(stored: bytes | None) -> tuple[str, StoredLease] | None:
 
 def parse_slot(stored: bytes | None) -> StoredLease:
     """Return the stored lease of a slot; with an unknown holder if it can't be read."""
-    parts = (stored or b"").split(b" ", 4)
-    if len(parts) != 5 or not all(part.isdigit() for part in parts[:4]):
+    parts = (stored or b"").split(b" ", 5)
+    if len(parts) != 6 or not all(part.isdigit() for part in parts[1:5]):
         return StoredLease(0, 0, 0, 1, Holder())
-    fence, since, ttl_ms, weight, caller = parts
-    return StoredLease(int(fence), int(since), int(ttl_ms), int(weight), Holder.parse(caller))
+    _, weight, seconds, micros, ttl_ms, caller = parts
+    fence = int(seconds) * 1_000_000 + int(micros)
+    return StoredLease(fence, fence // 1000, int(ttl_ms), int(weight), Holder.parse(caller))
 
 
 def describe_caller(doing: str = "", *, ahead: int = 0) -> bytes:

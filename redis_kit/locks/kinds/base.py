@@ -16,7 +16,7 @@ from redis_kit.locks.acquiring import reentrancy, wait
 from redis_kit.locks.acquiring.attempt import Attempt, Refusal
 from redis_kit.locks.arguments import Seconds, wait_seconds
 from redis_kit.locks.errors import CannotRenew, LockLost, LockNotAcquired, NotHeld
-from redis_kit.locks.keys import SHARED, LockKeys, SlotKeys, bucket_of, parts_of
+from redis_kit.locks.keys import LockKeys, SlotKeys, bucket_of, parts_of
 from redis_kit.locks.leases.lease import Lease, safe_deadline
 from redis_kit.locks.leases.ownership import OwnedLeases, owned_by_name
 from redis_kit.locks.leases.source import ExtendMode
@@ -87,7 +87,7 @@ class BaseLock(Primitive, Generic[Keys]):
     @property
     def local_key(self) -> str:
         """Return the key under which callers of this process wait for it."""
-        return f"{self.using} {self.keys()[len(SHARED)]}"
+        return f"{self.using} {self.keys()[3]}"
 
     @property
     def lease_timeout(self) -> float:

@@ -33,14 +33,11 @@ REPEAT = 0.5  # seconds after which a process tells again that its waiters are t
 
 _reported_at: WeakKeyDictionary[LocalQueue, float] = WeakKeyDictionary()
 
-_level_keys = attrgetter("holders", "about", "weights", "limits", "limit", "waiters")
-_released_level = attrgetter("holders", "about", "weights", "limits", "waiters", "signal")
-_extended_level = attrgetter("holders", "about", "weights", "limits")
-_fair_released = attrgetter("live", "holders", "about", "weights", "limits", "limit", "waiters", "queue", "tickets")
-_fair_acquired = attrgetter(
-    "fence", "live", "holders", "about", "weights", "limits", "limit", "waiters", "queue", "tickets"
-)
-_fair_limited = attrgetter("holders", "weights", "limits", "limit", "waiters", "queue", "tickets")
+_level_keys = attrgetter("holders", "limits", "limit", "waiters")
+_released_level = attrgetter("holders", "limits", "waiters", "signal")
+_extended_level = attrgetter("holders", "limits")
+_fair_keys = attrgetter("holders", "limits", "limit", "waiters", "queue", "tickets")
+_inspected_keys = attrgetter("holders", "limits", "limit", "waiters", "lease")
 
 
 class Slots(Protocol):
@@ -61,18 +58,19 @@ class Levels:
         self.levels = levels
         self._own: SlotKeys | None = None
         self.members = tuple(level.member for level in levels)
-        self.limits = tuple(f"{level.limit} {level.member}" for level in levels)
+        self.limits_and_members = tuple(value for level in levels for value in (level.limit, level.member))
 
     def keys(self) -> "Levels":
         """Return itself, with the keys for the present prefix."""
         if (own := self.levels[-1].keys()) is not self._own:
             each = [level.keys() for level in self.levels]
             first = each[0]
+            self.live, self.lease = first.live, first.lease
             self.signals = tuple(keys.signal for keys in each)
-            self.acquire = (first.fence, first.live, *(key for keys in each for key in _level_keys(keys)))
+            self.acquire = tuple(key for keys in each for key in _level_keys(keys))
             self.acquire_after_wait = (*self.acquire, *self.signals, first.waited, first.waits)
-            self.release = (first.live, *(key for keys in each for key in _released_level(keys)))
-            self.extend = (first.live, *(key for keys in each for key in _extended_level(keys)))
+            self.release = tuple(key for keys in each for key in _released_level(keys))
+            self.extend = tuple(key for keys in each for key in _extended_level(keys))
             self._own = own
         return self
 
@@ -101,19 +99,28 @@ class SlotRefusal(NamedTuple):
 def acquire(levels: Levels, attempt: Attempt, weight: int) -> ScriptCall:
     """Return the step that acquires slots of all levels or of none."""
     levels.keys()
-    request = f"{attempt.ttl_ms} {attempt.waiter_ttl} {attempt.woken} {attempt.refused_at} {weight}"
-    args: tuple[Argument, ...] = (attempt.token, request, describe_caller(ahead=6), *levels.limits)
-    return ACQUIRE(levels.acquire_after_wait if attempt.refused_at else levels.acquire, args)
+    keys = levels.acquire_after_wait if attempt.refused_at else levels.acquire
+    args: tuple[Argument, ...] = (
+        attempt.token,
+        attempt.ttl_ms,
+        weight,
+        describe_caller(ahead=6),
+        _request(attempt),
+        *levels.limits_and_members,
+    )
+    return ACQUIRE((levels.live, f"{levels.lease}:{attempt.token}", *keys), args)
 
 
 def release(levels: Levels, token: str) -> ScriptCall:
     """Return the step that releases them on all levels."""
-    return RELEASE(levels.keys().release, (token, *levels.members))
+    keys = levels.keys().release
+    return RELEASE((levels.live, f"{levels.lease}:{token}", *keys), (token, *levels.members))
 
 
 def extend(levels: Levels, token: str, ttl_ms: int, mode: ExtendMode) -> ScriptCall:
     """Return the step that extends the lease on all levels, fair or not."""
-    return EXTEND(levels.keys().extend, (token, ttl_ms, mode, MAX_TTL, *levels.limits))
+    keys = levels.keys().extend
+    return EXTEND((levels.live, f"{levels.lease}:{token}", *keys), (token, ttl_ms, mode, MAX_TTL, *levels.members))
 
 
 def set_limit(source: Slots, number: int | None) -> ScriptCall:
@@ -128,33 +135,31 @@ def acquire_fair(source: Slots, attempt: Attempt) -> ScriptCall:
     args: tuple[Argument, ...] = (
         attempt.token,
         attempt.ttl_ms,
-        describe_caller(ahead=6),
-        attempt.waiter_ttl,
-        attempt.woken,
-        attempt.refused_at,
         source.weight,
+        describe_caller(ahead=6),
+        f"{_request(attempt)} {attempt.wake_up_list}",
         source.limit,
         source.member,
-        attempt.wake_up_list,
         *_local_tickets(attempt),
     )
     statistics = (keys.waited, keys.waits) if attempt.refused_at else ()
-    return ACQUIRE_FAIR(_fair_acquired(keys) + statistics, args)
+    return ACQUIRE_FAIR((keys.live, f"{keys.lease}:{attempt.token}", *_fair_keys(keys), *statistics), args)
 
 
 def release_fair(source: Slots, token: str) -> ScriptCall:
     """Return the step that releases slots or gives up a ticket."""
-    return RELEASE_FAIR(_fair_released(source.keys()), [token, source.member, source.limit])
+    keys = source.keys()
+    return RELEASE_FAIR((keys.live, f"{keys.lease}:{token}", *_fair_keys(keys)), (token, source.member, source.limit))
 
 
 def set_fair_limit(source: Slots, number: int | None) -> ScriptCall:
     """Return the step that sets the limit."""
-    return SET_FAIR_LIMIT(_fair_limited(source.keys()), [_text(number), source.limit])
+    return SET_FAIR_LIMIT(_fair_keys(source.keys()), [_text(number), source.limit])
 
 
 def inspect(keys: SlotKeys, count: int) -> ScriptCall:
     """Return the step that reads a semaphore's state and at most ``count`` of its leases."""
-    return INSPECT([keys.holders, keys.about, keys.weights, keys.limits, keys.limit, keys.waiters], [count])
+    return INSPECT(_inspected_keys(keys), [count])
 
 
 def used(source: Slots) -> Flow[int]:
@@ -169,8 +174,8 @@ def is_owned(source: Slots, lease: Lease | None) -> Flow[bool]:
     if lease is None:
         return False
     keys = source.keys()
-    state, ends = yield Batch([inspect(keys, 0), Call("ZSCORE", keys.holders, lease.token)])
-    return bool(ends) and float(ends) > float(state[0])
+    (exists,) = yield Batch([Call("EXISTS", f"{keys.lease}:{lease.token}")])
+    return bool(exists)
 
 
 def position(source: Slots, tickets: Sequence[str]) -> Flow[int | None]:
@@ -187,6 +192,10 @@ def _local_tickets(attempt: Attempt) -> list[str]:
         return []
     _reported_at[queue] = now
     return attempt.local_tokens
+
+
+def _request(attempt: Attempt) -> str:
+    return f"{attempt.waiter_ttl} {attempt.woken} {attempt.refused_at}"
 
 
 def _text(number: int | None) -> str | int:

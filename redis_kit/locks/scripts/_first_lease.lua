@@ -1,8 +1,12 @@
--- Return of the lease that ends first: ms until then, ms since it was acquired, and the text stored about it.
--- needs  now, live
+-- Return of the lease that ends first: ms until then, ms since it was acquired, and the text stored about it. Its key
+-- has the tag of these keys, and differs from the caller's in the token only.
+-- needs  now, token
 -- gives  first_lease
-local function first_lease(holders, about)
-    local first = redis.call("ZRANGEBYSCORE", holders, live, "+inf", "WITHSCORES", "LIMIT", 0, 1)
-    local stored = redis.call("HGET", about, first[1] or "") or ""
-    return (first[2] or now + 1000) - now, now - (string.match(stored, "^%d+ (%d+)") or now), stored
+local function first_lease(holders, own)
+    local first = redis.call("ZRANGEBYSCORE", holders, "(" .. now, "+inf", "WITHSCORES", "LIMIT", 0, 1)
+    local other = string.match(first[1] or "", "^%S+") or token
+    local stored = redis.call("GET", string.sub(own, 1, -1 - #token) .. other) or ""
+    local seconds, rest = string.match(stored, "^%S+ %d+ (%d+) (%d+)")
+    local since = seconds and seconds * 1000 + math.floor(rest / 1000) or now
+    return (first[2] or now + 1000) - now, now - since, stored
 end

@@ -1,14 +1,16 @@
--- Store a lease of the token, which may be the only one.
--- needs  token, fence, micros, now, now_text, ttl, weight, who, set_end
+-- Store what a lease is, and return its fence: the new one, or the one that this very attempt has from before. Seconds and
+-- microseconds are stored apart, since the clock gives them so.
+-- needs  own, slots, clock, micros, ttl, who, ends
 -- gives  store_lease
-local function store_lease(alone, limit, index, member, holders, about, weights, limits)
-    redis.call("HSET", about, token, fence .. " " .. now_text .. " " .. ttl .. " " .. weight .. " " .. who)
-    if weight > 1 and redis.call("HSET", weights, token, weight) == 1 then
-        redis.call("HINCRBY", weights, "extra", weight - 1)
+local function store_lease(is_new, limits, fence)
+    local seconds, rest = clock[1], clock[2]
+    if not is_new or fence ~= micros then
+        local before = not is_new and redis.call("GET", own) or ""
+        seconds, rest = string.match(before, "^%S+ %d+ (%d+) (%d+)")
+        seconds, rest = seconds or math.floor(fence / 1000000), rest or fence % 1000000
+        fence = seconds * 1000000 + rest
     end
-    if micros % 16 == 0 then  -- remove what dead holders left behind
-        redis.call("ZREMRANGEBYSCORE", limits, "-inf", now)
-        redis.call("ZREMRANGEBYSCORE", index, "-inf", now)
-    end
-    set_end(string.format("%.0f", now + ttl), alone, weight, limit, index, member, holders, about, weights, limits)
+    local text = limits .. " " .. slots .. " " .. seconds .. " " .. rest .. " " .. ttl .. " " .. who
+    redis.call("SET", own, text, "PXAT", ends - 1)
+    return fence
 end

@@ -1,17 +1,13 @@
--- Return how many slots live leases use; at most 1000 leases that have ended, or nil; and what the others weigh beyond
--- one each. "extra" among the weights is that sum, with the leases that have ended until they are removed.
--- needs  now, live
+-- Return how many slots live leases use; at most 1000 leases that have ended; and what the others weigh beyond one each.
+-- "extra" among the holders is that sum, for all leases that are stored. It is smaller than any end.
+-- needs  now
 -- gives  used_slots
-local function used_slots(holders, weights)
-    local count = redis.call("ZCARD", holders)
-    if count == 0 then
-        return 0
+local function used_slots(holders)
+    local first = redis.call("ZRANGE", holders, 0, 0, "WITHSCORES")
+    local extra = first[1] == "extra" and tonumber(first[2]) or 0
+    local ended = redis.call("ZRANGEBYSCORE", holders, "(1000000", now, "LIMIT", 0, 1000)
+    for _, slots in ipairs(ended) do
+        extra = extra + 1 - (string.match(slots, " %d+ (%d+)$") or 1)
     end
-    local used = redis.call("ZCOUNT", holders, live, "+inf")
-    local extra = tonumber(redis.call("HGET", weights, "extra") or 0)
-    local ended = count > used and redis.call("ZRANGEBYSCORE", holders, "-inf", now, "LIMIT", 0, 1000) or nil
-    for _, weight in ipairs(ended and extra > 0 and redis.call("HMGET", weights, unpack(ended)) or {}) do
-        extra = extra - (weight and weight - 1 or 0)
-    end
-    return used + extra, ended, extra
+    return redis.call("ZCOUNT", holders, "(" .. now, "+inf") + extra, ended, extra
 end

@@ -1,73 +1,80 @@
 #!lua
 -- Acquire slots in the order of the queue: if the slots of all earlier tickets fit, too.
 --
--- KEYS[1]       fence    string: the last fence of this bucket
--- KEYS[2]       live     zset: kind and name -> when the last lease ends, ms on the server's clock
--- KEYS[3]       holders  zset: token -> when its lease ends
--- KEYS[4]       about    hash: token -> "<fence> <since> <ttl> <weight> <who>"
--- KEYS[5]       weights  hash: token -> weight, if it is not 1
--- KEYS[6]       limits   zset: limit -> when the last lease acquired under it ends
--- KEYS[7]       limit    string of an operator
--- KEYS[8]       waiters  zset: ticket -> until when it counts, unless its process sends it again
--- KEYS[9]       queue    zset: ticket -> sequence number
--- KEYS[10...]   tickets  hash: ticket -> "<weight> <list on which its process waits>"; of a caller that has waited
---                        also: waited and waits, zsets kind and name -> ms in all, number of callers
--- ARGV[1]       token    unique to this attempt; its ticket too
--- ARGV[2]       ttl      timeout of the lease, ms
--- ARGV[3]       who      description of the caller
--- ARGV[4]       waiting  0 if the caller gives up when it is refused
--- ARGV[5]       woken    1 if this runs after a wait on the list, whether or not the caller is still alive; else 0
--- ARGV[6]       since    when the caller was first refused, ms on the server's clock; 0 if it was not
--- ARGV[7]       weight   slots to acquire
--- ARGV[8]       limit    how many slots there are
--- ARGV[9]       member   kind and name
--- ARGV[10]      list     on which the caller waits
--- ARGV[11...]   mates    tickets of the same process in its order, with its own, which count on, too; or none
--- returns       the fence, or {ms to wait at most, slots in use, limit in force, tickets before this one; of the lease
---               that ends first: ms left, ms since it was acquired, the text stored about it; the next fence}
---
+-- KEYS[1]      live     zset: kind and name -> when the last lease ends at the latest, ms on the server's clock; "fence" ->
+--                       the last fence of slots in this bucket
+-- KEYS[2]      lease    string "<limit> <weight> <seconds> <micros> <ttl> <who>", until the lease ends
+-- KEYS[3]      holders  zset: "<token> <limit>" and the weight, if it is not 1 -> when the lease ends
+-- KEYS[4]      limits   zset: limit -> when the last lease acquired under it ends, if leases were acquired under several
+-- KEYS[5]      limit    string of an operator
+-- KEYS[6]      waiters  zset: ticket -> until when it counts, unless its process sends it again
+-- KEYS[7]      queue    zset: ticket -> sequence number
+-- KEYS[8...]   tickets  hash: ticket -> "<weight> <list on which its process waits>"; of a caller that has waited
+--                       also: waited and waits, zsets kind and name -> ms in all, number of callers
+-- ARGV[1]      token    unique to this attempt; its ticket too
+-- ARGV[2]      ttl      timeout of the lease, ms
+-- ARGV[3]      weight   slots to acquire
+-- ARGV[4]      who      description of the caller
+-- ARGV[5]      request  "<waiting> <woken> <since> <list>": waiting is 0 if the caller gives up when it is refused; woken
+--                       and since are as in acquire_slot; the list on which the caller waits
+-- ARGV[6]      limit    how many slots there are
+-- ARGV[7]      member   kind and name
+-- ARGV[8...]   mates    tickets of the same process in its order, with its own, which count on, too; or none
+-- returns      the fence, or {ms to wait at most, slots in use, limit in force, tickets before this one; of the lease
+--              that ends first: ms left, ms since it was acquired, the text stored about it; the next fence}
 -- The lists of waiters are data here, not keys: each has the tag of these keys. At most 200 tickets are read.
--- @include _waits
 
-local token, ttl, who, weight = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[7])
-local holders, about, weights, limits = KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local waiters, queue, tickets = KEYS[8], KEYS[9], KEYS[10]
--- @include _clock
-local micros, now, now_text = read_clock()
-local live, fence = "(" .. now_text, next_fence(KEYS[1], micros)
+local token, ttl, slots, who = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local own, holders, limits, weight = KEYS[2], KEYS[3], KEYS[4], tonumber(slots)
+local waiters, queue, tickets, waited = KEYS[6], KEYS[7], KEYS[8], #KEYS > 8
+local clock = redis.call("TIME")
+local micros = clock[1] * 1000000 + clock[2]
+local now = math.floor(micros / 1000)
+local ends = now + ttl
+-- @include _fits
+-- @include _next_fence
+-- @include _store_slots
+-- @include _store_lease
+
+local function grant(held, other)
+    local fence = next_fence(KEYS[1], ARGV[7])
+    return store_lease(store_slots(held, other, ARGV[6], holders, limits), ARGV[6], fence)
+end
+
+local found = redis.call("EXISTS", holders, limits, KEYS[5], queue)
+if not waited and (found == 0 or fits(found, holders, ARGV[6])) then
+    return grant(found > 0)
+end
+local waiting, woken, since, list = string.match(ARGV[5], "^(%d+) (%d) (%d+) (.*)$")
 -- @include _used_slots
 -- @include _limit_in_force
 -- @include _remove_ended
--- @include _set_end
--- @include _store_lease
 -- @include _first_lease
 -- @include _tickets
 -- @include _stand_in_queue
+-- @include _waits
 
--- @check_types queue, tickets
-local own_lease = redis.call("ZSCORE", holders, token)
-own_lease = own_lease and tonumber(own_lease) > now and redis.call("HGET", about, token)
-local used, ended, extra = used_slots(holders, weights)
-local limit = limit_in_force(limits, KEYS[7], tonumber(ARGV[8]))
-local gone = ARGV[5] == "1" and tonumber(redis.call("ZSCORE", waiters, token) or 0) <= now
-for at = 11, gone and 0 or #ARGV do
+-- @check_types queue, tickets, live
+local own_lease = redis.call("EXISTS", own) == 1
+local used, ended, extra = used_slots(holders)
+local limit, other = limit_in_force(holders, limits, KEYS[5], tonumber(ARGV[6]))
+local gone = woken == "1" and tonumber(redis.call("ZSCORE", waiters, token) or 0) <= now
+for at = 8, gone and 0 or #ARGV do
     redis.call("ZADD", waiters, "XX", now + TICKET_TTL, ARGV[at])
 end
 local dead = redis.call("ZRANGEBYSCORE", waiters, "-inf", now, "LIMIT", 0, 200)
-local changed = #dead > 0 or ended
+local changed = #dead > 0 or #ended > 0
 remove_tickets(dead)
-if ended then
-    remove_ended(ended, extra, holders, about, weights)
-end
+remove_ended(holders, ended, extra)
 
 local rank = redis.call("ZRANK", queue, token)
 local before = rank or redis.call("ZCARD", queue)
 if own_lease then
-    fence, used = string.match(own_lease, "^%d+"), used - weight
+    used = used - weight
 elseif gone or used + weight_of_first(before) + weight > limit then
-    local waits = ARGV[4] ~= "0" and weight <= limit and not gone
-    if waits and (rank or ARGV[6] == "0" or #ARGV > 10) then -- a ticket that counted as dead needs those of its process
-        stand_in_queue(ARGV[10], 11, TICKET_TTL)
+    local waits = waiting ~= "0" and weight <= limit and not gone
+    if waits and (rank or not waited or #ARGV > 7) then -- a ticket that counted as dead needs those of its process
+        stand_in_queue(list, 8, TICKET_TTL)
     elseif rank then
         remove_tickets({ token })
         changed = true
@@ -75,22 +82,19 @@ elseif gone or used + weight_of_first(before) + weight > limit then
     if changed then
         wake_tickets(used, limit)
     end
-    local left, since, first = first_lease(holders, about)
+    local left, since, first = first_lease(holders, own)
     local next_dead = redis.call("ZRANGE", waiters, 0, 0, "WITHSCORES")[2] or math.huge
-    return { math.min(left, next_dead - now), used, limit, before, left, since, first, tonumber(fence) }
+    local later = math.max((redis.call("ZSCORE", KEYS[1], "fence") or 0) + 1, micros)
+    return { math.min(left, next_dead - now), used, limit, before, left, since, first, later }
 end
-
 if rank then
     remove_tickets({ token })
 end
-if ARGV[6] ~= "0" then
-    note_wait(KEYS[#KEYS - 1], KEYS[#KEYS], ARGV[9], now - ARGV[6], tonumber(fence))
-end
-store_lease(used == 0, ARGV[8], KEYS[2], ARGV[9], holders, about, weights, limits)
-if not own_lease then
-    redis.call("SET", KEYS[1], fence, "EX", 2592000)
+local granted = grant(used > 0, other)
+if waited then
+    note_wait(KEYS[#KEYS - 1], KEYS[#KEYS], ARGV[7], now - since, granted)
 end
 if changed then
     wake_tickets(used + weight, limit)
 end
-return tonumber(fence)
+return granted

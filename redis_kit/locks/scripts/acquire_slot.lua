@@ -1,100 +1,97 @@
 #!lua
 -- Acquire slots of a semaphore and of the ones around it, or none; again if this very attempt has them.
 --
--- KEYS[1]     fence    string: the last fence of this bucket
--- KEYS[2]     live     zset: kind and name -> when the last lease ends, ms on the server's clock
--- KEYS[3...]  levels   six keys of each, the outermost first: holders, zset token -> when its lease ends; about, hash
---                      token -> "<fence> <since> <ttl> <weight> <who>"; weights, hash token -> weight, if it is not 1;
---                      limits, zset limit -> when the last lease acquired under it ends; limit, string of an operator;
---                      waiters, zset token -> until when it counts as one. Of a caller that has waited also: signal of
---                      each level, list on which waiters block; waited and waits, zsets kind and name -> ms, callers
+-- KEYS[1]     live     zset: kind and name -> when the last lease ends at the latest, ms on the server's clock; "fence" ->
+--                      the last fence of slots in this bucket
+-- KEYS[2]     lease    string "<limits> <weight> <seconds> <micros> <ttl> <who>", until the lease ends; the key ends with the
+--                      token, and the limits are those that the caller stated for the levels, with commas
+-- KEYS[3...]  levels   four keys of each, the outermost first: holders, zset "<token> <limit>" and the weight, if it is
+--                      not 1 -> when the lease ends; limits, zset limit -> when the last lease acquired under it ends, if
+--                      leases were acquired under several; limit, string of an operator; waiters, zset token -> until
+--                      when it counts as one. Of a caller that has waited also: signal of each level, list on which
+--                      waiters block; waited and waits, zsets kind and name -> ms, callers
 -- ARGV[1]     token    unique to this attempt
--- ARGV[2]     request  "<ttl> <waiting> <woken> <since> <weight>": timeout of the lease, ms; how long the caller counts as
---                      a waiter if it is refused, ms, 0 if it gives up then; 1 if this runs after a wait on a signal,
---                      else 0; when it was first refused, ms, or 0; slots to acquire per level
--- ARGV[3]     who      description of the caller
--- ARGV[4...]  levels   "<limit> <kind and name>" of each
+-- ARGV[2]     ttl      timeout of the lease, ms
+-- ARGV[3]     weight   slots to acquire per level
+-- ARGV[4]     who      description of the caller
+-- ARGV[5]     request  "<waiting> <woken> <since>": how long the caller counts as a waiter if it is refused, ms, 0 if it
+--                      gives up then; 1 if this runs after a wait on a signal, else 0; when it was first refused, ms, or 0
+-- ARGV[6...]  levels   limit, kind and name of each
 -- returns     the fence, or {ms to wait at most, slots in use, limit in force, level that is full; of the lease that ends
 --             first there: ms left, ms since it was acquired, the text stored about it; the next fence}
--- @include _waits
 
-local token, who, levels = ARGV[1], ARGV[3], #ARGV - 3
-local ttl, waiting, woken, since, weight = string.match(ARGV[2], "^(%d+) (%d+) (%d) (%d+) (%d+)$")
-local waited, weight = since ~= "0", tonumber(weight)
--- @include _clock
-local micros, now, now_text = read_clock()
-local live, fence = "(" .. now_text, next_fence(KEYS[1], micros)
+local token, ttl, slots, who = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local own, weight, levels = KEYS[2], tonumber(slots), (#ARGV - 5) / 2
+local waited = #KEYS > 4 * levels + 2
+local clock = redis.call("TIME")
+local micros = clock[1] * 1000000 + clock[2]
+local now = math.floor(micros / 1000)
+local ends = now + ttl
+
+local waits_for, gone  -- the level; true if it stopped waiting
+if waited then
+    for level = 1, levels do
+        if tonumber(redis.call("ZSCORE", KEYS[4 * level + 2], token) or 0) > now then
+            waits_for = level
+        end
+    end
+    gone = string.match(ARGV[5], " (%d)") == "1" and not waits_for
+end
+
+local held, others, full = {}, {}, nil
+for level = 1, levels do
+    local holders, limits, stored, stated = KEYS[4 * level - 1], KEYS[4 * level], KEYS[4 * level + 1], ARGV[2 * level + 4]
+    local found = redis.call("EXISTS", holders, limits, stored)
+    held[level] = found > 0
+-- @include _fits
+    if gone or found > 0 and not fits(found, holders, stated) then
 -- @include _used_slots
 -- @include _limit_in_force
 -- @include _remove_ended
-
-local waits_for  -- the level
-for level = 1, waited and levels or 0 do
-    if tonumber(redis.call("ZSCORE", KEYS[6 * level + 2], token) or 0) > now then
-        waits_for = level
-    end
-end
-local gone = woken == "1" and not waits_for
-
-local alone, stated, members, own_lease, full = {}, {}, {}, nil, nil
-for level = 1, levels do
-    local at = 6 * level - 3
-    local holders, about, weights, limit = KEYS[at], KEYS[at + 1], KEYS[at + 2], nil
-    stated[level], members[level] = string.match(ARGV[3 + level], "^(%d+) (.*)$")
-    local used, ended, extra = used_slots(holders, weights)
-    if used == 0 then
-        alone[level], limit = true, tonumber(redis.call("GET", KEYS[at + 4])) or tonumber(stated[level])
-    else
-        limit = limit_in_force(KEYS[at + 3], KEYS[at + 4], tonumber(stated[level]))
-        own_lease = tonumber(redis.call("ZSCORE", holders, token) or 0) > now and redis.call("HGET", about, token)
-    end
-    if ended then
-        remove_ended(ended, extra, holders, about, weights)
-    end
-    if not own_lease and (gone or used + weight > limit) then
-        full = { level, used, limit }
-        break
+        local used, ended, extra = used_slots(holders)
+        local limit, other = limit_in_force(holders, limits, stored, tonumber(stated))
+        remove_ended(holders, ended, extra)
+        held[level], others[level] = used > 0, other
+        if (gone or used + weight > limit) and redis.call("EXISTS", own) == 0 then
+            full = { level, used, limit }
+            break
+        end
     end
 end
 
 if full then
-    local level, used, limit = unpack(full)
-    local waiters = KEYS[6 * level + 2]
-    if waits_for and waits_for ~= level then
-        local before, signal = KEYS[6 * waits_for + 2], KEYS[6 * levels + 2 + waits_for]
-        redis.call("ZREM", before, token)
-        if woken == "1" and redis.call("EXISTS", before) == 1 then
-            redis.call("RPUSH", signal, "1") -- pass on the wake-up
-            redis.call("PEXPIRE", signal, 1000)
-        end
-    end
-    if waiting ~= "0" and weight <= limit and not gone then
-        redis.call("ZREMRANGEBYSCORE", waiters, "-inf", now)
-        redis.call("ZADD", waiters, now + waiting, token)
-        redis.call("PEXPIRE", waiters, waiting)
-    elseif waits_for then
-        redis.call("ZREM", waiters, token)
-    end
+-- @include _wait_for_level
 -- @include _first_lease
-    local left, since, first = first_lease(KEYS[6 * level - 3], KEYS[6 * level - 2])
-    return { left, used, limit, level, left, since, first, tonumber(fence) }
+    local level, used, limit = unpack(full)
+    local later = math.max((redis.call("ZSCORE", KEYS[1], "fence") or 0) + 1, micros)
+    local waiting, woken = string.match(ARGV[5], "^(%d+) (%d)")
+    local before = waits_for and KEYS[4 * waits_for + 2]
+    local signal = before and woken == "1" and KEYS[4 * levels + 2 + waits_for]
+    local waits = waiting ~= "0" and weight <= limit and not gone
+    wait_for_level(KEYS[4 * level + 2], waits and waiting, before, signal)
+    local left, since, first = first_lease(KEYS[4 * level - 1], own)
+    return { left, used, limit, level, left, since, first, later }
+end
+
+-- @include _store_slots
+-- @include _store_lease
+-- @include _next_fence
+local fence = next_fence(KEYS[1], ARGV[#ARGV])
+local stated, is_new = ARGV[6], nil
+for level = 1, levels do
+    local limit, holders = ARGV[2 * level + 4], KEYS[4 * level - 1]
+    is_new = store_slots(held[level], others[level], limit, holders, KEYS[4 * level])
+    if level > 1 then
+        redis.call("ZADD", KEYS[1], "GT", ends, ARGV[2 * level + 3])
+        stated = stated .. "," .. limit
+    end
 end
 if waited then
+-- @include _waits
     for level = 1, levels do
-        redis.call("ZREM", KEYS[6 * level + 2], token)
+        redis.call("ZREM", KEYS[4 * level + 2], token)
     end
-    note_wait(KEYS[#KEYS - 1], KEYS[#KEYS], members[levels], now - since, tonumber(fence))
+    local since = string.match(ARGV[5], "%d+$")
+    note_wait(KEYS[#KEYS - 1], KEYS[#KEYS], ARGV[#ARGV], now - since, micros)
 end
-if own_lease then
-    fence = string.match(own_lease, "^%d+")
-end
--- @include _set_end
--- @include _store_lease
-for level = 1, levels do
-    local at = 6 * level - 3
-    store_lease(alone[level], stated[level], KEYS[2], members[level], unpack(KEYS, at, at + 3))
-end
-if not own_lease then
-    redis.call("SET", KEYS[1], fence, "EX", 2592000)
-end
-return tonumber(fence)
+return store_lease(is_new, stated, fence)

@@ -1,15 +1,14 @@
 #!lua flags=allow-oom
 -- Release slots or give up a ticket, and wake the next waiters.
 --
--- KEYS[1]  live     zset: kind and name -> when the last lease ends, ms on the server's clock
--- KEYS[2]  holders  zset: token -> when its lease ends
--- KEYS[3]  about    hash: token -> "<fence> <since> <ttl> <weight> <who>"
--- KEYS[4]  weights  hash: token -> weight, if it is not 1
--- KEYS[5]  limits   zset: limit -> when the last lease acquired under it ends
--- KEYS[6]  limit    string of an operator
--- KEYS[7]  waiters  zset: ticket -> until when it counts
--- KEYS[8]  queue    zset: ticket -> sequence number
--- KEYS[9]  tickets  hash: ticket -> "<weight> <list on which its process waits>"
+-- KEYS[1]  live     zset: kind and name -> when the last lease ends at the latest, ms on the server's clock
+-- KEYS[2]  lease    string "<limit> <weight> ...", until the lease ends
+-- KEYS[3]  holders  zset: "<token> <limit>" and the weight, if it is not 1 -> when the lease ends
+-- KEYS[4]  limits   zset: limit -> when the last lease acquired under it ends, if leases were acquired under several
+-- KEYS[5]  limit    string of an operator
+-- KEYS[6]  waiters  zset: ticket -> until when it counts
+-- KEYS[7]  queue    zset: ticket -> sequence number
+-- KEYS[8]  tickets  hash: ticket -> "<weight> <list on which its process waits>"
 -- ARGV[1]  token    of the lease; its ticket too
 -- ARGV[2]  member   kind and name
 -- ARGV[3]  limit    how many slots there are
@@ -17,25 +16,31 @@
 --
 -- The lists of waiters are data here, not keys: each has the tag of these keys.
 
-local token = ARGV[1]
-local holders, about, weights, waiters, queue, tickets = KEYS[2], KEYS[3], KEYS[4], KEYS[7], KEYS[8], KEYS[9]
+local token, holders, limits = ARGV[1], KEYS[3], KEYS[4]
+local waiters, queue, tickets = KEYS[6], KEYS[7], KEYS[8]
+-- @include _remove_slots
+
+local waits = redis.call("EXISTS", queue) == 1
+if waits then
+    -- @check_types waiters, queue, tickets
+end
+local limit, weight = string.match(redis.call("GETDEL", KEYS[2]) or "", "^(%d+) (%d+)")
+local held = remove_slots(holders, limit, weight)
+if held and redis.call("EXISTS", holders) == 0 then
+    redis.call("ZREM", KEYS[1], ARGV[2])
+end
+if not waits then
+    return held and 1 or 0
+end
+
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
-local live = string.format("(%.0f", now)
 -- @include _used_slots
 -- @include _limit_in_force
--- @include _remove_lease
 -- @include _tickets
-
-local waiting = redis.call("ZCARD", queue) + redis.call("HLEN", tickets) + redis.call("ZCARD", waiters) > 0
-local held = tonumber(redis.call("ZSCORE", holders, token) or 0) > now
-if held then
-    remove_lease(redis.call("ZCARD", holders), KEYS[1], ARGV[2], holders, about, weights, KEYS[5])
-end
-if waiting then
-    local dead = redis.call("ZRANGEBYSCORE", waiters, "-inf", now, "LIMIT", 0, 200)
-    dead[#dead + 1] = token
-    remove_tickets(dead)
-    wake_tickets(used_slots(holders, weights), limit_in_force(KEYS[5], KEYS[6], tonumber(ARGV[3])))
-end
+local dead = redis.call("ZRANGEBYSCORE", waiters, "-inf", now, "LIMIT", 0, 200)
+dead[#dead + 1] = token
+remove_tickets(dead)
+local used = used_slots(holders)
+wake_tickets(used, (limit_in_force(holders, limits, KEYS[5], tonumber(ARGV[3]))))
 return held and 1 or 0

@@ -1,14 +1,15 @@
 #!lua flags=allow-oom
 -- Release slots on all levels, and wake as many waiters of each. If the token itself waits, it stops waiting.
 --
--- KEYS[1]     live     zset: kind and name -> when the last lease ends, ms on the server's clock
--- KEYS[2...]  levels   six keys of each, the outermost first: holders, about, weights, limits, waiters, signal
+-- KEYS[1]     live     zset: kind and name -> when the last lease ends at the latest, ms on the server's clock
+-- KEYS[2]     lease    string "<limits> <weight> ...", until the lease ends
+-- KEYS[3...]  levels   four keys of each, the outermost first: holders, limits, waiters, signal
 -- ARGV[1]     token    of the lease
 -- ARGV[2...]  members  kind and name of each level
 -- returns     1 if they were released, 0 if this token holds none
 
 local token = ARGV[1]
--- @include _remove_lease
+-- @include _remove_slots
 
 local function wake(waiters, signal, slots)
     redis.call("ZREM", waiters, token)
@@ -21,21 +22,23 @@ local function wake(waiters, signal, slots)
     end
 end
 
-local held
-for at = 2, #KEYS, 6 do
-    local ends, count = tonumber(redis.call("ZSCORE", KEYS[at], token)), redis.call("ZCARD", KEYS[at])
-    held = ends ~= nil
-    if held and count > 1 then -- a single lease is live, since the key ends with it
-        local clock = redis.call("TIME")
-        held = ends > clock[1] * 1000 + clock[2] / 1000
+local limits, weight = string.match(redis.call("GETDEL", KEYS[2]) or "", "^(%S+) (%d+)")
+local next_limit, held = #ARGV > 2 and limits and string.gmatch(limits, "%d+"), false
+for at = 3, #KEYS, 4 do
+    local holders, waiters = KEYS[at], KEYS[at + 2]
+    held = remove_slots(holders, next_limit and next_limit() or limits, weight)
+    local found = redis.call("EXISTS", holders, KEYS[at + 1], waiters)
+    local others = found > 0 and redis.call("EXISTS", holders) or 0
+    if held and others == 0 then
+        redis.call("ZREM", KEYS[1], ARGV[(at + 5) / 4])
     end
-    local waited_for = redis.call("EXISTS", KEYS[at + 4]) == 1
-    local slots = waited_for and tonumber(redis.call("HGET", KEYS[at + 2], token) or 1)
-    if held then
-        remove_lease(count, KEYS[1], ARGV[(at + 10) / 6], unpack(KEYS, at, at + 3))
-    end
-    if waited_for then
-        wake(KEYS[at + 4], KEYS[at + 5], held and slots or 0)
+    if found > others then
+        if others == 0 then
+            redis.call("DEL", KEYS[at + 1])
+        end
+        if redis.call("EXISTS", waiters) == 1 then
+            wake(waiters, KEYS[at + 3], held and tonumber(weight) or 0)
+        end
     end
 end
 return held and 1 or 0

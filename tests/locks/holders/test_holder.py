@@ -148,7 +148,7 @@ def test_stored_leases_are_read():
     stored = b"tok h\t1\tt\tp:2\tw\n12 1000999 30000"
     for waited_for in (b"", b"+"):
         assert parse_lock(stored + waited_for) == ("tok", StoredLease(12, 1000, 30000, 1, holder))
-    assert parse_slot(b"12 1000 30000 3 h\t1\tt\tp:2\tw") == StoredLease(12, 1000, 30000, 3, holder)
+    assert parse_slot(b"5,3 3 12 000034 30000 h\t1\tt\tp:2\tw") == StoredLease(12_000_034, 12_000, 30000, 3, holder)
     assert [parse_lock(one) for one in (None, b"", b"~tok", b"junk", b"a b\nc d e")] == [None] * 5
     assert {parse_slot(one) for one in (None, b"", b"junk", b"a b c d e")} == {StoredLease(0, 0, 0, 1, Holder())}
 

@@ -356,7 +356,7 @@ def test_acquire_extend_and_release_are_one_round_trip_and_leave_nothing(kit, tw
             twin(lock.extend, 5)
             twin(lock.release)
     assert sent == ["EVALSHA"] * 3
-    assert [key.rpartition(":")[2] for key in kit.keys()] == ["fence"]
+    assert [key.rpartition(":")[2] for key in kit.keys()] == ["live"]
 
 
 @BOTH
@@ -364,23 +364,36 @@ def test_everything_ends_by_itself(kit, queued, make):
     lease = make(timeout=60).acquire()
     thread = queued(lambda: make().acquire(blocking_timeout=0.3))
     ends = {key.rpartition(":")[2]: kit.client.pttl(key) for key in kit.keys()}
-    assert {"queue", "tickets", "waiters", "holders", "about", "limits"} <= ends.keys()
+    assert {"queue", "tickets", "waiters", "holders", lease.token} <= ends.keys()
     assert all(0 < ends[part] <= 3500 for part in ("queue", "tickets", "waiters"))
     assert all(end > 0 for part, end in ends.items() if part != "live")
     thread.join(10)
     assert lease.held
 
 
-@pytest.mark.parametrize("part", ["holders", "about", "queue", "tickets", "waiters"])
+@pytest.mark.parametrize("part", ["live", "fairlock:a:holders", "fairlock:a:limits", "fairlock:a:queue"])
 def test_key_of_another_type_is_reported_and_nothing_changed(kit, twin, part):
-    key = f"{kit.prefix}:{{{FairLock('a').tag()}}}:fairlock:a:"
-    kit.client.set(key + part, "something else")
+    key = f"{kit.prefix}:{{{FairLock('a').tag()}}}:{part}"
+    kit.client.set(key, "something else")
     with pytest.raises(KeyConflict):
         twin(FairLock("a").acquire, blocking_timeout=0)
-    assert f"{key}holders" not in kit.keys() or part == "holders"
+    assert kit.keys() == [key]
 
 
-@pytest.mark.parametrize("part", ["holders", "weights", "limits", "queue", "tickets", "waiters"])
+@pytest.mark.parametrize("part", ["queue", "tickets", "waiters"])
+def test_key_of_another_type_is_reported_to_a_caller_that_waits(kit, twin, part):
+    lease = FairLock("a").acquire()
+    before = kit.keys()
+    key = f"{kit.prefix}:{{{FairLock('a').tag()}}}:fairlock:a:{part}"
+    kit.client.set(key, "something else")
+    with pytest.raises(KeyConflict):
+        twin(FairLock("a").acquire, blocking_timeout=5)
+    assert kit.keys() == sorted([*before, key])
+    kit.client.delete(key)
+    lease.release()
+
+
+@pytest.mark.parametrize("part", ["holders", "limits", "queue", "tickets", "waiters"])
 def test_limit_is_not_set_if_a_key_has_another_type(kit, twin, part):
     semaphore = Semaphore("a", 3, fair=True)
     key = f"{kit.prefix}:{{{semaphore.tag()}}}:semaphore:a:"

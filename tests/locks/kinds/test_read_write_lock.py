@@ -220,7 +220,7 @@ def test_taking_and_giving_back_is_one_round_trip_each_and_leaves_nothing(kit, t
                 twin(side.acquire)
                 twin(side.release)
     assert sent == ["EVALSHA"] * 4
-    assert [key.rpartition(":")[2] for key in kit.keys()] == ["fence"]
+    assert [key.rpartition(":")[2] for key in kit.keys()] == ["live"]
 
 
 def test_processes_never_read_what_is_being_written(kit, program):

@@ -62,25 +62,25 @@ def test_slots_of_a_dead_holder_come_back_all_at_once(kit, twin, fair):
 def test_weight_goes_with_the_last_lease(kit, twin):
     semaphore = Semaphore("a", 5, weight=2)
     leases = [twin(semaphore.acquire), twin(Semaphore("a", 5).acquire)]
-    assert kit.client.hgetall(key(kit, "weights")) == {leases[0].token: "2", "extra": "1"}
+    stored = kit.client.zrange(key(kit, "holders"), 0, -1)
+    assert sorted(stored) == sorted([f"{leases[0].token} 5 2", f"{leases[1].token} 5", "extra"])
+    assert kit.client.zscore(key(kit, "holders"), "extra") == 1
     twin(leases[0].extend, 60, replace_ttl=True)
-    assert 30_000 < kit.client.pttl(key(kit, "weights")) <= 60_000
-    for lease in leases:
-        twin(lease.release)
-    assert not [one for one in kit.keys() if "semaphore:a" in one]
-
-
-def test_weights_of_one_are_not_stored(kit, twin):
-    assert twin(Semaphore("a", 5).acquire)
-    assert key(kit, "weights") is None
+    assert 30_000 < kit.client.pttl(key(kit, "holders")) <= 60_000
+    twin(leases[0].release)
+    assert kit.client.zrange(key(kit, "holders"), 0, -1) == [f"{leases[1].token} 5"]
+    twin(leases[1].release)
+    assert not [one for one in kit.keys() if "semaphore:a" in one or "lease:" in one]
 
 
 def test_holder_is_stored_with_its_weight(kit, twin):
     lease = twin(Semaphore("a", 5, weight=2, timeout=7).acquire)
-    stored = kit.client.hget(key(kit, "about"), lease.token).split(" ", 4)
-    assert [stored[0], *stored[2:4]] == [str(lease.fence), "7000", "2"]
-    assert abs(int(stored[1]) - lease.fence / 1000) < 1000
-    assert stored[4].count("\t") == 4
+    own = next(one for one in kit.keys() if one.endswith(f":lease:{lease.token}"))
+    limit, weight, seconds, micros, ttl, who = kit.client.get(own).split(" ", 5)
+    assert (limit, weight, ttl) == ("5", "2", "7000")
+    assert int(seconds) * 1_000_000 + int(micros) == lease.fence
+    assert who.count("\t") == 4
+    assert 0 < kit.client.pttl(own) <= 7000
     assert [one.weight for one in held_locks().semaphores[0].holders] == [2]
 
 

@@ -84,6 +84,7 @@ def extension_takes_anew(sow: Sow) -> None:
 @_bug
 def slot_taken_anew(sow: Sow) -> None:
     """Refresh a slot that was lost."""
+    _rewrite(sow, "extend_slot", "if not limits then", 'limits, weight = limits or "1", weight or "1" if false then')
     _rewrite(sow, "extend_slot", "if ends <= now then", "if false then")
 
 
@@ -161,7 +162,9 @@ class _TwoCommands:
         deadline = time.monotonic() + 2
         while int(client.call("GET", "counted")) < 3 and time.monotonic() < deadline:  # all three workers count first
             time.sleep(0.01)
-        client.call("ZADD", self.holders, now + self.attempt.ttl_ms, self.attempt.token)
+        token, limit = self.attempt.token, self.source.limit
+        client.call("ZADD", self.holders, now + self.attempt.ttl_ms, f"{token} {limit}")
+        client.call("SET", f"{self.source.keys().lease}:{token}", f"{limit} 1 {seconds} {micros} 0 ")
         return seconds * 1_000_000 + micros
 
 
