@@ -10,6 +10,9 @@ local function unique_holder(key)
     if not record or redis.call("ZSCORE", dead, id) then
         return nil
     end
+    if owned == "done " .. key then
+        return id
+    end
     local _, attempts = read_record(record)
-    return (owned == "done " .. key or owned == "queued " .. key and attempts == 0) and id or nil
+    return owned == "queued " .. key and attempts == 0 and id or nil
 end
