@@ -23,24 +23,30 @@ local function look(key, now, cost, rates)
             level = 0
         end
         levels[(index + 2) / 3] = level
-        room = room and level + math.min(cost * price, capacity) <= capacity
+        room = room and (level == 0 or level + cost * price <= capacity)
     end
     return room, levels, back
 end
 
 local function take(key, now, cost, rates, levels)
-    local ttl, whole, state = 0, true, ""
+    local ttl, whole, state = 0, true, nil
     for index = 1, #levels do
         local drain, price, capacity = rates[3 * index - 2], rates[3 * index - 1], rates[3 * index]
-        local level = math.min(levels[index] + cost * price, capacity)
+        local level = levels[index] + cost * price
+        if level > capacity then
+            level = capacity
+        end
+        if level > ttl * drain then
+            ttl = level / drain
+        end
         levels[index], whole = level, whole and drain == 1 and now + level < 2 ^ 53
-        ttl = math.max(ttl, level / drain)
     end
     if not whole then
         state = struct.pack("<d", -1 - now)
     end
     for index = 1, #levels do
-        state = state .. struct.pack("<d", whole and now + levels[index] or levels[index])
+        local number = struct.pack("<d", whole and now + levels[index] or levels[index])
+        state = state and state .. number or number
     end
     redis.call("SET", key, state, "PX", math.ceil(ttl / 1000) + 1)
 end

@@ -2,7 +2,7 @@
 -- needs  nothing
 -- gives  stamp, look, take, give
 
-local WIDTH, SMALL = 8, 256 * 8 -- bytes
+local WIDTH, SMALL = 8, 2048 -- bytes
 
 -- Return a time of the log; the newest has the number 1. ``text`` is the end of the log.
 local function stamp(key, text, number)
@@ -17,18 +17,19 @@ end
 -- and the longest period. Figures are count, wait and reset of each rate. After the clock went back, all times are
 -- moved back too.
 local function look(key, now, cost, rates)
-    local text, newest, shift, room = redis.call("GETRANGE", key, -SMALL, -1), 0, 0, true
+    local text, newest, shift, room = redis.call("GETRANGE", key, "-2048", "-1"), 0, 0, true
     local size = #text < SMALL and #text or redis.call("STRLEN", key)
     local length, figures = (size - size % WIDTH) / WIDTH, {0, 0, 0, log = size == #text and text}
     if length > 0 then
         newest = stamp(key, text, 1)
-        shift = math.max(0, newest - now)
-        newest = newest - shift
+    end
+    if newest > now then
+        newest, shift = now, newest - now
     end
     for index = 3, #rates, 2 do
         local limit, period, place = rates[index], rates[index + 1], 3 * (index - 1) / 2 - 2
         local since = now - period
-        local low, high, more, wait = 0, math.min(length, limit), math.min(cost, limit), 0
+        local low, high, more, wait = 0, length < limit and length or limit, cost < limit and cost or limit, 0
         if high > 0 and stamp(key, text, high) - shift > since then
             low = high
         end
@@ -44,17 +45,19 @@ local function look(key, now, cost, rates)
             wait = math.min(stamp(key, text, limit - more + 1) - shift - since, period)
         end
         room = room and wait <= 0
-        figures[place], figures[place + 1], figures[place + 2] = low, wait, 0
-        if length > 0 then
-            figures[place + 2] = math.max(0, newest - since)
-        end
+        local reset = length > 0 and newest > since and newest - since or 0
+        figures[place], figures[place + 1], figures[place + 2] = low, wait, reset
     end
     return room, figures, shift > 0
 end
 
 local function take(key, now, cost, rates, figures, back)
-    cost = math.min(cost, rates[1])
-    local log, added, ttl = figures.log, string.rep(struct.pack("<d", now), cost), math.ceil(rates[2] / 1000)
+    cost = cost < rates[1] and cost or rates[1]
+    local log, added, most = figures.log, struct.pack("<d", now), (rates[1] - cost) * WIDTH
+    local ttl = math.ceil(rates[2] / 1000)
+    if cost ~= 1 then
+        added = string.rep(added, cost)
+    end
     if back then
         local text, stamps = redis.call("GETRANGE", key, -rates[1] * WIDTH, -1), {}
         local shift = struct.unpack("<d", text, #text - WIDTH + 1) - now
@@ -64,8 +67,10 @@ local function take(key, now, cost, rates, figures, back)
         log = table.concat(stamps)
     end
     if log then
-        log = string.sub(log, math.max(1, #log - (rates[1] - cost) * WIDTH + 1)) .. added
-        redis.call("SET", key, log, "PX", ttl)
+        if #log > most then
+            log = string.sub(log, #log - most + 1)
+        end
+        redis.call("SET", key, log .. added, "PX", ttl)
     else
         if redis.call("APPEND", key, added) / WIDTH > rates[1] + math.max(16, rates[1] / 4) then
             redis.call("SET", key, redis.call("GETRANGE", key, -rates[1] * WIDTH, -1))

@@ -46,8 +46,10 @@ for index = 1, #ARGV do
     end
     -- A key of a wrong type must fail before the first write.
     redis.call("STRLEN", minutes)
-    redis.call("ZCARD", offenders)
-    redis.call("ZCARD", rules)
+    if not room then
+        redis.call("ZCARD", offenders)
+        redis.call("ZCARD", rules)
+    end
     local number = redis.call("GET", latest) or "0"
     if #number > 18 or not string.find(number, "^-?%d+$") then
         return redis.error_reply("ERR value is not an integer or out of range")
