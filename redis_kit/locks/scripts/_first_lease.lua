@@ -2,8 +2,7 @@
 -- has the tag of these keys, and differs from the caller's in the token only.
 -- needs  now, token
 -- gives  first_lease
-local function first_lease(holders, own)
-    local first = redis.call("ZRANGEBYSCORE", holders, "(" .. now, "+inf", "WITHSCORES", "LIMIT", 0, 1)
+local function first_lease(first, own)
     local other = string.match(first[1] or "", "^%S+") or token
     local stored = redis.call("GET", string.sub(own, 1, -1 - #token) .. other) or ""
     local seconds, rest = string.match(stored, "^%S+ %d+ (%d+) (%d+)")

@@ -1,14 +1,16 @@
--- Return the limit in force: an operator's, else the smallest of those under which a slot is held; and the limit of one
--- of these leases, or nil. The limits are stored apart only if there are several.
+-- Return the limit in force: an operator's, else the smallest of those under which a slot is held; and the limit of the
+-- lease that ends first, unless all limits are the given one. They are stored apart only if there are several.
+-- `only_leases`: neither these nor an operator's limit are stored, if any lease is.
 -- needs  now
 -- gives  limit_in_force
-local function limit_in_force(holders, limits, stored, limit)
-    local live = "(" .. now
-    local first = redis.call("ZRANGEBYSCORE", holders, live, "+inf", "LIMIT", 0, 1)[1]
-    local other = first and tonumber(string.match(first, "^%S+ (%d+)"))
-    limit = math.min(limit, other or limit)
-    for _, another in ipairs(redis.call("ZRANGEBYSCORE", limits, live, "+inf", "LIMIT", 0, 100)) do
-        limit = math.min(limit, tonumber(another))
+local function limit_in_force(first, only_leases, limits, stored, limit)
+    local other = first[1] and tonumber(string.match(first[1], "^%S+ (%d+)"))
+    local least = math.min(limit, other or limit)
+    if only_leases and other then
+        return least, other ~= limit and other or nil
     end
-    return tonumber(redis.call("GET", stored)) or limit, other
+    for _, another in ipairs(redis.call("ZRANGEBYSCORE", limits, "(" .. now, "+inf", "LIMIT", 0, 100)) do
+        least = math.min(least, tonumber(another))
+    end
+    return tonumber(redis.call("GET", stored)) or least, other
 end

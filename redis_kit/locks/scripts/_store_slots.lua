@@ -1,5 +1,5 @@
--- Store slots of the token's lease on one level; true if it had none there. `held`: others have slots, and `other` is
--- the limit of one of them.
+-- Store slots of the token's lease on one level; true if it had none there. `held`: others have slots; `other` is the
+-- limit of one of them, unless it is the same for all.
 -- needs  token, slots, weight, now, ends
 -- gives  store_slots
 local function store_slots(held, other, limit, holders, limits)

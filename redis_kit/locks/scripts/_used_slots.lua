@@ -1,13 +1,21 @@
--- Return how many slots live leases use; at most 1000 leases that have ended; and what the others weigh beyond one each.
--- "extra" among the holders is that sum, for all leases that are stored. It is smaller than any end.
+-- Return how many slots live leases use; at most 1000 leases that have ended; what the others weigh beyond one each; and
+-- the live lease that ends first, with its end. "extra" among the holders is the sum of what all weigh beyond one each.
+-- It is smaller than any end.
 -- needs  now
 -- gives  used_slots
 local function used_slots(holders)
     local first = redis.call("ZRANGE", holders, 0, 0, "WITHSCORES")
+    if not first[1] then
+        return 0, {}, 0, first
+    elseif tonumber(first[2]) > now then
+        return redis.call("ZCARD", holders), {}, 0, first
+    end
     local extra = first[1] == "extra" and tonumber(first[2]) or 0
     local ended = redis.call("ZRANGEBYSCORE", holders, "(1000000", now, "LIMIT", 0, 1000)
     for _, slots in ipairs(ended) do
         extra = extra + 1 - (string.match(slots, " %d+ (%d+)$") or 1)
     end
-    return redis.call("ZCOUNT", holders, "(" .. now, "+inf") + extra, ended, extra
+    local live = "(" .. now
+    first = redis.call("ZRANGEBYSCORE", holders, live, "+inf", "WITHSCORES", "LIMIT", 0, 1)
+    return redis.call("ZCOUNT", holders, live, "+inf") + extra, ended, extra, first
 end

@@ -1,8 +1,7 @@
 #!lua
 -- Acquire slots in the order of the queue: if the slots of all earlier tickets fit, too.
 --
--- KEYS[1]      live     zset: kind and name -> when the last lease ends at the latest, ms on the server's clock; "fence" ->
---                       the last fence of slots in this bucket
+-- KEYS[1]      live     zset: kind and name -> when the last lease ends at the latest; "fence" -> the last fence of this bucket
 -- KEYS[2]      lease    string "<limit> <weight> <seconds> <micros> <ttl> <who>", until the lease ends
 -- KEYS[3]      holders  zset: "<token> <limit>" and the weight, if it is not 1 -> when the lease ends
 -- KEYS[4]      limits   zset: limit -> when the last lease acquired under it ends, if leases were acquired under several
@@ -15,8 +14,7 @@
 -- ARGV[2]      ttl      timeout of the lease, ms
 -- ARGV[3]      weight   slots to acquire
 -- ARGV[4]      who      description of the caller
--- ARGV[5]      request  "<waiting> <woken> <since> <list>": waiting is 0 if the caller gives up when it is refused; woken
---                       and since are as in acquire_slot; the list on which the caller waits
+-- ARGV[5]      request  "<waiting> <woken> <since> <list>": as in acquire_slot, and the list on which the caller waits
 -- ARGV[6]      limit    how many slots there are
 -- ARGV[7]      member   kind and name
 -- ARGV[8...]   mates    tickets of the same process in its order, with its own, which count on, too; or none
@@ -31,7 +29,6 @@ local clock = redis.call("TIME")
 local micros = clock[1] * 1000000 + clock[2]
 local now = math.floor(micros / 1000)
 local ends = now + ttl
--- @include _fits
 -- @include _next_fence
 -- @include _store_slots
 -- @include _store_lease
@@ -42,13 +39,18 @@ local function grant(held, other)
 end
 
 local found = redis.call("EXISTS", holders, limits, KEYS[5], queue)
-if not waited and (found == 0 or fits(found, holders, ARGV[6])) then
-    return grant(found > 0)
+if found == 0 and not waited then
+    return grant(false)
 end
-local waiting, woken, since, list = string.match(ARGV[5], "^(%d+) (%d) (%d+) (.*)$")
 -- @include _used_slots
 -- @include _limit_in_force
 -- @include _remove_ended
+local used, ended, extra, first = used_slots(holders)
+local limit, other = limit_in_force(first, found == 1, limits, KEYS[5], tonumber(ARGV[6]))
+if found == 1 and used > 0 and #ended == 0 and not waited and used + weight <= limit then
+    return grant(true, other)
+end
+local waiting, woken, since, list = string.match(ARGV[5], "^(%d+) (%d) (%d+) (.*)$")
 -- @include _first_lease
 -- @include _tickets
 -- @include _stand_in_queue
@@ -56,8 +58,6 @@ local waiting, woken, since, list = string.match(ARGV[5], "^(%d+) (%d) (%d+) (.*
 
 -- @check_types queue, tickets, live
 local own_lease = redis.call("EXISTS", own) == 1
-local used, ended, extra = used_slots(holders)
-local limit, other = limit_in_force(holders, limits, KEYS[5], tonumber(ARGV[6]))
 local gone = woken == "1" and tonumber(redis.call("ZSCORE", waiters, token) or 0) <= now
 for at = 8, gone and 0 or #ARGV do
     redis.call("ZADD", waiters, "XX", now + TICKET_TTL, ARGV[at])
@@ -82,10 +82,10 @@ elseif gone or used + weight_of_first(before) + weight > limit then
     if changed then
         wake_tickets(used, limit)
     end
-    local left, since, first = first_lease(holders, own)
+    local left, since, about = first_lease(first, own)
     local next_dead = redis.call("ZRANGE", waiters, 0, 0, "WITHSCORES")[2] or math.huge
     local later = math.max((redis.call("ZSCORE", KEYS[1], "fence") or 0) + 1, micros)
-    return { math.min(left, next_dead - now), used, limit, before, left, since, first, later }
+    return { math.min(left, next_dead - now), used, limit, before, left, since, about, later }
 end
 if rank then
     remove_tickets({ token })

@@ -43,17 +43,16 @@ for level = 1, levels do
     local holders, limits, stored, stated = KEYS[4 * level - 1], KEYS[4 * level], KEYS[4 * level + 1], ARGV[2 * level + 4]
     local found = redis.call("EXISTS", holders, limits, stored)
     held[level] = found > 0
--- @include _fits
-    if gone or found > 0 and not fits(found, holders, stated) then
+    if gone or found > 0 then
 -- @include _used_slots
 -- @include _limit_in_force
 -- @include _remove_ended
-        local used, ended, extra = used_slots(holders)
-        local limit, other = limit_in_force(holders, limits, stored, tonumber(stated))
+        local used, ended, extra, first = used_slots(holders)
+        local limit, other = limit_in_force(first, found == 1, limits, stored, tonumber(stated))
         remove_ended(holders, ended, extra)
         held[level], others[level] = used > 0, other
         if (gone or used + weight > limit) and redis.call("EXISTS", own) == 0 then
-            full = { level, used, limit }
+            full = { level, used, limit, first }
             break
         end
     end
@@ -62,15 +61,15 @@ end
 if full then
 -- @include _wait_for_level
 -- @include _first_lease
-    local level, used, limit = unpack(full)
+    local level, used, limit, first = unpack(full)
     local later = math.max((redis.call("ZSCORE", KEYS[1], "fence") or 0) + 1, micros)
     local waiting, woken = string.match(ARGV[5], "^(%d+) (%d)")
     local before = waits_for and KEYS[4 * waits_for + 2]
     local signal = before and woken == "1" and KEYS[4 * levels + 2 + waits_for]
     local waits = waiting ~= "0" and weight <= limit and not gone
     wait_for_level(KEYS[4 * level + 2], waits and waiting, before, signal)
-    local left, since, first = first_lease(KEYS[4 * level - 1], own)
-    return { left, used, limit, level, left, since, first, later }
+    local left, since, about = first_lease(first, own)
+    return { left, used, limit, level, left, since, about, later }
 end
 
 -- @include _store_slots

@@ -24,10 +24,11 @@ for place = 1, #ends, 2 do
     leases[#leases + 1] = ends[place + 1]
     leases[#leases + 1] = redis.call("GET", KEYS[5] .. ":" .. token)
 end
-local limit = limit_in_force(KEYS[1], KEYS[2], KEYS[3], math.huge)
+local used, _, _, first = used_slots(KEYS[1])
+local limit = limit_in_force(first, false, KEYS[2], KEYS[3], math.huge)
 return {
     string.format("%.0f", now),
-    (used_slots(KEYS[1])),
+    used,
     limit == math.huge and 0 or limit,
     redis.call("EXISTS", KEYS[3]),
     redis.call("ZCOUNT", KEYS[4], live, "+inf"),

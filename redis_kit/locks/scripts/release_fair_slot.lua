@@ -41,6 +41,6 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local dead = redis.call("ZRANGEBYSCORE", waiters, "-inf", now, "LIMIT", 0, 200)
 dead[#dead + 1] = token
 remove_tickets(dead)
-local used = used_slots(holders)
-wake_tickets(used, (limit_in_force(holders, limits, KEYS[5], tonumber(ARGV[3]))))
+local used, _, _, first = used_slots(holders)
+wake_tickets(used, (limit_in_force(first, false, limits, KEYS[5], tonumber(ARGV[3]))))
 return held and 1 or 0

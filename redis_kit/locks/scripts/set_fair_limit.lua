@@ -26,6 +26,6 @@ if ARGV[1] == "" then
 else
     redis.call("SET", KEYS[3], ARGV[1])
 end
-local used = used_slots(KEYS[1])
-wake_tickets(used, (limit_in_force(KEYS[1], KEYS[2], KEYS[3], tonumber(ARGV[2]))))
+local used, _, _, first = used_slots(KEYS[1])
+wake_tickets(used, (limit_in_force(first, false, KEYS[2], KEYS[3], tonumber(ARGV[2]))))
 return 1

@@ -305,10 +305,10 @@ def test_lock_is_used_as_any_other(kit, twin):
 
 def test_refusal_names_the_holder(kit):
     lease = FairLock("a").acquire()
-    pattern = r"<FairLock 'a'> is held by .*process \d+, .*test_fair_lock.py:\d+ for .* s; that lease ends in (30|29)"
+    pattern = r"<FairLock 'a'> is held by .*pid \d+, .*test_fair_lock.py:\d+ for .* s; that lease ends in (30|29)"
     with pytest.raises(LockNotAcquired, match=pattern) as caught, FairLock("a", blocking=False):
         pass
-    assert "process" in caught.value.holder
+    assert "pid" in caught.value.holder
     assert lease.held
 
 

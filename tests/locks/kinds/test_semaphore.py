@@ -144,6 +144,21 @@ def test_keys_go_with_the_last_slot(kit):
     assert not [key for key in sorted(kit.keys()) if not key.endswith("live")]
 
 
+def test_limits_are_stored_while_they_differ(kit, twin):
+    leases = [twin(Semaphore("a", 3, timeout=20).acquire) for _ in range(2)]
+    assert not [key for key in kit.keys() if key.endswith(":limits")]
+    leases.append(twin(Semaphore("a", 5, timeout=30).acquire))
+    (key,) = (key for key in kit.keys() if key.endswith(":limits"))
+    assert kit.client.zrange(key, 0, -1) == ["3", "5"]
+    twin(leases[0].extend, 60, replace_ttl=True)
+    assert kit.client.zrange(key, 0, -1) == ["5", "3"]
+    assert 30_000 < kit.client.pttl(key) <= 60_000
+    assert twin(Semaphore("a", 9).acquire, blocking=False) is None
+    for lease in leases:
+        twin(lease.release)
+    assert [key.rpartition(":")[2] for key in kit.keys()] == ["live"]
+
+
 def test_racing_threads_never_exceed_the_limit(kit):
     semaphore, inside, most = Semaphore("a", 3), 0, 0
     counting = threading.Lock()
