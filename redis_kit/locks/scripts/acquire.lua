@@ -38,16 +38,15 @@ end
 if held or gone then
     local last = redis.call("ZSCORE", KEYS[2], "fence") or 0
     local holder, who, held_fence, held_since, mark = string.match(held or "", "^(%w+) ([^\n]*)\n(%d+) (%d+) %d+(%+?)$")
-    token = token or string.match(ARGV[1], "^%w+")
-    if holder == token and not gone then
+    if holder and not gone and string.find(ARGV[1], holder, 1, true) == 1 then
         redis.call("ZADD", KEYS[2], now + ttl, ARGV[3])
         redis.call("PEXPIRE", KEYS[1], ttl)
         return tonumber(held_fence)
     end
-    local baton = not gone and string.match(held, "^~(.*)$")
+    local baton = not (gone or holder) and string.match(held, "^~(.*)$")
     if not (baton and (ARGV[6] == "1" or redis.call("LPOP", KEYS[4]) == baton)) then
         if ARGV[4] ~= "0" and not gone then
-            redis.call("ZADD", KEYS[3], now + ARGV[4], token)
+            redis.call("ZADD", KEYS[3], now + ARGV[4], token or string.match(ARGV[1], "^%w+"))
             redis.call("PEXPIRE", KEYS[3], ARGV[4])
             if mark == "" then
                 redis.call("APPEND", KEYS[1], "+")
