@@ -60,7 +60,7 @@ if held or gone then
     end
 end
 
-local changed = redis.pcall("ZADD", KEYS[2], "GT", "CH", now + ttl, ARGV[3], micros, "fence")
+local changed = redis.pcall("ZADD", KEYS[2], "GT", "CH", now + ttl, ARGV[3], since, "fence")
 if type(changed) == "table" then
     redis.call("DEL", KEYS[1])
     return changed
