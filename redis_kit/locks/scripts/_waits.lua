@@ -3,14 +3,17 @@
 -- needs  nothing
 -- gives  note_wait
 local function note_wait(waited, waits, member, ms, fence)
+    local sixteenth = fence % 16 == 0
     local share = ms < 50 and 16 or 1
-    if fence % share ~= 0 then
+    if share == 16 and not sixteenth then
         return
     end
-    local amounts = { [waited] = math.min(math.max(ms, 0), 86400000) * share, [waits] = share }
-    for key, amount in pairs(amounts) do
-        redis.call("ZINCRBY", key, amount, member)
-        redis.call("ZREMRANGEBYRANK", key, 0, -201)
-        redis.call("EXPIRE", key, 86400, "NX")
+    redis.call("ZINCRBY", waited, math.min(math.max(ms, 0), 86400000) * share, member)
+    redis.call("ZINCRBY", waits, share, member)
+    redis.call("EXPIRE", waited, 86400, "NX")
+    redis.call("EXPIRE", waits, 86400, "NX")
+    if sixteenth then
+        redis.call("ZREMRANGEBYRANK", waited, 0, -201)
+        redis.call("ZREMRANGEBYRANK", waits, 0, -201)
     end
 end

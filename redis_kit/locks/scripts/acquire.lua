@@ -24,19 +24,15 @@ local micros = clock[1] * 1000000 + clock[2]
 local now = (micros - micros % 1000) / 1000
 local fence, since = micros, string.format("%d", micros)
 
-local token, gone, held
-if refused_at then
-    token = string.match(ARGV[1], "^%w+")
-    gone = ARGV[6] == "1" and tonumber(redis.call("ZSCORE", KEYS[3], token) or 0) < now
-end
-if gone then
+local woken, token, gone, held = ARGV[6] == "1", refused_at and string.match(ARGV[1], "^%w+")
+if woken then
+    gone = tonumber(redis.call("ZSCORE", KEYS[3], token) or 0) < now
     held = redis.call("GET", KEYS[1])
 else
     local stored = ARGV[1] .. "\n" .. since .. " " .. since .. " " .. ttl .. (refused_at and "+" or "")
     held = redis.call("SET", KEYS[1], stored, "NX", "GET", "PX", ttl)
 end
 if held or gone then
-    local last = redis.call("ZSCORE", KEYS[2], "fence") or 0
     local holder, who, held_fence, held_since, mark = string.match(held or "", "^(%w+) ([^\n]*)\n(%d+) (%d+) %d+(%+?)$")
     if holder and not gone and string.find(ARGV[1], holder, 1, true) == 1 then
         redis.call("ZADD", KEYS[2], now + ttl, ARGV[3])
@@ -44,7 +40,8 @@ if held or gone then
         return tonumber(held_fence)
     end
     local baton = not (gone or holder) and string.match(held, "^~(.*)$")
-    if not (baton and (ARGV[6] == "1" or redis.call("LPOP", KEYS[4]) == baton)) then
+    if not (baton and (woken or redis.call("LPOP", KEYS[4]) == baton)) then
+        local last = redis.call("ZSCORE", KEYS[2], "fence") or 0
         if ARGV[4] ~= "0" and not gone then
             redis.call("ZADD", KEYS[3], now + ARGV[4], token or string.match(ARGV[1], "^%w+"))
             redis.call("PEXPIRE", KEYS[3], ARGV[4])
@@ -62,14 +59,16 @@ end
 
 local changed = redis.pcall("ZADD", KEYS[2], "GT", "CH", now + ttl, ARGV[3], since, "fence")
 if type(changed) == "table" then
-    redis.call("DEL", KEYS[1])
+    if not held then
+        redis.call("DEL", KEYS[1])
+    end
     return changed
 end
 if changed ~= 2 then -- the clock was set back, or the last fence is of this microsecond
     fence = redis.call("ZSCORE", KEYS[2], "fence") + 1
     redis.call("ZADD", KEYS[2], now + ttl, ARGV[3], fence, "fence")
 end
-if held or changed ~= 2 then
+if held or woken or changed ~= 2 then
     redis.call("SET", KEYS[1], string.format("%s\n%d %s %s+", ARGV[1], fence, since, ttl), "PX", ttl)
 end
 if fence % 16 == 0 then -- remove what dead holders left behind
