@@ -87,7 +87,7 @@ def test_second_one_fails_and_says_who_runs(command):
     code, output, errors = ended(start())
     assert (code, output) == (75, "")
     assert errors.startswith(f"CommandError: shop.rebuild was not started: <Lock {NAME!r}> is held by")
-    assert f"process {first.pid}," in errors
+    assert f"pid {first.pid}," in errors
     assert len(errors.splitlines()) == 1
 
 
@@ -97,7 +97,7 @@ def test_second_one_is_skipped_on_request(command):
     code, output, errors = ended(start())
     assert (code, errors) == (0, "")
     assert output.startswith("shop.rebuild was not started: ")
-    assert f"process {first.pid}," in output
+    assert f"pid {first.pid}," in output
 
 
 def test_command_that_ends_lets_the_next_one_run(command):

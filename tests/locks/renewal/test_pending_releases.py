@@ -316,7 +316,7 @@ def test_thousands_go_out_in_few_round_trips_and_then_it_sleeps(kit, trips):
 def test_one_that_the_server_refuses_holds_up_no_other(kit):
     wrong, right = Lock("a", timeout=60), Lock("b", timeout=60)
     right.acquire()
-    kit.client.rpush(wrong.keys()[4], "something else")
+    kit.client.rpush(wrong.keys().holder, "something else")
     pending_releases.add(wrong, "f" * 32, ends_by=monotonic() + 60)
     pending_releases.add(right, right.own_lease().token, ends_by=monotonic() + 60)
     wait_for(lambda: not right.locked())
@@ -418,7 +418,7 @@ def test_extension_whose_server_lost_the_lease_is_told_with_its_reason(kit, twin
     lost = []
     lock = Lock("a", timeout=30, renew=True, on_lost=lost.append)
     lease = twin(lock.acquire)
-    kit.client.delete(lock.keys()[4])
+    kit.client.delete(lock.keys().holder)
     with pytest.raises(LockLost):
         twin(lock.reacquire)
     wait_for(lambda: lost)
