@@ -24,7 +24,7 @@ if __name__ == "__main__":
 SETTINGS = """
 import os
 SECRET_KEY = "only for this test"
-INSTALLED_APPS = ["redis_kit"]
+INSTALLED_APPS = [os.environ.get("APP", "redis_kit")]
 DATABASES = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}}
 USE_TZ = True
 REDIS_KIT = {
@@ -109,6 +109,12 @@ def test_with_the_runner_nothing_reaches_the_project_or_another_test(run):
     code, text, keys = run(RUNNER=RUNNER)
     assert (code, keys) == (0, []), text
     assert "RuntimeWarning" not in text
+
+
+def test_runner_warns_once_if_the_app_is_not_installed(run):
+    code, text, _ = run(RUNNER=RUNNER, APP="django.contrib.contenttypes")
+    assert code == 0, text
+    assert text.count("RuntimeWarning: 'redis_kit' is missing from INSTALLED_APPS") == 1
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])

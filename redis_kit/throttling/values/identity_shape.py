@@ -36,7 +36,9 @@ def suggestion(identity: str, shapes: Iterable[Shape]) -> str:
 def counted_by(shapes: Iterable[Shape]) -> str:
     """Return ``user`` or ``address`` if the identities of all shapes have one of them and not the other, else ""."""
     starts = {start for shape in shapes for part in shape for start in part}
-    return {(True, False): "user", (False, True): "address"}.get((USER in starts, ADDRESS in starts), "")
+    if (USER in starts) == (ADDRESS in starts):
+        return ""
+    return "user" if USER in starts else "address"
 
 
 def _parts(identity: str, shape: Shape) -> list[str]:
