@@ -7,6 +7,7 @@ from redis_kit.core.settings import KitSettings
 
 OF_JOB = ("result", "finished")  # of one job: what is stored about its call, and the list for callers that wait for it
 OF_ONE = (*OF_JOB, "period", "deferred")  # the last two are those of a unique key, and of a shape of calls
+OF_WORKER = ("answers",)
 
 
 class QueueKeys(NamedTuple):
@@ -20,7 +21,7 @@ class QueueKeys(NamedTuple):
     reasons: str
     workers: str
     info: str
-    settled: str
+    repeats: str
     orders: str
     cancels: str
     unique: str
@@ -38,7 +39,7 @@ class QueueKeys(NamedTuple):
 
 
 def of_one(base: str, part: str, name: str) -> str:
-    """Return a key that belongs to one job, unique key or shape of calls."""
+    """Return a key that belongs to one job, worker, unique key or shape of calls."""
     return f"{base}{part}:{name}"
 
 

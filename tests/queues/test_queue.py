@@ -10,6 +10,8 @@ import pytest
 
 from redis_kit.core.errors import InvalidName, InvalidValue, KeyConflict
 from redis_kit.queues import LeaseLost, NotSerializable, PayloadTooLarge, Queue, QueueCounts
+from redis_kit.queues.jobs.ids import this_process
+from redis_kit.queues.monitoring import queue_stats
 from tests.fixtures.kit import Kit
 from tests.fixtures.process import wait_for
 
@@ -212,6 +214,48 @@ def test_claim_that_comes_in_late_after_it_was_repeated_takes_nothing(queue, job
     assert len(queue.claim(worker="me")) == 1
 
 
+def test_late_first_call_of_a_repeated_claim_gets_nothing(queue, kit):
+    from redis_kit.core import connections
+    from redis_kit.queues.store import calls
+
+    queue.put_many(range(3))
+    repeated = [calls.ack_and_claim(queue.key(""), "me", "token", 2, again=True) for _ in range(2)]
+    first, again = (call.run(connections.client()).partition(b"\n")[2] for call in repeated)
+    assert first == again != b""
+    late = calls.ack_and_claim(queue.key(""), "me", "token", 3).run(connections.client())
+    assert late.partition(b"\n")[2] == b""
+    assert queue.counts() == QueueCounts(0, 1, 2, 0)
+    assert 0 < kit.client.pttl(queue.key("repeats")) <= 600_000
+
+
+def test_answers_are_at_least_250_and_at_most_300(queue, kit):
+    queue.put_many(range(700))
+    first, *others = (queue.claim(175) for _ in range(4))
+    for jobs in others:
+        queue.ack(*jobs)
+    for job in first:
+        queue.ack(job)
+    key = queue.key(f"answers:{this_process()}")
+    assert 250 <= kit.client.llen(key) <= 300
+    assert 3_000_000 < kit.client.pttl(key) <= 3_600_000
+    queue.ack(*first, *others[-1][-75:])
+    with pytest.raises(LeaseLost):
+        queue.ack(others[0][0])
+    assert sum(queue_stats(["mail"])["mail"].done) == 700
+
+
+def test_ack_of_jobs_of_which_some_are_lost_ends_the_others(queue, kit):
+    queue.put_many(range(5))
+    jobs = queue.claim(5)
+    queue.ack(jobs[0])
+    kit.client.zrem(queue.key("running"), *(f"{job.token}/{job.id}" for job in jobs[3:]))
+    with pytest.raises(LeaseLost, match=f"{jobs[3].id}.*{jobs[4].id}") as caught:
+        queue.ack(*jobs)
+    assert jobs[0].id not in str(caught.value)
+    assert set(kit.client.hkeys(queue.key("jobs"))) == {job.id for job in jobs[3:]}
+    assert sum(queue_stats(["mail"])["mail"].done) == 3
+
+
 def held(queue):
     from redis_kit.core import connections
     from redis_kit.queues.jobs.job import Job
@@ -225,8 +269,8 @@ def test_repeated_claim_gets_the_same_jobs(queue):
     from redis_kit.queues.store import calls
 
     queue.put_many(range(5))
-    call = calls.ack_and_claim(queue.key(""), "me", "token", 3)
-    first, second = (flow.run(answer(call), connections.client()) for _ in range(2))
+    asked = [calls.ack_and_claim(queue.key(""), "me", "token", 3, again=again) for again in (False, True)]
+    first, second = (flow.run(answer(call), connections.client()) for call in asked)
     assert first.partition(b"\n")[2] == second.partition(b"\n")[2] != b""
     assert queue.counts() == QueueCounts(0, 2, 3, 0)
 
@@ -304,8 +348,8 @@ def test_pending_job_takes_at_most_300_bytes(server, request, settings):
         print(f"{used():.0f} bytes per pending job on {server}")
 
 
-HASHES = ("jobs", "reasons", "info", "settled", "minutes")
-PARTS = (*HASHES, "ready", "scheduled", "running", "dead", "workers", "signal", "sequence")
+HASHES = ("jobs", "reasons", "info", "minutes")
+PARTS = (*HASHES, "answers", "ready", "scheduled", "running", "dead", "workers", "signal", "sequence")
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -314,9 +358,9 @@ def test_key_of_another_type_is_a_conflict_and_changes_nothing(queue, kit, part)
     queue.put("b", delay=0.001)
     job, other = queue.claim(2)
     queue.nack(other, max_attempts=1)
-    key = queue.key(part)
+    key = queue.key(f"answers:{this_process()}" if part == "answers" else part)
     kit.client.delete(key)
-    kit.client.zadd(key, {"x": 1}) if part in HASHES else kit.client.hset(key, "x", 1)
+    kit.client.zadd(key, {"x": 1}) if part in (*HASHES, "answers") else kit.client.hset(key, "x", 1)
     conflicts = 0
     for call in (
         lambda: queue.put("c"),
@@ -335,7 +379,7 @@ def test_key_of_another_type_is_a_conflict_and_changes_nothing(queue, kit, part)
             assert dump(kit) == before
         except LeaseLost:
             pass
-    assert conflicts >= (1 if part in ("minutes", "settled") else 2)
+    assert conflicts >= (1 if part in ("minutes", "answers") else 2)
 
 
 def dump(kit):

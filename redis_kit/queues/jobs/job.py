@@ -1,6 +1,7 @@
 """Jobs as a queue gives them out, and the codec of their records in Redis."""
 
 import re
+import struct
 from typing import Any, Literal, NamedTuple
 
 from redis_kit.queues.errors import CorruptMessage
@@ -9,6 +10,7 @@ from redis_kit.queues.jobs import payload as serializers
 
 State = Literal["scheduled", "ready", "running", "done", "dead"]
 NAME = 100  # characters of an error's name
+_LENGTHS = struct.Struct(">BII")
 _HEAD = re.compile(rb"(-?\d{1,3}) (\d{1,15}) (\d{1,15}) (\d{1,16})\n")
 
 
@@ -118,19 +120,20 @@ def member(job: Job) -> bytes:
 
 
 def claimed(reply: bytes, at: int, claim: str, now: float) -> list[Job]:
-    """Return the jobs of a reply from ``at`` on: a line of number, place and lengths, id and record of each."""
+    """Return the jobs of a reply from ``at`` on: the lengths of place, id and record of each, and these."""
     jobs = []
     while at < len(reply):
-        line = reply.index(b"\n", at)
-        number, place, id_size, size = reply[at:line].split(b" ")
-        middle = line + 1 + int(id_size)
-        at = middle + int(size)
-        id, record = _text(reply[line + 1 : middle]), read(reply[middle:at])
+        place_size, id_size, size = _LENGTHS.unpack_from(reply, at)
+        place = at + _LENGTHS.size
+        name = place + place_size
+        middle = name + id_size
+        at = middle + size
+        id, record = _text(reply[name:middle]), read(reply[middle:at])
         jobs.append(
             Job(
                 id,
                 record.body,
-                f"{claim}.{number.decode()}/{place.decode()}",
+                f"{claim}/{reply[place:name].decode()}",
                 record.attempts,
                 record.crashes,
                 record.priority,

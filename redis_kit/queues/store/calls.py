@@ -12,7 +12,7 @@ from redis_kit.core.scripts import ScriptCall
 from redis_kit.queues.jobs import ids as identity
 from redis_kit.queues.jobs.job import Job
 from redis_kit.queues.jobs.unique import UniqueKey
-from redis_kit.queues.keys import OF_JOB, OF_ONE, of_one
+from redis_kit.queues.keys import OF_JOB, OF_ONE, OF_WORKER, of_one
 from redis_kit.queues.settings import QueueSettings
 
 REASON = 1000  # characters
@@ -29,16 +29,23 @@ class QueueScript:
         self._keys = lru_cache(maxsize=256)(self._made)
 
     def __call__(
-        self, base: str, *args: Any, job: str = "", results: Sequence[str] = (), more: Sequence[str] = ()
+        self,
+        base: str,
+        *args: Any,
+        worker: str = "",
+        job: str = "",
+        results: Sequence[str] = (),
+        more: Sequence[str] = (),
     ) -> ScriptCall:
         """Return the step for the queue whose keys begin with ``base``, and for the keys of one job or of several."""
-        keys = self._made(base, job) if job else self._keys(base)
+        keys = self._made(base, worker, job) if job else self._keys(base, worker)
         if results:
             more = [of_one(base, part, id) for id in results for part in OF_JOB]
         return self._script([*keys, *more] if more else keys, args)
 
-    def _made(self, base: str, job: str = "") -> list[str]:
-        return [of_one(base, part, job) if part in OF_ONE else base + part for part in self._parts]
+    def _made(self, base: str, worker: str, job: str = "") -> list[str]:
+        names = dict.fromkeys(OF_ONE, job) | dict.fromkeys(OF_WORKER, worker)
+        return [of_one(base, part, names[part]) if part in names else base + part for part in self._parts]
 
 
 PUT, PUT_UNIQUE, NACK, DEFER, RECALL = map(QueueScript, ("put", "put_unique", "nack", "defer", "recall"))
@@ -114,7 +121,7 @@ def ack_and_claim(
 ) -> ScriptCall:
     """Return the step that acknowledges jobs and claims others."""
     args = (worker, claim, limit, lease(), about or identity.information(), int(again))
-    return ACK_AND_CLAIM(base, *args, *_flat(acks), results=_with_results(acks))
+    return ACK_AND_CLAIM(base, *args, *_flat(acks), worker=worker, results=_with_results(acks))
 
 
 def put_unique(
@@ -128,7 +135,7 @@ def put_unique(
 
 def ack(base: str, worker: str, acks: Sequence[Ack]) -> ScriptCall:
     """Return the step that acknowledges jobs."""
-    return ACK(base, worker, lease(), *_flat(acks), results=_with_results(acks))
+    return ACK(base, worker, lease(), *_flat(acks), worker=worker, results=_with_results(acks))
 
 
 def return_claimed(base: str, jobs: Sequence[Job]) -> ScriptCall:
@@ -143,12 +150,14 @@ def nack(
     text = reason[:REASON].encode("utf-8", "backslashreplace")
     limit = conf.section(QueueSettings).DEAD_LIMIT
     own = job.id if error else "-"
-    return NACK(base, *_claimed(job), lease(), delay, attempts, text, limit, error, ttl_ms, job=own)
+    args = (*_claimed(job), lease(), delay, attempts, text, limit, error, ttl_ms)
+    return NACK(base, *args, worker=_worker(job), job=own)
 
 
 def defer(base: str, job: Job, digest: str, shape: str, expires: int, longest: int, most: int) -> ScriptCall:
     """Return the step that returns a job whose call its worker can't run. Times are in ms."""
-    return DEFER(base, *_claimed(job), lease(), digest, shape, expires, longest, most, job=digest)
+    args = (*_claimed(job), lease(), digest, shape, expires, longest, most)
+    return DEFER(base, *args, worker=_worker(job), job=digest)
 
 
 def recall(base: str, digest: str, runs: bool, limit: int) -> ScriptCall:
@@ -183,7 +192,7 @@ def heartbeat(base: str, worker: str, about: str = "", *, after: bytes = b"", pa
     """
     options = conf.section(QueueSettings)
     args = (lease(), about or identity.information(), options.MAX_CRASHES, options.DEAD_LIMIT)
-    return HEARTBEAT(base, worker, *args, after, page)
+    return HEARTBEAT(base, worker, *args, after, page, worker=worker)
 
 
 def reap(base: str, worker: str, started: Sequence[str]) -> ScriptCall:
@@ -191,6 +200,11 @@ def reap(base: str, worker: str, started: Sequence[str]) -> ScriptCall:
     options = conf.section(QueueSettings)
     ids = [id.encode("utf-8", "surrogateescape") for id in started]
     return REAP(base, worker, TAKEN, options.MAX_CRASHES, options.DEAD_LIMIT, *ids)
+
+
+def sign_off(base: str, worker: str, limit: int) -> ScriptCall:
+    """Return the step that returns the jobs of a worker, ``limit`` at most, and then forgets it."""
+    return SIGN_OFF(base, worker, limit, worker=worker)
 
 
 def sweep(base: str) -> ScriptCall:
@@ -208,11 +222,22 @@ def _when(delay: int, due: int) -> str | int:
 
 
 def _flat(acks: Sequence[Ack]) -> list[Any]:
-    return [part for ack in acks for part in ack[1:]]
+    """Return how many there are, the members of `running`, the ids, and of each with a result its number and that."""
+    flat: list[Any] = [len(acks)]
+    flat += [ack.token + b"/" + ack.id for ack in acks]
+    flat += [ack.id for ack in acks]
+    for number, ack in enumerate(acks, 1):
+        if ack.value:
+            flat += (number, ack.value, ack.ttl_ms)
+    return flat
 
 
 def _with_results(acks: Sequence[Ack]) -> list[str]:
     return [ack.id.decode() for ack in acks if ack.value]
+
+
+def _worker(job: Job) -> str:
+    return job.token.partition("/")[0]
 
 
 def _claimed(job: Job) -> tuple[bytes, bytes]:

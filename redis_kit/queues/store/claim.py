@@ -57,7 +57,7 @@ def claim_and_reap(
             if isinstance(error, RedisFailure) and (reply.jobs or reply.lost):
                 return reply
             if reply.jobs:  # a caller that was stopped gets them with its next claim
-                claim = reply.jobs[0].token.split("/")[1].rpartition(".")[0]
+                claim = reply.jobs[0].token.split("/")[1]
                 _unanswered[queue.using, queue.key(""), worker].append(claim)
             raise
         if returned and not reply.jobs:
@@ -83,8 +83,8 @@ def ack_and_claim(
             unanswered.append(token)
         raise
     start = reply.index(b"\n")
-    wait, next_lease, now, lost = reply[:start].split(b" ")
-    jobs = claimed(reply, start + 1, f"{worker}/{token}", int(now) / 1000)
+    wait, next_lease, second, microsecond, lost = reply[:start].split(b" ")
+    jobs = claimed(reply, start + 1, f"{worker}/{token}", int(second) + int(microsecond) / 1e6)
     numbers = [int(number) - 1 for number in lost.split(b",")] if lost else []
     return Claimed(jobs, seconds(float(wait)), numbers), float(next_lease)
 
@@ -107,7 +107,7 @@ def ack(queue: Primitive, jobs: Iterable[Job]) -> Flow[list[Job]]:
         for at in range(0, len(claims), MOST_ACKS):
             batch = claims[at : at + MOST_ACKS]
             numbers = yield calls.ack(queue.key(""), worker, _acks(batch))
-            lost += [batch[number - 1] for number in numbers]
+            lost += [batch[number - 1] for number in numbers or ()]
     return lost
 
 

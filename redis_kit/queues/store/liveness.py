@@ -51,7 +51,7 @@ def sign_off(queue: Primitive, worker: str | None) -> Flow[int]:
     """Return all jobs of a worker to the queue, and remove it."""
     total = 0
     while True:
-        count: int = yield calls.SIGN_OFF(queue.key(""), worker_id(worker), RETURNED)
+        count: int = yield calls.sign_off(queue.key(""), worker_id(worker), RETURNED)
         total += count
         if count < RETURNED:
             return total

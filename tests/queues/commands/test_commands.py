@@ -18,6 +18,7 @@ from redis_kit.queues.monitoring import queue_counts, queue_stats
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, beat
 from redis_kit.testing.jobs import drain
 from tests.queues.conftest import ROOT
+from tests.queues.support.minutes import count
 from tests.queues.support.putting import die
 
 AWAY = {"URL": "redis://127.0.0.1:1/0"}
@@ -74,7 +75,7 @@ def test_one_queue_is_shown_alone_with_its_pause(mail, command):
 def test_rates_are_those_of_the_last_five_minutes(mail, command, kit):
     minute = int(kit.client.time()[0]) // 60
     for before, done, failed in ((1, 60, 5), (5, 40, 0), (6, 999, 999)):
-        kit.client.hset(mail.key("minutes"), str((minute - before) % 4320), f"{minute - before} {done} {failed}")
+        count(mail, kit, minute - before, done, failed)
     (found,) = json.loads(command("rk_queues", "mail", "--json")[1])
     # 2 jobs died in this minute, of which a part is over; it may be over just now, and with it the earliest.
     done, failed = found["done_per_minute"], found["failed_per_minute"]

@@ -9,6 +9,7 @@ from redis_kit.queues.monitoring import control_worker, list_workers, queue_coun
 from redis_kit.queues.store import calls
 from tests.fixtures.kit import SERVERS
 from tests.fixtures.process import wait_for
+from tests.queues.support.minutes import count
 
 
 @pytest.fixture
@@ -96,9 +97,8 @@ def test_overdue_scheduled_job_waits_as_a_ready_one_does(queue, any_kit):
 
 def test_claim_that_is_repeated_counts_once(queue):
     queue.put_many(range(3))
-    call = calls.ack_and_claim(queue.key(""), "me", "token", 2)
-    for _ in range(3):
-        call.run(connections.client())
+    for again in (False, True, True):
+        calls.ack_and_claim(queue.key(""), "me", "token", 2, again=again).run(connections.client())
     assert late(queue)[0] == 2
 
 
@@ -113,40 +113,59 @@ def test_claim_without_jobs_counts_nothing(queue, any_kit):
 def test_claim_writes_its_numbers_once_however_many_jobs(queue, any_kit):
     def writes():
         # MONITOR does not show calls by scripts.
-        return any_kit.client.info("commandstats").get("cmdstat_hset", {}).get("calls", 0)
+        stats = any_kit.client.info("commandstats")
+        return [stats.get(f"cmdstat_{name}", {}).get("calls", 0) for name in ("hset", "hincrby", "rpush")]
+
+    def since():
+        return [now - then for now, then in zip(writes(), before, strict=True)]
 
     queue.claim()
     queue.put_many(range(50))
     before = writes()
     jobs = queue.claim(20)
-    one = writes() - before
+    assert since() == [2, 0, 0]  # records, and numbers
     queue.claim(20, done=jobs)
-    assert one == 2  # records, and numbers
-    assert writes() - before - one == 3  # and what it answered
+    assert since() == [4, 1, 1]  # and the number of jobs done, and what it answered
 
 
-@pytest.mark.parametrize("old", ["{minute} 5 2", "{minute} 5 2 ", "{minute} 5 2 0 0 0"])
-def test_numbers_of_an_older_release_are_read_and_go_on(queue, any_kit, old):
+def test_numbers_of_before_go_on(queue, any_kit):
     queue.put(1)
     minute = queue_stats(["mail"])["mail"].minute
     for one in (minute, minute + 1):  # whichever it is by then
-        any_kit.client.hset(queue.key("minutes"), one % 4320, old.format(minute=one))
+        count(queue, any_kit, one, done=5, failed=2, begun=(3, 6 * 10**6, 4 * 10**6))
     report = queue_stats(["mail"], minutes=1)["mail"]
-    assert (report.done, report.failed, report.begun, report.lateness, report.latest) == ([5], [2], [0], [0], [0])
+    assert (report.done, report.failed, report.begun, report.lateness, report.latest) == ([5], [2], [3], [2000], [4000])
     queue.ack(*queue.claim())
     report = queue_stats(["mail"], minutes=1)["mail"]
-    assert (report.done, report.failed, report.begun) == ([6], [2], [1])
+    assert (report.done, report.failed, report.begun, report.latest) == ([6], [2], [4], [4000])
 
 
-@pytest.mark.parametrize("field", ["", "x", "1 2 3", "{minute} 1 1 1 1", "{minute} " + "9" * 400 + " 1 1 1 1"])
-def test_numbers_that_make_no_sense_stop_no_claim_and_no_report(queue, any_kit, field):
-    queue.put(1)
+def test_numbers_of_long_ago_go_minute_by_minute(queue, any_kit):
+    key, minute = queue.key("minutes"), any_kit.client.time()[0] // 60
+    kept = [4 * (minute - before) for before in (1, 4000)]
+    any_kit.client.hset(key, mapping=dict.fromkeys([*range(100), "x", *kept], 1))
+    for _ in range(200):
+        any_kit.client.hdel(key, *(4 * (minute + later) for later in (0, 1, 2)))
+        queue.put(1)
+        queue.ack(*queue.claim())
+        if any_kit.client.hlen(key) <= 6:
+            break
+    assert any_kit.client.hmget(key, kept) == ["1", "1"]
+    assert any_kit.client.hlen(key) <= 6
+    assert any_kit.client.pttl(key) > 71 * 3_600_000
+
+
+@pytest.mark.parametrize("value", ["", "x", "1 2 3", "9" * 400, "1.5", str(2**63 - 1)])
+def test_numbers_that_make_no_sense_stop_no_claim_and_no_report(queue, any_kit, value):
+    queue.put_many(range(2))
     minute = queue_stats(["mail"])["mail"].minute
-    for one in (minute, minute + 1):
-        any_kit.client.hset(queue.key("minutes"), one % 4320, field.format(minute=one))
+    for field in range(4 * minute, 4 * minute + 7):
+        any_kit.client.hset(queue.key("minutes"), field, value)
     assert len(queue_stats(["mail"], minutes=5)["mail"].done) == 5
     queue.ack(*queue.claim())
-    assert len(queue_stats(["mail"], minutes=5)["mail"].done) == 5
+    queue.nack(*queue.claim())
+    report = queue_stats(["mail"], minutes=5)["mail"]
+    assert (sum(report.done), sum(report.failed), sum(report.begun)) == (1, 1, 2)
 
 
 @pytest.mark.parametrize(
@@ -168,10 +187,11 @@ def test_sum_of_a_backlog_is_exact_beyond_what_fifteen_digits_hold(queue, any_ki
     queue.put_many(range(2))
     minute = queue_stats(["mail"])["mail"].minute
     for one in (minute, minute + 1):
-        any_kit.client.hset(queue.key("minutes"), one % 4320, f"{one} 0 0 9 {10**15} 10")
+        count(queue, any_kit, one, begun=(9, 10**15, 10))
     queue.claim(2)
-    (number,) = [n for n in any_kit.client.hvals(queue.key("minutes")) if " 11 " in n]
-    assert int(number.split(" ")[4]) >= 10**15
+    begun, total, _ = late(queue, minutes=1)
+    assert begun == 11
+    assert 10**12 <= total < 10**12 + 60
 
 
 @pytest.mark.parametrize("read", [queue_stats, queue_counts, list_workers])

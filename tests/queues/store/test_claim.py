@@ -10,8 +10,9 @@ from redis_kit.queues.jobs.job import Job
 from redis_kit.queues.store import calls, claim, enqueue
 from redis_kit.queues.store.calls import ack_of
 
-JOB = Job("id", b"1", "worker/claim.1/0")
+JOB = Job("id", b"1", "worker/claim/0")
 QUEUE = Queue("q")
+ONE = b"\x01\0\0\0\x02\0\0\0\x0c" + b"0id0 1 0 5000\n1"  # a job of a claim's reply
 
 
 def sent(step):
@@ -33,7 +34,7 @@ def test_claim_whose_answer_is_lost_is_sent_again_with_the_same_token():
         flow.throw(RedisUnavailable("lost", indeterminate=True))
     again = claim.claim_and_reap(QUEUE, "w", 1)
     assert sent(again.send(None))[1][1] == token
-    assert finish(again, b"-1 -1 5000 \n") == claim.Claimed([], None, [])
+    assert finish(again, b"-1 -1 5 0 \n") == claim.Claimed([], None, [])
     assert sent(claim.claim_and_reap(QUEUE, "w", 1).send(None))[1][1] != token
 
 
@@ -77,22 +78,22 @@ def test_lost_claim_is_not_repeated_on_another_connection():
 def test_claim_reaps_only_if_a_lease_is_over_and_repeats_only_for_jobs():
     flow = claim.claim_and_reap(QUEUE, "w4", 1)
     flow.send(None)
-    assert finish(flow, b"250 8000 5000 \n").next == 0.25
+    assert finish(flow, b"250 8000 5 0 \n").next == 0.25
     flow = claim.claim_and_reap(QUEUE, "w4", 1)
     flow.send(None)
-    assert sent(flow.send(b"-1 0 5000 \n"))[0] == "heartbeat"
+    assert sent(flow.send(b"-1 0 5 0 \n"))[0] == "heartbeat"
     assert sent(flow.send([-1, 9000, 1, b"", [], [], [], 5000, 4000]))[0] == "ack_and_claim"
-    assert [job.id for job in finish(flow, b"0 9000 5000 \n1 0 2 12\nid0 1 0 5000\n1").jobs] == ["id"]
+    assert [job.id for job in finish(flow, b"0 9000 5 0 \n" + ONE).jobs] == ["id"]
     flow = claim.claim_and_reap(QUEUE, "w4", 1)
     flow.send(None)
-    flow.send(b"-1 0 5000 2\n")
+    flow.send(b"-1 0 5 0 2\n")
     assert finish(flow, [-1, 9000, 0, b"", [], [], [], 5000, 4000]) == claim.Claimed([], None, [1])
 
 
 def test_caller_stopped_after_its_claim_gets_the_jobs_with_the_next_one():
     flow = claim.claim_and_reap(QUEUE, "w7", 1)
     _, (_, token, *_) = sent(flow.send(None))
-    assert sent(flow.send(b"0 0 5000 \n1 0 2 12\nid0 1 0 5000\n1"))[0] == "heartbeat"
+    assert sent(flow.send(b"0 0 5 0 \n" + ONE))[0] == "heartbeat"
     with pytest.raises(asyncio.CancelledError):
         flow.throw(asyncio.CancelledError())
     assert sent(claim.claim_and_reap(QUEUE, "w7", 1).send(None))[1][1] == token
@@ -130,15 +131,15 @@ def test_reason_is_cut_and_can_always_be_sent():
 def test_ids_that_are_no_text_are_sent_as_they_came():
     from redis_kit.queues.jobs.job import claimed
 
-    (job,) = claimed(b"1 0 3 12\n\xff/\x000 1 0 5000\n1", 0, "w/x", 5.0)
-    assert sent(calls.ack("rk:{q}:", "w", [ack_of(job)]))[1][2:4] == (b"w/x.1/0", b"\xff/\x00")
+    (job,) = claimed(b"\x01\0\0\0\x03\0\0\0\x0c" + b"0\xff/\x000 1 0 5000\n1", 0, "w/x", 5.0)
+    assert sent(calls.ack("rk:{q}:", "w", [ack_of(job)]))[1][2:] == (1, b"w/x/0/\xff/\x00", b"\xff/\x00")
 
 
 def test_scripts_take_the_keys_that_their_headers_name():
-    assert calls.ACK("rk:{q}:", *range(2), results=["x"]).command[3:12] == (
+    assert calls.ACK("rk:{q}:", *range(2), worker="w", results=["x"]).command[3:12] == (
         "rk:{q}:running",
         "rk:{q}:jobs",
-        "rk:{q}:settled",
+        "rk:{q}:answers:w",
         "rk:{q}:workers",
         "rk:{q}:minutes",
         "rk:{q}:unique",

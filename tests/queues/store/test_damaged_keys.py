@@ -43,8 +43,8 @@ TEXTS = [
     b"gone/c.1/nan/x",
 ]
 NUMBERS = ["inf", "-inf", "1e300", "-5", "0.5", "253402300799000", "9007199254740993"]
-HASHES = ("jobs", "info", "settled", "minutes", "reasons", "orders", "cancels", "result:x")
-ZSETS = ("ready", "scheduled", "running", "dead", "workers")
+HASHES = ("jobs", "info", "minutes", "reasons", "orders", "cancels", "result:x")
+ZSETS = ("ready", "scheduled", "running", "dead", "workers", "repeats")
 
 
 @pytest.fixture

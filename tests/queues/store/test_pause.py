@@ -107,10 +107,9 @@ def test_claim_whose_answer_got_lost_is_repeated_in_a_pause(queue):
     from redis_kit.queues.store import calls
 
     queue.put_many(range(3))
-    call = calls.ack_and_claim(queue.key(""), "me", "token", 2)
-    first = call.run(connections.client())
+    first = calls.ack_and_claim(queue.key(""), "me", "token", 2).run(connections.client())
     queue.pause()
-    again = call.run(connections.client())
+    again = calls.ack_and_claim(queue.key(""), "me", "token", 2, again=True).run(connections.client())
     assert again.partition(b"\n")[2] == first.partition(b"\n")[2] != b""
     assert again.startswith(b"-1.000 ")
 

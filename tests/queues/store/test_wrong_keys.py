@@ -7,6 +7,7 @@ import redis
 
 from redis_kit.core.errors import KeyConflict
 from redis_kit.queues import LeaseLost, Queue
+from redis_kit.queues.jobs.ids import this_process
 from redis_kit.queues.jobs.unique import chosen
 from redis_kit.queues.store import calls as moves
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, beat
@@ -17,8 +18,9 @@ from tests.queues.support.tasks import remember
 pytestmark = pytest.mark.once
 
 PARTS = ("jobs", "ready", "scheduled", "running", "dead", "reasons", "sequence", "signal", "paused", "unique", "owners")
-PARTS = (*PARTS, "cancels", "workers", "info", "settled", "minutes", "orders", "unknown")
+PARTS = (*PARTS, "cancels", "workers", "info", "minutes", "repeats", "orders", "unknown")
 OF_JOBS = ("result", "finished", "period")
+OF_WORKERS = ("answers",)
 STRINGS = ("sequence", "paused", "period")
 
 
@@ -78,7 +80,8 @@ class Scene:
 
     def spoil(self, raw, part):
         """Put something else in the place of a key, or of one for each job; return their names."""
-        names = [f"{part}:{id}" for id in ([*self.ids, chosen("p", 5, False).key] if part in OF_JOBS else ())] or [part]
+        ids = {OF_JOBS: [*self.ids, chosen("p", 5, False).key], OF_WORKERS: ["w", this_process()]}
+        names = [f"{part}:{id}" for parts, of in ids.items() if part in parts for id in of] or [part]
         keys = [self.queue.key(name) for name in names]
         for key in keys:
             raw.delete(key)
@@ -86,7 +89,7 @@ class Scene:
         return keys
 
 
-@pytest.mark.parametrize("part", [*PARTS, *OF_JOBS])
+@pytest.mark.parametrize("part", [*PARTS, *OF_JOBS, *OF_WORKERS])
 def test_key_of_a_wrong_type_is_named_and_nothing_is_changed(kit, part):
     with contextlib.closing(redis.Redis.from_url(kit.url)) as raw:
         scene = Scene(raw)

@@ -567,8 +567,8 @@ def test_recording_a_success_twice_gives_the_same_answer(queue, kit):
     result = calls.echo.enqueue(1)
     (job,) = queue.claim(worker="w")
     for _ in range(2):
-        assert kit_call(queue, moves.ack(queue.key(""), "w", [ack_of(job, b"1", 1000)])) == []
-    late = ack_of(job._replace(token="w/x.1/0"), b"2", 1000)
+        assert kit_call(queue, moves.ack(queue.key(""), "w", [ack_of(job, b"1", 1000)])) is None
+    late = ack_of(job._replace(token="w/x/0"), b"2", 1000)
     assert kit_call(queue, moves.ack(queue.key(""), "w", [late])) == [1]
     result.refresh()
     assert result.return_value == 1

@@ -19,7 +19,7 @@ from tests.queues.support.traffic import Traffic
 pytestmark = [pytest.mark.alone(25), pytest.mark.once]
 
 EMPTY = QueueCounts(0, 0, 0, 0)
-NO_ZSETS = ("jobs", "info", "settled", "minutes", "reasons", "signal", "sequence", "paused")
+NO_ZSETS = ("jobs", "info", "minutes", "reasons", "signal", "sequence", "paused")
 PARTS = (*NO_ZSETS, "ready", "scheduled", "running", "dead", "workers")
 WITHIN = 4.0  # seconds: a breaker asks each second, a worker at least each 2 s
 

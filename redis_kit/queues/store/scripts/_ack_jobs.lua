@@ -1,51 +1,57 @@
--- Acknowledge the jobs of a worker that ARGV names from `start` on, four arguments each, if their claims still hold, and
--- store their results, if any, whose keys begin with KEYS[results]. Returns the numbers of the jobs whose
--- claim was lost, and how many were acknowledged. A repeated call for the last 250 jobs, at least, gets the same answer.
--- A result whose key is of a wrong type is not stored, or no job would end until that key is gone.
--- needs  KEYS, ARGV, running, jobs, settled, free_unique_key, store_result
+-- Acknowledge jobs of a worker if their claims still hold: ARGV[first] says how many. Their members of `running` follow,
+-- then their ids, then what is to be stored. Returns the numbers of those whose claim was lost, or nil; how many were
+-- acknowledged; how many were in this minute; a list, and where the ids of the acknowledged are in it; and, if there is
+-- something to store, the record of each by its number, false if there is none. A repeated call for the last 250 jobs, at
+-- least, gets the same answer. If a key is of a wrong type, nothing is changed.
+-- needs  ARGV, running, jobs, answers, minutes, first_field, count_minute
 -- gives  ack_jobs
-local function ack_jobs(worker, start, results, any_unique)
-    local members, ids, lost, stored, with_result = {}, {}, {}, {}, 0
-    for at = start, #ARGV, 4 do
-        members[#members + 1] = ARGV[at] .. "/" .. ARGV[at + 1]
-        ids[#ids + 1] = ARGV[at + 1]
-        if ARGV[at + 2] ~= "" then
-            local result, finished = KEYS[results + 2 * with_result], KEYS[results + 2 * with_result + 1]
-            local waiting, list = redis.pcall("HGET", result, "waiting"), redis.pcall("LLEN", finished)
-            with_result = with_result + 1
-            if type(waiting) ~= "table" then
-                stored[#stored + 1] = {#ids, result, finished, type(list) == "number" and waiting, at + 2}
+local function ack_jobs(first)
+    local count, list, start, lost, sum = tonumber(ARGV[first]), ARGV, first + 1, nil, nil
+    local done, to_store = count, first + 2 * count + 1
+    local holds = count > 1 and redis.call("ZMSCORE", running, unpack(ARGV, start, first + count))
+    if count == 1 then
+        done = redis.call("ZREM", running, ARGV[start])
+    end
+    local records = ARGV[to_store] and redis.pcall("HMGET", jobs, unpack(ARGV, start + count, to_store - 1))
+    for at = 1, holds and count or 0 do
+        done = holds[at] and done or done - 1
+    end
+    if done < count then
+        local answered, at_id = {}, start + count
+        list, start, lost, holds = {}, 1, {}, holds or {}
+        for _, entry in ipairs(redis.call("LRANGE", answers, 0, -1)) do
+            answered[entry] = true
+        end
+        for at = 1, count do
+            local member = ARGV[first + at]
+            if holds[at] then
+                list[#list + 1] = member
+            elseif not answered[member] then
+                lost[#lost + 1] = at
             end
+            if records and not holds[at] then records[at] = nil end
         end
+        for at = 1, count do
+            if holds[at] then list[#list + 1] = ARGV[at_id + at - 1] end
+        end
+        lost = #lost > 0 and lost or nil
     end
-    if #ids == 0 then
+    if done == 0 then
         return lost, 0
     end
-    local answers, holds = redis.call("HGET", settled, worker) or "", redis.call("ZMSCORE", running, unpack(members))
-    local records, marks, done = #stored > 0 and redis.call("HMGET", jobs, unpack(ids)), {answers}, {}
-    redis.call("HLEN", jobs)
-    for at = 1, #ids do
-        local mark = string.match(ARGV[start + 4 * at - 4], "^[^/]+/([^/]+)/") or "?"
-        if holds[at] then
-            done[#done + 1], marks[#marks + 1] = ids[at], mark .. ":4"
-        elseif not string.find(answers, " " .. mark .. ":4", 1, true) then
-            lost[#lost + 1] = at
-        end
+
+    local last, at_ids = start + done - 1, start + done
+    if count > 1 then redis.call("ZREM", running, unpack(list, start, last)) end
+    local length = redis.pcall("RPUSH", answers, unpack(list, start, last))
+    sum = type(length) == "number" and count_minute(0, done) or length
+    local deleted = type(sum) == "number" and redis.pcall("HDEL", jobs, unpack(list, at_ids, last + done)) or sum
+    if type(deleted) == "table" then
+        for at = start, last do redis.call("ZADD", running, 0, list[at]) end
+        if type(length) == "number" then redis.call("LTRIM", answers, 0, -1 - done) end
+        if type(sum) == "number" and count_minute(0, -done) == 0 then redis.call("HDEL", minutes, first_field) end
+        error(deleted)
     end
-    if #done == 0 then
-        return lost, 0
-    end
-    redis.call("ZREM", running, unpack(members))
-    redis.call("HDEL", jobs, unpack(done))
-    redis.call("HSET", settled, worker, string.sub(table.concat(marks, " "), -4096))
-    for _, id in ipairs(any_unique and done or {}) do
-        free_unique_key(id, any_unique)
-    end
-    for _, entry in ipairs(stored) do
-        if holds[entry[1]] then
-            local record, value, ttl_ms = records[entry[1]] or "", ARGV[entry[5]], ARGV[entry[5] + 1]
-            store_result(entry[2], entry[3], ttl_ms, entry[4], "SUCCESSFUL", record, "value", value)
-        end
-    end
-    return lost, #done
+    if length > 300 then redis.call("LTRIM", answers, -250, -1) end
+    if length == done then redis.call("PEXPIRE", answers, 3600 * 1000) end
+    return lost, done, sum, list, at_ids, records
 end

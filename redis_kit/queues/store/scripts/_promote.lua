@@ -1,10 +1,6 @@
--- Make scheduled jobs ready whose time has come, at most 100.
+-- Make scheduled jobs ready whose time has come, at most 100. Returns when the next one is due, and how many are ready.
 -- needs  scheduled, ready, jobs, sequence, now, place_of, read_record
--- gives  next_due, promote
-local function next_due()
-    return tonumber(redis.call("ZRANGE", scheduled, 0, 0, "WITHSCORES")[2])
-end
-
+-- gives  promote
 local function promote()
     local due = redis.call("ZRANGEBYSCORE", scheduled, "-inf", now, "LIMIT", 0, 100)
     local records, last, places = redis.call("HMGET", jobs, unpack(due)), redis.call("INCRBY", sequence, #due), {}
@@ -13,4 +9,5 @@ local function promote()
     end
     redis.call("ZADD", ready, unpack(places))
     redis.call("ZREM", scheduled, unpack(due))
+    return tonumber(redis.call("ZRANGE", scheduled, 0, 0, "WITHSCORES")[2]), redis.call("ZCARD", ready)
 end

@@ -1,6 +1,6 @@
 -- Take jobs from a worker, at most `limit`, and make those ready in their old place for which `is_ready`, called with the
 -- id and the parts of the record, returns true. A worker with no job left is forgotten. Returns how many were taken.
--- needs  running, jobs, ready, workers, info, settled, read_record, valid_place, wake
+-- needs  running, jobs, ready, workers, info, read_record, valid_place, wake
 -- gives  return_jobs
 local function return_jobs(from, limit, is_ready)
     local members = redis.call("ZRANGEBYLEX", running, "[" .. from .. "/", "(" .. from .. "0", "LIMIT", 0, limit)
@@ -16,7 +16,6 @@ local function return_jobs(from, limit, is_ready)
     if #members < limit then
         redis.call("ZREM", workers, from)
         redis.call("HDEL", info, from)
-        redis.call("HDEL", settled, from)
     end
     return #members
 end

@@ -1,35 +1,47 @@
 #!lua flags=allow-oom
 -- Acknowledge jobs, and store their results, if any.
 --
--- KEYS[1]     running  zset of scores 0: worker/claim.number/place/id
+-- KEYS[1]     running  zset of scores 0: worker/claim/place/id
 -- KEYS[2]     jobs     hash: id -> record
--- KEYS[3]     settled  hash: worker -> its last answers
+-- KEYS[3]     answers  list: the last answers to the worker
 -- KEYS[4]     workers  zset: worker -> when its lease ends, ms on the server's clock
--- KEYS[5]     minutes  hash: minute -> minute, jobs done, attempts failed, how late jobs began
+-- KEYS[5]     minutes  hash: 4 * minute + what -> how many
 -- KEYS[6]     unique   hash: unique key -> id
 -- KEYS[7]     owners   hash: id -> until when it has a unique key, and that key
 -- KEYS[8...]  results  of each job that has one: the hash of the result, and the list for callers that wait for it
 -- ARGV[1]     worker
 -- ARGV[2]     lease    ms
--- ARGV[3...]  acks     token of the claim, id, value or "", and the ms to store the value, of each job
--- returns     the numbers of those whose claim was lost, from 1
+-- ARGV[3...]  acks     how many jobs; worker/claim/place/id of each; the id of each; then the number of each that has a
+--                      result, from 1, that result, and the ms to store it
+-- returns     the numbers of those whose claim was lost, from 1; nil if no claim was
 
-local running, jobs, settled, workers, minutes, unique, owners = unpack(KEYS)
-local worker, lease = ARGV[1], tonumber(ARGV[2])
+local running, jobs, answers, workers, minutes, unique, owners = unpack(KEYS)
+local worker, lease, to_store = ARGV[1], tonumber(ARGV[2]), 4 + 2 * ARGV[3]
 local clock = redis.call("TIME")
-local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+local now, first_field = clock[1] * 1000 + math.floor(clock[2] / 1000), math.floor(clock[1] / 60) * 4
 
 -- @include _count_minute
--- @include _free_unique_key
--- @include _store_result
 -- @include _ack_jobs
-local minute, any_unique = read_minute(), has_unique_keys()
-local ends = tonumber(redis.call("ZSCORE", workers, worker) or 0)
-local lost, done_now = ack_jobs(worker, 3, 8, any_unique)
-if done_now > 0 then
-    count_minute(minute, done_now, 0, 0, 0, 0)
+local left, any_unique = (redis.call("ZSCORE", workers, worker) or 0) - now, redis.call("HLEN", owners) > 0
+if any_unique then
+    -- @check_types unique
 end
-if ends - now < lease * 0.95 then
-    redis.call("ZADD", workers, "XX", string.format("%.0f", now + lease), worker)
+local lost, done, sum, list, at_ids, records = ack_jobs(3)
+if records then
+-- @include _store_result
+-- @include _store_results
+    store_results(to_store, 8, records)
+end
+if any_unique and done > 0 then
+-- @include _free_unique_key
+    for at = at_ids, at_ids + done - 1 do free_unique_key(list[at], true) end
+end
+if sum == done then
+-- @include _begin_minute
+    begin_minute()
+end
+if left < lease * 0.95 then
+-- @include _sign_of_life
+    sign_of_life(left)
 end
 return lost

@@ -4,77 +4,97 @@
 --
 -- KEYS[1]      workers    zset: worker -> when its lease ends, ms on the server's clock
 -- KEYS[2]      info       hash: worker -> since when it is alive, ms, and what it reports about itself
--- KEYS[3]      running    zset of scores 0: worker/claim.number/place/id
+-- KEYS[3]      running    zset of scores 0: worker/claim/place/id
 -- KEYS[4]      jobs       hash: id -> record
 -- KEYS[5]      ready      zset: id -> place
 -- KEYS[6]      scheduled  zset: id -> when it is due, ms
 -- KEYS[7]      sequence   counter of jobs that got ready
 -- KEYS[8]      signal     list: one element while a worker is to wake up
 -- KEYS[9]      paused     string  the queue is paused while it exists: since when, ms
--- KEYS[10]     settled    hash: worker -> its last answers
--- KEYS[11]     minutes    hash: minute -> minute, jobs done, attempts failed, how late jobs began
+-- KEYS[10]     answers    list: the last answers to the worker
+-- KEYS[11]     minutes    hash: 4 * minute + what -> how many
 -- KEYS[12]     unique     hash: unique key -> id
 -- KEYS[13]     owners     hash: id -> until when it has a unique key, and that key
--- KEYS[14...]  results    of each acknowledged job that has one: the hash of the result, and the list for callers that wait for it
+-- KEYS[14]     repeats    zset: worker/claim of a repeated call -> when it was repeated, ms
+-- KEYS[15...]  results    of each acknowledged job that has one: the hash of the result, and the list for callers that wait for it
 -- ARGV[1]      worker
 -- ARGV[2]      claim        unique to this call; repeated, it gives the same jobs
 -- ARGV[3]      limit        how many jobs, at most
 -- ARGV[4]      lease        ms
 -- ARGV[5]      information  what a new worker reports about itself
 -- ARGV[6]      repeated     1 when the answer to the same call was lost, else 0
--- ARGV[7...]   acks         token of the claim, id, value or "", and the ms to store the value, of each job
--- returns      one text: a line with ms to the next job or to the end of a pause, ms to the end of another's lease (-1:
---              never), the time in ms, and the numbers of acknowledged jobs whose claim was lost; then of each job a
---              line with its number in the claim, its place, and the lengths of id and record, and those two
+-- ARGV[7...]   acks         how many; worker/claim/place/id of each; the ids; the number, result and ms to store of those with one
+-- returns      one text: a line with ms to the next job or the end of a pause, to the end of another's lease (-1: never, or
+--              it was not read), the time in s and us, and the numbers of acknowledged jobs whose claim was lost; then of
+--              each job the lengths of place, id and record in 1, 4 and 4 bytes, and these three
 
-local workers, info, running, jobs, ready, scheduled, sequence, signal, paused, settled, minutes, unique, owners = unpack(KEYS)
-local worker, claim, limit, lease, information = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
+local workers, info, running, jobs, ready, scheduled, sequence, signal, paused, answers, minutes = unpack(KEYS)
+local unique, owners, repeats, worker, limit, lease = KEYS[12], KEYS[13], KEYS[14], ARGV[1], tonumber(ARGV[3]), tonumber(ARGV[4])
+local information, owner, repeated, acks = ARGV[5], worker .. "/" .. ARGV[2], ARGV[6] == "1", tonumber(ARGV[7])
 local clock = redis.call("TIME")
-local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
-
+local now, first_field = clock[1] * 1000 + math.floor(clock[2] / 1000), math.floor(clock[1] / 60) * 4
+-- Rare parts are included where they are needed, as the definition of a function takes time.
+local left = (redis.call("ZSCORE", workers, worker) or 0) - now
+local woken, waiting = redis.call("LLEN", signal), redis.call("ZCARD", ready)
+local is_short = left <= lease * 0.95 or left > lease or left % 1 > 0
+local pause, claimed, next_end, reply = -2, 0, -1, {"", "", "", "", ""}
+local coming, any_unique, was_repeated, lost, done, sum, list, at_ids, records, is_new
+local others = redis.call("EXISTS", scheduled, paused, owners, repeats)  -- most queues have none of them
+if others > 0 then
+-- @include _read_others
+    coming, pause, any_unique, was_repeated = read_others(others)
+    limit = was_repeated and not repeated and 0 or limit  -- this comes in late
+end
+local is_due = coming and coming <= now and pause == -2
+if is_short or repeated or is_due then
+    -- @check_types running, jobs, answers, minutes, info, sequence, repeats
+-- @include _worker_lease
 -- @include _record_head
 -- @include _record
--- @include _count_attempt
--- @include _worker_lease
--- @include _count_minute
--- @include _free_unique_key
--- @include _store_result
--- @include _ack_jobs
--- @include _wake
 -- @include _promote
--- @include _claim_jobs
-local ends, minute, any_unique = lease_end(), read_minute(), has_unique_keys()
--- @check_types running, settled, ready
-local left = redis.call("PTTL", paused)  -- -2 when it is not there, -1 without an end
-local is_paused = left ~= -2
-local woken = redis.call("LLEN", signal)
-local coming = next_due()
-
-local lost, done_now = ack_jobs(worker, 7, 14, any_unique)
-limit = #lost > 0 and 0 or limit  -- first the caller learns of them
-if coming and coming <= now and not is_paused then
-    promote()
-    coming = next_due()
+    if is_short then renew_lease(left) end  -- also one that ends too late: the clock went back
+    if is_due then coming, waiting = promote() end
 end
-
-local reply = {""}
-local function give(number, place, id, record)
-    reply[#reply + 1] = number .. " " .. place .. " " .. #id .. " " .. #record .. "\n"
-    reply[#reply + 1], reply[#reply + 2] = id, record
+if acks > 0 then
+-- @include _count_minute
+-- @include _ack_jobs
+    lost, done, sum, list, at_ids, records = ack_jobs(7)
+    if records then
+-- @include _store_result
+-- @include _store_results
+        store_results(8 + 2 * acks, 15, records)
+    end
+    if any_unique and done > 0 then
+-- @include _free_unique_key
+        for at = at_ids, at_ids + done - 1 do free_unique_key(list[at], true) end
+    end
 end
-local claimed, more, begun_now, late_now, latest_now = claim_jobs(limit, ARGV[6] == "1", is_paused, ends, give)
-if done_now + begun_now > 0 then
-    count_minute(minute, done_now, 0, begun_now, late_now, latest_now)
+if repeated then
+-- @include _repeat_claim
+    limit = repeat_claim(reply) and 0 or limit
 end
+if limit > 0 and waiting > 0 and pause == -2 and not lost then  -- first the caller learns of lost ones
+-- @include _take_ready
+    claimed, is_new = take_ready(limit, worker, owner, reply)
+end
+if is_new or done and sum == done then
+-- @include _begin_minute
+    begin_minute()
+end
+local more = waiting > claimed and pause == -2
 local wait = more and 0 or coming and math.max(0, coming - clock[1] * 1000 - clock[2] / 1000) or -1
-if is_paused then
-    wait = left < 0 and -1 or math.max(1, left)
-end
+if pause ~= -2 then wait = pause < 0 and -1 or math.max(1, pause) end
 -- A worker that claims all it can hold does not wait for jobs; another one has to watch what is left.
 if claimed < limit and not more then
     if woken > 0 then redis.call("DEL", signal) end
 elseif woken == 0 and wait >= 0 and wait <= 2000 then
-    wake()
+-- @include _wake
+    wake(woken)
 end
-reply[1] = string.format("%.3f %.0f %.0f %s\n", wait, next_lease_end(), now, table.concat(lost, ","))
+if claimed == 0 or is_short then
+-- @include _next_lease_end
+    next_end = next_lease_end()
+end
+local first = (wait == 0 and "0" or string.format("%.3f", wait)) .. " " .. next_end .. " " .. clock[1] .. " " .. clock[2]
+reply[1] = first .. " " .. (lost and table.concat(lost, ",") or "") .. "\n"
 return table.concat(reply)

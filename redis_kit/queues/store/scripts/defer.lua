@@ -2,9 +2,9 @@
 -- Return a job whose call this worker can't run, for other workers. The delay grows, and no attempt is counted.
 -- One script: the claim must hold from the first look to the new place of the job.
 --
--- KEYS[1]   running    zset of scores 0: worker/claim.number/place/id
+-- KEYS[1]   running    zset of scores 0: worker/claim/place/id
 -- KEYS[2]   jobs       hash: id -> record
--- KEYS[3]   settled    hash: worker -> its last answers
+-- KEYS[3]   answers    list: the last answers to the worker
 -- KEYS[4]   workers    zset: worker -> when its lease ends, ms on the server's clock
 -- KEYS[5]   scheduled  zset: id -> when it is due, ms
 -- KEYS[6]   signal     list: one element while a worker is to wake up
@@ -26,8 +26,9 @@
 -- The time between two tries grows with the time since the first one, and with the number of jobs of the shape. So workers
 -- look at 50 of them a second, or, as a job waits for at most 10 minutes, at each once in 10 minutes.
 
-local running, jobs, settled, workers, scheduled, signal, paused, cancels, unknown, deferred = unpack(KEYS)
+local running, jobs, answers, workers, scheduled, signal, paused, cancels, unknown, deferred = unpack(KEYS)
 local token, id, lease, digest, shape = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5]
+local worker, member = string.match(token, "^[^/]*"), token .. "/" .. id
 local expires, longest, most = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
 local RETURNED, EXHAUSTED, CANCELLED = 2, 5, 6
 local FIRST, LONGEST, EACH = 2000, 600000, 20  -- ms
@@ -38,18 +39,15 @@ local now = clock[1] * 1000 + math.ceil(clock[2] / 1000)
 -- @include _record
 -- @include _history
 -- @include _remember_answer
+-- @include _sign_of_life
 -- @include _wake
 -- @include _unknown_calls
-local worker, mark = worker_and_mark(token)
-if not worker then
-    return 0
-end
-local answers, ends = read_answers(worker)
+local left = (redis.call("ZSCORE", workers, worker) or 0) - now
 local record = redis.call("HGET", jobs, id)
 local first = redis.call("ZRANGE", scheduled, 0, 0, "WITHSCORES")[2]
--- @check_types cancels, unknown, signal
-if not redis.call("ZSCORE", running, token .. "/" .. id) then
-    return earlier_answer(answers, mark) == RETURNED and RETURNED or 0
+-- @check_types cancels, unknown, signal, answers
+if not redis.call("ZSCORE", running, member) then
+    return earlier_answer(member) == RETURNED and RETURNED or 0
 elseif not record then
     return 0
 end
@@ -70,7 +68,7 @@ if expires > 0 then
 else
     due = at
 end
-redis.call("ZREM", running, token .. "/" .. id)
+redis.call("ZREM", running, member)
 write_record(id, priority, math.max(0, attempts - 1), crashes, due, remove_attempt(payload))
 redis.call("ZADD", scheduled, string.format("%.0f", at), id)
 redis.call("ZADD", deferred, string.format("%.3f", since), id .. "/" .. string.format("%.0f", due))
@@ -82,4 +80,5 @@ for _, key in ipairs({unknown, deferred}) do redis.call("PEXPIRE", key, string.f
 if not first or at < tonumber(first) then
     wake()
 end
-return remember_answer(worker, mark, answers, ends, RETURNED)
+sign_of_life(left)
+return remember_answer(member, RETURNED)

@@ -6,7 +6,7 @@
 -- KEYS[3]  scheduled  zset: id -> when it is due, ms on the server's clock
 -- KEYS[4]  dead       zset: id -> when it died, ms
 -- KEYS[5]  reasons    hash: id -> why it died
--- KEYS[6]  running    zset of scores 0: worker/claim.number/place/id
+-- KEYS[6]  running    zset of scores 0: worker/claim/place/id
 -- ARGV[1]  id
 -- ARGV[2]  limit      how many running jobs are looked through for its worker
 -- returns  state, id, record, when it died in ms or "", why or "", worker or ""; nothing without a job

@@ -4,14 +4,14 @@
 --
 -- KEYS[1]   workers    zset: worker -> when its lease ends, ms on the server's clock
 -- KEYS[2]   info       hash: worker -> since when it is alive, ms, and what it reports about itself
--- KEYS[3]   running    zset of scores 0: worker/claim.number/place/id
+-- KEYS[3]   running    zset of scores 0: worker/claim/place/id
 -- KEYS[4]   jobs       hash: id -> record
 -- KEYS[5]   ready      zset: id -> place
 -- KEYS[6]   scheduled  zset: id -> when it is due, ms
 -- KEYS[7]   signal     list: one element while a worker is to wake up
 -- KEYS[8]   dead       zset: id -> when it died, ms
 -- KEYS[9]   reasons    hash: id -> why it died
--- KEYS[10]  settled    hash: worker -> its last answers
+-- KEYS[10]  answers    list: the last answers to the worker
 -- KEYS[11]  paused     string  the queue is paused while it exists: since when, ms
 -- KEYS[12]  orders     hash: worker -> what it is to do, taken with this call; worker/until -> when that is void, ms
 -- KEYS[13]  cancels    hash: id -> 1 for jobs that are to be cancelled though they run
@@ -26,13 +26,13 @@
 -- ARGV[6]   after        running job of the worker after which its list begins, "": with the first
 -- ARGV[7]   page         how many of its running jobs are listed, at most
 -- returns   ms to the next job, ms to the end of another's lease (-1: never), jobs returned, the worker's command or "",
---           {ids of its jobs to cancel}, {worker/claim.number/place/id of its running jobs}, {what `unknown` holds}, the
+--           {ids of its jobs to cancel}, {worker/claim/place/id of its running jobs}, {what `unknown` holds}, the
 --           time in ms, since when the worker is alive, then the id, the reason and the first bytes of the body of each job that was buried
 --
 -- After an outage all leases are over, though no worker died. So if no worker was alive for a whole lease there is only
 -- notice: a lease from when the first of them was alive, marked by a half in its end. After it any worker may act.
 
-local workers, info, running, jobs, ready, scheduled, signal, dead, reasons, settled, paused = unpack(KEYS)
+local workers, info, running, jobs, ready, scheduled, signal, dead, reasons, answers, paused = unpack(KEYS)
 local orders, cancels, unique, owners, unknown = KEYS[12], KEYS[13], KEYS[14], KEYS[15], KEYS[16]
 local worker, lease, information, most, dead_limit = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local clock = redis.call("TIME")
@@ -42,6 +42,7 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _record
 -- @include _history
 -- @include _worker_lease
+-- @include _next_lease_end
 -- @include _wake
 -- @include _free_unique_key
 -- @include _bury_job
@@ -49,8 +50,8 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _valid_place
 -- @include _return_jobs
 -- @include _up_since
--- @check_types running, ready, scheduled, dead, info, jobs, reasons, settled, unknown, signal
-local ends, any_unique = lease_end(), has_unique_keys()
+-- @check_types running, ready, scheduled, dead, info, jobs, reasons, unknown, signal
+local left, any_unique = (redis.call("ZSCORE", workers, worker) or 0) - now, has_unique_keys()
 local stored, cancelled = redis.call("HMGET", orders, worker, worker .. "/until"), {}
 local command = (tonumber(stored[2] or now) or 0) >= now and stored[1] or ""
 if redis.call("HLEN", cancels) > 0 then
@@ -62,7 +63,7 @@ if redis.call("HLEN", cancels) > 0 then
     end
 end
 if stored[1] then redis.call("HDEL", orders, worker, worker .. "/until") end
-renew_lease(redis.call("HGET", info, worker) and ends or 0, 1)
+renew_lease(redis.call("HGET", info, worker) and left or 0)
 local since, said_before = string.match(redis.call("HGET", info, worker), "^(%d+) (.*)$")
 since = tonumber(since) or now
 if said_before ~= information then
@@ -89,11 +90,11 @@ for at = 1, #silent, 2 do
     end
 end
 local coming = redis.call("ZRANGE", scheduled, 0, 0, "WITHSCORES")[2]
-local left = redis.call("PTTL", paused)
-if left == -2 then
+local pause = redis.call("PTTL", paused)
+if pause == -2 then
     reply[1] = redis.call("ZCARD", ready) > 0 and 0 or coming and math.max(0, coming - now) or -1
 else
-    reply[1] = left < 0 and -1 or math.max(1, left)
+    reply[1] = pause < 0 and -1 or math.max(1, pause)
 end
 reply[2] = next_lease_end()
 return reply

@@ -3,11 +3,11 @@
 --
 -- KEYS[1]  workers  zset: worker -> when its lease ends, ms on the server's clock
 -- KEYS[2]  info     hash: worker -> since when it is alive, ms, and what it reports about itself
--- KEYS[3]  running  zset of scores 0: worker/claim.number/place/id
+-- KEYS[3]  running  zset of scores 0: worker/claim/place/id
 -- KEYS[4]  jobs     hash: id -> record
 -- ARGV[1]  limit    how many workers, and how many jobs of each, at most
 -- ARGV[2]  bytes    of records that are read, at most, but for the last: after that no more jobs are read
--- returns  for each: worker, ms to the end of its lease, information, {worker/claim.number/place/id of a job, for how many
+-- returns  for each: worker, ms to the end of its lease, information, {worker/claim/place/id of a job, for how many
 --          ms it runs, -1 when that is not stored, the first bytes of its body, ...}
 
 local limit, bytes = tonumber(ARGV[1]), tonumber(ARGV[2])

@@ -2,11 +2,11 @@
 -- Record a failed attempt: the job is ready again, scheduled, or dead when its attempts are used up.
 -- One script: the failure, the next place and the result of a job change together or not at all.
 --
--- KEYS[1]   running    zset of scores 0: worker/claim.number/place/id
+-- KEYS[1]   running    zset of scores 0: worker/claim/place/id
 -- KEYS[2]   jobs       hash: id -> record
--- KEYS[3]   settled    hash: worker -> its last answers
+-- KEYS[3]   answers    list: the last answers to the worker
 -- KEYS[4]   workers    zset: worker -> when its lease ends, ms on the server's clock
--- KEYS[5]   minutes    hash: minute -> minute, jobs done, attempts failed, how late jobs began
+-- KEYS[5]   minutes    hash: 4 * minute + what -> how many
 -- KEYS[6]   ready      zset: id -> place
 -- KEYS[7]   scheduled  zset: id -> when it is due, ms
 -- KEYS[8]   sequence   counter of jobs that got ready
@@ -29,32 +29,30 @@
 -- ARGV[9]   ttl_ms     to store it
 -- returns   1 ready, 2 scheduled, 3 dead, also when repeated; 0 when the claim was lost
 
-local running, jobs, settled, workers, minutes, ready, scheduled, sequence, signal, dead, reasons, paused = unpack(KEYS)
+local running, jobs, answers, workers, minutes, ready, scheduled, sequence, signal, dead, reasons, paused = unpack(KEYS)
 local result, finished, unique, owners, error, ttl_ms = KEYS[13], KEYS[14], KEYS[15], KEYS[16], ARGV[8], ARGV[9]
 local token, id, lease, delay, most = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local reason, dead_limit = ARGV[6], tonumber(ARGV[7])
-local READY, SCHEDULED, DEAD, DONE = 1, 2, 3, 4
+local worker, member = string.match(token, "^[^/]*"), token .. "/" .. id
+local READY, SCHEDULED, DEAD = 1, 2, 3
 local clock = redis.call("TIME")
-local now = clock[1] * 1000 + math.ceil(clock[2] / 1000)
+local now, first_field = clock[1] * 1000 + math.ceil(clock[2] / 1000), math.floor(clock[1] / 60) * 4
 
 -- @include _record_head
 -- @include _record
 -- @include _history
 -- @include _wake
 -- @include _remember_answer
+-- @include _sign_of_life
 -- @include _count_minute
+-- @include _begin_minute
 -- @include _free_unique_key
 -- @include _bury_job
 -- @include _store_result
-local worker, mark = worker_and_mark(token)
-if not worker then
-    return 0
-end
-local answers, ends = read_answers(worker)
-local minute, any_unique = read_minute(), has_unique_keys()
+local left, any_unique = (redis.call("ZSCORE", workers, worker) or 0) - now, has_unique_keys()
 local record = redis.call("HGET", jobs, id)
 local first = redis.call("ZRANGE", scheduled, 0, 0, "WITHSCORES")[2]
--- @check_types running, ready, dead, reasons, signal
+-- @check_types running, ready, dead, reasons, signal, answers, minutes
 -- A result whose key is of a wrong type is not stored, or the job would not end until that key is gone.
 local waiting
 if error ~= "" then
@@ -63,13 +61,13 @@ if error ~= "" then
 end
 
 local last = redis.call("INCRBY", sequence, 1)
-if redis.call("ZREM", running, token .. "/" .. id) == 0 then
-    local answer = earlier_answer(answers, mark)
-    return answer ~= DONE and answer or 0
+if redis.call("ZREM", running, member) == 0 then
+    return earlier_answer(member) or 0
 elseif not record then
     return 0
 end
-count_minute(minute, 0, 1, 0, 0, 0)
+if count_minute(1, 1) == 1 then begin_minute() end
+sign_of_life(left)
 local begun = attempts_begun(record)
 local priority, attempts, crashes, _, payload = read_record(record)
 if attempts >= most then
@@ -77,7 +75,7 @@ if attempts >= most then
     if error ~= "" then
         store_result(result, finished, ttl_ms, waiting, "FAILED", record, "error" .. begun, error)
     end
-    return remember_answer(worker, mark, answers, ends, DEAD)
+    return remember_answer(member, DEAD)
 end
 if error ~= "" then
     redis.call("HSET", result, "error" .. begun, error)
@@ -92,4 +90,4 @@ end
 if delay == 0 or not first or now + delay < tonumber(first) then
     wake()
 end
-return remember_answer(worker, mark, answers, ends, delay == 0 and READY or SCHEDULED)
+return remember_answer(member, delay == 0 and READY or SCHEDULED)

@@ -4,10 +4,10 @@
 --
 -- KEYS[1]   scheduled  zset: id -> when it is due, ms on the server's clock
 -- KEYS[2]   ready      zset: id -> place
--- KEYS[3]   running    zset of scores 0: worker/claim.number/place/id
+-- KEYS[3]   running    zset of scores 0: worker/claim/place/id
 -- KEYS[4]   dead       zset: id -> when it died, ms
 -- KEYS[5]   jobs       hash: id -> record
--- KEYS[6]   minutes    hash: minute -> minute, jobs done, attempts failed, how late jobs began
+-- KEYS[6]   minutes    hash: 4 * minute + what -> how many
 -- KEYS[7]   paused     string  the queue is paused while it exists: since when, ms
 -- KEYS[8]   workers    zset: worker -> when its lease ends, ms
 -- KEYS[9]   info       hash: worker -> since when it is alive, ms, and what it reports about itself
@@ -52,11 +52,11 @@ for _, entry in ipairs(redis.call("HVALS", unknown)) do
     end
 end
 for each = minute - ARGV[1] + 1, minute do
-    local field = redis.call("HGET", minutes, each % 4320) or ""
-    local numbers = {string.match(field, "^(%d+) (%d+) (%d+) ?(%d*) ?(%d*) ?(%d*)$")}
-    for at = 2, 6 do
-        local number = tonumber(numbers[1]) == each and tonumber(numbers[at]) or 0
-        table.insert(reply, math.min(2 ^ 53, number))
+    local done, failed, packed = unpack(redis.call("HMGET", minutes, 4 * each, 4 * each + 1, 4 * each + 2))
+    packed = packed and #packed == 24 and packed or string.rep("\0", 24)
+    local begun, late, latest = struct.unpack(">I8I8I8", packed)
+    for _, number in ipairs({tonumber(done or 0) or 0, tonumber(failed or 0) or 0, begun, late, latest}) do
+        table.insert(reply, math.max(0, math.min(2 ^ 53, number)))
     end
 end
 return reply

@@ -3,16 +3,15 @@
 --
 -- KEYS[1]     workers  zset: worker -> when its lease ends, ms on the server's clock
 -- KEYS[2]     info     hash: worker -> since when it is alive, ms, and what it reports about itself
--- KEYS[3]     running  zset of scores 0: worker/claim.number/place/id
+-- KEYS[3]     running  zset of scores 0: worker/claim/place/id
 -- KEYS[4]     jobs     hash: id -> record
 -- KEYS[5]     ready    zset: id -> place
 -- KEYS[6]     signal   list: one element while a worker is to wake up
--- KEYS[7]     settled  hash: worker -> its last answers
--- KEYS[8]     paused   string  the queue is paused while it exists: since when, ms
--- KEYS[9]     dead     zset: id -> when it died, ms
--- KEYS[10]    reasons  hash: id -> why it died
--- KEYS[11]    unique   hash: unique key -> id
--- KEYS[12]    owners   hash: id -> until when it has a unique key, and that key
+-- KEYS[7]     paused   string  the queue is paused while it exists: since when, ms
+-- KEYS[8]     dead     zset: id -> when it died, ms
+-- KEYS[9]     reasons  hash: id -> why it died
+-- KEYS[10]    unique   hash: unique key -> id
+-- KEYS[11]    owners   hash: id -> until when it has a unique key, and that key
 -- ARGV[1]     worker
 -- ARGV[2]     take     how many jobs to take in one call
 -- ARGV[3]     crashes  workers that may die with one job
@@ -21,7 +20,7 @@
 -- returns     how many were taken, as many as the limit when there may be more; then of each dead one its
 --             id, why, and the first bytes of its body
 
-local workers, info, running, jobs, ready, signal, settled, paused, dead, reasons, unique, owners = unpack(KEYS)
+local workers, info, running, jobs, ready, signal, paused, dead, reasons, unique, owners = unpack(KEYS)
 local worker, take, most, dead_limit = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
@@ -36,7 +35,7 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _valid_place
 -- @include _return_jobs
 local any_unique = has_unique_keys()
--- @check_types workers, running, ready, dead, info, jobs, settled, reasons, signal
+-- @check_types workers, running, ready, dead, info, jobs, reasons, signal
 
 local started, reply = {}, {0}
 for at = 5, #ARGV do

@@ -4,17 +4,17 @@
 --
 -- KEYS[1]  workers  zset: worker -> when its lease ends, ms on the server's clock
 -- KEYS[2]  info     hash: worker -> since when it is alive, ms, and what it reports about itself
--- KEYS[3]  running  zset of scores 0: worker/claim.number/place/id
+-- KEYS[3]  running  zset of scores 0: worker/claim/place/id
 -- KEYS[4]  jobs     hash: id -> record
 -- KEYS[5]  ready    zset: id -> place
 -- KEYS[6]  signal   list: one element while a worker is to wake up
--- KEYS[7]  settled  hash: worker -> its last answers
+-- KEYS[7]  answers  list: the last answers to the worker
 -- KEYS[8]  paused   string  the queue is paused while it exists: since when, ms
 -- ARGV[1]  worker
 -- ARGV[2]  limit    how many jobs to return in one call
 -- returns  how many were returned; as many as the limit when there may be more
 
-local workers, info, running, jobs, ready, signal, settled, paused = unpack(KEYS)
+local workers, info, running, jobs, ready, signal, answers, paused = unpack(KEYS)
 local worker, limit = ARGV[1], tonumber(ARGV[2])
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
@@ -25,8 +25,10 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _wake
 -- @include _valid_place
 -- @include _return_jobs
--- @check_types workers, running, ready, info, jobs, settled, signal
+-- @check_types workers, running, ready, info, jobs, answers, signal
 
-return return_jobs(worker, limit, function(id, priority, attempts, crashes, _, payload)
+local count = return_jobs(worker, limit, function(id, priority, attempts, crashes, _, payload)
     return write_record(id, priority, math.max(0, attempts - 1), crashes, now, remove_attempt(payload))
 end)
+if count < limit then redis.call("DEL", answers) end
+return count

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- Store the progress of a running job.
 --
--- KEYS[1]  running   zset of scores 0: worker/claim.number/place/id
+-- KEYS[1]  running   zset of scores 0: worker/claim/place/id
 -- KEYS[2]  result    hash: what is stored about the call
 -- ARGV[1]  token     of the claim
 -- ARGV[2]  id        of the job

@@ -7,7 +7,7 @@
 -- KEYS[2]  ready      zset: id -> place
 -- KEYS[3]  scheduled  zset: id -> when it is due, ms on the server's clock
 -- KEYS[4]  dead       zset: id -> when it died, ms
--- KEYS[5]  running    zset of scores 0: worker/claim.number/place/id
+-- KEYS[5]  running    zset of scores 0: worker/claim/place/id
 -- KEYS[6]  workers    zset: worker -> when its lease ends, ms
 -- KEYS[7]  sequence   counter of jobs that got ready
 -- KEYS[8]  signal     list: one element while a worker is to wake up

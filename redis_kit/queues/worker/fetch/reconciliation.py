@@ -64,4 +64,4 @@ def _settle(source: WorkerQueue, recent: RecentAcks, unknown: list[bytes]) -> No
 
 
 def _claim(member: bytes) -> str:
-    return member.split(b"/")[1].rpartition(b".")[0].decode("utf-8", "replace") if member.count(b"/") > 1 else ""
+    return member.split(b"/")[1].decode("utf-8", "replace") if member.count(b"/") > 1 else ""

@@ -57,9 +57,8 @@ def pop(queue: Queue, job: Job) -> None:
 def ack_twice(queue: Queue, job: Job) -> None:
     """Count an outcome again when it is repeated."""
     none(queue, job)
-    minute, done, *others = queue.run_flow(ask("HVALS", queue.key("minutes")))[-1].split()
-    counted = b" ".join((minute, b"%d" % (int(done) + 1), *others))
-    queue.run_flow(ask("HSET", queue.key("minutes"), int(minute) % 4320, counted))
+    field = max(int(field) for field in queue.run_flow(ask("HKEYS", queue.key("minutes"))) if int(field) % 4 == 0)
+    queue.run_flow(ask("HINCRBY", queue.key("minutes"), field, 1))
 
 
 @bug

@@ -26,7 +26,8 @@ def read(queue: Queue, client: Any, ids: Iterable[str]) -> State:
     """Read it with a client that decodes."""
     reasons = client.hgetall(queue.key("reasons"))
     dead = client.zrange(queue.key("dead"), 0, -1)
-    minutes = [int(line.split()[1]) for line in client.hvals(queue.key("minutes"))]
+    fields = [field for field in client.hkeys(queue.key("minutes")) if int(field) % 4 == 0]
+    minutes = [int(number) for number in client.hmget(queue.key("minutes"), fields)] if fields else []
     return State(
         counts=queue.counts(),
         jobs=frozenset(client.hkeys(queue.key("jobs"))),

@@ -92,11 +92,11 @@ def test_what_is_claimed_begun_or_done_here_is_left_alone(fetcher, queue, kit):
     _, begun = fetcher.next()
     settle(fetcher, running(kit, queue))
     assert queue.counts() == QueueCounts(0, 0, 3, 0)
-    kit.client.set(queue.key("settled"), "x")  # nothing can be told
+    kit.client.set(queue.key("answers:w"), "x")  # nothing can be told
     backup, _ = running(kit, queue), fetcher.add_done(Done(begun, ack_of(begun)))
     with contextlib.suppress(Exception):
         fetcher.flush()
-    kit.client.delete(queue.key("settled"))
+    kit.client.delete(queue.key("answers:w"))
     fetcher._exchanger.retry_at[0] = float("inf")
     settle(fetcher, backup)
     assert queue.counts() == QueueCounts(0, 0, 3, 0)

@@ -104,7 +104,8 @@ def test_burst_runs_what_is_ready_and_leaves_no_trace_of_the_worker(queue, kit):
     assert tasks.done == list(range(20))
     assert queue.counts() == QueueCounts(0, 0, 0, 0)
     assert list_workers() == []
-    assert not kit.client.exists(queue.key("settled"), queue.key("info"), queue.key("workers"), queue.key("running"))
+    assert not [key for key in kit.keys() if key.rpartition(":")[0].endswith("answers")]
+    assert not kit.client.exists(queue.key("info"), queue.key("workers"), queue.key("running"))
 
 
 @task
@@ -303,7 +304,7 @@ def test_flushed_server_does_not_disturb_the_worker(working, kit):
     wait_for(lambda: tasks.done == [1, 2])
 
 
-PARTS = ["jobs", "ready", "scheduled", "running", "workers", "info", "settled", "sequence", "signal", "minutes"]
+PARTS = ["jobs", "ready", "scheduled", "running", "workers", "info", "sequence", "signal", "minutes"]
 
 
 def test_keys_that_somebody_deletes_do_not_disturb_the_worker(working, kit, queue):

@@ -85,9 +85,7 @@ def test_many_jobs_are_taken_in_several_calls(queue, any_kit):
     assert [job.payload for job in queue.claim(500, worker="other")] == list(range(500))
 
 
-@pytest.mark.parametrize(
-    "part", ["workers", "info", "running", "jobs", "ready", "signal", "settled", "dead", "reasons"]
-)
+@pytest.mark.parametrize("part", ["workers", "info", "running", "jobs", "ready", "signal", "dead", "reasons"])
 def test_key_of_another_type_changes_nothing(queue, any_kit, part):
     queue.put("a", id="a")
     queue.claim(worker="dead")

@@ -1,0 +1,13 @@
+-- Read what most queues have none of, `others` of four keys: return when the next scheduled job is due, the ms to the end of
+-- a pause (-1: none, -2: no pause), whether there are unique keys, and whether the call was repeated.
+-- needs  scheduled, paused, unique, owners, repeats, owner
+-- gives  read_others
+local function read_others(others)
+    local coming = tonumber(redis.call("ZRANGE", scheduled, 0, 0, "WITHSCORES")[2])
+    if others == 1 and coming then
+        return coming, -2, false, false
+    end
+    local any_unique = redis.call("HLEN", owners) > 0
+    if any_unique then redis.call("HLEN", unique) end
+    return coming, redis.call("PTTL", paused), any_unique, redis.call("ZSCORE", repeats, owner)
+end
