@@ -10,7 +10,7 @@ local function limit_in_force(first, only_leases, limits, stored, limit)
         return least, other ~= limit and other or nil
     end
     for _, another in ipairs(redis.call("ZRANGEBYSCORE", limits, "(" .. now, "+inf", "LIMIT", 0, 100)) do
-        least = math.min(least, tonumber(another))
+        least = math.min(least, other and tonumber(another) or least)
     end
     return tonumber(redis.call("GET", stored)) or least, other
 end

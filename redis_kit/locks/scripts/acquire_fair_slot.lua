@@ -65,7 +65,7 @@ end
 local dead = redis.call("ZRANGEBYSCORE", waiters, "-inf", now, "LIMIT", 0, 200)
 local changed = #dead > 0 or #ended > 0
 remove_tickets(dead)
-remove_ended(holders, ended, extra)
+remove_ended(used, ended, extra, holders, limits)
 
 local rank = redis.call("ZRANK", queue, token)
 local before = rank or redis.call("ZCARD", queue)

@@ -49,7 +49,7 @@ for level = 1, levels do
 -- @include _remove_ended
         local used, ended, extra, first = used_slots(holders)
         local limit, other = limit_in_force(first, found == 1, limits, stored, tonumber(stated))
-        remove_ended(holders, ended, extra)
+        remove_ended(used, ended, extra, holders, limits)
         held[level], others[level] = used > 0, other
         if (gone or used + weight > limit) and redis.call("EXISTS", own) == 0 then
             full = { level, used, limit, first }

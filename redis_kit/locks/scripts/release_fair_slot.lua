@@ -26,8 +26,12 @@ if waits then
 end
 local limit, weight = string.match(redis.call("GETDEL", KEYS[2]) or "", "^(%d+) (%d+)")
 local held = remove_slots(holders, limit, weight)
-if held and redis.call("EXISTS", holders) == 0 then
+local left = held and redis.call("EXISTS", holders, limits)
+if left == 0 or left and redis.call("EXISTS", holders) == 0 then
     redis.call("ZREM", KEYS[1], ARGV[2])
+    if left > 0 then
+        redis.call("DEL", limits)
+    end
 end
 if not waits then
     return held and 1 or 0

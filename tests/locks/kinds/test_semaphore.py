@@ -144,19 +144,30 @@ def test_keys_go_with_the_last_slot(kit):
     assert not [key for key in sorted(kit.keys()) if not key.endswith("live")]
 
 
-def test_limits_are_stored_while_they_differ(kit, twin):
-    leases = [twin(Semaphore("a", 3, timeout=20).acquire) for _ in range(2)]
+@pytest.mark.parametrize("fair", [False, True])
+def test_limits_are_stored_while_they_differ(kit, twin, fair):
+    leases = [twin(Semaphore("a", 3, timeout=20, fair=fair).acquire) for _ in range(2)]
     assert not [key for key in kit.keys() if key.endswith(":limits")]
-    leases.append(twin(Semaphore("a", 5, timeout=30).acquire))
+    leases.append(twin(Semaphore("a", 5, timeout=30, fair=fair).acquire))
     (key,) = (key for key in kit.keys() if key.endswith(":limits"))
     assert kit.client.zrange(key, 0, -1) == ["3", "5"]
     twin(leases[0].extend, 60, replace_ttl=True)
     assert kit.client.zrange(key, 0, -1) == ["5", "3"]
     assert 30_000 < kit.client.pttl(key) <= 60_000
-    assert twin(Semaphore("a", 9).acquire, blocking=False) is None
+    assert twin(Semaphore("a", 9, fair=fair).acquire, blocking=False) is None
     for lease in leases:
         twin(lease.release)
     assert [key.rpartition(":")[2] for key in kit.keys()] == ["live"]
+
+
+@pytest.mark.parametrize("fair", [False, True])
+def test_limit_of_a_lease_that_is_over_no_longer_counts(kit, twin, fair):
+    twin(Semaphore("a", 9, timeout=0.1, fair=fair).acquire)
+    longest = twin(Semaphore("a", 1, timeout=60, fair=fair).acquire, blocking_timeout=5)
+    dead = twin(Semaphore("a", 1, timeout=0.1, fair=fair).acquire, blocking=False)
+    assert dead is None
+    twin(longest.release)
+    assert [bool(twin(Semaphore("a", 2, fair=fair).acquire, blocking=False)) for _ in range(3)] == [True, True, False]
 
 
 def test_racing_threads_never_exceed_the_limit(kit):
