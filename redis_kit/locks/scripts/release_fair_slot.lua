@@ -24,8 +24,9 @@ local waits = redis.call("EXISTS", queue) == 1
 if waits then
     -- @check_types waiters, queue, tickets
 end
-local limit, weight = string.match(redis.call("GETDEL", KEYS[2]) or "", "^(%d+) (%d+)")
+local limit, weight = string.match(redis.call("GET", KEYS[2]) or "", "^(%d+) (%d+)")
 local held = remove_slots(holders, limit, weight)
+if limit then redis.call("DEL", KEYS[2]) end  -- now: a key of a wrong type leaves the lease as it is
 local left = held and redis.call("EXISTS", holders, limits)
 if left == 0 or left and redis.call("EXISTS", holders) == 0 then
     redis.call("ZREM", KEYS[1], ARGV[2])

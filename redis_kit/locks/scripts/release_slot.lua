@@ -22,7 +22,7 @@ local function wake(waiters, signal, slots)
     end
 end
 
-local limits, weight = string.match(redis.call("GETDEL", KEYS[2]) or "", "^(%S+) (%d+)")
+local limits, weight = string.match(redis.call("GET", KEYS[2]) or "", "^(%S+) (%d+)")
 local next_limit, held = #ARGV > 2 and limits and string.gmatch(limits, "%d+"), false
 for at = 3, #KEYS, 4 do
     local holders, waiters = KEYS[at], KEYS[at + 2]
@@ -41,4 +41,5 @@ for at = 3, #KEYS, 4 do
         end
     end
 end
+if limits then redis.call("DEL", KEYS[2]) end  -- last: a key of a wrong type leaves the lease as it is
 return held and 1 or 0

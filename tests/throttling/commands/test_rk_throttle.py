@@ -372,7 +372,8 @@ def test_redis_is_unavailable(kit, rk_throttle, arguments):
     kit.connect(AWAY)
     code, output, errors = rk_throttle(*arguments)
     assert (code, output) == (69, "")
-    assert errors.startswith("CommandError: Redis can't be reached")
+    # What else tried to reach it in this second may have opened the circuit breaker.
+    assert errors.startswith(("CommandError: Redis can't be reached", "CommandError: The Redis connection 'default'"))
     assert len(errors.splitlines()) == 1
 
 
