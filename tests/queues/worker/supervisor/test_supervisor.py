@@ -211,8 +211,8 @@ def test_cancelled_task_that_does_not_stop_ends_with_its_process(kit, queue, jou
         never_end.enqueue("other")
     wait_for(lambda: handle.refresh() or handle.is_finished)
     assert [error.exception_class_path for error in handle.errors] == ["redis_kit.queues.errors.Cancelled"]
-    assert queue.get(handle.id) is None
-    assert b" was cancelled; it ended with its process.\n" in worker.log.read_bytes()
+    wait_for(lambda: queue.get(handle.id) is None)
+    wait_for(lambda: b" was cancelled; it ended with its process.\n" in worker.log.read_bytes())
     assert journal.names("begin").count("held") == 1
 
 
