@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from typing import Any
 from unittest import mock
 
+from django.apps import apps
 from django.contrib import admin
 from django.contrib.auth.signals import user_logged_in
 from django.core.checks import ERROR
@@ -72,6 +73,7 @@ class Runner:
             with isolate_apps(*APPS), mock.patch.object(User._meta, "swapped", None):
                 yield
         finally:
+            apps.clear_cache()  # models cache their relations, those of Django's user model too
             for name in set(sys.modules) - set(modules):
                 if name.partition(".")[0] == "shop" or name.startswith(f"{SITE}."):
                     del sys.modules[name]
