@@ -1,11 +1,15 @@
 """Panels: the pages of a component on the dashboard, as data. The dashboard draws them."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeVar
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
+
+from redis_kit.core.errors import InvalidValue
+from redis_kit.core.text import seconds_of
 
 Text = str | Promise
 AnyCallable = TypeVar("AnyCallable", bound=Callable[..., Any])
@@ -222,3 +226,11 @@ def action(
         return method
 
     return mark
+
+
+def duration(text: str) -> float:
+    """Return the seconds of what a viewer entered, such as 90, 15m or 7 days. Raises InvalidValue for other text."""
+    with suppress(ValueError):
+        if seconds := seconds_of(text):
+            return seconds
+    raise InvalidValue(_("Enter a duration in seconds, or with a unit, such as 15m, 2h or 7d."))

@@ -174,8 +174,7 @@ def is_owned(source: Slots, lease: Lease | None) -> Flow[bool]:
     if lease is None:
         return False
     keys = source.keys()
-    (exists,) = yield Batch([Call("EXISTS", f"{keys.lease}:{lease.token}")])
-    return bool(exists)
+    return bool((yield Call("EXISTS", f"{keys.lease}:{lease.token}")))
 
 
 def position(source: Slots, tickets: Sequence[str]) -> Flow[int | None]:

@@ -50,8 +50,7 @@ def _workers(report: QueueStats) -> str:
     quiet = f"{report.quiet:,} quiet" if report.quiet else ""
     if report.deserted:
         return f"none! ({quiet})" if quiet else "none!"
-    claiming = f"{report.workers - report.quiet:,}"
-    return f"{claiming} ({quiet})" if quiet else claiming
+    return f"{report.claiming:,} ({quiet})" if quiet else f"{report.claiming:,}"
 
 
 def _paused(report: QueueStats) -> str:

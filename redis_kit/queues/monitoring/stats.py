@@ -60,9 +60,14 @@ class QueueStats(NamedTuple):
     unknown: tuple[UnknownCalls, ...] = ()
 
     @property
+    def claiming(self) -> int:
+        """Return how many living workers claim jobs of the queue."""
+        return self.workers - self.quiet
+
+    @property
     def deserted(self) -> bool:
         """Return whether jobs are due and no living worker claims jobs of the queue."""
-        return self.wait is not None and self.workers <= self.quiet
+        return self.wait is not None and self.claiming <= 0
 
 
 class _Overview(Primitive):

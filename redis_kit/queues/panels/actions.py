@@ -2,7 +2,6 @@
 
 import re
 from collections import Counter
-from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote, unquote
 
@@ -10,7 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from redis_kit.core.errors import InvalidValue
-from redis_kit.core.text import seconds_of
+from redis_kit.core.panels import duration
 from redis_kit.queues.jobs.message import task_of
 
 if TYPE_CHECKING:
@@ -289,11 +288,3 @@ def existing(name: str) -> "Queue":
     if name not in queue_names():
         raise InvalidValue(_("There is no queue %(queue)s.") % {"queue": name})
     return Queue(name)
-
-
-def duration(text: str) -> float:
-    """Return the seconds of a text such as 90, 15m, 2h or 7d. Raises InvalidValue for any other."""
-    with suppress(ValueError):
-        if seconds := seconds_of(text):
-            return seconds
-    raise InvalidValue(_("Enter a duration in seconds, or with a unit, such as 15m, 2h or 7d."))

@@ -219,12 +219,9 @@ def _day_and_minute(when: datetime | str) -> str:
 
 
 def _workers(report: "QueueStats") -> Any:
-    claiming = report.workers - report.quiet
-    return (
-        _("%(claiming)d (%(quiet)d quiet)") % {"claiming": claiming, "quiet": report.quiet}
-        if report.quiet
-        else claiming
-    )
+    if not report.quiet:
+        return report.claiming
+    return _("%(claiming)d (%(quiet)d quiet)") % {"claiming": report.claiming, "quiet": report.quiet}
 
 
 def _waits(wait: float | None) -> timedelta | str:

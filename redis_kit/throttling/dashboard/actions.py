@@ -1,7 +1,6 @@
 """The actions of buttons on an identity of a throttle, or on all of its identities."""
 
 import re
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, unquote
 
@@ -9,7 +8,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from redis_kit.core.errors import InvalidValue
-from redis_kit.core.text import seconds_of
+from redis_kit.core.panels import duration
 from redis_kit.throttling.values.titles import DEFAULT, title
 
 if TYPE_CHECKING:
@@ -127,11 +126,3 @@ def _throttle(name: str, using: str) -> "Throttle":
         if (throttle.name, throttle.using) == (name, using):
             return throttle
     raise InvalidValue(_("This process has not built the throttle %(name)s.") % {"name": name})
-
-
-def duration(text: str) -> float:
-    """Return the seconds of text such as 90, 15m, 2h or 7 days. Raises InvalidValue for other text."""
-    with suppress(ValueError):
-        if seconds := seconds_of(text):
-            return seconds
-    raise InvalidValue(_("Enter a duration in seconds, or with a unit, such as 15m, 2h or 7d."))

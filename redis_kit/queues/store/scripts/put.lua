@@ -61,13 +61,11 @@ if type(stored) == "table" or type(placed) == "table" then
     return undo_put(to, ids, stored, placed)
 end
 
-if died then
+if dead then
 -- @include _free_unique_key
-    free_unique_key(id, has_unique_keys())
-    redis.call("ZREM", dead, id)
-    redis.call("HDEL", reasons, id)
+-- @include _forget_earlier
+    forget_earlier(id, died)
 end
-if dead then redis.call("HDEL", cancels, id) end  -- that was an earlier job of this id
 if wakes then
 -- @include _wake
     wake(signals)

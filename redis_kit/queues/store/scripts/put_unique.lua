@@ -62,13 +62,11 @@ if holder then
         redis.call("ZADD", to, place, holder)
     end
 else
-    if died then
+    if reasons then
 -- @include _free_unique_key
-        free_unique_key(id, has_unique_keys())
-        redis.call("ZREM", dead, id)
-        redis.call("HDEL", reasons, id)
+-- @include _forget_earlier
+        forget_earlier(id, died)
     end
-    if reasons then redis.call("HDEL", cancels, id) end  -- that was an earlier job of this id
     local stored, placed = redis.pcall("HSET", jobs, id, new_head(priority, due) .. payload), redis.pcall("ZADD", to, place, id)
     local owned = tonumber(ending) and 0 or redis.pcall("HSET", owners, id, ending .. " " .. key)
     if type(stored) == "table" or type(placed) == "table" or type(owned) == "table" then
