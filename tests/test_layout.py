@@ -81,15 +81,19 @@ def test_script_that_writes_is_refused_as_a_whole_on_a_full_server():
 
 
 def test_includes_define_functions_and_say_what_they_need_and_give():
-    wrong = []
+    wrong, all_needs, all_gives = [], {}, {}
     for path in INCLUDES:
-        header, body = _parts(path)
-        needs, gives = _listed(header, "needs"), _listed(header, "gives")
+        all_needs[path.stem], all_gives[path.stem] = (_listed(_parts(path)[0], word) for word in ("needs", "gives"))
+    for path in INCLUDES:
+        body, needs, gives = _parts(path)[1], all_needs[path.stem], all_gives[path.stem]
+        used = _free_names(body)
+        for name in re.findall(r"^-- @include (_\w+)$", body, re.MULTILINE):
+            used = (used | all_needs[name]) - all_gives[name]
         wrong += [
             f"{path.name}: {line}" for line in body.splitlines() if line[:1].strip() and not TOP_LEVEL.match(line)
         ]
-        if needs != _free_names(body):
-            wrong.append(f"{path.name} needs {', '.join(sorted(_free_names(body))) or 'nothing'}")
+        if needs != used:
+            wrong.append(f"{path.name} needs {', '.join(sorted(used)) or 'nothing'}")
         if gives != _given(body):
             wrong.append(f"{path.name} gives {', '.join(sorted(_given(body)))}")
     assert not wrong

@@ -60,7 +60,7 @@ def components() -> tuple[Component, ...]:
     # Not through the section: one wrong option must not hide the problems of the others.
     extra = conf.configured().get("EXTRA_COMPONENTS", ())
     for problem in conf.mismatches(KitSettings, "REDIS_KIT", {"EXTRA_COMPONENTS": extra}):
-        raise ConfigurationError(f"{problem.message} {problem.hint}".strip())
+        raise ConfigurationError(problem.text)
     return _load((*BUILTIN, *extra))
 
 

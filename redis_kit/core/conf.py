@@ -25,6 +25,11 @@ class Problem(NamedTuple):
     message: str
     hint: str = ""
 
+    @property
+    def text(self) -> str:
+        """Return both in one text, for an error."""
+        return f"{self.message} {self.hint}".strip()
+
 
 @dataclass(frozen=True)
 class Section:
@@ -61,7 +66,7 @@ def section(kind: type[AnySection]) -> AnySection:
     values: AnySection | None = _cache.get(kind)
     if values is None:
         for problem in problems(kind):
-            raise ConfigurationError(f"{problem.message} {problem.hint}".strip())
+            raise ConfigurationError(problem.text)
         values = _cache[kind] = kind(**given(kind))
     return values
 

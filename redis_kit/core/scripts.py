@@ -5,6 +5,7 @@ import re
 from collections.abc import Sequence
 from functools import cache, cached_property
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import Any
 
 from redis_kit.core import flow
@@ -159,16 +160,19 @@ class Script:
 def load(package: str, name: str) -> Script:
     """Return the script ``scripts/<name>.lua`` of a component's package.
 
-    A line ``-- @include _name`` stands for the text of ``scripts/_name.lua``. A line ``-- @check_types jobs, ready``
-    stands for one command for each of these keys that fails if the key is not of the type that the header names. So a
-    script with several writes is refused before the first of them.
+    A line ``-- @include _name`` stands for the text of ``scripts/_name.lua``, which may include others. A line
+    ``-- @check_types jobs, ready`` stands for one command for each of these keys that fails if the key is not of the
+    type that the header names. So a script with several writes is refused before the first of them.
     """
-    folder = files(package) / "scripts"
-    source = (folder / f"{name}.lua").read_text(encoding="utf-8")
-    whole = _INCLUDE.sub(lambda match: (folder / f"{match[1]}.lua").read_text(encoding="utf-8"), source)
-    checks = {key: _check(whole, place, key, kind) for place, key, kind in _KEY.findall(source) if kind in _CHECKS}
+    whole = _with_includes(files(package) / "scripts", name)
+    checks = {key: _check(whole, place, key, kind) for place, key, kind in _KEY.findall(whole) if kind in _CHECKS}
     checked = _CHECK.sub(lambda match: match[1] + " ".join(checks[key] for key in match[2].split(", ")), whole)
     return Script(f"{package}.{name}", checked)
+
+
+def _with_includes(folder: Traversable, name: str) -> str:
+    source = (folder / f"{name}.lua").read_text(encoding="utf-8")
+    return _INCLUDE.sub(lambda match: _with_includes(folder, match[1]), source)
 
 
 def _check(source: str, place: str, key: str, kind: str) -> str:

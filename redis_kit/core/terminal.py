@@ -113,6 +113,27 @@ def name(text: str) -> str:
     return text
 
 
+def add_no_input(parser: argparse.ArgumentParser) -> None:
+    """Add the option to skip confirm(), under the names that it has in Django's commands."""
+    parser.add_argument(
+        "--noinput", "--no-input", action="store_true", dest="no_input", help="do not ask for confirmation"
+    )
+
+
+def confirm(question: str, *answers: str, nothing: str) -> None:
+    """Ask on the terminal. Raise CommandError for any other answer; ``nothing`` says that nothing was done."""
+    if sys.stdin is None or not sys.stdin.isatty():
+        wrong = "a confirmation is needed, and there is no terminal to ask on"
+        raise CommandError(f"{nothing}: {wrong}. Give --no-input to do it without.", returncode=2)
+    try:
+        typed = input(question)
+    except EOFError:
+        typed = ""
+        print()  # ends the line of the question
+    if typed not in answers:
+        raise CommandError(f"{nothing}: the answer does not match. Give --no-input to do it without being asked.")
+
+
 def alias(text: str) -> str:
     """Read an argument that names a connection."""
     if text not in aliases():
@@ -132,6 +153,17 @@ def seconds(least: float, most: float) -> Callable[[str], float]:
             wrong = f"is not a number of seconds between {number(least)} and {number(most)}"
             raise argparse.ArgumentTypeError(f"{text[:80]!a} {wrong}, or a duration such as 15m, 2h or 7d")
         return duration
+
+    return read
+
+
+def whole(least: int, most: int) -> Callable[[str], int]:
+    """Return what reads an argument that is a whole number in this range."""
+
+    def read(text: str) -> int:
+        if not (text.isascii() and text.isdecimal()) or not least <= int(text[:20]) <= most:
+            raise argparse.ArgumentTypeError(f"{text[:80]!a} is not a whole number between {least} and {most}")
+        return int(text)
 
     return read
 

@@ -198,7 +198,7 @@ class RedisTaskBackend(BaseTaskBackend):
             return UnlistedQueue(f'{wrong.strip()} Add it there, or write "QUEUES": [] to allow every queue.')
         wrong = f"Queue {queue!r} is not allowed: without QUEUES, {place} has the queue 'default' only."
         for problem in conf.mismatches(BackendEntry, place, self._entry):
-            return UnlistedQueue(f"{wrong} {problem.message} {problem.hint}")
+            return UnlistedQueue(f"{wrong} {problem.text}")
         return UnlistedQueue(f'{wrong} Add "QUEUES": [] there to allow every queue, or list the names.')
 
     def _validated(self, task: Any) -> Task[..., Any]:

@@ -40,6 +40,23 @@ def test_scripts_are_loaded_once():
     assert scripts.load("redis_kit.locks", "acquire") is scripts.load("redis_kit.locks", "acquire")
 
 
+def test_include_may_have_includes(tmp_path, monkeypatch):
+    texts = {
+        "add": "-- KEYS[1]  sums  hash\n-- @include _double\nreturn double(2)\n",
+        "_double": "-- @include _sum\nlocal function double(x) return sum(x, x) end\n",
+        "_sum": "local function sum(a, b) return a + b end\n",
+    }
+    folder = tmp_path / "sums" / "scripts"
+    folder.mkdir(parents=True)
+    (folder.parent / "__init__.py").touch()
+    for name, text in texts.items():
+        (folder / f"{name}.lua").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    source = scripts.load("sums", "add").source
+    assert source.index("function sum(") < source.index("function double(") < source.index("return double(")
+    assert "@include" not in source
+
+
 def test_line_that_checks_types_becomes_one_command_for_each_key():
     source = scripts.load("redis_kit.queues.store", "requeue").source
     assert 'redis.call("ZCARD", dead)\n' in source

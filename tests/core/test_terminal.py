@@ -9,9 +9,11 @@ from django.core.management import call_command
 from redis_kit.core import terminal
 
 COMMANDS = {
-    **{name: [] for name in ("rk_queues", "rk_worker")},
-    **{name: ["mail"] for name in ("rk_pause", "rk_resume", "rk_retry")},
-    "rk_purge": ["mail", "--state", "ready", "--yes"],
+    **{name: [] for name in ("rk_queues", "rk_jobs", "rk_worker")},
+    **{name: ["mail"] for name in ("rk_pause", "rk_resume")},
+    "rk_cancel": ["x"],
+    "rk_retry": ["mail", "--no-input"],
+    "rk_purge": ["mail", "--state", "ready", "--no-input"],
     "rk_locks": ["list"],
     "rk_throttle": ["list"],
 }

@@ -164,4 +164,4 @@ def _client_options(given: Mapping[str, Any], *names: str) -> dict[str, Any]:
 
 
 def _text(problem: conf.Problem) -> str:
-    return f"{problem.message} {problem.hint}".strip()
+    return problem.text

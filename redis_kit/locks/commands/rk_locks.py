@@ -33,7 +33,10 @@ class Command(terminal.KitCommand):
         for action, about_it in ACTIONS.items():
             actions.add_parser(action, help=about_it)
         actions.choices["list"].add_argument(
-            "--limit", type=_limit, default=100, help=f"number of lines, 1 to {LIMIT[1]:,} (default: 100)"
+            "--limit",
+            type=terminal.whole(*LIMIT),
+            default=100,
+            help=f"number of lines, 1 to {LIMIT[1]:,} (default: 100)",
         )
         for action, subparser in actions.choices.items():
             if action != "list":
@@ -55,7 +58,7 @@ class Command(terminal.KitCommand):
         self.release = release = actions.choices["release"]
         release.add_argument("--kind", choices=KINDS, help="required if two kinds have this name")
         release.add_argument("--fence", type=_fence, help="end only the lease with this fence (default: all leases)")
-        release.add_argument("--yes", action="store_true", help="don't ask for confirmation")
+        terminal.add_no_input(release)
 
     def handle(self, *args: Any, action: str, **options: Any) -> None:
         """Run the action. Exit code 1 if nothing is held under the name, 69 while Redis is unavailable."""
@@ -90,7 +93,7 @@ class Command(terminal.KitCommand):
             raise CommandError(f"Nothing was released. {clean(name)} is held, but as {_kinds(held)}.")
         if len(chosen) > 1:
             self.release.error(f"{clean(name)} is held as {_kinds(chosen)}; say which with --kind")
-        if not options["yes"]:
+        if not options["no_input"]:
             self._confirm(chosen[0])
         if fence is None and isinstance(chosen[0], HeldLock):
             fence = chosen[0].fence  # a later holder must keep its lease
@@ -105,12 +108,8 @@ class Command(terminal.KitCommand):
         self.stdout.write(
             "The holder is not stopped: it learns of the release when it renews, extends or releases its lease."
         )
-        try:
-            typed = input("Type the name to release it: ")
-        except EOFError:
-            typed = ""
-        if typed not in (lock.name, clean(lock.name)):
-            raise CommandError("Nothing was released: that is not the name. Use --yes to release without confirmation.")
+        question = "Type the name to release it: "
+        terminal.confirm(question, lock.name, clean(lock.name), nothing="Nothing was released")
 
     def _held(self, name: str, within: list[str], using: str) -> list[Held]:
         if not within:
@@ -146,12 +145,6 @@ def _fences(lock: Held) -> list[int]:
 
 def _kinds(held: Iterable[Held]) -> str:
     return " and as ".join(f"{lock.kind} with the fence {', '.join(map(str, _fences(lock)[:5]))}" for lock in held)
-
-
-def _limit(text: str) -> int:
-    if not text.isdecimal() or not LIMIT[0] <= int(text) <= LIMIT[1]:
-        raise argparse.ArgumentTypeError(f"{text!a} is not a whole number between {LIMIT[0]} and {LIMIT[1]:,}")
-    return int(text)
 
 
 def _fence(text: str) -> int:

@@ -1,13 +1,16 @@
 """The base of the commands about queues: the name of a queue, JSON output, and exit codes."""
 
 import json
+from argparse import ArgumentTypeError
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
 from redis_kit.core import terminal
+from redis_kit.core.errors import InvalidValue
 from redis_kit.core.text import clean, did_you_mean
+from redis_kit.queues import validation
 from redis_kit.queues.commands import queue_names
 from redis_kit.queues.monitoring import stats
 from redis_kit.queues.queue import Queue
@@ -17,15 +20,18 @@ SHOWN = 20  # names
 
 
 class QueueCommand(terminal.KitCommand):
-    """A command about one queue, or about all queues if ``name_count`` is "?"."""
+    """A command about one queue, or about all queues if ``name_count`` is "?"; without ``takes_name`` about jobs."""
 
     name_count: str | None = None
+    takes_name = True
     run: Callable[..., None]
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the options of all these commands."""
         self.parser = parser
-        parser.add_argument("name", type=terminal.name, nargs=self.name_count, metavar="NAME", help="name of a queue")
+        if self.takes_name:
+            about = "name of a queue"
+            parser.add_argument("name", type=terminal.name, nargs=self.name_count, metavar="NAME", help=about)
         parser.add_argument("--json", action="store_true", help="print JSON, with times in seconds")
         parser.add_argument("--using", type=terminal.alias, default="default", help="alias of the connection (default)")
 
@@ -46,6 +52,11 @@ class QueueCommand(terminal.KitCommand):
             raise CommandError(f"There is no queue {clean(name)}. {clean(hint)}")
         return Queue(name, using=using)
 
+    def check_no_input(self, *, json: bool, no_input: bool, **options: Any) -> None:
+        """End with 2 if a program that reads JSON would be asked for confirmation."""
+        if json and not no_input:
+            self.parser.error("--json needs --no-input: it does not ask for confirmation")
+
     def report(self, sentence: str, data: dict[str, Any], *, as_json: bool) -> None:
         """Print the outcome."""
         self.stdout.write(json.dumps(data) if as_json else sentence)
@@ -54,6 +65,14 @@ class QueueCommand(terminal.KitCommand):
         """Print lines."""
         for line in lines:
             self.stdout.write(line)
+
+
+def identifier(text: str) -> str:
+    """Read an argument that is the id of a job."""
+    try:
+        return validation.identifier("ID", text)
+    except InvalidValue as error:
+        raise ArgumentTypeError(str(error)) from error
 
 
 def jobs(number: int, state: str = "") -> str:

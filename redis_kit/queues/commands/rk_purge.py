@@ -4,6 +4,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
+from redis_kit.core import terminal
 from redis_kit.core.text import clean
 from redis_kit.queues.commands.base import QueueCommand, jobs
 from redis_kit.queues.queue import Queue
@@ -19,29 +20,24 @@ class Command(QueueCommand):
         """Add the options."""
         super().add_arguments(parser)
         parser.add_argument("--state", choices=PURGED, required=True, help="state of the jobs to delete")
-        parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
+        terminal.add_no_input(parser)
 
     def run(self, *, name: str, using: str, state: Any, **options: Any) -> None:
         """Delete the jobs. Exit code 1 if there are none, or without confirmation."""
-        if options["json"] and not options["yes"]:
-            self.parser.error("--json needs --yes: it does not ask for confirmation")
+        self.check_no_input(**options)
         queue = self.queue(name, using)
-        if not options["yes"]:
-            self._confirm(queue, state)
+        if not options["no_input"]:
+            _confirm(queue, state)
         removed = queue.purge(state)
         if not removed:
             raise CommandError(f"Nothing was deleted: {clean(name)} has no {state} job.")
         data = {"queue": name, "state": state, "deleted": removed}
         self.report(f"Deleted from {clean(name)}: {jobs(removed, state)}.", data, as_json=options["json"])
 
-    def _confirm(self, queue: Queue, state: str) -> None:
-        count, name = getattr(queue.counts(), state), clean(queue.name)
-        if not count:
-            raise CommandError(f"Nothing was deleted: {name} has no {state} job.")
-        try:
-            typed = input(f"{name} has {jobs(count, state)}. Type the name of the queue to delete them permanently: ")
-        except EOFError:
-            typed = ""
-            self.stdout.write("")  # ends the line of the question
-        if typed not in (queue.name, name):
-            raise CommandError("Nothing was deleted: the name does not match. Use --yes to skip the confirmation.")
+
+def _confirm(queue: Queue, state: str) -> None:
+    count, name = getattr(queue.counts(), state), clean(queue.name)
+    if not count:
+        raise CommandError(f"Nothing was deleted: {name} has no {state} job.")
+    question = f"{name} has {jobs(count, state)}. Type the name of the queue to delete them permanently: "
+    terminal.confirm(question, queue.name, name, nothing="Nothing was deleted")

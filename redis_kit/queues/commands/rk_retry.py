@@ -1,14 +1,13 @@
 """``manage.py rk_retry``: retry dead jobs."""
 
-from argparse import ArgumentTypeError
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from redis_kit.core.errors import InvalidValue
+from redis_kit.core import terminal
 from redis_kit.core.text import clean
-from redis_kit.queues import validation
-from redis_kit.queues.commands.base import SHOWN, QueueCommand, jobs
+from redis_kit.queues.commands.base import SHOWN, QueueCommand, identifier, jobs
+from redis_kit.queues.jobs.ids import in_full
 from redis_kit.queues.monitoring import failures
 from redis_kit.queues.monitoring.failures import Group
 from redis_kit.queues.queue import Queue
@@ -24,19 +23,27 @@ class Command(QueueCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the options."""
         super().add_arguments(parser)
-        parser.add_argument("ids", type=_id, nargs="*", metavar="ID", help="id of a dead job (default: all)")
-        parser.add_argument("--limit", type=_limit, metavar="N", help="at most N jobs, the oldest first")
+        parser.add_argument("ids", type=identifier, nargs="*", metavar="ID", help="id of a dead job (default: all)")
+        parser.add_argument(
+            "--limit", type=terminal.whole(1, 1_000_000), metavar="N", help="at most N jobs, the oldest first"
+        )
         parser.add_argument("--task", metavar="NAME", help="only jobs of this task, such as shop.tasks.send_mail")
         parser.add_argument("--error", metavar="NAME", help="only jobs with this error, such as ValueError")
+        terminal.add_no_input(parser)
 
     def run(self, *, name: str, using: str, ids: list[str], **options: Any) -> None:
         """Retry the jobs. Exit code 1 if there are none."""
         limit, task, error = options["limit"], options["task"], options["error"]
         if ids and (limit, task, error) != (None, None, None):
             self.parser.error("use either ids, or --limit, --task and --error")
+        asks = not ids and (limit, task, error) == (None, None, None)
+        if asks:
+            self.check_no_input(**options)
         queue = self.queue(name, using)
+        if asks and not options["no_input"]:
+            _confirm(queue)
         if ids:
-            moved = queue.requeue(ids)
+            moved = queue.requeue(form for id in ids for form in in_full(id, name))
         elif task is None and error is None:
             moved = _oldest(queue, limit)
         else:
@@ -47,6 +54,13 @@ class Command(QueueCommand):
         of = f" of {len(set(ids)):,}" if ids and moved < len(set(ids)) else ""
         data = {"queue": name, "retried": moved}
         self.report(f"Retried in {clean(name)}: {jobs(moved)}{of}.", data, as_json=options["json"])
+
+
+def _confirm(queue: Queue) -> None:
+    count, name = queue.counts().dead, clean(queue.name)
+    if count:
+        question = f"{name} has {jobs(count, 'dead')}. Type 'yes' to retry all of them: "
+        terminal.confirm(question, "yes", nothing="Nothing was retried")
 
 
 def _causes(groups: list[Group]) -> str:
@@ -62,16 +76,3 @@ def _oldest(queue: Queue, limit: int | None) -> int:
     while moved < most and (count := queue.requeue(limit=min(CHUNK, most - moved))):
         moved += count
     return moved
-
-
-def _id(text: str) -> str:
-    try:
-        return validation.identifier("ID", text)
-    except InvalidValue as error:
-        raise ArgumentTypeError(str(error)) from error
-
-
-def _limit(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= 1_000_000:
-        raise ArgumentTypeError(f"{text!a} is not a whole number between 1 and 1,000,000")
-    return int(text)

@@ -2,8 +2,6 @@
 
 import logging
 import os
-from argparse import ArgumentTypeError
-from collections.abc import Callable
 from typing import Any
 
 from django.conf import settings
@@ -44,10 +42,16 @@ class Command(terminal.KitCommand):
             help="queues in strict order, such as mail,default, or by weight, such as mail:3,default:1 (default: the "
             "queues in NAMES, then those of all tasks)",
         )
-        add("--processes", type=_whole(1, 64), default=1, metavar="N", help="number of processes, 1 to 64 (default: 1)")
+        add(
+            "--processes",
+            type=terminal.whole(1, 64),
+            default=1,
+            metavar="N",
+            help="number of processes, 1 to 64 (default: 1)",
+        )
         add(
             "--threads",
-            type=_whole(1, 64),
+            type=terminal.whole(1, 64),
             default=8,
             metavar="N",
             help="threads per process, each runs one job, 1 to 64 (default: 8)",
@@ -55,13 +59,13 @@ class Command(terminal.KitCommand):
         text = "seconds, or a duration such as 10m, for jobs to end after TERM, 0 to 1d (default: 25)"
         add("--grace", default=25.0, help=text, type=terminal.seconds(0, DAY), metavar="SECONDS")
         add("--burst", action="store_true", help="exit when no job is ready")
-        most = _whole(1, 1_000_000_000)
+        most = terminal.whole(1, 1_000_000_000)
         add("--max-tasks", type=most, metavar="N", help="replace a process after N jobs, 1 to 1000000000")
-        size = _whole(16, 1_048_576)
+        size = terminal.whole(16, 1_048_576)
         add("--max-rss", type=size, metavar="MIB", help="replace a process that uses more memory, 16 to 1048576 MiB")
         text = "restart when code changes, and wait while it is broken, for development"
         add("--reload", action="store_true", help=text)
-        port = _whole(1, 65_535)
+        port = terminal.whole(1, 65_535)
         add("--health-port", type=port, metavar="PORT", help="answer GET /healthz on 127.0.0.1, 1 to 65535")
         text = (
             "seconds, or a duration such as 10m, that a ready job may wait before /healthz answers 503, 1 to 1d "
@@ -112,12 +116,3 @@ class Command(terminal.KitCommand):
         self.stdout.write(f"Working on {clean(', '.join(names))} with {size} ({where}). Stop with Ctrl-C.")
         self.stdout.flush()
         supervisor.run()
-
-
-def _whole(least: int, most: int) -> Callable[[str], int]:
-    def parsed(text: str) -> int:
-        if not (text.isascii() and text.isdecimal()) or not least <= int(text[:20]) <= most:
-            raise ArgumentTypeError(f"{text[:80]!a} is not a whole number between {least} and {most}")
-        return int(text)
-
-    return parsed

@@ -5,8 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from redis_kit.core.terminal import aligned, cut, duration
 from redis_kit.core.text import clean
+from redis_kit.queues.jobs.job import JobInfo, cause
 from redis_kit.queues.monitoring.stats import QueueStats
 
+JOB_COLUMNS = ("QUEUE", "ID", "TASK", "STATE", "AGE", "ATTEMPTS", "WORKER", "ERROR")
 COLUMNS = (
     *("QUEUE", "READY", "SCHEDULED", "RUNNING", "DEAD", "WAITS"),
     *("DONE/MIN", "FAILED/MIN", "LATE", "WORKERS", "PAUSED"),
@@ -17,6 +19,17 @@ def table(reports: Mapping[str, QueueStats]) -> Iterator[str]:
     """Return a header line and a line for each queue."""
     rows = [COLUMNS, *(_row(name, report) for name, report in reports.items())]
     return aligned(rows, right=range(1, len(COLUMNS) - 1))
+
+
+def job_table(jobs: Sequence[tuple[str, JobInfo]]) -> Iterator[str]:
+    """Return a header line and a line for each job, given with its queue."""
+    return aligned([JOB_COLUMNS, *(_job_row(queue, info) for queue, info in jobs)], right=(5,))
+
+
+def age(info: JobInfo) -> float | None:
+    """Return for how many seconds a job waits, runs or is dead, negative until it is due; None if that is not known."""
+    since = {"running": info.begun, "dead": info.died}.get(info.state, info.due)
+    return time.time() - since if since else None  # the clocks of this machine and the server may differ
 
 
 def per_minute(counts: Sequence[int], minute: int) -> float:
@@ -44,6 +57,14 @@ def _row(name: str, report: QueueStats) -> tuple[str, ...]:
         _workers(report),
         _paused(report),
     )
+
+
+def _job_row(queue: str, info: JobInfo) -> tuple[str, ...]:
+    task, error = cause(info)
+    seconds = age(info)
+    shown = "" if seconds is None else duration(seconds) if seconds >= 0 else f"in {duration(-seconds)}"
+    attempts = f"{info.attempts:,}"
+    return cut(clean(queue)), info.id, cut(clean(task)), info.state, shown, attempts, info.worker or "", cut(error)
 
 
 def _workers(report: QueueStats) -> str:

@@ -16,6 +16,7 @@ from django.utils.timezone import is_naive, make_aware, make_naive
 DEFAULT = "default"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # Numbers of these lengths are times that datetime can hold.
+_LAST = re.compile(rb" (\d{1,13})/[^/ ]+$")
 _LINE = re.compile(rb"~(\d{1,16})/(\d{0,16})/([^/ ]*)((?: \d{1,13}/[^/ ]+)*)")
 
 
@@ -56,6 +57,12 @@ def backend(text: bytes) -> str | None:
     """Return only the backend of a job, in a tenth of the time; None if the line is damaged."""
     match = _LINE.fullmatch(text)
     return _alias(match[3].decode("utf-8", "replace")) if match else None
+
+
+def last_begun(text: bytes) -> float | None:
+    """Return when the last attempt began, in seconds since 1970; None before the first one."""
+    match = _LAST.search(text)
+    return int(match[1]) / 1000 if match else None
 
 
 def _alias(written: str) -> str:

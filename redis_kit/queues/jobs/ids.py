@@ -7,21 +7,32 @@ from functools import lru_cache
 from secrets import token_urlsafe
 from urllib.parse import quote, unquote
 
+LENGTH = 14  # characters of a new job's id
+
 
 def new_job() -> str:
     """Return the id of a new job: 14 random characters, 84 bits. One character more would cost Redis 32 bytes a job."""
-    return _random(11)[:14]
+    return _random(11)[:LENGTH]
 
 
 def new_call(queue: str) -> str:
     """Return the id of a task's new job and of its result. The name of the queue can be read from it."""
-    return new_job() if queue == "default" else f"{new_job()}.{_marked(quote(queue, safe=''))}"
+    return new_job() + _suffix(queue)
+
+
+def in_full(id: str, queue: str) -> tuple[str, ...]:
+    """Return an id as it is given, and also with the queue if it may be the first part of a call's id."""
+    return (id, id + suffix) if len(id) == LENGTH and (suffix := _suffix(queue)) else (id,)
 
 
 def queue_of(id: str) -> str:
     """Return the queue of a task's job."""
     _, dot, name = id.partition(".")
     return unquote(name.replace(".", "%")) if dot else "default"
+
+
+def _suffix(queue: str) -> str:
+    return "" if queue == "default" else f".{_marked(quote(queue, safe=''))}"
 
 
 def _marked(quoted: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple
 from redis_kit.queues.errors import CorruptMessage
 from redis_kit.queues.jobs import message
 from redis_kit.queues.jobs import payload as serializers
+from redis_kit.queues.jobs.history import last_begun
 
 State = Literal["scheduled", "ready", "running", "done", "dead"]
 NAME = 100  # characters of an error's name
@@ -70,8 +71,9 @@ class Job(NamedTuple):
 class JobInfo(NamedTuple):
     """A job as it is stored. ``attempts`` counts those begun, ``crashes`` the workers that died with it.
 
-    ``due`` is when it was or is to start, in seconds since 1970 on the server's clock. ``worker`` is the worker of a
-    running job; ``died`` and ``reason`` are when and why a dead job died.
+    ``due`` is when it was or is to start, in seconds since 1970 on the server's clock. ``begun`` is when its last
+    attempt began, None if the job stores no result. ``worker`` is the worker of a running job; ``died`` and ``reason``
+    are when and why a dead job died.
     """
 
     id: str
@@ -84,6 +86,7 @@ class JobInfo(NamedTuple):
     worker: str | None = None
     died: float | None = None
     reason: str = ""
+    begun: float | None = None
 
     @property
     def payload(self) -> Any:
@@ -168,6 +171,7 @@ def _stored(state: State, id: bytes, record: bytes, died: bytes, reason: bytes, 
         worker.decode("utf-8", "replace") or None,
         float(died) / 1000 if died else None,
         reason.decode("utf-8", "backslashreplace"),
+        last_begun(parts.history),
     )
 
 

@@ -57,12 +57,12 @@ class JobDetails(NamedTuple):
     cancelling: bool = False
 
 
-def look_up(queues: Sequence[str], id: str) -> tuple[str, JobDetails | None]:
+def look_up(queues: Sequence[str], id: str, *, using: str = "default") -> tuple[str, JobDetails | None]:
     """Return the first of these queues that has a job or its result, and its details; else the first queue and None.
 
     Raises InvalidName and InvalidValue.
     """
-    place: tuple[str, JobDetails | None] = Queue(queues[0]).run_flow(_look_up(queues, id))
+    place: tuple[str, JobDetails | None] = Queue(queues[0], using=using).run_flow(_look_up(queues, id, using))
     return place
 
 
@@ -109,7 +109,7 @@ def _text(text: bytes) -> str:
     return text.decode("utf-8", "backslashreplace")
 
 
-def _look_up(queues: Sequence[str], id: str) -> Flow[tuple[str, JobDetails | None]]:
-    replies = yield Batch([step for name in queues for step in steps(Queue(name), id)])
+def _look_up(queues: Sequence[str], id: str, using: str) -> Flow[tuple[str, JobDetails | None]]:
+    replies = yield Batch([step for name in queues for step in steps(Queue(name, using=using), id)])
     places = zip(queues, map(details, replies[::2], replies[1::2]), strict=True)
     return next((pair for pair in places if pair[1]), (queues[0], None))

@@ -20,6 +20,7 @@ from redis_kit.queues.validation import Delay
 CHUNK = 500  # jobs in one call
 CHUNK_BYTES = 1024 * 1024
 ADDED, REPLACED = 1, 2
+NEW = 2  # the reply for a name that was missing
 MOST_NAMES = 1000
 REGISTER = scripts.load("redis_kit.queues.store", "register_queue")
 _registered_queues: set[tuple[str, str]] = set()  # connection, and the beginning of the queue's keys
@@ -105,13 +106,14 @@ def _registered(queue: Primitive) -> Flow[None]:
         yield from register(queue)
 
 
-def register(queue: Primitive) -> Flow[None]:
-    """Register a queue by its name; if this fails, the next call does so."""
+def register(queue: Primitive) -> Flow[bool]:
+    """Register a queue by its name, and return whether it was missing; if this fails, the next call does so."""
     try:
-        yield REGISTER([names_key()], [queue.name, MOST_NAMES])
+        reply = yield REGISTER([names_key()], [queue.name, MOST_NAMES])
     except RedisFailure:
-        return
+        return False
     _registered_queues.add((queue.using, queue.key("")))
+    return bool(reply == NEW)
 
 
 def never_used(queues: Sequence[Primitive]) -> Flow[list[Primitive]]:

@@ -49,7 +49,7 @@ def discover() -> None:
             if error.name is None or not f"{name}.".startswith(f"{error.name}."):
                 raise  # the module exists, and one that it imports does not
             problem = _missing(name)
-            raise ConfigurationError(f"{problem.message} {problem.hint}") from error
+            raise ConfigurationError(problem.text) from error
 
 
 def is_of_app(module: str) -> bool:

@@ -130,12 +130,12 @@ def backend_of(alias: str) -> Any:
     kind = import_string(framework.BACKEND)  # that of a project without the setting TASKS
     if settings.configured and settings.is_overridden("TASKS"):  # type: ignore[misc]
         for problem in framework.tasks_problems():
-            raise ConfigurationError(f"{problem.message} {problem.hint}")
+            raise ConfigurationError(problem.text)
         try:
             backend = framework.task_backends[alias]
         except framework.InvalidTaskBackend as error:
             for problem in framework.missing_backend(alias):
-                raise UnknownBackend(f"{problem.message} {problem.hint}") from error
+                raise UnknownBackend(problem.text) from error
             raise
     else:
         backend = kind(alias, {"QUEUES": []})

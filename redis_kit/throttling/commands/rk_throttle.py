@@ -84,7 +84,12 @@ class Command(terminal.KitCommand):
                 subparser.add_argument("--hash", action="store_true", help="IDENTITY is the hash that show lists")
         show = actions.choices["show"]
         show.add_argument("--plain", action="store_true", help="don't mask identities")
-        show.add_argument("--limit", type=_limit, default=100, help=f"number of rules, 1 to {LIMIT:,} (default: 100)")
+        show.add_argument(
+            "--limit",
+            type=terminal.whole(1, LIMIT),
+            default=100,
+            help=f"number of rules, 1 to {LIMIT:,} (default: 100)",
+        )
         self.parsers: dict[str, Any] = dict(actions.choices)
 
     def handle(self, *args: Any, action: str, **options: Any) -> None:
@@ -268,9 +273,3 @@ def _rates(text: str) -> str:
     except InvalidRate as error:
         raise argparse.ArgumentTypeError(str(error)) from error
     return text
-
-
-def _limit(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= LIMIT:
-        raise argparse.ArgumentTypeError(f"{text!a} is not a whole number from 1 to {LIMIT:,}")
-    return int(text)

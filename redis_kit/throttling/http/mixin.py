@@ -82,7 +82,7 @@ class ThrottleMixin:
         for name in dir(cls):
             if name.startswith(PREFIX) and name not in FOREIGN and name not in attributes:
                 problem = conf.unknown(cls.__qualname__, name, attributes)
-                raise InvalidValue(f"{problem.message} {problem.hint}")
+                raise InvalidValue(problem.text)
 
     def _throttle(self) -> Throttle:
         if isinstance(self.throttle_rates, Throttle):

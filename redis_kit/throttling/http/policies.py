@@ -73,7 +73,7 @@ def _single(name: str, error: ConfigurationError) -> Throttle:
     if name not in entries:
         raise _missing(name, entries) from None  # the traceback does not mention other policies
     for problem in policy_problems({name: entries[name]}):
-        raise ConfigurationError(f"{problem.message} {problem.hint}".strip()) from None
+        raise ConfigurationError(problem.text) from None
     return _policy(name, PolicySettings(**entries[name])).throttle
 
 

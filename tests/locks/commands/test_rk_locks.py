@@ -72,7 +72,7 @@ def test_show_tells_all_about_a_name(many, rk_locks):
     assert f"fence     {many[1].fence}" in output
 
 
-@pytest.mark.parametrize("action", [("show",), ("release", "--yes")])
+@pytest.mark.parametrize("action", [("show",), ("release", "--no-input")])
 def test_unknown_name_says_so_and_which_are_near(many, rk_locks, action):
     assert rk_locks(*action, "invoice:43") == (
         1,
@@ -84,7 +84,7 @@ def test_unknown_name_says_so_and_which_are_near(many, rk_locks, action):
 
 def test_release_says_from_whom_it_took_it(many, rk_locks, caplog):
     holder = held_locks().locks[0].holder
-    code, output, errors = rk_locks("release", "invoice:42", "--yes")
+    code, output, errors = rk_locks("release", "invoice:42", "--no-input")
     assert (code, errors) == (0, "")
     assert output.startswith(f"Released: lock invoice:42, held by {holder}")
     assert not Lock("invoice:42").locked()
@@ -100,7 +100,7 @@ def test_release_asks_for_the_name(many, rk_locks):
         code, output, errors = rk_locks("release", "invoice:42", typed=typed)
         assert code == 1
         assert "Type the name" in output
-        assert "that is not the name" in errors
+        assert "the answer does not match" in errors
         assert many[0].extend()
     assert rk_locks("release", "supplier", typed="supplier\n")[0] == 0
     assert held_locks().semaphores == []
@@ -115,7 +115,7 @@ def test_name_that_was_taken_anew_while_somebody_typed_is_left_alone(kit, rk_loc
         return "a"
 
     monkeypatch.setattr("builtins.input", typed)
-    code, _, errors = rk_locks("release", "a")
+    code, _, errors = rk_locks("release", "a", typed="")
     assert (code, errors) == (1, "CommandError: Nothing was released: a was released by its holder.\n")
     assert lock.owned()
 
@@ -123,31 +123,31 @@ def test_name_that_was_taken_anew_while_somebody_typed_is_left_alone(kit, rk_loc
 def test_one_of_several_slots_is_released_by_its_fence(kit, rk_locks):
     semaphore = Semaphore("s", 3)
     leases = [semaphore.acquire() for _ in range(3)]
-    assert rk_locks("release", "s", "--fence", leases[1].fence, "--yes")[0] == 0
+    assert rk_locks("release", "s", "--fence", leases[1].fence, "--no-input")[0] == 0
     assert leases[0].extend()
     with pytest.raises(LockLost):
         leases[1].extend()
-    code, output, _ = rk_locks("release", "s", "--yes")
+    code, output, _ = rk_locks("release", "s", "--no-input")
     assert (code, len(output.splitlines())) == (0, 2)
     assert held_locks().semaphores == []
 
 
 def test_name_of_two_kinds_is_not_guessed(kit, rk_locks):
     lock, slot = Lock("a").acquire(), Semaphore("a", 1).acquire()
-    code, output, errors = rk_locks("release", "a", "--yes")
+    code, output, errors = rk_locks("release", "a", "--no-input")
     assert (code, output) == (2, "")
     assert "usage:" in errors
     assert "--kind" in errors.splitlines()[-1]
-    assert rk_locks("release", "a", "--kind", "semaphore", "--yes")[0] == 0
+    assert rk_locks("release", "a", "--kind", "semaphore", "--no-input")[0] == 0
     assert lock.extend()
     with pytest.raises(LockLost):
         slot.extend()
-    code, _, errors = rk_locks("release", "a", "--kind", "semaphore", "--yes")
+    code, _, errors = rk_locks("release", "a", "--kind", "semaphore", "--no-input")
     assert (code, errors) == (
         1,
         f"CommandError: Nothing was released. a is held, but as lock with the fence {lock.fence}.\n",
     )
-    assert rk_locks("release", "a", "--fence", lock.fence + 1, "--yes")[0] == 1
+    assert rk_locks("release", "a", "--fence", lock.fence + 1, "--no-input")[0] == 1
     assert lock.extend()
 
 
@@ -200,7 +200,7 @@ def test_wrong_arguments_give_the_usage(kit, rk_locks, wrong):
     assert errors.startswith("usage:")
 
 
-@pytest.mark.parametrize("arguments", [("list",), ("list", "--json"), ("show", "a"), ("release", "a", "--yes")])
+@pytest.mark.parametrize("arguments", [("list",), ("list", "--json"), ("show", "a"), ("release", "a", "--no-input")])
 def test_redis_is_away(kit, rk_locks, arguments):
     kit.connect(AWAY)
     code, output, errors = rk_locks(*arguments)
@@ -245,6 +245,6 @@ def test_nothing_is_scanned(many, rk_locks, kit, commands):
 def test_it_works_on_every_kind_of_server(any_kit, rk_locks):
     leases = [Lock("a").acquire(), Lock("b").acquire(), Semaphore("c", 1).acquire()]
     assert len(rk_locks("list")[1].splitlines()) == 1 + len(leases)
-    assert rk_locks("release", "a", "--yes")[0] == 0
-    assert rk_locks("release", "c", "--yes")[0] == 0
+    assert rk_locks("release", "a", "--no-input")[0] == 0
+    assert rk_locks("release", "c", "--no-input")[0] == 0
     assert [line.split()[0] for line in rk_locks("list")[1].splitlines()] == ["NAME", "b"]

@@ -1,6 +1,5 @@
 """The commands that show queues and change their jobs."""
 
-import io
 import json
 import os
 import re
@@ -11,7 +10,6 @@ import sys
 import pytest
 
 from redis_kit.core.errors import KeyConflict
-from redis_kit.management.commands import rk_pause, rk_purge, rk_queues, rk_resume, rk_retry
 from redis_kit.queues import Queue, QueueCounts
 from redis_kit.queues.jobs import ids as identity
 from redis_kit.queues.monitoring import queue_counts, queue_stats
@@ -22,24 +20,13 @@ from tests.queues.support.minutes import count
 from tests.queues.support.putting import die
 
 AWAY = {"URL": "redis://127.0.0.1:1/0"}
-MODULES = {name.__name__.rpartition(".")[2]: name for name in (rk_pause, rk_purge, rk_queues, rk_resume, rk_retry)}
-NEEDED = {"rk_purge": ("--state", "ready", "--yes")}
+NAMES = ("rk_jobs", "rk_pause", "rk_purge", "rk_queues", "rk_resume", "rk_retry")
+NEEDED = {"rk_purge": ("--state", "ready", "--no-input"), "rk_retry": ("--no-input",)}
 
 
 @pytest.fixture
-def command(capsys, monkeypatch):
-    """Run a command as from a shell; return exit code, output and errors. Nobody sits there unless ``typed``."""
-
-    def run(name, *arguments, typed=""):
-        monkeypatch.setattr("sys.stdin", io.StringIO(typed))
-        code = 0
-        try:
-            MODULES[name].Command().run_from_argv(["manage.py", name, *map(str, arguments)])
-        except SystemExit as end:
-            code = end.code
-        return code, *capsys.readouterr()
-
-    return run
+def command(shell):
+    return shell
 
 
 @pytest.fixture
@@ -227,9 +214,9 @@ def test_queue_is_paused_and_resumed(mail, command):
 
 
 def test_all_dead_jobs_are_retried(mail, command):
-    assert command("rk_retry", "mail") == (0, "Retried in mail: 2 jobs.\n", "")
+    assert command("rk_retry", "mail", "--no-input") == (0, "Retried in mail: 2 jobs.\n", "")
     assert mail.counts() == QueueCounts(1, 4, 1, 0)
-    code, _, errors = command("rk_retry", "mail")
+    code, _, errors = command("rk_retry", "mail", "--noinput")
     assert (code, "Nothing was retried" in errors) == (1, True)
 
 
@@ -237,7 +224,35 @@ def test_more_dead_jobs_than_go_into_a_call_are_retried(mail, command, monkeypat
     from redis_kit.queues.commands import rk_retry as module
 
     monkeypatch.setattr(module, "CHUNK", 1)
-    assert command("rk_retry", "mail")[1] == "Retried in mail: 2 jobs.\n"
+    assert command("rk_retry", "mail", "--no-input")[1] == "Retried in mail: 2 jobs.\n"
+
+
+def test_retry_of_all_dead_jobs_is_confirmed_on_a_terminal(mail, command):
+    for typed in ("", "no\n", "y\n"):
+        code, output, errors = command("rk_retry", "mail", typed=typed)
+        assert (code, "mail has 2 dead jobs. Type 'yes' to retry all of them: " in output) == (1, True)
+        assert "Nothing was retried: the answer does not match." in errors
+    assert mail.counts().dead == 2
+    assert command("rk_retry", "mail", typed="yes\n")[1].endswith("Retried in mail: 2 jobs.\n")
+    code, output, errors = command("rk_retry", "mail", typed="yes\n")
+    assert (code, output) == (1, "")
+
+
+@pytest.mark.parametrize(("name", "arguments"), [("rk_retry", ()), ("rk_purge", ("--state", "dead"))])
+def test_confirmation_without_a_terminal_is_an_error_that_names_the_option(mail, command, name, arguments):
+    code, output, errors = command(name, "mail", *arguments)
+    assert (code, output) == (2, "")
+    assert "there is no terminal to ask on. Give --no-input" in errors
+    assert command(name, "mail", *arguments, "--json")[0] == 2
+    assert mail.counts().dead == 2
+
+
+def test_id_of_a_call_may_lack_its_queue(kit, command):
+    queue = Queue("mail")
+    queue.put({"task": "a"}, id=(id := identity.new_call("mail")))
+    queue.nack(*queue.claim(), max_attempts=1)
+    assert command("rk_retry", "mail", id.partition(".")[0])[1] == "Retried in mail: 1 job.\n"
+    assert queue.get(id).state == "ready"
 
 
 @pytest.mark.parametrize(
@@ -272,10 +287,10 @@ def test_wrong_cause_is_answered_with_the_causes_that_exist(mail, command):
 def test_jobs_of_a_state_are_deleted(mail, command, state, count):
     noun = "job" if count == 1 else "jobs"
     said = (0, f"Deleted from mail: {count} {state} {noun}.\n", "")
-    assert command("rk_purge", "mail", "--state", state, "--yes") == said
+    assert command("rk_purge", "mail", "--state", state, "--no-input") == said
     assert getattr(mail.counts(), state) == 0
     assert mail.counts().running == 1
-    assert command("rk_purge", "mail", "--state", state, "--yes")[0] == 1
+    assert command("rk_purge", "mail", "--state", state, "--no-input")[0] == 1
 
 
 @pytest.mark.parametrize("typed", ["", "yes\n", "Mail\n"])
@@ -297,8 +312,8 @@ def test_typed_name_deletes(mail, command):
     ("name", "arguments", "data"),
     [
         ("rk_pause", ("mail", 60), {"queue": "mail", "paused": True, "seconds": 60}),
-        ("rk_retry", ("mail",), {"queue": "mail", "retried": 2}),
-        ("rk_purge", ("mail", "--state", "ready", "--yes"), {"queue": "mail", "state": "ready", "deleted": 2}),
+        ("rk_retry", ("mail", "--no-input"), {"queue": "mail", "retried": 2}),
+        ("rk_purge", ("mail", "--state", "ready", "--no-input"), {"queue": "mail", "state": "ready", "deleted": 2}),
     ],
 )
 def test_programs_get_json(mail, command, name, arguments, data):
@@ -316,6 +331,8 @@ def test_programs_get_json(mail, command, name, arguments, data):
         ("rk_pause", ()),
         ("rk_retry", ("mail", "../x")),
         ("rk_retry", ("mail", "--limit", "0")),
+        ("rk_jobs", ("mail", "--limit", "1001")),
+        ("rk_jobs", ("mail", "--state", "done")),
         ("rk_retry", ("mail", "j0", "--limit", "1")),
         ("rk_purge", ("mail",)),
         ("rk_purge", ("mail", "--state", "running")),
@@ -328,7 +345,7 @@ def test_wrong_arguments_are_refused(mail, command, name, arguments):
     assert mail.paused() is None
 
 
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("name", NAMES)
 def test_queue_that_nobody_knows_is_not_taken_for_an_empty_one(mail, command, name):
     code, output, errors = command(name, "mial", *NEEDED.get(name, ()))
     assert (code, output) == (1, "")
@@ -356,7 +373,7 @@ def test_queue_of_a_task_is_known_before_its_first_job(kit, command):
         registry._tasks.update(before)
 
 
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("name", NAMES)
 def test_exit_code_says_that_redis_is_unavailable(kit, command, name):
     kit.connect(AWAY)
     code, _, errors = command(name, "default", *NEEDED.get(name, ()))
@@ -364,7 +381,7 @@ def test_exit_code_says_that_redis_is_unavailable(kit, command, name):
     assert "Traceback" not in errors
 
 
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("name", NAMES)
 def test_exit_code_tells_that_the_settings_are_wrong(kit, command, name):
     kit.options(QUEUES={"BEAAT": 1})
     assert command(name, "default", *NEEDED.get(name, ()))[0] == 78

@@ -11,7 +11,7 @@
 -- ARGV[1]  state
 -- ARGV[2]  offset     how many are passed over
 -- ARGV[3]  limit      how many, at most
--- ARGV[4]  cut        bytes of a record that are returned
+-- ARGV[4]  cut        bytes of a record that are returned; a longer one is without its attempts but the last
 -- ARGV[5]  bytes      of records that are read, at most, but for the last
 -- returns  id, record, when it died in ms or "", why or "", worker or "" of each
 
@@ -31,10 +31,12 @@ for at = 1, #entries, 2 do
         worker, id = string.match(id, "^([^/]+)/[^/]+/[^/]+/(.*)$")
     end
     local record = id and redis.call("HGET", jobs, id) or ""
+    local size = #record
+    if size > cut then record = string.gsub(record, "^([^\n]*\n~[^ \n]*)[^\n]*( [^ \n]*\n)", "%1%2") end
     for _, item in ipairs({id or entries[at], string.sub(record, 1, cut), died, reason, worker or ""}) do
         table.insert(reply, item)
     end
-    bytes = bytes - #record
+    bytes = bytes - size
     if bytes <= 0 then
         break
     end

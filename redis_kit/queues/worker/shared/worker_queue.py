@@ -68,9 +68,9 @@ class WorkerQueue(Queue):
         """Wake another worker: this one has no thread left. One round trip."""
         self.run_flow(self._pass_on())
 
-    def note(self) -> None:
-        """Add the queue to the list of queues. One round trip."""
-        self.run_flow(enqueue.register(self))
+    def note(self) -> bool:
+        """Add the queue to the list of queues; False if it was there. One round trip."""
+        return self.run_flow(enqueue.register(self))
 
     def _release(self, jobs: Sequence[Job]) -> Flow[int]:
         count: int = yield calls.return_claimed(self.key(""), jobs)

@@ -16,6 +16,7 @@ from redis_kit.queues.worker.shared import failpoints
 from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE, Outage
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, beat, forget_unused, waits
 from redis_kit.queues.worker.supervisor.child import Child
+from redis_kit.queues.worker.supervisor.data_loss import DataLoss
 from redis_kit.queues.worker.supervisor.maintenance import Orphans, Recaller
 
 logger = logging.getLogger("redis_kit.worker")
@@ -28,7 +29,7 @@ class Heartbeat:
     """Sends the heartbeats of all children and queues in one round trip, earlier if another worker's lease ends soon.
 
     ``at`` is when the next one is due, ``answered`` when the last one was answered, both on the monotonic clock;
-    ``reached`` says whether any was. ``waits`` has the seconds that the next job of each queue has waited: if
+    ``reached`` says whether any was. ``waits`` has the seconds that the next job of each queue had waited then: if
     ``reports`` is set, at one more round trip. ``broken`` has the errors of queues, ``clock`` the server's clock.
     """
 
@@ -36,12 +37,11 @@ class Heartbeat:
         self._outage, self._reports = outage, reports
         self.reached = False
         self._noted: dict[str, WorkerQueue] = {}  # queues on the server's list of names
-        self._since: dict[tuple[str, str], int] = {}  # since when the server knows each child, by queue
         self.at, self.answered = 0.0, monotonic()
         self.waits: dict[str, float] = {}
         self.broken: dict[str, RedisFailure] = {}
         self._log_limit, self._orphans = LogRateLimit(), Orphans()
-        self._recaller, self.clock = Recaller(), ServerClock()
+        self._recaller, self.clock, self._loss = Recaller(), ServerClock(), DataLoss()
 
     def beat(self, children: list[Child]) -> list[str]:
         """Send a heartbeat, pass on what concerns a child, and return the commands for this supervisor."""
@@ -77,6 +77,7 @@ class Heartbeat:
         pairs = [(child, source) for child in children for source in child.sources]
         if not pairs:
             return []
+        self._loss.sending(children)
         answered, sent = [], monotonic()
         for (child, source), answer in zip(pairs, beat([source for _, source in pairs]), strict=True):
             if isinstance(answer, RedisFailure):
@@ -84,8 +85,9 @@ class Heartbeat:
             else:
                 answered.append((child, source, answer))
         self._outage.say(None)
-        self.answered, self.reached = monotonic(), True
-        self._notice_loss(children, {(queue.name, child.worker): answer.since for child, queue, answer in answered})
+        self.answered, self.reached, self.waits = monotonic(), True, {}
+        for name in self._loss.suspected(answered):
+            self._noted.pop(name, None)
         self.clock.note({source.name: answer.now for _, source, answer in answered}, sent, self.answered)
         return answered
 
@@ -111,19 +113,13 @@ class Heartbeat:
         try:
             for source in sources:
                 if source.name not in self._noted:
-                    source.note()
+                    is_new = source.note()
                     self._noted[source.name] = source
+                    self._loss.judge(source.name, newly_registered=is_new)
         except UNAVAILABLE:
             raise
         except RedisFailure as error:
             self._complain("names", "Names of queues could not be saved: %s", error)
-
-    def _notice_loss(self, children: list[Child], alive: Mapping[tuple[str, str], int]) -> None:
-        for (name, worker), since in alive.items():
-            if self._since.get((name, worker), since) != since:
-                self._noted.pop(name, None)
-        living = {child.worker for child in children}
-        self._since = {key: since for key, since in {**self._since, **alive}.items() if key[1] in living}
 
     def forget_unused(self) -> None:
         """Take the queues off the list of names that nobody uses: no job was ever added, and no other worker is there.

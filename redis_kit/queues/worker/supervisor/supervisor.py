@@ -253,12 +253,14 @@ class Supervisor:
 
     def _report(self) -> tuple[bool, dict[str, Any]]:
         silent = monotonic() - self._beat.answered
-        late = {name: wait for name, wait in self._beat.waits.items() if wait > self.options.max_wait}
+        answers = silent <= conf.section(QueueSettings).WORKER_TIMEOUT
+        waits = self._beat.waits if answers else {}  # older ones say nothing about now
+        late = [name for name, wait in waits.items() if wait > self.options.max_wait]
         damaged = {name: str(error) for name, error in self._beat.broken.items() if isinstance(error, KeyConflict)}
         refused = {name: error for name, error in self._beat.broken.items() if name not in damaged}
         reasons = {
             "no child is alive": not self.children,
-            "the server does not answer": silent > conf.section(QueueSettings).WORKER_TIMEOUT,
+            "the server does not answer": not answers,
             f"a job of {', '.join(late)} waits for more than {text.number(self.options.max_wait)} s": bool(late),
             **{f"queue {name} can't be read: {error}": True for name, error in refused.items()},
         }
@@ -267,7 +269,7 @@ class Supervisor:
         status = "failing" if problems else "degraded" if damaged or back else "ok"
         details = {"status": status, "reasons": problems, "damaged": damaged, "children": len(self.children)}
         # Neither a damaged key nor a clock is mended by a new process, as an orchestrator starts one after a 503.
-        return not problems, {**details, "silent": round(silent, 3), "waits": self._beat.waits, "clock_back": back}
+        return not problems, {**details, "silent": round(silent, 3), "waits": waits, "clock_back": back}
 
 
 def _end(child: Child, code: int) -> str:

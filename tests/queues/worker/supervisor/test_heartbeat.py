@@ -3,6 +3,7 @@
 import os
 import signal
 from datetime import timedelta
+from time import monotonic
 
 import pytest
 from django.core.management import call_command
@@ -116,6 +117,60 @@ def test_heartbeat_registers_queues_only_if_the_server_lost_the_worker(kit, chil
     heartbeat.beat(children)
     assert queue_names() == ["default", "mail"]
     assert [one.queues for one in list_workers()] == [("mail",)]
+
+
+@pytest.fixture
+def running(children):
+    """A job that a child runs, and the supervisor's heartbeat that knows it."""
+    source, heartbeat = children[0].sources[0], Heartbeat(Outage())
+    Queue("mail").put(1)
+    (job,) = source.claim(worker="w")
+    children[0].board.begin(0, 0, job.token, job.id, None)
+    heartbeat.beat(children)
+    return heartbeat
+
+
+def losses(caplog):
+    return [record.getMessage() for record in caplog.records if "were running here" in record.getMessage()]
+
+
+@pytest.mark.parametrize("other_first", [False, True])
+def test_server_that_lost_its_data_is_told_of_once(kit, children, running, caplog, other_first):
+    kit.client.delete(*kit.keys())
+    if other_first:  # another worker has registered the queue again
+        WorkerQueue("mail", worker="other", about="").note()
+    for _ in range(2):
+        running.beat(children)
+    (text,) = losses(caplog)
+    assert text.startswith("Queue 'mail': the server has lost its data, as by a restart without persistence")
+    assert text.endswith("Jobs that were running here: 1; their outcomes can't be recorded.")
+
+
+def test_idle_worker_tells_of_the_loss_too(kit, children, caplog):
+    heartbeat = Heartbeat(Outage())
+    heartbeat.beat(children)
+    kit.client.delete(*kit.keys())
+    heartbeat.beat(children)
+    (text,) = losses(caplog)
+    assert text.endswith("its waiting jobs are gone. Jobs that were running here: 0.")
+
+
+def test_worker_that_was_silent_too_long_does_not_blame_the_server(kit, children, running, caplog, monkeypatch):
+    queue, now = Queue("mail"), monotonic()
+    queue.sign_off(worker="w")  # as another worker does when the lease is over
+    queue.claim(worker="other")
+    monkeypatch.setattr("redis_kit.queues.worker.supervisor.data_loss.monotonic", lambda: now + 60)
+    running.beat(children)
+    (text,) = losses(caplog)
+    assert "this worker was silent for 60" in text
+    assert text.endswith("Jobs that were running here: 1; their outcomes can't be recorded.")
+
+
+def test_child_that_signed_off_is_no_loss(kit, children, running, caplog):
+    children[0].board.end(0)
+    Queue("mail").sign_off(worker="w")
+    running.beat(children)
+    assert losses(caplog) == []
 
 
 def test_name_that_was_never_used_ends_with_its_worker(kit, start_worker):

@@ -1,0 +1,5 @@
+"""List jobs."""
+
+from redis_kit.queues.commands.rk_jobs import Command
+
+__all__ = ["Command"]

@@ -1,0 +1,98 @@
+"""``manage.py rk_jobs``: the first jobs of queues, by state."""
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from django.core.management.base import CommandError, CommandParser
+
+from redis_kit.core import terminal
+from redis_kit.core.text import clean
+from redis_kit.queues.commands.base import QueueCommand, jobs
+from redis_kit.queues.commands.tables import age, job_table
+from redis_kit.queues.jobs.job import JobInfo, State, cause
+from redis_kit.queues.monitoring.job_list import LOOKED_THROUGH, first_jobs
+from redis_kit.queues.monitoring.stats import Errors, queue_counts, queue_names
+from redis_kit.queues.queue import Queue
+
+STATES: tuple[State, ...] = ("running", "ready", "scheduled", "dead")
+LIMIT = 1000
+
+
+class Listed(NamedTuple):
+    """The first jobs of one state of a queue, and how many have this state."""
+
+    queue: str
+    state: State
+    jobs: list[JobInfo]
+    total: int
+
+
+class Command(QueueCommand):
+    """List jobs."""
+
+    help = "List the first jobs of a queue, or of all queues: ids, tasks, states, ages, attempts and workers."
+    name_count = "?"
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Add the options."""
+        super().add_arguments(parser)
+        parser.add_argument("--state", choices=STATES, help="only jobs of this state")
+        parser.add_argument("--task", metavar="NAME", help="only jobs of this task, such as shop.tasks.send_mail")
+        limit = f"number of jobs of each state and queue, 1 to {LIMIT} (default: 20)"
+        parser.add_argument("--limit", type=terminal.whole(1, LIMIT), default=20, metavar="N", help=limit)
+
+    def run(self, *, name: str | None, using: str, **options: Any) -> None:
+        """List the jobs. Two round trips, one for each state of a queue, and more with a task."""
+        names = queue_names(using=using) if name is None else [self.queue(name, using).name]
+        errors: Errors = {}
+        counts = queue_counts(names, using=using, errors=errors)
+        listed = [part for queue in counts for part in _listed(Queue(queue, using=using), counts[queue], **options)]
+        if options["json"]:
+            rows = [_plain(part.queue, info) for part in listed for info in part.jobs]
+            self.stdout.write(json.dumps(rows, indent=2))
+        else:
+            self.write(_text(listed, options["task"]))
+        for queue, error in errors.items():
+            self.stderr.write(f"Queue {clean(queue)} can't be read: {clean(str(error))}")
+        if errors:
+            many = f"{len(errors):,} of {len(names):,} queues"
+            raise CommandError(f"{many} can't be read.", returncode=terminal.UNAVAILABLE)
+
+
+def _listed(
+    queue: Queue, counts: Any, *, state: State | None, task: str | None, limit: int, **options: Any
+) -> Iterator[Listed]:
+    for each in STATES:
+        if state in (None, each) and (total := getattr(counts, each)):
+            yield Listed(queue.name, each, queue.run_flow(first_jobs(queue, each, limit, task)), total)
+
+
+def _text(listed: Sequence[Listed], task: str | None) -> Iterator[str]:
+    rows = [(part.queue, info) for part in listed for info in part.jobs]
+    if rows:
+        yield from job_table(rows)
+    else:
+        yield "No job matches." if listed else "There are no jobs."
+    for queue, state, shown, total in listed:
+        if task and total > LOOKED_THROUGH:
+            yield f"Looked at the first {LOOKED_THROUGH:,} of {jobs(total, state)} of {clean(queue)}."
+        elif not task and total > len(shown):
+            yield f"{clean(queue)}: {len(shown):,} of {jobs(total, state)} are shown; see --limit."
+
+
+def _plain(queue: str, info: JobInfo) -> dict[str, Any]:
+    task, error = cause(info)
+    seconds = age(info)
+    return {
+        "queue": queue,
+        "id": info.id,
+        "task": task,
+        "state": info.state,
+        "age": None if seconds is None else round(seconds, 3),
+        "attempts": info.attempts,
+        "worker": info.worker,
+        "priority": info.priority,
+        "due": info.due,
+        "error": error,
+    }

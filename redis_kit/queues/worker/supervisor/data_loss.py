@@ -1,0 +1,81 @@
+"""Tells a server that has lost its data, as by a restart without persistence, from a worker that was silent too long.
+
+In both cases the server knows the worker only since its last call. A server that has lost its data has also lost the
+name of the queue from its list of queues, or the jobs of a worker whose lease had not ended: nobody else may have taken
+these.
+"""
+
+import logging
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from time import monotonic
+from typing import NamedTuple
+
+from redis_kit.core import conf
+from redis_kit.queues.settings import QueueSettings
+from redis_kit.queues.store.liveness import HeartbeatReply
+from redis_kit.queues.worker.shared.worker_queue import PAGE, WorkerQueue
+from redis_kit.queues.worker.supervisor.child import Child
+
+logger = logging.getLogger("redis_kit.worker")
+Answer = tuple[Child, WorkerQueue, HeartbeatReply]
+
+
+class Registration(NamedTuple):
+    """Since when the server knows a child in a queue, in ms, and when the heartbeat was sent that said so."""
+
+    since: int
+    sent: float
+
+
+class DataLoss:
+    """Compares the answers to heartbeats, and warns once of each loss. ``sending`` is called before each heartbeat."""
+
+    def __init__(self) -> None:
+        self._registered: dict[tuple[str, str], Registration] = {}  # by queue and worker
+        self._suspected: dict[str, float] = {}  # seconds without a heartbeat, by queue
+        self._gone: Counter[str] = Counter()  # running jobs that the server does not have, by queue
+        self._running: dict[str, set[bytes]] = {}  # by worker
+        self._sent = 0.0
+
+    def sending(self, children: Iterable[Child]) -> None:
+        """Note what runs, and the time."""
+        self._running = {child.worker: {job.member() for job in child.board.running()} for child in children}
+        self._sent = monotonic()
+
+    def suspected(self, answers: Sequence[Answer]) -> list[str]:
+        """Return the queues that may have lost their data."""
+        now, queues = monotonic(), []
+        for child, source, answer in answers:
+            key = source.name, child.worker
+            before = self._registered.get(key)
+            if before and before.since != answer.since:
+                queues.append(source.name)
+                self._suspected[source.name] = now - before.sent
+                self._gone[source.name] += self._missing(child, source, answer)
+            self._registered[key] = Registration(answer.since, self._sent)
+        for key in [key for key in self._registered if key[1] not in self._running]:
+            del self._registered[key]
+        return queues
+
+    def judge(self, queue: str, *, newly_registered: bool) -> None:
+        """Warn if a queue was suspected rightly, given whether its name was missing in the list of queues."""
+        if queue not in self._suspected:
+            return
+        silent, gone = self._suspected.pop(queue), self._gone.pop(queue, 0)
+        if newly_registered or (gone and silent < conf.section(QueueSettings).WORKER_TIMEOUT):
+            text = "the server has lost its data, as by a restart without persistence: its waiting jobs are gone"
+        elif gone:
+            text = f"this worker was silent for {silent:.1f} s, so that others may run its jobs again"
+        else:
+            return
+        outcomes = "; their outcomes can't be recorded" if gone else ""
+        logger.warning("Queue %a: %s. Jobs that were running here: %d%s.", queue, text, gone, outcomes)
+
+    def _missing(self, child: Child, source: WorkerQueue, answer: HeartbeatReply) -> int:
+        """Return how many jobs ran before and after the heartbeat that the server does not hold as running."""
+        if source.after or len(answer.held) == PAGE:
+            return 0  # one page of several
+        index = child.sources.index(source)
+        running = {job.member() for job in child.board.running() if job.source == index}
+        return len((running & self._running[child.worker]) - set(answer.held))
