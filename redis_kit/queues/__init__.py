@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         LeaseLost,
         NoResult,
         NotSerializable,
+        NotTaken,
         PayloadTooLarge,
         Retry,
         TaskTimeout,
@@ -44,6 +45,7 @@ __all__ = [
     "LeaseLost",
     "NoResult",
     "NotSerializable",
+    "NotTaken",
     "PauseInfo",
     "PayloadTooLarge",
     "Progress",
@@ -64,7 +66,8 @@ __getattr__, __dir__ = lazily(
     {
         "errors": (
             *("Cancelled", "CorruptMessage", "Expired", "GiveUp", "InvalidArguments", "InvalidTask", "LeaseLost"),
-            *("NoResult", "NotSerializable", "PayloadTooLarge", "Retry", "TaskTimeout", "UnknownTask", "WorkerLost"),
+            *("NoResult", "NotSerializable", "NotTaken", "PayloadTooLarge", "Retry", "TaskTimeout", "UnknownTask"),
+            "WorkerLost",
         ),
         "jobs.job": ("Job", "JobInfo", "PauseInfo", "QueueCounts"),
         "jobs.progress": ("Progress",),

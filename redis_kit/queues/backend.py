@@ -65,6 +65,7 @@ class RedisTaskBackend(BaseTaskBackend):
     supports_async_task = True
     supports_get_result = True
     supports_priority = True
+    sink = ""  # the system that runs the jobs, "" for rk_worker
 
     def __init__(self, alias: str, params: dict[str, Any]) -> None:
         # The framework would raise a TypeError that names no setting. So any queue is allowed until the first call,
@@ -246,3 +247,9 @@ class RedisTaskBackend(BaseTaskBackend):
 def queue_names() -> set[str]:
     """Return the queues that ``TASKS`` names for backends of this kind."""
     return {name for backend in task_backends.all() if isinstance(backend, RedisTaskBackend) for name in backend.queues}
+
+
+def sinks() -> dict[str, str]:
+    """Return the sinks of the backends of this kind that ``TASKS`` names and that have one, by alias."""
+    ours = [backend for backend in task_backends.all() if isinstance(backend, RedisTaskBackend)]
+    return {backend.alias: backend.sink for backend in ours if backend.sink}

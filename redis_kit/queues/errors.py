@@ -78,6 +78,17 @@ class LeaseLost(RedisKitError):
     """
 
 
+class NotTaken(RedisKitError):
+    """Another system did not take a job that was to be handed over. Raised by a Sink; the job stays in its queue.
+
+    ``unavailable`` is True if the system takes no job at all now, False if it refused this one.
+    """
+
+    def __init__(self, why: str = "", *, unavailable: bool = True) -> None:
+        super().__init__(why)
+        self.unavailable = unavailable
+
+
 class NotSerializable(RedisKitError, TypeError):
     """A value can't be stored as JSON; the message says where it stands."""
 

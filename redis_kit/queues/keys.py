@@ -31,6 +31,7 @@ class QueueKeys(NamedTuple):
     sequence: str
     signal: str
     paused: str
+    handovers: str
 
     @classmethod
     def of(cls, base: str) -> "QueueKeys":

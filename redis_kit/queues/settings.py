@@ -1,13 +1,31 @@
 """The options of the queues."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
+from redis_kit.core import conf
 from redis_kit.core.conf import Problem, Section
 from redis_kit.core.errors import InvalidName
 from redis_kit.core.keys import encode
 from redis_kit.core.text import number
+
+QUEUE_OPTIONS = "REDIS_KIT['QUEUES']['QUEUE_OPTIONS']"
+
+
+@dataclass(frozen=True)
+class QueueOptions(Section):
+    """The options of one queue: an entry of ``REDIS_KIT["QUEUES"]["QUEUE_OPTIONS"]``."""
+
+    #: The dotted path of a ``Sink``, which hands jobs that are due over to another system. Without it, the workers of
+    #: the queue run them.
+    SINK: str = ""
+
+    def problems(self) -> Iterator[Problem]:
+        """Yield the problem of a sink that is not a dotted path."""
+        if self.SINK and not _is_path(self.SINK):
+            wrong = f"['SINK'] is {self.SINK!r}; it must be the dotted path of a Sink."
+            yield Problem("E006", wrong, "Write it as in an import, such as 'shop.sinks.Elsewhere'.")
 
 
 @dataclass(frozen=True)
@@ -31,6 +49,8 @@ class QueueSettings(Section):
     #: Queues that the dashboard shows from the start, and that a worker without ``--queue-name`` works on first. Other
     #: queues appear on the dashboard when they are used; this worker then works on those that tasks name.
     NAMES: list[str] | tuple[str, ...] = ("default",)
+    #: The options of single queues, by name, such as ``{"mail": {"SINK": "shop.sinks.Elsewhere"}}``.
+    QUEUE_OPTIONS: Mapping[str, Any] = field(default_factory=dict)
     #: Modules with tasks that workers import, as dotted paths. They import ``tasks`` of each installed app anyway; name
     #: here any other module that defines tasks and that no ``tasks`` module imports, such as ``"shop.services"``.
     IMPORTS: list[str] | tuple[str, ...] = ()
@@ -86,10 +106,43 @@ class QueueSettings(Section):
                 encode(queue)
             except InvalidName as error:
                 yield Problem("E006", f"REDIS_KIT['QUEUES']['NAMES'] holds a name that can't be used. {error}")
+        yield from _queue_problems(self.QUEUE_OPTIONS)
         for module in self.IMPORTS:
-            if not all(part.isidentifier() for part in module.split(".")):
+            if not _is_path(module, parts=1):
                 yield Problem(
                     "E006",
                     f"REDIS_KIT['QUEUES']['IMPORTS'] holds {module!r}, which is not the dotted path of a module.",
                     "Write it as in an import, such as 'shop.services'.",
                 )
+
+
+def options_of(queue: str) -> QueueOptions:
+    """Return the options of a queue. Raises ConfigurationError for a wrong setting."""
+    given = conf.section(QueueSettings).QUEUE_OPTIONS.get(queue)
+    return QueueOptions(**given) if given else DEFAULTS
+
+
+def _queue_problems(entries: Mapping[str, Any]) -> Iterator[Problem]:
+    for queue, given in entries.items():
+        where = f"{QUEUE_OPTIONS}[{queue!r}]"
+        try:
+            encode(queue)
+        except InvalidName as error:
+            yield Problem("E006", f"{QUEUE_OPTIONS} holds a name that can't be used. {error}")
+            continue
+        if not isinstance(given, Mapping):
+            hint = f"Write a dict with some of its options: {', '.join(conf.options(QueueOptions))}."
+            yield Problem("E002", f"{where} is {conf.described_value(given)}; it must be a dict.", hint)
+            continue
+        yield from conf.mismatches(QueueOptions, where, given)
+        for problem in QueueOptions(**conf.without_mismatches(QueueOptions, given)).problems():
+            yield problem._replace(message=f"{where}{problem.message}")
+
+
+def _is_path(text: str, *, parts: int = 2) -> bool:
+    """Return whether a text is a dotted path of as many parts, at least."""
+    names = text.split(".")
+    return len(names) >= parts and all(name.isidentifier() for name in names)
+
+
+DEFAULTS = QueueOptions()

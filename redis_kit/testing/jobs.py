@@ -11,11 +11,13 @@ from django.db import transaction
 from redis_kit.core.client import addresses
 from redis_kit.queues.errors import Retry
 from redis_kit.queues.jobs import ids
+from redis_kit.queues.jobs.job import Job
 from redis_kit.queues.monitoring import queue_counts, queue_names
 from redis_kit.queues.tasks.enqueue import WaitingCall
 from redis_kit.queues.worker.run.event_loop import EventLoop
 from redis_kit.queues.worker.run.outcome import FailedAttempt
 from redis_kit.queues.worker.run.runner import JobRunner
+from redis_kit.queues.worker.run.sink import Routes, sinks_of_backends
 from redis_kit.queues.worker.run.timeouts import JobKey, Timeouts
 from redis_kit.queues.worker.shared.done import Done, RecentAcks
 from redis_kit.queues.worker.shared.status_board import StatusBoard
@@ -104,9 +106,15 @@ def processor(sources: Sequence[WorkerQueue], *, raise_errors: bool = False) -> 
         "coroutines": _Here(),
         "given_up": Event(),
     }
-    runner = _Runner(sources, **alone, later=lambda call: None, recent=RecentAcks())
+    routes = Routes(sources, sinks_of_backends())
+    runner = _Runner(sources, **alone, later=lambda call: None, recent=RecentAcks(), routes=routes, put_off=_not_taken)
     runner.raise_errors = raise_errors
     return runner
+
+
+def _not_taken(number: int, job: Job, seconds: float) -> None:
+    """Fail the test: to claim the job again and again would not end."""
+    raise RuntimeError(f"Job {job.id!a} was to be handed over, and the other system is unavailable; see the log.")
 
 
 def _end(source: WorkerQueue, done: Done) -> None:

@@ -33,6 +33,12 @@ from redis_kit.queues.tasks import discovery
         ({"DEAD_LIMIT": True}, "E006", "DEAD_LIMIT"),
         ({"ON_FAILURE": "open"}, "E011", "'raise'"),
         ({"MAX_ATEMPTS": 5}, "E002", "MAX_ATTEMPTS"),
+        ({"QUEUE_OPTIONS": []}, "E006", "must be a dict"),
+        ({"QUEUE_OPTIONS": {"": {}}}, "E006", "QUEUE_OPTIONS"),
+        ({"QUEUE_OPTIONS": {"mail": "x"}}, "E002", "REDIS_KIT['QUEUES']['QUEUE_OPTIONS']['mail'] is text"),
+        ({"QUEUE_OPTIONS": {"mail": {"SNK": "x"}}}, "E002", "'SINK'"),
+        ({"QUEUE_OPTIONS": {"mail": {"SINK": 3}}}, "E006", "['mail']['SINK'] is 3; it must be text."),
+        ({"QUEUE_OPTIONS": {"mail": {"SINK": "x"}}}, "E006", "['mail']['SINK'] is 'x'; it must be"),
     ],
     ids=str,
 )

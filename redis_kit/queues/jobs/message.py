@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from redis_kit.queues.errors import CorruptMessage, NewerMessage
@@ -10,20 +10,33 @@ from redis_kit.queues.jobs import payload
 
 
 class Message(NamedTuple):
-    """One call of a task. After ``expires`` ms beyond its time it need not begin; 0 is for ever."""
+    """One call of a task. After ``expires`` ms beyond its time it need not begin; 0 is for ever.
+
+    ``sink`` is the system to which it is handed over, whatever the options of its queue; ``options`` are for that one.
+    """
 
     task: str
     args: list[Any]
     kwargs: dict[str, Any]
     expires: int = 0
+    sink: str = ""
+    options: Mapping[str, Any] = {}
 
 
 VERSION = 1  # of messages that this release writes, and the latest that it reads
-_KINDS = (str, list, dict, int)
+_KINDS = (str, list, dict, int, str, dict)
 _TASK = re.compile(rb'\{"task":("(?:[^"\\]|\\.)*")')
 
 
-def dumps(task: str, args: Sequence[Any], kwargs: dict[str, Any], *, expires: int = 0) -> bytes:
+def dumps(
+    task: str,
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
+    *,
+    expires: int = 0,
+    sink: str = "",
+    options: Mapping[str, Any] | None = None,
+) -> bytes:
     """Return a call as JSON. Raises NotSerializable naming the place, such as ``args[1]['x']``, and PayloadTooLarge."""
     call: dict[str, Any] = {"task": task}
     if args:
@@ -32,6 +45,10 @@ def dumps(task: str, args: Sequence[Any], kwargs: dict[str, Any], *, expires: in
         call["kwargs"] = payload.plain(kwargs, "kwargs")
     if expires:
         call["expires"] = expires
+    if sink:
+        call["sink"] = sink
+    if options:
+        call["options"] = {name: payload.plain(value, name) for name, value in options.items()}
     return payload.encoded(call, "The call")
 
 
@@ -49,7 +66,8 @@ def loads(body: bytes) -> Message:
     if version != VERSION:
         raise CorruptMessage(f"a message of version {version!a}, which does not exist")
     task: Any = content.get("task")
-    call = Message(task, content.get("args", []), content.get("kwargs", {}), content.get("expires", 0))
+    sink, options = content.get("sink", ""), content.get("options", {})
+    call = Message(task, content.get("args", []), content.get("kwargs", {}), content.get("expires", 0), sink, options)
     for value, kind, name in zip(call, _KINDS, Message._fields, strict=True):
         if not isinstance(value, kind):
             raise CorruptMessage(f"not a task's message: {name!r} is {type(value).__name__}, not {kind.__name__}")

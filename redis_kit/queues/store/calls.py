@@ -57,6 +57,7 @@ COUNT, QUEUE_STATS, LIST_WORKERS, SEND_COMMAND = map(
 REQUEUE, RUN_NOW, DELETE, PURGE, CANCEL = map(QueueScript, ("requeue", "run_now", "delete", "purge", "cancel"))
 GET_JOB, GET_JOB_DETAILS, PEEK = map(QueueScript, ("get_job", "get_job_details", "peek"))
 GET_RESULT, STORE_PROGRESS = map(QueueScript, ("get_result", "store_progress"))
+POSTPONE, CLAIM_JOB, COUNT_HANDOVERS = map(QueueScript, ("postpone", "claim_job", "count_handovers"))
 PAUSE, RESUME, GET_PAUSE = map(QueueScript, ("pause", "resume", "get_pause"))
 OF_LATER = ("scheduled",)
 OF_USED_ID = (*OF_LATER, "dead", "reasons", "unique", "owners", "cancels")  # for what is left of a job of the same id
@@ -158,6 +159,22 @@ def defer(base: str, job: Job, digest: str, shape: str, expires: int, longest: i
     """Return the step that returns a job whose call its worker can't run. Times are in ms."""
     args = (*_claimed(job), lease(), digest, shape, expires, longest, most)
     return DEFER(base, *args, worker=_worker(job), job=digest)
+
+
+def postpone(base: str, job: Job, *, delay: int, late: bool) -> ScriptCall:
+    """Return the step that returns a claimed job for later, after a delay in ms; ``late`` if it stays due as before."""
+    return POSTPONE(base, *_claimed(job), lease(), delay, int(late), worker=_worker(job))
+
+
+def claim_job(base: str, worker: str, claim: str, id: str, *, attempts: int, token: str, about: str) -> ScriptCall:
+    """Return the step that claims one job, which was handed over with the claim ``token``."""
+    return CLAIM_JOB(base, worker, claim, id, attempts, token, lease(), about, worker=worker)
+
+
+def count_handovers(base: str, *, sent: int, failed: int, error: str, ttl_ms: int) -> ScriptCall:
+    """Return the step that counts jobs that were handed over, and failures to do so."""
+    text = error[:REASON].encode("utf-8", "backslashreplace")
+    return COUNT_HANDOVERS(base, sent, failed, text, ttl_ms)
 
 
 def recall(base: str, digest: str, runs: bool, limit: int) -> ScriptCall:

@@ -18,7 +18,7 @@ from tests.queues.support.tasks import remember
 pytestmark = pytest.mark.once
 
 PARTS = ("jobs", "ready", "scheduled", "running", "dead", "reasons", "sequence", "signal", "paused", "unique", "owners")
-PARTS = (*PARTS, "cancels", "workers", "info", "minutes", "repeats", "orders", "unknown")
+PARTS = (*PARTS, "cancels", "workers", "info", "minutes", "repeats", "orders", "unknown", "handovers")
 OF_JOBS = ("result", "finished", "period")
 OF_WORKERS = ("answers",)
 STRINGS = ("sequence", "paused", "period")
@@ -58,6 +58,10 @@ class Scene:
             lambda: queue.put_many(range(3)),
             lambda: queue.put_many(range(3), delay=60),
             lambda: source.release([job]),
+            lambda: self.run(moves.postpone(base, job, delay=1000, late=True)),
+            lambda: self.run(moves.claim_job(base, "e", "c", other.id, attempts=0, token=other.token, about="{}")),
+            lambda: self.run(moves.claim_job(base, "e", "c", "x", attempts=0, token="", about="{}")),
+            lambda: self.run(moves.count_handovers(base, sent=1, failed=1, error="e", ttl_ms=1000)),
             lambda: self.run(moves.reap(base, "w", [job.id])),
             lambda: self.run(moves.cancel(base, other.id, error=b"[]", ttl_ms=1000)),
             lambda: self.run(moves.cancel(base, "x", error=b"[]", ttl_ms=1000)),

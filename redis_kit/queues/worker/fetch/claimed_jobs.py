@@ -72,12 +72,18 @@ class ClaimedJobs:
         self.since = monotonic() + delay
         self.wake()
 
-    def take_all(self) -> list[ClaimedJob]:
-        """Remove and return all jobs that no thread has begun. Until returned() they count as on their way back."""
+    def take_all(self, queue: int | None = None) -> list[ClaimedJob]:
+        """Remove and return all jobs, or those of one queue, that no thread has begun.
+
+        Until returned() they count as on their way back.
+        """
         with self.lock:
             self.returning += 1
-            jobs = list(self.jobs)
-            self.jobs.clear()
+            jobs = [job for job in self.jobs if queue in (None, job[0])]
+            if jobs:
+                left = [job for job in self.jobs if queue not in (None, job[0])]
+                self.jobs.clear()
+                self.jobs.extend(left)
         return jobs
 
     def returned(self) -> None:

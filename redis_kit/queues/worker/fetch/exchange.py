@@ -38,7 +38,8 @@ class Reply(NamedTuple):
 class Exchanger:
     """At most one exchange at a time: the thread that makes it holds ``turn``.
 
-    A queue that failed is left alone for a while: ``retry_at`` of its number. ``recent`` has what was acknowledged.
+    A queue that failed is left alone for a while: ``retry_at`` of its number. No jobs are claimed from a queue before
+    ``closed_until``: the system that runs them is unavailable. ``recent`` has what was acknowledged.
     """
 
     def __init__(self, queues: Sequence[WorkerQueue], rotation: Rotation, watchdog: Watchdog) -> None:
@@ -48,11 +49,17 @@ class Exchanger:
         self.turn = Lock()
         self.recent = RecentAcks()
         self.retry_at = [NOW] * len(queues)
+        self.closed_until = [NOW] * len(queues)
 
     @property
     def failing(self) -> bool:
         """Tell whether a queue did not answer the last time."""
         return bool(+self._failures)
+
+    @property
+    def closed(self) -> bool:
+        """Tell whether jobs of a queue are left where they are."""
+        return max(self.closed_until) > monotonic()
 
     def exchange(self, done: list[list[Done]], room: int) -> Iterator[Reply]:
         """Send what is done, and claim as many jobs as there is room for. Yields each answer as it comes."""
@@ -60,12 +67,21 @@ class Exchanger:
         for number in self._rotation.numbers():
             if self.retry_at[number] > monotonic():
                 yield Reply(number, unsent=done[number], retry_at=self.retry_at[number])
+            elif self.closed_until[number] > monotonic():
+                yield from self._leave(number, done[number])
             elif room or done[number]:
                 for reply in self._ask(number, room, done[number]):
                     room -= len(reply.claimed.jobs) if reply.claimed else 0
                     yield reply
             elif claims:
                 yield Reply(number)  # its turn comes when there is room again
+
+    def _leave(self, number: int, done: list[Done]) -> Iterator[Reply]:
+        """Acknowledge jobs of a queue, and claim none there until later."""
+        self._watchdog.asks(number)  # it is not neglected
+        if done:
+            yield from self._ask(number, 0, done)
+        yield Reply(number, retry_at=self.closed_until[number])
 
     def _ask(self, number: int, room: int, done: list[Done]) -> Iterator[Reply]:
         queue = self._queues[number]

@@ -86,6 +86,13 @@ class Fetcher:
         else:
             self._claim_by(monotonic() + RETRY)
 
+    def put_off(self, number: int, job: Job, seconds: float) -> None:
+        """Return a job, and others of its queue that no thread has begun, and claim none there for some seconds."""
+        self._exchanger.closed_until[number] = at = monotonic() + seconds
+        self._return(number, [job])
+        self.give_back(number)
+        self._claim_by(at)
+
     def flush(self) -> None:
         """Tell the server what is done. One round trip for each queue."""
         self._exchanger.turn.acquire()
@@ -165,9 +172,9 @@ class Fetcher:
             if due.stale or due.flush:
                 self.flush()
 
-    def give_back(self) -> None:
-        """Return the jobs that no thread has begun to their queues. One round trip for each queue."""
-        waiting = self._claimed.take_all()
+    def give_back(self, queue: int | None = None) -> None:
+        """Return the jobs that no thread has begun, or those of one queue. One round trip for each queue."""
+        waiting = self._claimed.take_all(queue)
         try:
             for number in range(len(self._queues)):
                 if jobs := [job for index, job in waiting if index == number]:
@@ -250,7 +257,7 @@ class Fetcher:
         if count:
             self._prefetch.claimed(count, monotonic())
         if room:
-            self._empty = not (count or self._exchanger.failing or self._claimed.returning)
+            self._empty = not (count or self._exchanger.failing or self._exchanger.closed or self._claimed.returning)
         return recorded
 
     def _take_in(self, reply: Reply) -> None:

@@ -19,6 +19,7 @@ from redis_kit.queues.worker.process.threads import ThreadPool, start_thread
 from redis_kit.queues.worker.run.event_loop import EventLoop
 from redis_kit.queues.worker.run.outcome import record_unstoppable
 from redis_kit.queues.worker.run.runner import JobRunner
+from redis_kit.queues.worker.run.sink import Routes, sinks_of_backends
 from redis_kit.queues.worker.run.timeouts import JobKey, Timeouts
 from redis_kit.queues.worker.shared.channel import Channel
 from redis_kit.queues.worker.shared.done import Done
@@ -50,6 +51,7 @@ class WorkerProcess:
         self._events: SimpleQueue[str] = SimpleQueue()
         self._given_up, self._stopping = Event(), Event()
         self._deadlines, self._coroutines = Timeouts(), EventLoop()
+        self._routes = Routes(self.sources, sinks_of_backends())
         self._fetcher = Fetcher(
             self.sources,
             threads=options.threads,
@@ -65,6 +67,8 @@ class WorkerProcess:
             given_up=self._given_up,
             later=self._fetcher.retry_later,
             recent=self._fetcher.recent,
+            routes=self._routes,
+            put_off=self._fetcher.put_off,
         )
         self._manager = ThreadPool(options.threads, self._fetcher, process=self._process, on_end=self._ended)
 
@@ -160,6 +164,7 @@ class WorkerProcess:
     def _leave(self) -> None:
         self._deadlines.stop()
         unsent = self._fetcher.flush_all()
+        self._routes.close()
         self._end_cancelled()
         for number, source in enumerate(self.sources):
             if number in unsent:  # its jobs that are done would run again; the supervisor sends what is on the board

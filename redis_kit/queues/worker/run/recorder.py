@@ -27,15 +27,16 @@ def recorder_of(source: WorkerQueue, job: Job, backends: dict[str, Any]) -> "Res
         return None
     if alias not in backends:
         backends[alias] = _backend(alias)
-    return ResultRecorder(source, job, backends[alias])
+    return ResultRecorder(source, job, backends[alias], alias)
 
 
 class ResultRecorder:
     """The result of one attempt, from beginning to end. It is built only when something asks for it."""
 
-    def __init__(self, source: WorkerQueue, job: Job, backend: Any) -> None:
+    def __init__(self, source: WorkerQueue, job: Job, backend: Any, alias: str) -> None:
         from redis_kit.queues.tasks import result as results
 
+        self.alias = alias
         self._results, self._backend = results, backend
         self._source, self._job = source, job
         self._call: Message | None = None

@@ -24,6 +24,7 @@ from redis_kit.queues.errors import (
     LeaseLost,
     NewerMessage,
     NotSerializable,
+    NotTaken,
     PayloadTooLarge,
     TaskTimeout,
     UnknownTask,
@@ -37,6 +38,7 @@ from redis_kit.queues.tasks.task import Task, extended
 from redis_kit.queues.worker.run.event_loop import EventLoop, synchronous
 from redis_kit.queues.worker.run.outcome import FailedAttempt, UnfitJob, failed
 from redis_kit.queues.worker.run.recorder import ResultRecorder, recorder_of
+from redis_kit.queues.worker.run.sink import Route, Routes
 from redis_kit.queues.worker.run.timeouts import JobKey, Timeouts
 from redis_kit.queues.worker.shared import failpoints
 from redis_kit.queues.worker.shared.done import Done, RecentAcks
@@ -60,6 +62,8 @@ class Outcome(NamedTuple):
     value: bytes = b""
     final: bool = False  # another attempt can't help
     unfit: Message | NewerMessage | None = None  # a call that this worker can't run
+    route: Route | None = None  # on which it went to another system, or back to its queue
+    taken: bool = False  # by that system, so the job is done here
 
 
 class JobRunner:
@@ -75,9 +79,11 @@ class JobRunner:
         given_up: Event,
         later: Callable[[Callable[[], None]], None],
         recent: RecentAcks,
+        routes: Routes,
+        put_off: Callable[[int, Job, float], None],
     ) -> None:
         self._sources, self._board, self._given_up, self._later = sources, board, given_up, later
-        self._recent = recent
+        self._recent, self._routes, self._put_off = recent, routes, put_off
         self._deadlines, self._coroutines = deadlines, coroutines
         self._own = threading.local()
         self._backends: dict[str, Any] = {}
@@ -108,6 +114,8 @@ class JobRunner:
                 self._own.gave_back = True
                 self._give_back(UnfitJob(source, job, outcome.unfit, outcome.error, recorder))
                 return None
+            if route := outcome.route:
+                return Done(job, ack_of(job, source=number), route.report) if outcome.taken else None
             if outcome.error is None:
                 return self._succeeded(number, job, outcome, recorder)
             failure = failed(source, job, outcome.error, task=outcome.task, recorder=recorder, final=outcome.final)
@@ -122,7 +130,12 @@ class JobRunner:
         try:
             call = message.loads(job.body)
             late = expiry.expired(job, call)
+            alias = recorder.alias if recorder else None
+            if not late and (route := self._routes.of(number, call, alias)):
+                return self._hand_over(number, job, call, route)
             task = extended(registry.find_for(call))
+            if not (late or recorder) and (route := self._routes.of(number, call, task.backend)):
+                return self._hand_over(number, job, call, route)
         except NewerMessage as error:
             return Outcome(error=error, unfit=error)
         except CorruptMessage as error:
@@ -151,6 +164,22 @@ class JobRunner:
         finally:
             progress.end(here)
             current_work.reset(before)
+
+    def _hand_over(self, number: int, job: Job, call: Message, route: Route) -> Outcome:
+        """Hand a job over to another system. It is not noted as begun: a kill is not its fault."""
+        self._own.gave_back = True
+        try:
+            if not route.hand_over(job, call):
+                return Outcome(route=route)
+        except NotTaken as error:
+            if error.unavailable:
+                self._put_off(number, job, route.pause)
+            else:
+                guarded("The return of a refused job", partial(route.put_off, job), None)
+            return Outcome(route=route)
+        self._own.gave_back = False
+        failpoints.reach("handed_over")
+        return Outcome(route=route, taken=True)
 
     def _call(self, job: JobKey, task: Task[..., Any], call: message.Message, context: Any) -> Any:
         args = [context, *call.args] if task.takes_context else call.args

@@ -21,6 +21,7 @@ CHILD = (
     "exchanged",  # their answer is here, the board still holds them
     "before_nack",
     "nacked",
+    "handed_over",  # another system has taken a job, nothing of that is noted
     "forked",  # a child's first statement
 )
 SUPERVISOR = (

@@ -1,0 +1,68 @@
+"""Jobs that another system runs, as flows: those that it took, those that it did not, and those that it begins."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from redis_kit.core.flow import Flow
+from redis_kit.core.primitive import Primitive
+from redis_kit.core.steps import Call
+from redis_kit.queues.jobs.job import Job, read
+from redis_kit.queues.store import calls
+
+TTL_MS = 90 * 86_400_000  # for which the counts of a queue that hands over nothing are stored
+
+
+class HandOvers(NamedTuple):
+    """How many jobs of a queue another system took, how often it did not take one, and the last error.
+
+    ``sent_at`` and ``failed_at`` are the times of the last ones, in seconds since 1970; None if there was none.
+    """
+
+    sent: int
+    failed: int
+    sent_at: float | None
+    failed_at: float | None
+    error: str
+
+
+def postpone(queue: Primitive, job: Job, seconds: float, *, late: bool) -> Flow[bool]:
+    """Return a claimed job for later, without counting the attempt. False if its claim is over."""
+    return bool((yield calls.postpone(queue.key(""), job, delay=int(seconds * 1000), late=late)))
+
+
+def claim_job(
+    queue: Primitive, worker: str, claim: str, id: str, *, attempts: int, token: str, about: str
+) -> Flow[Job | None]:
+    """Claim one job that was handed over; None if there is nothing to run. A repeat with the same claim is safe."""
+    reply = yield calls.claim_job(queue.key(""), worker, claim, id, attempts=attempts, token=token, about=about)
+    if not reply:
+        return None
+    place, record, second, microsecond = reply
+    parts, held = read(record), f"{worker}/{claim}/{place.decode()}"
+    moment = int(second) + int(microsecond) / 1e6
+    return Job(id, parts.body, held, parts.attempts, parts.crashes, parts.priority, parts.due, parts.history, moment)
+
+
+def count(queue: Primitive, *, sent: int, failed: int, error: str) -> Flow[None]:
+    """Count jobs that were handed over, and failures."""
+    yield calls.count_handovers(queue.key(""), sent=sent, failed=failed, error=error, ttl_ms=TTL_MS)
+
+
+def read_step(queue: Primitive) -> Call:
+    """Return the step that reads the counts of a queue."""
+    return Call("HGETALL", queue.key("handovers"))
+
+
+def counted(reply: list[bytes]) -> HandOvers | None:
+    """Return the counts in the reply to read_step(); None if nothing was handed over."""
+    fields: Mapping[bytes, bytes] = dict(zip(reply[::2], reply[1::2], strict=True))
+
+    def number(name: bytes) -> int:
+        text = fields.get(name, b"0")
+        return int(text) if text.isdigit() else 0
+
+    if not fields:
+        return None
+    sent_at, failed_at = (number(name) / 1000 or None for name in (b"sent_at", b"failed_at"))
+    error = fields.get(b"error", b"").decode("utf-8", "backslashreplace")
+    return HandOvers(number(b"sent"), number(b"failed"), sent_at, failed_at, error)

@@ -1,0 +1,24 @@
+#!lua flags=allow-oom
+-- Count jobs that were handed over to another system, and those that it did not take.
+--
+-- KEYS[1]  handovers  hash: sent, sent_at, failed, failed_at, error
+-- ARGV[1]  sent       how many it took
+-- ARGV[2]  failed     how many times it did not take one
+-- ARGV[3]  error      the last of these
+-- ARGV[4]  ttl_ms     to store it
+-- returns  1
+
+local handovers = KEYS[1]
+local clock = redis.call("TIME")
+local now = string.format("%.0f", clock[1] * 1000 + math.floor(clock[2] / 1000))
+for at, name in ipairs({"sent", "failed"}) do
+    if ARGV[at] ~= "0" then
+        redis.call("HINCRBY", handovers, name, ARGV[at])
+        redis.call("HSET", handovers, name .. "_at", now)
+    end
+end
+if ARGV[2] ~= "0" then
+    redis.call("HSET", handovers, "error", ARGV[3])
+end
+redis.call("PEXPIRE", handovers, ARGV[4])
+return 1

@@ -1,0 +1,49 @@
+#!lua flags=allow-oom
+-- Return a claimed job to its queue for later. The attempt does not count.
+-- One script: the claim must hold from the first look to the new place of the job.
+--
+-- KEYS[1]  running    zset of scores 0: worker/claim/place/id
+-- KEYS[2]  jobs       hash: id -> record
+-- KEYS[3]  answers    list: the last answers to the worker
+-- KEYS[4]  workers    zset: worker -> when its lease ends, ms on the server's clock
+-- KEYS[5]  scheduled  zset: id -> when it is due, ms
+-- KEYS[6]  signal     list: one element while a worker is to wake up
+-- KEYS[7]  paused     string  the queue is paused while it exists: since when, ms
+-- ARGV[1]  token      of the claim
+-- ARGV[2]  id         of the job
+-- ARGV[3]  lease      ms
+-- ARGV[4]  delay      ms until it is claimed again
+-- ARGV[5]  late       1 if its record is to say when it was due before, by which it expires; 0 if it is due again
+-- returns  2 when it is scheduled, also when repeated; 0 when the claim was lost
+
+local running, jobs, answers, workers, scheduled, signal, paused = unpack(KEYS)
+local token, id, lease, delay, late = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5] == "1"
+local worker, member = string.match(token, "^[^/]*"), token .. "/" .. id
+local SCHEDULED = 2
+local clock = redis.call("TIME")
+local now = clock[1] * 1000 + math.ceil(clock[2] / 1000)
+
+-- @include _record_head
+-- @include _record
+-- @include _history
+-- @include _remember_answer
+-- @include _sign_of_life
+-- @include _wake
+local left = (redis.call("ZSCORE", workers, worker) or 0) - now
+local record = redis.call("HGET", jobs, id)
+local first = redis.call("ZRANGE", scheduled, 0, 0, "WITHSCORES")[2]
+-- @check_types running, signal, answers
+if redis.call("ZREM", running, member) == 0 then
+    return earlier_answer(member) == SCHEDULED and SCHEDULED or 0
+elseif not record then
+    return 0
+end
+local priority, attempts, crashes, due, payload = read_record(record)
+local at = now + delay
+write_record(id, priority, math.max(0, attempts - 1), crashes, late and due or at, remove_attempt(payload))
+redis.call("ZADD", scheduled, string.format("%.0f", at), id)
+if not first or at < tonumber(first) then
+    wake()
+end
+sign_of_life(left)
+return remember_answer(member, SCHEDULED)

@@ -1,0 +1,186 @@
+"""Sinks: other systems that run the jobs of a queue. Without one, jobs run in this worker."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from random import uniform
+from threading import Lock
+from time import monotonic
+from typing import Any
+
+from django.utils.module_loading import import_string
+
+from redis_kit.core.errors import ConfigurationError, RedisFailure
+from redis_kit.core.logs.error_text import described
+from redis_kit.queues import framework
+from redis_kit.queues.errors import NotTaken
+from redis_kit.queues.jobs.job import Job
+from redis_kit.queues.jobs.message import Message
+from redis_kit.queues.settings import QUEUE_OPTIONS, options_of
+from redis_kit.queues.store import handover
+from redis_kit.queues.worker.shared.logs import guarded
+from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
+
+logger = logging.getLogger("redis_kit.worker")
+FIRST, LONGEST = 0.5, 30.0  # seconds until another system that does not answer is asked again
+SHORTEST, MOST = 1.0, 600.0  # seconds until a job that another system refused is handed over again
+EVERY = 1.0  # seconds between two reports of how many jobs were handed over, if nothing else reports them
+
+
+class Sink:
+    """Hands the jobs of queues over to another system. A worker process has one, which its threads share.
+
+    ``title`` is how the log names that system.
+    """
+
+    title = "the other system"
+
+    def hand_over(self, queue: WorkerQueue, job: Job, call: Message) -> float | None:
+        """Return when the other system has the job: None, and the job is done here.
+
+        Seconds if the other system claims the job from the queue, which hands it over once more if it did not do so
+        within that time. Raises NotTaken if the other system does not take it now; that is not a failed attempt, as any
+        other error is.
+        """
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """End the connections, as the worker process stops."""
+
+
+class Route:
+    """The way of one queue's jobs to a sink: whether the other system answers, and what the dashboard shows of it."""
+
+    def __init__(self, source: WorkerQueue, sink: Sink) -> None:
+        self._source, self._sink = source, sink
+        self._lock = Lock()
+        self._failures, self._retry_at = 0, 0.0  # while it is unavailable one thread asks, after each pause
+        self._refusing = False
+        self._sent = self._failed = 0
+        self._error, self._reported = "", 0.0
+
+    def hand_over(self, job: Job, call: Message) -> bool:
+        """Hand a job over. True if it is to be acknowledged; False if the other system claims it. Raises NotTaken."""
+        self._ask()
+        try:
+            seconds = self._sink.hand_over(self._source, job, call)
+        except NotTaken as error:
+            self._not_taken(error)
+            raise
+        self._taken()
+        if seconds is None:
+            return True
+        # One that it began before this is not in our hands any more.
+        guarded("The return of a job that was handed over", lambda: self._postpone(job, seconds), None)
+        self.report(every=EVERY)
+        return False
+
+    def put_off(self, job: Job) -> None:
+        """Return a job that the other system refused to its queue, for as long as it is late, and 1 s at least."""
+        self._postpone(job, min(MOST, max(SHORTEST, job.claimed - job.due)) * uniform(0.75, 1.0))  # noqa: S311
+
+    @property
+    def pause(self) -> float:
+        """Return the seconds until the other system is asked again; 0 if it answers."""
+        return max(0.0, self._retry_at - monotonic()) if self._failures else 0.0
+
+    def report(self, *, every: float = 0.0) -> None:
+        """Store what was counted since the last report, if that is as many seconds ago. One round trip, or none."""
+        with self._lock:
+            if not (self._sent or self._failed) or monotonic() < self._reported + every:
+                return
+            counts = {"sent": self._sent, "failed": self._failed, "error": self._error}
+            self._sent = self._failed = 0
+            self._reported = monotonic()
+        try:
+            self._source.run_flow(handover.count(self._source, **counts))  # type: ignore[arg-type]
+        except RedisFailure as error:
+            logger.debug("Queue %a: hand-overs could not be counted: %s", self._source.name, error)
+
+    def _ask(self) -> None:
+        """Return if the other system may be asked now. Raises NotTaken."""
+        with self._lock:
+            if self._failures and monotonic() < self._retry_at:
+                raise NotTaken(self._error)
+            if self._failures:
+                self._retry_at = monotonic() + LONGEST  # others wait for this answer
+
+    def _taken(self) -> None:
+        with self._lock:
+            self._sent += 1
+            back, self._failures, self._refusing = self._failures or self._refusing, 0, False
+        if back:
+            logger.warning("Queue %a: %s takes jobs again.", self._source.name, self._sink.title)
+
+    def _not_taken(self, error: NotTaken) -> None:
+        text = described(error.__cause__ or error)
+        with self._lock:
+            self._failed += 1
+            self._error = text
+            first = not (self._failures or self._refusing)
+            if error.unavailable:
+                pause = min(LONGEST, FIRST * 2 ** min(self._failures, 30)) * uniform(0.5, 1.0)  # noqa: S311
+                self._failures += 1
+                self._retry_at = monotonic() + pause
+            else:
+                self._failures, self._refusing = 0, True
+        if first:
+            details = self._source.name, self._sink.title, text
+            logger.error("Queue %a: %s does not take jobs; they stay in the queue: %s", *details)
+        guarded("The count of a failure", self.report, None)
+
+    def _postpone(self, job: Job, seconds: float) -> None:
+        if not self._source.run_flow(handover.postpone(self._source, job, seconds, late=True)):
+            logger.debug("Queue %a: job %a is not claimed here any more.", self._source.name, job.id)
+
+
+class Routes:
+    """The routes of a worker process. ``by_backend`` names the sinks of task backends, by alias."""
+
+    def __init__(self, sources: Sequence[WorkerQueue], by_backend: Mapping[str, str]) -> None:
+        self._sources, self._by_backend = sources, by_backend
+        self._lock = Lock()
+        self._sinks: dict[str, Sink] = {}
+        self._routes: dict[tuple[int, str], Route] = {}
+        self.used = bool(by_backend) or any(options_of(source.name).SINK for source in sources)
+
+    def of(self, number: int, call: Message, alias: str | None) -> Route | None:
+        """Return the route of a call, given the number of its queue and its backend; None if it runs here."""
+        name = call.sink
+        if self.used and not name:
+            name = options_of(self._sources[number].name).SINK or self._by_backend.get(alias or "", "")
+        return self._route(number, name) if name else None
+
+    def close(self) -> None:
+        """Report what was counted, and end all connections."""
+        for route in list(self._routes.values()):
+            guarded("The count of hand-overs", route.report, None)
+        for sink in list(self._sinks.values()):
+            guarded("The end of a sink", sink.close, None)
+
+    def _route(self, number: int, name: str) -> Route:
+        if (number, name) not in self._routes:
+            with self._lock:
+                if name not in self._sinks:
+                    self._sinks[name] = load(name)()
+                self._routes.setdefault((number, name), Route(self._sources[number], self._sinks[name]))
+        return self._routes[number, name]
+
+
+def sinks_of_backends() -> dict[str, str]:
+    """Return the sinks of the task backends that have one, by alias."""
+    if not framework.FOUND:
+        return {}
+    from redis_kit.queues import backend
+
+    return backend.sinks()
+
+
+def load(name: str) -> type[Sink]:
+    """Return the class of a sink, by its dotted path. Raises ConfigurationError."""
+    try:
+        kind: Any = import_string(name)
+    except ImportError as error:
+        raise ConfigurationError(f"The sink {name!r} of {QUEUE_OPTIONS} can't be imported: {error}.") from error
+    if not (isinstance(kind, type) and issubclass(kind, Sink)):
+        raise ConfigurationError(f"The sink {name!r} of {QUEUE_OPTIONS} is not a subclass of {__name__}.Sink.")
+    return kind
