@@ -141,8 +141,9 @@ def test_worker_names_a_wrong_backend_though_the_urls_can_not_be_imported(kit, s
 
 def test_backend_that_a_task_names_must_exist(settings):
     settings.TASKS = {"default": {"BACKEND": OURS}, "mail": {"BACKEND": OURS}}
-    with pytest.raises(UnknownBackend, match=r"TASKS has no backend 'mial'\. Did you mean 'mail'"):
+    with pytest.raises(UnknownBackend, match=r"TASKS has no backend 'mial'\. Did you mean 'mail'") as caught:
         task(backend="mial")(plain)
+    assert "'manage.py check --tag redis_kit'" in caught.value.__notes__[0]
 
 
 def plain():

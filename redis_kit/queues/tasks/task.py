@@ -122,6 +122,12 @@ class Task(framework.Task, Generic[Parameters, Result]):  # type: ignore[type-ar
         return changed(self, run_in=None, run_after=timezone.now() + self.run_in)
 
 
+def _noted(error: ConfigurationError) -> ConfigurationError:
+    # The URLs may import tasks: then manage.py check ends with this error in place of its list.
+    error.add_note("'manage.py check --tag redis_kit' lists the problems of these settings without loading the URLs.")
+    return error
+
+
 def backend_of(alias: str) -> Any:
     """Return the task backend of an alias, RedisTaskBackend in a project without the setting ``TASKS``."""
     backend = _backends.get(alias)
@@ -130,12 +136,12 @@ def backend_of(alias: str) -> Any:
     kind = import_string(framework.BACKEND)  # that of a project without the setting TASKS
     if settings.configured and settings.is_overridden("TASKS"):  # type: ignore[misc]
         for problem in framework.tasks_problems():
-            raise ConfigurationError(problem.text)
+            raise _noted(ConfigurationError(problem.text))
         try:
             backend = framework.task_backends[alias]
         except framework.InvalidTaskBackend as error:
             for problem in framework.missing_backend(alias):
-                raise UnknownBackend(problem.text) from error
+                raise _noted(UnknownBackend(problem.text)) from error
             raise
     else:
         backend = kind(alias, {"QUEUES": []})

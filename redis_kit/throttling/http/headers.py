@@ -10,6 +10,7 @@ from typing import NamedTuple, TypeVar
 from urllib.parse import quote
 
 from django.http.response import HttpResponseBase
+from django.views import View
 
 from redis_kit.core import conf
 from redis_kit.throttling.settings import ThrottlingSettings
@@ -58,7 +59,10 @@ def retry_seconds(decision: Decision) -> int | None:
 
 
 def policy_name(verdict: Verdict) -> str:
-    """Return the name of the rate that decided: the last part of the throttle's name, with the rate if needed."""
+    """Return the name of the rate that decided: the last part of the throttle's name, with the rate if needed.
+
+    For a method of a view class it is the last two parts, such as "Buy.post".
+    """
     rate = verdict.decision.rate
     return _names(verdict, with_rates=False)[rate] if rate else _last_part(verdict.throttle)
 
@@ -71,7 +75,9 @@ def _names(verdict: Verdict, *, with_rates: bool) -> dict[Rate | None, str]:
 
 
 def _last_part(throttle: Throttle) -> str:
-    return quote(throttle.name.rpartition(".")[2] or throttle.name, safe=_TEXT)
+    *_, owner, last = ("", *throttle.name.split("."))
+    part = f"{owner}.{last}" if owner and last in View.http_method_names else last
+    return quote(part or throttle.name, safe=_TEXT)
 
 
 def _add_draft(response: HttpResponseBase, verdict: Verdict, rate: Rate) -> None:

@@ -150,8 +150,16 @@ def test_throttle_of_a_view_is_named_after_it_and_known_to_the_dashboard(kit):
     assert not any("django.utils.decorators" in name for name in names)
 
 
-@pytest.mark.parametrize(("kind", "label"), [("dispatch", "Dispatched"), ("async dispatch", "AsyncDispatched")])
-def test_throttle_of_dispatch_is_named_after_the_view_class(kit, kind, label):
+LABELS = {
+    "dispatch": "Dispatched",
+    "async dispatch": "AsyncDispatched",
+    "method": "Method.get",
+    "async method": "AsyncMethod.get",
+}
+
+
+@pytest.mark.parametrize(("kind", "label"), LABELS.items())
+def test_throttle_of_a_method_is_named_after_the_view_class(kit, kind, label):
     factory = AsyncRequestFactory() if "async" in kind else RequestFactory()
     request = factory.get("/")
     assert call(VIEWS[kind], request)["RateLimit-Policy"] == f'"{label}";q=2;w=3600'

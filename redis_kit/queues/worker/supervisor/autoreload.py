@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import takewhile
 from pathlib import Path
 from time import monotonic
 from typing import NoReturn
@@ -19,6 +20,7 @@ from redis_kit.queues.worker.supervisor import os_signals
 from redis_kit.queues.worker.supervisor.os_signals import Signals
 
 logger = logging.getLogger("redis_kit.worker")
+PROGRAM = f"{__package__}.relaunch"
 EVERY = 1.0  # seconds between two looks
 TRIAL = "REDIS_KIT_TRIAL"  # in the environment of a process that is only to load the code and the settings
 RESTARTED = "REDIS_KIT_RESTARTED"  # in the environment of a process that restart() has made
@@ -77,7 +79,7 @@ class Trial:
     def __init__(self) -> None:
         self._said = tempfile.TemporaryFile()  # noqa: SIM115 -- end() closes it
         self._process = subprocess.Popen(  # noqa: S603 -- runs itself
-            get_child_arguments(), env={**os.environ, TRIAL: "1"}, stdin=subprocess.DEVNULL, stderr=self._said
+            _arguments(), env={**os.environ, TRIAL: "1"}, stdin=subprocess.DEVNULL, stderr=self._said
         )
         self._reported = False
 
@@ -109,12 +111,17 @@ def recovering(*, restarted: bool) -> Iterator[None]:
     except Exception:
         if not restarted:
             raise
-        with Signals(lambda: None) as signals:
-            again = usable(Files(), signals)
-        if again and not signals.stopped:
-            restart()
-        logger.warning("Stopped.")
-        raise SystemExit(0) from None
+        wait_for_change()
+
+
+def wait_for_change() -> NoReturn:
+    """Wait until the code can be loaded, and restart; end if a signal to stop comes first."""
+    with Signals(lambda: None) as signals:
+        again = usable(Files(), signals)
+    if again and not signals.stopped:
+        restart()
+    logger.warning("Stopped.")
+    raise SystemExit(0) from None
 
 
 def restart() -> NoReturn:
@@ -123,7 +130,16 @@ def restart() -> NoReturn:
     os.environ[RESTARTED] = "1"
     sys.stdout.flush()
     sys.stderr.flush()
-    os.execv(sys.executable, get_child_arguments())  # noqa: S606 -- runs itself
+    os.execv(sys.executable, _arguments())  # noqa: S606 -- runs itself
+
+
+def _arguments() -> list[str]:
+    """Return the arguments of this process, by way of the program that waits while settings are broken."""
+    given = [str(argument) for argument in get_child_arguments()]
+    if PROGRAM in given:
+        return given
+    options = list(takewhile(lambda argument: argument.startswith("-") and argument != "-m", given[1:]))
+    return [given[0], *options, "-m", PROGRAM, *given[1 + len(options) :]]
 
 
 def _compiles(path: Path) -> bool:

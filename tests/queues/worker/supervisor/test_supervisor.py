@@ -476,6 +476,34 @@ def test_code_that_breaks_during_a_restart_is_waited_for(kit, start_worker, tmp_
     stopped(worker, within=10)
 
 
+def test_settings_that_break_during_a_restart_are_waited_for(kit, start_worker, tmp_path, monkeypatch):
+    app = tmp_path / "changing"
+    app.mkdir()
+    (app / "__init__.py").touch()
+    (app / "settings.py").write_text(HALF_SAVED)
+    write(app, "first")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("MORE_APPS", "changing")
+    worker = start_worker("--reload", "--threads", 1, "--settings", "changing.settings")
+    write(app, "second")
+    wait_for(lambda: b"can't be loaded; the worker waits" in worker.log.read_bytes(), timeout=60)
+    assert b"SyntaxError" in worker.log.read_bytes()
+    (app / "settings.py").write_text("from tests.queues.support.worker_settings import *")
+    os.utime(app / "settings.py", (time.time() + 50, time.time() + 50))
+    wait_for(lambda: worker.log.read_bytes().count(b"works on") == 2, timeout=60)
+    stopped(worker, within=10)
+
+
+# Settings that are saved again, wrong, just before the restarted worker, and not the trial, loads them.
+HALF_SAVED = """
+import os, pathlib
+from tests.queues.support.worker_settings import *
+if "REDIS_KIT_RESTARTED" in os.environ:
+    pathlib.Path(__file__).write_text("INSTALLED_APPS = [")
+    raise RuntimeError("half saved")
+"""
+
+
 # Loads a module, which another save breaks just before the restarted worker, and not the trial, loads it.
 LATE = """
 import importlib, os, pathlib
