@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from redis_kit.core.lazy import lazily
 
 if TYPE_CHECKING:
+    from redis_kit.queues.database.once import once
     from redis_kit.queues.errors import (
         Cancelled,
         CorruptMessage,
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
         NotTaken,
         PayloadTooLarge,
         Retry,
+        Snooze,
         TaskTimeout,
         UnknownTask,
         WorkerLost,
@@ -28,8 +30,10 @@ if TYPE_CHECKING:
     from redis_kit.queues.jobs.job import Job, JobInfo, PauseInfo, QueueCounts
     from redis_kit.queues.jobs.progress import Progress
     from redis_kit.queues.queue import Queue
+    from redis_kit.queues.tasks.current_job import cancelled
     from redis_kit.queues.tasks.progress import aprogress, progress
     from redis_kit.queues.tasks.result import EnqueuedJob
+    from redis_kit.queues.tasks.resumable import resumable
     from redis_kit.queues.tasks.task import Task, task
 
 __all__ = [
@@ -52,27 +56,34 @@ __all__ = [
     "Queue",
     "QueueCounts",
     "Retry",
+    "Snooze",
     "Task",
     "TaskTimeout",
     "UnknownTask",
     "WorkerLost",
     "aprogress",
+    "cancelled",
+    "once",
     "progress",
+    "resumable",
     "task",
 ]
 
 __getattr__, __dir__ = lazily(
     __name__,
     {
+        "database.once": ("once",),
         "errors": (
             *("Cancelled", "CorruptMessage", "Expired", "GiveUp", "InvalidArguments", "InvalidTask", "LeaseLost"),
-            *("NoResult", "NotSerializable", "NotTaken", "PayloadTooLarge", "Retry", "TaskTimeout", "UnknownTask"),
-            "WorkerLost",
+            *("NoResult", "NotSerializable", "NotTaken", "PayloadTooLarge", "Retry", "Snooze", "TaskTimeout"),
+            *("UnknownTask", "WorkerLost"),
         ),
         "jobs.job": ("Job", "JobInfo", "PauseInfo", "QueueCounts"),
         "jobs.progress": ("Progress",),
         "queue": ("Queue",),
+        "tasks.current_job": ("cancelled",),
         "tasks.progress": ("aprogress", "progress"),
+        "tasks.resumable": ("resumable",),
         "tasks.result": ("EnqueuedJob",),
         "tasks.task": ("Task", "task"),
     },

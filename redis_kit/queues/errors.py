@@ -33,6 +33,10 @@ class Cancelled(BaseException):
     """A job was cancelled, while it waited or ran: the error of its result. Raised inside a task, as TaskTimeout is."""
 
 
+class Interrupted(BaseException):
+    """The worker stops while a resumable task runs: another worker goes on with the job. Raised by its loop."""
+
+
 class WorkerLost(RedisKitError):
     """Too many workers died with a job: the error of its result."""
 
@@ -68,6 +72,19 @@ class Retry(RedisKitError):
 
 class GiveUp(RedisKitError):
     """Raise it in a task to end its retries: the job is dead at once."""
+
+
+class Snooze(RedisKitError):
+    """Raise it in a task to run it again after ``delay`` seconds or a timedelta. No attempt is counted.
+
+    A task may snooze without end, unless its job has ``expires``. ``why`` is shown on the dashboard. Raises
+    InvalidValue.
+    """
+
+    def __init__(self, delay: Delay, why: str = "") -> None:
+        super().__init__(why)
+        validation.milliseconds(delay, positive=True)
+        self.delay = delay
 
 
 class LeaseLost(RedisKitError):

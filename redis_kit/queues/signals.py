@@ -10,6 +10,8 @@ job_started = Signal()
 job_succeeded = Signal()
 # queue, job, task, error: an attempt failed, and there will be another.
 job_retried = Signal()
+# queue, job, task, delay: a task raised Snooze; no attempt was counted.
+job_snoozed = Signal()
 # queue, id, reason: a job is dead. Its task and content may be unknown.
 job_dead = Signal()
 # worker, queues: a worker process begins to work. Sent in that process, like the next signal.

@@ -30,6 +30,14 @@ class AttemptError(NamedTuple):
     traceback: str
 
 
+class Snoozes(NamedTuple):
+    """How often a task raised Snooze for a job, when it last did, and what it said then."""
+
+    times: int
+    last: datetime | None
+    why: str
+
+
 class StoredResult(NamedTuple):
     """The result of a call. ``value`` is as it is stored, b"" without one."""
 
@@ -39,6 +47,7 @@ class StoredResult(NamedTuple):
     progress: Progress | None
     cancelled: AttemptError | None
     errors: list[AttemptError]
+    snoozes: Snoozes | None = None
 
 
 class JobDetails(NamedTuple):
@@ -75,15 +84,14 @@ def steps(queue: Primitive, id: str) -> list[ScriptCall]:
 def details(job_reply: list[bytes], reply: list[Any]) -> JobDetails | None:
     """Return the details in the replies to steps(); None without a job and a result."""
     stored = manage.job_info(job_reply)
-    record, status, at, value, progress, cancelled, owned, cancelling, *stored_errors = reply
+    record, status, at, value, progress, cancelled, snoozed, owned, cancelling, *stored_errors = reply
     if stored is None and not status:
         return None
     parts = job.read(record) if record else None
     pairs = zip(stored_errors[::2], stored_errors[1::2], strict=True)
     errors = [error for number, text in pairs if (error := _error(number, text))]
-    result = StoredResult(
-        _text(status), _moment(at), value, stored_progress.loads(progress), _error(0, cancelled), errors
-    )
+    reported, cause = stored_progress.loads(progress), _error(0, cancelled)
+    result = StoredResult(_text(status), _moment(at), value, reported, cause, errors, _snoozes(snoozed))
     until, _, key = _text(owned).partition(" ")
     call_history = history.read(parts.history) if parts else None
     return JobDetails(stored, parts, call_history, result, key, until, bool(cancelling))
@@ -96,6 +104,12 @@ def _error(attempt: int, error: bytes) -> AttemptError | None:
         return AttemptError(attempt, *payload.loads_error(error))
     except CorruptMessage:
         return AttemptError(attempt, "?", _text(error))
+
+
+def _snoozes(stored: bytes) -> Snoozes | None:
+    times, _, rest = stored.partition(b" ")
+    moment, _, why = rest.partition(b" ")
+    return Snoozes(int(times), _moment(moment), _text(why)) if times.isdigit() and len(times) < 16 else None
 
 
 def _moment(milliseconds: bytes) -> datetime | None:

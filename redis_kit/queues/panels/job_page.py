@@ -43,6 +43,7 @@ def content(wanted: tuple[str, str], details: "JobDetails | None") -> Iterator[C
         return
     yield _job(title, JobTarget(*wanted), details)
     yield from _conditions(details)
+    yield from _snoozes(details)
     if details.history:
         yield _result(details, details.history)
     yield from _texts(details)
@@ -90,6 +91,14 @@ def _conditions(details: "JobDetails") -> Iterator[Table]:
         yield Table(
             _("Conditions"), columns, [(details.key or None, UNTIL.get(details.until, details.until) or None, expires)]
         )
+
+
+def _snoozes(details: "JobDetails") -> Iterator[Table]:
+    from redis_kit.queues.panels import redaction
+
+    if snoozes := details.result.snoozes:
+        row = (snoozes.times, snoozes.last, redaction.text(snoozes.why) or None)
+        yield Table(_("Run later at its task's request"), (_("Times"), _("Last time"), _("Reason")), [row])
 
 
 def _state(details: "JobDetails") -> tuple[Any, ...]:

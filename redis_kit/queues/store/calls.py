@@ -49,6 +49,7 @@ class QueueScript:
 
 
 PUT, PUT_UNIQUE, NACK, DEFER, RECALL = map(QueueScript, ("put", "put_unique", "nack", "defer", "recall"))
+SNOOZE = QueueScript("snooze")
 ACK, ACK_AND_CLAIM, RETURN_CLAIMED = map(QueueScript, ("ack", "ack_and_claim", "return_claimed"))
 HEARTBEAT, SIGN_OFF, REAP, SWEEP = map(QueueScript, ("heartbeat", "sign_off", "reap", "sweep"))
 COUNT, QUEUE_STATS, LIST_WORKERS, SEND_COMMAND = map(
@@ -56,7 +57,7 @@ COUNT, QUEUE_STATS, LIST_WORKERS, SEND_COMMAND = map(
 )
 REQUEUE, RUN_NOW, DELETE, PURGE, CANCEL = map(QueueScript, ("requeue", "run_now", "delete", "purge", "cancel"))
 GET_JOB, GET_JOB_DETAILS, PEEK = map(QueueScript, ("get_job", "get_job_details", "peek"))
-GET_RESULT, STORE_PROGRESS = map(QueueScript, ("get_result", "store_progress"))
+GET_RESULT, STORE_PROGRESS, STORE_CURSOR = map(QueueScript, ("get_result", "store_progress", "store_cursor"))
 POSTPONE, CLAIM_JOB, COUNT_HANDOVERS = map(QueueScript, ("postpone", "claim_job", "count_handovers"))
 PAUSE, RESUME, GET_PAUSE = map(QueueScript, ("pause", "resume", "get_pause"))
 OF_LATER = ("scheduled",)
@@ -177,6 +178,13 @@ def count_handovers(base: str, *, sent: int, failed: int, error: str, ttl_ms: in
     return COUNT_HANDOVERS(base, sent, failed, text, ttl_ms)
 
 
+def snooze(base: str, job: Job, *, delay: int, expires: int, why: str, ttl_ms: int) -> ScriptCall:
+    """Return the step that returns a job whose task asked to run later. Times are in ms."""
+    text = why[:REASON].encode("utf-8", "backslashreplace")
+    args = (*_claimed(job), lease(), delay, expires, text, ttl_ms)
+    return SNOOZE(base, *args, worker=_worker(job), job=job.id if ttl_ms else "-")
+
+
 def recall(base: str, digest: str, runs: bool, limit: int) -> ScriptCall:
     """Return the step that makes these jobs ready if the caller runs them, and counts them again if not."""
     return RECALL(base, digest, int(runs), limit, job=digest)
@@ -185,6 +193,13 @@ def recall(base: str, digest: str, runs: bool, limit: int) -> ScriptCall:
 def store_progress(base: str, job: Job, *, progress: bytes, ttl_ms: int) -> ScriptCall:
     """Return the step that stores the progress of a running job for ``ttl_ms``."""
     return STORE_PROGRESS(base, *_claimed(job), progress, ttl_ms, job=job.id)
+
+
+def store_cursor(
+    base: str, job: Job, number: int, position: tuple[bytes, int], progress: tuple[bytes, int]
+) -> ScriptCall:
+    """Return the step that stores how far a loop of a running job is, and its progress, each for a number of ms."""
+    return STORE_CURSOR(base, *_claimed(job), number, *position, *progress, job=job.id)
 
 
 def cancel(base: str, id: str, *, error: bytes, ttl_ms: int) -> ScriptCall:

@@ -20,6 +20,7 @@ from redis_kit.queues.store.liveness import heartbeat_reply, seconds, worker_id
 from redis_kit.queues.validation import Delay
 
 ENDS = "another worker has the job or did it, or the server lost it with its data"
+CANCELLED = 6  # the reply for a job that is to be cancelled
 MOST_ACKS = 250  # jobs in one call; the server remembers as many
 _STATES: dict[int, State] = {1: "ready", 2: "scheduled", 3: "dead"}
 # By connection, keys of the queue, and worker: queues of one name on two servers are two queues.
@@ -127,6 +128,15 @@ def nack(
     if not answer:
         raise lost(queue, [job])
     return _STATES[answer]
+
+
+def snooze(queue: Primitive, job: Job, delay: Delay, *, expires: int, why: str, ttl_ms: int) -> Flow[bool]:
+    """Return a job to run it later; False if it is to be cancelled instead, and was not returned."""
+    wait = validation.milliseconds(delay)
+    answer = yield calls.snooze(queue.key(""), job, delay=wait, expires=expires, why=why, ttl_ms=ttl_ms)
+    if not answer:
+        raise lost(queue, [job])
+    return bool(answer != CANCELLED)
 
 
 def lost(queue: Primitive, jobs: list[Job]) -> LeaseLost:

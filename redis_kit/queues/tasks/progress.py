@@ -1,51 +1,15 @@
 """The progress of the running job. Imports no Redis client, because modules of tasks import it."""
 
 import contextlib
-from collections.abc import Callable
-from contextvars import ContextVar, Token
-from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from redis_kit.core.errors import InvalidValue, PoolExhausted, RedisUnavailable
 from redis_kit.core.flow import Flow
 from redis_kit.core.text import shortened
 from redis_kit.queues.errors import LeaseLost
 from redis_kit.queues.jobs import progress as stored
-from redis_kit.queues.jobs.job import Job
-
-if TYPE_CHECKING:
-    from redis_kit.queues.queue import Queue
-
-INTERVAL = 0.1  # seconds between two reports that are sent
-
-
-class CurrentJob:
-    """The job of a thread, or of a task of an event loop. ``result_ttl`` returns for how many ms a result is kept."""
-
-    def __init__(self, queue: "Queue", job: Job, result_ttl: Callable[..., int] | None) -> None:
-        self.queue, self.job, self.result_ttl = queue, job, result_ttl
-        self._next_report, self._complete = 0.0, False
-
-    def may_report(self, done: float, total: float | None) -> bool:
-        """Return whether to send a report: ten a second, and the first that says that all is done."""
-        now, complete = monotonic(), total is not None and done >= total
-        if now < self._next_report and (self._complete or not complete):
-            return False
-        self._next_report, self._complete = now + INTERVAL, complete
-        return True
-
-
-_current: ContextVar[CurrentJob | None] = ContextVar("redis_kit_current_job", default=None)
-
-
-def begin(queue: "Queue", job: Job, result_ttl: Callable[..., int] | None) -> Token[CurrentJob | None]:
-    """Note that a job begins here; ``result_ttl`` is None if no result is stored."""
-    return _current.set(CurrentJob(queue, job, result_ttl))
-
-
-def end(token: Token[CurrentJob | None]) -> None:
-    """Note that the job has ended."""
-    _current.reset(token)
+from redis_kit.queues.tasks import current_job
+from redis_kit.queues.tasks.current_job import CurrentJob
 
 
 def progress(done: float, total: float | None = None, note: str = "") -> None:
@@ -72,7 +36,7 @@ def _reporting(done: Any, total: Any, note: Any) -> CurrentJob | None:
     stored.check(done, total)
     if not isinstance(note, str):
         raise InvalidValue(f"note must be text, not {shortened(note)}.")
-    current = _current.get()
+    current = current_job.get()
     return current if current and current.result_ttl and current.may_report(done, total) else None
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from dataclasses import replace as changed
 from datetime import datetime, timedelta
 from functools import cache
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, ParamSpec, TypeVar, get_args, overload
 
 from django.conf import settings
 from django.utils import timezone
@@ -27,6 +27,7 @@ from redis_kit.queues.tasks.unique import By
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 TIMEOUT = (0.001, 604_800.0)  # seconds
+OnCancel = Literal["raise", "flag"]
 _backends: dict[str, Any] = {}  # RedisTaskBackend, by alias: all threads may share them
 
 
@@ -44,6 +45,7 @@ class Task(framework.Task, Generic[Parameters, Result]):  # type: ignore[type-ar
     replace: bool = False
     expires: float | timedelta | None = None
     backoff: Backoff = None
+    on_cancel: OnCancel = "raise"
     plain_json: bool = True  # arguments may hold only JSON types, as in django.tasks
 
     def __post_init__(self) -> None:
@@ -192,6 +194,7 @@ def task(
     replace: bool = False,
     expires: float | timedelta | None = None,
     backoff: Backoff = None,
+    on_cancel: OnCancel = "raise",
 ) -> Callable[[Callable[Parameters, Result]], Task[Parameters, Result]]: ...
 
 
@@ -212,6 +215,7 @@ def task(
     replace: bool = False,
     expires: float | timedelta | None = None,
     backoff: Backoff = None,
+    on_cancel: OnCancel = "raise",
 ) -> Any:
     """Make a function of a module a task, as ``@task`` or ``@task(queue_name="mail")``.
 
@@ -221,9 +225,10 @@ def task(
     A job has ``max_attempts`` attempts (1 to 1000; by default the option ``MAX_ATTEMPTS``). By default the waits
     between them grow and are random. ``backoff`` sets them: seconds, a sequence of seconds whose last item repeats, or
     a function of the exception and the result that returns seconds, or None to end the retries. After ``timeout``
-    seconds (None: never) TaskTimeout is raised inside the task; a call into C code notices when it returns. A job that
-    could not begin within ``expires`` seconds, or a timedelta, after it was due does not run; its error is Expired. Of
-    two ready jobs the one with the higher ``priority`` (-100 to 100) starts first.
+    seconds (None: never) TaskTimeout is raised inside the task; a call into C code notices when it returns. A running
+    job that is cancelled gets Cancelled in the same way; with ``on_cancel="flag"`` only ``cancelled()`` returns True. A
+    job that could not begin within ``expires`` seconds, or a timedelta, after it was due does not run; its error is
+    Expired. Of two ready jobs the one with the higher ``priority`` (-100 to 100) starts first.
 
     With ``unique=True`` a call has one job while it waits or runs, with "queued" until it starts, and with seconds or a
     timedelta for that time, whatever its outcome. A further enqueue() returns the result of that job; with
@@ -249,6 +254,7 @@ def task(
             replace=replace,
             expires=expires,
             backoff=backoff,
+            on_cancel=on_cancel,
             plain_json=False,
         )
         registry.register(defined)
@@ -287,6 +293,7 @@ def check_options(task: Task[..., Any]) -> None:
     for name in ("store_result", "enqueue_on_commit"):
         if not isinstance(value := getattr(task, name), bool):
             raise InvalidValue(f"{name} must be True or False, not {shortened(value)}.")
+    validation.one_of("on_cancel", task.on_cancel, get_args(OnCancel))
     expiry.milliseconds(task.expires)
     retry.check(task.backoff)
     unique.check(task)

@@ -76,6 +76,18 @@ def test_job_that_waits_shows_its_time_its_unique_key_and_its_arguments(mail, bo
     assert "hunter2" not in str(found.elements)
 
 
+def test_page_says_how_often_a_job_snoozed_and_why(mail, boss):
+    id = enqueued().id
+    for number in range(2):
+        (job,) = mail.claim(worker="w1")
+        mail.run_flow(claim.snooze(mail, job, 60, expires=0, why=f"token=hunter{number}", ttl_ms=EVER))
+        mail.run_now(id)
+    found = look(boss, id)
+    row = cells(found, "Run later at its task's request")
+    assert row[""] == "2"
+    assert "hunter" not in row["Reason"]
+
+
 def test_attempts_have_times_workers_and_tracebacks(mail, boss):
     result = enqueued()
     attempt(mail, "builtins.ValueError")

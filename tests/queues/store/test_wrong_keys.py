@@ -19,7 +19,7 @@ pytestmark = pytest.mark.once
 
 PARTS = ("jobs", "ready", "scheduled", "running", "dead", "reasons", "sequence", "signal", "paused", "unique", "owners")
 PARTS = (*PARTS, "cancels", "workers", "info", "minutes", "repeats", "orders", "unknown", "handovers")
-OF_JOBS = ("result", "finished", "period")
+OF_JOBS = ("result", "finished", "period", "cursor")
 OF_WORKERS = ("answers",)
 STRINGS = ("sequence", "paused", "period")
 
@@ -66,6 +66,9 @@ class Scene:
             lambda: self.run(moves.cancel(base, other.id, error=b"[]", ttl_ms=1000)),
             lambda: self.run(moves.cancel(base, "x", error=b"[]", ttl_ms=1000)),
             lambda: self.run(moves.store_progress(base, job, progress=b"1", ttl_ms=1000)),
+            lambda: self.run(moves.store_cursor(base, job, 0, (b"1", 1000), (b"1", 1000))),
+            lambda: source.snooze(job, 5, expires=0, why="", ttl_ms=1000),
+            lambda: source.snooze(other, 5, expires=0, why="", ttl_ms=1000),
             lambda: source.fail(job, delay=0, max_attempts=1, **failure),
             lambda: source.fail(job, delay=5, max_attempts=9, **failure),
             *(lambda state=state: queue.purge(state) for state in ("ready", "scheduled", "dead")),

@@ -9,7 +9,7 @@ from redis_kit.core.errors import InvalidValue, KeyConflict, RedisUnavailable
 from redis_kit.queues import LeaseLost, Progress, Queue, aprogress, progress, task
 from redis_kit.queues.framework import Task, TaskResultStatus
 from redis_kit.queues.jobs import progress as stored_progress
-from redis_kit.queues.tasks import progress as running
+from redis_kit.queues.tasks import current_job as running
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 from redis_kit.testing.jobs import drain, processor
 from tests.fixtures.process import wait_for
@@ -229,7 +229,7 @@ def test_outage_does_not_fail_the_task(own_kit, twin):
     queue = Queue("default")
     job = queue.put(1)
     (job,) = queue.claim()
-    token = running.begin(queue, job, lambda **_: 1000)
+    token = running.begin(running.CurrentJob(queue, job, lambda **_: 1000))
     try:
         own_kit.server.stop()
         with pytest.raises(RedisUnavailable):
@@ -243,7 +243,7 @@ def test_outage_does_not_fail_the_task(own_kit, twin):
 def test_progress_expires_and_a_key_of_another_type_is_a_conflict(queue, kit):
     id = queue.put(1)
     (job,) = queue.claim()
-    token = running.begin(queue, job, lambda **_: 50_000)
+    token = running.begin(running.CurrentJob(queue, job, lambda **_: 50_000))
     try:
         progress(1)
         assert 40_000 < kit.client.pttl(queue.key(f"result:{id}")) <= 50_000

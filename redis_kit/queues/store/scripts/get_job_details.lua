@@ -10,7 +10,7 @@
 -- ARGV[2]  errors   how many, at most: those of the latest attempts
 -- ARGV[3]  bytes    longest text of a result that is returned; "" takes the place of a longer one
 -- returns  its record, or that which it had at its end, "" without one; the result's status, when it ended in ms, value,
---          progress and what cancelled it, each "" without one; until when it has a unique key, and that key, or "";
+--          progress, what cancelled it, and how often, when and why it snoozed, each "" without one; until when it has a unique key, and that key, or "";
 --          1 when it is to be cancelled; then the number of each attempt that failed and its error, the latest first
 
 local result, jobs, unique, owners, cancels = unpack(KEYS)
@@ -20,14 +20,14 @@ local id, most, bytes = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local function short(text)
     return text and #text <= bytes and text or ""
 end
-local stored = redis.call("HMGET", result, "record", "status", "at", "value", "progress", "cancelled")
+local stored = redis.call("HMGET", result, "record", "status", "at", "value", "progress", "cancelled", "snoozed")
 local record = redis.call("HGET", jobs, id) or short(stored[1])
 local owned = redis.call("HGET", owners, id) or ""
 if redis.call("HGET", unique, string.match(owned, "^%l+ (.*)$") or "") ~= id then
     owned = ""
 end
-local reply = {record, "", "", "", "", "", owned, redis.call("HEXISTS", cancels, id)}
-for at = 2, 6 do
+local reply = {record, "", "", "", "", "", "", owned, redis.call("HEXISTS", cancels, id)}
+for at = 2, 7 do
     reply[at] = short(stored[at])
 end
 local attempts = attempts_begun(record)

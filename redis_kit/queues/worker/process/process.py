@@ -69,6 +69,7 @@ class WorkerProcess:
             recent=self._fetcher.recent,
             routes=self._routes,
             put_off=self._fetcher.put_off,
+            stops=self._stops,
         )
         self._manager = ThreadPool(options.threads, self._fetcher, process=self._process, on_end=self._ended)
 
@@ -94,6 +95,9 @@ class WorkerProcess:
         if self._limits and guarded("The limits of a process", self._limits.check, False):
             self._fetcher.quiet()
         return done
+
+    def _stops(self) -> bool:
+        return self._stopping.is_set() or bool(self._limits and self._limits.reached)
 
     def _ended(self) -> None:
         self._events.put("ended")
@@ -137,8 +141,7 @@ class WorkerProcess:
     def _cancel(self, job: JobKey) -> None:
         # The end of its attempt is in the log.
         self._cancelled = (self._cancelled & {(item.source, item.id) for item in self._board.running()}) | {job}
-        if not self._deadlines.cancel(job):
-            self._coroutines.cancel(job)
+        self._processor.cancel(job)
 
     def _empty(self) -> None:
         if self.options.burst:

@@ -21,16 +21,13 @@ from redis_kit.queues.errors import (
     Expired,
     GiveUp,
     LeaseLost,
-    NewerMessage,
     Retry,
     TaskTimeout,
     UnknownTask,
 )
-from redis_kit.queues.jobs import call_shape, message
+from redis_kit.queues.jobs import message
 from redis_kit.queues.jobs.job import Job, State, read
-from redis_kit.queues.jobs.message import Message
 from redis_kit.queues.settings import QueueSettings
-from redis_kit.queues.store import unknown_calls
 from redis_kit.queues.store.calls import ack_of
 from redis_kit.queues.tasks import registry, retry
 from redis_kit.queues.tasks.task import Task, extended
@@ -185,29 +182,6 @@ def reason(error: BaseException) -> str:
     if issubclass(kind, UnknownTask):
         return text_of(error)
     return described(error)
-
-
-class UnfitJob(NamedTuple):
-    """A job that this worker can't run, its message, and the reason. Another worker may have the code for it."""
-
-    source: WorkerQueue
-    job: Job
-    call: Message | NewerMessage
-    why: Exception
-    recorder: ResultRecorder | None
-
-    def give_back(self) -> FailedAttempt | None:
-        """Return it to its queue without counting an attempt. One round trip; a repeat is safe.
-
-        If it was returned for too long, or was cancelled while this worker had it, the result is the failure to record.
-        """
-        expires = 0 if isinstance(self.call, NewerMessage) else self.call.expires
-        answer = self.source.defer(self.job, call_shape.shape(self.call), expires)
-        if answer == unknown_calls.RETURNED:
-            return None
-        cancelled = Cancelled("The job was cancelled while it waited.")
-        error = cancelled if answer == unknown_calls.CANCELLED else self.why
-        return failed(self.source, self.job, error, recorder=self.recorder, final=True)
 
 
 def record_unstoppable(source: WorkerQueue, running: Running, *, cancelled: bool) -> None:

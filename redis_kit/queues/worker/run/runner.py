@@ -21,11 +21,13 @@ from redis_kit.queues import signals
 from redis_kit.queues.errors import (
     Cancelled,
     CorruptMessage,
+    Interrupted,
     LeaseLost,
     NewerMessage,
     NotSerializable,
     NotTaken,
     PayloadTooLarge,
+    Snooze,
     TaskTimeout,
     UnknownTask,
 )
@@ -33,10 +35,12 @@ from redis_kit.queues.jobs import message
 from redis_kit.queues.jobs.job import Job
 from redis_kit.queues.jobs.message import Message
 from redis_kit.queues.store.calls import ack_of
-from redis_kit.queues.tasks import expiry, progress, registry
+from redis_kit.queues.tasks import current_job, expiry, registry
+from redis_kit.queues.tasks.current_job import CurrentJob
 from redis_kit.queues.tasks.task import Task, extended
 from redis_kit.queues.worker.run.event_loop import EventLoop, synchronous
-from redis_kit.queues.worker.run.outcome import FailedAttempt, UnfitJob, failed
+from redis_kit.queues.worker.run.outcome import FailedAttempt, failed
+from redis_kit.queues.worker.run.postponement import InterruptedJob, PostponedJob, SnoozedJob, UnfitJob
 from redis_kit.queues.worker.run.recorder import ResultRecorder, recorder_of
 from redis_kit.queues.worker.run.sink import Route, Routes
 from redis_kit.queues.worker.run.timeouts import JobKey, Timeouts
@@ -64,6 +68,7 @@ class Outcome(NamedTuple):
     unfit: Message | NewerMessage | None = None  # a call that this worker can't run
     route: Route | None = None  # on which it went to another system, or back to its queue
     taken: bool = False  # by that system, so the job is done here
+    expires: int = 0  # of the call
 
 
 class JobRunner:
@@ -81,12 +86,22 @@ class JobRunner:
         recent: RecentAcks,
         routes: Routes,
         put_off: Callable[[int, Job, float], None],
+        stops: Callable[[], bool] = lambda: False,
     ) -> None:
         self._sources, self._board, self._given_up, self._later = sources, board, given_up, later
-        self._recent, self._routes, self._put_off = recent, routes, put_off
+        self._recent, self._routes, self._put_off, self._stops = recent, routes, put_off, stops
         self._deadlines, self._coroutines = deadlines, coroutines
         self._own = threading.local()
         self._backends: dict[str, Any] = {}
+        self._running: dict[JobKey, CurrentJob] = {}
+
+    def cancel(self, job: JobKey) -> None:
+        """Let the task of a job know that it was cancelled, and interrupt it unless it looks at that by itself."""
+        running = self._running.get(job)
+        if running:
+            running.cancelled = True
+        if not (running and not running.interruptible) and not self._deadlines.cancel(job):
+            self._coroutines.cancel(job)
 
     def process(self, slot: int, source: int, job: Job) -> Done | None:
         """Run a job and return it if it is done. Record a failed attempt; during an outage, wait until that is over."""
@@ -110,9 +125,9 @@ class JobRunner:
         try:
             recorder = recorder_of(source, job, self._backends)
             outcome = self._attempt(slot, number, job, recorder)
-            if outcome.unfit and isinstance(outcome.error, Exception):
+            if postponed := _postponed(source, job, outcome, recorder):
                 self._own.gave_back = True
-                self._give_back(UnfitJob(source, job, outcome.unfit, outcome.error, recorder))
+                self._give_back(postponed)
                 return None
             if route := outcome.route:
                 return Done(job, ack_of(job, source=number), route.report) if outcome.taken else None
@@ -151,7 +166,10 @@ class JobRunner:
         if recorder:
             recorder.begin(call)
         before = current_work.set(f"job {task.module_path} {job.id}")
-        here, has_ended = progress.begin(source, job, recorder.keeps if recorder else None), False
+        keeps, interruptible = recorder.keeps if recorder else None, task.on_cancel == "raise"
+        running = CurrentJob(source, job, keeps, interruptible=interruptible, stops=self._stops)
+        self._running[number, job.id] = running
+        here, has_ended = current_job.begin(running), False
         try:
             context = recorder.context() if recorder and task.takes_context else None
             returned = self._call((number, job.id), task, call, context)
@@ -160,9 +178,11 @@ class JobRunner:
             return Outcome(task, value=recorder.value(returned) if recorder else b"")
         except BaseException as error:
             cut_frames(error, HERE)
-            return Outcome(task, error, final=has_ended and issubclass(type(error), UNSTORED))
+            final = has_ended and issubclass(type(error), UNSTORED)
+            return Outcome(task, error, final=final, expires=call.expires)
         finally:
-            progress.end(here)
+            self._running.pop((number, job.id), None)
+            current_job.end(here)
             current_work.reset(before)
 
     def _hand_over(self, number: int, job: Job, call: Message, route: Route) -> Outcome:
@@ -210,15 +230,15 @@ class JobRunner:
         heard = recorder or signals.job_succeeded.receivers
         return Done(job, ack_of(job, outcome.value, keep, source=number), announce if heard else None)
 
-    def _give_back(self, unfit: UnfitJob, *, again: bool = False) -> None:
+    def _give_back(self, postponed: PostponedJob, *, again: bool = False) -> None:
         try:
-            failure = until_answered(unfit.give_back, self._given_up)
+            failure = until_answered(postponed.give_back, self._given_up)
         except (LeaseLost, RedisFailure) as error:
             if not again:
-                details = unfit.job.id, unfit.source.name, described(error), text_of(unfit.why)
-                logger.warning("Job %a of queue %a could not be returned: %s; it can't run here: %a", *details)
+                details = postponed.job.id, postponed.source.name, described(error), postponed.why
+                logger.warning("Job %a of queue %a could not be returned: %s; %s", *details)
             if not isinstance(error, (LeaseLost, *UNAVAILABLE)):
-                self._later(partial(self._give_back, unfit, again=True))
+                self._later(partial(self._give_back, postponed, again=True))
             return
         if failure:
             self._record(failure)
@@ -239,6 +259,18 @@ class JobRunner:
             return
         failpoints.reach("nacked")
         failure.announce(state)
+
+
+def _postponed(source: WorkerQueue, job: Job, outcome: Outcome, recorder: ResultRecorder | None) -> PostponedJob | None:
+    """Return the job if its attempt does not count."""
+    error = outcome.error
+    if outcome.unfit and isinstance(error, Exception):
+        return UnfitJob(source, job, outcome.unfit, error, recorder)
+    if outcome.task and issubclass(type(error), Snooze):
+        return SnoozedJob.of(source, job, outcome.task, error, outcome.expires, recorder)  # type: ignore[arg-type]
+    if outcome.task and issubclass(type(error), Interrupted):
+        return InterruptedJob(source, job, outcome.task, text_of(error))  # type: ignore[arg-type]
+    return None
 
 
 def tidy() -> None:

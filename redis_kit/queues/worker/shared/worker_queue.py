@@ -15,6 +15,7 @@ from redis_kit.queues.store.claim import Claimed
 from redis_kit.queues.store.liveness import HeartbeatReply, heartbeat_reply
 from redis_kit.queues.store.unknown_calls import Recalled
 from redis_kit.queues.tasks import registry
+from redis_kit.queues.validation import Delay
 
 PAGE = 100  # running jobs that a heartbeat lists
 LISTEN = 4.0  # seconds until a lost wake-up, or a half-open connection, is noticed
@@ -43,6 +44,10 @@ class WorkerQueue(Queue):
     def fail(self, job: Job, *, delay: float, error: str, max_attempts: int, result: tuple[bytes, int]) -> State:
         """Record a failed attempt, as nack() does, and store its result: the bytes, for a number of milliseconds."""
         return self.run_flow(claim.nack(self, job, delay, error, max_attempts, result))
+
+    def snooze(self, job: Job, delay: Delay, *, expires: int, why: str, ttl_ms: int) -> bool:
+        """Return a job to run it later; False if it is to be cancelled. One round trip; a repeat is safe."""
+        return self.run_flow(claim.snooze(self, job, delay, expires=expires, why=why, ttl_ms=ttl_ms))
 
     def end(self, done: Sequence[Ack]) -> None:
         """Record again that jobs are done. One round trip for 250."""

@@ -1,0 +1,70 @@
+#!lua flags=allow-oom
+-- Return a running job whose task asked to run later. No attempt is counted.
+-- One script: the claim must hold from the first look to the new place of the job.
+--
+-- KEYS[1]  running    zset of scores 0: worker/claim/place/id
+-- KEYS[2]  jobs       hash: id -> record
+-- KEYS[3]  answers    list: the last answers to the worker
+-- KEYS[4]  workers    zset: worker -> when its lease ends, ms on the server's clock
+-- KEYS[5]  scheduled  zset: id -> when it is due, ms
+-- KEYS[6]  signal     list: one element while a worker is to wake up
+-- KEYS[7]  paused     string  the queue is paused while it exists: since when, ms
+-- KEYS[8]  cancels    hash: id -> 1 for jobs that are to be cancelled though they run
+-- KEYS[9]  result     hash: what is stored about the call
+-- ARGV[1]  token      of the claim
+-- ARGV[2]  id         of the job
+-- ARGV[3]  lease      ms
+-- ARGV[4]  delay      ms until it runs again
+-- ARGV[5]  expires    ms beyond its time in which the job must begin, 0 for ever
+-- ARGV[6]  why        what the task said
+-- ARGV[7]  ttl_ms     to store how often, when and why it snoozed; 0 if no result is stored
+-- returns  2 returned, also when repeated; 6 when it is to be cancelled: then nothing was changed; 0 when the claim was lost
+
+local running, jobs, answers, workers, scheduled, signal, paused, cancels, result = unpack(KEYS)
+local token, id, lease, delay, expires = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+local worker, member = string.match(token, "^[^/]*"), token .. "/" .. id
+local RETURNED, CANCELLED = 2, 6
+local clock = redis.call("TIME")
+local now = clock[1] * 1000 + math.ceil(clock[2] / 1000)
+
+-- @include _record_head
+-- @include _record
+-- @include _history
+-- @include _remember_answer
+-- @include _sign_of_life
+-- @include _wake
+local left = (redis.call("ZSCORE", workers, worker) or 0) - now
+local record = redis.call("HGET", jobs, id)
+local first = redis.call("ZRANGE", scheduled, 0, 0, "WITHSCORES")[2]
+-- @check_types cancels, signal, answers
+if not redis.call("ZSCORE", running, member) then
+    return earlier_answer(member) or 0
+elseif not record then
+    return 0
+elseif redis.call("HEXISTS", cancels, id) == 1 then
+    return CANCELLED
+end
+
+local priority, attempts, crashes, due, payload = read_record(record)
+local at = now + delay
+if expires > 0 then
+    at = math.max(now, math.min(at, due + expires + 1))  -- so that its expiry is soon seen
+else
+    due = at
+end
+redis.call("ZREM", running, member)
+write_record(id, priority, math.max(0, attempts - 1), crashes, due, remove_attempt(payload))
+redis.call("ZADD", scheduled, string.format("%.0f", at), id)
+if ARGV[7] ~= "0" then
+    local before = redis.pcall("HGET", result, "snoozed")
+    if type(before) ~= "table" then
+        local count = (tonumber(string.match(before or "", "^%d+")) or 0) + 1
+        redis.call("HSET", result, "snoozed", string.format("%.0f %.0f ", count, now) .. ARGV[6])
+        redis.call("PEXPIRE", result, ARGV[7])
+    end
+end
+if not first or at < tonumber(first) then
+    wake()
+end
+sign_of_life(left)
+return remember_answer(member, RETURNED)

@@ -1,0 +1,74 @@
+"""The job that a thread, or a task of an event loop, runs. Imports no Redis client: modules of tasks import it."""
+
+from collections.abc import Callable
+from contextvars import ContextVar, Token
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from redis_kit.queues.jobs.job import Job
+
+if TYPE_CHECKING:
+    from redis_kit.queues.queue import Queue
+
+INTERVAL = 0.1  # seconds between two reports that are sent
+
+
+class CurrentJob:
+    """A running job. ``result_ttl`` returns for how many ms its result is stored; None if none is.
+
+    ``cancelled`` says whether somebody cancelled it. ``interruptible`` is False if the task looks at that by itself.
+    ``stops`` returns whether the worker is about to stop, ``loops`` is how many resumable loops the task has begun.
+    """
+
+    def __init__(
+        self,
+        queue: "Queue",
+        job: Job,
+        result_ttl: Callable[..., int] | None,
+        *,
+        interruptible: bool = True,
+        stops: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self.queue, self.job, self.result_ttl = queue, job, result_ttl
+        self.interruptible, self.stops = interruptible, stops
+        self.cancelled, self.loops = False, 0
+        self._next_report, self._complete = 0.0, False
+
+    def begin_loop(self) -> int:
+        """Note that a resumable loop begins, and return its number, from 0."""
+        self.loops += 1
+        return self.loops - 1
+
+    def may_report(self, done: float, total: float | None) -> bool:
+        """Return whether to send a report: ten a second, and the first that says that all is done."""
+        now, complete = monotonic(), total is not None and done >= total
+        if now < self._next_report and (self._complete or not complete):
+            return False
+        self._next_report, self._complete = now + INTERVAL, complete
+        return True
+
+
+_current: ContextVar[CurrentJob | None] = ContextVar("redis_kit_current_job", default=None)
+
+
+def begin(job: CurrentJob) -> Token[CurrentJob | None]:
+    """Note that a job begins here."""
+    return _current.set(job)
+
+
+def end(token: Token[CurrentJob | None]) -> None:
+    """Note that the job has ended."""
+    _current.reset(token)
+
+
+def get() -> CurrentJob | None:
+    """Return the job that runs here; None outside of a worker."""
+    return _current.get()
+
+
+def cancelled() -> bool:
+    """Return whether the running job was cancelled. No round trip: the worker learns of it with a heartbeat.
+
+    It is of use in a task with ``on_cancel="flag"``, which is not interrupted. False outside of a worker.
+    """
+    return (current := _current.get()) is not None and current.cancelled
