@@ -22,8 +22,9 @@ from redis_kit.queues.jobs import history, ids
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.tasks import discovery, registry
 from redis_kit.queues.tasks import result as results
+from redis_kit.queues.tasks.options import check_function, check_options
 from redis_kit.queues.tasks.result import RedisTaskResult
-from redis_kit.queues.tasks.task import Task, check_function, check_options, extended
+from redis_kit.queues.tasks.task import Task, extended
 
 if TYPE_CHECKING:
     from redis_kit.queues.queue import Queue

@@ -6,28 +6,26 @@ from dataclasses import dataclass, fields
 from dataclasses import replace as changed
 from datetime import datetime, timedelta
 from functools import cache
-from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, ParamSpec, TypeVar, get_args, overload
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, ParamSpec, TypeVar, overload
 
 from django.conf import settings
 from django.utils import timezone
 from django.utils.module_loading import import_string
 
 from redis_kit.core import conf
-from redis_kit.core.errors import ConfigurationError, InvalidValue
-from redis_kit.core.keys import encode
+from redis_kit.core.errors import ConfigurationError
 from redis_kit.core.text import shortened
-from redis_kit.queues import framework, hints, validation
+from redis_kit.queues import framework, hints
 from redis_kit.queues.errors import InvalidTask, UnknownBackend
 from redis_kit.queues.jobs.unique import Until
-from redis_kit.queues.tasks import expiry, registry, retry, unique
+from redis_kit.queues.tasks import registry
 from redis_kit.queues.tasks import signature as signatures
+from redis_kit.queues.tasks.options import OnCancel, check_function, check_options
 from redis_kit.queues.tasks.retry import Backoff
 from redis_kit.queues.tasks.unique import By
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
-TIMEOUT = (0.001, 604_800.0)  # seconds
-OnCancel = Literal["raise", "flag"]
 _backends: dict[str, Any] = {}  # RedisTaskBackend, by alias: all threads may share them
 
 
@@ -265,38 +263,6 @@ def task(
     if isinstance(func, str):
         raise InvalidTask(f"The text {shortened(func)} can't be a task. Write @task(queue_name={shortened(func)}).")
     return made(func)
-
-
-def check_function(function: Any) -> None:
-    """Raise InvalidTask if no worker could find the function by its name."""
-    module, name = getattr(function, "__module__", "?"), getattr(function, "__qualname__", "?")
-    if not inspect.isfunction(function) or not name.isidentifier():
-        raise InvalidTask(f"{module}.{name} can't be a task: it must be a function at the top of a module.")
-    if module == "__main__":
-        raise InvalidTask(f"{module}.{name} can't be a task: no worker can import the program that was started.")
-
-
-def check_options(task: Task[..., Any]) -> None:
-    """Raise InvalidName or InvalidValue if an option of a task is wrong."""
-    encode(task.queue_name)
-    validation.whole("priority", task.priority, validation.PRIORITY)
-    if task.max_attempts is not None:
-        validation.whole("max_attempts", task.max_attempts, validation.LIMIT)
-    if task.timeout is not None:
-        validation.seconds("timeout", task.timeout, TIMEOUT)
-    if task.run_in is not None:
-        validation.milliseconds(task.run_in)
-    if isinstance(task.run_after, datetime):
-        validation.moment(task.run_after)
-    elif task.run_after is not None:
-        raise InvalidValue(f"run_after must be a datetime or a timedelta, not {task.run_after!r}.")
-    for name in ("store_result", "enqueue_on_commit"):
-        if not isinstance(value := getattr(task, name), bool):
-            raise InvalidValue(f"{name} must be True or False, not {shortened(value)}.")
-    validation.one_of("on_cancel", task.on_cancel, get_args(OnCancel))
-    expiry.milliseconds(task.expires)
-    retry.check(task.backoff)
-    unique.check(task)
 
 
 conf.on_change(_backends.clear, "TASKS")

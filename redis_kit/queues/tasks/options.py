@@ -1,0 +1,47 @@
+"""The options of a task, checked when it is defined."""
+
+import inspect
+from datetime import datetime
+from typing import Any, Literal, get_args
+
+from redis_kit.core.errors import InvalidValue
+from redis_kit.core.keys import encode
+from redis_kit.core.text import shortened
+from redis_kit.queues import validation
+from redis_kit.queues.errors import InvalidTask
+from redis_kit.queues.tasks import expiry, retry, unique
+
+TIMEOUT = (0.001, 604_800.0)  # seconds
+OnCancel = Literal["raise", "flag"]
+
+
+def check_function(function: Any) -> None:
+    """Raise InvalidTask if no worker could find the function by its name."""
+    module, name = getattr(function, "__module__", "?"), getattr(function, "__qualname__", "?")
+    if not inspect.isfunction(function) or not name.isidentifier():
+        raise InvalidTask(f"{module}.{name} can't be a task: it must be a function at the top of a module.")
+    if module == "__main__":
+        raise InvalidTask(f"{module}.{name} can't be a task: no worker can import the program that was started.")
+
+
+def check_options(task: Any) -> None:
+    """Raise InvalidName or InvalidValue if an option of a task is wrong."""
+    encode(task.queue_name)
+    validation.whole("priority", task.priority, validation.PRIORITY)
+    if task.max_attempts is not None:
+        validation.whole("max_attempts", task.max_attempts, validation.LIMIT)
+    if task.timeout is not None:
+        validation.seconds("timeout", task.timeout, TIMEOUT)
+    if task.run_in is not None:
+        validation.milliseconds(task.run_in)
+    if isinstance(task.run_after, datetime):
+        validation.moment(task.run_after)
+    elif task.run_after is not None:
+        raise InvalidValue(f"run_after must be a datetime or a timedelta, not {task.run_after!r}.")
+    for name in ("store_result", "enqueue_on_commit"):
+        if not isinstance(value := getattr(task, name), bool):
+            raise InvalidValue(f"{name} must be True or False, not {shortened(value)}.")
+    validation.one_of("on_cancel", task.on_cancel, get_args(OnCancel))
+    expiry.milliseconds(task.expires)
+    retry.check(task.backoff)
+    unique.check(task)
