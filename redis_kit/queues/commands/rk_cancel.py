@@ -56,7 +56,8 @@ class Command(QueueCommand):
         else:
             self.write(TEXTS[job.outcome].format(id=job.id, queue=clean(job.queue)) for job in outcomes)
         if not any(job.outcome in (REMOVED, STOPPING) for job in outcomes):
-            hint = " Give --queue if they are in another queue." * (queue is None)
+            missing = queue is None and any(job.outcome == NOT_FOUND for job in outcomes)
+            hint = " For jobs of another queue, give --queue." if missing else ""
             raise CommandError(f"Nothing was cancelled.{hint}")
 
 

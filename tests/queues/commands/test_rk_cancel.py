@@ -52,7 +52,7 @@ def test_id_may_lack_its_queue_if_that_is_given(calls, shell):
     short = calls[1].id.partition(".")[0]
     code, output, errors = shell("rk_cancel", short)
     assert (code, output) == (1, f"Not found: {short}, in the queue default.\n")
-    assert "Give --queue" in errors
+    assert errors == "CommandError: Nothing was cancelled. For jobs of another queue, give --queue.\n"
     assert shell("rk_cancel", short, "--queue", "mail")[1] == f"Removed: {calls[1].id}, which waited.\n"
 
 

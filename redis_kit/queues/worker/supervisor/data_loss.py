@@ -14,6 +14,7 @@ from typing import NamedTuple
 from redis_kit.core import conf
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.store.liveness import HeartbeatReply
+from redis_kit.queues.worker.shared.logs import named
 from redis_kit.queues.worker.shared.worker_queue import PAGE, WorkerQueue
 from redis_kit.queues.worker.supervisor.child import Child
 
@@ -29,10 +30,14 @@ class Registration(NamedTuple):
 
 
 class DataLoss:
-    """Compares the answers to heartbeats, and warns once of each loss. ``sending`` is called before each heartbeat."""
+    """Compares the answers to heartbeats, and warns once of each loss. ``sending`` is called before each heartbeat.
+
+    ``unlisted`` takes the queues whose names were missing in the server's list of queues.
+    """
 
     def __init__(self) -> None:
         self._registered: dict[tuple[str, str], Registration] = {}  # by queue and worker
+        self.unlisted: set[str] = set()
         self._suspected: dict[str, float] = {}  # seconds without a heartbeat, by queue
         self._gone: Counter[str] = Counter()  # running jobs that the server does not have, by queue
         self._running: dict[str, set[bytes]] = {}  # by worker
@@ -58,24 +63,29 @@ class DataLoss:
             del self._registered[key]
         return queues
 
-    def judge(self, queue: str, *, newly_registered: bool) -> None:
-        """Warn if a queue was suspected rightly, given whether its name was missing in the list of queues."""
-        if queue not in self._suspected:
-            return
-        silent, gone = self._suspected.pop(queue), self._gone.pop(queue, 0)
-        if newly_registered or (gone and silent < conf.section(QueueSettings).WORKER_TIMEOUT):
-            text = "the server has lost its data, as by a restart without persistence: its waiting jobs are gone"
-        elif gone:
-            text = f"this worker was silent for {silent:.1f} s, so that others may run its jobs again"
-        else:
-            return
-        outcomes = "; their outcomes can't be recorded" if gone else ""
-        logger.warning("Queue %a: %s. Jobs that were running here: %d%s.", queue, text, gone, outcomes)
+    def warn(self) -> None:
+        """Warn of the suspected queues that have lost data."""
+        suspected, gone, unlisted = self._suspected, self._gone, self.unlisted
+        self._suspected, self._gone, self.unlisted = {}, Counter(), set()
+        timeout = conf.section(QueueSettings).WORKER_TIMEOUT
+        lost = [name for name, silent in suspected.items() if name in unlisted or (gone[name] and silent < timeout)]
+        if lost:
+            text = "The server has lost its data, as by a restart without persistence: waiting jobs are gone"
+            _warn(text, lost, sum(gone[name] for name in lost))
+        if late := [name for name in suspected if gone[name] and name not in lost]:
+            silent = max(suspected[name] for name in late)
+            text = f"This worker was silent for {silent:.1f} s, so that others may run its jobs again"
+            _warn(text, late, sum(gone[name] for name in late))
 
     def _missing(self, child: Child, source: WorkerQueue, answer: HeartbeatReply) -> int:
         """Return how many jobs ran before and after the heartbeat that the server does not hold as running."""
         if source.after or len(answer.held) == PAGE:
             return 0  # one page of several
         index = child.sources.index(source)
-        running = {job.member() for job in child.board.running() if job.source == index}
+        running = {job.member() for job in child.board.running() if job.source == index and job.token}
         return len((running & self._running[child.worker]) - set(answer.held))
+
+
+def _warn(text: str, queues: Sequence[str], gone: int) -> None:
+    outcomes = "; their outcomes can't be recorded" if gone else ""
+    logger.warning("%s. Queues: %s. Jobs that were running here: %d%s.", text, named(queues), gone, outcomes)

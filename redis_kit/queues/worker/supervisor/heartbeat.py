@@ -110,12 +110,15 @@ class Heartbeat:
 
     def _note(self, sources: list[WorkerQueue]) -> None:
         """Register the queues that are not registered yet, or that the server may have lost: else no round trip."""
+        missing = [source for source in sources if source.name not in self._noted]
+        if not missing:
+            return
         try:
-            for source in sources:
-                if source.name not in self._noted:
-                    is_new = source.note()
-                    self._noted[source.name] = source
-                    self._loss.judge(source.name, newly_registered=is_new)
+            for source in missing:
+                if source.note():
+                    self._loss.unlisted.add(source.name)
+                self._noted[source.name] = source
+            self._loss.warn()
         except UNAVAILABLE:
             raise
         except RedisFailure as error:

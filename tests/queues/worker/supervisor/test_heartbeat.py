@@ -142,8 +142,8 @@ def test_server_that_lost_its_data_is_told_of_once(kit, children, running, caplo
     for _ in range(2):
         running.beat(children)
     (text,) = losses(caplog)
-    assert text.startswith("Queue 'mail': the server has lost its data, as by a restart without persistence")
-    assert text.endswith("Jobs that were running here: 1; their outcomes can't be recorded.")
+    assert text.startswith("The server has lost its data, as by a restart without persistence: waiting jobs are gone.")
+    assert text.endswith("Queues: 'mail'. Jobs that were running here: 1; their outcomes can't be recorded.")
 
 
 def test_idle_worker_tells_of_the_loss_too(kit, children, caplog):
@@ -152,7 +152,7 @@ def test_idle_worker_tells_of_the_loss_too(kit, children, caplog):
     kit.client.delete(*kit.keys())
     heartbeat.beat(children)
     (text,) = losses(caplog)
-    assert text.endswith("its waiting jobs are gone. Jobs that were running here: 0.")
+    assert text.endswith("waiting jobs are gone. Queues: 'mail'. Jobs that were running here: 0.")
 
 
 def test_worker_that_was_silent_too_long_does_not_blame_the_server(kit, children, running, caplog, monkeypatch):
@@ -162,7 +162,7 @@ def test_worker_that_was_silent_too_long_does_not_blame_the_server(kit, children
     monkeypatch.setattr("redis_kit.queues.worker.supervisor.data_loss.monotonic", lambda: now + 60)
     running.beat(children)
     (text,) = losses(caplog)
-    assert "this worker was silent for 60" in text
+    assert "This worker was silent for 60" in text
     assert text.endswith("Jobs that were running here: 1; their outcomes can't be recorded.")
 
 
