@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from math import inf
 from typing import Any
 
 from redis_kit.core.errors import RedisFailure
@@ -18,6 +19,7 @@ from redis_kit.queues.tasks import registry
 from redis_kit.queues.validation import Delay
 
 PAGE = 100  # running jobs that a heartbeat lists
+WORKERS = 100  # that are asked how long they have been there
 LISTEN = 4.0  # seconds until a lost wake-up, or a half-open connection, is noticed
 
 
@@ -77,6 +79,10 @@ class WorkerQueue(Queue):
         """Add the queue to the list of queues; False if it was there. One round trip."""
         return self.run_flow(enqueue.register(self))
 
+    def served_since(self) -> float:
+        """Return since when the server knows the worker of the queue that it knows longest, in ms. One round trip."""
+        return self.run_flow(self._served_since())
+
     def _release(self, jobs: Sequence[Job]) -> Flow[int]:
         count: int = yield calls.return_claimed(self.key(""), jobs)
         return count
@@ -88,6 +94,11 @@ class WorkerQueue(Queue):
     def _put_back(self, members: Sequence[bytes]) -> Flow[int]:
         count: int = yield calls.RETURN_CLAIMED(self.key(""), *members)
         return count
+
+    def _served_since(self) -> Flow[float]:
+        reply = yield calls.LIST_WORKERS(self.key(""), WORKERS, 0)
+        since = [information.partition(b" ")[0] for information in reply[2::4]]
+        return min([float(number) for number in since if number.isdigit()], default=inf)
 
     def _listen(self) -> Flow[bool]:
         return (yield Pop(self.key("signal"), timeout=LISTEN)) is not None

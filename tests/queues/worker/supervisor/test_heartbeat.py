@@ -156,14 +156,36 @@ def test_idle_worker_tells_of_the_loss_too(kit, children, caplog):
 
 
 def test_worker_that_was_silent_too_long_does_not_blame_the_server(kit, children, running, caplog, monkeypatch):
-    queue, now = Queue("mail"), monotonic()
+    after(60, monkeypatch)
+    queue = Queue("mail")
     queue.sign_off(worker="w")  # as another worker does when the lease is over
     queue.claim(worker="other")
-    monkeypatch.setattr("redis_kit.queues.worker.supervisor.data_loss.monotonic", lambda: now + 60)
+    kit.client.hset(queue.key("info"), "other", f"{now_ms(kit) - 20_000} {ids.information()}")
     running.beat(children)
     (text,) = losses(caplog)
     assert "This worker was silent for 60" in text
     assert text.endswith("Jobs that were running here: 1; their outcomes can't be recorded.")
+
+
+def test_loss_in_a_long_outage_is_told_though_another_worker_was_faster(kit, children, running, caplog, monkeypatch):
+    after(60, monkeypatch)
+    kit.client.delete(*kit.keys())
+    other = WorkerQueue("mail", worker="other", about=ids.information())
+    other.note()
+    other.heartbeat(worker="other")
+    running.beat(children)
+    (text,) = losses(caplog)
+    assert text.startswith("The server has lost its data")
+
+
+def after(seconds, monkeypatch):
+    now = monotonic()
+    monkeypatch.setattr("redis_kit.queues.worker.supervisor.data_loss.monotonic", lambda: now + seconds)
+
+
+def now_ms(kit):
+    seconds, microseconds = kit.client.time()
+    return seconds * 1000 + microseconds // 1000
 
 
 def test_child_that_signed_off_is_no_loss(kit, children, running, caplog):
