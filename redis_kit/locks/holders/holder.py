@@ -53,13 +53,16 @@ class Holder(NamedTuple):
 
 
 class StoredLease(NamedTuple):
-    """A lease as it is stored: when it began, ms on the server's clock, and its TTL in ms."""
+    """A lease as it is stored. Its fence tells when it began, in microseconds on the server's clock.
+
+    ``limits`` are those under which it took slots, the outermost first.
+    """
 
     fence: int
-    since: int
     ttl_ms: int
     weight: int
     holder: Holder
+    limits: tuple[int, ...] = ()
 
 
 def parse_lock(stored: bytes | None) -> tuple[str, StoredLease] | None:
@@ -71,19 +74,22 @@ def parse_lock(stored: bytes | None) -> tuple[str, StoredLease] | None:
     if len(parts) != 3 or not all(part.isdigit() for part in parts):
         return None
     token, _, caller = named.partition(b" ")
-    fence, since, ttl_ms = parts
-    since_ms = int(since) // 1000
-    return token.decode(errors="replace"), StoredLease(int(fence), since_ms, int(ttl_ms), 1, Holder.parse(caller))
+    seconds, micros, ttl_ms = map(int, parts)
+    return token.decode(errors="replace"), StoredLease(_fence(seconds, micros), ttl_ms, 1, Holder.parse(caller))
 
 
 def parse_slot(stored: bytes | None) -> StoredLease:
     """Return the stored lease of a slot; with an unknown holder if it can't be read."""
     parts = (stored or b"").split(b" ", 5)
-    if len(parts) != 6 or not all(part.isdigit() for part in parts[1:5]):
-        return StoredLease(0, 0, 0, 1, Holder())
-    _, weight, seconds, micros, ttl_ms, caller = parts
-    fence = int(seconds) * 1_000_000 + int(micros)
-    return StoredLease(fence, fence // 1000, int(ttl_ms), int(weight), Holder.parse(caller))
+    limits = parts[2].split(b",") if len(parts) == 6 else []
+    if not limits or not all(part.isdigit() for part in (*parts[:2], *limits, *parts[3:5])):
+        return StoredLease(0, 0, 1, Holder())
+    seconds, micros, weight, ttl_ms = (int(parts[at]) for at in (0, 1, 3, 4))
+    return StoredLease(_fence(seconds, micros), ttl_ms, weight, Holder.parse(parts[5]), tuple(map(int, limits)))
+
+
+def _fence(seconds: int, micros: int) -> int:
+    return seconds * 1_000_000 + micros
 
 
 def describe_caller(doing: str = "", *, ahead: int = 0) -> bytes:

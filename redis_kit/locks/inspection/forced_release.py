@@ -4,6 +4,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain, repeat
 
 from redis_kit.core.flow import Flow
 from redis_kit.core.scripts import ScriptCall
@@ -32,7 +33,7 @@ class _Slots:
     member: str
     bucket: Bucket
     limit: int
-    weight: int = 1
+    weight: int
 
     def keys(self) -> SlotKeys:
         return self.bucket.slot_keys(HeldName(self.member))
@@ -65,22 +66,23 @@ def _releases_of_lock(member: HeldName, bucket: Bucket, fence: int | None) -> Fl
 def _releases_of_slots(member: HeldName, bucket: Bucket, fence: int | None) -> Flow[Releases]:
     queue = Call("EXISTS", bucket.slot_keys(member).queue)
     state, listed, queued = yield Batch([bucket.inspect(member, MAX_LEASES), bucket.list_held(MAX_LEASES), queue])
-    leases = {token.decode(): parse_slot(about) for token, _, about in index.slots_of(state)}
-    chosen = {token: lease for token, lease in leases.items() if fence in (None, lease.fence)}
+    leases = {entry.decode(): parse_slot(about) for entry, _, about in index.slots_of(state)}
+    chosen = {entry: lease for entry, lease in leases.items() if fence in (None, lease.fence)}
     inner = [entry.member for entry in index.members(bucket, listed) if entry.member.startswith(f"{member}:")]
     innermost = (yield from _innermost(inner[:MAX_NESTED], bucket)) if chosen and inner else {}
-    fair, limit = bool(queued) or member.kind in FAIR, max(state[2], 1)
+    send = slots.release_fair if queued or member.kind in FAIR else slots.release
 
     @cache
-    def levels(home: HeldName) -> slots.Levels:
-        return slots.Levels([_Slots(level, bucket, limit) for level in home.levels])
+    def levels(home: HeldName, limits: tuple[int, ...], weight: int) -> slots.Levels:
+        pairs = zip(home.levels, chain(limits, repeat(limits[-1])), strict=False)
+        return slots.Levels([_Slots(str(level), bucket, limit, weight) for level, limit in pairs])
 
-    def release(token: str) -> ScriptCall:
-        if fair:
-            return slots.release_fair(_Slots(member, bucket, limit), token)
-        return slots.release(levels(innermost.get(token, member)), token)
+    def release(entry: str, lease: StoredLease) -> ScriptCall:
+        token, limit, *weight = entry.split(" ")
+        home = innermost.get(token, member)
+        return send(levels(home, lease.limits or (int(limit),), int(weight[0]) if weight else 1), token)
 
-    return [(lease, release(token)) for token, lease in chosen.items()]
+    return [(lease, release(entry, lease)) for entry, lease in chosen.items()]
 
 
 def _innermost(inner: Sequence[HeldName], bucket: Bucket) -> Flow[dict[str, HeldName]]:
@@ -88,7 +90,7 @@ def _innermost(inner: Sequence[HeldName], bucket: Bucket) -> Flow[dict[str, Held
     inner = sorted(inner, key=lambda member: len(member.names))
     replies = yield Batch([bucket.inspect(member, MAX_LEASES) for member in inner])
     return {
-        token.decode(): member
+        entry.decode().partition(" ")[0]: member
         for member, reply in zip(inner, replies, strict=True)
-        for token, _, _ in index.slots_of(reply)
+        for entry, _, _ in index.slots_of(reply)
     }

@@ -163,7 +163,7 @@ def parse(member: HeldName, reply: Any) -> HeldLock | HeldSemaphore | None:
 
 
 def slots_of(reply: Any) -> list[tuple[bytes, bytes, bytes | None]]:
-    """Return token, end and stored lease of each slot in the reply of an inspection."""
+    """Return entry, end and stored lease of each slot in the reply of an inspection."""
     flat = reply[6]
     return list(zip(flat[::3], flat[1::3], flat[2::3], strict=True))
 
@@ -194,5 +194,5 @@ def _slot(now: int, ends: int, about: bytes | None) -> HeldSlot:
 
 
 def _holder_fields(lease: holder.StoredLease, now: int) -> tuple[str, str, str, float]:
-    held_for = max(now - lease.since, 0) / 1000 if lease.since else 0.0
+    held_for = max(now - lease.fence // 1000, 0) / 1000 if lease.fence else 0.0
     return lease.holder.process_text, lease.holder.location, lease.holder.doing, held_for

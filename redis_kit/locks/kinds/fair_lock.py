@@ -39,11 +39,11 @@ class BaseFairLock(BaseLock[SlotKeys]):
 
     def acquire_step(self, attempt: Attempt) -> ScriptCall:
         """See BaseLock."""
-        return slots.acquire_fair(self, attempt)
+        return slots.acquire_fair(self._script_levels, attempt)
 
     def release_step(self, token: str) -> ScriptCall:
         """See BaseLock."""
-        return slots.release_fair(self, token)
+        return slots.release_fair(self._script_levels, token)
 
     def extend_step(self, token: str, ttl_ms: int, mode: ExtendMode) -> ScriptCall:
         """See BaseLock."""

@@ -118,14 +118,14 @@ class Semaphore(BaseLock[SlotKeys]):
     def acquire_step(self, attempt: Attempt) -> ScriptCall:
         """See BaseLock."""
         if not self.fair:
-            return slots.acquire(self._script_levels, attempt, self.weight)
+            return slots.acquire(self._script_levels, attempt)
         if attempt.waiter_ttl and attempt.token not in self._tickets:
             self._tickets.append(attempt.token)
-        return slots.acquire_fair(self, attempt)
+        return slots.acquire_fair(self._script_levels, attempt)
 
     def release_step(self, token: str) -> ScriptCall:
         """See BaseLock."""
-        return slots.release_fair(self, token) if self.fair else slots.release(self._script_levels, token)
+        return (slots.release_fair if self.fair else slots.release)(self._script_levels, token)
 
     def extend_step(self, token: str, ttl_ms: int, mode: ExtendMode) -> ScriptCall:
         """See BaseLock."""

@@ -55,10 +55,12 @@ class Levels:
     """A semaphore and those that it is within, the outermost first: keys and arguments of its scripts, made once."""
 
     def __init__(self, levels: Sequence[Slots]) -> None:
-        self.levels = levels
+        self.levels, self.weight = levels, levels[-1].weight
         self._own: SlotKeys | None = None
-        self.members = tuple(level.member for level in levels)
-        self.limits_and_members = tuple(value for level in levels for value in (level.limit, level.member))
+        suffix = "" if self.weight == 1 else f" {self.weight}"
+        self._parts = [(f" {level.limit}{suffix}", level.member) for level in levels]
+        self._weight = (self.weight,) if suffix else ()
+        self._about = f"{','.join(str(level.limit) for level in levels)} {self.weight}"
 
     def keys(self) -> "Levels":
         """Return itself, with the keys for the present prefix."""
@@ -68,11 +70,21 @@ class Levels:
             self.live, self.lease = first.live, first.lease
             self.signals = tuple(keys.signal for keys in each)
             self.acquire = tuple(key for keys in each for key in _level_keys(keys))
-            self.acquire_after_wait = (*self.acquire, *self.signals, first.waited, first.waits)
+            self.statistics = first.waited, first.waits
+            self.acquire_after_wait = (*self.acquire, *self.signals, *self.statistics)
+            self.fair = _fair_keys(first)
             self.release = tuple(key for keys in each for key in _released_level(keys))
             self.extend = tuple(key for keys in each for key in _extended_level(keys))
             self._own = own
         return self
+
+    def arguments(self, token: str) -> tuple[Argument, ...]:
+        """Return of each level the entry of a token among the holders, and the member; then a weight other than 1."""
+        return (*[value for end, member in self._parts for value in (token + end, member)], *self._weight)
+
+    def about(self, ttl_ms: int) -> bytes:
+        """Return what is stored of a lease before its holder."""
+        return f"{self._about} {ttl_ms} ".encode()
 
 
 class SlotRefusal(NamedTuple):
@@ -96,17 +108,15 @@ class SlotRefusal(NamedTuple):
         return parse_slot(self.about).holder if self.about else None
 
 
-def acquire(levels: Levels, attempt: Attempt, weight: int) -> ScriptCall:
+def acquire(levels: Levels, attempt: Attempt) -> ScriptCall:
     """Return the step that acquires slots of all levels or of none."""
     levels.keys()
     keys = levels.acquire_after_wait if attempt.refused_at else levels.acquire
     args: tuple[Argument, ...] = (
-        attempt.token,
+        levels.about(attempt.ttl_ms) + describe_caller(ahead=6),
         attempt.ttl_ms,
-        weight,
-        describe_caller(ahead=6),
         _request(attempt),
-        *levels.limits_and_members,
+        *levels.arguments(attempt.token),
     )
     return ACQUIRE((levels.live, f"{levels.lease}:{attempt.token}", *keys), args)
 
@@ -114,13 +124,14 @@ def acquire(levels: Levels, attempt: Attempt, weight: int) -> ScriptCall:
 def release(levels: Levels, token: str) -> ScriptCall:
     """Return the step that releases them on all levels."""
     keys = levels.keys().release
-    return RELEASE((levels.live, f"{levels.lease}:{token}", *keys), (token, *levels.members))
+    return RELEASE((levels.live, f"{levels.lease}:{token}", *keys), levels.arguments(token))
 
 
 def extend(levels: Levels, token: str, ttl_ms: int, mode: ExtendMode) -> ScriptCall:
     """Return the step that extends the lease on all levels, fair or not."""
     keys = levels.keys().extend
-    return EXTEND((levels.live, f"{levels.lease}:{token}", *keys), (token, ttl_ms, mode, MAX_TTL, *levels.members))
+    args = (ttl_ms, mode, MAX_TTL, *levels.arguments(token))
+    return EXTEND((levels.live, f"{levels.lease}:{token}", *keys), args)
 
 
 def set_limit(source: Slots, number: int | None) -> ScriptCall:
@@ -129,27 +140,25 @@ def set_limit(source: Slots, number: int | None) -> ScriptCall:
     return SET_LIMIT((keys.limit, keys.waiters, keys.signal), [_text(number)])
 
 
-def acquire_fair(source: Slots, attempt: Attempt) -> ScriptCall:
-    """Return the step that acquires slots in the order of the queue, or a ticket in it."""
-    keys = source.keys()
+def acquire_fair(levels: Levels, attempt: Attempt) -> ScriptCall:
+    """Return the step that acquires slots of one level in the order of its queue, or a ticket in it."""
+    keys = levels.keys()
     args: tuple[Argument, ...] = (
-        attempt.token,
+        levels.about(attempt.ttl_ms) + describe_caller(ahead=6),
         attempt.ttl_ms,
-        source.weight,
-        describe_caller(ahead=6),
         f"{_request(attempt)} {attempt.wake_up_list}",
-        source.limit,
-        source.member,
-        *_local_tickets(attempt),
+        *levels.arguments(attempt.token),
     )
-    statistics = (keys.waited, keys.waits) if attempt.refused_at else ()
-    return ACQUIRE_FAIR((keys.live, f"{keys.lease}:{attempt.token}", *_fair_keys(keys), *statistics), args)
+    if tickets := _local_tickets(attempt):
+        args = (*args[:5], levels.weight, *tickets)
+    statistics = keys.statistics if attempt.refused_at else ()
+    return ACQUIRE_FAIR((keys.live, f"{keys.lease}:{attempt.token}", *keys.fair, *statistics), args)
 
 
-def release_fair(source: Slots, token: str) -> ScriptCall:
+def release_fair(levels: Levels, token: str) -> ScriptCall:
     """Return the step that releases slots or gives up a ticket."""
-    keys = source.keys()
-    return RELEASE_FAIR((keys.live, f"{keys.lease}:{token}", *_fair_keys(keys)), (token, source.member, source.limit))
+    keys = levels.keys()
+    return RELEASE_FAIR((keys.live, f"{keys.lease}:{token}", *keys.fair), levels.arguments(token))
 
 
 def set_fair_limit(source: Slots, number: int | None) -> ScriptCall:

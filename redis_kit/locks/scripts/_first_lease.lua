@@ -5,7 +5,7 @@
 local function first_lease(first, own)
     local other = string.match(first[1] or "", "^%S+") or token
     local stored = redis.call("GET", string.sub(own, 1, -1 - #token) .. other) or ""
-    local seconds, rest = string.match(stored, "^%S+ %d+ (%d+) (%d+)")
+    local seconds, rest = string.match(stored, "^(%d+) (%d+) ")
     local since = seconds and seconds * 1000 + math.floor(rest / 1000) or now
-    return (first[2] or now + 1000) - now, now - since, stored
+    return (first[2] or now + 1000) - now, math.max(now - since, 0), stored
 end

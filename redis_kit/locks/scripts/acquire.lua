@@ -1,7 +1,7 @@
 #!lua
 -- Acquire a lock that is free, that is reserved for the caller, or that this very attempt has acquired before.
 --
--- KEYS[1]  holder   string "<token> <who>", a new line, "<fence> <since> <ttl>" while held, and a "+" if callers may wait;
+-- KEYS[1]  holder   string "<token> <who>", a new line, "<seconds> <micros> <ttl>" while held, and a "+" if callers may wait;
 --          "~<baton>" while reserved
 -- KEYS[2]  live     zset: kind and name -> when the lease ends, ms on the server's clock; "fence" -> the last fence
 -- KEYS[3]  waiters  zset: token -> until when it counts as a waiter, ms
@@ -15,29 +15,29 @@
 -- ARGV[6]  woken    "1" if this runs after a wait on the signal, whether or not the caller is still alive; else "0"
 -- returns  the fence, or {ms left of the lease, ms since it was acquired, its holder, the next fence}
 --
--- The fence is the server's clock in microseconds, or more: it grows even after the loss of all data.
--- @include _waits
+-- The fence is the server's clock in microseconds, or more: it grows even after the loss of all data. It is stored in
+-- seconds and microseconds, since the clock gives them so.
 
 local ttl, refused_at = ARGV[2], ARGV[5]
 local clock = redis.call("TIME")
 local micros = clock[1] * 1000000 + clock[2]
 local now = (micros - micros % 1000) / 1000
-local fence, since = micros, string.format("%d", micros)
 
-local woken, token, gone, held = ARGV[6] == "1", refused_at and string.match(ARGV[1], "^%w+")
+local fence, woken, token, gone, held = micros, ARGV[6] == "1", refused_at and string.match(ARGV[1], "^%w+")
 if woken then
     gone = tonumber(redis.call("ZSCORE", KEYS[3], token) or 0) < now
     held = redis.call("GET", KEYS[1])
 else
-    local stored = ARGV[1] .. "\n" .. since .. " " .. since .. " " .. ttl .. (refused_at and "+" or "")
+    local stored = ARGV[1] .. "\n" .. clock[1] .. " " .. clock[2] .. " " .. ttl .. (refused_at and "+" or "")
     held = redis.call("SET", KEYS[1], stored, "NX", "GET", "PX", ttl)
 end
 if held or gone then
-    local holder, who, held_fence, held_since, mark = string.match(held or "", "^(%w+) ([^\n]*)\n(%d+) (%d+) %d+(%+?)$")
+    local holder, who, seconds, rest, mark = string.match(held or "", "^(%w+) ([^\n]*)\n(%d+) (%d+) %d+(%+?)$")
+    local since = holder and seconds * 1000000 + rest
     if holder and not gone and string.find(ARGV[1], holder, 1, true) == 1 then
         redis.call("ZADD", KEYS[2], now + ttl, ARGV[3])
         redis.call("PEXPIRE", KEYS[1], ttl)
-        return tonumber(held_fence)
+        return since
     end
     local baton = not (gone or holder) and string.match(held, "^~(.*)$")
     if not (baton and (woken or redis.call("LPOP", KEYS[4]) == baton)) then
@@ -52,12 +52,12 @@ if held or gone then
             redis.call("ZREM", KEYS[3], token)
         end
         local left = redis.call("PTTL", KEYS[1])
-        local held_for = held_since and now - math.floor(held_since / 1000) or 0
+        local held_for = since and math.max(now - math.floor(since / 1000), 0) or 0
         return { left < 0 and 1000 or left, held_for, who or "", math.max(last + 1, micros) }
     end
 end
 
-local changed = redis.pcall("ZADD", KEYS[2], "GT", "CH", now + ttl, ARGV[3], since, "fence")
+local changed = redis.pcall("ZADD", KEYS[2], "GT", "CH", now + ttl, ARGV[3], micros, "fence")
 if type(changed) == "table" then
     if not held then
         redis.call("DEL", KEYS[1])
@@ -69,12 +69,14 @@ if changed ~= 2 then -- the clock was set back, or the last fence is of this mic
     redis.call("ZADD", KEYS[2], now + ttl, ARGV[3], fence, "fence")
 end
 if held or woken or changed ~= 2 then
-    redis.call("SET", KEYS[1], string.format("%s\n%d %s %s+", ARGV[1], fence, since, ttl), "PX", ttl)
+    local lease = string.format("%s\n%d %d %s+", ARGV[1], math.floor(fence / 1000000), fence % 1000000, ttl)
+    redis.call("SET", KEYS[1], lease, "PX", ttl)
 end
 if fence % 16 == 0 then -- remove what dead holders left behind
     redis.call("ZREMRANGEBYSCORE", KEYS[2], "-inf", now)
 end
 if refused_at then
+-- @include _waits
     redis.call("ZREM", KEYS[3], token)
     note_wait(KEYS[#KEYS - 1], KEYS[#KEYS], ARGV[3], now - refused_at, fence)
 end

@@ -3,52 +3,52 @@
 --
 -- KEYS[1]     live     zset: kind and name -> when the last lease ends at the latest, ms on the server's clock; "fence" ->
 --                      the last fence of slots in this bucket
--- KEYS[2]     lease    string "<limits> <weight> <seconds> <micros> <ttl> <who>", until the lease ends; the key ends with the
---                      token, and the limits are those that the caller stated for the levels, with commas
+-- KEYS[2]     lease    string "<seconds> <micros>", the fence, and ARGV[1], until the lease ends; the key ends with the token
 -- KEYS[3...]  levels   four keys of each, the outermost first: holders, zset "<token> <limit>" and the weight, if it is
 --                      not 1 -> when the lease ends; limits, zset limit -> when the last lease acquired under it ends, if
 --                      leases were acquired under several; limit, string of an operator; waiters, zset token -> until
 --                      when it counts as one. Of a caller that has waited also: signal of each level, list on which
 --                      waiters block; waited and waits, zsets kind and name -> ms, callers
--- ARGV[1]     token    unique to this attempt
+-- ARGV[1]     about    "<limits> <weight> <ttl> <who>": the limit that the caller states for each level, with commas between;
+--                      slots to acquire per level; timeout of the lease, ms; description of the caller
 -- ARGV[2]     ttl      timeout of the lease, ms
--- ARGV[3]     weight   slots to acquire per level
--- ARGV[4]     who      description of the caller
--- ARGV[5]     request  "<waiting> <woken> <since>": how long the caller counts as a waiter if it is refused, ms, 0 if it
+-- ARGV[3]     request  "<waiting> <woken> <since>": how long the caller counts as a waiter if it is refused, ms, 0 if it
 --                      gives up then; 1 if this runs after a wait on a signal, else 0; when it was first refused, ms, or 0
--- ARGV[6...]  levels   limit, kind and name of each
+-- ARGV[4...]  levels   of each "<token> <limit>" with the weight, as among the holders, where the token is unique to this
+--                      attempt; kind and name. Then the weight, if it is not 1
 -- returns     the fence, or {ms to wait at most, slots in use, limit in force, level that is full; of the lease that ends
 --             first there: ms left, ms since it was acquired, the text stored about it; the next fence}
 
-local token, ttl, slots, who = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-local own, weight, levels = KEYS[2], tonumber(slots), (#ARGV - 5) / 2
-local waited = #KEYS > 4 * levels + 2
+local about, ttl, levels = ARGV[1], ARGV[2], math.floor((#ARGV - 3) / 2)
+local own, waited, weight = KEYS[2], #KEYS > 4 * levels + 2, tonumber(ARGV[2 * levels + 4] or 1)
 local clock = redis.call("TIME")
 local micros = clock[1] * 1000000 + clock[2]
 local now = math.floor(micros / 1000)
 local ends = now + ttl
 
-local waits_for, gone  -- the level; true if it stopped waiting
+local waits_for, gone, token  -- the level; true if it stopped waiting
 if waited then
+    token = string.match(ARGV[4], "^%w+")
     for level = 1, levels do
         if tonumber(redis.call("ZSCORE", KEYS[4 * level + 2], token) or 0) > now then
             waits_for = level
         end
     end
-    gone = string.match(ARGV[5], " (%d)") == "1" and not waits_for
+    gone = string.match(ARGV[3], " (%d)") == "1" and not waits_for
 end
 
-local held, others, full = {}, {}, nil
+local held, others, stated, full = {}, {}, {}, nil
 for level = 1, levels do
-    local holders, limits, stored, stated = KEYS[4 * level - 1], KEYS[4 * level], KEYS[4 * level + 1], ARGV[2 * level + 4]
+    local holders, limits, stored = KEYS[4 * level - 1], KEYS[4 * level], KEYS[4 * level + 1]
     local found = redis.call("EXISTS", holders, limits, stored)
     held[level] = found > 0
     if gone or found > 0 then
 -- @include _used_slots
 -- @include _limit_in_force
 -- @include _remove_ended
+        stated[level] = tonumber(string.match(ARGV[2 * level + 2], " (%d+)"))
         local used, ended, extra, first = used_slots(holders)
-        local limit, other = limit_in_force(first, found == 1, limits, stored, tonumber(stated))
+        local limit, other = limit_in_force(first, found == 1, limits, stored, stated[level])
         remove_ended(used, ended, extra, holders, limits)
         held[level], others[level] = used > 0, other
         if (gone or used + weight > limit) and redis.call("EXISTS", own) == 0 then
@@ -59,11 +59,12 @@ for level = 1, levels do
 end
 
 if full then
+    token = token or string.match(ARGV[4], "^%w+")
 -- @include _wait_for_level
 -- @include _first_lease
     local level, used, limit, first = unpack(full)
     local later = math.max((redis.call("ZSCORE", KEYS[1], "fence") or 0) + 1, micros)
-    local waiting, woken = string.match(ARGV[5], "^(%d+) (%d)")
+    local waiting, woken = string.match(ARGV[3], "^(%d+) (%d)")
     local before = waits_for and KEYS[4 * waits_for + 2]
     local signal = before and woken == "1" and KEYS[4 * levels + 2 + waits_for]
     local waits = waiting ~= "0" and weight <= limit and not gone
@@ -74,15 +75,17 @@ end
 
 -- @include _store_slots
 -- @include _store_lease
+local fence, is_new, member = micros, nil, ARGV[2 * levels + 3]
+local changed = redis.call("ZADD", KEYS[1], "GT", "CH", micros, "fence", ends, member)
+if changed ~= 2 or micros % 16 == 0 then
 -- @include _next_fence
-local fence = next_fence(KEYS[1], ARGV[#ARGV])
-local stated, is_new = ARGV[6], nil
+    fence = next_fence(KEYS[1], changed)
+end
 for level = 1, levels do
-    local limit, holders = ARGV[2 * level + 4], KEYS[4 * level - 1]
-    is_new = store_slots(held[level], others[level], limit, holders, KEYS[4 * level])
-    if level > 1 then
+    local slots, holders, limits = ARGV[2 * level + 2], KEYS[4 * level - 1], KEYS[4 * level]
+    is_new = store_slots(slots, held[level], others[level], stated[level], holders, limits)
+    if level < levels then
         redis.call("ZADD", KEYS[1], "GT", ends, ARGV[2 * level + 3])
-        stated = stated .. "," .. limit
     end
 end
 if waited then
@@ -90,7 +93,7 @@ if waited then
     for level = 1, levels do
         redis.call("ZREM", KEYS[4 * level + 2], token)
     end
-    local since = string.match(ARGV[5], "%d+$")
-    note_wait(KEYS[#KEYS - 1], KEYS[#KEYS], ARGV[#ARGV], now - since, micros)
+    local since = string.match(ARGV[3], "%d+$")
+    note_wait(KEYS[#KEYS - 1], KEYS[#KEYS], member, now - since, micros)
 end
-return store_lease(is_new, stated, fence)
+return store_lease(is_new, fence)

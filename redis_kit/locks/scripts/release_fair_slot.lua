@@ -2,31 +2,31 @@
 -- Release slots or give up a ticket, and wake the next waiters.
 --
 -- KEYS[1]  live     zset: kind and name -> when the last lease ends at the latest, ms on the server's clock
--- KEYS[2]  lease    string "<limit> <weight> ...", until the lease ends
+-- KEYS[2]  lease    string, until the lease ends
 -- KEYS[3]  holders  zset: "<token> <limit>" and the weight, if it is not 1 -> when the lease ends
 -- KEYS[4]  limits   zset: limit -> when the last lease acquired under it ends, if leases were acquired under several
 -- KEYS[5]  limit    string of an operator
 -- KEYS[6]  waiters  zset: ticket -> until when it counts
 -- KEYS[7]  queue    zset: ticket -> sequence number
 -- KEYS[8]  tickets  hash: ticket -> "<weight> <list on which its process waits>"
--- ARGV[1]  token    of the lease; its ticket too
+-- ARGV[1]  slots    "<token> <limit>" with the weight, as among the holders; the token is the ticket too
 -- ARGV[2]  member   kind and name
--- ARGV[3]  limit    how many slots there are
+-- ARGV[3]  weight   if it is not 1
 -- returns  1 if slots were released, 0 if this token holds none
 --
 -- The lists of waiters are data here, not keys: each has the tag of these keys.
 
-local token, holders, limits = ARGV[1], KEYS[3], KEYS[4]
-local waiters, queue, tickets = KEYS[6], KEYS[7], KEYS[8]
--- @include _remove_slots
-
+local holders, limits, waiters, queue, tickets = KEYS[3], KEYS[4], KEYS[6], KEYS[7], KEYS[8]
+local slots, weight = ARGV[1], ARGV[3]
 local waits = redis.call("EXISTS", queue) == 1
 if waits then
     -- @check_types waiters, queue, tickets
 end
-local limit, weight = string.match(redis.call("GET", KEYS[2]) or "", "^(%d+) (%d+)")
-local held = remove_slots(holders, limit, weight)
-if limit then redis.call("DEL", KEYS[2]) end  -- now: a key of a wrong type leaves the lease as it is
+local held = redis.call("ZREM", holders, slots) == 1
+if held and weight then
+-- @include _remove_weight
+    remove_weight(holders, weight)
+end
 local left = held and redis.call("EXISTS", holders, limits)
 if left == 0 or left and redis.call("EXISTS", holders) == 0 then
     redis.call("ZREM", KEYS[1], ARGV[2])
@@ -34,12 +34,15 @@ if left == 0 or left and redis.call("EXISTS", holders) == 0 then
         redis.call("DEL", limits)
     end
 end
+-- Now: a key of a wrong type leaves the lease as it is.
+held = redis.call("DEL", KEYS[2]) == 1 and held
 if not waits then
     return held and 1 or 0
 end
 
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+local token, limit = string.match(slots, "^(%w+) (%d+)")
 -- @include _used_slots
 -- @include _limit_in_force
 -- @include _tickets
@@ -47,5 +50,5 @@ local dead = redis.call("ZRANGEBYSCORE", waiters, "-inf", now, "LIMIT", 0, 200)
 dead[#dead + 1] = token
 remove_tickets(dead)
 local used, _, _, first = used_slots(holders)
-wake_tickets(used, (limit_in_force(first, false, limits, KEYS[5], tonumber(ARGV[3]))))
+wake_tickets(used, (limit_in_force(first, false, limits, KEYS[5], tonumber(limit))))
 return held and 1 or 0

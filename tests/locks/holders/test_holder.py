@@ -145,12 +145,13 @@ def test_anything_can_be_read(stored, expected):
 
 def test_stored_leases_are_read():
     holder = Holder("h", 1, "t", "p:2", "w")
-    stored = b"tok h\t1\tt\tp:2\tw\n12 1000999 30000"
+    stored = b"tok h\t1\tt\tp:2\tw\n12 000034 30000"
     for waited_for in (b"", b"+"):
-        assert parse_lock(stored + waited_for) == ("tok", StoredLease(12, 1000, 30000, 1, holder))
-    assert parse_slot(b"5,3 3 12 000034 30000 h\t1\tt\tp:2\tw") == StoredLease(12_000_034, 12_000, 30000, 3, holder)
+        assert parse_lock(stored + waited_for) == ("tok", StoredLease(12_000_034, 30000, 1, holder))
+    slot = StoredLease(12_000_034, 30000, 3, holder, (5, 3))
+    assert parse_slot(b"12 000034 5,3 3 30000 h\t1\tt\tp:2\tw") == slot
     assert [parse_lock(one) for one in (None, b"", b"~tok", b"junk", b"a b\nc d e")] == [None] * 5
-    assert {parse_slot(one) for one in (None, b"", b"junk", b"a b c d e")} == {StoredLease(0, 0, 0, 1, Holder())}
+    assert {parse_slot(one) for one in (None, b"", b"junk", b"a b c d e")} == {StoredLease(0, 0, 1, Holder())}
 
 
 def test_semaphore_tells_of_each_holder(kit):

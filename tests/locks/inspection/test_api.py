@@ -229,6 +229,14 @@ def test_all_slots_are_taken_without_a_fence(kit, ask):
 
 
 @pytest.mark.parametrize("fair", [False, True])
+def test_slots_are_taken_whatever_the_limit_and_weight_with_which_they_were_acquired(kit, ask, fair):
+    for limit, weight in ((9, 1), (9, 3), (8, 2)):
+        assert Semaphore("s", limit, weight=weight, fair=fair).acquire()
+    assert len(ask(force_release, "s", kind="semaphore")) == 3
+    assert [key.rpartition(":")[2] for key in kit.keys()] == ["live"]
+
+
+@pytest.mark.parametrize("fair", [False, True])
 def test_one_who_waits_for_a_slot_gets_it(kit, ask, waiting, fair):
     lease = Semaphore("s", 1, timeout=60, fair=fair).acquire()
     got = threading.Event()

@@ -28,8 +28,10 @@ def ended(steps, reply):
 
 
 def token_of(step):
-    first = step.command[3 + step.command[2]]
-    return first.split(b" ")[0].decode() if isinstance(first, bytes) else first
+    end_of_lease_key, first = step.command[4].rpartition(":")[2], step.command[3 + step.command[2]]
+    if end_of_lease_key != "live":  # a lock's second key
+        return end_of_lease_key
+    return first if isinstance(first, str) else first.split(b" ")[0].decode()
 
 
 def test_free_lock_takes_one_step():

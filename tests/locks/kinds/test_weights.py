@@ -76,7 +76,7 @@ def test_weight_goes_with_the_last_lease(kit, twin):
 def test_holder_is_stored_with_its_weight(kit, twin):
     lease = twin(Semaphore("a", 5, weight=2, timeout=7).acquire)
     own = next(one for one in kit.keys() if one.endswith(f":lease:{lease.token}"))
-    limit, weight, seconds, micros, ttl, who = kit.client.get(own).split(" ", 5)
+    seconds, micros, limit, weight, ttl, who = kit.client.get(own).split(" ", 5)
     assert (limit, weight, ttl) == ("5", "2", "7000")
     assert int(seconds) * 1_000_000 + int(micros) == lease.fence
     assert who.count("\t") == 4

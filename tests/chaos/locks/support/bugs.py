@@ -84,8 +84,7 @@ def extension_takes_anew(sow: Sow) -> None:
 @_bug
 def slot_taken_anew(sow: Sow) -> None:
     """Refresh a slot that was lost."""
-    _rewrite(sow, "extend_slot", "if not limits then", 'limits, weight = limits or "1", weight or "1" if false then')
-    _rewrite(sow, "extend_slot", "if ends <= now then", "if false then")
+    _rewrite(sow, "extend_slot", 'if ends <= now or redis.call("EXISTS", KEYS[2]) == 0 then', "if false then")
 
 
 @_bug
@@ -112,7 +111,7 @@ def lease_without_end(sow: Sow) -> None:
 @_bug
 def fence_that_forgets(sow: Sow) -> None:
     """Count fences in a key alone, which can get lost."""
-    _rewrite(sow, "acquire", "local fence, since = micros,", "micros = 1 local fence, since = micros,")
+    _rewrite(sow, "acquire", "local fence, woken,", "micros = 1 local fence, woken,")
 
 
 @_bug
@@ -164,15 +163,15 @@ class _TwoCommands:
             time.sleep(0.01)
         token, limit = self.attempt.token, self.source.limit
         client.call("ZADD", self.holders, now + self.attempt.ttl_ms, f"{token} {limit}")
-        client.call("SET", f"{self.source.keys().lease}:{token}", f"{limit} 1 {seconds} {micros} 0 ")
+        client.call("SET", f"{self.source.keys().lease}:{token}", f"{seconds} {micros} {limit} 1 0 ")
         return seconds * 1_000_000 + micros
 
 
 @_bug
 def weight_that_does_not_count(sow: Sow) -> None:
     """Let each lease of a semaphore use one slot, whatever its weight."""
-    acquire = slots.acquire
-    sow(slots, "acquire", lambda levels, attempt, weight: acquire(levels, attempt, 1))
+    arguments = slots.Levels.arguments
+    sow(slots.Levels, "arguments", lambda self, token: arguments(self, token)[: 2 * len(self.levels)])
 
 
 @_bug
@@ -190,7 +189,7 @@ def write_without_a_fence(sow: Sow) -> None:
 @_bug
 def barging(sow: Sow) -> None:
     """Give free slots to any caller, and not to the waiters in the queue."""
-    _rewrite(sow, "acquire_fair_slot", "used + weight_of_first(before) + weight > limit", "used + weight > limit")
+    _rewrite(sow, "acquire_fair_slot", "used + weight_of_first(before) + weight > most", "used + weight > most")
 
 
 @_bug
