@@ -1,17 +1,37 @@
 """What operations cost the server: processor time of its main thread by its own figures, and commands by MONITOR."""
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from statistics import median
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from benchmarks.support.workers.server import Server
 
 ROUNDS = 9
 SLICE = 0.3  # seconds; the system counts both times in ticks of some ms
+PREPARED = 100  # calls at most for which something is made at once
 COUNTED = 20  # operations under MONITOR
 
-Operations = dict[str, Callable[[], object]]
+
+class Prepared(NamedTuple):
+    """An operation on something that is made before, for many calls, and is not part of the cost."""
+
+    make: Callable[[int], Iterable[Any]]
+    call: Callable[[Any], object]
+
+
+Operation = Callable[[], object] | Prepared
+Operations = dict[str, Operation]
+
+
+class Part(NamedTuple):
+    """Operations that are compared, and the goals for them: name, peer, and the most as a multiple of the peer's."""
+
+    title: str
+    operations: Operations
+    goals: tuple[tuple[str, str, float], ...] = ()
+    worth: int = 1
 
 
 class Cost(NamedTuple):
@@ -28,10 +48,6 @@ class Times(NamedTuple):
 
     user: float
     system: float
-
-    def since(self, before: "Times", count: int) -> "Times":
-        """Return the time of each of ``count`` operations since then."""
-        return Times((self.user - before.user) / count, (self.system - before.system) / count)
 
 
 class Meter:
@@ -54,24 +70,39 @@ class Meter:
     def _bare(self) -> None:
         self._client.evalsha(self._digest, 1, "bench:bare")
 
-    def _commands(self, operation: Callable[[], object]) -> tuple[float, float]:
-        operation()
+    def _commands(self, operation: Operation) -> tuple[float, float]:
+        for call in calls(operation, 1):
+            call()
+        todo = calls(operation, COUNTED)
         with self._server.listening() as ran:
-            for _ in range(COUNTED):
-                operation()
-        sent = ran.sent.total() / COUNTED
-        return sent, sent + ran.inside.total() / COUNTED
+            for call in todo:
+                call()
+        sent = ran.sent.total() / len(todo)
+        return sent, sent + ran.inside.total() / len(todo)
 
-    def _slice(self, operation: Callable[[], object]) -> Times:
-        count, before, end = 0, self._times(), time.perf_counter() + SLICE
+    def _slice(self, operation: Operation) -> Times:
+        count, user, system, end = 0, 0.0, 0.0, time.perf_counter() + SLICE
         while time.perf_counter() < end:
-            operation()
-            count += 1
-        return self._times().since(before, count)
+            todo, done, before = calls(operation, PREPARED), 0, self._times()
+            for call in todo:
+                call()
+                done += 1
+                if time.perf_counter() > end:
+                    break
+            after, count = self._times(), count + done
+            user, system = user + after.user - before.user, system + after.system - before.system
+        return Times(user / count, system / count)
 
     def _times(self) -> Times:
         usage = self._client.info("cpu")
         return Times(usage["used_cpu_user_main_thread"] * 1e6, usage["used_cpu_sys_main_thread"] * 1e6)
+
+
+def calls(operation: Operation, count: int) -> Sequence[Callable[[], object]]:
+    """Return as many calls of an operation, after making what they need."""
+    if not isinstance(operation, Prepared):
+        return [operation] * count
+    return [partial(operation.call, made) for made in operation.make(count)]
 
 
 def _cost(slices: Iterable[tuple[Times, Times]], sent: float, run: float, worth: int) -> Cost:

@@ -229,7 +229,7 @@ def test_all_slots_are_taken_without_a_fence(kit, ask):
 
 
 @pytest.mark.parametrize("fair", [False, True])
-def test_slots_are_taken_whatever_the_limit_and_weight_with_which_they_were_acquired(kit, ask, fair):
+def test_slots_of_all_limits_and_weights_are_taken_by_force(kit, ask, fair):
     for limit, weight in ((9, 1), (9, 3), (8, 2)):
         assert Semaphore("s", limit, weight=weight, fair=fair).acquire()
     assert len(ask(force_release, "s", kind="semaphore")) == 3

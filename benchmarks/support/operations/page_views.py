@@ -1,0 +1,42 @@
+"""Page views: a view that is counted by itself, a batch as the middleware sends it, and reads."""
+
+from datetime import date, timedelta
+from itertools import count
+from typing import Any
+
+from benchmarks.support.server_cost import Operations, Part
+from benchmarks.support.workers.server import Server
+from redis_kit.pageviews import PageViews, periods
+from redis_kit.pageviews.batch import Event, ViewBatch, identified
+
+BATCH = 100
+
+
+def page_views(server: Server) -> Part:
+    """Return all calls of page views."""
+    page, numbers, client, today = PageViews("bench"), count(), server.client, date.today()
+    week: dict[str, Any] = {"start": today - timedelta(days=6), "end": today}
+    sketches = [f"bench:visitors:{number}" for number in range(7)]
+    operations: Operations = {
+        "redis-py: PFADD": lambda: client.pfadd("bench:visitors:0", next(numbers)),
+        "kit: add": lambda: page.add(f"visitor {next(numbers)}"),
+        "redis-py: PFCOUNT of 7": lambda: client.pfcount(*sketches),
+        "kit: visitors of 7 days": lambda: page.visitors(**week),
+        "kit: views of 7 days": lambda: page.views(**week),
+        "kit: by_day of 7 days": lambda: page.by_day(**week),
+        "kit: by_hour": page.by_hour,
+        "kit: top": page.top,
+    }
+    return Part("page views", operations)
+
+
+def view_batches(server: Server) -> Part:
+    """Return a batch of the middleware: views of one page and ten objects."""
+    page, numbers = PageViews("bench"), count()
+
+    def send() -> None:
+        now = periods.now()
+        events = [Event(now, "bench", str(n % 10), identified(f"visitor {next(numbers)}")) for n in range(BATCH)]
+        page.run_flow(ViewBatch(events, using="default", writer="bench", number=next(numbers)).send())
+
+    return Part(f"page views, per view, {BATCH} in a batch", {"kit: batch": send}, worth=BATCH)
