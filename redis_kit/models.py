@@ -1,6 +1,6 @@
 """The models of the app, in the module where Django looks for them."""
 
 from redis_kit.dashboard.models import Dashboard
-from redis_kit.queues.database.models import OnceKey
+from redis_kit.queues.database.models import OnceKey, OutboxMessage
 
-__all__ = ["Dashboard", "OnceKey"]
+__all__ = ["Dashboard", "OnceKey", "OutboxMessage"]

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from django.apps import apps
@@ -27,6 +27,7 @@ from redis_kit.queues.tasks.result import RedisTaskResult
 from redis_kit.queues.tasks.task import Task, extended
 
 if TYPE_CHECKING:
+    from redis_kit.queues.jobs.unique import PutResult
     from redis_kit.queues.queue import Queue
     from redis_kit.queues.tasks.enqueue import PackedCall
 
@@ -97,7 +98,8 @@ class RedisTaskBackend(BaseTaskBackend):
             return task_enqueue.enqueue(call, args, kwargs)
         result = results.new(task, ids.new_call(task.queue_name), args, kwargs)
         packed = task_enqueue.packed(call, result.args, result.kwargs)
-        task_enqueue.after_commit(call, lambda: self._send(result, packed), waits=self.chosen.ENQUEUE_ON_COMMIT)
+        stored = partial(self._with_history, result, packed)
+        task_enqueue.send(call, result.id, stored, partial(self._sent, result), waits=self.chosen.ENQUEUE_ON_COMMIT)
         return result
 
     async def aenqueue(self, task: Any, args: Any, kwargs: Any) -> Any:
@@ -109,13 +111,16 @@ class RedisTaskBackend(BaseTaskBackend):
             return await task_enqueue.aenqueue(call, args, kwargs)
         result = results.new(task, ids.new_call(task.queue_name), args, kwargs)
         packed = task_enqueue.packed(call, result.args, result.kwargs)
-        task_enqueue.note(result, added := await task_enqueue.aput(call, result.id, self._with_history(result, packed)))
-        if added.created:
-            if heard(task_enqueued, logging.DEBUG):
-                await task_enqueued.asend_robust(type(self), task_result=result)
-        elif not added.replaced:
-            with suppress(RedisFailure, TaskResultDoesNotExist):
-                await result.arefresh()
+        added: list[PutResult] = []
+        await task_enqueue.asend(call, result.id, self._with_history(result, packed), added.append)
+        for put in added:
+            task_enqueue.note(result, put)
+            if put.created:
+                if heard(task_enqueued, logging.DEBUG):
+                    await task_enqueued.asend_robust(type(self), task_result=result)
+            elif not put.replaced:
+                with suppress(RedisFailure, TaskResultDoesNotExist):
+                    await result.arefresh()
         return result
 
     def get_result(self, result_id: str) -> RedisTaskResult:
@@ -211,10 +216,9 @@ class RedisTaskBackend(BaseTaskBackend):
         discovery.warn_unless_imported(task)
         return extended(task)
 
-    def _send(self, result: RedisTaskResult, packed: "PackedCall") -> None:
+    def _sent(self, result: RedisTaskResult, added: "PutResult") -> None:
         from redis_kit.queues.tasks import enqueue as task_enqueue
 
-        added = task_enqueue.put(extended(result.task), result.id, self._with_history(result, packed))
         task_enqueue.note(result, added)
         if added.created:
             if heard(task_enqueued, logging.DEBUG):

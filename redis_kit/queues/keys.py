@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from redis_kit.core import conf
+from redis_kit.core.keys import encode
 from redis_kit.core.settings import KitSettings
 
 OF_JOB = ("result", "finished")  # of one job: what is stored about its call, and the list for callers that wait for it
@@ -42,6 +43,11 @@ class QueueKeys(NamedTuple):
 def of_one(base: str, part: str, name: str) -> str:
     """Return a key that belongs to one job, worker, unique key or shape of calls."""
     return f"{base}{part}:{name}"
+
+
+def relay_key(alias: str) -> str:
+    """Return the key of the turn to look at the outbox of a database. It is in a slot of its own."""
+    return f"{conf.section(KitSettings).PREFIX}:{{queues}}:relay:{encode(alias)}"
 
 
 def names_key() -> str:

@@ -4,11 +4,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from django.conf import settings
+
 from redis_kit.core import conf
 from redis_kit.core.conf import Problem, Section
 from redis_kit.core.errors import InvalidName
 from redis_kit.core.keys import encode
-from redis_kit.core.text import number
+from redis_kit.core.text import did_you_mean, number
 
 QUEUE_OPTIONS = "REDIS_KIT['QUEUES']['QUEUE_OPTIONS']"
 
@@ -77,6 +79,9 @@ class QueueSettings(Section):
     RESULT_TTL: float = 86_400.0
     #: Seconds for which the result of a task that failed is stored.
     FAILED_RESULT_TTL: float = 1_209_600.0
+    #: The alias of a database, such as ``"default"``. Tasks are then enqueued through a table of that database, so that
+    #: none is lost between the commit and Redis. By default only tasks with ``outbox=True`` are.
+    OUTBOX: str = ""
     #: How arguments are stored. Only JSON: a format that can hold code would let anyone who writes to Redis run it.
     SERIALIZER: str = "json"
     #: What a call does when Redis is unavailable.
@@ -107,6 +112,14 @@ class QueueSettings(Section):
             except InvalidName as error:
                 yield Problem("E006", f"REDIS_KIT['QUEUES']['NAMES'] holds a name that can't be used. {error}")
         yield from _queue_problems(self.QUEUE_OPTIONS)
+        databases = list(settings.DATABASES) if self.OUTBOX else []
+        if self.OUTBOX and self.OUTBOX not in databases:
+            hint = did_you_mean(self.OUTBOX, databases, f"It has {', '.join(map(repr, databases))}.")
+            yield Problem(
+                "E018",
+                f"REDIS_KIT['QUEUES']['OUTBOX'] is {self.OUTBOX!r}, but DATABASES has no alias of that name.",
+                hint,
+            )
         for module in self.IMPORTS:
             if not _is_path(module, parts=1):
                 yield Problem(

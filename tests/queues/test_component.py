@@ -33,6 +33,8 @@ from redis_kit.queues.tasks import discovery
         ({"DEAD_LIMIT": True}, "E006", "DEAD_LIMIT"),
         ({"ON_FAILURE": "open"}, "E011", "'raise'"),
         ({"MAX_ATEMPTS": 5}, "E002", "MAX_ATTEMPTS"),
+        ({"OUTBOX": "defalt"}, "E018", "Did you mean 'default'?"),
+        ({"OUTBOX": 1}, "E006", "OUTBOX"),
         ({"QUEUE_OPTIONS": []}, "E006", "must be a dict"),
         ({"QUEUE_OPTIONS": {"": {}}}, "E006", "QUEUE_OPTIONS"),
         ({"QUEUE_OPTIONS": {"mail": "x"}}, "E002", "REDIS_KIT['QUEUES']['QUEUE_OPTIONS']['mail'] is text"),

@@ -108,6 +108,7 @@ class QueuesPanel(Panel):
         errors: Errors = {}
         reports = queue_stats(names, minutes=queues_page.MINUTES, errors=errors)
         yield from queues_page.figures(reports)
+        yield from queues_page.outbox()
         dead = {name: report.counts.dead for name, report in reports.items()}
         findings = inspect(dead, errors)
         yield from _unreadable(errors)

@@ -6,7 +6,9 @@ from operator import mul
 from time import time
 from typing import TYPE_CHECKING, Any
 
+from django.db import DatabaseError, transaction
 from django.utils import timezone
+from django.utils.connection import ConnectionDoesNotExist
 from django.utils.translation import gettext_lazy as _
 
 from redis_kit.core.flow import Flow
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from redis_kit.queues.store.unknown_calls import UnknownCalls
 
 MINUTES = 30
+OVERDUE = timedelta(minutes=1)  # for a call in the outbox
 TASKS_IN_HINT = 5
 QUEUE_BUTTONS = ("resume", "pause", "retry_dead")
 GROUP_BUTTONS = ("retry_one", "retry_ten", "retry_group")
@@ -67,6 +70,24 @@ def figures(reports: Mapping[str, "QueueStats"]) -> Iterator[Figure]:
         yield Figure(_("Jobs that no worker can run"), sum(calls.jobs for calls in unknown), hint=hint, alarm=True)
     if paused := sum(report.paused is not None for report in reports.values()):
         yield Figure(_("Paused queues"), paused, hint=_("They accept jobs, and workers claim none."))
+
+
+def outbox() -> Iterator[Figure]:
+    """Yield how many calls wait in each outbox of the tasks that this process knows. Two statements for each."""
+    from redis_kit.queues.database.outbox import waiting
+    from redis_kit.queues.tasks import registry
+
+    for alias in registry.outboxes():
+        title = _("Outbox (%s)") % alias
+        try:
+            with transaction.atomic(using=alias):
+                count, oldest = waiting(alias)
+        except (DatabaseError, ConnectionDoesNotExist) as error:
+            yield Figure(title, None, hint=str(error), alarm=True)
+            continue
+        age = timezone.now() - oldest if oldest else timedelta(0)
+        hint = _("The oldest call has waited for %d s. A worker sends them.") % age.total_seconds() if oldest else ""
+        yield Figure(title, count, hint=hint, alarm=age > OVERDUE)
 
 
 def queues(reports: Mapping[str, "QueueStats"], *, linked: bool) -> Iterator[Table]:

@@ -1,19 +1,27 @@
 """Adds the calls of tasks to their queues."""
 
+import math
 from collections.abc import Callable
+from functools import partial
+from time import time
 from typing import Any, NamedTuple
 
+from asgiref.sync import sync_to_async
 from django.db import transaction
 
 from redis_kit.core import conf
+from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.queues import hints, signals, validation
+from redis_kit.queues.database import outbox
+from redis_kit.queues.database.outbox import OutboxCall
 from redis_kit.queues.errors import InvalidArguments
 from redis_kit.queues.jobs import ids, message
 from redis_kit.queues.jobs.unique import PutResult, UniqueKey
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.store import enqueue as flows
 from redis_kit.queues.tasks import expiry, signature, unique
+from redis_kit.queues.tasks.options import outbox_of
 from redis_kit.queues.tasks.result import EnqueuedJob
 from redis_kit.queues.tasks.task import Task
 
@@ -40,14 +48,14 @@ class WaitingCall:
 def enqueue(task: Task[..., Any], args: Any, kwargs: Any) -> EnqueuedJob:
     """Add a job that stores no result. One round trip."""
     job, call = EnqueuedJob(ids.new_call(task.queue_name), task.queue_name), packed(task, args, kwargs)
-    after_commit(task, lambda: note(job, put(task, job.id, call)))
+    send(task, job.id, lambda: call, partial(note, job))
     return job
 
 
 async def aenqueue(task: Task[..., Any], args: Any, kwargs: Any) -> EnqueuedJob:
     """See enqueue()."""
     job, call = EnqueuedJob(ids.new_call(task.queue_name), task.queue_name), packed(task, args, kwargs)
-    note(job, await aput(task, job.id, call))
+    await asend(task, job.id, call, partial(note, job))
     return job
 
 
@@ -70,31 +78,96 @@ def after_commit(task: Task[..., Any], action: Callable[[], None], *, waits: boo
         action()
 
 
+def send(
+    task: Task[..., Any],
+    id: str,
+    call: Callable[[], PackedCall],
+    sent: Callable[[PutResult], None],
+    *,
+    waits: bool = True,
+) -> None:
+    """Add a job now, or after the commit, and pass on which one there is then. ``call`` is called when it is stored.
+
+    A task with an outbox has it stored at once in its database. While Redis is unavailable it stays there.
+    """
+    alias = outbox_of(task)
+    if not alias:
+        after_commit(task, lambda: sent(put(task, id, call())), waits=waits)
+        return
+    stored = _for_outbox(id, call())
+    number = outbox.store(alias, _outbox_call(task, id, stored))
+
+    def send_stored() -> None:
+        try:
+            added = put(task, id, stored, own=True)
+        except RedisFailure as error:
+            outbox.note_failure(alias, error)
+            return
+        outbox.remove(alias, number)
+        sent(added)
+
+    transaction.on_commit(WaitingCall(send_stored), using=alias)
+
+
+async def asend(task: Task[..., Any], id: str, call: PackedCall, sent: Callable[[PutResult], None]) -> bool:
+    """Add a job now, and pass on which one there is; False if it stays in the outbox."""
+    alias = outbox_of(task)
+    if not alias:
+        sent(await aput(task, id, call))
+        return True
+    stored = _for_outbox(id, call)
+    number = await sync_to_async(outbox.store)(alias, _outbox_call(task, id, stored))
+    try:
+        added = await aput(task, id, stored, own=True)
+    except RedisFailure as error:
+        outbox.note_failure(alias, error)
+        return False
+    await sync_to_async(outbox.remove)(alias, number)
+    sent(added)
+    return True
+
+
+def _for_outbox(id: str, call: PackedCall) -> PackedCall:
+    """Return a call with a unique key, by which Redis knows that it was sent before."""
+    return call if call.key else PackedCall(call.body, outbox.key_of(id))
+
+
+def _outbox_call(task: Task[..., Any], id: str, call: PackedCall) -> OutboxCall:
+    due = 0 if task.run_after is None else validation.moment(task.run_after)
+    if task.run_in is not None:
+        due = math.ceil(time() * 1000) + validation.milliseconds(task.run_in)
+    validation.whole("priority", task.priority, validation.PRIORITY)
+    return OutboxCall(task.queue_name, id, call.body, call.key or outbox.key_of(id), task.priority, due)
+
+
 def note(result: Any, added: PutResult) -> None:
     """Note in the value that enqueue() returned which job there is."""
     object.__setattr__(result, "id", added.id)
     object.__setattr__(result, "created", added.created)
 
 
-def put(task: Task[..., Any], id: str, call: PackedCall) -> PutResult:
-    """Add a job and return which one there is. One round trip."""
+def put(task: Task[..., Any], id: str, call: PackedCall, *, own: bool = False) -> PutResult:
+    """Add a job and return which one there is; ``own`` if the id may have been sent before. One round trip."""
     queue = Queue(task.queue_name)
-    added: PutResult = queue.run_flow(_put(queue, task, (id, call.body), call.key))
+    added: PutResult = queue.run_flow(_put(queue, task, (id, call.body), call.key, own=own))
     if added.created and signals.job_enqueued.receivers:
         signals.job_enqueued.send_robust(Queue, queue=queue.name, id=added.id)
     return added
 
 
-async def aput(task: Task[..., Any], id: str, call: PackedCall) -> PutResult:
+async def aput(task: Task[..., Any], id: str, call: PackedCall, *, own: bool = False) -> PutResult:
     """See put()."""
     queue = Queue(task.queue_name)
-    added: PutResult = await queue.arun_flow(_put(queue, task, (id, call.body), call.key))
+    added: PutResult = await queue.arun_flow(_put(queue, task, (id, call.body), call.key, own=own))
     if added.created and signals.job_enqueued.receivers:
         await signals.job_enqueued.asend_robust(Queue, queue=queue.name, id=added.id)
     return added
 
 
-def _put(queue: Queue, task: Task[..., Any], job: tuple[str, bytes], key: UniqueKey | None) -> Flow[PutResult]:
+def _put(
+    queue: Queue, task: Task[..., Any], job: tuple[str, bytes], key: UniqueKey | None, *, own: bool
+) -> Flow[PutResult]:
     if task.run_after is not None:
-        return flows.put_one(queue, job, key, due=validation.moment(task.run_after), priority=task.priority)
-    return flows.put_one(queue, job, key, delay=task.run_in or 0, priority=task.priority)
+        due = validation.moment(task.run_after)
+        return flows.put_one(queue, job, key, due=due, priority=task.priority, own=own)
+    return flows.put_one(queue, job, key, delay=task.run_in or 0, priority=task.priority, own=own)

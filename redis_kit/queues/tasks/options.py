@@ -4,15 +4,29 @@ import inspect
 from datetime import datetime
 from typing import Any, Literal, get_args
 
+from django.db import DEFAULT_DB_ALIAS
+
+from redis_kit.core import conf
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.keys import encode
 from redis_kit.core.text import shortened
 from redis_kit.queues import validation
 from redis_kit.queues.errors import InvalidTask
+from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.tasks import expiry, retry, unique
 
 TIMEOUT = (0.001, 604_800.0)  # seconds
 OnCancel = Literal["raise", "flag"]
+
+
+def outbox_of(task: Any) -> str:
+    """Return the database through which the calls of a task are sent; "" if they go to Redis directly."""
+    given = getattr(task, "outbox", None)
+    if given is None:
+        return conf.section(QueueSettings).OUTBOX if getattr(task, "enqueue_on_commit", True) else ""
+    if isinstance(given, bool):
+        return (conf.section(QueueSettings).OUTBOX or DEFAULT_DB_ALIAS) if given else ""
+    return str(given)
 
 
 def check_function(function: Any) -> None:
@@ -42,6 +56,11 @@ def check_options(task: Any) -> None:
         if not isinstance(value := getattr(task, name), bool):
             raise InvalidValue(f"{name} must be True or False, not {shortened(value)}.")
     validation.one_of("on_cancel", task.on_cancel, get_args(OnCancel))
+    if task.outbox and not task.enqueue_on_commit:
+        raise InvalidValue("outbox needs enqueue_on_commit=True: what it stores is sent after the commit.")
+    if not (task.outbox is None or isinstance(task.outbox, bool) or (isinstance(task.outbox, str) and task.outbox)):
+        wrong = shortened(task.outbox)
+        raise InvalidValue(f"outbox must be True, False, None or the alias of a database, not {wrong}.")
     expiry.milliseconds(task.expires)
     retry.check(task.backoff)
     unique.check(task)

@@ -3,11 +3,14 @@
 import sys
 from typing import Any
 
+from redis_kit.core import conf
 from redis_kit.queues import framework
 from redis_kit.queues.errors import UnfitArguments, UnknownTask
 from redis_kit.queues.jobs import call_shape, message
 from redis_kit.queues.jobs.message import Message
+from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.tasks import discovery, signature
+from redis_kit.queues.tasks.options import outbox_of
 
 _tasks: dict[str, Any] = {}
 
@@ -65,6 +68,12 @@ def can_run(shape: str) -> bool:
                 return False
             return True
     return False
+
+
+def outboxes() -> list[str]:
+    """Return the databases through which calls of the registered tasks are sent, sorted."""
+    aliases = {conf.section(QueueSettings).OUTBOX, *map(outbox_of, list(_tasks.values()))}
+    return sorted(aliases - {""})
 
 
 def queue_names() -> list[str]:

@@ -44,6 +44,7 @@ class Task(framework.Task, Generic[Parameters, Result]):  # type: ignore[type-ar
     expires: float | timedelta | None = None
     backoff: Backoff = None
     on_cancel: OnCancel = "raise"
+    outbox: bool | str | None = None
     plain_json: bool = True  # arguments may hold only JSON types, as in django.tasks
 
     def __post_init__(self) -> None:
@@ -193,6 +194,7 @@ def task(
     expires: float | timedelta | None = None,
     backoff: Backoff = None,
     on_cancel: OnCancel = "raise",
+    outbox: bool | str | None = None,
 ) -> Callable[[Callable[Parameters, Result]], Task[Parameters, Result]]: ...
 
 
@@ -214,6 +216,7 @@ def task(
     expires: float | timedelta | None = None,
     backoff: Backoff = None,
     on_cancel: OnCancel = "raise",
+    outbox: bool | str | None = None,
 ) -> Any:
     """Make a function of a module a task, as ``@task`` or ``@task(queue_name="mail")``.
 
@@ -227,6 +230,9 @@ def task(
     job that is cancelled gets Cancelled in the same way; with ``on_cancel="flag"`` only ``cancelled()`` returns True. A
     job that could not begin within ``expires`` seconds, or a timedelta, after it was due does not run; its error is
     Expired. Of two ready jobs the one with the higher ``priority`` (-100 to 100) starts first.
+
+    With ``outbox=True``, or the alias of a database, a call is stored in that database, in the transaction in which it
+    is enqueued, until Redis has it; see the option ``OUTBOX``.
 
     With ``unique=True`` a call has one job while it waits or runs, with "queued" until it starts, and with seconds or a
     timedelta for that time, whatever its outcome. A further enqueue() returns the result of that job; with
@@ -253,6 +259,7 @@ def task(
             expires=expires,
             backoff=backoff,
             on_cancel=on_cancel,
+            outbox=outbox,
             plain_json=False,
         )
         registry.register(defined)

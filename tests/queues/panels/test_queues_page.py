@@ -9,6 +9,8 @@ from django.utils import timezone, translation
 
 from redis_kit.core import component, connections
 from redis_kit.queues import Queue, QueueCounts
+from redis_kit.queues.database import outbox
+from redis_kit.queues.database.models import OutboxMessage
 from redis_kit.testing.jobs import drain
 from tests.dashboard.support.attacks import SAMPLE, harmless_links, without_titles
 from tests.dashboard.support.html import page, row_buttons, said, whole_page
@@ -534,3 +536,17 @@ def test_name_of_a_queue_leads_to_its_jobs_and_is_suggested_there(kit, signed_in
     (field,) = page(viewer.get(link.attributes["href"])).find("input", name="value")
     assert field.attributes["value"] == "mail"
     assert not [one for one in page(signed_in("view_dashboard").get(PAGE)).find("a") if one.words == "mail"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_outbox_is_shown_if_a_task_has_one(mail, boss, kit):
+    def shown():
+        found = " ".join(element.words for element in page(boss.get(PAGE)).find("dl"))
+        return found.partition("Outbox (default)")[2][:60]
+
+    assert shown() == ""
+    kit.options(QUEUES={"OUTBOX": "default"})
+    assert shown().split()[0] == "0"
+    outbox.store("default", outbox.OutboxCall("mail", "j", b"{}", outbox.key_of("j"), 0, 0))
+    OutboxMessage.objects.update(created=timezone.now() - timedelta(minutes=5))
+    assert shown().startswith(" 1 Alarm The oldest call has waited for 30")

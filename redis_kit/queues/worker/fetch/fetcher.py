@@ -9,8 +9,8 @@ from time import monotonic
 from redis_kit.core.errors import RedisFailure
 from redis_kit.queues.jobs.job import Job, member
 from redis_kit.queues.worker.fetch.claimed_jobs import ClaimedJob, ClaimedJobs
+from redis_kit.queues.worker.fetch.done_jobs import DoneJobs
 from redis_kit.queues.worker.fetch.exchange import Exchanger, Reply
-from redis_kit.queues.worker.fetch.outbox import Outbox
 from redis_kit.queues.worker.fetch.prefetch import Prefetch
 from redis_kit.queues.worker.fetch.reconciliation import Reconciler
 from redis_kit.queues.worker.fetch.rotation import Rotation
@@ -26,9 +26,9 @@ RETRY = 1.0  # seconds until a call that failed is made again
 
 
 class Fetcher:
-    """Composes claimed jobs and idle threads, the outbox of what is done, the timer of wake-ups, and exchanges.
+    """Composes claimed jobs and idle threads, what is done, the timer of wake-ups, and exchanges.
 
-    Locks are taken in this order: that of the claimed jobs, then that of the watchdog or the outbox.
+    Locks are taken in this order: that of the claimed jobs, then that of the watchdog or of the done jobs.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Fetcher:
     ) -> None:
         self._queues, self._on_empty = queues, on_empty
         self._claimed = ClaimedJobs(threads)
-        self._outbox = Outbox(len(queues), board)
+        self._done = DoneJobs(len(queues), board)
         self._watchdog = Watchdog(len(queues))
         self._exchanger = Exchanger(queues, rotation, self._watchdog)
         self._reconciler = Reconciler(queues, self._exchanger.recent, self._held)
@@ -68,19 +68,19 @@ class Fetcher:
                 else:
                     if claimed.jobs or watchdog.claim_at == NOW:
                         claimed.wake()
-                    if not claimed.jobs and any(self._outbox.done):
+                    if not claimed.jobs and any(self._done.done):
                         watchdog.flush_by(monotonic() + LIMIT)  # it may be long until a thread asks again
                     return job
             self._exchange(claim=True)
 
     def add_done(self, done: Done) -> None:
         """Take in a job that is done. The server is told soon, with the next claim."""
-        if not self._outbox.add(done):
+        if not self._done.add(done):
             self.flush()
 
     def retry_later(self, call: Callable[[], None]) -> None:
         """Make a call that failed again, in a second or after the next exchange."""
-        self._outbox.add_call(call)
+        self._done.add_call(call)
         if self._claimed.closed:
             self._watchdog.flush_by(monotonic() + RETRY)
         else:
@@ -103,7 +103,7 @@ class Fetcher:
         self._exchanger.turn.acquire()
         self._exchanger.retry_at[:] = [NOW] * len(self._queues)
         self._exchange(claim=False)
-        return {number for number, done in enumerate(self._outbox.done) if done}
+        return {number for number, done in enumerate(self._done.done) if done}
 
     def wake(self, seconds: float = 0.0) -> None:
         """Ask the server after this time at the latest."""
@@ -137,7 +137,7 @@ class Fetcher:
         """Claim no more, and return what was not begun to its queues."""
         with self._claimed.lock:
             self._claimed.quiet = True
-        if self._outbox.calls:
+        if self._done.calls:
             self._watchdog.flush_by(monotonic() + RETRY)  # they waited for the next claim
         self._watchdog.look()  # wake-ups are passed on to other workers
         self.give_back()
@@ -191,11 +191,11 @@ class Fetcher:
         now = monotonic()
         if self._watchdog.claim_at <= now and not self._claimed.closed:
             return True
-        return any(done and at <= now for done, at in zip(self._outbox.done, self._exchanger.retry_at, strict=True))
+        return any(done and at <= now for done, at in zip(self._done.done, self._exchanger.retry_at, strict=True))
 
     def _plan_flush(self) -> None:
         """Have what is done sent as soon as its queue may be asked. No claim will do that."""
-        times = [at for done, at in zip(self._outbox.done, self._exchanger.retry_at, strict=True) if done]
+        times = [at for done, at in zip(self._done.done, self._exchanger.retry_at, strict=True) if done]
         if times:
             self._watchdog.flush_by(min(times) + LIMIT)
 
@@ -216,7 +216,7 @@ class Fetcher:
         try:
             claim = claim and not self._claimed.closed
             self._watchdog.begins(claim=claim)  # before the rest: what is added after that needs another exchange
-            done, calls = self._outbox.take()
+            done, calls = self._done.take()
             if any(done):
                 failpoints.reach("before_exchange")
             recorded = self._ask(done, self._prefetch.room(self._claimed.idle + 1, monotonic()) if claim else 0)
@@ -224,7 +224,7 @@ class Fetcher:
                 failpoints.reach("exchanged")
             self._reconciler.run()
             if not self._exchanger.failing:
-                self._outbox.confirm()
+                self._done.confirm()
         finally:
             self._exchanger.turn.release()
             unwanted = self._after_exchange()
@@ -275,7 +275,7 @@ class Fetcher:
             self._claim_by(at)
 
     def _put_off(self, reply: Reply) -> None:
-        self._outbox.put_back(reply.number, list(reply.unsent))
+        self._done.put_back(reply.number, list(reply.unsent))
         self._claim_by(reply.retry_at)
         if reply.unsent:
             self._watchdog.flush_by(reply.retry_at + LIMIT)
@@ -295,5 +295,5 @@ class Fetcher:
                     self._watchdog.came(self._claimed.since)
 
     def _held(self) -> set[bytes]:
-        jobs = self._claimed.held()  # first: a job is in the outbox before it leaves a thread's hand
-        return set(map(member, [*jobs, *self._outbox.jobs()]))
+        jobs = self._claimed.held()  # first: a job is among the done ones before it leaves a thread's hand
+        return set(map(member, [*jobs, *self._done.jobs()]))

@@ -10,11 +10,13 @@ from time import monotonic
 from redis_kit.core.errors import RedisFailure
 from redis_kit.queues.jobs import ids
 from redis_kit.queues.jobs.job import Job
+from redis_kit.queues.tasks import registry
 from redis_kit.queues.worker.fetch.fetcher import Fetcher
 from redis_kit.queues.worker.fetch.listener import Listener
 from redis_kit.queues.worker.fetch.rotation import Rotation
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.process.recycling import RecyclingLimits
+from redis_kit.queues.worker.process.relay import OutboxRelay
 from redis_kit.queues.worker.process.threads import ThreadPool, start_thread
 from redis_kit.queues.worker.run.event_loop import EventLoop
 from redis_kit.queues.worker.run.outcome import record_unstoppable
@@ -71,6 +73,7 @@ class WorkerProcess:
             put_off=self._fetcher.put_off,
             stops=self._stops,
         )
+        self._relay = OutboxRelay(registry.outboxes(), self.sources[0], self._stopping, self._report_outbox)
         self._manager = ThreadPool(options.threads, self._fetcher, process=self._process, on_end=self._ended)
 
     def run(self) -> int:
@@ -96,6 +99,10 @@ class WorkerProcess:
             self._fetcher.quiet()
         return done
 
+    def _report_outbox(self, seconds: float) -> None:
+        if self._channel:
+            self._channel.say("outbox", f"{seconds:.1f}")
+
     def _stops(self) -> bool:
         return self._stopping.is_set() or bool(self._limits and self._limits.reached)
 
@@ -103,11 +110,15 @@ class WorkerProcess:
         self._events.put("ended")
 
     def _start(self) -> None:
+        if self._relay.aliases and self.options.burst:
+            guarded("The outbox", self._relay.look, 0.0)  # before a thread finds nothing to do, and the worker ends
         self._manager.start()
         threads: dict[str, Callable[[], None]] = {
             "watch": self._fetcher.watch,
             "deadlines": self._deadlines.run,
         }
+        if self._relay.aliases and not self.options.burst:
+            threads["outbox"] = self._relay.run
         if self._channel:
             threads["commands"] = partial(self._take_commands, self._channel)
         if not self.options.burst:

@@ -34,6 +34,7 @@ LONGEST = 1.0  # seconds of one wait
 AGAIN = 0.5  # seconds after a turn that failed
 MOMENT = 0.05  # seconds in which a child writes its stacks
 HASTE = 0.1  # seconds between two looks at the clock when the end is near
+SAID = 60.0  # seconds for which what a child said of the outbox holds
 LAST = 0.4  # seconds that a stopped supervisor has, when all children were killed, to return their jobs
 
 
@@ -54,6 +55,7 @@ class Supervisor:
         self._health = None if options.health_port is None else HealthServer(options.health_port, self._report)
         self._files = autoreload.Files() if options.reload else None
         self._restart = False
+        self._outbox = 0.0, -inf  # seconds for which its oldest call waits, and when a child said so
         self._silent_yet: list[Child] = []  # children that have yet to tell their stacks
         self._dump_at = 0.0
 
@@ -200,7 +202,9 @@ class Supervisor:
     def _listen(self) -> None:
         for child in self.children:
             child.channel.flush()
-            for word, *_ in child.channel.heard():
+            for word, *arguments in child.channel.heard():
+                if word == "outbox":
+                    self._outbox = float(arguments[0]), monotonic()
                 if word == "recycle" and not child.recycling:
                     logger.info("Child %d, worker %s, is quiet and will be replaced.", child.pid, child.worker)
                     child.recycle()
@@ -262,6 +266,7 @@ class Supervisor:
             "no child is alive": not self.children,
             "the server does not answer": not answers,
             f"a job of {', '.join(late)} waits for more than {text.number(self.options.max_wait)} s": bool(late),
+            f"a call waits in the outbox for more than {text.number(self.options.max_wait)} s": self._outbox_waits(),
             **{f"queue {name} can't be read: {error}": True for name, error in refused.items()},
         }
         problems = [reason for reason, holds in reasons.items() if holds]
@@ -270,6 +275,10 @@ class Supervisor:
         details = {"status": status, "reasons": problems, "damaged": damaged, "children": len(self.children)}
         # Neither a damaged key nor a clock is mended by a new process, as an orchestrator starts one after a 503.
         return not problems, {**details, "silent": round(silent, 3), "waits": waits, "clock_back": back}
+
+    def _outbox_waits(self) -> bool:
+        seconds, at = self._outbox  # another supervisor's child may have looked since
+        return monotonic() - at < SAID and seconds > self.options.max_wait
 
 
 def _end(child: Child, code: int) -> str:

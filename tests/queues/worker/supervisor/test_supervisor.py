@@ -13,7 +13,13 @@ import pytest
 
 from redis_kit.queues import Queue, QueueCounts
 from redis_kit.queues.monitoring import control_worker, list_workers
+from redis_kit.queues.worker.options import Options
+from redis_kit.queues.worker.shared.channel import pair
+from redis_kit.queues.worker.shared.status_board import StatusBoard
+from redis_kit.queues.worker.supervisor import supervisor as module
+from redis_kit.queues.worker.supervisor.child import Child
 from redis_kit.queues.worker.supervisor.respawn import RespawnBackoff
+from redis_kit.queues.worker.supervisor.supervisor import Supervisor
 from tests.fixtures.kit import Kit
 from tests.fixtures.process import free_port, wait_for
 from tests.queues.conftest import COMMAND, ROOT, environment
@@ -612,3 +618,19 @@ def asked(port, path="/healthz", data=None):
             return answer.status, json.load(answer)
     except urllib.error.HTTPError as error:
         return error.code, json.load(error)
+
+
+@pytest.mark.parametrize(("seconds", "waits"), [(4.0, False), (6.0, True)])
+def test_call_that_waits_in_an_outbox_is_a_reason_of_health(kit, monkeypatch, seconds, waits):
+    supervisor = Supervisor(Options(("default",), max_wait=5))
+    ours, theirs = pair()
+    supervisor.children = [Child(0, "w", ours, StatusBoard(1), [])]
+    theirs.say("outbox", seconds)
+    supervisor._listen()
+    reason = "a call waits in the outbox for more than 5 s"
+    assert (reason in supervisor._report()[1]["reasons"]) == waits
+    now = time.monotonic()
+    monkeypatch.setattr(module, "monotonic", lambda: now + 61)
+    assert reason not in supervisor._report()[1]["reasons"]
+    supervisor.children[0].let_go()
+    theirs.close()

@@ -9,7 +9,7 @@ from redis_kit.queues.worker.shared.done import Done
 from redis_kit.queues.worker.shared.status_board import StatusBoard
 
 
-class Outbox:
+class DoneJobs:
     """A job that is done is on the status board until the server knows: a supervisor finds it there after a SIGKILL.
 
     Calls that failed and are to be made again lie here too. The lock keeps the lists and the board in step.

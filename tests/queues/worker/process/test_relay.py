@@ -1,0 +1,117 @@
+"""The thread of a worker that sends what is left in an outbox."""
+
+from datetime import timedelta
+from threading import Event
+
+import pytest
+from django.db import connection
+from django.utils.timezone import now
+
+from redis_kit.queues import Queue, task
+from redis_kit.queues.database import outbox
+from redis_kit.queues.database.models import OutboxMessage
+from redis_kit.queues.keys import relay_key
+from redis_kit.queues.tasks import registry
+from redis_kit.queues.worker.options import Options
+from redis_kit.queues.worker.process import relay
+from redis_kit.queues.worker.process.process import WorkerProcess
+from redis_kit.queues.worker.process.relay import OutboxRelay
+from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
+from tests.fixtures.process import wait_for
+from tests.queues.support import in_process, tasks
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def work(value: object) -> None:
+    """A function that tests make a task of."""
+    tasks.done.append(value)
+
+
+@pytest.fixture
+def made():
+    tasks.done.clear()
+    yield task(outbox=True, store_result=False)(work)
+    registry._tasks.pop(f"{__name__}.work", None)
+
+
+def leave(made, *values, age=60.0, queue="default"):
+    """Store calls in the outbox, as a process does that dies then; return the ids."""
+    ids = []
+    for value in values:
+        body = b'{"task":"%s","args":[%d]}' % (made.module_path.encode(), value)
+        ids.append(f"job{value}")
+        outbox.store("default", outbox.OutboxCall(queue, ids[-1], body, outbox.key_of(ids[-1]), 0, 0))
+    OutboxMessage.objects.update(created=now() - timedelta(seconds=age))
+    return ids
+
+
+@pytest.fixture
+def make(kit, made):
+    """A function that returns the relay of a worker, and a list of what it reports."""
+
+    def made_relay(name="w", aliases=("default",)):
+        told = []
+        source = WorkerQueue("default", worker=name, about="{}")
+        return OutboxRelay(aliases, source, Event(), told.append), told
+
+    return made_relay
+
+
+def test_one_worker_at_a_time_looks_and_sends_what_is_left(make, made, kit, django_assert_num_queries):
+    (first, told), (second, told_second) = make("a"), make("b")
+    ids = leave(made, 1, 2)
+    assert first.look() == relay.EVERY
+    assert {job.id for job in Queue("default").peek()} == set(ids)
+    with django_assert_num_queries(0):
+        assert second.look() == relay.EVERY
+    assert (told, told_second) == ([0.0], [])
+    assert 4000 < kit.client.pttl(relay_key("default")) <= relay.TURN
+    kit.client.delete(relay_key("default"))
+    with django_assert_num_queries(1):  # all that an idle outbox costs in five seconds
+        second.look()
+
+
+def test_oldest_call_that_can_not_be_sent_is_reported(make, made, kit):
+    one, told = make()
+    kit.client.set(Queue("broken").key("ready"), "x")
+    leave(made, 1, queue="broken", age=100)
+    one.look()
+    assert 100 <= told[0] < 160
+
+
+def test_database_that_can_not_be_read_is_logged_once_and_stops_nothing(make, caplog):
+    one, told = make(aliases=["nowhere", "default"])
+    with connection.schema_editor() as editor:
+        editor.alter_db_table(OutboxMessage, OutboxMessage._meta.db_table, "elsewhere")
+    try:
+        for _ in range(2):
+            assert one.look() == relay.EVERY
+    finally:
+        with connection.schema_editor() as editor:
+            editor.alter_db_table(OutboxMessage, "elsewhere", OutboxMessage._meta.db_table)
+    lines = [record.getMessage() for record in caplog.records if "can't be read" in record.getMessage()]
+    assert len(lines) == 1
+    assert told == []
+
+
+def test_outage_is_over_within_two_seconds(own_kit, made):
+    one = OutboxRelay(["default"], WorkerQueue("default", worker="w", about="{}"), Event(), lambda seconds: None)
+    leave(made, 1)
+    own_kit.server.stop()
+    assert all(one.look() <= 2 for _ in range(3))
+    own_kit.server.restart()
+    assert one.look() == relay.EVERY
+    assert OutboxMessage.objects.count() == 0
+
+
+@pytest.mark.parametrize("burst", [False, True])
+def test_worker_sends_what_is_left_and_runs_it(kit, made, burst):
+    leave(made, 7)
+    with in_process.working(WorkerProcess(Options(("default",), threads=1, burst=burst))):
+        wait_for(lambda: tasks.done == [7])
+    assert OutboxMessage.objects.count() == 0
+
+
+def test_worker_of_tasks_without_an_outbox_has_no_relay(kit):
+    assert WorkerProcess(Options(("default",)))._relay.aliases == []
