@@ -1,8 +1,10 @@
-"""The admin of the app: it registers the dashboard."""
+"""The admin of the app: it registers the dashboard and the schedules."""
 
 from django.contrib import admin
 
 from redis_kit.dashboard.site import DashboardAdmin
-from redis_kit.models import Dashboard
+from redis_kit.models import Dashboard, Schedule
+from redis_kit.queues.admin import ScheduleAdmin
 
 admin.site.register(Dashboard, DashboardAdmin)
+admin.site.register(Schedule, ScheduleAdmin)

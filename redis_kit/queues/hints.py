@@ -82,6 +82,14 @@ CALL: Mapping[str, str] = {
         ("run_after", "queue_name", "priority", "backend", "expires"), "options of a call belong in using(...)"
     ),
 }
+PERIODIC: Mapping[str, str] = {
+    **dict.fromkeys(("schedule", "interval", "seconds", "run_every", "period"), "write every=..., in seconds"),
+    **dict.fromkeys(("minutes", "hours", "days"), "write every=timedelta(...)"),
+    **dict.fromkeys(("crontab", "cron_string", "cron_expression"), "write cron='0 4 * * *'"),
+    **dict.fromkeys(("minute", "hour", "day_of_week", "day_of_month", "month_of_year"), "write cron='0 4 * * *'"),
+    **dict.fromkeys(("tz", "tzinfo", "zone"), "write timezone='Europe/Berlin'"),
+    **dict.fromkeys(("queue", "queue_name", "priority", "expires", "timeout"), "write it as an option of @task"),
+}
 WORKER: Mapping[str, str] = {  # the options of other workers
     **dict.fromkeys(("", "-Q", "-q", "--queues"), "--queue-name"),
     **dict.fromkeys(("-c", "-t", "--concurrency"), "--threads"),

@@ -9,7 +9,7 @@ SCRIPTS = sorted((Path(store.__file__).parent / "scripts").glob("[!_]*.lua"))
 
 
 def test_scripts_name_no_other_keys():
-    allowed = {*keys.QueueKeys._fields, *keys.OF_ONE, *keys.OF_WORKER, "results", "names"}
+    allowed = {*keys.QueueKeys._fields, *keys.OF_ONE, *keys.OF_WORKER, *keys.ScheduleKeys._fields, "results"}
     named = {
         name for path in SCRIPTS for name in re.findall(r"^-- KEYS\[\d+[.]*\] +(\w+)", path.read_text(), re.MULTILINE)
     }

@@ -1,5 +1,7 @@
 """The tables of the queues in the project's database. A module of its own: models can't be imported before the apps."""
 
+from typing import Any
+
 from django.db import models
 from django.utils.timezone import now
 from django.utils.translation import gettext_lazy as _
@@ -45,3 +47,69 @@ class OnceKey(models.Model):
 
     def __str__(self) -> str:
         return self.key
+
+
+class Schedule(models.Model):
+    """A schedule of its own, or, with the name of one in the code, what is different from the code."""
+
+    class Kind(models.TextChoices):
+        """Whose task it is."""
+
+        TASK = "task", _("task of this project")
+        CELERY = "celery", _("task of Celery")
+
+    class Overlap(models.TextChoices):
+        """The effect of an earlier job that waits or runs."""
+
+        SKIP = "skip", _("skip the tick")
+        QUEUE_ONE = "queue_one", _("run it after the running job")
+        ALLOW = "allow", _("run it beside the running job")
+
+    id = models.BigAutoField(primary_key=True)
+    name = models.CharField(
+        _("name"),
+        max_length=200,
+        unique=True,
+        help_text=_("The name of a schedule in the code changes that one. Empty fields: as in the code."),
+    )
+    kind = models.CharField(_("kind"), max_length=10, choices=Kind.choices, default=Kind.TASK)
+    task = models.CharField(
+        _("task"), max_length=300, blank=True, help_text=_("Its dotted path, such as shop.tasks.report.")
+    )
+    args = models.JSONField(_("positional arguments"), null=True, blank=True, help_text=_("A list, such as [1, 2]."))
+    kwargs = models.JSONField(
+        _("keyword arguments"), null=True, blank=True, help_text=_('An object, such as {"n": 1}.')
+    )
+    queue = models.CharField(_("queue"), max_length=200, blank=True, help_text=_("Empty: that of the task."))
+    every = models.FloatField(_("every (seconds)"), null=True, blank=True)
+    cron = models.CharField(
+        _("cron"), max_length=200, blank=True, help_text=_("Minute, hour, day, month, weekday: 0 4 * * * is 04:00.")
+    )
+    timezone = models.CharField(
+        _("time zone"), max_length=100, blank=True, help_text=_("Of cron, such as Europe/Berlin. Empty: TIME_ZONE.")
+    )
+    at = models.DateTimeField(_("once at"), null=True, blank=True)
+    overlap = models.CharField(_("overlap"), max_length=10, choices=Overlap.choices, blank=True)
+    catch_up = models.PositiveSmallIntegerField(
+        _("missed ticks to run"), null=True, blank=True, help_text=_("0 for none, 1 for the last one. Empty: 1.")
+    )
+    jitter = models.FloatField(_("jitter (seconds)"), null=True, blank=True)
+    start = models.DateTimeField(_("start"), null=True, blank=True)
+    end = models.DateTimeField(_("end"), null=True, blank=True)
+    enabled = models.BooleanField(_("enabled"), default=True)
+    changed = models.DateTimeField(_("changed"), auto_now=True)
+
+    class Meta:
+        app_label = "redis_kit"
+        ordering = ("name",)
+        verbose_name = _("schedule")
+        verbose_name_plural = _("Schedules")
+
+    def __str__(self) -> str:
+        return self.name
+
+    def given(self) -> dict[str, Any]:
+        """Return the fields that say something, by the names of periodic()'s arguments."""
+        names = ("task", "args", "kwargs", "queue", "every", "cron", "timezone", "at", "overlap", "catch_up", "jitter")
+        values = {name: getattr(self, name) for name in (*names, "start", "end")}
+        return {name: value for name, value in values.items() if value is not None and value != ""}

@@ -17,7 +17,12 @@ def new_job() -> str:
 
 def new_call(queue: str) -> str:
     """Return the id of a task's new job and of its result. The name of the queue can be read from it."""
-    return new_job() + _suffix(queue)
+    return of_queue(new_job(), queue)
+
+
+def of_queue(id: str, queue: str) -> str:
+    """Return the id of a task's job, given its first part."""
+    return id + _suffix(queue)
 
 
 def in_full(id: str, queue: str) -> tuple[str, ...]:

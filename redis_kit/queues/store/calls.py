@@ -60,6 +60,10 @@ GET_JOB, GET_JOB_DETAILS, PEEK = map(QueueScript, ("get_job", "get_job_details",
 GET_RESULT, STORE_PROGRESS, STORE_CURSOR = map(QueueScript, ("get_result", "store_progress", "store_cursor"))
 POSTPONE, CLAIM_JOB, COUNT_HANDOVERS = map(QueueScript, ("postpone", "claim_job", "count_handovers"))
 PAUSE, RESUME, GET_PAUSE = map(QueueScript, ("pause", "resume", "get_pause"))
+CLAIM_TICKS, CONFIRM_TICKS, PUT_TICK = map(QueueScript, ("claim_ticks", "confirm_ticks", "put_tick"))
+DECLARE_SCHEDULES, STORE_SCHEDULES, LIST_SCHEDULES, FORGET_SCHEDULES = map(
+    QueueScript, ("declare_schedules", "store_schedules", "list_schedules", "forget_schedules")
+)
 OF_LATER = ("scheduled",)
 OF_USED_ID = (*OF_LATER, "dead", "reasons", "unique", "owners", "cancels")  # for what is left of a job of the same id
 TAKEN = 200  # jobs in one call
@@ -133,6 +137,21 @@ def put_unique(
     key, until, replace = unique
     more = (f"{base}reasons", f"{base}cancels") if own else ()
     return PUT_UNIQUE(base, _when(delay, due), priority, *job, key, until, int(replace), job=key, more=more)
+
+
+def put_tick(
+    base: str,
+    job: tuple[str, bytes],
+    unique: UniqueKey | None,
+    *,
+    schedule: str,
+    tick: int,
+    overlap: str,
+    priority: int,
+) -> ScriptCall:
+    """Return the step that adds the job of a schedule's tick; ``tick`` is 0 for a run that somebody asked for."""
+    key, until = (unique.key, unique.until) if unique else ("", "")
+    return PUT_TICK(base, schedule, tick, overlap, priority, *job, key, until, job=key or "-")
 
 
 def ack(base: str, worker: str, acks: Sequence[Ack]) -> ScriptCall:

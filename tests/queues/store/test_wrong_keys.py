@@ -18,7 +18,7 @@ from tests.queues.support.tasks import remember
 pytestmark = pytest.mark.once
 
 PARTS = ("jobs", "ready", "scheduled", "running", "dead", "reasons", "sequence", "signal", "paused", "unique", "owners")
-PARTS = (*PARTS, "cancels", "workers", "info", "minutes", "repeats", "orders", "unknown", "handovers")
+PARTS = (*PARTS, "cancels", "workers", "info", "minutes", "repeats", "orders", "unknown", "handovers", "ticks")
 OF_JOBS = ("result", "finished", "period", "cursor")
 OF_WORKERS = ("answers",)
 STRINGS = ("sequence", "paused", "period")
@@ -45,6 +45,11 @@ class Scene:
     def calls(self):
         """Return the calls, by number the same in each scene."""
         queue, source, base = self.queue, self.source, self.queue.key("")
+        about = {"schedule": "s", "overlap": "allow", "priority": 0}
+
+        def tick(id, key, number):
+            return moves.put_tick(base, (id, b"1"), key, tick=number, **about)
+
         job, other, dead = self.jobs
         failure = {"result": (b"[]", 60_000), "error": "e"}
         return [
@@ -56,6 +61,8 @@ class Scene:
             lambda: queue.put(1, id=dead.id),
             lambda: queue.put(1, id=dead.id, delay=60, unique="new"),
             lambda: queue.put_many(range(3)),
+            lambda: self.run(tick("t1", None, 5)),
+            lambda: self.run(tick("t2", chosen("k", 5, False), 6)),
             lambda: queue.put_many(range(3), delay=60),
             lambda: source.release([job]),
             lambda: self.run(moves.postpone(base, job, delay=1000, late=True)),

@@ -28,6 +28,7 @@ from redis_kit.queues.worker.supervisor.heartbeat import Heartbeat
 from redis_kit.queues.worker.supervisor.os_signals import Interrupted, Signals
 from redis_kit.queues.worker.supervisor.reaper import Reaper
 from redis_kit.queues.worker.supervisor.respawn import RespawnBackoff
+from redis_kit.queues.worker.supervisor.scheduler import Scheduler
 
 logger = logging.getLogger("redis_kit.worker")
 LONGEST = 1.0  # seconds of one wait
@@ -52,6 +53,7 @@ class Supervisor:
         self._beat = Heartbeat(outage, reports=options.health_port is not None)
         self._reaper, self._restraint = Reaper(outage), RespawnBackoff()
         self._signals = Signals(self._judge)
+        self._scheduler = Scheduler(self.id, options, outage, call=self._signals.call, in_child=self._free_child)
         self._health = None if options.health_port is None else HealthServer(options.health_port, self._report)
         self._files = autoreload.Files() if options.reload else None
         self._restart = False
@@ -72,6 +74,7 @@ class Supervisor:
             if not (self.children or self._restart or self._reaper.owing):
                 with suppress(Interrupted):
                     self._beat.forget_unused()
+            self._scheduler.close()
             if self._health:
                 self._health.close()
             if self._restart and self._files:
@@ -87,7 +90,7 @@ class Supervisor:
         for step in (
             self._obey,  # signals that came while the worker was loading are obeyed before the first fork
             *(self._fill, self._wait, self._obey, self._tell, self._ask_for_stacks, self._listen, self._bury),
-            *(self._reaper.run, self._keep_alive, self._look_at_files),
+            *(self._reaper.run, self._keep_alive, self._scheduler.run, self._look_at_files),
         ):
             try:
                 step()
@@ -128,10 +131,10 @@ class Supervisor:
 
     def _wait(self) -> None:
         dump = self._dump_at if self._silent_yet else inf
-        moments = [dump, self._beat.at, self._restraint.until, self._reaper.next()]
+        moments = [dump, self._scheduler.at, self._beat.at, self._restraint.until, self._reaper.next()]
         now = monotonic()
         wait = min([LONGEST, *(at - now for at in moments if at is not None and at > now)])
-        if min(self._beat.at, dump) <= now:
+        if min(self._beat.at, self._scheduler.at, dump) <= now:
             wait = 0
         channels = [child.channel for child in self.children if not child.channel.ended]
         asked = self._health.sockets() if self._health else []
@@ -163,7 +166,7 @@ class Supervisor:
                 self._dump_at = monotonic() + MOMENT
 
     def _stop(self, *, now: bool = False) -> None:
-        self._stopping, self._wanted = True, 0
+        self._stopping, self._wanted, self._scheduler.at = True, 0, inf
         self._now = self._now or now
         self._until = min(self._until, monotonic() + (0 if now else self.options.grace))
         self._last = self._until + SPARE + LAST

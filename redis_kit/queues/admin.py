@@ -1,0 +1,74 @@
+"""The admin of schedules."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.utils.translation import gettext_lazy as _
+
+from redis_kit.core.errors import ConfigurationError
+from redis_kit.queues.database.models import Schedule
+from redis_kit.queues.errors import GiveUp, InvalidSchedule, UnknownTask
+from redis_kit.queues.jobs.message import Message
+from redis_kit.queues.tasks import discovery
+from redis_kit.queues.tasks import registry as tasks
+from redis_kit.queues.tasks.schedules import registry, relay, rows, words
+
+
+class ScheduleForm(forms.ModelForm):  # type: ignore[type-arg]  # has no parameters at run time
+    """Refuses what periodic() would refuse, with the same words."""
+
+    def clean(self) -> dict[str, Any]:
+        """Check the schedule that the fields make, with those of the code, and that its task can be called."""
+        cleaned = super().clean() or {}
+        if self.errors:
+            return cleaned
+        row = Schedule(**cleaned)
+        try:
+            discovery.discover()
+            made = rows.made(row, registry.all_declared().get(row.name, ""))
+            if made.kind == "task":
+                tasks.find_for(Message(made.task, made.args, made.kwargs))
+            else:
+                relay.celery_send()
+        except InvalidSchedule as error:
+            self.add_error(error.field if error.field in self.fields else None, str(error))
+        except UnknownTask as error:
+            self.add_error("task", str(error))
+        except ConfigurationError as error:
+            self.add_error("cron", str(error))
+        except GiveUp as error:
+            self.add_error("kind", str(error))
+        return cleaned
+
+
+class ScheduleAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+    """Schedules of the database, which may change those of the code."""
+
+    form = ScheduleForm
+    list_display = ("name", "when", "task", "enabled", "changed")
+    list_filter = ("enabled", "kind")
+    list_per_page = 100
+    search_fields = ("name", "task")
+    fieldsets = (
+        (None, {"fields": ("name", "enabled")}),
+        (_("Task"), {"fields": ("kind", "task", "args", "kwargs", "queue")}),
+        (_("Time"), {"fields": ("every", "cron", "timezone", "at", "start", "end", "jitter")}),
+        (_("If it comes at a bad time"), {"fields": ("overlap", "catch_up")}),
+    )
+
+    @admin.display(description=_("when"))
+    def when(self, row: Schedule) -> str:
+        """Return when a schedule ticks, in words."""
+        if not (row.every or row.cron or row.at):
+            return str(_("as in the code"))
+        try:
+            return words.when(rows.made(Schedule(name=row.name, task="-", **times(row))))
+        except (InvalidSchedule, ConfigurationError) as error:
+            return str(error)
+
+
+def times(row: Schedule) -> dict[str, Any]:
+    """Return the fields of a row that say when."""
+    names = ("every", "cron", "at", "timezone")
+    return {name: value for name in names if (value := getattr(row, name)) not in (None, "")}

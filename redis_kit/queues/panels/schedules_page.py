@@ -1,0 +1,148 @@
+"""The dashboard's panel of schedules: what happens in the next day, and what became of the last ticks."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from math import ceil
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, unquote
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from redis_kit.core.panels import MOST_ROWS, Content, Figure, Lines, Link, Pages, Panel, Table, action
+from redis_kit.core.terminal import duration
+from redis_kit.queues.panels.job_page import STATUSES
+from redis_kit.queues.panels.panels import MANAGE
+
+if TYPE_CHECKING:
+    from redis_kit.queues.tasks.schedules.control import Listing, ScheduleInfo
+
+SLUG = "schedule"
+OVERDUE = 60_000  # ms
+OUTCOMES = {
+    "added": gettext_lazy("job added"),
+    "skipped": gettext_lazy("skipped: the job before had not ended"),
+    "waits": gettext_lazy("waits for the running job"),
+    "missed": gettext_lazy("missed"),
+}
+
+
+class SchedulesPanel(Panel):
+    """The schedules: their next ticks within a day, and their last ones."""
+
+    slug = SLUG
+    title = gettext_lazy("Schedule")
+
+    def content(self) -> Iterator[Content]:
+        """Yield figures, the schedules by name, and the ticks of the next 24 hours. Three round trips."""
+        from redis_kit.queues.tasks.schedules import control
+
+        number = self._number()
+        coming = control.listed("due", limit=MOST_ROWS)
+        page = control.listed(offset=(number - 1) * MOST_ROWS, limit=MOST_ROWS)
+        ticks = control.next_ticks(coming, MOST_ROWS)
+        yield from figures(coming, len(ticks))
+        yield schedules_table(page, control.outcomes(page.schedules), linked=self.viewer.may(MANAGE))
+        if (count := ceil(page.total / MOST_ROWS)) > 1:
+            yield Pages(SLUG, min(number, count), count)
+        yield next_table(coming, ticks)
+
+    @action(gettext_lazy("Pause"), permission=MANAGE, asks=None, named=unquote)
+    def pause(self, value: str) -> str:
+        """Turn a schedule off."""
+        from redis_kit.queues.tasks.schedules import control
+
+        control.pause(unquote(value))
+        return _("Paused: %(schedule)s.") % {"schedule": unquote(value)}
+
+    @action(gettext_lazy("Resume"), permission=MANAGE, asks=None, named=unquote)
+    def resume(self, value: str) -> str:
+        """Turn a schedule on again."""
+        from redis_kit.queues.tasks.schedules import control
+
+        control.resume(unquote(value))
+        return _("Resumed: %(schedule)s.") % {"schedule": unquote(value)}
+
+    @action(gettext_lazy("Run now"), permission=MANAGE, asks=None, named=unquote)
+    def run_now(self, value: str) -> str:
+        """Add a job of a schedule now."""
+        from redis_kit.queues.tasks.schedules import control
+
+        queue, job = control.run(unquote(value))
+        return _("Added to %(queue)s: job %(job)s.") % {"queue": queue, "job": job}
+
+    def _number(self) -> int:
+        asked = self.viewer.asked.get("page", "")
+        return int(asked) if asked.isdecimal() and int(asked[:9]) > 0 else 1
+
+
+def figures(coming: "Listing", ticks: int) -> Iterator[Figure]:
+    """Yield how many schedules there are, which of the next ones can't run, and whether ticks are overdue."""
+    yield Figure(_("Schedules"), coming.total, hint=_("%d of them tick") % coming.active)
+    shown = f"{ticks}+" if ticks >= MOST_ROWS else ticks
+    yield Figure(_("Ticks within 24 hours"), shown)
+    stuck = [info.name for info in coming.schedules if info.problem]
+    if stuck:
+        hint = ", ".join(stuck[:5]) + ", …" * (len(stuck) > 5)
+        yield Figure(_("Schedules that can't run"), len(stuck), hint=hint, alarm=True)
+    late = max((coming.now - info.due for info in coming.schedules if info.due is not None), default=0)
+    if late > OVERDUE:
+        yield Figure(_("Overdue for (s)"), round(late / 1000), hint=_("No worker runs ticks."), alarm=True)
+
+
+def next_table(coming: "Listing", ticks: "list[tuple[int, ScheduleInfo]]") -> Table:
+    """Return the ticks of the next 24 hours."""
+    columns = (_("Time"), _("In"), _("Schedule"), _("Task"))
+    rows = [
+        (_moment(at), duration(max(0, at - coming.now) / 1000), info.name, info.definition and info.definition.task)
+        for at, info in ticks
+    ]
+    return Table(_("The next 24 hours"), columns, rows, empty=_("No schedule ticks within 24 hours."))
+
+
+def schedules_table(page: "Listing", outcomes: dict[str, str], *, linked: bool) -> Table:
+    """Return the schedules of a page, with their buttons. If ``linked``, jobs link to their pages."""
+    columns = (
+        *(_("Schedule"), _("When"), _("Next"), _("Last tick"), _("Outcome"), _("Late (ms)")),
+        _("Runs"),
+    )
+    return Table(
+        _("Schedules by name"),
+        columns,
+        [_row(info, outcomes.get(info.name, ""), linked=linked) for info in page.schedules],
+        empty=_("There are no schedules. Workers declare those of the code when they start."),
+        actions=("pause", "resume", "run_now"),
+        values=[quote(info.name, safe="") for info in page.schedules],
+        offered=[("resume", "run_now") if info.paused else ("pause", "run_now") for info in page.schedules],
+    )
+
+
+def _row(info: "ScheduleInfo", status: str, *, linked: bool) -> tuple[Any, ...]:
+    from redis_kit.queues.tasks.schedules import words
+
+    became = info.state
+    outcome: Any = STATUSES.get(status, "")
+    if linked and became.job:
+        outcome = Link(outcome or became.job, "queues", {"queue": became.queue, "id": became.job})
+    counts = [(became.skips, _("%d skipped")), (became.missed, _("%d missed"))]
+    return (
+        Lines((info.name, info.definition and info.definition.task)),
+        words.when(info.definition) if info.definition else "",
+        _state(info) if info.due is None or info.problem else _moment(info.due),
+        _moment(became.tick) if became.tick else "",
+        Lines((OUTCOMES.get(became.outcome, ""), outcome)) if became.outcome else "",
+        became.late if became.tick else None,
+        Lines((became.runs, *(text % count for count, text in counts if count))),
+    )
+
+
+def _state(info: "ScheduleInfo") -> Any:
+    from redis_kit.queues.tasks.schedules.control import UNDECLARED
+
+    if info.problem == UNDECLARED:
+        return _("no worker declares it")
+    return info.problem or (_("paused") if info.paused else "")
+
+
+def _moment(ms: int) -> datetime:
+    return datetime.fromtimestamp(ms / 1000, UTC)

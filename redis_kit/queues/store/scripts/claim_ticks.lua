@@ -1,0 +1,57 @@
+#!lua flags=allow-oom
+-- Claim schedules that are due, for a short time in which their jobs are added.
+-- One script: of all workers that wake up for a tick, one gets it.
+--
+-- KEYS[1]     due       zset: schedule -> when to look at it, ms
+-- KEYS[2]     names     zset of scores 0: schedule
+-- KEYS[3]     code      hash: schedule -> versions of the code that declare it, and its definition
+-- KEYS[4]     stored    hash: schedule -> when its row was changed, ms, and what it says
+-- KEYS[5]     state     hash: schedule -> what became of its last ticks
+-- KEYS[6]     versions  hash: version of the code -> since when and when last a worker had it, ms
+-- KEYS[7]     watchers  zset: supervisor -> until when it wakes up for ticks, ms
+-- ARGV[1]     supervisor
+-- ARGV[2]     version   of its code, "" if that declares no schedule
+-- ARGV[3]     limit     schedules to claim, at most
+-- ARGV[4]     lease     ms after which others may claim them
+-- ARGV[5]     watch     ms for which a supervisor wakes up for ticks
+-- ARGV[6]     most      supervisors that do so
+-- ARGV[7...]  skipped   schedules that this supervisor can't run
+-- returns     the time in ms, 1 if this one wakes up for ticks, ms to the next one (-1: none), how many schedules there
+--             are, {what `versions` holds}, the claim, then of each claimed schedule its name, when it was due, and
+--             what `code`, `stored` and `state` hold of it, each "" for nothing
+
+local due, names, code, stored, state, versions, watchers = unpack(KEYS)
+local supervisor, version, limit, lease = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local clock = redis.call("TIME")
+local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+-- @check_types due, names, code, stored, state, versions, watchers
+redis.call("ZREMRANGEBYSCORE", watchers, "-inf", now)
+local watches = redis.call("ZSCORE", watchers, supervisor) or redis.call("ZCARD", watchers) < tonumber(ARGV[6])
+if watches then
+    redis.call("ZADD", watchers, now + ARGV[5], supervisor)
+    redis.call("PEXPIRE", watchers, ARGV[5])
+end
+local known = version ~= "" and redis.call("HGET", versions, version)
+if known then
+    redis.call("HSET", versions, version, string.match(known, "^%d*") .. string.format(" %.0f", now))
+end
+
+local skipped, claim = {}, string.format("%.0f", now + lease)
+for at = 7, #ARGV do
+    skipped[ARGV[at]] = true
+end
+local reply = {now, watches and 1 or 0, -1, redis.call("ZCARD", names), redis.call("HGETALL", versions), claim}
+local found = redis.call("ZRANGEBYSCORE", due, "-inf", now, "WITHSCORES", "LIMIT", 0, limit + #ARGV - 6)
+for at = 1, #found, 2 do
+    local name = found[at]
+    if not skipped[name] and limit > 0 then
+        limit = limit - 1
+        redis.call("ZADD", due, claim, name)
+        for _, value in ipairs({name, found[at + 1], redis.call("HGET", code, name) or "", redis.call("HGET", stored, name) or "", redis.call("HGET", state, name) or ""}) do
+            reply[#reply + 1] = value
+        end
+    end
+end
+local coming = redis.call("ZRANGEBYSCORE", due, string.format("(%.0f", now), "+inf", "WITHSCORES", "LIMIT", 0, 1)[2]
+reply[3] = coming and math.ceil(coming - now) or -1
+return reply

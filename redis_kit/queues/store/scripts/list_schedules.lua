@@ -1,0 +1,25 @@
+-- Read schedules, by name or by when they are due next.
+--
+-- KEYS[1]  due       zset: schedule -> when to look at it, ms
+-- KEYS[2]  names     zset of scores 0: schedule
+-- KEYS[3]  code      hash: schedule -> versions of the code that declare it, and its definition
+-- KEYS[4]  stored    hash: schedule -> when its row was changed, ms, and what it says
+-- KEYS[5]  state     hash: schedule -> what became of its last ticks
+-- KEYS[6]  versions  hash: version of the code -> since when and when last a worker had it, ms
+-- ARGV[1]  order     "due" or "names"
+-- ARGV[2]  offset
+-- ARGV[3]  limit
+-- returns  the time in ms, how many schedules there are, how many are due at some time, {what `versions` holds}, then of
+--          each its name, when it is due, and what `code`, `stored` and `state` hold of it, each "" for nothing
+
+local due, names, code, stored, state, versions = unpack(KEYS)
+local clock = redis.call("TIME")
+local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+local reply = {now, redis.call("ZCARD", names), redis.call("ZCARD", due), redis.call("HGETALL", versions)}
+local chosen = ARGV[1] == "due" and due or names
+for _, name in ipairs(redis.call("ZRANGE", chosen, ARGV[2], ARGV[2] + ARGV[3] - 1)) do
+    for _, value in ipairs({name, redis.call("ZSCORE", due, name) or "", redis.call("HGET", code, name) or "", redis.call("HGET", stored, name) or "", redis.call("HGET", state, name) or ""}) do
+        reply[#reply + 1] = value
+    end
+end
+return reply

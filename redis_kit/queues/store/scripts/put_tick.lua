@@ -1,0 +1,61 @@
+#!lua
+-- Add the job of a schedule's tick, unless it was added before or an earlier job of the schedule is in the way.
+-- One script: of two workers that have the same tick, the second one must find the job of the first.
+--
+-- KEYS[1]   jobs       hash: id -> record
+-- KEYS[2]   ready      zset: id -> place
+-- KEYS[3]   sequence   counter of jobs that got ready
+-- KEYS[4]   signal     list: one element while a worker is to wake up
+-- KEYS[5]   paused     string  the queue is paused while it exists: since when, ms
+-- KEYS[6]   scheduled  zset: id -> when it is due, ms on the server's clock
+-- KEYS[7]   dead       zset: id -> when it died, ms
+-- KEYS[8]   ticks      hash: schedule -> its latest tick, ms, and the id of its latest job
+-- KEYS[9]   unique     hash: unique key -> id
+-- KEYS[10]  owners     hash: id -> until when it has a unique key, and that key
+-- KEYS[11]  period     string  id of the job of this key's period, which lasts while it exists
+-- ARGV[1]   schedule
+-- ARGV[2]   tick       ms, its name and not the time at which this runs; 0 for a run that somebody asked for
+-- ARGV[3]   overlap    "skip", "queue_one" or "allow"
+-- ARGV[4]   priority   -100 to 100
+-- ARGV[5]   id
+-- ARGV[6]   payload
+-- ARGV[7]   key        unique key of the call; "" if its task is not unique
+-- ARGV[8]   until      see put_unique
+-- returns   1 when it was added, 0 when it was added before, -1 when an earlier job waits, or runs and may have no
+--           other beside it, -2 when the tick is to wait for a running job; then the id of the job that there is
+
+local jobs, ready, sequence, signal, paused, scheduled, dead, ticks, unique, owners, period = unpack(KEYS)
+local schedule, tick, overlap, priority, id, payload, key, ending = unpack(ARGV)
+-- @include _record_head
+-- @include _record
+-- @include _unique_holder
+-- @include _due_of
+-- @check_types jobs, ready, sequence, signal, scheduled, dead, ticks, unique, owners
+local latest, job = string.match(redis.call("HGET", ticks, schedule) or "", "^(%d+) (%S+)$")
+if tick ~= "0" and tonumber(latest or 0) >= tonumber(tick) then
+    return {0, job}
+end
+if job and overlap ~= "allow" and redis.call("HEXISTS", jobs, job) == 1 and not redis.call("ZSCORE", dead, job) then
+    local waits = redis.call("ZSCORE", ready, job) or redis.call("ZSCORE", scheduled, job)
+    return {(waits or overlap == "skip") and -1 or -2, job}
+end
+local holder = key ~= "" and (redis.call("GET", period) or unique_holder(key))
+if holder or redis.call("HEXISTS", jobs, id) == 1 then
+    redis.call("HSET", ticks, schedule, (tick == "0" and latest or tick) .. " " .. (holder or id))
+    return {holder and -1 or 0, holder or id}
+end
+
+local due = due_of("0", redis.call("TIME"))
+redis.call("HSET", jobs, id, new_head(priority, due) .. payload)
+redis.call("ZADD", ready, place_of(priority, redis.call("INCRBY", sequence, 1)), id)
+if key ~= "" and tonumber(ending) then
+    redis.call("SET", period, id, "PX", ending)
+elseif key ~= "" then
+    redis.call("HSET", owners, id, ending .. " " .. key)
+    redis.call("HSET", unique, key, id)
+end
+redis.call("HSET", ticks, schedule, (tick == "0" and latest or tick) .. " " .. id)
+redis.call("PEXPIRE", ticks, 400 * 86400000)
+-- @include _wake
+wake()
+return {1, id}

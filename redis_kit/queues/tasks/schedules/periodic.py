@@ -1,0 +1,83 @@
+"""The decorator for tasks that run periodically. Imports no Redis client, because modules of tasks import it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Literal, TypeVar
+
+from redis_kit.queues import framework, hints
+from redis_kit.queues.errors import InvalidSchedule
+from redis_kit.queues.tasks import signature
+from redis_kit.queues.tasks.schedules import definition, registry
+from redis_kit.queues.tasks.schedules.definition import Kind
+
+AnyTask = TypeVar("AnyTask")
+
+
+@hints.with_hints(hints.PERIODIC)
+def periodic(
+    *,
+    every: float | timedelta | None = None,
+    cron: str | None = None,
+    timezone: str | None = None,
+    args: Sequence[Any] = (),
+    kwargs: Mapping[str, Any] | None = None,
+    name: str | None = None,
+    overlap: Literal["skip", "queue_one", "allow"] = "skip",
+    catch_up: Literal["none", "last"] | int = "last",
+    jitter: float | timedelta = 0,
+    enabled: bool = True,
+    start: datetime | None = None,
+    end: datetime | None = None,
+) -> Callable[[AnyTask], AnyTask]:
+    """Have workers enqueue a task periodically: ``@periodic(every=5)`` above ``@task``, once or several times.
+
+    ``every`` is an interval of 0.1 s to 366 days, in seconds or as a timedelta. ``cron`` is an expression of five
+    fields, such as "0 4 * * *", in a time zone, by default ``TIME_ZONE``; it needs the extra ``cron``. Each tick calls
+    the task with ``args`` and ``kwargs``. The name is that of the task unless given.
+
+    If a job of the schedule still waits or runs at a tick, ``overlap`` says what happens: "skip" adds none; "queue_one"
+    adds one when the running job has ended; "allow" always adds one. ``catch_up`` says how many missed ticks run when
+    workers are back: "none", the "last" one, or the last n. ``jitter`` delays each tick by a random time of at most
+    that. ``start`` and ``end`` limit the times; with ``every``, the first tick is at ``start``.
+
+    Raises InvalidSchedule, and ConfigurationError for a cron expression without the package cronsim.
+    """
+    given: dict[str, Any] = {"every": every, "cron": cron, "timezone": timezone, "args": args, "kwargs": kwargs}
+    given |= {
+        "overlap": overlap,
+        "catch_up": catch_up,
+        "jitter": jitter,
+        "enabled": enabled,
+        "start": start,
+        "end": end,
+    }
+
+    def declared(task: AnyTask) -> AnyTask:
+        path, kind, function = described(task)
+        chosen = name if name is not None else path
+        if name is None and registry.is_taken(chosen, function):
+            chosen = f"{path} {f'every {every}' if every is not None else cron}"
+        made = definition.made(name=chosen, task=path, kind=kind, **given)
+        if kind == "task" and (wrong := mismatch(task, made.args, made.kwargs)):
+            raise InvalidSchedule(wrong, "args")
+        registry.add(made, function)
+        return task
+
+    return declared
+
+
+def described(task: Any) -> tuple[str, Kind, Any]:
+    """Return the name of a task, whose it is, and its function. Raises InvalidSchedule for anything else."""
+    if framework.FOUND and isinstance(task, framework.Task):
+        return task.module_path, "task", task.func
+    if callable(getattr(task, "apply_async", None)) and isinstance(getattr(task, "name", None), str):
+        return task.name, "celery", getattr(task, "run", task)
+    what = getattr(task, "__qualname__", type(task).__name__)
+    raise InvalidSchedule(f"{what} is not a task. Write @periodic(...) above @task, which makes the function one.")
+
+
+def mismatch(task: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+    """Return why a task can't be called with these arguments; "" if it can."""
+    given = (None, *args) if task.takes_context else args
+    wrong = signature.mismatch(task.func, given, kwargs)
+    return f"{task.module_path}{signature.of(task.func)} can't be called like that: {wrong}." if wrong else ""

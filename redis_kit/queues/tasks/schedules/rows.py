@@ -1,0 +1,78 @@
+"""The schedules of the database, on their way to Redis."""
+
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+from django.db import DatabaseError, router, transaction
+from django.utils import timezone
+
+from redis_kit.core.errors import RedisFailure
+from redis_kit.queues.database.models import Schedule
+from redis_kit.queues.store import schedules
+from redis_kit.queues.store.schedules import Schedules
+from redis_kit.queues.tasks.schedules import definition
+from redis_kit.queues.tasks.schedules.definition import Definition
+
+logger = logging.getLogger("redis_kit")
+TIME_FIELDS = ("every", "cron", "at")
+
+
+def made(row: Schedule, declared: str = "") -> Definition:
+    """Return the schedule of a row over that of the code, given as stored JSON. Raises InvalidSchedule."""
+    return definition.loaded(row.name, declared, stored(row))
+
+
+def stored(row: Schedule) -> str:
+    """Return what a row says as JSON. Raises InvalidSchedule for wrong fields."""
+    given = row.given()
+    # A row that changes only some fields of the code's schedule is checked with a time that it does not say.
+    timed = any(name in given for name in TIME_FIELDS)
+    checked = definition.made(
+        name=row.name, **{"task": "", "kind": row.kind, **given, **({} if timed else {"at": timezone.now()})}
+    )
+    plain: dict[str, Any] = {name: getattr(checked, name) for name in given}
+    if row.kind != Schedule.Kind.TASK:
+        plain["kind"] = row.kind
+    if checked.cron:
+        plain["timezone"] = checked.zone
+    return definition.encoded({**plain, "enabled": row.enabled})
+
+
+def store_all() -> None:
+    """Store all rows in Redis, and remove those whose row was deleted."""
+    store = Schedules("all")
+    names = set(store.run_flow(schedules.stored_names(store)))  # first: a row that is added in between is not removed
+    try:
+        rows = list(_all_rows())
+    except DatabaseError as error:
+        logger.debug("The schedules of the database can't be read: %s", error)  # as before its migration
+        return
+    deleted = [(name, 0, "") for name in sorted(names - {name for name, _, _ in rows})]
+    store.run_flow(schedules.store(store, [*rows, *deleted], whole=True))
+
+
+def push(row: Schedule, *, deleted: bool = False) -> None:
+    """Store a row in Redis after the commit. If that fails, workers do it within a minute."""
+    parts = (row.name, _changed(row), "" if deleted else stored(row))
+    transaction.on_commit(lambda: _push(parts), using=router.db_for_write(Schedule, instance=row))
+
+
+def _push(parts: tuple[str, int, str]) -> None:
+    store = Schedules("all")
+    try:
+        store.run_flow(schedules.store(store, [parts]))
+    except RedisFailure as error:
+        logger.warning("Schedule %a is stored in Redis within a minute, and not at once: %s", parts[0], error)
+
+
+def _all_rows() -> Iterator[tuple[str, int, str]]:
+    for row in Schedule.objects.iterator():
+        try:
+            yield row.name, _changed(row), stored(row)
+        except Exception as error:
+            logger.error("Schedule %a of the database can't be used: %s", row.name, error)  # noqa: TRY400 -- says it all
+
+
+def _changed(row: Schedule) -> int:
+    return round(row.changed.timestamp() * 1000)

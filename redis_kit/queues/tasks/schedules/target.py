@@ -1,0 +1,80 @@
+"""The job that a tick of a schedule adds."""
+
+import hashlib
+from base64 import urlsafe_b64encode
+from typing import NamedTuple
+
+from django.utils import timezone
+from django.utils.module_loading import import_string
+
+from redis_kit.core.scripts import ScriptCall
+from redis_kit.queues import framework
+from redis_kit.queues.jobs import history, ids, message
+from redis_kit.queues.jobs.message import Message
+from redis_kit.queues.jobs.unique import UniqueKey
+from redis_kit.queues.queue import Queue
+from redis_kit.queues.store import calls
+from redis_kit.queues.tasks import enqueue, registry
+from redis_kit.queues.tasks.schedules import relay
+from redis_kit.queues.tasks.schedules.definition import Definition
+from redis_kit.queues.tasks.task import extended
+
+
+class ScheduledCall(NamedTuple):
+    """The call of a schedule: its queue, and the body of its jobs. ``backend`` is "" if no result is stored.
+
+    One that is passed on has its ``relayed`` definition in place of a body.
+    """
+
+    queue: str
+    body: bytes = b""
+    key: UniqueKey | None = None
+    priority: int = 0
+    backend: str = ""
+    relayed: Definition | None = None
+
+    def job(self, name: str, tick: int) -> tuple[str, bytes]:
+        """Return the job of a tick, whose id is always the same for it, or of a run that somebody asked for."""
+        id = job_id(self.queue, name, tick) if tick else ids.new_call(self.queue)
+        if self.relayed:
+            call = self.relayed
+            args = [call.kind, call.task, call.queue, id, call.args, call.kwargs]
+            return id, message.dumps(relay.NAME, args, {})
+        about = history.line(timezone.now(), None, self.backend) if self.backend else b""
+        return id, about + self.body
+
+    def step(self, definition: Definition, tick: int) -> ScriptCall:
+        """Return the step that adds the job of a tick; 0 for a run that somebody asked for."""
+        return calls.put_tick(
+            Queue(self.queue).key(""),
+            self.job(definition.name, tick),
+            self.key,
+            schedule=definition.name,
+            tick=tick,
+            overlap=definition.overlap,
+            priority=self.priority,
+        )
+
+
+def job_id(queue: str, name: str, tick: int) -> str:
+    """Return the id of the job of a tick."""
+    digest = hashlib.sha256(f"{name}\0{tick}".encode("utf-8", "surrogatepass")).digest()
+    return ids.of_queue(f"S{urlsafe_b64encode(digest)[:13].decode()}", queue)
+
+
+def call_of(definition: Definition, relay_queue: str) -> ScheduledCall:
+    """Return the call of a schedule. Tasks of other backends are passed on by a job in ``relay_queue``.
+
+    Raises UnknownTask if this process lacks the task, and what enqueue() raises for its arguments.
+    """
+    name, args, kwargs = definition.task, definition.args, definition.kwargs
+    if definition.kind == "task":
+        task = registry.find_for(Message(name, args, kwargs))
+        if isinstance(task.get_backend(), import_string(framework.BACKEND)):
+            task = extended(task)
+            if definition.queue:
+                task = task.using(queue_name=definition.queue)
+            packed = enqueue.packed(task, args, kwargs)
+            stored_for = task.backend if task.store_result else ""
+            return ScheduledCall(task.queue_name, packed.body, packed.key, task.priority, stored_for)
+    return ScheduledCall(relay_queue, relayed=definition)

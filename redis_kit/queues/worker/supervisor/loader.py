@@ -1,0 +1,71 @@
+"""Reads the schedules of the database, in a process of its own: a database that hangs must not stop heartbeats."""
+
+import contextlib
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable
+
+from django.db import connections as databases
+
+from redis_kit.core.text import shortened
+from redis_kit.queues.worker.supervisor.os_signals import held_back
+
+logger = logging.getLogger("redis_kit.worker")
+LONGEST = 30  # seconds, after which the system ends it
+
+
+class Loader:
+    """Starts the process, one at a time. ``in_child`` frees it of what only the supervisor needs."""
+
+    def __init__(self, in_child: Callable[[], None]) -> None:
+        self._in_child = in_child
+        self._pid = 0
+
+    def start(self) -> None:
+        """Start it, unless one is at work."""
+        if self._pid:
+            return
+        databases.close_all()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        with held_back():
+            pid = os.fork()
+            if not pid:
+                with contextlib.suppress(BaseException):
+                    self._in_child()
+                    signal.alarm(LONGEST)
+        if pid:
+            self._pid = pid
+        else:
+            _load()
+
+    def reap(self) -> None:
+        """Take note of its end."""
+        if self._pid:
+            with contextlib.suppress(ChildProcessError):
+                if not os.waitpid(self._pid, os.WNOHANG)[0]:
+                    return
+            self._pid = 0
+
+    def close(self) -> None:
+        """End it."""
+        if self._pid:
+            with contextlib.suppress(OSError):
+                os.kill(self._pid, signal.SIGKILL)
+                os.waitpid(self._pid, 0)
+            self._pid = 0
+
+
+def _load() -> None:
+    try:
+        from redis_kit.queues.tasks.schedules import rows
+
+        rows.store_all()
+    except BaseException as error:
+        logger.warning("The schedules of the database can't be read: %s", shortened(str(error), 300))
+    finally:
+        with contextlib.suppress(BaseException):
+            databases.close_all()
+        os._exit(0)

@@ -1,0 +1,251 @@
+"""Ticks of schedules: each is claimed by the supervisor that is first, its job is added, and the next one is planned.
+
+There is no leader. Two supervisors wake up for each tick, the others look every 2 seconds, so that any of them may die.
+A claim ends after 5 seconds. A tick has its time as its name: one that was claimed again adds no second job.
+"""
+
+import logging
+from collections.abc import Callable
+from functools import partial
+from math import inf
+from time import monotonic
+from typing import Any, NamedTuple
+
+from redis_kit.core.errors import RedisFailure
+from redis_kit.core.flow import Flow
+from redis_kit.core.logs.rate_limit import LogRateLimit
+from redis_kit.core.scripts import ScriptCall
+from redis_kit.core.signals import send_safely
+from redis_kit.core.text import shortened
+from redis_kit.queues import signals
+from redis_kit.queues.errors import UnknownTask
+from redis_kit.queues.queue import Queue
+from redis_kit.queues.store import enqueue, schedules
+from redis_kit.queues.store.schedules import ClaimedTicks, Confirmation, Schedules, StoredSchedule
+from redis_kit.queues.tasks.schedules import registry, state, target
+from redis_kit.queues.tasks.schedules.definition import Definition, loaded
+from redis_kit.queues.tasks.schedules.plan import Plan, plan
+from redis_kit.queues.tasks.schedules.state import State
+from redis_kit.queues.worker.options import Options
+from redis_kit.queues.worker.shared import failpoints
+from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE, Outage
+from redis_kit.queues.worker.supervisor.loader import Loader
+from redis_kit.queues.worker.supervisor.os_signals import Interrupted
+
+logger = logging.getLogger("redis_kit.worker")
+EVERY = 2.0  # seconds between two looks
+IDLE = 10.0  # seconds between two looks if there are no schedules
+AGAIN = 0.5  # seconds to the next try while the server is unavailable
+ROUNDS = 5  # claims in one turn of the supervisor's loop
+EARLY = 0.0005  # seconds: a look before its time finds nothing
+WAIT = 1000  # ms to the next look at a tick that waits for a running job
+UNABLE = 300.0  # seconds for which a schedule that this process can't run is left to others
+MOST_UNABLE = 500
+RELOAD, RELOAD_IDLE = 60_000, 600_000  # ms between two looks at the rows of the database
+
+
+class DueTick(NamedTuple):
+    """A claimed schedule with ticks to run, and the steps that add their jobs."""
+
+    stored: StoredSchedule
+    definition: Definition
+    plan: Plan
+    before: State
+    call: target.ScheduledCall
+    steps: list[ScriptCall]
+
+
+class SupervisedSchedules(Schedules):
+    """The schedules as a supervisor sees them. ``call`` makes each call to the server, and may end it early."""
+
+    profile = "worker"
+
+    def __init__(self, call: Callable[[Callable[[], Any]], Any]) -> None:
+        super().__init__("all")
+        self._call = call
+
+    def run_flow(self, steps: Flow[Any], **answers: Any) -> Any:
+        return self._call(partial(super().run_flow, steps, **answers))
+
+
+class Scheduler:
+    """Runs the ticks of all schedules. ``at`` is when it looks next, on the monotonic clock: never in a burst.
+
+    ``call`` makes a call to the server, and ``in_child`` frees a child of what only the supervisor needs.
+    """
+
+    def __init__(
+        self,
+        supervisor: str,
+        options: Options,
+        outage: Outage,
+        *,
+        call: Callable[[Callable[[], Any]], Any],
+        in_child: Callable[[], None],
+    ) -> None:
+        self.at = inf if options.burst else 0.0
+        self._id, self._outage, self._loader = supervisor, outage, Loader(in_child)
+        self._queue = options.queues[0]  # of ticks that are passed on, as those of Celery
+        self._schedules = SupervisedSchedules(call)
+        self._declared = registry.all_declared()
+        self._version = registry.version(self._declared)
+        self._living: set[str] | None = None  # releases of the code at the last declaration
+        self._unable: dict[str, float] = {}
+        self._registered: set[str] = set()
+        self._log_limit = LogRateLimit()
+
+    def run(self) -> None:
+        """Look at the schedules if it is time to."""
+        self._loader.reap()
+        if monotonic() < self.at:
+            return
+        self.at = monotonic() + EVERY
+        try:
+            self.at = monotonic() + self._look()
+        except UNAVAILABLE as error:
+            self._outage.say(error)
+            self.at = monotonic() + AGAIN
+        except RedisFailure as error:
+            self._complain("", "Schedules can't be read or changed: %s", error)
+
+    def close(self) -> None:
+        """End what still runs."""
+        self._loader.close()
+
+    def _look(self) -> float:
+        """Run what is due, and return in how many seconds to look again."""
+        now = monotonic()
+        self._unable = {name: until for name, until in self._unable.items() if until > now}
+        for _ in range(ROUNDS):
+            claimed = self._claim()
+            self._outage.say(None)
+            dues = self._run(claimed)
+            if self._keep_up(claimed):
+                return 0.0
+            if len(claimed.schedules) < schedules.CLAIMED:
+                break
+        if len(self._unable) >= MOST_UNABLE:
+            return IDLE
+        if len(claimed.schedules) == schedules.CLAIMED:
+            return 0.0
+        wait = EVERY if claimed.total or self._declared else IDLE
+        if claimed.watches:
+            coming = [claimed.next] * (claimed.next >= 0) + [due - claimed.now for due in dues]
+            wait = min([wait, *(max(0, ms) / 1000 + EARLY for ms in coming)])
+        return wait
+
+    def _claim(self) -> ClaimedTicks:
+        skipped = list(self._unable)[:MOST_UNABLE]
+        claimed: ClaimedTicks = self._schedules.run_flow(
+            schedules.claim(self._schedules, self._id, self._version, skipped)
+        )
+        return claimed
+
+    def _keep_up(self, claimed: ClaimedTicks) -> bool:
+        """Store what the server lacks, as at the start and after it lost its data; say whether that was anything."""
+        seen = claimed.versions.seen
+        living = {each for each, last in seen.items() if claimed.now - last <= schedules.REPLACED}
+        stored = claimed.versions.stored
+        age = RELOAD if claimed.total else RELOAD_IDLE
+        if self._living is None or stored is None or (claimed.watches and claimed.now - stored > age):
+            self._loader.start()
+        declares = bool(self._version) and (self._version not in seen or living != self._living)
+        if declares:
+            self._schedules.run_flow(schedules.declare(self._schedules, self._version, self._declared))
+            living |= {self._version}
+        self._living = living
+        return declares
+
+    def _run(self, claimed: ClaimedTicks) -> list[int]:
+        """Add the jobs of claimed ticks, and plan the next ones; return when these are due."""
+        if not claimed.schedules:
+            return []
+        failpoints.reach("ticks_claimed")
+        ticks: list[DueTick] = []
+        rows: list[Confirmation] = []
+        for stored in claimed.schedules:
+            try:
+                planned = self._planned(stored, claimed)
+            except Interrupted:
+                raise
+            except BaseException as error:  # of arguments, of a unique_by of the project, or a newer release's
+                rows.append(self._left_to_others(stored, error))
+                continue
+            if isinstance(planned, Confirmation):
+                rows.append(planned)
+            else:
+                ticks.append(planned)
+        answers = iter(self._schedules.run_flow(schedules.put([step for tick in ticks for step in tick.steps])))
+        failpoints.reach("ticks_added")
+        for tick in ticks:
+            if row := self._settled(tick, [next(answers) for _ in tick.steps], claimed.now):
+                rows.append(row)
+        self._schedules.run_flow(schedules.confirm(self._schedules, claimed.claim, rows))
+        return [row.due for row in rows if row.due is not None and row.name not in self._unable]
+
+    def _planned(self, stored: StoredSchedule, claimed: ClaimedTicks) -> DueTick | Confirmation:
+        if not (stored.code or stored.row):
+            return Confirmation(stored.name, None, forget=True)
+        before = state.read(stored.state)
+        if not claimed.versions.declares(stored, claimed.now):
+            return Confirmation(stored.name, None, before._replace(next=None, problem="undeclared").dumps())
+        definition = loaded(stored.name, stored.code, stored.row)
+        waits = before.outcome == state.WAITS
+        made = plan(definition, before.last_for(definition), claimed.now, waiting=waits)
+        if not made.run:
+            after = before._replace(timing=state.timing_of(definition), last=made.last, next=made.tick, problem="")
+            if made.missed:
+                after = after._replace(missed=after.missed + made.missed, tick=made.last or 0, outcome=state.MISSED)
+            return Confirmation(stored.name, made.due, after.dumps())
+        call = target.call_of(definition, self._queue)
+        self._register(call.queue)
+        return DueTick(stored, definition, made, before, call, [call.step(definition, tick) for tick in made.run])
+
+    def _settled(self, due: DueTick, answers: list[Any], now: int) -> Confirmation | None:
+        """Return what became of ticks; None if a queue refused them, so that they are claimed again after the lease."""
+        made, definition = due.plan, due.definition
+        for answer in answers:
+            if isinstance(answer, RedisFailure):
+                self._complain(definition.name, "Schedule %a: its job can't be added: %s", definition.name, answer)
+                return None
+        tick, (outcome, job) = made.run[-1], answers[-1]
+        for _, id in (each for each in answers if each[0] == schedules.ADDED):
+            send_safely(signals.job_enqueued, Queue, queue=due.call.queue, id=id)
+        counts = [each[0] for each in answers]
+        after = due.before._replace(
+            timing=state.timing_of(definition),
+            last=made.last,
+            next=made.tick,
+            tick=tick,
+            late=max(0, now - tick - definition.delay(tick)),
+            job=job,
+            queue=due.call.queue,
+            runs=due.before.runs + counts.count(schedules.ADDED),
+            skips=due.before.skips + counts.count(schedules.SKIPPED),
+            missed=due.before.missed + made.missed,
+            problem="",
+        )
+        if outcome == schedules.WAITS:
+            after = after._replace(last=tick - 1, outcome=state.WAITS)
+            soon = now + WAIT
+            return Confirmation(definition.name, min(soon, made.due or soon), after.dumps())
+        skipped = outcome == schedules.SKIPPED
+        return Confirmation(
+            definition.name, made.due, after._replace(outcome=state.SKIPPED if skipped else state.ADDED).dumps()
+        )
+
+    def _left_to_others(self, stored: StoredSchedule, error: BaseException) -> Confirmation:
+        self._unable[stored.name] = monotonic() + UNABLE
+        what = str(error) if isinstance(error, UnknownTask) else f"{type(error).__name__}: {error}"
+        self._complain(stored.name, "Schedule %a can't run here and is left to other workers: %a", stored.name, what)
+        after = state.read(stored.state)._replace(problem=shortened(what, 300))
+        return Confirmation(stored.name, stored.due, after.dumps())
+
+    def _register(self, queue: str) -> None:
+        if queue not in self._registered:
+            self._schedules.run_flow(enqueue.register(Queue(queue)))
+            self._registered.add(queue)
+
+    def _complain(self, about: str, *what: object) -> None:
+        if self._log_limit.allows(f"schedule {about}"):
+            logger.error(*what)

@@ -1,0 +1,133 @@
+"""The page of schedules: the next day, the last ticks, and the buttons."""
+
+import pytest
+
+from redis_kit.core import component
+from redis_kit.core.panels import MOST_ROWS, Viewer
+from redis_kit.queues import Queue
+from redis_kit.queues.database.models import Schedule
+from redis_kit.queues.panels.schedules_page import SchedulesPanel
+from redis_kit.queues.store import schedules as store
+from redis_kit.queues.store.schedules import Schedules
+from redis_kit.queues.tasks.schedules.definition import made
+from redis_kit.testing.jobs import drain
+from tests.dashboard.support.attacks import SAMPLE, harmless_links, without_titles
+from tests.dashboard.support.html import page, rows, said, whole_page
+from tests.fixtures.dashboard import ADMIN, layout_problems
+from tests.queues.support.scheduled import declared, due_now, scheduler, tick
+from tests.queues.support.tasks import remember
+
+PAGE = f"{ADMIN}schedule/"
+URLS = {name: f"{PAGE}do/{name}/" for name in ("pause", "resume", "run_now")}
+TASK = remember.module_path
+
+
+@pytest.fixture
+def three(kit):
+    """A schedule that ran, one at night, and one that is off."""
+    declared(TASK, "hourly", every=3600, args=[7])
+    declared(TASK, "nightly", cron="0 4 * * *", timezone="Europe/Berlin")
+    declared(TASK, "off", every=60, enabled=False)
+    worker = scheduler()
+    tick(worker)
+    due_now(kit, "hourly")
+    tick(worker)
+    drain()
+
+
+def values(client):
+    found = page(client.get(PAGE)).find("button")
+    return {one.attributes["aria-label"]: one.attributes["value"] for one in found if one.attributes.get("value")}
+
+
+def test_next_day_and_last_ticks_are_shown(three, boss):
+    found = page(boss.get(PAGE))
+    coming = rows(found, "The next 24 hours")
+    assert [each["Schedule"] for each in coming].count("hourly") == 24
+    assert [each["Schedule"] for each in coming].count("nightly") == 1
+    by_name = {each[""].split(" ")[0]: each for each in rows(found, "Schedules by name")}
+    assert list(by_name) == ["hourly", "nightly", "off"]
+    assert by_name["hourly"]["When"] == "every 1 h"
+    assert by_name["hourly"]["Outcome"] == "job added successful"
+    assert by_name["hourly"]["Runs"] == "1 1 missed"
+    assert by_name["nightly"]["When"] == "every day at 04:00 Europe/Berlin"
+    assert (by_name["off"]["Next"], by_name["nightly"]["Last tick"]) == ("paused", "")
+    assert {"3", "25"} <= {each.words for each in found.find("dd")}
+
+
+def test_pause_resume_and_run_now(three, boss, django_capture_on_commit_callbacks):
+    labels = values(boss)
+    assert {"Pause: hourly", "Run now: hourly", "Resume: off"} <= set(labels)
+    assert "Pause: off" not in labels
+    with django_capture_on_commit_callbacks(execute=True):
+        response = boss.post(URLS["pause"], {"row": labels["Pause: hourly"]})
+    assert said(response) == ["Paused: hourly."]
+    tick(scheduler())
+    assert "Resume: hourly" in values(boss)
+    with django_capture_on_commit_callbacks(execute=True):
+        assert said(boss.post(URLS["resume"], {"row": labels["Pause: hourly"]}))[-1] == "Resumed: hourly."
+    response = boss.post(URLS["run_now"], {"row": labels["Run now: hourly"]})
+    assert said(response)[-1].startswith("Added to default: job ")
+    assert Queue("default").counts().ready == 1
+    assert "has not ended" in said(boss.post(URLS["run_now"], {"row": labels["Run now: hourly"]}))[-1]
+
+
+@pytest.mark.parametrize("name", URLS)
+def test_permission_token_and_post_are_required(three, boss, signed_in, name):
+    given = {"row": "hourly", "confirmed": "1"}
+    assert signed_in("view_dashboard").post(URLS[name], given).status_code == 403
+    assert signed_in("superuser", enforce_csrf_checks=True).post(URLS[name], given).status_code == 403
+    assert boss.get(URLS[name], given).status_code == 405
+    assert not Schedule.objects.exists()
+    assert values(signed_in("view_dashboard")) == {}
+
+
+def test_hundred_times_the_schedules_take_three_round_trips_and_pages(three, boss, trips):
+    schedules = Schedules("all")
+    many = {f"s{number:05}": made(name="s", task=TASK, every=3600).stored() for number in range(1500)}
+    schedules.run_flow(store.declare(schedules, "v1", many))
+    worker = scheduler()
+    for _ in range(4):
+        tick(worker)
+    list(SchedulesPanel().content())
+    trips.clear()
+    list(SchedulesPanel().content())
+    assert len(trips) == 3
+    found = page(boss.get(PAGE, {"page": "16"}))
+    assert [each[""].split(" ")[0] for each in rows(found, "Schedules by name")] == ["s01497", "s01498", "s01499"]
+    coming = rows(found, "The next 24 hours")
+    assert len(coming) == MOST_ROWS
+    panel = SchedulesPanel()
+    panel.viewer = Viewer(asked={"page": "999999"})
+    assert list(panel.content())
+
+
+def test_empty_page_says_how_schedules_come(kit, boss):
+    text = page(boss.get(PAGE)).find("main") or page(boss.get(PAGE)).elements
+    assert any("There are no schedules." in each.words for each in text)
+
+
+@pytest.mark.parametrize("attack", SAMPLE)
+def test_schedules_can_put_nothing_into_the_page(kit, signed_in, attack):
+    client, schedules = signed_in("superuser"), Schedules("all")
+    name = attack.replace("\0", "") or "x"
+    schedules.run_flow(store.declare(schedules, "v1", {name: made(name="x", task="t", every=5).stored(), "y": attack}))
+    kit.client.hset(schedules.key("state"), name, '{"tick": 5, "outcome": "added"}')
+    for response in (client.get(PAGE), client.get(ADMIN)):
+        found = whole_page(response)
+        assert harmless_links(found)
+        shape = str(without_titles(found.shape))
+        assert "onerror" not in shape
+        assert "'b'" not in shape
+
+
+@pytest.mark.once
+def test_page_fits_wide_and_narrow_screens_light_and_dark(visit, monkeypatch, three):
+    own = ("redis_kit.queues.component.Queues", "redis_kit.dashboard.component.Dashboard")
+    monkeypatch.setattr(component, "BUILTIN", own)
+
+    def look(browser):
+        browser.goto(PAGE)
+        assert layout_problems(browser) == []
+
+    visit(look)

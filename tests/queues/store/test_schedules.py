@@ -1,0 +1,229 @@
+"""Schedules in Redis: which release of the code wins, who claims a tick, and how often its job is added."""
+
+import contextlib
+import re
+
+import pytest
+
+from redis_kit.core import connections
+from redis_kit.core.errors import KeyConflict
+from redis_kit.queues import Queue
+from redis_kit.queues.jobs.unique import UniqueKey, chosen
+from redis_kit.queues.store import calls
+from redis_kit.queues.store import schedules as store
+from redis_kit.queues.store.schedules import Confirmation, Schedules
+
+OLD = 10**6  # ms: what was seen as long before now counts as gone
+
+
+@pytest.fixture
+def schedules(any_kit):
+    return Schedules("all")
+
+
+def run(schedules, flow):
+    return schedules.run_flow(flow)
+
+
+def declare(schedules, version, **definitions):
+    return run(schedules, store.declare(schedules, version, definitions))
+
+
+def claim(schedules, supervisor="s", version="", *skipped):
+    return run(schedules, store.claim(schedules, supervisor, version, skipped))
+
+
+def confirm(schedules, claimed, *rows):
+    return run(schedules, store.confirm(schedules, claimed.claim, rows))
+
+
+def names(claimed):
+    return [schedule.name for schedule in claimed.schedules]
+
+
+def age(any_kit, schedules, version, ms=OLD):
+    """Let a release of the code have been there, and been seen last, a while ago."""
+    seen = any_kit.client.hget(schedules.key("versions"), version).split()
+    any_kit.client.hset(schedules.key("versions"), version, " ".join(str(int(each) - ms) for each in seen))
+
+
+def test_declared_schedules_are_claimed_once_and_come_back_after_the_lease(schedules, any_kit):
+    assert declare(schedules, "v1", a='{"every":1}', b='{"every":2}') == 2
+    first = claim(schedules, "one", "v1")
+    assert (names(first), first.watches, first.total, set(first.versions.seen)) == (["a", "b"], True, 2, {"v1"})
+    assert (first.schedules[0].code, first.schedules[0].versions, first.schedules[0].due) == ('{"every":1}', ("v1",), 0)
+    second = claim(schedules, "two")
+    assert (names(second), second.watches) == ([], True)
+    assert 0 < second.next <= store.LEASE
+    assert not claim(schedules, "three").watches
+    any_kit.client.zadd(schedules.key("due"), {"a": 5})
+    assert names(claim(schedules, "two")) == ["a"]
+
+
+def test_confirmed_schedule_has_its_next_time_and_state(schedules):
+    declare(schedules, "v1", a="{}", b="{}", c="{}")
+    claimed = claim(schedules)
+    later = claimed.now + 60_000
+    rows = Confirmation("a", later, "ran"), Confirmation("b", None), Confirmation("c", None, forget=True)
+    assert confirm(schedules, claimed, *rows) == 3
+    found = run(schedules, store.page(schedules, "names", 0, 10))
+    assert [(each.name, each.due, each.state) for each in found.schedules] == [("a", later, "ran"), ("b", None, "")]
+    assert (found.total, found.active) == (2, 1)
+    assert 0 < claim(schedules).next <= 60_000
+    assert run(schedules, store.find(schedules, "a")).state == "ran"
+    assert run(schedules, store.find(schedules, "c")) is None
+
+
+def test_claim_that_is_over_confirms_nothing(schedules, any_kit):
+    declare(schedules, "v1", a="{}", b="{}")
+    claimed = claim(schedules)
+    declare(schedules, "v2", a='{"changed":1}')
+    any_kit.client.zadd(schedules.key("due"), {"b": 5})
+    assert confirm(schedules, claimed, Confirmation("a", 10**15, "x"), Confirmation("b", 10**15, "x")) == 0
+    assert names(claim(schedules)) == ["a", "b"]
+
+
+def test_schedules_that_one_supervisor_can_not_run_are_left_to_others(schedules):
+    declare(schedules, "v1", a="{}", b="{}")
+    assert names(claim(schedules, "one", "v1", "a", "nope")) == ["b"]
+    assert names(claim(schedules, "two")) == ["a"]
+
+
+def test_release_that_was_deployed_later_wins_while_it_lives(schedules, any_kit):
+    declare(schedules, "old", a="1", gone="1")
+    age(any_kit, schedules, "old", 5000)
+    assert declare(schedules, "new", a="2", more="2") == 2
+    assert declare(schedules, "old", a="1", gone="1") == 0
+    found = {each.name: each for each in run(schedules, store.page(schedules, "names", 0, 9)).schedules}
+    assert {name: each.code for name, each in found.items()} == {"a": "2", "gone": "1", "more": "2"}
+    assert found["a"].versions == ("new", "old")
+    age(any_kit, schedules, "new")
+    assert declare(schedules, "old", a="1", gone="1") == 1
+
+
+def test_release_that_is_deployed_again_counts_as_new(schedules, any_kit):
+    declare(schedules, "old", a="1")
+    age(any_kit, schedules, "old")
+    declare(schedules, "new", a="2")
+    declare(schedules, "old", a="1")
+    assert run(schedules, store.find(schedules, "a")).code == "1"
+
+
+def test_schedules_that_no_worker_has_are_forgotten_on_request(schedules, any_kit):
+    declare(schedules, "v1", a="1", b="1")
+    assert run(schedules, store.forget(schedules, ["a", "b", "nope"])) == []
+    age(any_kit, schedules, "v1")
+    declare(schedules, "v2", b="1")
+    assert run(schedules, store.forget(schedules, ["a", "b", "nope"])) == ["a"]
+    assert run(schedules, store.find(schedules, "a")) is None
+    assert {each.name for each in claim(schedules).schedules if not each.code} == {"a"}
+
+
+def test_schedule_lives_for_an_hour_without_its_code(schedules, any_kit):
+    declare(schedules, "v1", a="1")
+    age(any_kit, schedules, "v1", store.UNDECLARED - 60_000)
+    claimed = claim(schedules)
+    assert claimed.versions.declares(claimed.schedules[0], claimed.now)
+    assert not claimed.versions.declares(claimed.schedules[0], claimed.now + 120_000)
+
+
+def test_rows_of_the_database_replace_older_ones_only(schedules):
+    rows = [("a", 5, "new"), ("b", 5, "b")]
+    assert run(schedules, store.store(schedules, rows, whole=True)) == 2
+    assert run(schedules, store.store(schedules, [("a", 4, "old"), ("b", 5, "b")])) == 1
+    assert run(schedules, store.stored_names(schedules)) == ["a", "b"]
+    claimed = claim(schedules)
+    assert [each.row for each in claimed.schedules] == ["new", "b"]
+    assert claimed.versions.stored is not None
+    assert run(schedules, store.store(schedules, [("a", 0, "")])) == 1
+    assert run(schedules, store.stored_names(schedules)) == ["b"]
+
+
+def test_more_schedules_than_one_call_takes(schedules):
+    declared = {f"s{number:03}": "{}" for number in range(450)}
+    assert declare(schedules, "v1", **declared) == 450
+    taken = [names(claim(schedules)) for _ in range(6)]
+    assert [len(each) for each in taken] == [100, 100, 100, 100, 50, 0]
+    assert len({name for each in taken for name in each}) == 450
+    assert run(schedules, store.page(schedules, "names", 440, 100)).schedules[-1].name == "s449"
+
+
+def tick(number, *, id=None, overlap="skip", key=None):
+    queue = Queue("mail")
+    step = calls.put_tick(
+        queue.key(""), (id or f"j{number}", b"1"), key, schedule="s", tick=number, overlap=overlap, priority=0
+    )
+    return step.run(connections.client())
+
+
+def test_job_of_a_tick_is_added_once(any_kit):
+    assert tick(5) == [1, b"j5"]
+    assert tick(5) == [0, b"j5"]
+    assert tick(4, overlap="allow") == [0, b"j5"]
+    queue = Queue("mail")
+    queue.ack(*queue.claim())
+    assert tick(5) == [0, b"j5"]
+    assert tick(6) == [1, b"j6"]
+    assert queue.counts()[:3] == (0, 1, 0)
+
+
+def test_earlier_job_is_in_the_way_as_the_policy_says(any_kit):
+    queue = Queue("mail")
+    assert tick(1)[0] == 1
+    assert [tick(2), tick(2, overlap="queue_one")] == [[-1, b"j1"]] * 2
+    (job,) = queue.claim()
+    assert [tick(3), tick(3, overlap="queue_one")] == [[-1, b"j1"], [-2, b"j1"]]
+    assert tick(3, overlap="allow") == [1, b"j3"]
+    queue.nack(queue.claim()[0], max_attempts=1)
+    assert tick(4)[0] == 1
+    queue.ack(job)
+
+
+def test_run_by_hand_is_no_tick_and_still_in_the_way(any_kit):
+    assert tick(5)[0] == 1
+    queue = Queue("mail")
+    queue.ack(*queue.claim())
+    assert tick(0, id="hand") == [1, b"hand"]
+    assert tick(0, id="again") == [-1, b"hand"]
+    assert tick(5) == [0, b"hand"]
+    assert tick(6) == [-1, b"hand"]
+
+
+def test_unique_task_has_one_job_whoever_added_it(any_kit):
+    queue = Queue("mail")
+    id = queue.put(1, unique="k").encode()
+    key = chosen("k", "done", False)
+    assert tick(1, key=key) == [-1, id]
+    queue.ack(*queue.claim())
+    assert tick(2, key=key) == [1, b"j2"]
+    assert queue.put(2, unique="k") == "j2"
+    assert tick(3, key=UniqueKey("p", "60000"), overlap="allow") == [1, b"j3"]
+    assert tick(4, key=UniqueKey("p", "60000"), overlap="allow") == [-1, b"j3"]
+
+
+@pytest.mark.parametrize("part", ["due", "names", "code", "stored", "state", "versions", "watchers"])
+def test_key_of_a_wrong_type_is_named_and_nothing_changes(kit, part):
+    schedules = Schedules("all")
+    (
+        kit.client.hset(schedules.key(part), "x", "1")
+        if part in ("due", "names", "watchers")
+        else kit.client.rpush(schedules.key(part), 1)
+    )
+    before = kit.keys()
+    steps = {
+        "declare": lambda: declare(schedules, "v1", a="1"),
+        "store": lambda: run(schedules, store.store(schedules, [("a", 1, "1")])),
+        "claim": lambda: claim(schedules),
+        "forget": lambda: run(schedules, store.forget(schedules, ["a"])),
+        "confirm": lambda: run(schedules, store.confirm(schedules, b"1", [Confirmation("a", 1, "x")])),
+    }
+    errors = []
+    for step in steps.values():
+        with contextlib.suppress(KeyConflict):
+            step()
+            continue
+        errors.append(step)
+    assert errors
+    with pytest.raises(KeyConflict, match=re.escape(repr(schedules.key(part)))):
+        errors[0]()
+    assert set(before) <= set(kit.keys())

@@ -1,0 +1,1 @@
+"""An app with one task and the schedules that the environment names."""

@@ -1,0 +1,48 @@
+"""Schedules in Redis as workers would store them, and ticks in this process."""
+
+from typing import Any
+
+from redis_kit.queues.store import schedules as store
+from redis_kit.queues.store.schedules import Schedules
+from redis_kit.queues.tasks.schedules import definition, state
+from redis_kit.queues.worker.options import Options
+from redis_kit.queues.worker.shared.reconnect import Outage
+from redis_kit.queues.worker.supervisor.scheduler import Scheduler
+
+
+def declared(task: str, name: str, **given: Any) -> None:
+    """Declare a schedule as the code of a worker does."""
+    made = definition.made(name=name, task=task, **given)
+    schedules = Schedules("all")
+    schedules.run_flow(store.declare(schedules, "v1", {name: made.stored()}))
+
+
+def scheduler(*, version: bool = False) -> Scheduler:
+    """Return a scheduler that declares nothing and reads no database, without a supervisor around it."""
+    made = Scheduler("s1", Options(("default",)), Outage(), call=lambda call: call(), in_child=lambda: None)
+    made._loader.start = lambda: None  # type: ignore[method-assign]
+    if not version:
+        made._declared, made._version = {}, ""
+    return made
+
+
+def tick(chosen: Scheduler) -> None:
+    """Have a scheduler look now."""
+    chosen.at = 0.0
+    chosen.run()
+
+
+def states() -> dict[str, state.State]:
+    """Return what became of the ticks of each schedule."""
+    schedules = Schedules("all")
+    page = schedules.run_flow(store.page(schedules, "names", 0, 100))
+    return {each.name: state.read(each.state) for each in page.schedules}
+
+
+def due_now(kit: Any, name: str) -> None:
+    """Let the next tick of a schedule be due, as if its time had come: what is settled is set back."""
+    key = Schedules("all").key("state")
+    before = state.read(kit.client.hget(key, name))
+    assert before.last is not None
+    kit.client.hset(key, name, before._replace(last=before.last - 7_200_000).dumps())
+    kit.client.zadd(Schedules("all").key("due"), {name: 1})

@@ -1,0 +1,237 @@
+"""What people see of schedules and do with them: the list, the next ticks, pause, resume, run, prune, rows."""
+
+import json
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from redis_kit.core.errors import InvalidValue
+from redis_kit.management.commands import rk_schedule
+from redis_kit.queues import InvalidSchedule, Queue, framework
+from redis_kit.queues.database.models import Schedule
+from redis_kit.queues.store import schedules as store
+from redis_kit.queues.store.schedules import Schedules
+from redis_kit.queues.tasks.schedules import control, rows, words
+from redis_kit.queues.tasks.schedules.definition import made
+from redis_kit.testing.jobs import drain
+from tests.queues.support.scheduled import declared, due_now, scheduler, states, tick
+from tests.queues.support.tasks import done, fail, remember
+
+pytestmark = pytest.mark.django_db
+TASK = remember.module_path
+
+
+@pytest.fixture
+def commits(django_capture_on_commit_callbacks):
+    """Run what waits for the commit."""
+    return lambda: django_capture_on_commit_callbacks(execute=True)
+
+
+@pytest.fixture
+def command(shell, monkeypatch):
+    """Run rk_schedule; return its exit code, output and errors."""
+
+    def run(capsys, *arguments):
+        code = 0
+        try:
+            rk_schedule.Command().run_from_argv(["manage.py", "rk_schedule", *arguments])
+        except SystemExit as end:
+            code = end.code
+        return code, *capsys.readouterr()
+
+    return run
+
+
+def info(name):
+    return next(each for each in control.listed().schedules if each.name == name)
+
+
+def test_tick_adds_the_job_and_the_list_shows_it(kit):
+    declared(TASK, "hourly", every=3600, args=[7])
+    worker = scheduler()
+    tick(worker)
+    assert states()["hourly"].runs == 0
+    due_now(kit, "hourly")
+    tick(worker)
+    found = states()["hourly"]
+    assert (found.runs, found.missed, found.outcome) == (1, 1, "added")
+    assert drain() == 1
+    assert done[-1] == 7
+    shown = info("hourly")
+    assert (shown.source, shown.paused, shown.problem) == ("code", False, "")
+    assert 0 < shown.due - control.listed().now <= 3_600_000
+    assert control.outcomes([shown]) == {"hourly": "SUCCESSFUL"}
+
+
+def test_tick_of_an_unknown_task_is_left_to_others_and_shown(kit, caplog):
+    declared("shop.tasks.nope", "hourly", every=3600)
+    worker = scheduler()
+    tick(worker)
+    due_now(kit, "hourly")
+    tick(worker)
+    assert "Schedule 'hourly' can't run here and is left to other workers" in caplog.text
+    assert "unknown task 'shop.tasks.nope'" in info("hourly").problem
+    tick(worker)
+    assert caplog.text.count("can't run here") == 1
+
+
+def test_schedule_without_its_code_stops_after_an_hour_and_is_pruned(kit, command, capsys):
+    declared(TASK, "hourly", every=3600)
+    schedules = Schedules("all")
+    assert control.prune() == []
+    seen = kit.client.hget(schedules.key("versions"), "v1").split()
+    kit.client.hset(schedules.key("versions"), "v1", " ".join(str(int(each) - 3_700_000) for each in seen))
+    tick(scheduler())
+    assert info("hourly").problem == control.UNDECLARED
+    assert kit.client.zscore(schedules.key("due"), "hourly") is None
+    assert command(capsys, "prune", "--dry-run")[1] == "Would forget: hourly.\n"
+    assert command(capsys, "prune")[:2] == (0, "Forgotten: hourly.\n")
+    tick(scheduler())
+    assert control.listed().total == 0
+    assert command(capsys, "prune")[0] == 1
+
+
+def test_pause_is_kept_in_the_database_and_resume_ends_it(kit, commits, command, capsys):
+    declared(TASK, "hourly", every=3600)
+    with commits():
+        assert command(capsys, "pause", "hourly") == (0, "Paused: hourly.\n", "")
+    worker = scheduler()
+    tick(worker)
+    assert (info("hourly").paused, info("hourly").due, info("hourly").source) == (True, None, "both")
+    kit.client.delete(*kit.keys())
+    declared(TASK, "hourly", every=3600)
+    rows.store_all()
+    tick(worker)
+    assert info("hourly").paused
+    with commits():
+        assert command(capsys, "resume", "hourly")[1] == "Resumed: hourly.\n"
+    tick(worker)
+    assert not info("hourly").paused
+    assert info("hourly").due is not None
+    assert states()["hourly"].runs == 0
+
+
+def test_unknown_name_gets_the_one_that_was_meant(kit, command, capsys):
+    declared(TASK, "hourly", every=3600)
+    code, _, errors = command(capsys, "pause", "hourli")
+    assert (code, errors) == (1, "CommandError: There is no schedule hourli. Did you mean 'hourly'?\n")
+    assert command(capsys, "pause")[0] == 2
+    assert command(capsys, "list", "hourly")[0] == 2
+    assert command(capsys, "--next", "0")[0] == 2
+
+
+def test_run_adds_a_job_now_unless_one_has_not_ended(kit, command, capsys):
+    declared(TASK, "hourly", every=3600, args=["by hand"])
+    code, said, _ = command(capsys, "run", "hourly", "--json")
+    assert (code, json.loads(said)["queue"]) == (0, "default")
+    with pytest.raises(InvalidValue, match="has not ended"):
+        control.run("hourly")
+    drain()
+    assert done[-1] == "by hand"
+    control.run("hourly")
+
+
+def test_list_and_next_ticks_are_in_plain_words(kit, command, capsys):
+    declared(TASK, "nightly", cron="0 4 * * *", timezone="Europe/Berlin")
+    declared(fail.module_path, "quick", every=28_800)
+    assert command(capsys)[1].count("\n") == 3
+    tick(scheduler())
+    text = command(capsys)[1]
+    assert "every day at 04:00 Europe/Berlin" in text
+    assert "every 8 h" in text
+    listed = command(capsys, "--next", "3")[1].splitlines()
+    assert len(listed) == 4
+    assert all(" in " in line for line in listed[1:])
+    found = json.loads(command(capsys, "--next", "9", "--json")[1])
+    assert [each["schedule"] for each in found].count("quick") == 3
+    assert [each["in"] for each in found] == sorted(each["in"] for each in found)
+    plain = {each["schedule"]: each for each in json.loads(command(capsys, "--json")[1])}
+    assert (plain["quick"]["runs"], plain["nightly"]["when"]) == (0, "every day at 04:00 Europe/Berlin")
+
+
+def test_command_says_that_there_are_none(kit, command, capsys):
+    assert "There are no schedules." in command(capsys)[1]
+    assert command(capsys, "--json")[1] == "[]\n"
+
+
+def test_saved_row_is_a_schedule_and_deleted_it_is_none(kit, commits):
+    with commits():
+        row = Schedule.objects.create(name="row", task=TASK, every=60, args=[1])
+    tick(scheduler())
+    assert (info("row").source, info("row").definition.every) == ("database", 60_000)
+    with commits():
+        row.delete()
+    tick(scheduler())
+    assert control.listed().total == 0
+
+
+def test_rows_are_stored_again_and_what_is_none_any_more_is_removed(kit):
+    Schedule.objects.bulk_create(
+        [Schedule(name=f"row{n}", task=TASK, every=60, changed=timezone.now()) for n in range(3)]
+    )
+    Schedule.objects.filter(name="row2").update(cron="nonsense", every=None)
+    schedules = Schedules("all")
+    schedules.run_flow(store.store(schedules, [("gone", 1, "{}")]))
+    rows.store_all()
+    assert set(schedules.run_flow(store.stored_names(schedules))) == {"row0", "row1"}
+
+
+def test_row_that_no_worker_could_use_is_not_saved_by_code(kit):
+    with pytest.raises(InvalidSchedule, match="five fields"):
+        Schedule.objects.create(name="row", task=TASK, cron="61 * * * *")
+
+
+def test_row_is_saved_while_redis_is_away_and_workers_store_it_later(kit, commits, caplog):
+    kit.connect({"URL": "redis://127.0.0.1:1/0"})
+    with commits():
+        Schedule.objects.create(name="row", task=TASK, every=60)
+    assert "Schedule 'row' is stored in Redis within a minute" in caplog.text
+    assert Schedule.objects.count() == 1
+
+
+def test_missing_table_means_no_rows_and_pause_says_so(kit):
+    declared(TASK, "hourly", every=3600)
+    with connection.cursor() as cursor:
+        cursor.execute(f"ALTER TABLE {Schedule._meta.db_table} RENAME TO elsewhere")
+    rows.store_all()
+    with pytest.raises(InvalidValue, match=r"no such table.*Is the app migrated\?"):
+        control.pause("hourly")
+
+
+def test_tick_for_another_backend_goes_through_a_job(kit, settings):
+    settings.TASKS = {
+        "default": {"BACKEND": "redis_kit.queues.backend.RedisTaskBackend", "QUEUES": []},
+        "now": {"BACKEND": f"{framework.BUNDLED}.immediate.ImmediateBackend"},
+    }
+    from tests.queues.support import scheduled_elsewhere
+
+    declared(scheduled_elsewhere.note.module_path, "foreign", every=3600, args=["x"])
+    worker = scheduler()
+    tick(worker)
+    due_now(kit, "foreign")
+    tick(worker)
+    assert Queue("default").counts().ready == 1
+    assert drain() == 1
+    assert scheduled_elsewhere.noted == ["x"]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"every": 5}, "every 5 s"),
+        ({"every": timedelta(minutes=90)}, "every 90 min"),
+        ({"every": 86_400}, "every 1 d"),
+        ({"every": 0.5}, "every 0.5 s"),
+        ({"cron": "* * * * *"}, "every minute UTC"),
+        ({"cron": "*/10 * * * *"}, "every 10 minutes UTC"),
+        ({"cron": "5 * * * *"}, "every hour at minute 5 UTC"),
+        ({"cron": "30 7 * * MON-FRI,0"}, "on Monday–Friday, Sunday at 07:30 UTC"),
+        ({"cron": "0 0 1 * *"}, "on day 1 of each month at 00:00 UTC"),
+        ({"cron": "0 0 L * *"}, "on the last day of each month at 00:00 UTC"),
+        ({"cron": "0 4 1,15 * 1-5/2"}, "cron 0 4 1,15 * 1-5/2 UTC"),
+    ],
+)
+def test_times_are_said_in_words(given, said):
+    assert words.when(made(name="x", task="t", **given)) == said
