@@ -69,7 +69,7 @@ class QueuesPanel(Panel):
     def content(self) -> Iterator[Content]:
         """Yield the job that was looked up, else all queues: figures, tables and numbers per minute.
 
-        Two round trips, and one more if there are dead jobs.
+        Two round trips, and one more if there are dead jobs; for one queue three.
         """
         if isinstance(self._names, RedisKitError):
             raise self._names
@@ -87,7 +87,7 @@ class QueuesPanel(Panel):
 
         unknown = _("There is no queue %(queue)s.") % {"queue": queue}
         if not id and queue in names:
-            yield from queues_page.first_jobs(queue)
+            yield from self._one_queue(queue)
             return
         if not id:
             hint = unknown if queue else _("Choose a queue or enter the id of a job.")
@@ -100,6 +100,13 @@ class QueuesPanel(Panel):
             yield Table(_("Looked up"), (), [], empty=unknown)
             return
         yield from job_page.content((home, id), details)
+
+    def _one_queue(self, queue: str) -> Iterator[Content]:
+        from redis_kit.queues.monitoring.stats import queue_stats
+
+        first_jobs, reports = list(queues_page.first_jobs(queue)), queue_stats([queue], minutes=1)
+        yield from queues_page.queues(reports, linked=False, title=_("Queue %s") % queue)
+        yield from first_jobs
 
     def _all(self, names: list[str]) -> Iterator[Content]:
         from redis_kit.queues.monitoring.failures import inspect

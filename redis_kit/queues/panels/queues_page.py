@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 MINUTES = 30
 OVERDUE = timedelta(minutes=1)  # for a call in the outbox
+QUEUES = _("Queues")
 TASKS_IN_HINT = 5
 QUEUE_BUTTONS = ("resume", "pause", "retry_dead")
 GROUP_BUTTONS = ("retry_one", "retry_ten", "retry_group")
@@ -90,10 +91,10 @@ def outbox() -> Iterator[Figure]:
         yield Figure(title, count, hint=hint, alarm=age > OVERDUE)
 
 
-def queues(reports: Mapping[str, "QueueStats"], *, linked: bool) -> Iterator[Table]:
+def queues(reports: Mapping[str, "QueueStats"], *, linked: bool, title: Any = QUEUES) -> Iterator[Table]:
     """Yield the table of queues. If ``linked``, each name links to the first jobs of its queue."""
     yield Table(
-        _("Queues"),
+        title,
         (_("Queue"), _("Scheduled"), _("Ready"), _("Running"), _("Dead"), _("Wait"), _("Workers"), _("Paused")),
         [
             (
