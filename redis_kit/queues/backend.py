@@ -230,7 +230,7 @@ class RedisTaskBackend(BaseTaskBackend):
     def _with_history(self, result: RedisTaskResult, packed: "PackedCall") -> "PackedCall":
         """Return a call with the history of its job before it."""
         object.__setattr__(result, "enqueued_at", now := timezone.now())
-        return type(packed)(history.line(now, result.task.run_after, self.alias) + packed.body, packed.key)
+        return packed._replace(body=history.line(now, result.task.run_after, self.alias) + packed.body)
 
     def _queue(self, result_id: str) -> "Queue":
         from redis_kit.queues.queue import Queue

@@ -34,6 +34,9 @@ class QueueKeys(NamedTuple):
     paused: str
     handovers: str
     ticks: str
+    lanes: str
+    limits: str
+    parked: str
 
     @classmethod
     def of(cls, base: str) -> "QueueKeys":

@@ -18,3 +18,19 @@ job_dead = Signal()
 worker_started = Signal()
 # worker, queues: it runs no more jobs and is about to exit. Not sent if the process is killed.
 worker_stopping = Signal()
+
+
+def announce(sender: type, queue: str, ids: list[str]) -> list[str]:
+    """Send job_enqueued for each of these new jobs, and return them."""
+    if job_enqueued.receivers:
+        for id in ids:
+            job_enqueued.send_robust(sender, queue=queue, id=id)
+    return ids
+
+
+async def aannounce(sender: type, queue: str, ids: list[str]) -> list[str]:
+    """See announce()."""
+    if job_enqueued.receivers:
+        for id in ids:
+            await job_enqueued.asend_robust(sender, queue=queue, id=id)
+    return ids

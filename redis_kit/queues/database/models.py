@@ -19,6 +19,7 @@ class OutboxMessage(models.Model):
     unique_key = models.CharField(max_length=64)
     unique_until = models.CharField(max_length=20)
     replace = models.BooleanField(default=False)
+    lane = models.TextField(default="")
 
     class Meta:
         app_label = "redis_kit"

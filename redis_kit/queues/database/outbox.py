@@ -20,6 +20,7 @@ from redis_kit.core.primitive import Primitive
 from redis_kit.core.signals import send_safely
 from redis_kit.core.steps import Call
 from redis_kit.queues import signals
+from redis_kit.queues.jobs.lane import Lane
 from redis_kit.queues.jobs.unique import PutResult, UniqueKey, digest
 from redis_kit.queues.keys import relay_key
 from redis_kit.queues.queue import Queue
@@ -33,7 +34,7 @@ _log_limit = LogRateLimit()
 
 
 class OutboxCall(NamedTuple):
-    """A call to be stored: queue, id and body of its job, its unique key, priority, and when it is due in ms or 0."""
+    """A call to be stored: queue, id and body of its job, its unique key, priority, due time in ms or 0, and lane."""
 
     queue: str
     job: str
@@ -41,6 +42,7 @@ class OutboxCall(NamedTuple):
     key: UniqueKey
     priority: int
     due: int
+    lane: Lane | None = None
 
 
 class Relayed(NamedTuple):
@@ -59,7 +61,8 @@ def store(alias: str, call: OutboxCall) -> int:
     """Store a call in the present transaction, and return the number of its row. One statement."""
     if not apps.is_installed("redis_kit"):
         raise ConfigurationError("The outbox needs a table: add 'redis_kit' to INSTALLED_APPS, and run migrate.")
-    fields = {"unique_key": call.key.key, "unique_until": call.key.until, "replace": call.key.replace}
+    fields: dict[str, Any] = {"unique_key": call.key.key, "unique_until": call.key.until, "replace": call.key.replace}
+    fields["lane"] = call.lane.text if call.lane else ""
     row = _rows(alias).create(
         queue=call.queue, job=call.job, body=call.body.decode(), priority=call.priority, due=call.due, **fields
     )
@@ -144,8 +147,8 @@ def _send(
 
 def _put(queue: Primitive, row: Any) -> Flow[PutResult]:
     key = UniqueKey(row.unique_key, row.unique_until, row.replace)
-    job = row.job, row.body.encode()
-    return (yield from enqueue.put_one(queue, job, key, due=row.due, priority=row.priority, own=True))
+    job, lane = (row.job, row.body.encode()), Lane(row.lane) if row.lane else None
+    return (yield from enqueue.put_one(queue, job, key, due=row.due, priority=row.priority, own=True, lane=lane))
 
 
 def _rows(alias: str) -> Any:

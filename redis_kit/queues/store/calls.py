@@ -1,23 +1,24 @@
 """The scripts of queues, each an atomic step on the server's clock, and the arguments that they take."""
 
 import re
-import struct
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import accumulate, pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 from redis_kit.core import conf, scripts
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.queues.jobs import ids as identity
+from redis_kit.queues.jobs.ack import Ack
 from redis_kit.queues.jobs.job import Job
+from redis_kit.queues.jobs.lane import Lane
 from redis_kit.queues.jobs.unique import UniqueKey
 from redis_kit.queues.keys import OF_JOB, OF_ONE, OF_WORKER, of_one
 from redis_kit.queues.settings import QueueSettings
 
 REASON = 1000  # characters
 _KEY = re.compile(r"^-- KEYS\[\d+\]\s+(\w+)", re.MULTILINE)
-_ACK = struct.Struct("<HIIIQ")
+NewJob = tuple[str, bytes]  # id and body
+InLane = Lane | None
 
 
 class QueueScript:
@@ -64,8 +65,10 @@ CLAIM_TICKS, CONFIRM_TICKS, PUT_TICK = map(QueueScript, ("claim_ticks", "confirm
 DECLARE_SCHEDULES, STORE_SCHEDULES, LIST_SCHEDULES, FORGET_SCHEDULES = map(
     QueueScript, ("declare_schedules", "store_schedules", "list_schedules", "forget_schedules")
 )
+SET_LIMIT = QueueScript("set_limit")
 OF_LATER = ("scheduled",)
-OF_USED_ID = (*OF_LATER, "dead", "reasons", "unique", "owners", "cancels")  # for what is left of a job of the same id
+OF_USED_ID = (*OF_LATER, "dead", "reasons", "unique", "owners", "cancels", "lanes")  # of an earlier job
+OF_LANE = (*OF_USED_ID, "limits", "parked")
 TAKEN = 200  # jobs in one call
 COMMAND_TTL = 60_000  # ms
 STORED_COMMANDS = {"resume": "work"}  # as workers of earlier releases read it
@@ -74,52 +77,18 @@ MOST_RUNNING = 5000  # running jobs with which a sweep is done
 LONGEST_LEASE = 3_601_000  # ms: a moment more than the longest WORKER_TIMEOUT
 
 
-class Ack(NamedTuple):
-    """A job that is done, with the number of its worker queue, its claim, and its result to store; b"" without one."""
-
-    source: int
-    token: bytes
-    id: bytes
-    value: bytes = b""
-    ttl_ms: int = 0
-
-    def pack(self) -> bytes:
-        """Return it as bytes."""
-        lengths = len(self.token), len(self.id), len(self.value)
-        return b"".join((_ACK.pack(self.source, *lengths, self.ttl_ms), self.token, self.id, self.value))
-
-    @classmethod
-    def unpack(cls, entry: bytes) -> "Ack":
-        """Return what pack() was called on. Raises ValueError for other bytes."""
-        try:
-            source, token, id, value, ttl_ms = _ACK.unpack_from(entry)
-        except struct.error as error:
-            raise ValueError("too short for an entry") from error
-        if len(entry) != _ACK.size + token + id + value:
-            raise ValueError("the lengths in an entry don't fit it")
-        ends = list(accumulate((token, id, value), initial=_ACK.size))
-        parts = [entry[begin:end] for begin, end in pairwise(ends)]
-        return cls(source, parts[0], parts[1], parts[2], ttl_ms)
-
-
-def ack_of(job: Job, value: bytes = b"", ttl_ms: int = 0, *, source: int = 0) -> Ack:
-    """Return the acknowledgement of a job that is done."""
-    token, id = (name.encode("utf-8", "surrogateescape") for name in (job.token, job.id))
-    return Ack(source, token, id, value, ttl_ms)
-
-
 def lease() -> int:
     """Return the lease of a worker in ms: the time without a heartbeat after which it counts as dead."""
     return int(conf.section(QueueSettings).WORKER_TIMEOUT * 1000)
 
 
 def put(
-    base: str, jobs: Sequence[tuple[str, bytes]], *, delay: int, due: int, priority: int, own: bool = False
+    base: str, jobs: Sequence[NewJob], *, delay: int, due: int, priority: int, own: bool = False, lane: InLane = None
 ) -> ScriptCall:
     """Return the step that adds jobs, given as id and body; ``own`` if callers chose the ids. Times are in ms."""
-    parts = OF_USED_ID if own else OF_LATER if delay or due else ()
-    more = [base + part for part in parts]
-    return PUT(base, _when(delay, due), priority, *(part for job in jobs for part in job), more=more)
+    parts = OF_LANE if lane else OF_USED_ID if own else OF_LATER if delay or due else ()
+    more, last = [base + part for part in parts], (lane.text,) if lane else ()
+    return PUT(base, _when(delay, due), priority, *(part for job in jobs for part in job), *last, more=more)
 
 
 def ack_and_claim(
@@ -131,12 +100,20 @@ def ack_and_claim(
 
 
 def put_unique(
-    base: str, job: tuple[str, bytes], unique: UniqueKey, *, delay: int, due: int, priority: int, own: bool = False
+    base: str,
+    job: NewJob,
+    key: UniqueKey,
+    *,
+    delay: int,
+    due: int,
+    priority: int,
+    own: bool = False,
+    lane: InLane = None,
 ) -> ScriptCall:
     """Return the step that adds a job unless its unique key is in use; see put()."""
-    key, until, replace = unique
-    more = (f"{base}reasons", f"{base}cancels") if own else ()
-    return PUT_UNIQUE(base, _when(delay, due), priority, *job, key, until, int(replace), job=key, more=more)
+    name, until, replace = key
+    more, last = (f"{base}reasons", f"{base}cancels") if own else (), (lane.text,) if lane else ()
+    return PUT_UNIQUE(base, _when(delay, due), priority, *job, name, until, int(replace), *last, job=name, more=more)
 
 
 def put_tick(

@@ -12,10 +12,10 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
 from redis_kit.queues import validation
 from redis_kit.queues.errors import LeaseLost
+from redis_kit.queues.jobs.ack import Ack, ack_of
 from redis_kit.queues.jobs.job import Job, State, claimed
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.store import calls
-from redis_kit.queues.store.calls import Ack, ack_of
 from redis_kit.queues.store.liveness import heartbeat_reply, seconds, worker_id
 from redis_kit.queues.validation import Delay
 

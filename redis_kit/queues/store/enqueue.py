@@ -12,6 +12,7 @@ from redis_kit.core.steps import Batch, Call
 from redis_kit.queues import validation
 from redis_kit.queues.jobs import ids as identity
 from redis_kit.queues.jobs import payload as serializers
+from redis_kit.queues.jobs.lane import Lane
 from redis_kit.queues.jobs.unique import PutResult, UniqueKey
 from redis_kit.queues.keys import QueueKeys, names_key
 from redis_kit.queues.store import calls
@@ -58,12 +59,13 @@ def put(
     due: int = 0,
     priority: int = 0,
     own: bool = False,
+    lane: Lane | None = None,
 ) -> Flow[list[str]]:
     """Add jobs, due after a delay or at a time in ms; return their ids, or none where an ``own`` id was in use."""
     validation.whole("priority", priority, validation.PRIORITY)
     wait = validation.milliseconds(delay)
     try:
-        added = yield calls.put(queue.key(""), jobs, delay=wait, due=due, priority=priority, own=own)
+        added = yield calls.put(queue.key(""), jobs, delay=wait, due=due, priority=priority, own=own, lane=lane)
     except RedisUnavailable as error:
         _explain(error)
         raise
@@ -80,15 +82,17 @@ def put_one(
     due: int = 0,
     priority: int = 0,
     own: bool = False,
+    lane: Lane | None = None,
 ) -> Flow[PutResult]:
     """Add a job, unless there is one of the same unique key; return which job there is now."""
     if key is None:
-        added = yield from put(queue, [job], delay=delay, due=due, priority=priority, own=own)
+        added = yield from put(queue, [job], delay=delay, due=due, priority=priority, own=own, lane=lane)
         return PutResult(job[0], bool(added))
     validation.whole("priority", priority, validation.PRIORITY)
     wait = validation.milliseconds(delay)
     try:
-        answer, id = yield calls.put_unique(queue.key(""), job, key, delay=wait, due=due, priority=priority, own=own)
+        step = calls.put_unique(queue.key(""), job, key, delay=wait, due=due, priority=priority, own=own, lane=lane)
+        answer, id = yield step
     except RedisUnavailable as error:
         _explain(error)
         raise

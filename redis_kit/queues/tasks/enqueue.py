@@ -17,6 +17,7 @@ from redis_kit.queues.database import outbox
 from redis_kit.queues.database.outbox import OutboxCall
 from redis_kit.queues.errors import InvalidArguments
 from redis_kit.queues.jobs import ids, message
+from redis_kit.queues.jobs.lane import Lane, of_group
 from redis_kit.queues.jobs.unique import PutResult, UniqueKey
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.store import enqueue as flows
@@ -31,6 +32,7 @@ class PackedCall(NamedTuple):
 
     body: bytes
     key: UniqueKey | None
+    lane: Lane | None = None
 
 
 class WaitingCall:
@@ -67,7 +69,7 @@ def packed(task: Task[..., Any], args: Any, kwargs: Any) -> PackedCall:
         hint = hints.of_arguments(kwargs.keys() - task.signature.parameters.keys(), hints.CALL)
         raise InvalidArguments(f"{task.module_path}{task.signature}: {mismatch}. {hint and f'{hint}.'}".strip())
     body = message.dumps(task.module_path, args, kwargs, expires=expiry.milliseconds(task.expires))
-    return PackedCall(body, unique.key_of_call(task, args, kwargs))
+    return PackedCall(body, unique.key_of_call(task, args, kwargs), of_group(task.group))
 
 
 def after_commit(task: Task[..., Any], action: Callable[[], None], *, waits: bool = True) -> None:
@@ -129,7 +131,7 @@ async def asend(task: Task[..., Any], id: str, call: PackedCall, sent: Callable[
 
 def _for_outbox(id: str, call: PackedCall) -> PackedCall:
     """Return a call with a unique key, by which Redis knows that it was sent before."""
-    return call if call.key else PackedCall(call.body, outbox.key_of(id))
+    return call if call.key else call._replace(key=outbox.key_of(id))
 
 
 def _outbox_call(task: Task[..., Any], id: str, call: PackedCall) -> OutboxCall:
@@ -137,7 +139,7 @@ def _outbox_call(task: Task[..., Any], id: str, call: PackedCall) -> OutboxCall:
     if task.run_in is not None:
         due = math.ceil(time() * 1000) + validation.milliseconds(task.run_in)
     validation.whole("priority", task.priority, validation.PRIORITY)
-    return OutboxCall(task.queue_name, id, call.body, call.key or outbox.key_of(id), task.priority, due)
+    return OutboxCall(task.queue_name, id, call.body, call.key or outbox.key_of(id), task.priority, due, call.lane)
 
 
 def note(result: Any, added: PutResult) -> None:
@@ -149,25 +151,21 @@ def note(result: Any, added: PutResult) -> None:
 def put(task: Task[..., Any], id: str, call: PackedCall, *, own: bool = False) -> PutResult:
     """Add a job and return which one there is; ``own`` if the id may have been sent before. One round trip."""
     queue = Queue(task.queue_name)
-    added: PutResult = queue.run_flow(_put(queue, task, (id, call.body), call.key, own=own))
-    if added.created and signals.job_enqueued.receivers:
-        signals.job_enqueued.send_robust(Queue, queue=queue.name, id=added.id)
+    added: PutResult = queue.run_flow(_put(queue, task, id, call, own=own))
+    signals.announce(Queue, queue.name, [added.id] if added.created else [])
     return added
 
 
 async def aput(task: Task[..., Any], id: str, call: PackedCall, *, own: bool = False) -> PutResult:
     """See put()."""
     queue = Queue(task.queue_name)
-    added: PutResult = await queue.arun_flow(_put(queue, task, (id, call.body), call.key, own=own))
-    if added.created and signals.job_enqueued.receivers:
-        await signals.job_enqueued.asend_robust(Queue, queue=queue.name, id=added.id)
+    added: PutResult = await queue.arun_flow(_put(queue, task, id, call, own=own))
+    await signals.aannounce(Queue, queue.name, [added.id] if added.created else [])
     return added
 
 
-def _put(
-    queue: Queue, task: Task[..., Any], job: tuple[str, bytes], key: UniqueKey | None, *, own: bool
-) -> Flow[PutResult]:
+def _put(queue: Queue, task: Task[..., Any], id: str, call: PackedCall, *, own: bool) -> Flow[PutResult]:
+    options: dict[str, Any] = {"priority": task.priority, "own": own, "lane": call.lane}
     if task.run_after is not None:
-        due = validation.moment(task.run_after)
-        return flows.put_one(queue, job, key, due=due, priority=task.priority, own=own)
-    return flows.put_one(queue, job, key, delay=task.run_in or 0, priority=task.priority, own=own)
+        options["due"] = validation.moment(task.run_after)
+    return flows.put_one(queue, (id, call.body), call.key, delay=task.run_in or 0, **options)

@@ -38,6 +38,7 @@ class Task(framework.Task, Generic[Parameters, Result]):  # type: ignore[type-ar
     enqueue_on_commit: bool = True
     store_result: bool = True
     run_in: timedelta | None = None  # from the moment at which the job is added
+    group: str | None = None
     unique: bool | Until = False
     unique_by: By = None
     replace: bool = False
@@ -85,12 +86,14 @@ class Task(framework.Task, Generic[Parameters, Result]):  # type: ignore[type-ar
         queue_name: str | None = None,
         backend: str | None = None,
         expires: float | timedelta | None = None,
+        group: str | None = None,
     ) -> "Task[Parameters, Result]":
-        """Return a copy of the task with another time, priority, queue, backend or expiry.
+        """Return a copy of the task with another time, priority, queue, backend, expiry or group.
 
-        A time in the past means now. A timedelta counts from the moment at which the job is added.
+        A time in the past means now. A timedelta counts from the moment at which the job is added. Of several groups,
+        such as "tenant:7", with ready jobs of the same priority, each starts one job in turn.
         """
-        given = {"priority": priority, "queue_name": queue_name, "backend": backend, "expires": expires}
+        given = {"priority": priority, "queue_name": queue_name, "backend": backend, "expires": expires, "group": group}
         changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
         if isinstance(run_after, timedelta):
             changes |= {"run_in": run_after, "run_after": None}

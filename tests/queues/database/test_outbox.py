@@ -255,3 +255,16 @@ def test_statements_are_two_and_round_trips_one(queue, kit, commands, django_ass
 def _no_leftovers():
     yield
     registry._tasks.pop(f"{__name__}.work", None)
+
+
+def test_call_that_a_worker_sends_has_its_group(made, queue, dying):
+    for value in ("a0", "a1"):
+        with transaction.atomic():
+            made.using(group="a").enqueue(value)
+    dying.clear()
+    with transaction.atomic():
+        made.using(group="b").enqueue("b0")
+    made.using(group="b").enqueue("b1")
+    outbox.relay("default", Queue)
+    assert drain() == 4
+    assert tasks.done == ["b0", "a0", "b1", "a1"]

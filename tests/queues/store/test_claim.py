@@ -6,9 +6,9 @@ import pytest
 
 from redis_kit.core.errors import KeyConflict, RedisUnavailable
 from redis_kit.queues import Queue
+from redis_kit.queues.jobs.ack import ack_of
 from redis_kit.queues.jobs.job import Job
 from redis_kit.queues.store import calls, claim, enqueue
-from redis_kit.queues.store.calls import ack_of
 
 JOB = Job("id", b"1", "worker/claim/0")
 QUEUE = Queue("q")
@@ -136,7 +136,7 @@ def test_ids_that_are_no_text_are_sent_as_they_came():
 
 
 def test_scripts_take_the_keys_that_their_headers_name():
-    assert calls.ACK("rk:{q}:", *range(2), worker="w", results=["x"]).command[3:12] == (
+    assert calls.ACK("rk:{q}:", *range(2), worker="w", results=["x"]).command[3:16] == (
         "rk:{q}:running",
         "rk:{q}:jobs",
         "rk:{q}:answers:w",
@@ -144,6 +144,10 @@ def test_scripts_take_the_keys_that_their_headers_name():
         "rk:{q}:minutes",
         "rk:{q}:unique",
         "rk:{q}:owners",
+        "rk:{q}:signal",
+        "rk:{q}:paused",
+        "rk:{q}:lanes",
+        "rk:{q}:parked",
         "rk:{q}:result:x",
         "rk:{q}:finished:x",
     )

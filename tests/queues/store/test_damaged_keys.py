@@ -41,10 +41,22 @@ TEXTS = [
     b"w/c.1/inf/x",
     b"w/c.1/0x1/x",
     b"gone/c.1/nan/x",
+    b"- group=a",
+    b"9999999999999999 group=b",
+    b"job\ngroup=a\nx\ny",
+    b"run\n",
+    b"turn\ngroup=a\n0000000000000000\ngroup=b",
+    b"todo\nlane group=a",
+    b"lane group=a",
+    b"set group=*",
+    b"ready 1 x ",
+    b"timed inf x group=a",
+    b"nan inf x",
+    b"0 5 x",
 ]
 NUMBERS = ["inf", "-inf", "1e300", "-5", "0.5", "253402300799000", "9007199254740993"]
-HASHES = ("jobs", "info", "minutes", "reasons", "orders", "cancels", "result:x")
-ZSETS = ("ready", "scheduled", "running", "dead", "workers", "repeats")
+HASHES = ("jobs", "info", "minutes", "reasons", "orders", "cancels", "result:x", "lanes", "limits")
+ZSETS = ("ready", "scheduled", "running", "dead", "workers", "repeats", "parked")
 
 
 @pytest.fixture
@@ -79,6 +91,7 @@ def test_values_that_make_no_sense_fail_nowhere_or_as_a_conflict(kit, raw):
         source = WorkerQueue("default", worker="w", about="{}")
         note.enqueue("x")
         (job,) = queue.claim(worker="w")
+        queue.put_many([1, 2, 3], group="a")
         for call in randomness.sample([*calls(queue, source, job)], 12):
             damage(raw, queue, randomness)
             fine(call)

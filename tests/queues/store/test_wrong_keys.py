@@ -19,6 +19,7 @@ pytestmark = pytest.mark.once
 
 PARTS = ("jobs", "ready", "scheduled", "running", "dead", "reasons", "sequence", "signal", "paused", "unique", "owners")
 PARTS = (*PARTS, "cancels", "workers", "info", "minutes", "repeats", "orders", "unknown", "handovers", "ticks")
+PARTS = (*PARTS, "lanes", "limits", "parked")
 OF_JOBS = ("result", "finished", "period", "cursor")
 OF_WORKERS = ("answers",)
 STRINGS = ("sequence", "paused", "period")
@@ -38,6 +39,8 @@ class Scene:
         self.jobs = self.queue.claim(3, worker="w")
         self.queue.nack(self.jobs[2], max_attempts=1)
         self.ids = [*(job.id for job in (*self.jobs, *self.queue.claim(1, worker="gone"))), "x"]
+        self.queue.put_many([1, 2, 3], group="a")
+        self.queue.put(1, group="b", unique="w")
         raw.zadd(self.queue.key("workers"), {"gone": 1.5})
         raw.hset(self.queue.key("cancels"), self.jobs[1].id, 1)
         raw.hset(self.queue.key("orders"), "w", "quiet")
@@ -64,6 +67,10 @@ class Scene:
             lambda: self.run(tick("t1", None, 5)),
             lambda: self.run(tick("t2", chosen("k", 5, False), 6)),
             lambda: queue.put_many(range(3), delay=60),
+            lambda: queue.put_many(range(3), group="a"),
+            lambda: queue.put(1, group="a", delay=60, id=dead.id),
+            lambda: queue.put(1, group="a", unique="w", replace=True),
+            lambda: self.run(moves.SET_LIMIT(base, "group=a", "1 - ")),
             lambda: source.release([job]),
             lambda: self.run(moves.postpone(base, job, delay=1000, late=True)),
             lambda: self.run(moves.claim_job(base, "e", "c", other.id, attempts=0, token=other.token, about="{}")),

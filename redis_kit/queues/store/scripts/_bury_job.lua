@@ -1,5 +1,5 @@
 -- Put a job among the dead jobs; the oldest of these make room.
--- needs  dead, reasons, jobs, now, dead_limit, free_unique_key
+-- needs  dead, reasons, jobs, lanes, now, dead_limit, free_unique_key
 -- gives  bury_job
 local MONTH = 30 * 24 * 3600 * 1000
 local function bury_job(id, reason, any_unique)
@@ -13,6 +13,7 @@ local function bury_job(id, reason, any_unique)
         redis.call("ZREM", dead, oldest[at])
         redis.call("HDEL", reasons, oldest[at])
         redis.call("HDEL", jobs, oldest[at])
+        redis.call("HDEL", lanes, oldest[at])
         free_unique_key(oldest[at], any_unique)
         count = count - 1
     end

@@ -1,6 +1,6 @@
 -- Take jobs from a worker, at most `limit`, and make those ready in their old place for which `is_ready`, called with the
 -- id and the parts of the record, returns true. A worker with no job left is forgotten. Returns how many were taken.
--- needs  running, jobs, ready, workers, info, read_record, valid_place, wake
+-- needs  running, jobs, ready, workers, info, read_record, valid_place, wake, free_places
 -- gives  return_jobs
 local function return_jobs(from, limit, is_ready)
     local members = redis.call("ZRANGEBYLEX", running, "[" .. from .. "/", "(" .. from .. "0", "LIMIT", 0, limit)
@@ -8,6 +8,7 @@ local function return_jobs(from, limit, is_ready)
         local place, id = string.match(member, "^[^/]+/[^/]+/([^/]+)/(.*)$")
         local record = id and redis.call("HGET", jobs, id)
         redis.call("ZREM", running, member)
+        if record and free_places({id}) > 0 then wake() end
         if record and is_ready(id, read_record(record)) then
             redis.call("ZADD", ready, valid_place(place), id)
             wake()

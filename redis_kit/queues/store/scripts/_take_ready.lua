@@ -1,11 +1,11 @@
--- Claim ready jobs, at most `limit`, and add them to a reply. Returns how many are no longer ready, and whether they are the
--- first that began in this minute. If a key is of a wrong type, nothing is changed.
+-- Claim ready jobs, at most `limit`, or those that were chosen, and add them to a reply. Returns how many are no longer ready,
+-- and whether they are the first that began in this minute. If a key is of a wrong type, nothing is changed.
 -- needs  ready, running, jobs, minutes, first_field, now
 -- gives  take_ready
-local function take_ready(limit, worker, owner, reply)
+local function take_ready(limit, worker, owner, reply, chosen)
     local USUAL = "^(%-?%d+ )(%d+)() %d+ (%d+)\n()"
     local counted, attempt = redis.call("HGET", minutes, first_field + 2), nil
-    local taken, ids, members, written = redis.call("ZPOPMIN", ready, limit), {""}, {0, ""}, {"", ""}
+    local taken, ids, members, written = chosen or redis.call("ZPOPMIN", ready, limit), {""}, {0, ""}, {"", ""}
     local size, begun, late, latest, claimed = 0, 0, 0, 0, #taken / 2
     for at = 1, claimed do
         ids[at] = taken[2 * at - 1]

@@ -8,33 +8,43 @@
 -- KEYS[5]     minutes  hash: 4 * minute + what -> how many
 -- KEYS[6]     unique   hash: unique key -> id
 -- KEYS[7]     owners   hash: id -> until when it has a unique key, and that key
--- KEYS[8...]  results  of each job that has one: the hash of the result, and the list for callers that wait for it
+-- KEYS[8]     signal   list: one element while a worker is to wake up
+-- KEYS[9]     paused   string  the queue is paused while it exists: since when, ms
+-- KEYS[10]    lanes    hash: id -> its rank in its lane, and that; = while the queue itself has a limit
+-- KEYS[11]    parked   zset of scores 0: what waits for a limit
+-- KEYS[12...] results  of each job that has one: the hash of the result, and the list for callers that wait for it
 -- ARGV[1]     worker
 -- ARGV[2]     lease    ms
 -- ARGV[3...]  acks     how many jobs; worker/claim/place/id of each; the id of each; then the number of each that has a
 --                      result, from 1, that result, and the ms to store it
 -- returns     the numbers of those whose claim was lost, from 1; nil if no claim was
 
-local running, jobs, answers, workers, minutes, unique, owners = unpack(KEYS)
+local running, jobs, answers, workers, minutes, unique, owners, signal, paused, lanes, parked = unpack(KEYS)
 local worker, lease, to_store = ARGV[1], tonumber(ARGV[2]), 4 + 2 * ARGV[3]
 local clock = redis.call("TIME")
 local now, first_field = clock[1] * 1000 + math.floor(clock[2] / 1000), math.floor(clock[1] / 60) * 4
 
 -- @include _count_minute
 -- @include _ack_jobs
-local left, any_unique = (redis.call("ZSCORE", workers, worker) or 0) - now, redis.call("HLEN", owners) > 0
-if any_unique then
-    -- @check_types unique
+local left, others = (redis.call("ZSCORE", workers, worker) or 0) - now, redis.call("EXISTS", owners, lanes)
+local any_unique, any_lanes = others > 0 and redis.call("HLEN", owners) > 0, others > 0 and redis.call("HLEN", lanes) > 0
+if others > 0 then
+    -- @check_types unique, parked, signal
 end
 local lost, done, sum, list, at_ids, records = ack_jobs(3)
 if records then
 -- @include _store_result
 -- @include _store_results
-    store_results(to_store, 8, records)
+    store_results(to_store, 12, records)
 end
 if any_unique and done > 0 then
 -- @include _free_unique_key
     for at = at_ids, at_ids + done - 1 do free_unique_key(list[at], true) end
+end
+if any_lanes and done > 0 then
+-- @include _wake
+-- @include _free_places
+    if free_places({unpack(list, at_ids, at_ids + done - 1)}, "over") > 0 then wake() end
 end
 if sum == done then
 -- @include _begin_minute

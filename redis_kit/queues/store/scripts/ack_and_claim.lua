@@ -16,7 +16,10 @@
 -- KEYS[12]     unique     hash: unique key -> id
 -- KEYS[13]     owners     hash: id -> until when it has a unique key, and that key
 -- KEYS[14]     repeats    zset: worker/claim of a repeated call -> when it was repeated, ms
--- KEYS[15...]  results    of each acknowledged job that has one: the hash of the result, and the list for callers that wait for it
+-- KEYS[15]     lanes      hash: id -> its rank in its lane, and that; = while the queue itself has a limit
+-- KEYS[16]     limits     hash: limit -> what it allows, lane -> what it does
+-- KEYS[17]     parked     zset of scores 0: what waits for a limit
+-- KEYS[18...]  results    of each acknowledged job that has one: the hash of the result, and the list for callers that wait for it
 -- ARGV[1]      worker
 -- ARGV[2]      claim        unique to this call; repeated, it gives the same jobs
 -- ARGV[3]      limit        how many jobs, at most
@@ -29,7 +32,8 @@
 --              each job the lengths of place, id and record in 1, 4 and 4 bytes, and these three
 
 local workers, info, running, jobs, ready, scheduled, sequence, signal, paused, answers, minutes = unpack(KEYS)
-local unique, owners, repeats, worker, limit, lease = KEYS[12], KEYS[13], KEYS[14], ARGV[1], tonumber(ARGV[3]), tonumber(ARGV[4])
+local unique, owners, repeats, lanes, limits, parked = KEYS[12], KEYS[13], KEYS[14], KEYS[15], KEYS[16], KEYS[17]
+local worker, limit, lease = ARGV[1], tonumber(ARGV[3]), tonumber(ARGV[4])
 local information, owner, repeated, acks = ARGV[5], worker .. "/" .. ARGV[2], ARGV[6] == "1", tonumber(ARGV[7])
 local clock = redis.call("TIME")
 local now, first_field = clock[1] * 1000 + math.floor(clock[2] / 1000), math.floor(clock[1] / 60) * 4
@@ -38,12 +42,15 @@ local left = (redis.call("ZSCORE", workers, worker) or 0) - now
 local woken, waiting = redis.call("LLEN", signal), redis.call("ZCARD", ready)
 local is_short = left <= lease * 0.95 or left > lease or left % 1 > 0
 local pause, claimed, next_end, reply = -2, 0, -1, {"", "", "", "", ""}
-local coming, any_unique, was_repeated, lost, done, sum, list, at_ids, records, is_new
-local others = redis.call("EXISTS", scheduled, paused, owners, repeats)  -- most queues have none of them
+local coming, any_unique, was_repeated, any_lanes, lost, done, sum, list, at_ids, records, is_new, chosen
+local others = redis.call("EXISTS", scheduled, paused, owners, repeats, lanes)  -- most queues have none of them
 if others > 0 then
 -- @include _read_others
-    coming, pause, any_unique, was_repeated = read_others(others)
+    coming, pause, any_unique, was_repeated, any_lanes = read_others(others)
     limit = was_repeated and not repeated and 0 or limit  -- this comes in late
+end
+if any_lanes then
+    -- @check_types limits, parked, running, jobs, minutes, sequence
 end
 local is_due = coming and coming <= now and pause == -2
 if is_short or repeated or is_due then
@@ -62,20 +69,28 @@ if acks > 0 then
     if records then
 -- @include _store_result
 -- @include _store_results
-        store_results(8 + 2 * acks, 15, records)
+        store_results(8 + 2 * acks, 18, records)
     end
-    if any_unique and done > 0 then
+    if done > 0 and (any_unique or any_lanes) then
 -- @include _free_unique_key
-        for at = at_ids, at_ids + done - 1 do free_unique_key(list[at], true) end
+-- @include _free_places
+        for at = at_ids, at_ids + done - 1 do free_unique_key(list[at], any_unique) end
+        if any_lanes then free_places({unpack(list, at_ids, at_ids + done - 1)}, "over") end
     end
 end
 if repeated then
 -- @include _repeat_claim
     limit = repeat_claim(reply) and 0 or limit
 end
+if any_lanes then
+-- @include _limits
+-- @include _lanes
+-- @include _choose_jobs
+    chosen, coming, waiting = choose_jobs(pause == -2 and not lost and limit or 0)
+end
 if limit > 0 and waiting > 0 and pause == -2 and not lost then  -- first the caller learns of lost ones
 -- @include _take_ready
-    claimed, is_new = take_ready(limit, worker, owner, reply)
+    claimed, is_new = take_ready(limit, worker, owner, reply, chosen)
 end
 if is_new or done and sum == done then
 -- @include _begin_minute

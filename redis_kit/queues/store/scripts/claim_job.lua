@@ -10,6 +10,8 @@
 -- KEYS[6]  workers    zset: worker -> when its lease ends, ms
 -- KEYS[7]  info       hash: worker -> since when it is alive, ms, and what it reports about itself
 -- KEYS[8]  answers    list: the last answers to the worker
+-- KEYS[9]  lanes      hash: id -> its rank in its lane, and that
+-- KEYS[10] parked     zset of scores 0: what waits for a limit
 -- ARGV[1]  worker
 -- ARGV[2]  claim        unique to this call; repeated, it gives the same job
 -- ARGV[3]  id           of the job
@@ -19,7 +21,7 @@
 -- ARGV[7]  information  what a new worker reports about itself
 -- returns  its place, its record, and the time in s and us; nothing if it runs elsewhere, has ended, or has changed
 
-local running, jobs, ready, scheduled, sequence, workers, info, answers = unpack(KEYS)
+local running, jobs, ready, scheduled, sequence, workers, info, answers, lanes, parked = unpack(KEYS)
 local worker, owner, id, expected = ARGV[1], ARGV[1] .. "/" .. ARGV[2], ARGV[3], tonumber(ARGV[4])
 local member, lease, information = ARGV[5] .. "/" .. ARGV[3], tonumber(ARGV[6]), ARGV[7]
 local clock = redis.call("TIME")
@@ -29,9 +31,10 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _record
 -- @include _history
 -- @include _worker_lease
+-- @include _hold_places
 local left = (redis.call("ZSCORE", workers, worker) or 0) - now
 local record = redis.call("HGET", jobs, id)
--- @check_types running, ready, scheduled, sequence, info, answers
+-- @check_types running, ready, scheduled, sequence, info, answers, lanes, parked
 if not record then
     return {}
 end
@@ -57,6 +60,7 @@ redis.call("ZREM", running, member)
 redis.call("ZREM", ready, id)
 redis.call("ZREM", scheduled, id)
 redis.call("ZADD", running, 0, owner .. "/" .. place .. "/" .. id)
+hold_places(id)
 payload = string.gsub(payload, "^(~[^\n]*)", "%1" .. string.format(" %.0f/", now) .. string.gsub(worker, "%%", "%%%%"), 1)
 write_record(id, priority, attempts + 1, crashes, due, payload)
 return {place, redis.call("HGET", jobs, id), clock[1], clock[2]}

@@ -11,7 +11,9 @@
 -- KEYS[7]   paused     string  the queue is paused while it exists: since when, ms
 -- KEYS[8]   cancels    hash: id -> 1 for jobs that are to be cancelled though they run
 -- KEYS[9]   unknown    hash: digest of a shape of calls -> jobs, since, known, and the shape
--- KEYS[10]  deferred   zset: id/due of each job of this shape that was returned -> since when no worker runs it, ms
+-- KEYS[10]  lanes      hash: id -> its rank in its lane, and that; = while the queue itself has a limit
+-- KEYS[11]  parked     zset of scores 0: what waits for a limit
+-- KEYS[12]  deferred   zset: id/due of each job of this shape that was returned -> since when no worker runs it, ms
 -- ARGV[1]   token      of the claim
 -- ARGV[2]   id         of the job
 -- ARGV[3]   lease      ms
@@ -26,7 +28,7 @@
 -- The time between two tries grows with the time since the first one, and with the number of jobs of the shape. So workers
 -- look at 50 of them a second, or, as a job waits for at most 10 minutes, at each once in 10 minutes.
 
-local running, jobs, answers, workers, scheduled, signal, paused, cancels, unknown, deferred = unpack(KEYS)
+local running, jobs, answers, workers, scheduled, signal, paused, cancels, unknown, lanes, parked, deferred = unpack(KEYS)
 local token, id, lease, digest, shape = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5]
 local worker, member = string.match(token, "^[^/]*"), token .. "/" .. id
 local expires, longest, most = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
@@ -42,10 +44,11 @@ local now = clock[1] * 1000 + math.ceil(clock[2] / 1000)
 -- @include _sign_of_life
 -- @include _wake
 -- @include _unknown_calls
+-- @include _free_places
 local left = (redis.call("ZSCORE", workers, worker) or 0) - now
 local record = redis.call("HGET", jobs, id)
 local first = redis.call("ZRANGE", scheduled, 0, 0, "WITHSCORES")[2]
--- @check_types cancels, unknown, signal, answers
+-- @check_types cancels, unknown, signal, answers, lanes, parked
 if not redis.call("ZSCORE", running, member) then
     return earlier_answer(member) == RETURNED and RETURNED or 0
 elseif not record then
@@ -77,7 +80,7 @@ if stored or redis.call("HLEN", unknown) < most then
     write_unknown(digest, known or 0, shape)
 end
 for _, key in ipairs({unknown, deferred}) do redis.call("PEXPIRE", key, string.format("%.0f", longest + 2 * LONGEST)) end
-if not first or at < tonumber(first) then
+if free_places({id}, "last") > 0 or not first or at < tonumber(first) then
     wake()
 end
 sign_of_life(left)

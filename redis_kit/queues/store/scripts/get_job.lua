@@ -7,16 +7,20 @@
 -- KEYS[4]  dead       zset: id -> when it died, ms
 -- KEYS[5]  reasons    hash: id -> why it died
 -- KEYS[6]  running    zset of scores 0: worker/claim/place/id
+-- KEYS[7]  lanes      hash: id -> its rank in its lane, and that
+-- KEYS[8]  limits     hash: limit -> what it allows, lane -> what it does
+-- KEYS[9]  parked     zset of scores 0: what waits for a limit
 -- ARGV[1]  id
 -- ARGV[2]  limit      how many running jobs are looked through for its worker
 -- returns  state, id, record, when it died in ms or "", why or "", worker or ""; nothing without a job
 
-local jobs, ready, scheduled, dead, reasons, running = unpack(KEYS)
+local jobs, ready, scheduled, dead, reasons, running, lanes, limits, parked = unpack(KEYS)
 local id, limit = ARGV[1], tonumber(ARGV[2])
+-- @include _leave_lane
 local record = redis.call("HGET", jobs, id)
 if not record then
     return {}
-elseif redis.call("ZSCORE", ready, id) then
+elseif redis.call("ZSCORE", ready, id) or waits_in_lane(id) then
     return {"ready", id, record, "", "", ""}
 elseif redis.call("ZSCORE", scheduled, id) then
     return {"scheduled", id, record, "", "", ""}

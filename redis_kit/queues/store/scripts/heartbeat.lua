@@ -18,6 +18,8 @@
 -- KEYS[14]  unique     hash: unique key -> id
 -- KEYS[15]  owners     hash: id -> until when it has a unique key, and that key
 -- KEYS[16]  unknown    hash: digest of a shape of calls -> jobs, since, known, and the shape
+-- KEYS[17]  lanes      hash: id -> its rank in its lane, and that; = while the queue itself has a limit
+-- KEYS[18]  parked     zset of scores 0: what waits for a limit
 -- ARGV[1]   worker
 -- ARGV[2]   lease        ms
 -- ARGV[3]   information  what the worker reports about itself
@@ -33,7 +35,7 @@
 -- notice: a lease from when the first of them was alive, marked by a half in its end. After it any worker may act.
 
 local workers, info, running, jobs, ready, scheduled, signal, dead, reasons, answers, paused = unpack(KEYS)
-local orders, cancels, unique, owners, unknown = KEYS[12], KEYS[13], KEYS[14], KEYS[15], KEYS[16]
+local orders, cancels, unique, owners, unknown, lanes, parked = unpack(KEYS, 12)
 local worker, lease, information, most, dead_limit = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
@@ -48,9 +50,10 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _bury_job
 -- @include _bury_poison
 -- @include _valid_place
+-- @include _free_places
 -- @include _return_jobs
 -- @include _up_since
--- @check_types running, ready, scheduled, dead, info, jobs, reasons, unknown, signal
+-- @check_types running, ready, scheduled, dead, info, jobs, reasons, unknown, signal, lanes, parked
 local left, any_unique = (redis.call("ZSCORE", workers, worker) or 0) - now, has_unique_keys()
 local stored, cancelled = redis.call("HMGET", orders, worker, worker .. "/until"), {}
 local command = (tonumber(stored[2] or now) or 0) >= now and stored[1] or ""

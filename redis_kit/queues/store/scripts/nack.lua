@@ -18,6 +18,8 @@
 -- KEYS[14]  finished   list: an element for each caller that waits for the result
 -- KEYS[15]  unique     hash: unique key -> id
 -- KEYS[16]  owners     hash: id -> until when it has a unique key, and that key
+-- KEYS[17]  lanes      hash: id -> its rank in its lane, and that; = while the queue itself has a limit
+-- KEYS[18]  parked     zset of scores 0: what waits for a limit
 -- ARGV[1]   token      of the claim
 -- ARGV[2]   id         of the job
 -- ARGV[3]   lease      ms
@@ -30,7 +32,8 @@
 -- returns   1 ready, 2 scheduled, 3 dead, also when repeated; 0 when the claim was lost
 
 local running, jobs, answers, workers, minutes, ready, scheduled, sequence, signal, dead, reasons, paused = unpack(KEYS)
-local result, finished, unique, owners, error, ttl_ms = KEYS[13], KEYS[14], KEYS[15], KEYS[16], ARGV[8], ARGV[9]
+local result, finished, unique, owners, lanes, parked = unpack(KEYS, 13)
+local error, ttl_ms = ARGV[8], ARGV[9]
 local token, id, lease, delay, most = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local reason, dead_limit = ARGV[6], tonumber(ARGV[7])
 local worker, member = string.match(token, "^[^/]*"), token .. "/" .. id
@@ -47,12 +50,17 @@ local now, first_field = clock[1] * 1000 + math.ceil(clock[2] / 1000), math.floo
 -- @include _count_minute
 -- @include _begin_minute
 -- @include _free_unique_key
+-- @include _free_places
 -- @include _bury_job
 -- @include _store_result
 local left, any_unique = (redis.call("ZSCORE", workers, worker) or 0) - now, has_unique_keys()
 local record = redis.call("HGET", jobs, id)
 local first = redis.call("ZRANGE", scheduled, 0, 0, "WITHSCORES")[2]
 -- @check_types running, ready, dead, reasons, signal, answers, minutes
+local any_lanes = redis.call("EXISTS", lanes) == 1
+if any_lanes then
+    -- @check_types lanes, parked
+end
 -- A result whose key is of a wrong type is not stored, or the job would not end until that key is gone.
 local waiting
 if error ~= "" then
@@ -68,6 +76,7 @@ elseif not record then
 end
 if count_minute(1, 1) == 1 then begin_minute() end
 sign_of_life(left)
+if any_lanes and free_places({id}, "last") > 0 then wake() end
 local begun = attempts_begun(record)
 local priority, attempts, crashes, _, payload = read_record(record)
 if attempts >= most then

@@ -1,6 +1,7 @@
 #!lua flags=no-writes
--- Return jobs of one state: ready ones in the order of claims, scheduled ones by due time, running ones by worker, and
--- dead ones from the latest. Fewer than the limit where they are large: a script must not keep the server for long.
+-- Return jobs of one state: ready ones in the order of claims, after them those that wait for a limit, scheduled ones by due
+-- time, running ones by worker, and dead ones from the latest. Fewer than the limit where they are large: a script must not
+-- keep the server for long.
 --
 -- KEYS[1]  jobs       hash: id -> record
 -- KEYS[2]  ready      zset: id -> place
@@ -8,6 +9,7 @@
 -- KEYS[4]  dead       zset: id -> when it died, ms
 -- KEYS[5]  reasons    hash: id -> why it died
 -- KEYS[6]  running    zset of scores 0: worker/claim/place/id
+-- KEYS[7]  parked     zset of scores 0: what waits for a limit
 -- ARGV[1]  state
 -- ARGV[2]  offset     how many are passed over
 -- ARGV[3]  limit      how many, at most
@@ -15,12 +17,18 @@
 -- ARGV[5]  bytes      of records that are read, at most, but for the last
 -- returns  id, record, when it died in ms or "", why or "", worker or "" of each
 
-local jobs, ready, scheduled, dead, reasons, running = unpack(KEYS)
+local jobs, ready, scheduled, dead, reasons, running, parked = unpack(KEYS)
 local state, offset, limit = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local cut, bytes = tonumber(ARGV[4]), tonumber(ARGV[5])
 local key = ({ready = ready, scheduled = scheduled, dead = dead, running = running})[state]
 local range = state == "dead" and "ZREVRANGE" or "ZRANGE"
 local entries = redis.call(range, key, offset, offset + limit - 1, "WITHSCORES")
+if state == "ready" and #entries < 2 * limit then
+    local from = math.max(0, offset - redis.call("ZCARD", ready))
+    for _, member in ipairs(redis.call("ZRANGEBYLEX", parked, "[job\n", "(job\11", "LIMIT", from, limit - #entries / 2)) do
+        entries[#entries + 1], entries[#entries + 2] = string.match(member, "[^\n]*$"), ""
+    end
+end
 
 local reply = {}
 for at = 1, #entries, 2 do

@@ -9,6 +9,8 @@
 -- KEYS[5]  scheduled  zset: id -> when it is due, ms
 -- KEYS[6]  signal     list: one element while a worker is to wake up
 -- KEYS[7]  paused     string  the queue is paused while it exists: since when, ms
+-- KEYS[8]  lanes      hash: id -> its rank in its lane, and that
+-- KEYS[9]  parked     zset of scores 0: what waits for a limit
 -- ARGV[1]  token      of the claim
 -- ARGV[2]  id         of the job
 -- ARGV[3]  lease      ms
@@ -16,7 +18,7 @@
 -- ARGV[5]  late       1 if its record is to say when it was due before, by which it expires; 0 if it is due again
 -- returns  2 when it is scheduled, also when repeated; 0 when the claim was lost
 
-local running, jobs, answers, workers, scheduled, signal, paused = unpack(KEYS)
+local running, jobs, answers, workers, scheduled, signal, paused, lanes, parked = unpack(KEYS)
 local token, id, lease, delay, late = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5] == "1"
 local worker, member = string.match(token, "^[^/]*"), token .. "/" .. id
 local SCHEDULED = 2
@@ -29,10 +31,11 @@ local now = clock[1] * 1000 + math.ceil(clock[2] / 1000)
 -- @include _remember_answer
 -- @include _sign_of_life
 -- @include _wake
+-- @include _free_places
 local left = (redis.call("ZSCORE", workers, worker) or 0) - now
 local record = redis.call("HGET", jobs, id)
 local first = redis.call("ZRANGE", scheduled, 0, 0, "WITHSCORES")[2]
--- @check_types running, signal, answers
+-- @check_types running, signal, answers, lanes, parked
 if redis.call("ZREM", running, member) == 0 then
     return earlier_answer(member) == SCHEDULED and SCHEDULED or 0
 elseif not record then
@@ -42,7 +45,7 @@ local priority, attempts, crashes, due, payload = read_record(record)
 local at = now + delay
 write_record(id, priority, math.max(0, attempts - 1), crashes, late and due or at, remove_attempt(payload))
 redis.call("ZADD", scheduled, string.format("%.0f", at), id)
-if not first or at < tonumber(first) then
+if free_places({id}, "last") > 0 or not first or at < tonumber(first) then
     wake()
 end
 sign_of_life(left)

@@ -1,29 +1,46 @@
 #!lua flags=allow-oom
 -- Delete jobs of one state that no worker has, from the first on.
 --
--- KEYS[1]  jobs       hash: id -> record
--- KEYS[2]  ready      zset: id -> place
--- KEYS[3]  scheduled  zset: id -> when it is due, ms on the server's clock
--- KEYS[4]  dead       zset: id -> when it died, ms
--- KEYS[5]  reasons    hash: id -> why it died
--- KEYS[6]  unique     hash: unique key -> id
--- KEYS[7]  owners     hash: id -> until when it has a unique key, and that key
--- ARGV[1]  state      ready, scheduled or dead
--- ARGV[2]  limit      how many, at most
--- returns  how many were deleted
+-- KEYS[1]   jobs       hash: id -> record
+-- KEYS[2]   ready      zset: id -> place
+-- KEYS[3]   scheduled  zset: id -> when it is due, ms on the server's clock
+-- KEYS[4]   dead       zset: id -> when it died, ms
+-- KEYS[5]   reasons    hash: id -> why it died
+-- KEYS[6]   unique     hash: unique key -> id
+-- KEYS[7]   owners     hash: id -> until when it has a unique key, and that key
+-- KEYS[8]   signal     list: one element while a worker is to wake up
+-- KEYS[9]   paused     string  the queue is paused while it exists: since when, ms
+-- KEYS[10]  lanes      hash: id -> its rank in its lane, and that
+-- KEYS[11]  limits     hash: limit -> what it allows, lane -> what it does
+-- KEYS[12]  parked     zset of scores 0: what waits for a limit
+-- ARGV[1]   state      ready, scheduled or dead
+-- ARGV[2]   limit      how many, at most
+-- returns   how many were deleted
 
-local jobs, ready, scheduled, dead, reasons, unique, owners = unpack(KEYS)
+local jobs, ready, scheduled, dead, reasons, unique, owners, signal, paused, lanes, limits, parked = unpack(KEYS)
 local key = ({ready = ready, scheduled = scheduled, dead = dead})[ARGV[1]]
 
 -- @include _free_unique_key
+-- @include _wake
+-- @include _leave_lane
 local any_unique = has_unique_keys()
 local ids = redis.call("ZRANGE", key, 0, ARGV[2] - 1)
--- @check_types jobs, reasons
+-- @check_types jobs, reasons, lanes, limits, parked, signal
+if key == ready and #ids < tonumber(ARGV[2]) then
+    for _, member in ipairs(redis.call("ZRANGEBYLEX", parked, "[job\n", "(job\11", "LIMIT", 0, ARGV[2] - #ids)) do
+        ids[#ids + 1] = string.match(member, "[^\n]*$")
+    end
+end
 
 if #ids > 0 then
     redis.call("ZREM", key, unpack(ids))
     redis.call("HDEL", jobs, unpack(ids))
     redis.call("HDEL", reasons, unpack(ids))
-    for _, id in ipairs(ids) do free_unique_key(id, any_unique) end
+    local any_lanes, noted = redis.call("EXISTS", lanes) == 1, false
+    for _, id in ipairs(ids) do
+        free_unique_key(id, any_unique)
+        noted = any_lanes and leave_lane(id) or noted
+    end
+    if noted then wake() end
 end
 return #ids

@@ -13,20 +13,24 @@
 -- KEYS[9...]   unique     hash: unique key -> id
 -- KEYS[10...]  owners     hash: id -> until when it has a unique key, and that key
 -- KEYS[11...]  cancels    hash: id -> 1 for running jobs to cancel
+-- KEYS[12...]  lanes      hash: id -> its rank in its lane, and that
+-- KEYS[13...]  limits     hash: limit -> what it allows, lane -> what it does; this and the next one only for jobs with a lane
+-- KEYS[14...]  parked     zset of scores 0: what waits for a limit
 -- ARGV[1]      due        ms on the server's clock, or a + and the ms from now; 0 for now
 -- ARGV[2]      priority   -100 to 100
 -- ARGV[3]      id
 -- ARGV[4]      payload
--- ARGV[5...]   others     id and payload of each further job; then the ids are new
+-- ARGV[5...]   others     id and payload of each further job; then the ids are new; last, with its keys, the lane
 -- returns      how many were added; a job whose id is in use is left as it is
 
-local jobs, ready, sequence, signal, paused, scheduled, dead, reasons, unique, owners, cancels = unpack(KEYS)
+local jobs, ready, sequence, signal, paused, scheduled, dead, reasons, unique, owners, cancels, lanes, limits, parked = unpack(KEYS)
+local lane = parked and table.remove(ARGV)
 local priority, id = ARGV[2], ARGV[3]
 -- @include _due_of
 -- @include _record_head
 local due, later = due_of(ARGV[1], redis.call("TIME"))
 local signals, died = redis.call("LLEN", signal), false
-local wakes = signals == 0 and (not later or redis.call("ZCOUNT", scheduled, "-inf", due) == 0)
+local wakes = signals == 0 and (lane or not later or redis.call("ZCOUNT", scheduled, "-inf", due) == 0)
 if dead then
     local in_use = redis.call("HEXISTS", jobs, id) == 1
     died = redis.call("ZSCORE", dead, id)
@@ -34,15 +38,27 @@ if dead then
         return 0
     end
     -- @check_types cancels
+    if lane then
+        -- @check_types jobs, scheduled, lanes, limits, parked
+    end
     if died then
-        -- @check_types ready, scheduled, reasons, unique, owners
+        -- @check_types ready, scheduled, reasons, unique, owners, lanes
     end
 end
 
 local count, head, stored, placed = #ARGV / 2 - 1, new_head(priority, due), 0, 0
 local to = later and scheduled or ready
 local place = later and due or place_of(priority, redis.call("INCRBY", sequence, count) - count + 1)
-if count == 1 then
+if lane then
+-- @include _put_in_lane
+    local ids = {}
+    for at = 3, #ARGV, 2 do
+        ids[#ids + 1] = ARGV[at]
+        redis.call("HSET", jobs, ARGV[at], head .. ARGV[at + 1])
+        if later then redis.call("ZADD", scheduled, due, ARGV[at]) end
+    end
+    put_in_lane(lane, ids, not later and place)
+elseif count == 1 then
     stored, placed = redis.pcall("HSET", jobs, id, head .. ARGV[4]), redis.pcall("ZADD", to, place, id)
 else
     local places = {}

@@ -12,8 +12,9 @@
 -- KEYS[8]   workers    zset: worker -> when its lease ends, ms
 -- KEYS[9]   info       hash: worker -> since when it is alive, ms, and what it reports about itself
 -- KEYS[10]  unknown    hash: digest of a shape of calls -> jobs, since, known, and the shape
+-- KEYS[11]  parked     zset of scores 0: what waits for a limit
 -- ARGV[1]   minutes    how many, this one among them
--- returns  how many are scheduled, ready, running, dead; for how many ms the next ready job or the next scheduled one
+-- returns  how many are scheduled, ready (with those that wait for a limit), running, dead; for how many ms the next ready job or the next scheduled one
 --          has been due, the longer of both (-1: neither is); the present minute since 1970; since when it is paused
 --          (-1: it is not), ms to the end of that (-1: none); how many workers are alive, and how many of 100 of these
 --          say that they claim no more; {shape of calls that workers returned, how many jobs, how many ms ago the first
@@ -31,6 +32,7 @@ local reply = {}
 for at = 1, 4 do
     reply[at] = redis.call("ZCARD", KEYS[at])
 end
+reply[2] = reply[2] + redis.call("ZLEXCOUNT", KEYS[11], "[job\n", "(job\11")
 local record = redis.call("HGET", jobs, redis.call("ZRANGE", KEYS[2], 0, 0)[1] or "")
 local _, _, _, due = read_record(record or "")
 -- A scheduled job gets ready with the next claim. If no worker claims, it waits as a ready job does.

@@ -12,6 +12,8 @@
 -- KEYS[9]     reasons  hash: id -> why it died
 -- KEYS[10]    unique   hash: unique key -> id
 -- KEYS[11]    owners   hash: id -> until when it has a unique key, and that key
+-- KEYS[12]    lanes    hash: id -> its rank in its lane, and that; = while the queue itself has a limit
+-- KEYS[13]    parked   zset of scores 0: what waits for a limit
 -- ARGV[1]     worker
 -- ARGV[2]     take     how many jobs to take in one call
 -- ARGV[3]     crashes  workers that may die with one job
@@ -20,7 +22,7 @@
 -- returns     how many were taken, as many as the limit when there may be more; then of each dead one its
 --             id, why, and the first bytes of its body
 
-local workers, info, running, jobs, ready, signal, paused, dead, reasons, unique, owners = unpack(KEYS)
+local workers, info, running, jobs, ready, signal, paused, dead, reasons, unique, owners, lanes, parked = unpack(KEYS)
 local worker, take, most, dead_limit = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
@@ -33,9 +35,10 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _bury_job
 -- @include _bury_poison
 -- @include _valid_place
+-- @include _free_places
 -- @include _return_jobs
 local any_unique = has_unique_keys()
--- @check_types workers, running, ready, dead, info, jobs, reasons, signal
+-- @check_types workers, running, ready, dead, info, jobs, reasons, signal, lanes, parked
 
 local started, reply = {}, {0}
 for at = 5, #ARGV do

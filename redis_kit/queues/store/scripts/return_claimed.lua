@@ -6,17 +6,20 @@
 -- KEYS[3]     ready    zset: id -> place
 -- KEYS[4]     signal   list: one element while a worker is to wake up
 -- KEYS[5]     paused   string  the queue is paused while it exists: since when, ms
+-- KEYS[6]     lanes    hash: id -> its rank in its lane, and that; = while the queue itself has a limit
+-- KEYS[7]     parked   zset of scores 0: what waits for a limit
 -- ARGV[1...]  members  worker/claim/place/id of each
 -- returns     how many were returned
 
-local running, jobs, ready, signal, paused = unpack(KEYS)
+local running, jobs, ready, signal, paused, lanes, parked = unpack(KEYS)
 
 -- @include _record_head
 -- @include _record
 -- @include _history
 -- @include _wake
 -- @include _valid_place
--- @check_types running, ready, jobs, signal
+-- @include _free_places
+-- @check_types running, ready, jobs, signal, lanes, parked
 
 local count = 0
 for _, member in ipairs(ARGV) do
@@ -26,6 +29,7 @@ for _, member in ipairs(ARGV) do
         local priority, attempts, crashes, due, payload = read_record(record)
         write_record(id, priority, math.max(0, attempts - 1), crashes, due, remove_attempt(payload))
         redis.call("ZADD", ready, valid_place(place), id)
+        free_places({id})
         count = count + 1
     end
 end

@@ -10,11 +10,13 @@
 -- KEYS[6]  signal   list: one element while a worker is to wake up
 -- KEYS[7]  answers  list: the last answers to the worker
 -- KEYS[8]  paused   string  the queue is paused while it exists: since when, ms
+-- KEYS[9]  lanes    hash: id -> its rank in its lane, and that; = while the queue itself has a limit
+-- KEYS[10]  parked   zset of scores 0: what waits for a limit
 -- ARGV[1]  worker
 -- ARGV[2]  limit    how many jobs to return in one call
 -- returns  how many were returned; as many as the limit when there may be more
 
-local workers, info, running, jobs, ready, signal, answers, paused = unpack(KEYS)
+local workers, info, running, jobs, ready, signal, answers, paused, lanes, parked = unpack(KEYS)
 local worker, limit = ARGV[1], tonumber(ARGV[2])
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
@@ -24,8 +26,9 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _history
 -- @include _wake
 -- @include _valid_place
+-- @include _free_places
 -- @include _return_jobs
--- @check_types workers, running, ready, info, jobs, answers, signal
+-- @check_types workers, running, ready, info, jobs, answers, signal, lanes, parked
 
 local count = return_jobs(worker, limit, function(id, priority, attempts, crashes, _, payload)
     return write_record(id, priority, math.max(0, attempts - 1), crashes, now, remove_attempt(payload))

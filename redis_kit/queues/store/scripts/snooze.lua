@@ -11,6 +11,8 @@
 -- KEYS[7]  paused     string  the queue is paused while it exists: since when, ms
 -- KEYS[8]  cancels    hash: id -> 1 for jobs that are to be cancelled though they run
 -- KEYS[9]  result     hash: what is stored about the call
+-- KEYS[10] lanes      hash: id -> its rank in its lane, and that
+-- KEYS[11] parked     zset of scores 0: what waits for a limit
 -- ARGV[1]  token      of the claim
 -- ARGV[2]  id         of the job
 -- ARGV[3]  lease      ms
@@ -20,7 +22,7 @@
 -- ARGV[7]  ttl_ms     to store how often, when and why it snoozed; 0 if no result is stored
 -- returns  2 returned, also when repeated; 6 when it is to be cancelled: then nothing was changed; 0 when the claim was lost
 
-local running, jobs, answers, workers, scheduled, signal, paused, cancels, result = unpack(KEYS)
+local running, jobs, answers, workers, scheduled, signal, paused, cancels, result, lanes, parked = unpack(KEYS)
 local token, id, lease, delay, expires = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local worker, member = string.match(token, "^[^/]*"), token .. "/" .. id
 local RETURNED, CANCELLED = 2, 6
@@ -33,10 +35,11 @@ local now = clock[1] * 1000 + math.ceil(clock[2] / 1000)
 -- @include _remember_answer
 -- @include _sign_of_life
 -- @include _wake
+-- @include _free_places
 local left = (redis.call("ZSCORE", workers, worker) or 0) - now
 local record = redis.call("HGET", jobs, id)
 local first = redis.call("ZRANGE", scheduled, 0, 0, "WITHSCORES")[2]
--- @check_types cancels, signal, answers
+-- @check_types cancels, signal, answers, lanes, parked
 if not redis.call("ZSCORE", running, member) then
     return earlier_answer(member) or 0
 elseif not record then
@@ -63,7 +66,7 @@ if ARGV[7] ~= "0" then
         redis.call("PEXPIRE", result, ARGV[7])
     end
 end
-if not first or at < tonumber(first) then
+if free_places({id}, "last") > 0 or not first or at < tonumber(first) then
     wake()
 end
 sign_of_life(left)

@@ -3,21 +3,25 @@
 -- that was damaged and deleted does.
 -- One script: a job is in no state only if all states are read at one moment.
 --
--- KEYS[1]  jobs       hash: id -> record
--- KEYS[2]  ready      zset: id -> place
--- KEYS[3]  scheduled  zset: id -> when it is due, ms on the server's clock
--- KEYS[4]  dead       zset: id -> when it died, ms
--- KEYS[5]  running    zset of scores 0: worker/claim/place/id
--- KEYS[6]  workers    zset: worker -> when its lease ends, ms
--- KEYS[7]  sequence   counter of jobs that got ready
--- KEYS[8]  signal     list: one element while a worker is to wake up
--- KEYS[9]  paused     string  the queue is paused while it exists: since when, ms
--- ARGV[1]  sample     how many jobs are looked at, by chance
--- ARGV[2]  most       running jobs up to which it is done
--- ARGV[3]  longest    the longest lease that any worker may have, ms
--- returns  ids of the jobs that are ready again
+-- KEYS[1]   jobs       hash: id -> record
+-- KEYS[2]   ready      zset: id -> place
+-- KEYS[3]   scheduled  zset: id -> when it is due, ms on the server's clock
+-- KEYS[4]   dead       zset: id -> when it died, ms
+-- KEYS[5]   running    zset of scores 0: worker/claim/place/id
+-- KEYS[6]   workers    zset: worker -> when its lease ends, ms
+-- KEYS[7]   sequence   counter of jobs that got ready
+-- KEYS[8]   signal     list: one element while a worker is to wake up
+-- KEYS[9]   paused     string  the queue is paused while it exists: since when, ms
+-- KEYS[10]  lanes      hash: id -> its rank in its lane, and that
+-- KEYS[11]  limits     hash: limit -> what it allows, lane -> what it does
+-- KEYS[12]  parked     zset of scores 0: what waits for a limit
+-- ARGV[1]   sample     how many jobs are looked at, by chance
+-- ARGV[2]   most       running jobs up to which it is done
+-- ARGV[3]   longest    the longest lease that any worker may have, ms
+-- returns   ids of the jobs that are ready again
 
 local jobs, ready, scheduled, dead, running, workers, sequence, signal, paused = unpack(KEYS)
+local lanes, limits, parked = unpack(KEYS, 10)
 local sample, most, longest = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
@@ -26,11 +30,13 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _record
 -- @include _wake
 -- @include _valid_place
+-- @include _leave_lane
+-- @include _sweep_lanes
 local chosen, count = redis.call("HRANDFIELD", jobs, sample), redis.call("ZCARD", running)
 if #chosen + count == 0 then
     return {}
 end
--- @check_types ready, scheduled, dead, workers, signal, sequence
+-- @check_types ready, scheduled, dead, workers, signal, sequence, lanes, limits, parked
 
 -- Scripts find a worker's jobs by their names alone, which holds where all scores are 0; and no lease is longer.
 for _, range in ipairs({{"-inf", "(0"}, {"(0", "+inf"}}) do
@@ -68,11 +74,11 @@ for at, key in ipairs({ready, scheduled, dead}) do
     scores[at] = #chosen > 0 and redis.call("ZMSCORE", key, unpack(chosen))
 end
 for at, id in ipairs(chosen) do
-    if not (held[id] or scores[1][at] or scores[2][at] or scores[3][at]) and #back < 100 then
+    if not (held[id] or scores[1][at] or scores[2][at] or scores[3][at] or waits_in_lane(id)) and #back < 100 then
         put_back(id, place_of(read_record(redis.call("HGET", jobs, id)), redis.call("INCRBY", sequence, 1)))
     end
 end
-if #back > 0 then
+if sweep_lanes(held) or #back > 0 then
     wake()
 end
 return back

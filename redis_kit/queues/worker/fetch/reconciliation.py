@@ -11,8 +11,8 @@ from contextlib import suppress
 
 from redis_kit.core.errors import RedisFailure
 from redis_kit.queues.errors import LeaseLost
+from redis_kit.queues.jobs.ack import Ack
 from redis_kit.queues.store import claim
-from redis_kit.queues.store.calls import Ack
 from redis_kit.queues.worker.shared.done import RecentAcks
 from redis_kit.queues.worker.shared.logs import counted
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue

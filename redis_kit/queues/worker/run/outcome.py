@@ -26,9 +26,9 @@ from redis_kit.queues.errors import (
     UnknownTask,
 )
 from redis_kit.queues.jobs import message
+from redis_kit.queues.jobs.ack import ack_of
 from redis_kit.queues.jobs.job import Job, State, read
 from redis_kit.queues.settings import QueueSettings
-from redis_kit.queues.store.calls import ack_of
 from redis_kit.queues.tasks import registry, retry
 from redis_kit.queues.tasks.task import Task, extended
 from redis_kit.queues.worker.run.recorder import ResultRecorder, recorder_of

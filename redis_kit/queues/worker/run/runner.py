@@ -32,9 +32,9 @@ from redis_kit.queues.errors import (
     UnknownTask,
 )
 from redis_kit.queues.jobs import message
+from redis_kit.queues.jobs.ack import ack_of
 from redis_kit.queues.jobs.job import Job
 from redis_kit.queues.jobs.message import Message
-from redis_kit.queues.store.calls import ack_of
 from redis_kit.queues.tasks import current_job, expiry, registry
 from redis_kit.queues.tasks.current_job import CurrentJob
 from redis_kit.queues.tasks.task import Task, extended

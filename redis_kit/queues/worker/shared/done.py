@@ -5,8 +5,8 @@ from collections.abc import Callable, Collection, Sequence
 from threading import Lock
 from typing import NamedTuple
 
+from redis_kit.queues.jobs.ack import Ack
 from redis_kit.queues.jobs.job import Job
-from redis_kit.queues.store.calls import Ack
 
 MOST = 20_000  # acknowledgements
 MOST_BYTES = 4 * 1024 * 1024  # of results and errors

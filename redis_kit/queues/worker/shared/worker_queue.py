@@ -8,10 +8,10 @@ from typing import Any
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.steps import Batch, Call, Pop
+from redis_kit.queues.jobs.ack import Ack
 from redis_kit.queues.jobs.job import Job, State
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.store import calls, claim, enqueue, results, unknown_calls
-from redis_kit.queues.store.calls import Ack
 from redis_kit.queues.store.claim import Claimed
 from redis_kit.queues.store.liveness import HeartbeatReply, heartbeat_reply
 from redis_kit.queues.store.unknown_calls import Recalled

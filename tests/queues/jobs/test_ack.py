@@ -1,10 +1,10 @@
-"""The arguments of scripts: an acknowledgement as bytes."""
+"""The codec of acknowledgements."""
 
 import random
 
 import pytest
 
-from redis_kit.queues.store.calls import Ack
+from redis_kit.queues.jobs.ack import Ack
 
 RANDOM = random.Random(7)
 

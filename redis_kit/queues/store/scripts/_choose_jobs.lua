@@ -1,0 +1,137 @@
+-- Choose up to `room` ready jobs in their order. A lane whose head is chosen gets its next job ready, with the last turn of
+-- its priority, and that one may be chosen, too. Heads that may not start now, and jobs that are not the head of their
+-- lane, do not stay ready. Returns id and place of each chosen job, which is not ready any more; when the next scheduled job is
+-- due; and how many were ready, or are to be looked at.
+-- needs  lanes, parked, ready, scheduled, sequence, limits_of, blocking, take_place, write_limits, range_of, rank_of, place_at,
+--        job_member, turn_member, state_of, set_state, write_states, wait_turn, refresh_lane, admit, do_todo
+-- gives  choose_jobs
+local function choose_jobs(room)
+    local chosen, leave, unpark, ripe, buffers = {}, {}, {}, {}, {}
+    local last_turn, free_turn = 0, 0
+
+    -- Read the first ready jobs. A job of a lane that is not its head gets its place in the lane.
+    local function read_ready(window)
+        local found, list, ids = redis.call("ZRANGE", ready, 0, window - 1, "WITHSCORES"), {}, {}
+        for at = 1, #found, 2 do ids[#ids + 1] = found[at] end
+        local of_ids, strays = redis.call("HMGET", lanes, "=", unpack(ids)), {}
+        for at, id in ipairs(ids) do
+            local rank, lane = string.match(of_ids[at + 1] or "", "^(%S+) (.*)$")
+            local state, place = lane and state_of(lane), tonumber(found[2 * at])
+            if lane and #rank ~= 16 then
+                rank = rank_of(place)
+                redis.call("HSET", lanes, id, rank .. " " .. lane)
+            end
+            if lane and not state then
+                state = {kind = "ready", rank = rank, id = id, limit = ""}
+                set_state(lane, state)
+                strays[lane] = true  -- so that others of it are found
+            elseif lane and state.id ~= id then
+                redis.call("ZREM", ready, id)
+                redis.call("ZADD", parked, 0, job_member(lane, rank, id))
+                strays[lane] = true
+            end
+            list[at] = {id = id, text = found[2 * at], place = place, lane = lane, rank = state and state.rank}
+        end
+        for lane in pairs(strays) do refresh_lane(lane) end
+        return list, next(strays), #ids == window
+    end
+
+    -- Return the next job of a lane, as it would be ready after all others of its priority.
+    local function following(lane, many)
+        local buffer = buffers[lane] or {at = 0, size = 0}
+        buffers[lane], buffer.at = buffer, buffer.at + 1
+        if buffer.at > #buffer and #buffer == buffer.size then
+            local after = buffer[#buffer]
+            buffer = range_of("job", lane, many, after)
+            buffers[lane], buffer.at, buffer.size = buffer, 1, many
+        end
+        local member = buffer[buffer.at]
+        if not member then return nil end
+        if last_turn == free_turn then
+            last_turn = redis.call("INCRBY", sequence, room)
+            free_turn = last_turn - room
+        end
+        free_turn = free_turn + 1
+        local rank, id = string.match(member, "([^\n]*)\n([^\n]*)$")
+        local text = place_at(rank, free_turn)
+        return {id = id, text = text, place = tonumber(text), lane = lane, rank = rank, member = member}
+    end
+
+    local function count_waiting()
+        local todo = redis.call("ZLEXCOUNT", parked, "[todo\n", "(todo\11")
+        local coming = redis.call("ZRANGE", scheduled, 0, 0, "WITHSCORES")[2]
+        return tonumber(coming), redis.call("ZCARD", ready) + #chosen / 2 + todo
+    end
+
+    -- A head had its turn: others that wait for the same limits may go on.
+    local function end_turn(item)
+        local state = state_of(item.lane)
+        if state and state.kind == "timed" then
+            unpark[#unpark + 1] = turn_member(state.limit, nil, item.lane)
+            ripe[state.limit] = true
+        end
+        for _, limit in ipairs(item.member and {} or limits_of(item.lane)) do
+            limit.coming, ripe[limit.name] = math.max(0, limit.coming - 1), true
+        end
+    end
+
+    local function hold_back(item, limit)
+        end_turn(item)
+        if not item.member then
+            leave[#leave + 1] = item.id
+            redis.call("ZADD", parked, 0, job_member(item.lane, item.rank, item.id))
+        end
+        wait_turn(item.lane, limit)
+        ripe[limit.name] = true
+    end
+
+    if room == 0 then
+        return chosen, count_waiting()
+    end
+    do_todo()
+    local list, stray, cut = read_ready(room)
+    for _ = 1, 10 do
+        if not stray then break end
+        list, stray, cut = read_ready(math.max(room, 200))
+    end
+    local at, bound = 1, cut and list[#list].place or math.huge
+    while not stray and #chosen < 2 * room and list[at] and list[at].place <= bound do
+        local item = list[at]
+        local limit = item.lane and blocking(item.lane)
+        at = at + 1
+        if limit then
+            hold_back(item, limit)
+        else
+            chosen[#chosen + 1], chosen[#chosen + 2] = item.id, item.text
+            if item.member then unpark[#unpark + 1] = item.member else leave[#leave + 1] = item.id end
+            if item.lane then
+                take_place(item.lane, item.id)
+                end_turn(item)
+                local head = following(item.lane, math.ceil((room - #chosen / 2) / math.max(1, #list - at + 1)) + 1)
+                local before = #list
+                while head and before >= at and list[before].place > head.place do before = before - 1 end
+                if head then table.insert(list, before + 1, head) end
+                set_state(item.lane, head and {kind = "ready", rank = head.rank, id = head.id, limit = ""} or false)
+            end
+        end
+    end
+    local heads = {}
+    for at = at, #list do
+        local item = list[at]
+        if item.member then
+            local limit = blocking(item.lane)
+            if limit then
+                hold_back(item, limit)
+            else
+                unpark[#unpark + 1], heads[#heads + 1], heads[#heads + 2] = item.member, item.text, item.id
+            end
+        end
+    end
+    if #heads > 0 then redis.call("ZADD", ready, unpack(heads)) end
+    if #leave > 0 then redis.call("ZREM", ready, unpack(leave)) end
+    if #unpark > 0 then redis.call("ZREM", parked, unpack(unpark)) end
+    write_limits()
+    for name in pairs(ripe) do admit(name) end
+    write_states()
+    return chosen, count_waiting()
+end

@@ -1,0 +1,25 @@
+-- Free the places that jobs have in their limits, as they do not run any more: they go back to where they were in their lanes,
+-- or to the end ("last"), or are over ("over"). Limits for which lanes wait are noted for the next claim. Returns how many are.
+-- needs  lanes, parked
+-- gives  free_places
+local function free_places(ids, whither)
+    local places, names, freed = {}, {}, 0
+    for at, stored in ipairs(redis.call("HMGET", lanes, unpack(ids))) do
+        local lane = string.match(stored or "", "^%S+ (.*)$")
+        for name in string.gmatch(lane or "", "%S+") do
+            places[#places + 1], names[name] = "run\n" .. name .. "\n" .. ids[at], true
+        end
+        if lane and whither == "last" then redis.call("HSET", lanes, ids[at], "- " .. lane) end
+    end
+    if #places > 0 and redis.call("ZREM", parked, unpack(places)) > 0 then
+        for name in pairs(names) do
+            local range = "turn\n" .. name
+            if #redis.call("ZRANGEBYLEX", parked, "[" .. range .. "\n", "(" .. range .. "\11", "LIMIT", 0, 1) > 0 then
+                freed = freed + 1
+                redis.call("ZADD", parked, 0, "todo\nlimit " .. name)
+            end
+        end
+    end
+    if whither == "over" and #places > 0 then redis.call("HDEL", lanes, unpack(ids)) end
+    return freed
+end

@@ -1,0 +1,30 @@
+#!lua
+-- Set what a limit allows, in place of what the code says, or go back to that. The next claim looks at all that waits.
+--
+-- KEYS[1]  limits   hash: limit -> what it allows, lane -> what it does
+-- KEYS[2]  parked   zset of scores 0: what waits for a limit
+-- KEYS[3]  signal   list: one element while a worker is to wake up
+-- KEYS[4]  paused   string  the queue is paused while it exists: since when, ms
+-- ARGV[1]  name     of the limit
+-- ARGV[2]  allowed  "<jobs that may run> <us between two starts> <as it was written>"; - to go back to the code
+-- returns  1 when that is a change, else 0
+
+local limits, parked, signal, paused = unpack(KEYS)
+local field, allowed = "set " .. ARGV[1], ARGV[2]
+
+-- @include _wake
+-- @check_types limits, parked, signal
+if (redis.call("HGET", limits, field) or "-") == allowed then
+    return 0
+end
+if allowed == "-" then
+    redis.call("HDEL", limits, field)
+else
+    redis.call("HSET", limits, field, allowed)
+    redis.call("ZADD", parked, 0, "rule\n" .. ARGV[1])
+end
+if #redis.call("ZRANGEBYLEX", parked, "[turn\n", "(turn\11", "LIMIT", 0, 1) > 0 then
+    redis.call("ZADD", parked, 0, "todo\nfrom ")
+    wake()
+end
+return 1
