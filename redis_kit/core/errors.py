@@ -23,6 +23,10 @@ class InvalidValue(RedisKitError, ValueError):
     """An argument is out of its range. Nothing was sent to the server."""
 
 
+class InvalidRate(InvalidValue):
+    """A rate does not follow the grammar, or one of its numbers is out of range. The message quotes the grammar."""
+
+
 class RedisFailure(RedisKitError):
     """The server did not carry out a command. Base of the reasons below."""
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from redis_kit.core.lazy import lazily
 
 if TYPE_CHECKING:
+    from redis_kit.core.values.rates import Rate
     from redis_kit.throttling.engine.reservation import Reservation
     from redis_kit.throttling.errors import InvalidRate
     from redis_kit.throttling.http.decorator import throttle
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from redis_kit.throttling.throttles.throttle import Throttle
     from redis_kit.throttling.values.ban import Ban
     from redis_kit.throttling.values.decision import Decision
-    from redis_kit.throttling.values.rates import Rate
 
 __all__ = [
     "Ban",
@@ -45,12 +45,11 @@ __getattr__, __dir__ = lazily(
     __name__,
     {
         "values.ban": ("Ban",),
-        "values.decision": ("Decision",),
+        "values.decision": ("Decision", "Rate"),
         "http.decorator": ("throttle",),
         "http.mixin": ("ThrottleMixin",),
         "http.policies": ("policy",),
         "errors": ("InvalidRate",),
-        "values.rates": ("Rate",),
         "statistics.shadow_report": ("ashadow_report", "shadow_report"),
         "engine.reservation": ("Reservation",),
         "rules.storage": ("Rule",),

@@ -14,6 +14,7 @@ from django.views.defaults import permission_denied
 
 from redis_kit.core.errors import ConfigurationError, InvalidName, InvalidValue
 from redis_kit.core.text import shortened
+from redis_kit.core.values.rates import Rate, parse
 from redis_kit.throttling.http import views
 from redis_kit.throttling.http.headers import Verdict, add_fields
 from redis_kit.throttling.http.responses import refuse
@@ -23,7 +24,6 @@ from redis_kit.throttling.throttles.throttle import Throttle
 from redis_kit.throttling.values import identity as identity_keys
 from redis_kit.throttling.values.decision import Decision
 from redis_kit.throttling.values.identity import IdentityKey
-from redis_kit.throttling.values.rates import Rate, parse
 
 ALL = (None,)
 UNSAFE = ["DELETE", "PATCH", "POST", "PUT"]

@@ -1,7 +1,5 @@
 """Exceptions of throttles."""
 
-from redis_kit.core.errors import InvalidValue
+from redis_kit.core.errors import InvalidRate
 
-
-class InvalidRate(InvalidValue):
-    """A rate does not follow the grammar, or one of its numbers is out of range. The message quotes the grammar."""
+__all__ = ["InvalidRate"]

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.text import shortened
+from redis_kit.core.values.rates import Rate
 from redis_kit.throttling.errors import InvalidRate
 from redis_kit.throttling.throttles.throttle import Throttle
 from redis_kit.throttling.values.decision import Decision
-from redis_kit.throttling.values.rates import Rate
 
 
 class Funnel(NamedTuple):

@@ -9,12 +9,12 @@ from redis_kit.core import conf
 from redis_kit.core.conf import Problem, Section
 from redis_kit.core.errors import InvalidName, InvalidValue, RedisKitError
 from redis_kit.core.keys import encode
+from redis_kit.core.values.rates import parse
 from redis_kit.throttling.strategies import base as strategies
 from redis_kit.throttling.values import ban
 from redis_kit.throttling.values.ban import Ban
 from redis_kit.throttling.values.identity import IdentityKey
 from redis_kit.throttling.values.methods import methods_of
-from redis_kit.throttling.values.rates import parse
 
 SETTING = "REDIS_KIT['THROTTLING']['POLICIES']"
 

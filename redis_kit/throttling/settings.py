@@ -6,10 +6,10 @@ from typing import Any, Literal
 
 from redis_kit.core.conf import Problem, Section
 from redis_kit.core.errors import InvalidValue
+from redis_kit.core.values.rates import parse
 from redis_kit.throttling.errors import InvalidRate
 from redis_kit.throttling.policy_settings import policy_problems
 from redis_kit.throttling.values import ban
-from redis_kit.throttling.values.rates import parse
 
 
 @dataclass(frozen=True)

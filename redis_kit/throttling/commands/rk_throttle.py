@@ -12,6 +12,7 @@ from redis_kit.core import terminal
 from redis_kit.core.errors import InvalidName, InvalidValue
 from redis_kit.core.terminal import duration
 from redis_kit.core.text import clean
+from redis_kit.core.values.rates import parse
 from redis_kit.throttling.commands import plain as as_plain
 from redis_kit.throttling.commands import tables
 from redis_kit.throttling.discovery import find, hint, project_throttles
@@ -23,7 +24,6 @@ from redis_kit.throttling.statistics.reset import reset_by_hash
 from redis_kit.throttling.statistics.shadow_report import shadow_report
 from redis_kit.throttling.throttles.throttle import Throttle
 from redis_kit.throttling.values.identity_shape import counted_by, fits, suggestion
-from redis_kit.throttling.values.rates import parse
 from redis_kit.throttling.values.titles import title
 
 ACTIONS = {

@@ -21,6 +21,7 @@ from redis_kit.core.keys import hashed
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.settings import KitSettings
 from redis_kit.core.text import shortened
+from redis_kit.core.values.rates import MICROSECONDS, parse
 from redis_kit.throttling.engine import refusal_cache
 from redis_kit.throttling.engine.local_buckets import LocalBuckets, buckets
 from redis_kit.throttling.errors import InvalidRate
@@ -31,7 +32,6 @@ from redis_kit.throttling.values.ban import Ban
 from redis_kit.throttling.values.decision import UNLIMITED, Decision, Reason
 from redis_kit.throttling.values.identity_shape import Shape
 from redis_kit.throttling.values.masking import masked
-from redis_kit.throttling.values.rates import MICROSECONDS, parse
 
 POLICIES = ("open", "closed", "local")
 RETRY = 1.0  # seconds to wait after a refusal by the policy "closed"; a server that is down is probed as often

@@ -12,6 +12,7 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.keys import hashed
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import Argument, Batch
+from redis_kit.core.values.rates import MICROSECONDS, parse
 from redis_kit.throttling.engine import refusal_cache
 from redis_kit.throttling.engine.base import AnyThrottle, BaseThrottle
 from redis_kit.throttling.engine.demand import tally
@@ -19,7 +20,6 @@ from redis_kit.throttling.settings import ThrottlingSettings
 from redis_kit.throttling.strategies import base as strategies
 from redis_kit.throttling.strategies.base import Strategy
 from redis_kit.throttling.values.decision import Decision
-from redis_kit.throttling.values.rates import MICROSECONDS, parse
 
 
 class Figures(dict[int, Struct]):

@@ -2,9 +2,9 @@
 
 from redis_kit.core import scripts
 from redis_kit.core.scripts import ScriptCall
+from redis_kit.core.values.rates import MICROSECONDS
 from redis_kit.throttling import keys
 from redis_kit.throttling.engine.base import BaseThrottle
-from redis_kit.throttling.values.rates import MICROSECONDS
 
 TALLY = scripts.load("redis_kit.throttling", "tally")
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from time import monotonic_ns
 
 from redis_kit.core import conf
+from redis_kit.core.values.rates import Rate
 from redis_kit.throttling.settings import ThrottlingSettings
 from redis_kit.throttling.strategies.gcra import GCRA
 from redis_kit.throttling.values.decision import Decision
-from redis_kit.throttling.values.rates import Rate
 
 IDENTITIES = 10_000  # per throttle; beyond that the identity with the oldest call is dropped
 THROTTLES = 1000  # by name and rates; beyond that the oldest one is dropped

@@ -8,13 +8,13 @@ from django.http import HttpRequest
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.text import shortened, unexpected
+from redis_kit.core.values.rates import parse
 from redis_kit.throttling.http.guards import Guard, aanswer, answer, check_functions
 from redis_kit.throttling.http.views import is_async_view, view_path
 from redis_kit.throttling.throttles.throttle import Throttle
 from redis_kit.throttling.values.ban import Ban
 from redis_kit.throttling.values.identity import IdentityKey, Spec
 from redis_kit.throttling.values.methods import methods_of
-from redis_kit.throttling.values.rates import parse
 
 MARK = "redis_kit_throttled"
 # The arguments that only a new Throttle takes, not a shared one, and their defaults.

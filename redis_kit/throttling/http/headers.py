@@ -13,10 +13,10 @@ from django.http.response import HttpResponseBase
 from django.views import View
 
 from redis_kit.core import conf
+from redis_kit.core.values.rates import Rate
 from redis_kit.throttling.settings import ThrottlingSettings
 from redis_kit.throttling.throttles.throttle import Throttle
 from redis_kit.throttling.values.decision import Decision
-from redis_kit.throttling.values.rates import Rate
 
 SILENT = ("exempt", "outage", "local", "shadow", "unasked")  # reasons of decisions that do not tell what remains
 LARGEST = 10**15 - 1  # integer of a structured field

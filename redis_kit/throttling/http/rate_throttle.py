@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from redis_kit.core import conf
 from redis_kit.core.errors import ConfigurationError
 from redis_kit.core.settings import KitSettings
+from redis_kit.core.values.rates import Rate, parse
 from redis_kit.core.web.client_address import INVALID, client_address
 from redis_kit.throttling.errors import InvalidRate
 from redis_kit.throttling.http.headers import Verdict
@@ -18,7 +19,6 @@ from redis_kit.throttling.throttles.throttle import Throttle
 from redis_kit.throttling.values.ban import Ban
 from redis_kit.throttling.values.decision import Decision
 from redis_kit.throttling.values.identity_shape import Shape
-from redis_kit.throttling.values.rates import Rate, parse
 
 CLOCK = time  # the frameworks' default; a class with another ``timer`` is decided by that timer
 SHAPES: dict[Shape, None] = {(("ident:",),): None, (("key:",),): None}  # of identity()

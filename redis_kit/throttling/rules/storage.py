@@ -12,10 +12,10 @@ from redis_kit.core.keys import hashed
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import Batch, Call
 from redis_kit.core.text import shortened
+from redis_kit.core.values.rates import Rate, parse
 from redis_kit.throttling.engine import refusal_cache
 from redis_kit.throttling.engine.base import BaseThrottle
 from redis_kit.throttling.errors import InvalidRate
-from redis_kit.throttling.values.rates import Rate, parse
 
 SET = scripts.load("redis_kit.throttling", "set_rule")
 LIFT = scripts.load("redis_kit.throttling", "lift_rule")

@@ -7,10 +7,10 @@ from redis_kit.core import scripts
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
 from redis_kit.core.steps import Batch
+from redis_kit.core.values.rates import Rate
 from redis_kit.throttling.engine.base import BaseThrottle
 from redis_kit.throttling.keys import DEMAND
 from redis_kit.throttling.statistics.counters import DAY
-from redis_kit.throttling.values.rates import Rate
 
 TOTALS = scripts.load("redis_kit.throttling", "totals")
 DEMANDS = scripts.load("redis_kit.throttling", "read_demand")

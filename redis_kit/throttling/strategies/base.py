@@ -12,8 +12,8 @@ from redis_kit.core.errors import ConfigurationError, InvalidValue
 from redis_kit.core.scripts import Script
 from redis_kit.core.scripts import load as load_script
 from redis_kit.core.text import did_you_mean
+from redis_kit.core.values.rates import Rate
 from redis_kit.throttling.values.decision import Decision
-from redis_kit.throttling.values.rates import Rate
 
 STRATEGIES = {
     "gcra": "redis_kit.throttling.strategies.gcra.GCRA",

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from redis_kit.core.errors import InvalidValue
+from redis_kit.core.values.rates import MICROSECONDS, Rate
 from redis_kit.throttling.strategies.base import State, Strategy, fragment
-from redis_kit.throttling.values.rates import MICROSECONDS, Rate
 
 LARGEST = 10_000  # limit
 

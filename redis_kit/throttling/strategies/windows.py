@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from redis_kit.core.values.rates import MICROSECONDS, Rate
 from redis_kit.throttling.strategies.base import State, Strategy, fragment
-from redis_kit.throttling.values.rates import MICROSECONDS, Rate
 
 
 class _Windows(Strategy):

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from redis_kit.core.errors import InvalidValue
-from redis_kit.throttling.values.rates import MICROSECONDS
+from redis_kit.core.values.rates import MICROSECONDS
 
 LONGEST = 30 * 86_400  # seconds
 MOST_LENGTHS = 8

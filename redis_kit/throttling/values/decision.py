@@ -2,7 +2,7 @@
 
 from typing import Literal, NamedTuple
 
-from redis_kit.throttling.values.rates import Rate
+from redis_kit.core.values.rates import Rate
 
 Reason = Literal["", "exempt", "banned", "shadow", "outage", "local", "unasked"]
 

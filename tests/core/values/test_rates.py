@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from redis_kit.core.values.rates import EXACT, MOST_RATES, parse
 from redis_kit.throttling import InvalidRate, Rate
-from redis_kit.throttling.values.rates import EXACT, MOST_RATES, parse
 
 DAY = 86_400
 

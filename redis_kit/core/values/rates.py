@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from redis_kit.core.errors import InvalidRate
 from redis_kit.core.text import shortened
-from redis_kit.throttling.errors import InvalidRate
 
 GRAMMAR = (
     "Write a rate as '10/m', '10_000/d', '15/5m', '10/300' (seconds) or '100 per hour'. Append ' burst 20' to allow "

@@ -5,8 +5,8 @@ from itertools import product
 
 import pytest
 
+from redis_kit.core.values.rates import parse
 from redis_kit.throttling import InvalidRate
-from redis_kit.throttling.values.rates import parse
 
 NUMBERS = ("10", "10_000", "1_0_0", "007", " 10", "10 ", "0", "+10", "-1", "1__0", "_10", "10_", "٣", "")
 SEPARATORS = ("/", " / ", "/ ", " per ", "per", "//")
