@@ -3,11 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 from urllib.parse import unquote
-from zlib import crc32
 
-from redis_kit.core.keys import encode
-
-BUCKETS = 16  # the cluster slots over which names are spread; each has one index of what is held
+from redis_kit.core.keys import bucket_of, encode
 
 
 class LockKeys(NamedTuple):
@@ -75,14 +72,9 @@ class HeldName(str):
         return bucket_of(self.split(":")[1])
 
 
-def bucket_of(encoded: str) -> str:
-    """Return the bucket of an encoded name, as it stands in keys."""
-    return f"{crc32(encoded.encode()) % BUCKETS:x}"
-
-
-def all_buckets() -> list[str]:
-    """Return all buckets, as they stand in keys."""
-    return [f"{number:x}" for number in range(BUCKETS)]
+def tag_of(encoded: str) -> str:
+    """Return the hash tag of an encoded name: that of its bucket."""
+    return f"locks:{bucket_of(encoded)}"
 
 
 def parts_of(keys: type[LockKeys] | type[SlotKeys], member: str) -> list[str]:

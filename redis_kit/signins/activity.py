@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from redis_kit.core import conf, scripts
 from redis_kit.core.flow import Flow
+from redis_kit.core.keys import BUCKETS
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.steps import CombinedBatch
 from redis_kit.signins import days, keys
@@ -56,5 +57,5 @@ class Activity(Primitive):
 
     def _daily_active(self, wanted: list[date]) -> Flow[list[ActiveDay]]:
         counts = yield CombinedBatch([COUNT([key]) for key in keys.active_days(self.encoded, wanted)], most=500)
-        parts = [counts[place : place + keys.BUCKETS] for place in range(0, len(counts), keys.BUCKETS)]
+        parts = [counts[place : place + len(BUCKETS)] for place in range(0, len(counts), len(BUCKETS))]
         return [ActiveDay(day, sum(part)) for day, part in zip(wanted, parts, strict=True)]

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from redis_kit.core import conf, scripts
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
+from redis_kit.core.keys import bucket_of
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.steps import Batch, Call
 from redis_kit.signins import keys
@@ -39,7 +40,7 @@ class History(Primitive):
         super().__init__(keys.label(type(instance)), using=conf.section(SignInSettings).USING)
         self.id = str(instance.pk)
         self.member = keys.member_of(self.id)
-        self.bucket = keys.bucket_of(self.member)
+        self.bucket = bucket_of(self.member)
 
     def tag(self) -> str:
         """Return the hash tag of the user's bucket."""

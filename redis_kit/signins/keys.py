@@ -5,13 +5,11 @@ A user's keys share their slot with a part of the day's bitmap, so that one scri
 
 from datetime import date
 from typing import Any
-from zlib import crc32
 
 from redis_kit.core import conf
-from redis_kit.core.keys import encode, hashed
+from redis_kit.core.keys import BUCKETS, encode, hashed
 from redis_kit.core.settings import KitSettings
 
-BUCKETS = 16  # must never change: the bucket decides the slot of all keys of a user
 MAX_ID = 64  # characters of an id that is not hashed
 
 
@@ -27,12 +25,7 @@ def member_of(id: str) -> str:
     return encode(id) if len(id) <= MAX_ID else f"^{hashed(id)}"
 
 
-def bucket_of(member: str) -> int:
-    """Return the bucket of a user."""
-    return crc32(member.encode()) % BUCKETS
-
-
-def tag(model: str, bucket: int) -> str:
+def tag(model: str, bucket: str) -> str:
     """Return the hash tag of a bucket of a model's users."""
     return f"signins:{model}:{bucket}"
 
@@ -59,7 +52,7 @@ def active(tag: str, day: date) -> str:
 
 def active_days(model: str, days: list[date]) -> list[str]:
     """Return the bitmaps of active users of all buckets of a model, day by day."""
-    starts = [_key(tag(model, bucket), "day:") for bucket in range(BUCKETS)]
+    starts = [_key(tag(model, bucket), "day:") for bucket in BUCKETS]
     return [f"{start}{day}" for day in days for start in starts]
 
 

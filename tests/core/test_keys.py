@@ -1,5 +1,6 @@
 """Names inside keys: any text, and none leaves its slot, collides or acts as a glob."""
 
+from collections import Counter
 from urllib.parse import unquote
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 from redis.crc import key_slot
 
 from redis_kit.core.errors import InvalidName
-from redis_kit.core.keys import encode, hashed
+from redis_kit.core.keys import BUCKETS, bucket_of, encode, hashed
 
 names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=128)
 
@@ -27,6 +28,18 @@ def test_no_two_names_share_a_part(one, other):
 def test_a_name_stays_in_its_slot(name, part):
     assert key_slot(f"rk:{{locks:{encode(name)}}}:a".encode()) == key_slot(f"rk:{{locks:{encode(name)}}}:b".encode())
     assert not set(encode(name)) & set("{}*?[]:\\\0\r\n ")
+
+
+@given(names, names)
+def test_each_sixteenth_of_the_slots_has_one_bucket(prefix, model):
+    tags = [f"{{{encode(prefix)}:{encode(model)}:{bucket}}}" for bucket in BUCKETS]
+    assert {key_slot(tag.encode()) // 1024 for tag in tags} == set(range(16))
+
+
+def test_names_are_spread_evenly_over_the_buckets():
+    counts = Counter(bucket_of(f"invoice:{number}") for number in range(16_000))
+    assert set(counts) == set(BUCKETS)
+    assert max(counts.values()) < 1200
 
 
 @pytest.mark.parametrize("name", ["", None, b"x", 3, True, ("a",), ["a"], {}, "x" * 513, "é" * 257, "\ud800"])

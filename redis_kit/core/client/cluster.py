@@ -5,8 +5,10 @@ TRYAGAIN, the answer to a script while only some of its keys have moved. A comma
 connection.
 """
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from operator import itemgetter
 from time import monotonic
 from typing import Any
 
@@ -29,7 +31,7 @@ class Topology:
     def __init__(self, seed: Node) -> None:
         self.nodes: list[Node] = [seed]
         self.stale = True
-        self._owners: list[tuple[int, int, Node]] = []
+        self._owners: list[tuple[int, int, Node]] = []  # first and last slot of each range, the lowest first
         self._moved: dict[int, Node] = {}
         self._looked = 0.0
 
@@ -41,9 +43,10 @@ class Topology:
         """Return the node of a slot. Raises RedisUnavailable if no node serves it."""
         if slot in self._moved:
             return self._moved[slot]
-        for first, last, node in self._owners:
-            if first <= slot <= last:
-                return node
+        owners = self._owners  # another thread may replace it
+        place = bisect_right(owners, slot, key=itemgetter(0))
+        if place and slot <= owners[place - 1][1]:
+            return owners[place - 1][2]
         self.stale = True
         raise RedisUnavailable(f"No node of the Cluster serves slot {slot} now.")
 
@@ -53,7 +56,7 @@ class Topology:
 
     def learn(self, reply: Sequence[Any], asked: Node) -> None:
         """Take in a reply of CLUSTER SLOTS."""
-        self._owners = [(first, last, _node(primary, asked)) for first, last, primary, *_ in reply]
+        self._owners = sorted((first, last, _node(primary, asked)) for first, last, primary, *_ in reply)
         self._moved, self.stale, self._looked = {}, False, monotonic()
         answered = [_node(entry, asked) for _, _, *entries in reply for entry in entries]
         self.nodes = list(dict.fromkeys([*answered, *self.nodes]))[:64]

@@ -4,10 +4,10 @@ from typing import Any, NamedTuple
 
 from redis_kit.core import scripts
 from redis_kit.core.flow import Flow
+from redis_kit.core.keys import BUCKETS
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import CombinedBatch
-from redis_kit.locks import keys
 from redis_kit.locks.holders import holder
 from redis_kit.locks.keys import HeldName, LockKeys, SlotKeys, parts_of
 from redis_kit.locks.kinds import slots
@@ -121,7 +121,7 @@ def bucket_of(member: HeldName, using: str) -> Bucket:
 
 def all_buckets(using: str) -> list[Bucket]:
     """Return all buckets."""
-    return [Bucket(name, using=using) for name in keys.all_buckets()]
+    return [Bucket(name, using=using) for name in BUCKETS]
 
 
 def held(limit: int, using: str) -> Flow[tuple[list[IndexEntry], int]]:

@@ -16,7 +16,7 @@ from redis_kit.locks.acquiring import reentrancy, wait
 from redis_kit.locks.acquiring.attempt import Attempt, Refusal
 from redis_kit.locks.arguments import Seconds, wait_seconds
 from redis_kit.locks.errors import CannotRenew, LockLost, LockNotAcquired, NotHeld
-from redis_kit.locks.keys import LockKeys, SlotKeys, bucket_of, parts_of
+from redis_kit.locks.keys import LockKeys, SlotKeys, parts_of, tag_of
 from redis_kit.locks.leases.lease import Lease, safe_deadline
 from redis_kit.locks.leases.ownership import OwnedLeases, owned_by_name
 from redis_kit.locks.leases.source import ExtendMode
@@ -65,7 +65,7 @@ class BaseLock(Primitive, Generic[Keys]):
         self.reentrant = arguments.flag("reentrant", reentrant)
         self.member = f"{self.kind}:{self.encoded}"
         self.owned_leases = owned_by_name((using, self.member)) if self.reentrant else OwnedLeases()
-        self._tag = f"locks:{bucket_of(self.encoded)}"
+        self._tag = tag_of(self.encoded)
         self._keys: tuple[str, Any] = ("", None)  # a prefix, and the keys with it
         self._watched = self.renew or self.on_lost is not None
 
