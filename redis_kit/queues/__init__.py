@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         InvalidArguments,
         InvalidSchedule,
         InvalidTask,
+        InvalidWorkflow,
         LeaseLost,
         NoResult,
         NotSerializable,
@@ -26,17 +27,21 @@ if TYPE_CHECKING:
         Snooze,
         TaskTimeout,
         UnknownTask,
+        UnknownWorkflow,
         WorkerLost,
     )
     from redis_kit.queues.jobs.job import Job, JobInfo, PauseInfo, QueueCounts
     from redis_kit.queues.jobs.progress import Progress
     from redis_kit.queues.queue import Queue
     from redis_kit.queues.tasks.current_job import cancelled
+    from redis_kit.queues.tasks.parts import chain, failures, group, previous
     from redis_kit.queues.tasks.progress import aprogress, progress
     from redis_kit.queues.tasks.result import EnqueuedJob
     from redis_kit.queues.tasks.resumable import resumable
     from redis_kit.queues.tasks.schedules.periodic import periodic
     from redis_kit.queues.tasks.task import Task, task
+    from redis_kit.queues.tasks.workflows.current import current_workflow
+    from redis_kit.queues.workflow import Workflow
 
 __all__ = [
     "Cancelled",
@@ -47,6 +52,7 @@ __all__ = [
     "InvalidArguments",
     "InvalidSchedule",
     "InvalidTask",
+    "InvalidWorkflow",
     "Job",
     "JobInfo",
     "LeaseLost",
@@ -63,11 +69,18 @@ __all__ = [
     "Task",
     "TaskTimeout",
     "UnknownTask",
+    "UnknownWorkflow",
     "WorkerLost",
+    "Workflow",
     "aprogress",
     "cancelled",
+    "chain",
+    "current_workflow",
+    "failures",
+    "group",
     "once",
     "periodic",
+    "previous",
     "progress",
     "resumable",
     "task",
@@ -79,9 +92,8 @@ __getattr__, __dir__ = lazily(
         "database.once": ("once",),
         "errors": (
             *("Cancelled", "CorruptMessage", "Expired", "GiveUp", "InvalidArguments", "InvalidTask", "LeaseLost"),
-            "InvalidSchedule",
-            *("NoResult", "NotSerializable", "NotTaken", "PayloadTooLarge", "Retry", "Snooze", "TaskTimeout"),
-            *("UnknownTask", "WorkerLost"),
+            *("InvalidSchedule", "InvalidWorkflow", "NoResult", "NotSerializable", "NotTaken", "PayloadTooLarge"),
+            *("Retry", "Snooze", "TaskTimeout", "UnknownTask", "UnknownWorkflow", "WorkerLost"),
         ),
         "jobs.job": ("Job", "JobInfo", "PauseInfo", "QueueCounts"),
         "jobs.progress": ("Progress",),
@@ -92,5 +104,8 @@ __getattr__, __dir__ = lazily(
         "tasks.result": ("EnqueuedJob",),
         "tasks.schedules.periodic": ("periodic",),
         "tasks.task": ("Task", "task"),
+        "tasks.workflows.current": ("current_workflow",),
+        "tasks.parts": ("chain", "failures", "group", "previous"),
+        "workflow": ("Workflow",),
     },
 )

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from redis_kit.queues.jobs.unique import PutResult
     from redis_kit.queues.queue import Queue
     from redis_kit.queues.tasks.enqueue import PackedCall
+    from redis_kit.queues.tasks.parts import Part
+    from redis_kit.queues.workflow import Workflow
 
 
 @dataclass(frozen=True)
@@ -122,6 +124,18 @@ class RedisTaskBackend(BaseTaskBackend):
                 with suppress(RedisFailure, TaskResultDoesNotExist):
                     await result.arefresh()
         return result
+
+    def enqueue_workflow(self, part: "Part") -> "Workflow":
+        """Start a workflow. See Part.enqueue()."""
+        from redis_kit.queues.tasks.workflows import start
+
+        return start.enqueue(part)
+
+    async def aenqueue_workflow(self, part: "Part") -> "Workflow":
+        """See enqueue_workflow()."""
+        from redis_kit.queues.tasks.workflows import start
+
+        return await start.aenqueue(part)
 
     def get_result(self, result_id: str) -> RedisTaskResult:
         """Return the result of a call. One round trip.

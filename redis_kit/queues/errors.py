@@ -29,6 +29,14 @@ class InvalidSchedule(RedisKitError, ValueError):
         self.field = field
 
 
+class InvalidWorkflow(RedisKitError, ValueError):
+    """Steps can't be a workflow: they wait for each other, for a step elsewhere, are none or too many."""
+
+
+class UnknownWorkflow(RedisKitError, LookupError):
+    """There is no workflow of this id: it never started, or it has expired."""
+
+
 class TaskTimeout(BaseException):
     """A task ran for longer than its ``timeout``. Raised inside the task, which may clean up.
 

@@ -13,7 +13,7 @@ Result = TypeVar("Result")
 LATER = "using(run_after=timedelta(seconds=60)).enqueue(...) adds a job for later"
 NOW = f"enqueue(...) adds a job, and {LATER}"
 ON_COMMIT = "enqueue(...) waits for the commit by itself; @task(enqueue_on_commit=False) turns that off"
-NO_CHAINS = "there are no signatures, chains or groups: let a task enqueue the next one"
+STEP = "step(...) is a call for chain() and group()"
 AFTER = "write using(run_after=...): a timedelta, or a datetime"
 ATTEMPTS = "write @task(max_attempts=...), which counts the first attempt, too"
 WAITS = "write @task(backoff=...): the seconds between attempts, or a sequence of these"
@@ -26,10 +26,28 @@ TASK: Mapping[str, str] = {
     **dict.fromkeys(("delay", "apply_async", "send", "send_with_options", "apply", "schedule", "queue", "defer"), NOW),
     **dict.fromkeys(("enqueue_in", "enqueue_at", "run_later"), LATER),
     **dict.fromkeys(("delay_on_commit", "apply_async_on_commit"), ON_COMMIT),
-    **dict.fromkeys(("s", "si", "subtask", "map", "starmap", "chunks"), NO_CHAINS),
+    **dict.fromkeys(("s", "si", "subtask", "signature", "map", "starmap", "chunks", "then"), STEP),
     "retry": "raise redis_kit.queues.Retry(delay=...) in the function; any other error is retried, too",
     "options": "using(...) returns a copy of the task with other options",
     "AsyncResult": "task.get_result(id) reads a result",
+}
+PART: Mapping[str, str] = {
+    **dict.fromkeys(("delay", "apply_async", "send", "run", "start", "apply"), "enqueue() starts a workflow of it"),
+    **dict.fromkeys(("set", "options", "using"), "write task.using(...).step(...)"),
+    **dict.fromkeys(("link", "then", "chain", "pipe"), "chain(a.step(), b.step()) runs one after the other"),
+    **dict.fromkeys(("depends_on", "depends"), "write after(...)"),
+    **dict.fromkeys(("link_error", "on_error", "on_failure"), "group(...).on_done(callback) runs whatever happens"),
+    **dict.fromkeys(("completed", "add_completion_callback", "on", "callback"), "write on_done(...)"),
+    "get": "result stands for its result in the arguments of another step",
+}
+WORKFLOW: Mapping[str, str] = {
+    **dict.fromkeys(
+        ("get", "wait", "join", "ready"), "wait_until_finished(timeout) waits, and status() tells its state"
+    ),
+    **dict.fromkeys(("state", "successful", "failed", "completed_count", "done"), "see status()"),
+    **dict.fromkeys(("revoke", "abort", "stop"), "cancel() cancels it"),
+    **dict.fromkeys(("children", "jobs", "results", "nodes"), "see steps()"),
+    "add": "current_workflow().add(...) adds steps in a running step",
 }
 RESULT: Mapping[str, str] = {
     **dict.fromkeys(("get", "wait", "join", "ready", "state", "result", "successful", "failed"), ENDED),

@@ -25,6 +25,11 @@ def of_queue(id: str, queue: str) -> str:
     return id + _suffix(queue)
 
 
+def of_step(workflow: str, number: int, queue: str) -> str:
+    """Return the id of the job of a workflow's step, always the same."""
+    return f"{workflow}-{number}{_suffix(queue)}"
+
+
 def in_full(id: str, queue: str) -> tuple[str, ...]:
     """Return an id as it is given, and also with the queue if it may be the first part of a call's id."""
     return (id, id + suffix) if len(id) == LENGTH and (suffix := _suffix(queue)) else (id,)

@@ -7,12 +7,15 @@ from typing import Any, NamedTuple
 
 from redis_kit.queues.errors import CorruptMessage, NewerMessage
 from redis_kit.queues.jobs import payload
+from redis_kit.queues.jobs import step as steps
+from redis_kit.queues.jobs.step import StepCall
 
 
 class Message(NamedTuple):
     """One call of a task. After ``expires`` ms beyond its time it need not begin; 0 is for ever.
 
     ``sink`` is the system to which it is handed over, whatever the options of its queue; ``options`` are for that one.
+    ``step`` is the step of a workflow whose call this is, if any.
     """
 
     task: str
@@ -21,10 +24,12 @@ class Message(NamedTuple):
     expires: int = 0
     sink: str = ""
     options: Mapping[str, Any] = {}
+    step: StepCall | None = None
 
 
-VERSION = 1  # of messages that this release writes, and the latest that it reads
-_KINDS = (str, list, dict, int, str, dict)
+VERSION = 2  # the latest that this release reads
+PLAIN, OF_STEP = 1, 2  # versions that it writes: workers that know no workflows leave the second to others
+_KINDS = {"task": str, "args": list, "kwargs": dict, "expires": int, "sink": str, "options": dict}
 _TASK = re.compile(rb'\{"task":("(?:[^"\\]|\\.)*")')
 
 
@@ -36,9 +41,12 @@ def dumps(
     expires: int = 0,
     sink: str = "",
     options: Mapping[str, Any] | None = None,
+    step: StepCall | None = None,
 ) -> bytes:
     """Return a call as JSON. Raises NotSerializable naming the place, such as ``args[1]['x']``, and PayloadTooLarge."""
     call: dict[str, Any] = {"task": task}
+    if step:
+        call |= {"v": OF_STEP, "workflow": step.dump()}  # first: the beginning of a body tells which step it is
     if args:
         call["args"] = payload.plain(list(args), "args")
     if kwargs:
@@ -60,18 +68,25 @@ def loads(body: bytes) -> Message:
     content = payload.loads(body)
     if not isinstance(content, dict):
         raise CorruptMessage(f"not a task's message: {type(content).__name__} in place of an object")
-    version: Any = content.get("v", VERSION)
+    version: Any = content.get("v", PLAIN)
     if isinstance(version, int) and VERSION < version < 2**31:
         raise NewerMessage(version)
-    if version != VERSION:
+    if version not in (PLAIN, OF_STEP):
         raise CorruptMessage(f"a message of version {version!a}, which does not exist")
     task: Any = content.get("task")
     sink, options = content.get("sink", ""), content.get("options", {})
     call = Message(task, content.get("args", []), content.get("kwargs", {}), content.get("expires", 0), sink, options)
-    for value, kind, name in zip(call, _KINDS, Message._fields, strict=True):
+    for value, (name, kind) in zip(call, _KINDS.items(), strict=False):
         if not isinstance(value, kind):
             raise CorruptMessage(f"not a task's message: {name!r} is {type(value).__name__}, not {kind.__name__}")
-    return call
+    return call if version == PLAIN else call._replace(step=_step(content))
+
+
+def _step(content: dict[str, Any]) -> StepCall:
+    try:
+        return steps.load(content.get("workflow"))
+    except ValueError as error:
+        raise CorruptMessage(f"not a message of a workflow: {error}") from error
 
 
 def task_of(body: bytes) -> str:

@@ -69,7 +69,7 @@ def put(
     except RedisUnavailable as error:
         _explain(error)
         raise
-    yield from _registered(queue)
+    yield from registered(queue)
     return [id for id, _ in jobs] if added else []
 
 
@@ -96,7 +96,7 @@ def put_one(
     except RedisUnavailable as error:
         _explain(error)
         raise
-    yield from _registered(queue)
+    yield from registered(queue)
     return PutResult(id.decode("utf-8", "surrogateescape"), answer == ADDED, answer == REPLACED)
 
 
@@ -105,7 +105,8 @@ def _explain(error: RedisUnavailable) -> None:
         error.add_note(MAY_BE_THERE)
 
 
-def _registered(queue: Primitive) -> Flow[None]:
+def registered(queue: Primitive) -> Flow[None]:
+    """Register a queue with the first job that this process puts there."""
     if (queue.using, queue.key("")) not in _registered_queues and len(_registered_queues) < MOST_NAMES:
         yield from register(queue)
 

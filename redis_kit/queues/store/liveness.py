@@ -7,6 +7,7 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
 from redis_kit.queues import validation
 from redis_kit.queues.jobs import ids, message
+from redis_kit.queues.jobs.step import StepCall, step_of
 from redis_kit.queues.store import calls
 
 RETURNED = 100  # jobs in one call
@@ -14,11 +15,15 @@ LONGEST = 86_400_000  # ms: threads can't wait for ever, and something else may 
 
 
 class Poison(NamedTuple):
-    """A job that is dead since too many workers died with it, and the reason; ``task`` is "" if it names none."""
+    """A job that is dead since too many workers died with it, and the reason; ``task`` is "" if it names none.
+
+    ``step`` is the step of a workflow whose job it was, if any.
+    """
 
     id: str
     reason: str
     task: str
+    step: StepCall | None = None
 
 
 class HeartbeatReply(NamedTuple):
@@ -78,7 +83,7 @@ def poison(reply: Sequence[bytes]) -> list[Poison]:
     """Return the jobs that a script buried: id, reason and the beginning of the body of each."""
     parts = zip(reply[::3], reply[1::3], reply[2::3], strict=True)
     return [
-        Poison(id.decode("utf-8", "surrogateescape"), reason.decode(), message.task_of(body))
+        Poison(id.decode("utf-8", "surrogateescape"), reason.decode(), message.task_of(body), step_of(body))
         for id, reason, body in parts
     ]
 

@@ -64,12 +64,17 @@ async def aenqueue(task: Task[..., Any], args: Any, kwargs: Any) -> EnqueuedJob:
 def packed(task: Task[..., Any], args: Any, kwargs: Any) -> PackedCall:
     """Return a call as it is stored. Raises InvalidArguments, NotSerializable, PayloadTooLarge, InvalidValue."""
     conf.warn_unless_installed()
+    check_call(task, args, kwargs)
+    body = message.dumps(task.module_path, args, kwargs, expires=expiry.milliseconds(task.expires))
+    return PackedCall(body, unique.key_of_call(task, args, kwargs), of_group(task.group))
+
+
+def check_call(task: Task[..., Any], args: Any, kwargs: Any) -> None:
+    """Raise InvalidArguments if a task can't be called like that."""
     given = (None, *args) if task.takes_context else args
     if mismatch := signature.mismatch(task.func, given, kwargs):
         hint = hints.of_arguments(kwargs.keys() - task.signature.parameters.keys(), hints.CALL)
         raise InvalidArguments(f"{task.module_path}{task.signature}: {mismatch}. {hint and f'{hint}.'}".strip())
-    body = message.dumps(task.module_path, args, kwargs, expires=expiry.milliseconds(task.expires))
-    return PackedCall(body, unique.key_of_call(task, args, kwargs), of_group(task.group))
 
 
 def after_commit(task: Task[..., Any], action: Callable[[], None], *, waits: bool = True) -> None:

@@ -21,6 +21,7 @@ from redis_kit.queues.jobs.unique import Until
 from redis_kit.queues.tasks import registry
 from redis_kit.queues.tasks import signature as signatures
 from redis_kit.queues.tasks.options import OnCancel, check_function, check_options
+from redis_kit.queues.tasks.parts import Step
 from redis_kit.queues.tasks.retry import Backoff
 from redis_kit.queues.tasks.unique import By
 
@@ -114,6 +115,10 @@ class Task(framework.Task, Generic[Parameters, Result]):  # type: ignore[type-ar
         """See enqueue(). The job is added now: Django has no transactions in asynchronous code."""
         backend = self.get_backend()
         return await backend.aenqueue(self._for(backend), args, kwargs)
+
+    def step(self, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Step:
+        """Return a call of the task for a workflow; see chain() and group(). Nothing is sent."""
+        return Step(self, args, kwargs)
 
     def get_backend(self) -> Any:
         """Return the backend that ``TASKS`` names, RedisTaskBackend in a project without that setting."""

@@ -497,7 +497,7 @@ def given_back():
         for number in range(3):
             mail.put({"task": task, "args": [number], "kwargs": kwargs})
     mail.put({"task": "<script>alert(1)</script>"})
-    mail.put({"v": 2})
+    mail.put({"v": 9})
     drain("mail")
 
 
@@ -506,14 +506,14 @@ def test_calls_that_no_living_worker_can_run_are_named(kit, boss):
     text = boss.get(PAGE).content.decode()
     assert "Calls that no worker can run" in text
     assert "shop.tasks.send(_, html=, to=)" in text
-    assert "(a message of version 2)" in text
+    assert "(a message of version 9)" in text
     assert "<script>alert(1)" not in text
     assert "Jobs that no worker can run" in [one.words for one in page(boss.get(PAGE)).find("dt")]
     with translation.override("zh-hans"):
         text = boss.get(PAGE).content.decode().partition("<main")[2]
     assert "没有存活的工作进程能够执行的调用" in text
     assert "living worker" not in text
-    assert "（版本 2 的消息）" in text
+    assert "（版本 9 的消息）" in text
     assert "of version" not in text
 
 

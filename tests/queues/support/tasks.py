@@ -30,6 +30,11 @@ def note(name: str) -> None:
 
 
 @task
+def note_failures(name: str, results: list[Any], failures: list[dict[str, str]]) -> None:
+    journal(f"{name}-{len(failures)}", "end")
+
+
+@task
 def wait_for_file(name: str, path: str) -> None:
     journal(name, "begin")
     deadline = time.monotonic() + 60

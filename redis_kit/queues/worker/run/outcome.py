@@ -28,11 +28,13 @@ from redis_kit.queues.errors import (
 from redis_kit.queues.jobs import message
 from redis_kit.queues.jobs.ack import ack_of
 from redis_kit.queues.jobs.job import Job, State, read
+from redis_kit.queues.jobs.step import StepCall, step_of
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.tasks import registry, retry
 from redis_kit.queues.tasks.task import Task, extended
 from redis_kit.queues.worker.run.recorder import ResultRecorder, recorder_of
-from redis_kit.queues.worker.shared.done import RecordedFailure
+from redis_kit.queues.worker.run.workflow_step import report_failure
+from redis_kit.queues.worker.shared.done import RecordedEnd
 from redis_kit.queues.worker.shared.logs import guarded, lasting
 from redis_kit.queues.worker.shared.status_board import Running
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
@@ -60,27 +62,33 @@ class FailedAttempt(NamedTuple):
     of: int
     final: bool  # raised after the task had ended: another attempt can't help
     killed: bool
+    step: StepCall | None = None
 
     def record(self) -> State:
-        """Record it and return the job's new state. One round trip, two for a cancelled job; a repeat is safe."""
+        """Record it and return the job's new state; a repeat is safe.
+
+        One round trip, two for a cancelled job, and those of report_failure() for a step of a workflow.
+        """
         state = self.source.fail(
             self.job, delay=self.delay, error=self.reason, max_attempts=self.max_attempts, result=self.stored
         )
         if state == "dead" and self.cancelled:
             with suppress(RedisFailure):
                 self.source.delete(self.job.id)  # it was cancelled: nobody will retry it
+        if state == "dead" and self.step:
+            report_failure(self.source, self.step, self.reason)
         return state
 
     def plain(self) -> "FailedAttempt":
         """Return a shorter form, for when the whole could not be recorded."""
         return self._replace(reason=name_of(self.error), stored=(b"", 0))
 
-    def repeatable(self) -> RecordedFailure:
+    def repeatable(self) -> RecordedEnd:
         """Return what records it again later. Neither the job's body nor the error is kept for that."""
         end = ack_of(self.job)
         error = Cancelled() if self.cancelled else Exception()
         again = self._replace(job=Job(self.job.id, b"", self.job.token), task=None, error=error, recorder=None)
-        return RecordedFailure(end.token, end.id, self.stored[0], again.record)
+        return RecordedEnd(end.token, end.id, self.stored[0], again.record)
 
     def announce(self, state: State) -> None:
         """Log the job's new state and send the signals. It is recorded already, so a failure here changes nothing."""
@@ -108,6 +116,11 @@ class FailedAttempt(NamedTuple):
         """Return the error for the log if its traceback is of use; None if it was raised on purpose."""
         foreseen = self.killed or self.final or issubclass(type(self.error), PLAIN)
         return None if foreseen else exc_info(self.error)
+
+    def log_unrecorded(self, error: BaseException) -> None:
+        """Log that the attempt could not be recorded because of this error."""
+        details = self.named(), described(error), self.reason
+        logger.warning("%s: its outcome could not be recorded: %s; it failed: %a", *details, exc_info=self.unforeseen())
 
     def _log(self, state: State) -> None:
         """Log which attempt failed and what follows: one line, with a traceback if that is of use.
@@ -155,7 +168,8 @@ def failed(
     if job.attempt < most:
         wait = guarded("The wait for the next attempt", partial(_wait, job, error, task, recorder), LATER)
         most, delay = (1, 0.0) if wait is None else (most, wait)
-    return FailedAttempt(source, job, task, error, recorder, reason(error), stored, delay, most, of, final, killed)
+    text, step = reason(error), step_of(job.body)
+    return FailedAttempt(source, job, task, error, recorder, text, stored, delay, most, of, final, killed, step)
 
 
 def _wait(job: Job, error: BaseException, task: Task[..., Any] | None, recorder: ResultRecorder | None) -> float | None:

@@ -11,7 +11,7 @@ from time import monotonic
 from typing import Any, NamedTuple
 
 from django.conf import settings
-from django.db import connections, reset_queries
+from django.db import reset_queries
 
 from redis_kit.core.activity import current_work
 from redis_kit.core.errors import CommandFailed, RedisFailure
@@ -22,6 +22,7 @@ from redis_kit.queues.errors import (
     Cancelled,
     CorruptMessage,
     Interrupted,
+    InvalidWorkflow,
     LeaseLost,
     NewerMessage,
     NotSerializable,
@@ -38,12 +39,14 @@ from redis_kit.queues.jobs.message import Message
 from redis_kit.queues.tasks import current_job, expiry, registry
 from redis_kit.queues.tasks.current_job import CurrentJob
 from redis_kit.queues.tasks.task import Task, extended
+from redis_kit.queues.worker.run.db_connections import tidy
 from redis_kit.queues.worker.run.event_loop import EventLoop, synchronous
 from redis_kit.queues.worker.run.outcome import FailedAttempt, failed
 from redis_kit.queues.worker.run.postponement import InterruptedJob, PostponedJob, SnoozedJob, UnfitJob
 from redis_kit.queues.worker.run.recorder import ResultRecorder, recorder_of
 from redis_kit.queues.worker.run.sink import Route, Routes
 from redis_kit.queues.worker.run.timeouts import JobKey, Timeouts
+from redis_kit.queues.worker.run.workflow_step import Ended, WorkflowStep
 from redis_kit.queues.worker.shared import failpoints
 from redis_kit.queues.worker.shared.done import Done, RecentAcks
 from redis_kit.queues.worker.shared.logs import guarded
@@ -54,7 +57,7 @@ from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 logger = logging.getLogger("redis_kit.worker")
 HERE = f"{Path(__file__).parent}{os.sep}"  # a task's traceback begins with the task
 IDLE = 0.1  # seconds after which a thread's connections are checked before a job, too
-UNSTORED = (NotSerializable, PayloadTooLarge)  # raised for a return value
+UNSTORED = (NotSerializable, PayloadTooLarge, InvalidWorkflow)  # raised for a return value, or steps that were added
 AFTER = 1.0  # seconds that a task has to end after its timeout was raised inside it, before its process is killed
 
 
@@ -69,6 +72,7 @@ class Outcome(NamedTuple):
     route: Route | None = None  # on which it went to another system, or back to its queue
     taken: bool = False  # by that system, so the job is done here
     expires: int = 0  # of the call
+    step: WorkflowStep | None = None
 
 
 class JobRunner:
@@ -132,6 +136,8 @@ class JobRunner:
             if route := outcome.route:
                 return Done(job, ack_of(job, source=number), route.report) if outcome.taken else None
             if outcome.error is None:
+                if outcome.step:
+                    outcome.step.finish()
                 return self._succeeded(number, job, outcome, recorder)
             failure = failed(source, job, outcome.error, task=outcome.task, recorder=recorder, final=outcome.final)
         except BaseException as error:  # of the worker itself, or of a plug-in
@@ -141,15 +147,17 @@ class JobRunner:
         return None
 
     def _attempt(self, slot: int, number: int, job: Job, recorder: ResultRecorder | None) -> Outcome:
-        source = self._sources[number]
+        source, step = self._sources[number], None
         try:
             call = message.loads(job.body)
+            if call.step:
+                step = WorkflowStep(source, call.step, self._given_up)
             late = expiry.expired(job, call)
             alias = recorder.alias if recorder else None
-            if not late and (route := self._routes.of(number, call, alias)):
+            if not (late or step) and (route := self._routes.of(number, call, alias)):
                 return self._hand_over(number, job, call, route)
             task = extended(registry.find_for(call))
-            if not (late or recorder) and (route := self._routes.of(number, call, task.backend)):
+            if not (late or recorder or step) and (route := self._routes.of(number, call, task.backend)):
                 return self._hand_over(number, job, call, route)
         except NewerMessage as error:
             return Outcome(error=error, unfit=error)
@@ -159,6 +167,11 @@ class JobRunner:
             return Outcome(error=late, final=True) if late else Outcome(error=error, unfit=call)
         if late:
             return Outcome(task, late, final=True)
+        if step:
+            answer = step.begin(call)
+            if isinstance(answer, Ended):
+                return Outcome(task, answer.error, answer.value if recorder else b"", final=True, step=step)
+            call = answer
         hard = None if task.timeout is None else monotonic() + task.timeout + AFTER
         self._board.begin(slot, number, job.token, job.id, hard)
         failpoints.reach("begun")
@@ -170,17 +183,24 @@ class JobRunner:
         running = CurrentJob(source, job, keeps, interruptible=interruptible, stops=self._stops)
         self._running[number, job.id] = running
         here, has_ended = current_job.begin(running), False
+        if step:
+            step.enter()
         try:
             context = recorder.context() if recorder and task.takes_context else None
             returned = self._call((number, job.id), task, call, context)
             has_ended = True
             failpoints.reach("called")
-            return Outcome(task, value=recorder.value(returned) if recorder else b"")
+            value = recorder.value(returned) if recorder else b""
+            if step:
+                step.returned(returned, value)
+            return Outcome(task, value=value, step=step)
         except BaseException as error:
             cut_frames(error, HERE)
             final = has_ended and issubclass(type(error), UNSTORED)
             return Outcome(task, error, final=final, expires=call.expires)
         finally:
+            if step:
+                step.leave()
             self._running.pop((number, job.id), None)
             current_job.end(here)
             current_work.reset(before)
@@ -228,7 +248,8 @@ class JobRunner:
 
         keep = recorder.keeps(failed=False) if recorder else 0
         heard = recorder or signals.job_succeeded.receivers
-        return Done(job, ack_of(job, outcome.value, keep, source=number), announce if heard else None)
+        end = ack_of(job, outcome.value, keep, source=number)
+        return Done(job, end, announce if heard else None, outcome.step.repeatable(end) if outcome.step else None)
 
     def _give_back(self, postponed: PostponedJob, *, again: bool = False) -> None:
         try:
@@ -251,7 +272,7 @@ class JobRunner:
             state = until_answered(failure.record, self._given_up)
         except BaseException as error:
             if not again:
-                guarded("The log of a failed attempt", partial(_unrecorded, failure, error), None)
+                guarded("The log of a failed attempt", partial(failure.log_unrecorded, error), None)
             if not isinstance(error, (LeaseLost, *UNAVAILABLE)):
                 whole = isinstance(error, RedisFailure) and not isinstance(error, CommandFailed)
                 later = failure if whole else failure.plain()
@@ -271,21 +292,3 @@ def _postponed(source: WorkerQueue, job: Job, outcome: Outcome, recorder: Result
     if outcome.task and issubclass(type(error), Interrupted):
         return InterruptedJob(source, job, outcome.task, text_of(error))  # type: ignore[arg-type]
     return None
-
-
-def tidy() -> None:
-    """Close this thread's database connections that are broken or too old, and those that a task left in a transaction.
-
-    One that was interrupted as it ended its transaction leaves it open, and the next job would write into that.
-    """
-    for connection in connections.all(initialized_only=True):
-        if connection.in_atomic_block:
-            connection.close()
-            del connections[connection.alias]
-        else:
-            connection.close_if_unusable_or_obsolete()
-
-
-def _unrecorded(failure: FailedAttempt, error: BaseException) -> None:
-    details = failure.named(), described(error), failure.reason
-    logger.warning("%s: its outcome could not be recorded: %s; it failed: %a", *details, exc_info=failure.unforeseen())

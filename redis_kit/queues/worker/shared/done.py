@@ -12,21 +12,25 @@ MOST = 20_000  # acknowledgements
 MOST_BYTES = 4 * 1024 * 1024  # of results and errors
 
 
-class Done(NamedTuple):
-    """A job that is done: its acknowledgement, and a call to make when the server has recorded that."""
-
-    job: Job
-    ended: Ack
-    announce: Callable[[], None] | None = None
-
-
-class RecordedFailure(NamedTuple):
-    """A failed attempt; ``record`` records it, and may be repeated. Neither the job's body nor the error is kept."""
+class RecordedEnd(NamedTuple):
+    """The end of a failed attempt, or of a step; ``record`` records it, and may be repeated. The body is not kept."""
 
     token: bytes
     id: bytes
     value: bytes
     record: Callable[[], object]
+
+
+class Done(NamedTuple):
+    """A job that is done: its acknowledgement, and a call to make when the server has recorded that.
+
+    ``step`` records the end of a workflow's step again; None for another job.
+    """
+
+    job: Job
+    ended: Ack
+    announce: Callable[[], None] | None = None
+    step: RecordedEnd | None = None
 
 
 class RecentAcks:
@@ -37,10 +41,10 @@ class RecentAcks:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._batches: deque[tuple[Sequence[Ack | RecordedFailure], int]] = deque()
+        self._batches: deque[tuple[Sequence[Ack | RecordedEnd], int]] = deque()
         self._count = self._bytes = 0
 
-    def add(self, batch: Sequence[Ack | RecordedFailure]) -> None:
+    def add(self, batch: Sequence[Ack | RecordedEnd]) -> None:
         """Remember acknowledgements that were recorded together."""
         size = sum([len(ack.value) for ack in batch])
         with self._lock:
@@ -52,7 +56,7 @@ class RecentAcks:
                 self._count -= len(oldest)
                 self._bytes -= size
 
-    def find(self, members: Collection[bytes]) -> dict[bytes, Ack | RecordedFailure]:
+    def find(self, members: Collection[bytes]) -> dict[bytes, Ack | RecordedEnd]:
         """Return the acknowledgements of these claims that are remembered. A claim is named ``<token>/<id>``."""
         with self._lock:
             batches = list(self._batches)

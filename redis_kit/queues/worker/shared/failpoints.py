@@ -31,13 +31,20 @@ SUPERVISOR = (
     "reaped",  # they have, and no other child was forked
 )
 POINTS = CHILD + SUPERVISOR
+OF_STEPS = (
+    "step_begun",  # a workflow knows that a step begins, its task has not been called
+    "step_recorded",  # a workflow knows that a step has succeeded, the jobs that are due now are not in their queues
+    "step_sent",  # they are, the job of the step has not been acknowledged
+)
 
 
 def armed(setting: str, once: str = "") -> Callable[[str], None]:
     """Return the function that kills this process at the point which the setting names. Raises ValueError."""
     name, _, nth = setting.partition(":")
-    if name not in POINTS or (nth and not nth.isdecimal()):
-        raise ValueError(f"{POINT}={setting!r}: expected <name>[:<nth>] with one of the names {', '.join(POINTS)}.")
+    if name not in POINTS + OF_STEPS or (nth and not nth.isdecimal()):
+        raise ValueError(
+            f"{POINT}={setting!r}: expected <name>[:<nth>] with one of the names {', '.join(POINTS + OF_STEPS)}."
+        )
     times = count(1)
 
     def reach(point: str) -> None:

@@ -12,12 +12,14 @@ from redis_kit.core.signals import send_safely
 from redis_kit.queues import signals
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.store.liveness import HeartbeatReply, Poison
+from redis_kit.queues.worker.run.workflow_step import report_failure
 from redis_kit.queues.worker.shared import failpoints
 from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE, Outage
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, beat, forget_unused, waits
 from redis_kit.queues.worker.supervisor.child import Child
 from redis_kit.queues.worker.supervisor.data_loss import DataLoss
 from redis_kit.queues.worker.supervisor.maintenance import Orphans, Recaller
+from redis_kit.queues.worker.supervisor.workflows import Caretaker
 
 logger = logging.getLogger("redis_kit.worker")
 TOLERANCE = 1.0  # seconds; clocks are corrected by less than that all the time
@@ -41,7 +43,8 @@ class Heartbeat:
         self.waits: dict[str, float] = {}
         self.broken: dict[str, RedisFailure] = {}
         self._log_limit, self._orphans = LogRateLimit(), Orphans()
-        self._recaller, self.clock, self._loss = Recaller(), ServerClock(), DataLoss()
+        self._recaller, self._caretaker = Recaller(), Caretaker()
+        self.clock, self._loss = ServerClock(), DataLoss()
 
     def beat(self, children: list[Child]) -> list[str]:
         """Send a heartbeat, pass on what concerns a child, and return the commands for this supervisor."""
@@ -103,6 +106,7 @@ class Heartbeat:
         sources = children[0].sources
         self._note(sources)
         wrong.update(self._orphans.look(sources))
+        self._caretaker.look(sources[0])
         if self._reports:
             answers = dict(zip([source.name for source in sources], waits(sources), strict=True))
             wrong.update({name: answer for name, answer in answers.items() if isinstance(answer, RedisFailure)})
@@ -156,14 +160,16 @@ class Heartbeat:
         if answer.returned:
             logger.warning("Queue %a: %d jobs of dead workers are ready again.", source.name, answer.returned)
         for job in answer.dead:
-            buried(source.name, job)
+            buried(source, job)
 
 
-def buried(queue: str, job: Poison) -> None:
-    """Announce that a job is dead because too many workers died with it."""
+def buried(source: WorkerQueue, job: Poison) -> None:
+    """Announce that a job is dead because too many workers died with it; its workflow, if it has one, learns of it."""
     task = f" ({job.task})" if job.task else ""
-    logger.error("Job %a of queue %a%s is dead: %a", job.id, queue, task, job.reason)
-    send_safely(signals.job_dead, Heartbeat, queue=queue, id=job.id, reason="poison")
+    logger.error("Job %a of queue %a%s is dead: %a", job.id, source.name, task, job.reason)
+    send_safely(signals.job_dead, Heartbeat, queue=source.name, id=job.id, reason="poison")
+    if job.step:
+        report_failure(source, job.step, job.reason)
 
 
 class ServerClock:

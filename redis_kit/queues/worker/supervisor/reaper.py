@@ -133,7 +133,7 @@ def _reap(dead_child: DeadChild, index: int, source: WorkerQueue) -> None:
         text = f"{count} taken from worker {dead_child.worker}, which died{running and f'; it ran {running}'}"
         logger.warning("Queue %a: %s.", source.name, text)
     for job in dead:
-        buried(source.name, job)
+        buried(source, job)
 
 
 def _tried(source: WorkerQueue, step: Callable[[], Any]) -> bool:

@@ -14,7 +14,7 @@ from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.process.process import WorkerProcess
 from redis_kit.queues.worker.run.outcome import failed
 from redis_kit.queues.worker.shared import done
-from redis_kit.queues.worker.shared.done import Done, RecentAcks, RecordedFailure
+from redis_kit.queues.worker.shared.done import Done, RecentAcks, RecordedEnd
 from redis_kit.queues.worker.shared.status_board import StatusBoard
 from redis_kit.queues.worker.shared.worker_queue import PAGE, WorkerQueue
 from redis_kit.queues.worker.supervisor.child import Suspects
@@ -222,9 +222,9 @@ def test_memory_of_ends_is_bounded(monkeypatch):
     monkeypatch.setattr(done, "MOST", 3)
     monkeypatch.setattr(done, "MOST_BYTES", 10)
     ends = RecentAcks()
-    batch = [RecordedFailure(b"t", b"%d" % number, b"x", list) for number in range(5)]
+    batch = [RecordedEnd(b"t", b"%d" % number, b"x", list) for number in range(5)]
     for one in batch:
         ends.add([one])
     assert ends.find([b"t/1", b"t/2", b"t/4"]) == {b"t/2": batch[2], b"t/4": batch[4]}
-    ends.add([RecordedFailure(b"t", b"large", b"x" * 10, list)])
+    ends.add([RecordedEnd(b"t", b"large", b"x" * 10, list)])
     assert ends.find([b"t/4", b"t/large"]).keys() == {b"t/large"}

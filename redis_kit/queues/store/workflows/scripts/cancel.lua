@@ -1,0 +1,49 @@
+#!lua flags=allow-oom
+-- Cancel a workflow: no step begins any more.
+--
+-- KEYS[1]  meta    hash: name, status, ...
+-- KEYS[2]  steps   hash: number -> node
+-- KEYS[3]  states  hash: number -> for how many nodes it waits, or its state and since when, ms
+-- KEYS[4]  groups  hash: active:<number> or failed:<number> -> how many members
+-- KEYS[5]  due     zset: number of a step that may not be in its queue -> the step that made it due
+-- KEYS[6]  active  zset: number of a step that is due or runs -> when it was last looked at, ms
+-- KEYS[7]  values  hash: number -> result
+-- KEYS[8]  errors  hash: number -> why it failed
+-- KEYS[9]  ended   list: an element for each caller that waits for the end
+-- ARGV[1]  failed  ms to store the workflow
+-- ARGV[2]  error   of the steps that are due or run
+-- returns  0 there is no workflow; 1 cancelled, now or before: the first line of each of these steps; 2 it has ended
+
+local meta, steps, states, groups, due, active, values, errors, ended = unpack(KEYS)
+local clock = redis.call("TIME")
+local now = string.format("%.0f", clock[1] * 1000 + math.floor(clock[2] / 1000))
+
+-- @include _nodes
+-- @include _conclude
+-- @include _count_failure
+-- @check_types meta, steps, states, groups, due, active, values, errors, ended
+local status = redis.call("HGET", meta, "status")
+if not status then
+    return {0}
+elseif status ~= "running" then
+    return {status == "cancelled" and 1 or 2}
+end
+
+local function close_group(group)
+    if redis.call("HINCRBY", groups, "active:" .. group, -1) == 0 and group ~= "0" then
+        local _, parent = read_node(group)
+        close_group(parent)
+    end
+end
+local reply = {1}
+for _, number in ipairs(redis.call("ZRANGE", active, 0, -1)) do
+    local _, parent = read_node(number)
+    redis.call("HSET", states, number, "cancelled " .. now)
+    redis.call("HSET", errors, number, ARGV[2])
+    count_failure(parent, 1)
+    close_group(parent)
+    table.insert(reply, string.match(redis.call("HGET", steps, number), "^[^\n]*"))
+end
+redis.call("DEL", active, due)
+conclude("cancelled", ARGV[1])
+return reply

@@ -1,0 +1,38 @@
+#!lua
+-- Store nodes of a new workflow. With the last of them it starts; until then they expire.
+--
+-- KEYS[1]     meta     hash: name, status, created and ended in ms, steps, next number, done, failed, waiting callers
+-- KEYS[2]     steps    hash: number -> node
+-- KEYS[3]     states   hash: number -> for how many nodes it waits, or its state and since when, ms
+-- KEYS[4]     groups   hash: active:<number> or failed:<number> -> how many members
+-- KEYS[5]     due      zset: number of a step that may not be in its queue -> the step that made it due
+-- KEYS[6]     active   zset: number of a step that is due or runs -> when it was last looked at, ms
+-- ARGV[1]     name
+-- ARGV[2]     count    of steps, 0 if more nodes follow
+-- ARGV[3]     next     number that is free
+-- ARGV[4]     ttl_ms   for nodes of a workflow that never starts
+-- ARGV[5...]  nodes    number, state and node of each
+-- returns     number and node of steps that are due
+
+local meta, steps, states, groups, due, active = unpack(KEYS)
+local clock = redis.call("TIME")
+local now = string.format("%.0f", clock[1] * 1000 + math.floor(clock[2] / 1000))
+
+-- @include _nodes
+-- @include _release
+-- @include _due_page
+-- @check_types meta, steps, states, groups, due, active
+if redis.call("EXISTS", meta) == 0 then
+    for at = 5, #ARGV, 3 do
+        redis.call("HSET", states, ARGV[at], ARGV[at + 1])
+        redis.call("HSET", steps, ARGV[at], ARGV[at + 2])
+    end
+    if ARGV[2] == "0" then
+        for _, key in ipairs({steps, states}) do redis.call("PEXPIRE", key, ARGV[4]) end
+        return {}
+    end
+    for _, key in ipairs({steps, states}) do redis.call("PERSIST", key) end
+    redis.call("HSET", meta, "name", ARGV[1], "status", "running", "created", now, "steps", ARGV[2], "next", ARGV[3])
+    count_down("0", "0")
+end
+return due_page("0", {})

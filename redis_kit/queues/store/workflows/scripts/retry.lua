@@ -1,0 +1,32 @@
+#!lua
+-- Make the steps due that failed or were cancelled.
+--
+-- KEYS[1]  meta    hash: name, status, ...
+-- KEYS[2]  steps   hash: number -> node
+-- KEYS[3]  states  hash: number -> for how many nodes it waits, or its state and since when, ms
+-- KEYS[4]  groups  hash: active:<number> or failed:<number> -> how many members
+-- KEYS[5]  due     zset: number of a step that may not be in its queue -> the step that made it due
+-- KEYS[6]  active  zset: number of a step that is due or runs -> when it was last looked at, ms
+-- KEYS[7]  values  hash: number -> result
+-- KEYS[8]  errors  hash: number -> why it failed
+-- returns  -1 if it does not exist; how many are due now; then number and node of some of them
+
+local meta, steps, states, groups, due, active, values, errors = unpack(KEYS)
+local clock = redis.call("TIME")
+local now = string.format("%.0f", clock[1] * 1000 + math.floor(clock[2] / 1000))
+
+-- @include _nodes
+-- @include _release
+-- @include _count_failure
+-- @include _reopen
+-- @include _due_page
+-- @check_types meta, steps, states, groups, due, active, values, errors
+if redis.call("EXISTS", meta) == 0 then
+    return {-1}
+end
+local failures = redis.call("HGETALL", errors)
+for at = 1, #failures, 2 do
+    reopen(failures[at])
+    make_due(failures[at], "0")
+end
+return due_page("0", {#failures / 2})
