@@ -12,7 +12,10 @@ from redis_kit.core import terminal
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.terminal import aligned, cut, duration
 from redis_kit.core.text import clean
-from redis_kit.queues.tasks.schedules import control, words
+from redis_kit.queues.database.models import Schedule
+from redis_kit.queues.errors import InvalidSchedule
+from redis_kit.queues.tasks import discovery
+from redis_kit.queues.tasks.schedules import celery_beat, control, rows, words
 from redis_kit.queues.tasks.schedules.control import Listing, ScheduleInfo
 
 COLUMNS = ("SCHEDULE", "WHEN", "NEXT", "LAST", "LATE", "RUNS", "SKIPPED", "MISSED", "STATE")
@@ -30,6 +33,7 @@ class Command(terminal.KitCommand):
         "resume": "turn it on again",
         "run": "add a job of it now",
         "prune": "forget schedules of code that no worker has any more",
+        "import": "take over the schedules of django-celery-beat's tables",
     }
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -39,7 +43,7 @@ class Command(terminal.KitCommand):
         parser.add_argument("action", nargs="?", default="list", choices=self.actions, metavar="ACTION", help=about)
         parser.add_argument("name", nargs="?", metavar="NAME", help="name of a schedule")
         parser.add_argument("--next", type=_count, metavar="N", help="show the next N ticks within 24 hours, 1 to 1000")
-        parser.add_argument("--dry-run", action="store_true", help="with prune: change nothing")
+        parser.add_argument("--dry-run", action="store_true", help="with prune and import: change nothing")
         parser.add_argument("--json", action="store_true", help="print JSON, with times in seconds")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -53,11 +57,13 @@ class Command(terminal.KitCommand):
                     self._report(getattr(self, f"_{action}")(name), as_json=options["json"])
                 elif action == "prune":
                     self._prune(dry_run=options["dry_run"], as_json=options["json"])
+                elif action == "import":
+                    self._import(dry_run=options["dry_run"], as_json=options["json"])
                 elif options["next"]:
                     self._show_next(options["next"], as_json=options["json"])
                 else:
                     self._show(as_json=options["json"])
-            except InvalidValue as error:
+            except (InvalidValue, InvalidSchedule) as error:
                 raise CommandError(clean(str(error))) from error
 
     def _pause(self, name: str) -> tuple[str, dict[str, Any]]:
@@ -81,6 +87,19 @@ class Command(terminal.KitCommand):
             raise CommandError("Nothing was forgotten: workers or the database have all schedules.")
         verb = "Would forget" if dry_run else "Forgotten"
         self._report((f"{verb}: {clean(', '.join(names))}.", {"forgotten": names, "dry_run": dry_run}), as_json=as_json)
+
+    def _import(self, *, dry_run: bool, as_json: bool) -> None:
+        discovery.discover()
+        entries = celery_beat.entries()
+        count = len([each for each in entries if each.outcome == "new"]) if dry_run else celery_beat.store(entries)
+        if as_json:
+            listed = [{"schedule": each.name, "outcome": each.outcome, "note": each.note} for each in entries]
+            self.stdout.write(json.dumps({"imported": count, "dry_run": dry_run, "entries": listed}, indent=2))
+            return
+        table = [(cut(clean(each.name)), each.outcome, _described(each), clean(each.note)) for each in entries]
+        for line in aligned([("SCHEDULE", "OUTCOME", "WHEN", "NOTE"), *table]):
+            self.stdout.write(line)
+        self.stdout.write(f"{'Would import' if dry_run else 'Imported'}: {count}.")
 
     def _show_next(self, count: int, *, as_json: bool) -> None:
         listing = control.listed("due", limit=count)
@@ -107,6 +126,13 @@ class Command(terminal.KitCommand):
         for info in infos:
             if info.problem not in ("", control.UNDECLARED):
                 self.stdout.write(f"{clean(info.name)} can't run: {clean(info.problem)}")
+
+
+def _described(entry: celery_beat.Entry) -> str:
+    if entry.row is None:
+        return ""
+    kind = "Celery: " if entry.row.kind == Schedule.Kind.CELERY else ""
+    return kind + cut(words.when(rows.made(entry.row)))
 
 
 def _all() -> Iterator[Listing]:

@@ -8,7 +8,6 @@ from django.db import connection
 from django.utils import timezone
 
 from redis_kit.core.errors import InvalidValue
-from redis_kit.management.commands import rk_schedule
 from redis_kit.queues import InvalidSchedule, Queue, framework
 from redis_kit.queues.database.models import Schedule
 from redis_kit.queues.store import schedules as store
@@ -27,21 +26,6 @@ TASK = remember.module_path
 def commits(django_capture_on_commit_callbacks):
     """Run what waits for the commit."""
     return lambda: django_capture_on_commit_callbacks(execute=True)
-
-
-@pytest.fixture
-def command(shell, monkeypatch):
-    """Run rk_schedule; return its exit code, output and errors."""
-
-    def run(capsys, *arguments):
-        code = 0
-        try:
-            rk_schedule.Command().run_from_argv(["manage.py", "rk_schedule", *arguments])
-        except SystemExit as end:
-            code = end.code
-        return code, *capsys.readouterr()
-
-    return run
 
 
 def info(name):
@@ -77,7 +61,7 @@ def test_tick_of_an_unknown_task_is_left_to_others_and_shown(kit, caplog):
     assert caplog.text.count("can't run here") == 1
 
 
-def test_schedule_without_its_code_stops_after_an_hour_and_is_pruned(kit, command, capsys):
+def test_schedule_without_its_code_stops_after_an_hour_and_is_pruned(kit, shell):
     declared(TASK, "hourly", every=3600)
     schedules = Schedules("all")
     assert control.prune() == []
@@ -86,17 +70,17 @@ def test_schedule_without_its_code_stops_after_an_hour_and_is_pruned(kit, comman
     tick(scheduler())
     assert info("hourly").problem == control.UNDECLARED
     assert kit.client.zscore(schedules.key("due"), "hourly") is None
-    assert command(capsys, "prune", "--dry-run")[1] == "Would forget: hourly.\n"
-    assert command(capsys, "prune")[:2] == (0, "Forgotten: hourly.\n")
+    assert shell("rk_schedule", "prune", "--dry-run")[1] == "Would forget: hourly.\n"
+    assert shell("rk_schedule", "prune")[:2] == (0, "Forgotten: hourly.\n")
     tick(scheduler())
     assert control.listed().total == 0
-    assert command(capsys, "prune")[0] == 1
+    assert shell("rk_schedule", "prune")[0] == 1
 
 
-def test_pause_is_kept_in_the_database_and_resume_ends_it(kit, commits, command, capsys):
+def test_pause_is_kept_in_the_database_and_resume_ends_it(kit, commits, shell):
     declared(TASK, "hourly", every=3600)
     with commits():
-        assert command(capsys, "pause", "hourly") == (0, "Paused: hourly.\n", "")
+        assert shell("rk_schedule", "pause", "hourly") == (0, "Paused: hourly.\n", "")
     worker = scheduler()
     tick(worker)
     assert (info("hourly").paused, info("hourly").due, info("hourly").source) == (True, None, "both")
@@ -106,25 +90,25 @@ def test_pause_is_kept_in_the_database_and_resume_ends_it(kit, commits, command,
     tick(worker)
     assert info("hourly").paused
     with commits():
-        assert command(capsys, "resume", "hourly")[1] == "Resumed: hourly.\n"
+        assert shell("rk_schedule", "resume", "hourly")[1] == "Resumed: hourly.\n"
     tick(worker)
     assert not info("hourly").paused
     assert info("hourly").due is not None
     assert states()["hourly"].runs == 0
 
 
-def test_unknown_name_gets_the_one_that_was_meant(kit, command, capsys):
+def test_unknown_name_gets_the_one_that_was_meant(kit, shell):
     declared(TASK, "hourly", every=3600)
-    code, _, errors = command(capsys, "pause", "hourli")
+    code, _, errors = shell("rk_schedule", "pause", "hourli")
     assert (code, errors) == (1, "CommandError: There is no schedule hourli. Did you mean 'hourly'?\n")
-    assert command(capsys, "pause")[0] == 2
-    assert command(capsys, "list", "hourly")[0] == 2
-    assert command(capsys, "--next", "0")[0] == 2
+    assert shell("rk_schedule", "pause")[0] == 2
+    assert shell("rk_schedule", "list", "hourly")[0] == 2
+    assert shell("rk_schedule", "--next", "0")[0] == 2
 
 
-def test_run_adds_a_job_now_unless_one_has_not_ended(kit, command, capsys):
+def test_run_adds_a_job_now_unless_one_has_not_ended(kit, shell):
     declared(TASK, "hourly", every=3600, args=["by hand"])
-    code, said, _ = command(capsys, "run", "hourly", "--json")
+    code, said, _ = shell("rk_schedule", "run", "hourly", "--json")
     assert (code, json.loads(said)["queue"]) == (0, "default")
     with pytest.raises(InvalidValue, match="has not ended"):
         control.run("hourly")
@@ -133,27 +117,27 @@ def test_run_adds_a_job_now_unless_one_has_not_ended(kit, command, capsys):
     control.run("hourly")
 
 
-def test_list_and_next_ticks_are_in_plain_words(kit, command, capsys):
+def test_list_and_next_ticks_are_in_plain_words(kit, shell):
     declared(TASK, "nightly", cron="0 4 * * *", timezone="Europe/Berlin")
     declared(fail.module_path, "quick", every=28_800)
-    assert command(capsys)[1].count("\n") == 3
+    assert shell("rk_schedule")[1].count("\n") == 3
     tick(scheduler())
-    text = command(capsys)[1]
+    text = shell("rk_schedule")[1]
     assert "every day at 04:00 Europe/Berlin" in text
     assert "every 8 h" in text
-    listed = command(capsys, "--next", "3")[1].splitlines()
+    listed = shell("rk_schedule", "--next", "3")[1].splitlines()
     assert len(listed) == 4
     assert all(" in " in line for line in listed[1:])
-    found = json.loads(command(capsys, "--next", "9", "--json")[1])
+    found = json.loads(shell("rk_schedule", "--next", "9", "--json")[1])
     assert [each["schedule"] for each in found].count("quick") == 3
     assert [each["in"] for each in found] == sorted(each["in"] for each in found)
-    plain = {each["schedule"]: each for each in json.loads(command(capsys, "--json")[1])}
+    plain = {each["schedule"]: each for each in json.loads(shell("rk_schedule", "--json")[1])}
     assert (plain["quick"]["runs"], plain["nightly"]["when"]) == (0, "every day at 04:00 Europe/Berlin")
 
 
-def test_command_says_that_there_are_none(kit, command, capsys):
-    assert "There are no schedules." in command(capsys)[1]
-    assert command(capsys, "--json")[1] == "[]\n"
+def test_command_says_that_there_are_none(kit, shell):
+    assert "There are no schedules." in shell("rk_schedule")[1]
+    assert shell("rk_schedule", "--json")[1] == "[]\n"
 
 
 def test_saved_row_is_a_schedule_and_deleted_it_is_none(kit, commits):
