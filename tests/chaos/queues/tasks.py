@@ -95,3 +95,19 @@ def deliver(number: int, port: int) -> None:
     with noted(number), socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
         if not connection.recv(3) == b"220":
             raise Declared("the service does not answer")
+
+
+@task(store_result=False)
+def member(number: int, seconds: float) -> int:
+    """Be a step of a workflow."""
+    with noted(number):
+        time.sleep(seconds)
+    return number
+
+
+@task(max_attempts=1)
+def gathered(number: int, count: int, results: list[int], failures: list[Any]) -> None:
+    """Be the callback of a group, and fail unless all results are there."""
+    with noted(number):
+        if results != list(range(count)) or failures:
+            raise Declared(f"{len(results)} results, {failures[:3]}")
