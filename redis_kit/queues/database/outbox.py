@@ -106,6 +106,8 @@ def relay(alias: str, queue_of: Callable[[str], Primitive]) -> Relayed:
     while True:
         rows = _rows(alias).filter(pk__gt=after, created__lte=now() - timedelta(seconds=SETTLED)).order_by("pk")
         locks = connections[alias].features.has_select_for_update_skip_locked
+        if locks and not rows.exists():
+            return Relayed(sent, oldest)  # all that an idle outbox costs
         with transaction.atomic(using=alias) if locks else nullcontext():
             batch = list((rows.select_for_update(skip_locked=True) if locks else rows)[:BATCH])
             gone, error = _send(batch, queue_of, refused)

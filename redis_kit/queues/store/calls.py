@@ -192,10 +192,13 @@ def store_progress(base: str, job: Job, *, progress: bytes, ttl_ms: int) -> Scri
 
 
 def store_cursor(
-    base: str, job: Job, number: int, position: tuple[bytes, int], progress: tuple[bytes, int]
+    base: str, job: Job, number: int, position: tuple[bytes, int], progress: tuple[bytes, int], *, crashed: bool
 ) -> ScriptCall:
-    """Return the step that stores how far a loop of a running job is, and its progress, each for a number of ms."""
-    return STORE_CURSOR(base, *_claimed(job), number, *position, *progress, job=job.id)
+    """Return the step that stores how far a loop of a running job is, and its progress, each for a number of ms.
+
+    If workers died with the job before (``crashed``), these crashes no longer count.
+    """
+    return STORE_CURSOR(base, *_claimed(job), number, *position, *progress, int(crashed), job=job.id)
 
 
 def cancel(base: str, id: str, *, error: bytes, ttl_ms: int) -> ScriptCall:

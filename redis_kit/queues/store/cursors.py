@@ -15,7 +15,7 @@ def read(queue: Primitive, job: Job, number: int) -> Flow[bytes | None]:
 
 
 def store(
-    queue: Primitive, job: Job, number: int, position: tuple[bytes, int], progress: tuple[bytes, int]
+    queue: Primitive, job: Job, number: int, position: tuple[bytes, int], progress: tuple[bytes, int], *, crashed: bool
 ) -> Flow[bool]:
     """Store position and progress, each for a number of ms; False if the claim on the job was lost."""
-    return bool((yield calls.store_cursor(queue.key(""), job, number, position, progress)))
+    return bool((yield calls.store_cursor(queue.key(""), job, number, position, progress, crashed=crashed)))

@@ -17,7 +17,8 @@ class CurrentJob:
     """A running job. ``result_ttl`` returns for how many ms its result is stored; None if none is.
 
     ``cancelled`` says whether somebody cancelled it. ``interruptible`` is False if the task looks at that by itself.
-    ``stops`` returns whether the worker is about to stop, ``loops`` is how many resumable loops the task has begun.
+    ``stops`` returns whether the worker is about to stop, ``loops`` is how many resumable loops the task has begun, and
+    ``went_on`` is True once one of them has stored how far it is.
     """
 
     def __init__(
@@ -31,7 +32,7 @@ class CurrentJob:
     ) -> None:
         self.queue, self.job, self.result_ttl = queue, job, result_ttl
         self.interruptible, self.stops = interruptible, stops
-        self.cancelled, self.loops = False, 0
+        self.cancelled, self.went_on, self.loops = False, False, 0
         self._next_report, self._complete = 0.0, False
 
     def begin_loop(self) -> int:

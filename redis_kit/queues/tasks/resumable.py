@@ -197,8 +197,11 @@ class _Loop(Generic[Row]):
         total = None if self.total is None else max(self.total, self._done)
         report = stored_progress.dumps(self._done, total, "") if keep else b""
         position = payload.dumps([self._pk, self._done, self.total, self.over], "The primary key")
-        if not (yield from cursors.store(job.queue, job.job, self._number, (position, KEPT), (report, keep))):
+        crashed = job.job.crashes > 0 and not job.went_on
+        step = (position, KEPT), (report, keep)
+        if not (yield from cursors.store(job.queue, job.job, self._number, *step, crashed=crashed)):
             raise LeaseLost(f"The claim on job {job.job.id!a} of queue {job.queue.name!a} is over.")
+        job.went_on = True
 
 
 def resumable(rows: "Rows[Row]", *, every: int = 100, count: bool = True) -> Resumable[Row]:

@@ -1,5 +1,6 @@
 """Settings of the workers: those of other workers in tests, and this app."""
 
+import json
 import os
 
 from tests.queues.support.worker_settings import *  # noqa: F403
@@ -13,3 +14,5 @@ LOGGING = {
     # Each failed attempt is a warning with a traceback, and there are thousands.
     "loggers": {"redis_kit": {"handlers": ["console"], "level": os.environ.get("CHAOS_LOG", "ERROR")}},
 }
+if "CHAOS_DATABASE" in os.environ:
+    DATABASES = {"default": json.loads(os.environ["CHAOS_DATABASE"])}

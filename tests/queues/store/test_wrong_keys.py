@@ -80,7 +80,7 @@ class Scene:
             lambda: self.run(moves.cancel(base, other.id, error=b"[]", ttl_ms=1000)),
             lambda: self.run(moves.cancel(base, "x", error=b"[]", ttl_ms=1000)),
             lambda: self.run(moves.store_progress(base, job, progress=b"1", ttl_ms=1000)),
-            lambda: self.run(moves.store_cursor(base, job, 0, (b"1", 1000), (b"1", 1000))),
+            lambda: self.run(moves.store_cursor(base, job, 0, (b"1", 1000), (b"1", 1000), crashed=True)),
             lambda: source.snooze(job, 5, expires=0, why="", ttl_ms=1000),
             lambda: source.snooze(other, 5, expires=0, why="", ttl_ms=1000),
             lambda: source.fail(job, delay=0, max_attempts=1, **failure),

@@ -133,6 +133,18 @@ def test_at_most_every_rows_are_done_again_after_a_crash(places, queue, kit):
     assert touched == places[:19] + places[10:]
 
 
+def test_crashes_before_a_stored_row_do_not_count(places, queue, kit):
+    task(max_attempts=1)(looped).enqueue()
+    for _ in range(2):
+        queue.claim(worker="gone")
+        kit.client.zadd(queue.key("workers"), {"gone": 1.5})
+        assert queue.heartbeat(worker="b") == 1
+    assert queue.peek()[0].crashes == 2
+    assert Worker().run(rows=5) == places[:5]
+    assert queue.peek()[0].crashes == 0
+    assert Worker().run() == places[5:]
+
+
 def test_failed_attempt_goes_on_from_the_last_stored_row(places, queue):
     def fail_once():
         for place in resumable(Place.objects.all(), every=10):

@@ -4,6 +4,7 @@
 -- KEYS[1]  running   zset of scores 0: worker/claim/place/id
 -- KEYS[2]  cursor    hash: number of a loop -> how far it is
 -- KEYS[3]  result    hash: what is stored about the call
+-- KEYS[4]  jobs      hash: id -> record
 -- ARGV[1]  token     of the claim
 -- ARGV[2]  id        of the job
 -- ARGV[3]  number    of the loop
@@ -11,19 +12,27 @@
 -- ARGV[5]  keep_ms   to store that
 -- ARGV[6]  progress  what others see; "" if no result is stored
 -- ARGV[7]  ttl_ms    to store the progress
+-- ARGV[8]  crashed   1 if workers died with the job before: it goes on, so it is not what killed them; else 0
 -- returns  1 when it is stored, 0 when the claim was lost
 
-local running, cursor, result = unpack(KEYS)
+local running, cursor, result, jobs = unpack(KEYS)
 local token, id, number, position, progress = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[6]
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
--- @check_types cursor, result
+-- @include _record_head
+-- @include _record
+-- @check_types cursor, result, jobs
 if not redis.call("ZSCORE", running, token .. "/" .. id) then
     return 0
 end
 redis.call("HSET", cursor, number, position)
 redis.call("PEXPIRE", cursor, ARGV[5])
+local record = ARGV[8] == "1" and redis.call("HGET", jobs, id)
+if record then
+    local priority, attempts, _, due, payload = read_record(record)
+    write_record(id, priority, attempts, 0, due, payload)
+end
 if progress ~= "" then
     redis.call("HSET", result, "progress", string.format("%.0f ", now) .. progress)
     redis.call("PEXPIRE", result, ARGV[7])
