@@ -9,6 +9,7 @@ from hypothesis import settings
 pytest_plugins = [
     "tests.fixtures.lanes",
     "tests.fixtures.servers",
+    "tests.fixtures.brokers",
     "tests.fixtures.proxy",
     "tests.fixtures.kit",
     "tests.fixtures.clock",

@@ -33,6 +33,7 @@ def test_all_extra_names_every_extra_but_dev():
 
 def test_every_extra_but_dev_has_code_that_uses_its_package():
     used_by = {
+        "celery": "from celery",
         "drf": "rest_framework",
         "ninja": "ninja",
         "tasks": "django_tasks",

@@ -1,15 +1,19 @@
 """The component of the job queues: its options, panels and checks."""
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error
 from django.db.models import signals
 
+from redis_kit.core import conf
 from redis_kit.core.component import Component
-from redis_kit.queues.settings import QueueSettings
+from redis_kit.queues.settings import CELERY, QUEUE_OPTIONS, QueueSettings
 
 
 class Queues(Component):
@@ -24,11 +28,13 @@ class Queues(Component):
     permissions = (("manage_queues", "Can manage queues and their jobs"),)
 
     def ready(self) -> None:
-        """Have rows of schedules stored in Redis when they are saved or deleted."""
+        """Have rows of schedules stored when they change, and give Celery, if it is loaded, the task that runs jobs."""
         from redis_kit.queues.database.models import Schedule
 
         signals.post_save.connect(_saved, sender=Schedule)
         signals.post_delete.connect(_deleted, sender=Schedule)
+        if "celery" in sys.modules:
+            import_module("redis_kit.queues.celery.tasks")
 
     def checks(self) -> Iterator[CheckMessage]:
         """Yield the modules of ``IMPORTS`` that do not exist, and the problems of our backends in ``TASKS``."""
@@ -36,6 +42,11 @@ class Queues(Component):
 
         for problem in discovery.problems():
             yield Error(problem.message, hint=problem.hint or None, id=f"redis_kit.{problem.id}")
+        for queue, options in conf.valid_options(QueueSettings).QUEUE_OPTIONS.items():
+            name = options.get("SINK", "") if isinstance(options, Mapping) else ""
+            if name == CELERY and not find_spec(CELERY):
+                missing = f"{QUEUE_OPTIONS}[{queue!r}]['SINK'] is 'celery', and the package is not installed."
+                yield Error(missing, hint="pip install 'django-redis-kit[celery]'", id="redis_kit.E002")
         if not settings.is_overridden("TASKS"):  # type: ignore[misc]
             return
         from redis_kit.queues import framework

@@ -13,21 +13,25 @@ from redis_kit.core.keys import encode
 from redis_kit.core.text import did_you_mean, number
 
 QUEUE_OPTIONS = "REDIS_KIT['QUEUES']['QUEUE_OPTIONS']"
+CELERY = "celery"  # the sink that is named by a word
 
 
 @dataclass(frozen=True)
 class QueueOptions(Section):
     """The options of one queue: an entry of ``REDIS_KIT["QUEUES"]["QUEUE_OPTIONS"]``."""
 
-    #: The dotted path of a ``Sink``, which hands jobs that are due over to another system. Without it, the workers of
-    #: the queue run them.
+    #: Which system runs the jobs that are due: ``"celery"``, or the dotted path of a ``Sink``. Without it, the workers
+    #: of this queue run them.
     SINK: str = ""
+    #: The queue of Celery that gets the jobs, with ``"SINK": "celery"``. Without it, the routes of Celery decide.
+    CELERY_QUEUE: str = ""
 
     def problems(self) -> Iterator[Problem]:
-        """Yield the problem of a sink that is not a dotted path."""
-        if self.SINK and not _is_path(self.SINK):
-            wrong = f"['SINK'] is {self.SINK!r}; it must be the dotted path of a Sink."
-            yield Problem("E006", wrong, "Write it as in an import, such as 'shop.sinks.Elsewhere'.")
+        """Yield the problem of a sink that is neither a known word nor a dotted path."""
+        if self.SINK and self.SINK != CELERY and not _is_path(self.SINK):
+            hint = did_you_mean(self.SINK, [CELERY], "For instance 'celery', or 'shop.sinks.Elsewhere'.")
+            wrong = f"['SINK'] is {self.SINK!r}; it must be 'celery' or the dotted path of a Sink."
+            yield Problem("E006", wrong, hint)
 
 
 @dataclass(frozen=True)
@@ -51,8 +55,11 @@ class QueueSettings(Section):
     #: Queues that the dashboard shows from the start, and that a worker without ``--queue-name`` works on first. Other
     #: queues appear on the dashboard when they are used; this worker then works on those that tasks name.
     NAMES: list[str] | tuple[str, ...] = ("default",)
-    #: The options of single queues, by name, such as ``{"mail": {"SINK": "shop.sinks.Elsewhere"}}``.
+    #: The options of single queues, by name, such as ``{"mail": {"SINK": "celery"}}``.
     QUEUE_OPTIONS: Mapping[str, Any] = field(default_factory=dict)
+    #: The dotted path of the Celery app, such as ``"mysite.celery.app"``. Without it, the app is used that the
+    #: project loads at its start.
+    CELERY_APP: str = ""
     #: Modules with tasks that workers import, as dotted paths. They import ``tasks`` of each installed app anyway; name
     #: here any other module that defines tasks and that no ``tasks`` module imports, such as ``"shop.services"``.
     IMPORTS: list[str] | tuple[str, ...] = ()
@@ -120,6 +127,9 @@ class QueueSettings(Section):
                 f"REDIS_KIT['QUEUES']['OUTBOX'] is {self.OUTBOX!r}, but DATABASES has no alias of that name.",
                 hint,
             )
+        if self.CELERY_APP and not _is_path(self.CELERY_APP):
+            wrong = f"REDIS_KIT['QUEUES']['CELERY_APP'] is {self.CELERY_APP!r}, which is not a dotted path."
+            yield Problem("E006", wrong, "Write it as in an import, such as 'mysite.celery.app'.")
         for module in self.IMPORTS:
             if not _is_path(module, parts=1):
                 yield Problem(

@@ -16,6 +16,7 @@ from redis_kit.core import conf
 from redis_kit.core.client import connection_options
 from redis_kit.core.component import components
 from redis_kit.core.settings import KitSettings
+from redis_kit.queues.settings import QueueOptions
 from tests.docs.support import console
 from tests.docs.support.pages import PAGES, ROOT, assert_none
 
@@ -139,7 +140,7 @@ def _sections() -> dict[str, tuple[str, ...]]:
 
 @cache
 def _capitals() -> set[str]:
-    options = {option for names in _sections().values() for option in names}
+    options = {option for names in _sections().values() for option in names} | {*conf.options(QueueOptions)}
     groups = (
         connection_options.SOURCES,
         connection_options.CLIENT,

@@ -8,18 +8,32 @@ import pytest
 from redis_kit.queues import framework
 from redis_kit.queues.framework import InvalidTask, TaskResultStatus, task_backends
 from redis_kit.testing.jobs import drain
+from tests.fixtures.process import wait_for
 from tests.queues.support.plain import tasks as calls
 
 OURS = "redis_kit.queues.backend.RedisTaskBackend"
+CELERY = "redis_kit.queues.celery.CeleryTaskBackend"
 IMMEDIATE = f"{framework.Task.__module__.partition('.base')[0]}.backends.immediate.ImmediateBackend"
 
 
-@pytest.fixture(params=[OURS, IMMEDIATE], ids=["ours", "immediate"])
+@pytest.fixture(params=[OURS, CELERY, IMMEDIATE], ids=["ours", "celery", "immediate"])
 def path(request, kit, settings):
     """The backend under test. One attempt only: the immediate backend knows no second one."""
-    kit.options(QUEUES={"MAX_ATTEMPTS": 1})
+    kit.options(QUEUES={"MAX_ATTEMPTS": 1, "CELERY_APP": "tests.queues.support.fleet.app"})
     settings.TASKS = {"default": {"BACKEND": request.param}}
+    if request.param == CELERY:
+        request.getfixturevalue("celery_thread")
     return request.param
+
+
+@pytest.fixture(scope="module")
+def celery_thread(tcp_valkey):
+    """A worker of Celery in a thread of this process, whose broker is Redis."""
+    from tests.queues.support import fleet
+
+    fleet.connect(f"redis://127.0.0.1:{tcp_valkey.port}/6")
+    with fleet.in_thread():
+        yield
 
 
 @pytest.fixture
@@ -28,9 +42,9 @@ def ended(path, twin):
 
     def call(task, *args, **kwargs):
         result = twin(task.enqueue, *args, **kwargs)
-        if path == OURS:
+        if path != IMMEDIATE:
             assert drain() == 1
-            twin(result.refresh)
+            wait_for(lambda: twin(result.refresh) or result.is_finished)
         return result
 
     return call
@@ -149,6 +163,7 @@ def test_signals_tell_of_enqueueing_start_and_end(path, ended, task, args, statu
         getattr(framework, name).connect(receive)
     try:
         id = ended(task, *args).id
+        wait_for(lambda: len(heard) >= 3)  # a worker sends the last one when the result is stored
     finally:
         for name, receive in receivers.items():
             getattr(framework, name).disconnect(receive)

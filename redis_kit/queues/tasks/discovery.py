@@ -37,11 +37,13 @@ _looked_at: set[str] = set()
 
 
 def discover() -> None:
-    """Import the ``tasks`` modules of all installed apps, and the modules of ``IMPORTS``.
+    """Import the ``tasks`` modules of all installed apps, the modules of ``IMPORTS``, and that of ``CELERY_APP``.
 
     Raises ConfigurationError for a module of ``IMPORTS`` that does not exist.
     """
     autodiscover_modules("tasks")
+    if path := conf.section(QueueSettings).CELERY_APP:
+        import_module(path.rpartition(".")[0])
     for name in conf.section(QueueSettings).IMPORTS:
         try:
             import_module(name)

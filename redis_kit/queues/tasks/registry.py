@@ -13,6 +13,7 @@ from redis_kit.queues.tasks import discovery, signature
 from redis_kit.queues.tasks.options import outbox_of
 
 _tasks: dict[str, Any] = {}
+_sinks: dict[str, str] = {}  # by queue, of jobs that say where they go
 
 
 def register(task: Any) -> None:
@@ -76,9 +77,19 @@ def outboxes() -> list[str]:
     return sorted(aliases - {""})
 
 
+def register_queue(name: str, sink: str) -> None:
+    """Register a queue whose jobs say that they go to a sink. Workers serve it like the queues of tasks."""
+    _sinks[name] = sink
+
+
+def sink_of(queue: str) -> str:
+    """Return the sink for which a queue was registered, "" without one."""
+    return _sinks.get(queue, "")
+
+
 def queue_names() -> list[str]:
-    """Return the queues of the registered tasks, sorted."""
-    return sorted({task.queue_name for task in _tasks.values()})
+    """Return the queues of the registered tasks, and those of register_queue(), sorted."""
+    return sorted({*_sinks, *(task.queue_name for task in _tasks.values())})
 
 
 def _defined(name: str) -> Any:

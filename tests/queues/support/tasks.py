@@ -12,15 +12,9 @@ from asgiref.sync import sync_to_async
 
 from redis_kit.core.activity import current_work
 from redis_kit.queues import TaskTimeout, progress, signals, task
+from tests.queues.support.journal import write as journal
 
 done: list[Any] = []
-
-
-def journal(name: str, step: str) -> None:
-    line = f"{name} {step} {os.getpid()} {time.time():.6f}\n"
-    file = os.open(os.environ["JOURNAL"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-    os.write(file, line.encode())
-    os.close(file)
 
 
 @task
@@ -79,6 +73,11 @@ def die(name: str) -> None:
 def remember(value: Any, *, twice: bool = False) -> Any:
     done.append(value)
     return value
+
+
+@task(store_result=False)
+def forget() -> None:
+    done.append("forgotten")
 
 
 @task

@@ -18,4 +18,5 @@ LOGGING = {
     "handlers": {"console": {"class": "logging.StreamHandler"}},
     "loggers": {"redis_kit": {"handlers": ["console"], "level": "INFO"}},
 }
-TASKS = {"default": {"BACKEND": "redis_kit.queues.backend.RedisTaskBackend", "QUEUES": []}}
+BACKEND = os.environ.get("TASK_BACKEND", "redis_kit.queues.backend.RedisTaskBackend")
+TASKS = {"default": {"BACKEND": BACKEND, "QUEUES": []}}

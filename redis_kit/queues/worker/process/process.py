@@ -114,6 +114,7 @@ class WorkerProcess:
             guarded("The outbox", self._relay.look, 0.0)  # before a thread finds nothing to do, and the worker ends
         self._manager.start()
         threads: dict[str, Callable[[], None]] = {
+            "sinks": self._routes.prepare,
             "watch": self._fetcher.watch,
             "deadlines": self._deadlines.run,
         }

@@ -12,15 +12,17 @@ from django.utils.module_loading import import_string
 from redis_kit.core.errors import ConfigurationError, RedisFailure
 from redis_kit.core.logs.error_text import described
 from redis_kit.queues import framework
-from redis_kit.queues.errors import NotTaken
+from redis_kit.queues.errors import CorruptMessage, NotTaken
 from redis_kit.queues.jobs.job import Job
 from redis_kit.queues.jobs.message import Message
-from redis_kit.queues.settings import QUEUE_OPTIONS, options_of
+from redis_kit.queues.settings import CELERY, QUEUE_OPTIONS, options_of
 from redis_kit.queues.store import handover
+from redis_kit.queues.tasks import registry
 from redis_kit.queues.worker.shared.logs import guarded
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 
 logger = logging.getLogger("redis_kit.worker")
+PATHS = {CELERY: "redis_kit.queues.celery.sink.CelerySink"}
 FIRST, LONGEST = 0.5, 30.0  # seconds until another system that does not answer is asked again
 SHORTEST, MOST = 1.0, 600.0  # seconds until a job that another system refused is handed over again
 EVERY = 1.0  # seconds between two reports of how many jobs were handed over, if nothing else reports them
@@ -43,6 +45,9 @@ class Sink:
         """
         raise NotImplementedError
 
+    def prepare(self) -> None:
+        """Connect, before there is a job, so that the first one is not late. It need not succeed."""
+
     def close(self) -> None:
         """End the connections, as the worker process stops."""
 
@@ -53,7 +58,8 @@ class Route:
     def __init__(self, source: WorkerQueue, sink: Sink) -> None:
         self._source, self._sink = source, sink
         self._lock = Lock()
-        self._failures, self._retry_at = 0, 0.0  # while it is unavailable one thread asks, after each pause
+        self._failures, self._retry_at = 0, 0.0
+        self._asking = False  # while it is unavailable, one thread asks after each pause
         self._refusing = False
         self._sent = self._failed = 0
         self._error, self._reported = "", 0.0
@@ -65,6 +71,9 @@ class Route:
             seconds = self._sink.hand_over(self._source, job, call)
         except NotTaken as error:
             self._not_taken(error)
+            raise
+        except BaseException:
+            self._asking = False
             raise
         self._taken()
         if seconds is None:
@@ -81,7 +90,7 @@ class Route:
     @property
     def pause(self) -> float:
         """Return the seconds until the other system is asked again; 0 if it answers."""
-        return max(0.0, self._retry_at - monotonic()) if self._failures else 0.0
+        return max(FIRST if self._asking else 0.0, self._retry_at - monotonic()) if self._failures else 0.0
 
     def report(self, *, every: float = 0.0) -> None:
         """Store what was counted since the last report, if that is as many seconds ago. One round trip, or none."""
@@ -99,15 +108,14 @@ class Route:
     def _ask(self) -> None:
         """Return if the other system may be asked now. Raises NotTaken."""
         with self._lock:
-            if self._failures and monotonic() < self._retry_at:
+            if self._failures and (self._asking or monotonic() < self._retry_at):
                 raise NotTaken(self._error)
-            if self._failures:
-                self._retry_at = monotonic() + LONGEST  # others wait for this answer
+            self._asking = bool(self._failures)
 
     def _taken(self) -> None:
         with self._lock:
             self._sent += 1
-            back, self._failures, self._refusing = self._failures or self._refusing, 0, False
+            back, self._failures, self._refusing, self._asking = self._failures or self._refusing, 0, False, False
         if back:
             logger.warning("Queue %a: %s takes jobs again.", self._source.name, self._sink.title)
 
@@ -117,6 +125,7 @@ class Route:
             self._failed += 1
             self._error = text
             first = not (self._failures or self._refusing)
+            self._asking = False
             if error.unavailable:
                 pause = min(LONGEST, FIRST * 2 ** min(self._failures, 30)) * uniform(0.5, 1.0)  # noqa: S311
                 self._failures += 1
@@ -141,11 +150,22 @@ class Routes:
         self._lock = Lock()
         self._sinks: dict[str, Sink] = {}
         self._routes: dict[tuple[int, str], Route] = {}
+        self._named = {options_of(source.name).SINK or registry.sink_of(source.name) for source in sources} - {""}
         self.used = bool(by_backend) or any(options_of(source.name).SINK for source in sources)
+
+    def prepare(self) -> None:
+        """Let the sinks connect."""
+        for name in self._named | set(self._by_backend.values()):
+            try:
+                self._sink(name).prepare()
+            except Exception as error:
+                logger.debug("%s is not ready: %s", name, described(error))
 
     def of(self, number: int, call: Message, alias: str | None) -> Route | None:
         """Return the route of a call, given the number of its queue and its backend; None if it runs here."""
         name = call.sink
+        if name and name not in PATHS:  # a message never makes a worker import a module
+            raise CorruptMessage(f"a message for the unknown sink {name[:100]!a}")
         if self.used and not name:
             name = options_of(self._sources[number].name).SINK or self._by_backend.get(alias or "", "")
         return self._route(number, name) if name else None
@@ -159,11 +179,16 @@ class Routes:
 
     def _route(self, number: int, name: str) -> Route:
         if (number, name) not in self._routes:
+            sink = self._sink(name)
             with self._lock:
-                if name not in self._sinks:
-                    self._sinks[name] = load(name)()
-                self._routes.setdefault((number, name), Route(self._sources[number], self._sinks[name]))
+                self._routes.setdefault((number, name), Route(self._sources[number], sink))
         return self._routes[number, name]
+
+    def _sink(self, name: str) -> Sink:
+        with self._lock:
+            if name not in self._sinks:
+                self._sinks[name] = load(name)()
+            return self._sinks[name]
 
 
 def sinks_of_backends() -> dict[str, str]:
@@ -176,10 +201,13 @@ def sinks_of_backends() -> dict[str, str]:
 
 
 def load(name: str) -> type[Sink]:
-    """Return the class of a sink, by its dotted path. Raises ConfigurationError."""
+    """Return the class of a sink, by its word or dotted path. Raises ConfigurationError."""
     try:
-        kind: Any = import_string(name)
+        kind: Any = import_string(PATHS.get(name, name))
     except ImportError as error:
+        if name in PATHS:
+            wrong = f"The sink {name!r} needs the package {name}: pip install 'django-redis-kit[{name}]'"
+            raise ConfigurationError(f"{wrong} ({error}).") from error
         raise ConfigurationError(f"The sink {name!r} of {QUEUE_OPTIONS} can't be imported: {error}.") from error
     if not (isinstance(kind, type) and issubclass(kind, Sink)):
         raise ConfigurationError(f"The sink {name!r} of {QUEUE_OPTIONS} is not a subclass of {__name__}.Sink.")

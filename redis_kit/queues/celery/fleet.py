@@ -1,0 +1,183 @@
+"""The part of a worker that runs in a process of Celery: it claims jobs by id, runs them, and keeps its lease alive."""
+
+import logging
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from secrets import token_urlsafe
+from threading import Event, Lock
+from time import monotonic
+from typing import Any
+
+from redis_kit.core import conf
+from redis_kit.core.errors import RedisFailure
+from redis_kit.core.flow import Flow
+from redis_kit.queues.jobs import ids
+from redis_kit.queues.jobs.job import Job
+from redis_kit.queues.settings import QueueSettings
+from redis_kit.queues.store import calls, claim, handover
+from redis_kit.queues.tasks import discovery
+from redis_kit.queues.worker.process.threads import start_thread
+from redis_kit.queues.worker.run.event_loop import EventLoop
+from redis_kit.queues.worker.run.runner import JobRunner
+from redis_kit.queues.worker.run.sink import Routes
+from redis_kit.queues.worker.run.timeouts import Timeouts
+from redis_kit.queues.worker.shared.done import Done, RecentAcks
+from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE, Outage, until_answered
+from redis_kit.queues.worker.shared.status_board import StatusBoard
+from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, beat
+
+logger = logging.getLogger("redis_kit.worker")
+IDLE = 10.0  # seconds without a job after which the process signs off
+
+
+class Fleet:
+    """Runs jobs in the threads of Celery that ask for it. One per process, and one worker for the kit."""
+
+    def __init__(self) -> None:
+        self._worker = ids.new_worker()
+        self._lock = Lock()
+        self._sources: list[WorkerQueue] = []
+        self._running: Counter[int] = Counter()
+        self._last, self._beats = 0.0, False
+        self._given_up, self._outage = Event(), Outage()
+        self._deadlines, self._coroutines = Timeouts(), EventLoop()
+        self._runner = JobRunner(
+            self._sources,
+            board=StatusBoard(1),
+            deadlines=self._deadlines,
+            coroutines=self._coroutines,
+            given_up=self._given_up,
+            later=lambda call: None,  # a claim whose end is not recorded ends with its lease
+            recent=RecentAcks(),
+            routes=Routes([], {}),  # it has come to where it runs
+            put_off=lambda number, job, seconds: None,
+        )
+        discovery.discover()
+        start_thread("deadlines", self._deadlines.run)
+
+    def run(self, queue: str, id: str, attempts: int, token: str) -> None:
+        """Claim a job by its id and run it. Waits for the server while that is unavailable."""
+        number = self._number(queue)
+        source = self._sources[number]
+        with self._busy(number):
+            steps = partial(
+                handover.claim_job, source, self._worker, token_urlsafe(6), id,
+                attempts=attempts, token=token, about=source.about,
+            )  # fmt: skip
+            job: Job | None = self._answered(lambda: source.run_flow(steps()))
+            if job is None:
+                logger.info("Job %a of queue %a was handed over and is not to run any more.", id, queue)
+            elif done := self._runner.process(0, number, job):
+                self._end(source, done)
+
+    def close(self) -> None:
+        """End its threads. Jobs that run now are ready again when its lease is over."""
+        self._given_up.set()
+        self._deadlines.stop()
+
+    def _end(self, source: WorkerQueue, done: Done) -> None:
+        def ack() -> Flow[bool]:
+            return not (yield calls.ack(source.key(""), self._worker, [done.ended]))
+
+        if not self._answered(lambda: source.run_flow(ack())):
+            logger.warning("An outcome could not be recorded: %s", claim.lost(source, [done.job]))
+        elif done.announce:
+            done.announce()
+
+    def _answered(self, call: Callable[[], Any]) -> Any:
+        """Repeat a call until the server answers, and log that it does not."""
+
+        def noted() -> Any:
+            try:
+                answer = call()
+            except UNAVAILABLE as error:
+                self._outage.say(error)
+                raise
+            self._outage.say(None)
+            return answer
+
+        return until_answered(noted, self._given_up)
+
+    def _number(self, queue: str) -> int:
+        with self._lock:
+            names = [source.name for source in self._sources]
+            if queue not in names:
+                about = ids.information(queues=[queue], threads=1)
+                self._sources.append(WorkerQueue(queue, worker=self._worker, about=about))
+                return len(names)
+            return names.index(queue)
+
+    @contextmanager
+    def _busy(self, number: int) -> Iterator[None]:
+        with self._lock:
+            self._running[number] += 1
+            begin, self._beats = not self._beats, True
+        if begin:
+            start_thread("celery", self._keep_alive)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._running[number] -= 1
+                self._last = monotonic()
+
+    def _keep_alive(self) -> None:
+        """Send heartbeats while a job runs, and for a moment after it. Then sign off."""
+        while not self._given_up.wait(conf.section(QueueSettings).HEARTBEAT_INTERVAL):
+            with self._lock:
+                used = list(+self._running)
+                if not used and monotonic() - self._last > IDLE:
+                    self._beats = False
+                    break
+            for number in used:
+                self._beat(number)
+        for source in list(self._sources):
+            try:
+                source.sign_off(worker=self._worker)
+            except RedisFailure as error:
+                logger.debug("Queue %a: could not sign off: %s", source.name, error)
+
+    def _beat(self, number: int) -> None:
+        try:
+            (reply,) = beat([self._sources[number]])
+        except RedisFailure as error:
+            logger.debug("Heartbeat failed; retrying: %s", error)
+            return
+        if isinstance(reply, RedisFailure):
+            return
+        for id in reply.cancelled:
+            if not self._deadlines.cancel((number, id)):
+                self._coroutines.cancel((number, id))
+
+
+_fleet: Fleet | None = None
+_lock = Lock()
+
+
+def current() -> Fleet:
+    """Return the one of this process."""
+    global _fleet
+    with _lock:
+        _fleet = _fleet or Fleet()
+        return _fleet
+
+
+def close() -> None:
+    """End it; the next job begins a new one."""
+    global _fleet
+    ended, _fleet = _fleet, None
+    if ended:
+        ended.close()
+
+
+def _forget() -> None:
+    """Forget it in a child, which has none of its threads."""
+    global _fleet, _lock
+    _fleet, _lock = None, Lock()
+
+
+os.register_at_fork(after_in_child=_forget)
+conf.on_change(close)

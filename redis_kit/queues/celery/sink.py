@@ -1,0 +1,83 @@
+"""The sink "celery": jobs that are due go to the broker of Celery."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from redis_kit.queues import backend, framework
+from redis_kit.queues.celery.app import project_app
+from redis_kit.queues.celery.publisher import Publisher
+from redis_kit.queues.celery.tasks import RUN
+from redis_kit.queues.jobs import history
+from redis_kit.queues.jobs.job import Job
+from redis_kit.queues.jobs.message import Message
+from redis_kit.queues.settings import options_of
+from redis_kit.queues.tasks import registry
+from redis_kit.queues.worker.run.sink import Sink
+from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
+
+AGAIN = 3600.0  # seconds after which a job that no Celery worker has begun is handed over once more, at least
+
+
+class CelerySink(Sink):
+    """Sends a job to the broker of Celery, with its id as the id of the task.
+
+    A task of Celery is called by its name. A task of the kit is run by Celery's workers through the task
+    ``redis_kit.run``, which claims the job from its queue, so that attempts, results and retries are the kit's.
+    """
+
+    title = "the broker of Celery"
+
+    def __init__(self) -> None:
+        self._app = project_app()
+        self._publisher = Publisher(self._app)
+        self._backends = set(backend.sinks()) if framework.FOUND else set()
+
+    def hand_over(self, queue: WorkerQueue, job: Job, call: Message) -> float | None:
+        """See Sink."""
+        if call.sink:
+            self._publisher.publish(call.task, call.args, call.kwargs, id=job.id, options=call.options)
+            return None
+        options = self._options(queue.name, job)
+        if self._is_ours(job, call):
+            claim = [queue.name, job.id, job.attempt - 1, job.token]
+            self._publisher.publish(RUN, claim, {}, id=job.id, options=options | {"ignore_result": True})
+            return max(AGAIN, job.claimed - job.due)
+        if call.expires:
+            options["expires"] = datetime.fromtimestamp(job.due + call.expires / 1000, UTC).isoformat()
+        self._publisher.publish(call.task, call.args, call.kwargs, id=job.id, options=options)
+        return None
+
+    def prepare(self) -> None:
+        """See Sink."""
+        _ = self._app.tasks  # the first look at them imports and makes them all
+        self._publisher.prepare()
+
+    def close(self) -> None:
+        """See Sink."""
+        self._publisher.close()
+
+    def _is_ours(self, job: Job, call: Message) -> bool:
+        """Return whether a job calls a task of the kit, and not one of Celery."""
+        alias = history.backend(job.history) if job.history else None
+        if alias in self._backends:
+            return True
+        if call.task in self._app.tasks:
+            return False
+        return alias is not None or registry.is_registered(call.task)
+
+    def _options(self, queue: str, job: Job) -> dict[str, Any]:
+        options: dict[str, Any] = {}
+        if name := options_of(queue).CELERY_QUEUE:
+            options["queue"] = name
+        if job.priority:
+            options["priority"] = self._priority(job.priority)
+        return options
+
+    def _priority(self, priority: int) -> int:
+        """Return the priority in Celery, 0 to 9. Redis serves low numbers first, other brokers high ones.
+
+        On Redis a message without a priority has 0, so what is less urgent than that comes after it.
+        """
+        if self._app.connection_for_write().transport.driver_type == "redis":
+            return 0 if priority > 0 else 3 + (-priority * 6) // 100
+        return 5 + (priority * 4) // 100 if priority > 0 else (100 + priority) * 4 // 100

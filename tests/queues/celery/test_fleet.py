@@ -1,0 +1,89 @@
+"""Workers of Celery and of the kit side by side, as processes of their own."""
+
+import json
+
+import pytest
+
+from redis_kit.queues import Queue, QueueCounts
+from tests.fixtures.process import wait_for
+from tests.queues.support import fleet, tasks
+
+pytestmark = [pytest.mark.once, pytest.mark.alone(15)]
+BACKEND = "redis_kit.queues.celery.CeleryTaskBackend"
+# The broker delivers what is not acknowledged within a second again, and looks for it all the time.
+SHORT = json.dumps({"visibility_timeout": 1, "unacked_restore_interval": 0.3, "unacked_restore_throttle": 1})
+
+
+def overlaps(lines):
+    """Return the steps of runs that overlap."""
+    running, wrong = 0, []
+    for line in lines:
+        running += 1 if line.step == "begin" else -1
+        if running > 1:
+            wrong.append(line)
+    return wrong
+
+
+def test_work_of_a_fleet(project, journal, settings, monkeypatch):
+    monkeypatch.setenv("TASK_BACKEND", BACKEND)
+    settings.TASKS = {"default": {"BACKEND": BACKEND, "QUEUES": []}}
+    project.start_celery("--pool", "threads", "--concurrency", "8", CELERY_OPTIONS=SHORT)
+    project.start_worker()
+
+    fleet.plain.apply_async(("plain",), countdown=4)
+    kept = fleet.delayed.apply_async(("kept",), countdown=4)
+    fleet.delayed.apply_async(("cancelled",), countdown=2, key="1")
+    assert fleet.delayed.cancel("1")
+    fleet.delayed.apply_async(("early",), countdown=2, key="2")
+    fleet.delayed.apply_async(("moved",), countdown=3, key="2")
+    fleet.retried.delay("retried")
+    for _ in range(3):
+        fleet.alone.delay("alone", 2.5)
+    note, failing = tasks.note.enqueue("note"), tasks.fail.enqueue("no")
+    coroutine, slow = tasks.remember_async.enqueue(7), tasks.hang.enqueue()
+
+    wait_for(lambda: len(journal.lines(name="plain")) > 1, timeout=30)
+    wait_for(lambda: journal.lines(name="kept") and journal.lines(name="moved"), timeout=30)
+    assert [line.step for line in journal.lines(name="kept")] == [f"id:{kept.id}"]
+    assert not journal.lines(name="cancelled") + journal.lines(name="early")
+    assert len(journal.lines(name="moved")) == 1
+
+    wait_for(lambda: len(journal.lines(name="retried")) == 2, timeout=30)
+    assert [line.step for line in journal.lines(name="retried")] == ["try0", "try1"]
+
+    wait_for(lambda: journal.lines(name="alone", step="end"), timeout=30)
+    assert not overlaps(journal.lines(name="alone"))
+    assert len(journal.lines(name="alone", step="end")) == 1
+
+    assert note.wait_until_finished(10)
+    assert (note.status, note.attempts) == ("SUCCESSFUL", 1)
+    assert len(journal.lines(name="note", step="end")) == 1
+    assert coroutine.wait_until_finished(10)
+    assert coroutine.return_value == 7
+    assert slow.wait_until_finished(10)
+    assert slow.errors[-1].exception_class_path.endswith("TaskTimeout")
+    failing.refresh()
+    assert (failing.status, failing.attempts) == ("READY", 1)  # it is retried later
+    assert Queue("default").run_now(failing.id)
+    assert failing.wait_until_finished(10)
+    assert (failing.status, failing.attempts, len(failing.errors)) == ("FAILED", 2, 2)
+    wait_for(lambda: Queue("celery").counts() == QueueCounts(0, 0, 0, 0))
+
+
+def test_jobs_on_rabbitmq_are_confirmed_and_arrive_once(project, journal, rabbitmq):
+    project.connect(rabbitmq.url)
+    project.start_celery("--pool", "threads", "--concurrency", "2")
+    worker = project.start_worker()
+    first = fleet.delayed.apply_async(("first",), countdown=1.1)
+    wait_for(lambda: journal.lines(name="first"), timeout=30)
+    rabbitmq.stop()
+    for number in range(5):
+        fleet.delayed.apply_async((f"n{number}",), countdown=1.1)
+    wait_for(lambda: b"does not take jobs" in worker.log.read_bytes(), timeout=30)
+    assert Queue("celery").counts().ready or Queue("celery").counts().running
+    rabbitmq.start()
+    wait_for(lambda: all(journal.lines(name=f"n{number}") for number in range(5)), timeout=60)
+    # The broker may deliver the first one again: it was killed, perhaps before it took note of the end.
+    assert [len(journal.lines(name=f"n{number}")) for number in range(5)] == [1] * 5
+    assert journal.lines(name="first")[0].step == f"id:{first.id}"
+    wait_for(lambda: b"takes jobs again" in worker.log.read_bytes(), timeout=30)
