@@ -1,9 +1,17 @@
 """The throttles that the dashboard and the command find."""
 
+import sys
+from types import ModuleType
+
 import pytest
 from django.core.management import call_command
+from django.http import HttpResponse
+from django.urls import path
+from django.utils.decorators import method_decorator
+from django.views import View
+from django.views.decorators.cache import never_cache
 
-from redis_kit.throttling import Throttle
+from redis_kit.throttling import Throttle, throttle
 from redis_kit.throttling.checks import LOGINS
 from redis_kit.throttling.discovery import built_throttles, find
 from redis_kit.throttling.throttles.throttle import registry
@@ -34,3 +42,33 @@ def test_system_checks_put_nothing_in_the_place_of_a_throttle(kit):
     assert isinstance(found, Throttle)
     assert found.peek("joe").remaining == 60
     assert all(isinstance(one, Throttle) for one in registry.throttles())
+
+
+@method_decorator([never_cache, throttle("5/m", key="ip"), throttle("9/h", name="shared")], name="post")
+class Buy(View):
+    @method_decorator(throttle("10/m", key="ip"))
+    async def get(self, request): ...
+
+    async def post(self, request): ...
+
+
+@method_decorator(throttle("2/m", key="user"), name="dispatch")
+class Sell(View):
+    def get(self, request): ...
+
+
+class SellLater(Sell):
+    pass
+
+
+def test_throttles_of_methods_are_known_before_the_first_request(kit, settings, monkeypatch, rf, none_registered):
+    routes = ModuleType("routes_of_methods")
+    views = (Buy.as_view(), never_cache(Sell.as_view()), SellLater.as_view(), lambda request: HttpResponse())
+    routes.urlpatterns = [path(f"{number}/", view) for number, view in enumerate(views)]
+    monkeypatch.setitem(sys.modules, routes.__name__, routes)
+    settings.ROOT_URLCONF = routes.__name__
+    names = {one.name.removeprefix(f"{__name__}."): str(one.rates[0]) for one in built_throttles()}
+    assert names == {"Buy.get": "10/m", "Buy.post": "5/m", "Sell": "2/m", "SellLater": "2/m", "shared": "9/h"}
+    known = find(built_throttles(), "Buy.post", None)
+    assert known is find(built_throttles(), "Buy.post", None)
+    assert list(known.identity_shapes)

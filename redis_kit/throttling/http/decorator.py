@@ -5,18 +5,20 @@ from functools import cache, wraps
 from typing import Any, NamedTuple, Never, TypeVar
 
 from django.http import HttpRequest
+from django.views import View as ViewClass
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.text import shortened, unexpected
 from redis_kit.core.values.rates import parse
 from redis_kit.throttling.http.guards import Guard, aanswer, answer, check_functions
-from redis_kit.throttling.http.views import is_async_view, view_path
+from redis_kit.throttling.http.views import is_async_view, loaded_views, method_path, view_path
 from redis_kit.throttling.throttles.throttle import Throttle
 from redis_kit.throttling.values.ban import Ban
 from redis_kit.throttling.values.identity import IdentityKey, Spec
 from redis_kit.throttling.values.methods import methods_of
 
 MARK = "redis_kit_throttled"
+METHOD = "redis_kit_throttle_"  # how attributes of methods of view classes begin that build a throttle
 # The arguments that only a new Throttle takes, not a shared one, and their defaults.
 OF_THROTTLE = {"name": None, "strategy": "gcra", "on_failure": None, "shadow": False, "ban": None, "using": "default"}
 # Names of arguments in django-ratelimit and other libraries, with ours.
@@ -91,6 +93,13 @@ def throttle(
     early = shared or (None if name is None else build(name))
     _check_cost(cost, early)
 
+    def throttle_of(path: str) -> Throttle:
+        identity_key.note_user(f"the view {path}")
+        chosen = early or build(path)
+        _check_cost(cost, chosen)
+        chosen.identity_shapes[identity_key.shape] = None
+        return chosen
+
     def decorate(view: View) -> View:
         if isinstance(view, type):
             raise TypeError(
@@ -100,11 +109,9 @@ def throttle(
         if hasattr(type(view), "enqueue"):
             raise TypeError("throttle() decorates views, not tasks: call acquire() of a Throttle in the task.")
         if getattr(view, "__module__", "") == "django.utils.decorators":
+            setattr(view, f"{METHOD}{id(throttle_of)}", throttle_of)
             return view  # a stand-in whose attributes method_decorator copies
-        identity_key.note_user(f"the view {view_path(view)}")
-        chosen = early or build(view_path(view))
-        _check_cost(cost, chosen)
-        chosen.identity_shapes[identity_key.shape] = None
+        chosen = throttle_of(view_path(view))
         guarded: Any = _guarded(view, Guard(chosen, identity_key, counted_methods, cost, exempt, count_when))
         return guarded  # type: ignore[no-any-return]
 
@@ -116,6 +123,17 @@ def guards_of(view: Any) -> Iterator[Guard]:
     while stack := getattr(view, MARK, None):
         yield from stack.guards
         view = stack.view
+
+
+def method_throttles() -> Iterator[Throttle]:
+    """Yield the throttles of methods of view classes with a route, which the first request would build."""
+    for view in loaded_views():
+        if isinstance(owner := getattr(view, "view_class", None), type):
+            actions = getattr(view, "actions", None) or {}  # of a view set of Django REST framework
+            for name in ("dispatch", *ViewClass.http_method_names, *actions.values()):
+                for attribute, throttle_of in getattr(getattr(owner, name, None), "__dict__", {}).items():
+                    if attribute.startswith(METHOD):
+                        yield throttle_of(method_path(owner, name))
 
 
 def _check_shared(**given: Any) -> None:

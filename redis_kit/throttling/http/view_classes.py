@@ -2,18 +2,14 @@
 
 import sys
 from collections.abc import Iterator
-from contextlib import suppress
 from itertools import chain
 from typing import Any
-
-from django.conf import settings
-from django.urls import get_resolver
 
 from redis_kit.core.conf import Problem
 from redis_kit.throttling.http import default_classes
 from redis_kit.throttling.http.default_classes import ThrottleClass, built, path_of
 from redis_kit.throttling.http.rate_throttle import RateThrottle
-from redis_kit.throttling.http.views import routed_views
+from redis_kit.throttling.http.views import loaded_views
 from redis_kit.throttling.throttles.throttle import Throttle
 
 
@@ -34,12 +30,10 @@ def problems() -> Iterator[Problem]:
 
 
 def _of_routes() -> list[ThrottleClass]:
-    routes = getattr(settings, "ROOT_URLCONF", None)
     classes: dict[tuple[Any, str], ThrottleClass] = {}
-    if isinstance(routes, str) and routes in sys.modules and "rest_framework" in sys.modules:
-        with suppress(Exception):  # Django's own check reports what is wrong with the routes
-            for each in chain.from_iterable(map(_of_view, routed_views(get_resolver().url_patterns))):
-                classes.setdefault((each.kind, each.scope), each)
+    if "rest_framework" in sys.modules:
+        for each in chain.from_iterable(map(_of_view, loaded_views())):
+            classes.setdefault((each.kind, each.scope), each)
     return list(classes.values())
 
 
