@@ -1,8 +1,7 @@
 #!lua
 -- Acquire slots of a semaphore and of the ones around it, or none; again if this very attempt has them.
 --
--- KEYS[1]     live     zset: kind and name -> when the last lease ends at the latest, ms on the server's clock; "fence" ->
---                      the last fence of slots in this bucket
+-- KEYS[1]     live     zset: kind and name -> when the last lease ends at the latest, ms; "fence" -> the bucket's last fence
 -- KEYS[2]     lease    string "<seconds> <micros>", the fence, and ARGV[1], until the lease ends; the key ends with the token
 -- KEYS[3...]  levels   four keys of each, the outermost first: holders, zset "<token> <limit>" and the weight, if it is
 --                      not 1 -> when the lease ends; limits, zset limit -> when the last lease acquired under it ends, if
@@ -11,7 +10,7 @@
 --                      waiters block; waited and waits, zsets kind and name -> ms, callers
 -- ARGV[1]     about    "<limits> <weight> <ttl> <who>": the limit that the caller states for each level, with commas between;
 --                      slots to acquire per level; timeout of the lease, ms; description of the caller
--- ARGV[2]     ttl      timeout of the lease, ms
+-- ARGV[2]     ttl      ms
 -- ARGV[3]     request  "<waiting> <woken> <since>": how long the caller counts as a waiter if it is refused, ms, 0 if it
 --                      gives up then; 1 if this runs after a wait on a signal, else 0; when it was first refused, ms, or 0
 -- ARGV[4...]  levels   of each "<token> <limit>" with the weight, as among the holders, where the token is unique to this
@@ -19,16 +18,28 @@
 -- returns     the fence, or {ms to wait at most, slots in use, limit in force, level that is full; of the lease that ends
 --             first there: ms left, ms since it was acquired, the text stored about it; the next fence}
 
-local about, ttl, levels = ARGV[1], ARGV[2], math.floor((#ARGV - 3) / 2)
-local own, waited, weight = KEYS[2], #KEYS > 4 * levels + 2, tonumber(ARGV[2 * levels + 4] or 1)
+local live, own, holders, limits, stored = unpack(KEYS)
+local about, ttl, _, slots, name, is_heavy = unpack(ARGV)
 local clock = redis.call("TIME")
 local micros = clock[1] * 1000000 + clock[2]
-local now = math.floor(micros / 1000)
-local ends = now + ttl
+local now = (micros - micros % 1000) / 1000
+local ends, found = now + ttl, nil
+-- Most callers find no lease on the only level. All below would cost them a tenth more.
+if #KEYS == 6 and not is_heavy then
+    found = redis.call("EXISTS", holders, limits, stored)
+    if found == 0 and redis.call("ZADD", live, "GT", "CH", micros, "fence", ends, name) == 2 then
+        redis.call("ZADD", holders, ends, slots)
+        redis.call("PEXPIREAT", holders, ends)
+        redis.call("SET", own, clock[1] .. " " .. clock[2] .. " " .. about, "PXAT", ends - 1)
+        if micros % 16 == 0 then redis.call("ZREMRANGEBYSCORE", live, "-inf", now) end  -- left behind by dead holders
+        return micros
+    end
+end
 
-local waits_for, gone, token  -- the level; true if it stopped waiting
+local levels, waits_for, gone, token = math.floor((#ARGV - 3) / 2), nil, nil, nil  -- a level; true if it stopped waiting
+local waited, weight = #KEYS > 4 * levels + 2, tonumber(ARGV[2 * levels + 4] or 1)
 if waited then
-    token = string.match(ARGV[4], "^%w+")
+    token = string.match(slots, "^%w+")
     for level = 1, levels do
         if tonumber(redis.call("ZSCORE", KEYS[4 * level + 2], token) or 0) > now then
             waits_for = level
@@ -40,7 +51,7 @@ end
 local held, others, stated, full = {}, {}, {}, nil
 for level = 1, levels do
     local holders, limits, stored = KEYS[4 * level - 1], KEYS[4 * level], KEYS[4 * level + 1]
-    local found = redis.call("EXISTS", holders, limits, stored)
+    found = levels == 1 and found or redis.call("EXISTS", holders, limits, stored)
     held[level] = found > 0
     if gone or found > 0 then
 -- @include _used_slots
@@ -59,33 +70,23 @@ for level = 1, levels do
 end
 
 if full then
-    token = token or string.match(ARGV[4], "^%w+")
+    token = token or string.match(slots, "^%w+")
 -- @include _wait_for_level
 -- @include _first_lease
-    local level, used, limit, first = unpack(full)
-    local later = math.max((redis.call("ZSCORE", KEYS[1], "fence") or 0) + 1, micros)
-    local waiting, woken = string.match(ARGV[3], "^(%d+) (%d)")
-    local before = waits_for and KEYS[4 * waits_for + 2]
-    local signal = before and woken == "1" and KEYS[4 * levels + 2 + waits_for]
-    local waits = waiting ~= "0" and weight <= limit and not gone
-    wait_for_level(KEYS[4 * level + 2], waits and waiting, before, signal)
-    local left, since, about = first_lease(first, own)
-    return { left, used, limit, level, left, since, about, later }
+-- @include _refuse_slots
+    return refuse_slots(unpack(full))
 end
 
 -- @include _store_slots
 -- @include _store_lease
-local fence, is_new, member = micros, nil, ARGV[2 * levels + 3]
-local changed = redis.call("ZADD", KEYS[1], "GT", "CH", micros, "fence", ends, member)
-if changed ~= 2 or micros % 16 == 0 then
 -- @include _next_fence
-    fence = next_fence(KEYS[1], changed)
-end
+local is_new, member = nil, ARGV[2 * levels + 3]
+local fence = next_fence(live, member)
 for level = 1, levels do
     local slots, holders, limits = ARGV[2 * level + 2], KEYS[4 * level - 1], KEYS[4 * level]
     is_new = store_slots(slots, held[level], others[level], stated[level], holders, limits)
     if level < levels then
-        redis.call("ZADD", KEYS[1], "GT", ends, ARGV[2 * level + 3])
+        redis.call("ZADD", live, "GT", ends, ARGV[2 * level + 3])
     end
 end
 if waited then

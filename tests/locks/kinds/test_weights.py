@@ -6,7 +6,8 @@ from time import monotonic
 
 import pytest
 
-from redis_kit.core.errors import InvalidValue
+from redis_kit.core import flow
+from redis_kit.core.errors import InvalidValue, KeyConflict
 from redis_kit.locks import LockNotAcquired, Semaphore
 from redis_kit.locks.inspection import held_locks
 from tests.fixtures.servers import wait_for
@@ -71,6 +72,24 @@ def test_weight_goes_with_the_last_lease(kit, twin):
     assert kit.client.zrange(key(kit, "holders"), 0, -1) == [f"{leases[1].token} 5"]
     twin(leases[1].release)
     assert not [one for one in kit.keys() if "semaphore:a" in one or "lease:" in one]
+
+
+@pytest.mark.parametrize("weight", [1, 2])
+@pytest.mark.parametrize("part", ["queue", "tickets", "waiters"])
+def test_release_that_meets_a_key_of_another_type_changes_nothing(kit, part, weight):
+    semaphore = Semaphore("a", 3, weight=weight, fair=True, timeout=60)
+    lease = semaphore.acquire()
+    base = key(kit, "holders").removesuffix("holders")
+    kit.client.zadd(base + "queue", {"someone": 1})
+    kit.client.delete(base + part)
+    kit.client.set(base + part, "something else")
+    before = {one: (kit.client.dump(one), kit.client.pexpiretime(one)) for one in kit.keys()}
+    with pytest.raises(KeyConflict):
+        semaphore.run_flow(flow.single(semaphore.release_step(lease.token)))
+    assert {one: (kit.client.dump(one), kit.client.pexpiretime(one)) for one in kit.keys()} == before
+    kit.client.delete(base + part, base + "queue")
+    lease.release()
+    assert semaphore.used() == 0
 
 
 def test_holder_is_stored_with_its_weight(kit, twin):
