@@ -96,6 +96,9 @@ class QueuesPanel(Panel):
         own = ids.queue_of(id)
         chosen = queue or own
         home, details = look_up([chosen, own] if own in names and own != chosen and "." in id else [chosen], id)
+        if details is None and (in_full := ids.in_full(id, chosen)[-1]) != id:
+            home, details = look_up([chosen], in_full)
+            id = in_full if details else id
         if details is None and queue and queue not in names:
             yield Table(_("Looked up"), (), [], empty=unknown)
             return

@@ -11,6 +11,7 @@ from redis_kit.core import component, connections
 from redis_kit.queues import Queue, QueueCounts
 from redis_kit.queues.database import outbox
 from redis_kit.queues.database.models import OutboxMessage
+from redis_kit.queues.jobs import ids
 from redis_kit.testing.jobs import drain
 from tests.dashboard.support.attacks import SAMPLE, harmless_links, without_titles
 from tests.dashboard.support.html import page, row_buttons, said, whole_page
@@ -219,6 +220,13 @@ def test_job_is_found_in_the_queue_that_its_id_names(mail, boss):
     found = page(boss.get(PAGE, {"queue": "default", "id": "x.mail"}))
     assert found.find("h2")[0].words == "Looked up in mail"
     assert {name for name, head in row_buttons(found) if head == "x.mail"} == {"delete"}
+
+
+def test_job_is_found_by_the_first_part_of_its_id(mail, boss):
+    id = ids.new_call("mail")
+    mail.put("short", id=id)
+    found = page(boss.get(PAGE, {"queue": "mail", "id": id.partition(".")[0]}))
+    assert {head for _, head in row_buttons(found)} == {id}
 
 
 def test_look_up_that_can_find_nothing_says_why(mail, boss):
