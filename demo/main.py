@@ -118,12 +118,13 @@ On the dashboard
   2. Queues: newsletters is paused with 8 jobs in it. Resume it, and see how soon they are done.
   3. Locks: the catalogue is held, and two callers wait for it. Release it, and see the next holder.
   4. Throttles: ban one of the addresses that are refused most often.
-  5. The button 中文 at the top changes the language.
+  5. Schedule: letters of 30 days are thrown away every 20 s. Pause that, or run it now.
+  6. The button 中文 at the top changes the language.
 
 In the reading room
-  6. Vote for an article six times in a row, and read the answer to the sixth.
-  7. Ask for a reminder of an article in 10 seconds, and see in your letters how late it came.
-  8. Ask for the report in two windows at once.
+  7. Vote for an article six times in a row, and read the answer to the sixth.
+  8. Ask for a reminder of an article in 10 seconds, and see in your letters how late it came.
+  9. Ask for the report in two windows at once.
 
 Ctrl-C ends all of it.
 """

@@ -31,4 +31,5 @@ MEANINGS = {
     "W019": "A policy counts by user or address, but the middleware of users comes after that of throttling.",
     "W020": "Page views need the session or the user of a request, and the middleware for it is missing.",
     "W021": "Throttles with different rates have the same name.",
+    "W022": "A schedule of the database can't run: its task is unknown, or a package is missing. With `--database`.",
 }

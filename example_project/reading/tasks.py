@@ -1,11 +1,13 @@
 """The tasks. A job that runs twice still delivers one letter."""
 
 import time
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
+from django.utils import timezone
+
 from example_project.reading.models import Letter
-from redis_kit.queues import progress, task
+from redis_kit.queues import periodic, progress, task
 
 QUEUE = "letters"
 
@@ -50,3 +52,12 @@ def bind_volume(title: str) -> None:
 def send_newsletter(reader: str) -> str:
     """Send the newsletter to a reader."""
     return f"sent to {reader}"
+
+
+@periodic(every=20, args=[30])
+@periodic(cron="0 4 * * *", name="old letters at night", args=[7])
+@task(queue_name=QUEUE)
+def throw_letters_away(days: int) -> int:
+    """Throw letters away that arrived more than some days ago, and return how many."""
+    count, _ = Letter.objects.filter(arrived_at__lt=timezone.now() - timedelta(days=days)).delete()
+    return count

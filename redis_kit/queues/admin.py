@@ -9,10 +9,8 @@ from django.utils.translation import gettext_lazy as _
 from redis_kit.core.errors import ConfigurationError
 from redis_kit.queues.database.models import Schedule
 from redis_kit.queues.errors import GiveUp, InvalidSchedule, UnknownTask
-from redis_kit.queues.jobs.message import Message
 from redis_kit.queues.tasks import discovery
-from redis_kit.queues.tasks import registry as tasks
-from redis_kit.queues.tasks.schedules import registry, relay, rows, words
+from redis_kit.queues.tasks.schedules import rows, words
 
 
 class ScheduleForm(forms.ModelForm):  # type: ignore[type-arg]  # has no parameters at run time
@@ -26,11 +24,7 @@ class ScheduleForm(forms.ModelForm):  # type: ignore[type-arg]  # has no paramet
         row = Schedule(**cleaned)
         try:
             discovery.discover()
-            made = rows.made(row, registry.all_declared().get(row.name, ""))
-            if made.kind == "task":
-                tasks.find_for(Message(made.task, made.args, made.kwargs))
-            else:
-                relay.celery_send()
+            rows.check(row)
         except InvalidSchedule as error:
             self.add_error(error.field if error.field in self.fields else None, str(error))
         except UnknownTask as error:

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from django.conf import settings
-from django.core.checks import CheckMessage, Error
+from django.core.checks import CheckMessage, Error, Tags, register
 from django.db.models import signals
 
 from redis_kit.core import conf
@@ -28,9 +28,13 @@ class Queues(Component):
     permissions = (("manage_queues", "Can manage queues and their jobs"),)
 
     def ready(self) -> None:
-        """Have rows of schedules stored when they change, and give Celery, if it is loaded, the task that runs jobs."""
+        """Have rows of schedules stored when they change, and checked with the database.
+
+        Give Celery, if it is loaded, the task that runs jobs.
+        """
         from redis_kit.queues.database.models import Schedule
 
+        register(_check_schedules, Tags.database)
         signals.post_save.connect(_saved, sender=Schedule)
         signals.post_delete.connect(_deleted, sender=Schedule)
         if "celery" in sys.modules:
@@ -63,6 +67,12 @@ class Queues(Component):
             for backend in framework.task_backends.all():
                 if isinstance(backend, RedisTaskBackend):
                     yield from backend.problems()
+
+
+def _check_schedules(**kwargs: Any) -> list[CheckMessage]:
+    from redis_kit.queues.tasks.schedules import checks
+
+    return checks.check_schedules(**kwargs)
 
 
 def _saved(*, instance: Any, raw: bool = False, **kwargs: Any) -> None:

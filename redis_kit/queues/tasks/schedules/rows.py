@@ -9,9 +9,11 @@ from django.utils import timezone
 
 from redis_kit.core.errors import RedisFailure
 from redis_kit.queues.database.models import Schedule
+from redis_kit.queues.jobs.message import Message
 from redis_kit.queues.store import schedules
 from redis_kit.queues.store.schedules import Schedules
-from redis_kit.queues.tasks.schedules import definition
+from redis_kit.queues.tasks import registry as tasks
+from redis_kit.queues.tasks.schedules import definition, registry, relay
 from redis_kit.queues.tasks.schedules.definition import Definition
 
 logger = logging.getLogger("redis_kit")
@@ -37,6 +39,18 @@ def stored(row: Schedule) -> str:
     if checked.cron:
         plain["timezone"] = checked.zone
     return definition.encoded({**plain, "enabled": row.enabled})
+
+
+def check(row: Schedule) -> None:
+    """Look whether a row makes a schedule that can run here, with what the code declares under its name.
+
+    Raises InvalidSchedule, UnknownTask, ConfigurationError, or GiveUp for a task of Celery without Celery.
+    """
+    checked = made(row, registry.all_declared().get(row.name, ""))
+    if checked.kind == "task":
+        tasks.find_for(Message(checked.task, checked.args, checked.kwargs))
+    else:
+        relay.celery_send()
 
 
 def store_all() -> None:

@@ -1,9 +1,11 @@
 """What people see of schedules and do with them: the list, the next ticks, pause, resume, run, prune, rows."""
 
 import json
+import sys
 from datetime import timedelta
 
 import pytest
+from django.core.checks import run_checks
 from django.db import connection
 from django.utils import timezone
 
@@ -12,7 +14,7 @@ from redis_kit.queues import InvalidSchedule, Queue, framework
 from redis_kit.queues.database.models import Schedule
 from redis_kit.queues.store import schedules as store
 from redis_kit.queues.store.schedules import Schedules
-from redis_kit.queues.tasks.schedules import control, rows, words
+from redis_kit.queues.tasks.schedules import checks, control, cron, rows, words
 from redis_kit.queues.tasks.schedules.definition import made
 from redis_kit.testing.jobs import drain
 from tests.queues.support.scheduled import declared, due_now, scheduler, states, tick
@@ -138,6 +140,22 @@ def test_list_and_next_ticks_are_in_plain_words(kit, shell):
 def test_command_says_that_there_are_none(kit, shell):
     assert "There are no schedules." in shell("rk_schedule")[1]
     assert shell("rk_schedule", "--json")[1] == "[]\n"
+
+
+def test_check_of_the_database_names_rows_that_can_not_run(kit, monkeypatch):
+    assert checks.check_schedules(["default"]) == []
+    Schedule.objects.create(name="fine", task=TASK, every=60, args=[1])
+    Schedule.objects.create(name="renamed", task="shop.tasks.gone", every=60)
+    Schedule.objects.create(name="off", task="shop.tasks.gone", every=60, enabled=False)
+    assert checks.check_schedules(None) == []
+    found = {each.msg for each in run_checks(databases=["default"], tags=["database"]) if each.id == "redis_kit.W022"}
+    assert len(found) == 1
+    assert "The schedule 'renamed' of the database can't run: unknown task 'shop.tasks.gone'" in found.pop()
+    Schedule.objects.filter(name="renamed").delete()
+    Schedule.objects.create(name="cron", task=TASK, cron="1 2 3 4 5", args=[1])
+    cron.check.cache_clear()
+    monkeypatch.setitem(sys.modules, "cronsim", None)
+    assert "django-redis-kit[cron]" in checks.check_schedules(["default"])[0].msg
 
 
 def test_saved_row_is_a_schedule_and_deleted_it_is_none(kit, commits):
