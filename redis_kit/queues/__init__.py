@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from redis_kit.queues.jobs.progress import Progress
     from redis_kit.queues.queue import Queue
     from redis_kit.queues.tasks.current_job import cancelled
+    from redis_kit.queues.tasks.limits import Limit
     from redis_kit.queues.tasks.parts import chain, failures, group, previous
     from redis_kit.queues.tasks.progress import aprogress, progress
     from redis_kit.queues.tasks.result import EnqueuedJob
@@ -56,6 +57,7 @@ __all__ = [
     "Job",
     "JobInfo",
     "LeaseLost",
+    "Limit",
     "NoResult",
     "NotSerializable",
     "NotTaken",
@@ -99,6 +101,7 @@ __getattr__, __dir__ = lazily(
         "jobs.progress": ("Progress",),
         "queue": ("Queue",),
         "tasks.current_job": ("cancelled",),
+        "tasks.limits": ("Limit",),
         "tasks.progress": ("aprogress", "progress"),
         "tasks.resumable": ("resumable",),
         "tasks.result": ("EnqueuedJob",),

@@ -90,7 +90,7 @@ DECORATOR: Mapping[str, str] = {
     **dict.fromkeys(("bind", "context"), "write takes_context=True: the first argument is the context"),
     **dict.fromkeys(("name", "actor_name"), "a task is named by its module and function"),
     **dict.fromkeys(("acks_late", "reject_on_worker_lost"), "a job always is acknowledged after its task has ended"),
-    **dict.fromkeys(("rate_limit", "throttle"), "use a redis_kit.throttling.Throttle in the task"),
+    **dict.fromkeys(("rate_limit", "throttle"), 'write rate=..., such as "10/m"'),
     "run_after": "write using(run_after=...) for a call",
     "on_commit": "write enqueue_on_commit=...",
 }

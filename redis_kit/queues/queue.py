@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from redis_kit.core.primitive import Primitive, with_own_init
 from redis_kit.queues import hints, signals
 from redis_kit.queues.jobs.job import Job, JobInfo, PauseInfo, QueueCounts, State
-from redis_kit.queues.jobs.lane import of_group
+from redis_kit.queues.jobs.lane import lane_of
 from redis_kit.queues.jobs.unique import PutResult, Until, chosen
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.store import claim, enqueue, liveness, manage
@@ -58,7 +58,7 @@ class Queue(Primitive):
 
         Raises NotSerializable, PayloadTooLarge, InvalidValue. One round trip, and another for a process's first job.
         """
-        job, key, lane = enqueue.job(payload, id), chosen(unique, unique_until, replace), of_group(group)
+        job, key, lane = enqueue.job(payload, id), chosen(unique, unique_until, replace), lane_of(self.name, group)
         steps = enqueue.put_one(self, job, key, delay=delay, priority=priority, own=id is not None, lane=lane)
         return self._placed(self.run_flow(steps))
 
@@ -75,7 +75,7 @@ class Queue(Primitive):
         group: str | None = None,
     ) -> str:
         """See put()."""
-        job, key, lane = enqueue.job(payload, id), chosen(unique, unique_until, replace), of_group(group)
+        job, key, lane = enqueue.job(payload, id), chosen(unique, unique_until, replace), lane_of(self.name, group)
         steps = enqueue.put_one(self, job, key, delay=delay, priority=priority, own=id is not None, lane=lane)
         return await self._aplaced(await self.arun_flow(steps))
 
@@ -86,7 +86,7 @@ class Queue(Primitive):
 
         Payloads are taken as they are sent; an error leaves those sent before in the queue.
         """
-        ids, lane = [], of_group(group)
+        ids, lane = [], lane_of(self.name, group)
         for jobs in enqueue.chunks(payloads):
             steps = enqueue.put(self, jobs, delay=delay, priority=priority, lane=lane)
             ids += signals.announce(Queue, self.name, self.run_flow(steps))
@@ -96,7 +96,7 @@ class Queue(Primitive):
         self, payloads: Iterable[Any], *, delay: Delay = 0, priority: int = 0, group: str | None = None
     ) -> list[str]:
         """See put_many()."""
-        ids, lane = [], of_group(group)
+        ids, lane = [], lane_of(self.name, group)
         for jobs in enqueue.chunks(payloads):
             steps = enqueue.put(self, jobs, delay=delay, priority=priority, lane=lane)
             ids += await signals.aannounce(Queue, self.name, await self.arun_flow(steps))

@@ -8,9 +8,10 @@ from django.conf import settings
 
 from redis_kit.core import conf
 from redis_kit.core.conf import Problem, Section
-from redis_kit.core.errors import InvalidName
+from redis_kit.core.errors import InvalidName, InvalidRate
 from redis_kit.core.keys import encode
 from redis_kit.core.text import did_you_mean, number
+from redis_kit.core.values import rates
 
 QUEUE_OPTIONS = "REDIS_KIT['QUEUES']['QUEUE_OPTIONS']"
 CELERY = "celery"  # the sink that is named by a word
@@ -20,14 +21,33 @@ CELERY = "celery"  # the sink that is named by a word
 class QueueOptions(Section):
     """The options of one queue: an entry of ``REDIS_KIT["QUEUES"]["QUEUE_OPTIONS"]``."""
 
+    ranges = {"CONCURRENCY": (1, 1_000_000), "GROUP_CONCURRENCY": (1, 1_000_000)}
+
     #: Which system runs the jobs that are due: ``"celery"``, or the dotted path of a ``Sink``. Without it, the workers
     #: of this queue run them.
     SINK: str = ""
     #: The queue of Celery that gets the jobs, with ``"SINK": "celery"``. Without it, the routes of Celery decide.
     CELERY_QUEUE: str = ""
 
+    #: Jobs of the queue that may run at once, in all workers together.
+    CONCURRENCY: int | None = None
+    #: The rate at which jobs of the queue start, such as ``"100/s"``.
+    RATE: str = ""
+    #: Jobs of each group that may run at once.
+    GROUP_CONCURRENCY: int | None = None
+    #: The rate at which jobs of each group start.
+    GROUP_RATE: str = ""
+
     def problems(self) -> Iterator[Problem]:
-        """Yield the problem of a sink that is neither a known word nor a dotted path."""
+        """Yield the problems of rates, and of a sink that is neither a known word nor a dotted path."""
+        for name in ("RATE", "GROUP_RATE"):
+            try:
+                several = rates.parse(getattr(self, name) or None)
+            except InvalidRate as error:
+                yield Problem("E006", f"['{name}'] is wrong. {error}")
+                continue
+            if len(several) > 1 or any(rate.burst != rate.limit for rate in several):
+                yield Problem("E006", f"['{name}'] must be one rate without a burst.", "Write it as '10/s'.")
         if self.SINK and self.SINK != CELERY and not _is_path(self.SINK):
             hint = did_you_mean(self.SINK, [CELERY], "For instance 'celery', or 'shop.sinks.Elsewhere'.")
             wrong = f"['SINK'] is {self.SINK!r}; it must be 'celery' or the dotted path of a Sink."
@@ -55,7 +75,9 @@ class QueueSettings(Section):
     #: Queues that the dashboard shows from the start, and that a worker without ``--queue-name`` works on first. Other
     #: queues appear on the dashboard when they are used; this worker then works on those that tasks name.
     NAMES: list[str] | tuple[str, ...] = ("default",)
-    #: The options of single queues, by name, such as ``{"mail": {"SINK": "celery"}}``.
+    #: The options of single queues, by name, such as ``{"mail": {"SINK": "celery", "RATE": "100/s"}}``.
+    #: ``CONCURRENCY`` and ``RATE`` limit all jobs of the queue, ``GROUP_CONCURRENCY`` and ``GROUP_RATE`` those of each
+    #: group.
     QUEUE_OPTIONS: Mapping[str, Any] = field(default_factory=dict)
     #: The dotted path of the Celery app, such as ``"mysite.celery.app"``. Without it, the app is used that the
     #: project loads at its start.

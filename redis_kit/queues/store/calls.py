@@ -65,7 +65,7 @@ CLAIM_TICKS, CONFIRM_TICKS, PUT_TICK = map(QueueScript, ("claim_ticks", "confirm
 DECLARE_SCHEDULES, STORE_SCHEDULES, LIST_SCHEDULES, FORGET_SCHEDULES = map(
     QueueScript, ("declare_schedules", "store_schedules", "list_schedules", "forget_schedules")
 )
-SET_LIMIT = QueueScript("set_limit")
+SET_LIMIT, LIST_LIMITS = map(QueueScript, ("set_limit", "list_limits"))
 OF_LATER = ("scheduled",)
 OF_USED_ID = (*OF_LATER, "dead", "reasons", "unique", "owners", "cancels", "lanes")  # of an earlier job
 OF_LANE = (*OF_USED_ID, "limits", "parked")
@@ -125,10 +125,13 @@ def put_tick(
     tick: int,
     overlap: str,
     priority: int,
+    lane: InLane = None,
 ) -> ScriptCall:
     """Return the step that adds the job of a schedule's tick; ``tick`` is 0 for a run that somebody asked for."""
     key, until = (unique.key, unique.until) if unique else ("", "")
-    return PUT_TICK(base, schedule, tick, overlap, priority, *job, key, until, job=key or "-")
+    return PUT_TICK(
+        base, schedule, tick, overlap, priority, *job, key, until, lane.text if lane else "", job=key or "-"
+    )
 
 
 def ack(base: str, worker: str, acks: Sequence[Ack]) -> ScriptCall:

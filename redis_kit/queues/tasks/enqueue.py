@@ -17,11 +17,11 @@ from redis_kit.queues.database import outbox
 from redis_kit.queues.database.outbox import OutboxCall
 from redis_kit.queues.errors import InvalidArguments
 from redis_kit.queues.jobs import ids, message
-from redis_kit.queues.jobs.lane import Lane, of_group
+from redis_kit.queues.jobs.lane import Lane
 from redis_kit.queues.jobs.unique import PutResult, UniqueKey
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.store import enqueue as flows
-from redis_kit.queues.tasks import expiry, signature, unique
+from redis_kit.queues.tasks import expiry, limits, signature, unique
 from redis_kit.queues.tasks.options import outbox_of
 from redis_kit.queues.tasks.result import EnqueuedJob
 from redis_kit.queues.tasks.task import Task
@@ -66,7 +66,7 @@ def packed(task: Task[..., Any], args: Any, kwargs: Any) -> PackedCall:
     conf.warn_unless_installed()
     check_call(task, args, kwargs)
     body = message.dumps(task.module_path, args, kwargs, expires=expiry.milliseconds(task.expires))
-    return PackedCall(body, unique.key_of_call(task, args, kwargs), of_group(task.group))
+    return PackedCall(body, unique.key_of_call(task, args, kwargs), limits.lane_of_call(task, args, kwargs))
 
 
 def check_call(task: Task[..., Any], args: Any, kwargs: Any) -> None:

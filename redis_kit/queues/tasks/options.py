@@ -12,9 +12,8 @@ from redis_kit.core.keys import encode
 from redis_kit.core.text import shortened
 from redis_kit.queues import validation
 from redis_kit.queues.errors import InvalidTask
-from redis_kit.queues.jobs.lane import of_group
 from redis_kit.queues.settings import QueueSettings
-from redis_kit.queues.tasks import expiry, retry, unique
+from redis_kit.queues.tasks import expiry, limits, retry, unique
 
 TIMEOUT = (0.001, 604_800.0)  # seconds
 OnCancel = Literal["raise", "flag"]
@@ -63,6 +62,6 @@ def check_options(task: Any) -> None:
         wrong = shortened(task.outbox)
         raise InvalidValue(f"outbox must be True, False, None or the alias of a database, not {wrong}.")
     expiry.milliseconds(task.expires)
-    of_group(task.group)
+    limits.check(task)
     retry.check(task.backoff)
     unique.check(task)

@@ -1,7 +1,7 @@
 """Tasks: functions that run in a worker. Imports no Redis client, because Django imports tasks at start-up."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from dataclasses import replace as changed
 from datetime import datetime, timedelta
@@ -20,6 +20,7 @@ from redis_kit.queues.errors import InvalidTask, UnknownBackend
 from redis_kit.queues.jobs.unique import Until
 from redis_kit.queues.tasks import registry
 from redis_kit.queues.tasks import signature as signatures
+from redis_kit.queues.tasks.limits import Limit
 from redis_kit.queues.tasks.options import OnCancel, check_function, check_options
 from redis_kit.queues.tasks.parts import Step
 from redis_kit.queues.tasks.retry import Backoff
@@ -40,6 +41,9 @@ class Task(framework.Task, Generic[Parameters, Result]):  # type: ignore[type-ar
     store_result: bool = True
     run_in: timedelta | None = None  # from the moment at which the job is added
     group: str | None = None
+    concurrency: int | None = None
+    rate: str | None = None
+    limits: tuple[Limit, ...] = ()
     unique: bool | Until = False
     unique_by: By = None
     replace: bool = False
@@ -52,6 +56,8 @@ class Task(framework.Task, Generic[Parameters, Result]):  # type: ignore[type-ar
     def __post_init__(self) -> None:
         if isinstance(self.backoff, list):
             object.__setattr__(self, "backoff", tuple(self.backoff))  # a task can be hashed
+        if isinstance(self.limits, list):
+            object.__setattr__(self, "limits", tuple(self.limits))
         if not self.plain_json:
             check_options(self)
         # A script may define a task before it configures Django; the task is checked when it is enqueued.
@@ -201,6 +207,9 @@ def task(
     replace: bool = False,
     expires: float | timedelta | None = None,
     backoff: Backoff = None,
+    concurrency: int | None = None,
+    rate: str | None = None,
+    limits: Sequence[Limit] = (),
     on_cancel: OnCancel = "raise",
     outbox: bool | str | None = None,
 ) -> Callable[[Callable[Parameters, Result]], Task[Parameters, Result]]: ...
@@ -223,6 +232,9 @@ def task(
     replace: bool = False,
     expires: float | timedelta | None = None,
     backoff: Backoff = None,
+    concurrency: int | None = None,
+    rate: str | None = None,
+    limits: Sequence[Limit] = (),
     on_cancel: OnCancel = "raise",
     outbox: bool | str | None = None,
 ) -> Any:
@@ -266,6 +278,9 @@ def task(
             replace=replace,
             expires=expires,
             backoff=backoff,
+            concurrency=concurrency,
+            rate=rate,
+            limits=limits,  # type: ignore[arg-type]
             on_cancel=on_cancel,
             outbox=outbox,
             plain_json=False,

@@ -16,9 +16,10 @@ local function limit_of(name)
             limit.used = redis.call("ZLEXCOUNT", parked, "[run\n" .. name .. "\n", "(run\n" .. name .. "\11")
         end
         if limit.interval then
-            -- After a change of the rate, too, the next start is an interval away at most.
+            -- A start that is too far away is one of another rate, or of a clock that went back.
             local stored = string.match(redis.call("HGET", limits, "next " .. name) or "", "^%d+$")
-            limit.next = math.min(tonumber(stored) or 0, us + SLACK + limit.interval)
+            limit.next = tonumber(stored) or 0
+            if limit.next > us + SLACK + limit.interval then limit.next = us + SLACK end
         end
         known[name] = (limit.most or limit.interval) and limit
     end

@@ -24,6 +24,7 @@ local function put_in_lane(text, ids, place)
         local field, allowed = "code " .. lines[at], lines[at + 1]
         if (redis.call("HGET", limits, field) or "-") ~= allowed then
             if allowed == "-" then redis.call("HDEL", limits, field) else redis.call("HSET", limits, field, allowed) end
+            redis.call("ZADD", parked, 0, "rule\n" .. lines[at])
             redis.call("ZADD", parked, 0, "todo\nfrom ")
         end
     end

@@ -13,6 +13,9 @@
 -- KEYS[9]   unique     hash: unique key -> id
 -- KEYS[10]  owners     hash: id -> until when it has a unique key, and that key
 -- KEYS[11]  period     string  id of the job of this key's period, which lasts while it exists
+-- KEYS[12]  lanes      hash: id -> its rank in its lane, and that
+-- KEYS[13]  limits     hash: limit -> what it allows, lane -> what it does
+-- KEYS[14]  parked     zset of scores 0: what waits for a limit
 -- ARGV[1]   schedule
 -- ARGV[2]   tick       ms, its name and not the time at which this runs; 0 for a run that somebody asked for
 -- ARGV[3]   overlap    "skip", "queue_one" or "allow"
@@ -21,22 +24,25 @@
 -- ARGV[6]   payload
 -- ARGV[7]   key        unique key of the call; "" if its task is not unique
 -- ARGV[8]   until      see put_unique
+-- ARGV[9]   lane       of a job that has one, see _put_in_lane; else ""
 -- returns   1 when it was added, 0 when it was added before, -1 when an earlier job waits, or runs and may have no
 --           other beside it, -2 when the tick is to wait for a running job; then the id of the job that there is
 
 local jobs, ready, sequence, signal, paused, scheduled, dead, ticks, unique, owners, period = unpack(KEYS)
-local schedule, tick, overlap, priority, id, payload, key, ending = unpack(ARGV)
+local lanes, limits, parked = unpack(KEYS, 12)
+local schedule, tick, overlap, priority, id, payload, key, ending, lane = unpack(ARGV)
 -- @include _record_head
 -- @include _record
 -- @include _unique_holder
 -- @include _due_of
--- @check_types jobs, ready, sequence, signal, scheduled, dead, ticks, unique, owners
+-- @include _leave_lane
+-- @check_types jobs, ready, sequence, signal, scheduled, dead, ticks, unique, owners, lanes, limits, parked
 local latest, job = string.match(redis.call("HGET", ticks, schedule) or "", "^(%d+) (%S+)$")
 if tick ~= "0" and tonumber(latest or 0) >= tonumber(tick) then
     return {0, job}
 end
 if job and overlap ~= "allow" and redis.call("HEXISTS", jobs, job) == 1 and not redis.call("ZSCORE", dead, job) then
-    local waits = redis.call("ZSCORE", ready, job) or redis.call("ZSCORE", scheduled, job)
+    local waits = redis.call("ZSCORE", ready, job) or redis.call("ZSCORE", scheduled, job) or waits_in_lane(job)
     return {(waits or overlap == "skip") and -1 or -2, job}
 end
 local holder = key ~= "" and (redis.call("GET", period) or unique_holder(key))
@@ -47,7 +53,13 @@ end
 
 local due = due_of("0", redis.call("TIME"))
 redis.call("HSET", jobs, id, new_head(priority, due) .. payload)
-redis.call("ZADD", ready, place_of(priority, redis.call("INCRBY", sequence, 1)), id)
+local place = place_of(priority, redis.call("INCRBY", sequence, 1))
+if lane == "" then
+    redis.call("ZADD", ready, place, id)
+else
+-- @include _put_in_lane
+    put_in_lane(lane, {id}, place)
+end
 if key ~= "" and tonumber(ending) then
     redis.call("SET", period, id, "PX", ending)
 elseif key ~= "" then

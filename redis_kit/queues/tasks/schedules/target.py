@@ -10,6 +10,7 @@ from django.utils.module_loading import import_string
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.queues import framework
 from redis_kit.queues.jobs import history, ids, message
+from redis_kit.queues.jobs.lane import Lane, lane_of
 from redis_kit.queues.jobs.message import Message
 from redis_kit.queues.jobs.unique import UniqueKey
 from redis_kit.queues.queue import Queue
@@ -32,6 +33,7 @@ class ScheduledCall(NamedTuple):
     priority: int = 0
     backend: str = ""
     relayed: Definition | None = None
+    lane: Lane | None = None
 
     def job(self, name: str, tick: int) -> tuple[str, bytes]:
         """Return the job of a tick, whose id is always the same for it, or of a run that somebody asked for."""
@@ -53,6 +55,7 @@ class ScheduledCall(NamedTuple):
             tick=tick,
             overlap=definition.overlap,
             priority=self.priority,
+            lane=self.lane,
         )
 
 
@@ -76,5 +79,5 @@ def call_of(definition: Definition, relay_queue: str) -> ScheduledCall:
                 task = task.using(queue_name=definition.queue)
             packed = enqueue.packed(task, args, kwargs)
             stored_for = task.backend if task.store_result else ""
-            return ScheduledCall(task.queue_name, packed.body, packed.key, task.priority, stored_for)
-    return ScheduledCall(relay_queue, relayed=definition)
+            return ScheduledCall(task.queue_name, packed.body, packed.key, task.priority, stored_for, lane=packed.lane)
+    return ScheduledCall(relay_queue, relayed=definition, lane=lane_of(relay_queue))

@@ -9,11 +9,10 @@ from redis_kit.queues import validation
 from redis_kit.queues.errors import InvalidWorkflow
 from redis_kit.queues.framework import BACKEND
 from redis_kit.queues.jobs import ids, message
-from redis_kit.queues.jobs.lane import of_group
 from redis_kit.queues.jobs.step import StepCall
 from redis_kit.queues.store.workflows import transitions
 from redis_kit.queues.store.workflows.calls import Node, StepJob
-from redis_kit.queues.tasks import expiry
+from redis_kit.queues.tasks import expiry, limits
 from redis_kit.queues.tasks.enqueue import WaitingCall, check_call
 from redis_kit.queues.tasks.parts import Group, Part, Step, steps_of
 from redis_kit.queues.tasks.task import Task, extended
@@ -81,7 +80,7 @@ def _job(vertex: Vertex, step: Step, workflow: str) -> StepJob:
     expires = expiry.milliseconds(task.expires)
     body = message.dumps(task.module_path, args, kwargs, expires=expires, step=call)
     id = ids.of_step(workflow, vertex.number, queue)
-    lane = of_group(task.group)
+    lane = limits.lane_of_call(task, args, kwargs)
     alias, line = backend if task.store_result else None, lane.text if lane else ""
     return StepJob(id, queue, task.priority, _due(task), alias, line, body)
 

@@ -1,0 +1,63 @@
+"""The command that lists and changes the limits of a queue."""
+
+import json
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from redis_kit.queues import Queue
+
+
+@pytest.fixture
+def queue(kit):
+    queue = Queue("mail")
+    queue.put_many([1, 2, 3], group="tenant:7")
+    return queue
+
+
+def test_limit_is_changed_listed_and_reset(queue, capsys):
+    call_command("rk_limit", "mail")
+    assert capsys.readouterr().out == "mail has no limits.\n"
+    call_command("rk_limit", "mail", "group=tenant:7", "--concurrency", "1", "--rate", "10/s")
+    queue.claim(5, worker="w")
+    call_command("rk_limit", "mail")
+    head, row = capsys.readouterr().out.splitlines()[1:]
+    assert head.split() == ["LIMIT", "CONCURRENCY", "RATE", "RUNNING", "WAITING", "NEXT", "CHANGED"]
+    assert row.split()[:5] == ["group=tenant:7", "1", "10/s", "1", "1"]
+    call_command("rk_limit", "mail", "--json")
+    (limit,) = json.loads(capsys.readouterr().out)["limits"]
+    assert (limit["name"], limit["running"], limit["changed"]) == ("group=tenant:7", 1, True)
+    call_command("rk_limit", "mail", "group=tenant:7", "--reset")
+    call_command("rk_limit", "mail")
+    assert capsys.readouterr().out == "Reset: group=tenant:7.\nmail has no limits.\n"
+    with pytest.raises(CommandError, match="was not changed"):
+        call_command("rk_limit", "mail", "group=tenant:7", "--reset")
+
+
+def test_unlimited_takes_the_place_of_the_settings(kit, queue):
+    kit.options(QUEUES={"QUEUE_OPTIONS": {"mail": {"GROUP_CONCURRENCY": 1}}})
+    queue.put(4, group="tenant:7")
+    assert len(queue.claim(5, worker="w")) == 1
+    call_command("rk_limit", "mail", "group=*", "--unlimited")
+    assert len(queue.claim(5, worker="w")) == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["group=a"], "to change a limit"),
+        (["--reset"], "to change a limit"),
+        (["group=a", "--reset", "--rate", "1/s"], "to change a limit"),
+        (["group=a", "--rate", "fast"], "Write a rate as"),
+        (["tenant:7", "--concurrency", "1"], "The name of a limit is"),
+        (["queue", "--concurrency", "-1"], "from 0 to 1000000"),
+    ],
+)
+def test_wrong_arguments_end_with_the_right_ones(queue, arguments, text):
+    with pytest.raises(CommandError, match=text):
+        call_command("rk_limit", "mail", *arguments)
+
+
+def test_unknown_queue_is_an_error(queue):
+    with pytest.raises(CommandError, match="There is no queue mial"):
+        call_command("rk_limit", "mial")

@@ -1,0 +1,96 @@
+"""Limits at run time: listed with their use, changed at once, and reset to what the code says."""
+
+import asyncio
+
+import pytest
+
+from redis_kit.core.errors import InvalidRate, InvalidValue
+from redis_kit.queues import Limit, Queue, limits, task
+from tests.fixtures.process import wait_for
+
+
+def work(tenant_id: int) -> None:
+    """A function that tests make a task of."""
+
+
+TASK = f"task={__name__}.work"
+
+
+@pytest.fixture
+def queue(kit):
+    return Queue("default")
+
+
+@pytest.fixture(params=["sync", "async"])
+def call(request):
+    """Call a function of the module, or its twin."""
+
+    def called(name, *args, **kwargs):
+        if request.param == "sync":
+            return getattr(limits, name)(*args, **kwargs)
+        return asyncio.run(getattr(limits, f"a{name}")(*args, **kwargs))
+
+    return called
+
+
+def test_limits_are_listed_with_their_use(queue, call):
+    assert call("list_limits", "default") == []
+    limited = task(concurrency=1, limits=[Limit(rate="1/h", by=("tenant_id",))])(work)
+    for tenant in (7, 7, 8):
+        limited.using(group="g").enqueue(tenant)
+    queue.claim(5, worker="w")
+    of_task, by_tenant = call("list_limits", "default")
+    assert of_task == (TASK, 1, None, False, 1, 1, 0.0)
+    assert by_tenant[:6] == (f"{TASK}&tenant_id=*", None, "1/h", False, 1, 1)
+
+
+def test_change_applies_at_once(queue, call):
+    for value in range(6):
+        queue.put(value, group="a")
+    assert call("set_limit", "default", "group=a", concurrency=1)
+    assert not call("set_limit", "default", "group=a", concurrency=1)
+    jobs = queue.claim(10, worker="w")
+    assert [job.payload for job in jobs] == [0]
+    queue.claim(10, worker="w")
+    call("set_limit", "default", "group=*", concurrency=9)
+    assert queue.claim(10, worker="w") == []  # that of one group comes first
+    call("set_limit", "default", "group=a", concurrency=3)
+    assert [job.payload for job in queue.claim(10, worker="w")] == [1, 2]
+    assert call("reset_limit", "default", "group=a")
+    assert not call("reset_limit", "default", "group=a")
+    assert [job.payload for job in queue.claim(10, worker="w")] == [3, 4, 5]
+
+
+def test_raised_rate_does_not_wait_for_the_next_start_of_the_old_one(queue):
+    limited = task(rate="1/h")(work)
+    for tenant in (1, 2, 3):
+        limited.enqueue(tenant)
+    assert len(queue.claim(5, worker="w")) == 1
+    assert queue.claim(5, worker="w") == []
+    assert 3500 < limits.list_limits("default")[0].next_start <= 3600
+    limits.set_limit("default", TASK, rate="1000/s")
+    begun = []
+    wait_for(lambda: begun.extend(queue.claim(5, worker="w")) or len(begun) == 2)
+    assert limits.list_limits("default")[0][:4] == (TASK, None, "1000/s", True)
+
+
+def test_limit_of_zero_holds_a_group_until_it_is_reset(queue):
+    limits.set_limit("default", "group=tenant:7", concurrency=0)
+    queue.put(1, group="tenant:7")
+    queue.put(2, group="tenant:8")
+    assert [job.payload for job in queue.claim(5, worker="w")] == [2]
+    limits.set_limit("default", "group=tenant:7")  # everything
+    assert [job.payload for job in queue.claim(5, worker="w")] == [1]
+
+
+@pytest.mark.parametrize("name", ["", "a", "group", "group=", "task=", "task=a b", "queue=1", 7])
+def test_wrong_name_is_an_error_that_names_the_right_ones(queue, name):
+    with pytest.raises(InvalidValue, match=r"The name of a limit is 'queue', 'group=\*'"):
+        limits.set_limit("default", name, concurrency=1)
+
+
+def test_wrong_values_are_errors(queue):
+    with pytest.raises(InvalidValue, match="concurrency must be a whole number"):
+        limits.set_limit("default", "queue", concurrency=1.5)
+    with pytest.raises(InvalidRate):
+        limits.set_limit("default", "queue", rate="fast")
