@@ -105,6 +105,7 @@ def relay(alias: str, queue_of: Callable[[str], Primitive]) -> Relayed:
     refused: set[str] = set()  # queues
     while True:
         rows = _rows(alias).filter(pk__gt=after, created__lte=now() - timedelta(seconds=SETTLED)).order_by("pk")
+        rows = rows.exclude(queue__in=refused) if refused else rows
         locks = connections[alias].features.has_select_for_update_skip_locked
         if locks and not rows.exists():
             return Relayed(sent, oldest)  # all that an idle outbox costs
