@@ -19,20 +19,21 @@ CELERY = "redis_kit.queues.celery.schedules.send"
 def send(kind: str, name: str, queue: str, id: str, args: list[Any], kwargs: dict[str, Any]) -> None:
     """Pass a call on. ``id`` is the same in each attempt."""
     if kind == "celery":
-        celery_send()(name, args, kwargs, id=id, queue=queue)
+        try:
+            celery_send()(name, args, kwargs, id=id, queue=queue)
+        except ConfigurationError as error:
+            raise GiveUp(str(error)) from error
         return
     task = registry.find(name)
     (task.using(queue_name=queue) if queue else task).enqueue(*args, **kwargs)
 
 
 def celery_send() -> Any:
-    """Return the function that sends a call to Celery. Raises GiveUp if that can't be imported."""
+    """Return the function that sends a call to Celery. Raises GiveUp without Celery."""
     try:
         return import_string(CELERY)
     except ImportError as error:
         raise GiveUp(f"A schedule of a Celery task needs Celery: {error}") from error
-    except ConfigurationError as error:
-        raise GiveUp(str(error)) from error
 
 
 # Not made by @task, which would check it against the backends of the project: no project enqueues it.

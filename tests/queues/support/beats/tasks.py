@@ -30,4 +30,8 @@ def _added(*, id: str, **_: Any) -> None:
 
 for given in json.loads(os.environ.get("SCHEDULES", "[]")):
     periodic(**given)(beat)
+for given in json.loads(os.environ.get("SCHEDULES_OF_CELERY", "[]")):
+    from tests.queues.support import fleet
+
+    periodic(**given)(fleet.plain)
 signals.job_enqueued.connect(_added)
