@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
@@ -86,6 +86,30 @@ class Bars:
 
 
 @dataclass(frozen=True)
+class Box:
+    """A box of a graph: a name and a note, at a column and a row counted from 0. ``tone`` is how it looks."""
+
+    name: Text
+    note: Text
+    column: int
+    row: int
+    tone: Literal["", "active", "good", "bad"] = ""
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Boxes and arrows between them, given by their places among the boxes. ``summary`` says in words what it shows.
+
+    A drawing has at most 60 boxes. A table beside it should hold the same, as text.
+    """
+
+    title: Text
+    boxes: Sequence[Box]
+    arrows: Sequence[tuple[int, int]]
+    summary: Text = ""
+
+
+@dataclass(frozen=True)
 class Listing:
     """A long text of several lines, such as a traceback: closed until opened. 20,000 characters are shown."""
 
@@ -106,7 +130,7 @@ class Pages:
     asked: Mapping[str, str] = field(default_factory=dict)
 
 
-Content = Figure | Table | Bars | Listing | Pages
+Content = Figure | Table | Bars | Graph | Listing | Pages
 
 
 @dataclass(frozen=True)

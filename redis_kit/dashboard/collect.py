@@ -16,6 +16,7 @@ from redis_kit.dashboard.forms import ActionButton
 from redis_kit.dashboard.rendering import (
     BarsView,
     FigureView,
+    GraphView,
     ListingView,
     PagesView,
     TableView,
@@ -23,7 +24,7 @@ from redis_kit.dashboard.rendering import (
     render,
 )
 
-ItemView = TableView | BarsView | ListingView | PagesView
+ItemView = TableView | BarsView | GraphView | ListingView | PagesView
 logger = logging.getLogger("redis_kit.dashboard")
 
 # A call to an unavailable server takes up to half a second, and a page at most one.

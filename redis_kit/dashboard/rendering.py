@@ -7,14 +7,17 @@ from typing import Any, ClassVar, NamedTuple
 
 from django.utils.translation import gettext as _
 
-from redis_kit.core.panels import MOST_ROWS, Bars, Content, Figure, Link, Listing, Pages, Table
+from redis_kit.core.panels import MOST_ROWS, Bars, Content, Figure, Graph, Link, Listing, Pages, Table
 from redis_kit.dashboard.cells import MAX_TOOLTIP, Cell, address, cell, lines
 from redis_kit.dashboard.forms import ActionButton, RowButton, quoted
 
 MAX_BARS = 400
 MAX_LABELS = 7
+MAX_NAME = 20  # characters of a name in a box
 MAX_TEXT = 20_000  # characters of a listing
 STEP, WIDTH, HEIGHT = 10, 8, 100  # of a bar and its chart, in the units of its viewBox
+MAX_BOXES = 60
+BOX, BETWEEN = (160, 44), (36, 12)  # pixels: a box of a graph, and the space between two
 
 
 @dataclass(frozen=True)
@@ -124,7 +127,36 @@ class PagesView:
         return self
 
 
-View = FigureView | TableView | BarsView | ListingView | PagesView
+class DrawnBox(NamedTuple):
+    """A box of a graph, at its place in the drawing."""
+
+    x: int
+    y: int
+    name: Cell
+    note: Cell
+    tone: str
+
+
+@dataclass(frozen=True)
+class GraphView:
+    """A graph: boxes, and the paths of its arrows."""
+
+    template: ClassVar[str] = "redis_kit/dashboard/_graph.html"
+    title: Cell
+    summary: Cell
+    boxes: Sequence[DrawnBox]
+    arrows: Sequence[str]
+    width: int
+    height: int
+    box_width: int = BOX[0]
+    box_height: int = BOX[1]
+
+    def first(self, count: int) -> "GraphView":
+        """Return it unchanged: a drawing can't be cut."""
+        return self
+
+
+View = FigureView | TableView | BarsView | GraphView | ListingView | PagesView
 
 
 def render(content: Content, buttons: Mapping[str, ActionButton]) -> View:
@@ -135,11 +167,13 @@ def render(content: Content, buttons: Mapping[str, ActionButton]) -> View:
         return _table(content, [buttons[name] for name in content.actions if name in buttons])
     if isinstance(content, Bars):
         return _bars(content)
+    if isinstance(content, Graph):
+        return _graph(content)
     if isinstance(content, Listing):
         return ListingView(cell(content.title), lines(content.text, MAX_TEXT))
     if isinstance(content, Pages):
         return _pages(content)
-    raise TypeError(f"A panel yields Figure, Table, Bars, Listing or Pages, not {type(content).__name__}.")
+    raise TypeError(f"A panel yields Figure, Table, Bars, Graph, Listing or Pages, not {type(content).__name__}.")
 
 
 def _table(table: Table, buttons: Sequence[ActionButton]) -> TableView:
@@ -174,6 +208,28 @@ def _pages(pages: Pages) -> PagesView:
         return address(Link("", pages.slug, {**pages.asked, "page": str(number)})) if there else ""
 
     return PagesView(pages.number, pages.count, to(pages.number - 1), to(pages.number + 1))
+
+
+def _graph(graph: Graph) -> GraphView:
+    shown = list(graph.boxes)[:MAX_BOXES]
+    pitch = BOX[0] + BETWEEN[0], BOX[1] + BETWEEN[1]
+    boxes = [
+        DrawnBox(1 + box.column * pitch[0], 1 + box.row * pitch[1], cell(box.name, MAX_NAME), cell(box.note), box.tone)
+        for box in shown
+    ]
+    arrows = [
+        _arrow(boxes[begin], boxes[end]) for begin, end in graph.arrows if max(begin, end) < len(boxes) and begin != end
+    ]
+    width = max((box.x for box in boxes), default=0) + BOX[0] + 1
+    height = max((box.y for box in boxes), default=0) + BOX[1] + 1
+    return GraphView(cell(graph.title), cell(graph.summary, MAX_TOOLTIP), boxes, arrows, width, height)
+
+
+def _arrow(begin: DrawnBox, end: DrawnBox) -> str:
+    x, y = begin.x + BOX[0], begin.y + BOX[1] // 2
+    to_x, to_y = end.x, end.y + BOX[1] // 2
+    middle = to_x - BETWEEN[0] // 2
+    return f"M{x} {y}H{middle}V{to_y}H{to_x - 1}"
 
 
 def _bars(chart: Bars) -> BarsView:

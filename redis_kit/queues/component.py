@@ -24,6 +24,7 @@ class Queues(Component):
         "redis_kit.queues.panels.panels.QueuesPanel",
         "redis_kit.queues.panels.panels.WorkersPanel",
         "redis_kit.queues.panels.schedules_page.SchedulesPanel",
+        "redis_kit.queues.panels.workflows_page.WorkflowsPanel",
     )
     permissions = (("manage_queues", "Can manage queues and their jobs"),)
 

@@ -55,6 +55,8 @@ if ARGV[5] ~= "0" then
         redis.call("HSET", states, ARGV[at], ARGV[at + 1])
         redis.call("HSET", steps, ARGV[at], node)
     end
+    local node = string.gsub(redis.call("HGET", steps, number), "^(%l %d+) %S+", "%1 " .. ARGV[6], 1)
+    redis.call("HSET", steps, number, node)
     dependents = ARGV[6]
 end
 for dependent in string.gmatch(dependents, "%d+") do

@@ -1,0 +1,51 @@
+"""The workflows there are."""
+
+from typing import NamedTuple
+
+from redis_kit.core.errors import RedisFailure
+from redis_kit.core.flow import Flow
+from redis_kit.core.steps import Batch, Call, CombinedBatch
+from redis_kit.queues import workflow as handles
+from redis_kit.queues.keys import WorkflowLists
+from redis_kit.queues.queue import Queue
+from redis_kit.queues.store.workflows import calls
+from redis_kit.queues.workflow import NodeInfo, Workflow, WorkflowStatus
+
+
+class Listing(NamedTuple):
+    """Some workflows with their status, None if it can't be read, and how many are listed."""
+
+    workflows: list[tuple[str, WorkflowStatus | None]]
+    total: int
+
+
+def list_workflows(*, offset: int = 0, limit: int = 100) -> Listing:
+    """Return workflows from the latest on, of the last 10,000. Two round trips, and one more if some have expired."""
+    listing: Listing = Queue("default").run_flow(_listed(offset, limit))
+    return listing
+
+
+def nodes(id: str, most: int) -> list[NodeInfo]:
+    """Return the first ``most`` nodes of a workflow. Two round trips for 500. Raises UnknownWorkflow."""
+    workflow = Workflow(id)
+    read: list[NodeInfo] = workflow.run_flow(handles.nodes(workflow, most))
+    return read
+
+
+def _listed(offset: int, limit: int) -> Flow[Listing]:
+    key = WorkflowLists.of().listed
+    total, ids = yield Batch([Call("ZCARD", key), Call("ZREVRANGE", key, offset, offset + limit - 1)])
+    names = [id.decode("utf-8", "replace") for id in ids]
+    replies = (yield CombinedBatch([calls.READ_STATUS(id, 0) for id in names], lenient=True)) if names else []
+    workflows: list[tuple[str, WorkflowStatus | None]] = []
+    gone = []
+    for id, reply in zip(names, replies, strict=True):
+        if isinstance(reply, RedisFailure):
+            workflows.append((id, None))
+        elif reply:
+            workflows.append((id, handles.read_status(Workflow(id), reply)))
+        else:
+            gone.append(id)
+    if gone:
+        yield Batch([calls.FORGET(None, id, calls.NEVER_STARTED) for id in gone])
+    return Listing(workflows, total - len(gone))
