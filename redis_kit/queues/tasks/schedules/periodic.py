@@ -32,8 +32,8 @@ def periodic(
     """Have workers enqueue a task periodically: ``@periodic(every=5)`` above ``@task``, once or several times.
 
     ``every`` is an interval of 0.1 s to 366 days, in seconds or as a timedelta. ``cron`` is an expression of five
-    fields, such as "0 4 * * *", in a time zone, by default ``TIME_ZONE``; it needs the extra ``cron``. Each tick calls
-    the task with ``args`` and ``kwargs``. The name is that of the task unless given.
+    fields, such as ``0 4 * * *``, in a time zone, by default ``TIME_ZONE``; it needs the extra ``cron``. Each tick
+    calls the task with ``args`` and ``kwargs``. The name is that of the task unless given.
 
     If a job of the schedule still waits or runs at a tick, ``overlap`` says what happens: "skip" adds none; "queue_one"
     adds one when the running job has ended; "allow" always adds one. ``catch_up`` says how many missed ticks run when
