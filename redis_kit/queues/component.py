@@ -25,6 +25,7 @@ class Queues(Component):
         "redis_kit.queues.panels.panels.WorkersPanel",
         "redis_kit.queues.panels.schedules_page.SchedulesPanel",
         "redis_kit.queues.panels.workflows_page.WorkflowsPanel",
+        "redis_kit.queues.panels.handovers_page.HandOversPanel",
     )
     permissions = (("manage_queues", "Can manage queues and their jobs"),)
 

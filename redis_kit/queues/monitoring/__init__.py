@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from redis_kit.core.lazy import lazily
 
 if TYPE_CHECKING:
+    from redis_kit.queues.monitoring.handovers import ahand_overs, hand_overs
     from redis_kit.queues.monitoring.stats import (
         QueueStats,
         acontrol_worker,
@@ -19,19 +20,23 @@ if TYPE_CHECKING:
         queue_stats,
     )
     from redis_kit.queues.monitoring.workers import RunningJob, WorkerInfo
+    from redis_kit.queues.store.handover import HandOvers
     from redis_kit.queues.store.unknown_calls import UnknownCalls
 
 __all__ = [
+    "HandOvers",
     "QueueStats",
     "RunningJob",
     "UnknownCalls",
     "WorkerInfo",
     "acontrol_worker",
+    "ahand_overs",
     "alist_workers",
     "aqueue_counts",
     "aqueue_names",
     "aqueue_stats",
     "control_worker",
+    "hand_overs",
     "list_workers",
     "queue_counts",
     "queue_names",
@@ -41,6 +46,7 @@ __all__ = [
 __getattr__, __dir__ = lazily(
     __name__,
     {
+        "handovers": ("HandOvers", "ahand_overs", "hand_overs"),
         "stats": (
             *(
                 "QueueStats",

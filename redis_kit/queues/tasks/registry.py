@@ -87,6 +87,11 @@ def sink_of(queue: str) -> str:
     return _sinks.get(queue, "")
 
 
+def queues_with_sinks() -> list[str]:
+    """Return the queues of register_queue()."""
+    return list(_sinks)
+
+
 def queue_names() -> list[str]:
     """Return the queues of the registered tasks, and those of register_queue(), sorted."""
     return sorted({*_sinks, *(task.queue_name for task in _tasks.values())})

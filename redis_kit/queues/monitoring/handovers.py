@@ -1,0 +1,30 @@
+"""Jobs that other systems took, by queue."""
+
+from collections.abc import Iterable, Sequence
+
+from redis_kit.core.flow import Flow
+from redis_kit.core.steps import Batch
+from redis_kit.queues.queue import Queue
+from redis_kit.queues.store import handover
+from redis_kit.queues.store.handover import HandOvers
+
+
+def hand_overs(queues: Iterable[str], *, using: str = "default") -> dict[str, HandOvers]:
+    """Return how many jobs of queues other systems took, and the last error. Queues without any are left out.
+
+    One round trip.
+    """
+    sources = [Queue(name, using=using) for name in queues]
+    return sources[0].run_flow(_read(sources)) if sources else {}
+
+
+async def ahand_overs(queues: Iterable[str], *, using: str = "default") -> dict[str, HandOvers]:
+    """See hand_overs()."""
+    sources = [Queue(name, using=using) for name in queues]
+    return await sources[0].arun_flow(_read(sources)) if sources else {}
+
+
+def _read(sources: Sequence[Queue]) -> Flow[dict[str, HandOvers]]:
+    replies = yield Batch([handover.read_step(source) for source in sources], lenient=True)
+    counts = {source.name: handover.counted(reply) for source, reply in zip(sources, replies, strict=True)}
+    return {name: count for name, count in counts.items() if count}

@@ -1,0 +1,56 @@
+"""The page of jobs that are handed over to other systems, such as Celery."""
+
+from collections.abc import Iterator
+
+from django.utils.translation import gettext_lazy as _
+
+from redis_kit.core import conf
+from redis_kit.core.panels import MOST_ROWS, Content, Figure, Lines, Link, Panel, Table
+from redis_kit.queues.panels.job_page import moment
+from redis_kit.queues.settings import QueueSettings, options_of
+from redis_kit.queues.tasks import registry
+from redis_kit.queues.worker.run.sink import sinks_of_backends
+
+
+class HandOversPanel(Panel):
+    """The queues whose jobs other systems run: how many they took, and the last failure."""
+
+    slug = "hand-overs"
+    title = _("Hand-overs")
+
+    def content(self) -> Iterator[Content]:
+        """Yield figures and a row for each queue. Two round trips; none in a project without sinks."""
+        from redis_kit.queues.monitoring.handovers import hand_overs
+        from redis_kit.queues.monitoring.stats import queue_names
+        from redis_kit.queues.panels import redaction
+
+        if not _any_sink():
+            yield Table(_("Hand-overs"), (), [], empty=_("No queue hands its jobs over to another system."))
+            return
+        counts = hand_overs(queue_names())
+        shown = sorted(counts.items())[:MOST_ROWS]
+        # A failure that came after the last success may last.
+        failing = [name for name, count in shown if (count.failed_at or 0) > (count.sent_at or 0)]
+        yield Figure(_("Handed over"), sum(count.sent for count in counts.values()))
+        yield Figure(_("Not taken"), sum(count.failed for count in counts.values()))
+        if failing:
+            yield Figure(_("Failing now"), len(failing), hint=", ".join(failing), alarm=True)
+        columns = (_("Queue"), _("To"), _("Handed over"), _("Last one"), _("Not taken"), _("Last failure"))
+        rows = [
+            (
+                Link(name, "queues", {"queue": name}),
+                options_of(name).SINK or registry.sink_of(name),
+                count.sent,
+                moment(count.sent_at) if count.sent_at else "",
+                count.failed,
+                Lines((moment(count.failed_at) if count.failed_at else "", redaction.text(count.error))),
+            )
+            for name, count in shown
+        ]
+        yield Table(_("Hand-overs"), columns, rows, empty=_("No job was handed over to another system."))
+
+
+def _any_sink() -> bool:
+    """Return whether this project names a sink, as far as this process knows."""
+    names = conf.section(QueueSettings).QUEUE_OPTIONS
+    return bool(registry.queues_with_sinks() or sinks_of_backends() or any(options_of(name).SINK for name in names))
