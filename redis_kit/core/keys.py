@@ -15,9 +15,9 @@ from redis_kit.core.text import shortened
 
 LONGEST = 512  # bytes of UTF-8
 #: The names of 16 buckets for what shares indexes. As the end of hash tags they give one slot in each sixteenth of a
-#: Cluster's slots, whatever stands before them: CRC-16 is linear, and the highest four bits of these slots differ.
-#: With 0 to 15 as names, they would share the nodes of a quarter. They must never change: they decide slots.
-BUCKETS = tuple(f"{2 * (number // 4)}{number % 4}" for number in range(16))
+#: Cluster's slots, and the first eight in each eighth, whatever stands before them: CRC-16 is linear, and these slots
+#: differ in the highest four bits. With 0 to 15, they would share the nodes of a quarter. They must never change.
+BUCKETS = tuple(f"{first}{second}" for first in "0426" for second in "0213")
 _UNSAFE = re.compile(r"[\x00-\x20\x7f%:{}*?\[\]\\^]")
 
 
