@@ -101,22 +101,24 @@ def declare(schedules: Primitive, version: str, definitions: Mapping[str, str]) 
     return planned
 
 
-def store(schedules: Primitive, rows: Sequence[tuple[str, int, str]], *, whole: bool = False) -> Flow[int]:
-    """Store rows of the database, each with when it was changed, in ms; "" for a deleted one. Return how many changed.
+def store(schedules: Primitive, rows: Sequence[tuple[str, str]], *, read: int = 0) -> Flow[int]:
+    """Store rows of the database, "" for a deleted one, and return how many have changed. One round trip for 200.
 
-    ``whole`` says that these are all. One round trip for 200.
+    ``read`` says that these are all, and when they were read, as stored() returned it; 0: they were just saved.
     """
     changed = 0
     chunks = _chunks(rows) or [[]]
     for number, chunk in enumerate(chunks, 1):
         parts = [part for row in chunk for part in row]
-        changed += yield calls.STORE_SCHEDULES(schedules.key(""), int(whole and number == len(chunks)), *parts)
+        is_last = read > 0 and number == len(chunks)
+        changed += yield calls.STORE_SCHEDULES(schedules.key(""), read, int(is_last), *parts)
     return changed
 
 
-def stored_names(schedules: Primitive) -> Flow[list[str]]:
-    """Return the names of the schedules that rows of the database were stored for."""
-    return [_text(name) for name in (yield Call("HKEYS", schedules.key("stored")))]
+def stored(schedules: Primitive) -> Flow[tuple[int, list[str]]]:
+    """Return the server's time in ms, and the names of the schedules that rows of the database were stored for."""
+    (seconds, microseconds), names = yield Batch([Call("TIME"), Call("HKEYS", schedules.key("stored"))])
+    return int(seconds) * 1000 + int(microseconds) // 1000, [_text(name) for name in names]
 
 
 def claim(schedules: Primitive, supervisor: str, version: str, skipped: Sequence[str]) -> Flow[ClaimedTicks]:

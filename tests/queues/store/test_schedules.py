@@ -12,6 +12,7 @@ from redis_kit.queues.jobs.unique import UniqueKey, chosen
 from redis_kit.queues.store import calls
 from redis_kit.queues.store import schedules as store
 from redis_kit.queues.store.schedules import Confirmation, Schedules
+from tests.fixtures.process import wait_for
 
 OLD = 10**6  # ms: what was seen as long before now counts as gone
 
@@ -127,16 +128,30 @@ def test_schedule_lives_for_an_hour_without_its_code(schedules, any_kit):
     assert not claimed.versions.declares(claimed.schedules[0], claimed.now + 120_000)
 
 
-def test_rows_of_the_database_replace_older_ones_only(schedules):
-    rows = [("a", 5, "new"), ("b", 5, "b")]
-    assert run(schedules, store.store(schedules, rows, whole=True)) == 2
-    assert run(schedules, store.store(schedules, [("a", 4, "old"), ("b", 5, "b")])) == 1
-    assert run(schedules, store.stored_names(schedules)) == ["a", "b"]
+def stored_names(schedules):
+    return run(schedules, store.stored(schedules))[1]
+
+
+def test_saved_rows_are_stored_and_deleted_ones_removed(schedules):
+    assert run(schedules, store.store(schedules, [("a", "1"), ("b", "1")])) == 2
+    assert run(schedules, store.store(schedules, [("a", "2"), ("b", "1")])) == 1
     claimed = claim(schedules)
-    assert [each.row for each in claimed.schedules] == ["new", "b"]
-    assert claimed.versions.stored is not None
-    assert run(schedules, store.store(schedules, [("a", 0, "")])) == 1
-    assert run(schedules, store.stored_names(schedules)) == ["b"]
+    assert [each.row for each in claimed.schedules] == ["2", "1"]
+    assert claimed.versions.stored is None
+    assert run(schedules, store.store(schedules, [("a", ""), ("nope", "")])) == 1
+    assert stored_names(schedules) == ["b"]
+
+
+def test_rows_that_were_read_before_one_was_saved_do_not_replace_it(schedules, any_kit):
+    run(schedules, store.store(schedules, [("a", "1"), ("gone", "1")]))
+    read, names = run(schedules, store.stored(schedules))
+    assert sorted(names) == ["a", "gone"]
+    wait_for(lambda: run(schedules, store.stored(schedules))[0] > read)
+    run(schedules, store.store(schedules, [("a", "saved since"), ("new", "1")]))
+    assert run(schedules, store.store(schedules, [("a", "1"), ("new", ""), ("gone", "")], read=read)) == 1
+    claimed = claim(schedules)
+    assert {each.name: each.row for each in claimed.schedules} == {"a": "saved since", "gone": "", "new": "1"}
+    assert claimed.versions.stored >= read
 
 
 def test_more_schedules_than_one_call_takes(schedules):
@@ -212,7 +227,7 @@ def test_key_of_a_wrong_type_is_named_and_nothing_changes(kit, part):
     before = kit.keys()
     steps = {
         "declare": lambda: declare(schedules, "v1", a="1"),
-        "store": lambda: run(schedules, store.store(schedules, [("a", 1, "1")])),
+        "store": lambda: run(schedules, store.store(schedules, [("a", "1")])),
         "claim": lambda: claim(schedules),
         "forget": lambda: run(schedules, store.forget(schedules, ["a"])),
         "confirm": lambda: run(schedules, store.confirm(schedules, b"1", [Confirmation("a", 1, "x")])),

@@ -1,5 +1,6 @@
 """Schedules in Redis as workers would store them, and ticks in this process."""
 
+from collections.abc import Callable
 from typing import Any
 
 from redis_kit.queues.store import schedules as store
@@ -17,12 +18,11 @@ def declared(task: str, name: str, **given: Any) -> None:
     schedules.run_flow(store.declare(schedules, "v1", {name: made.stored()}))
 
 
-def scheduler(*, version: bool = False) -> Scheduler:
+def scheduler(*, call: Callable[[Callable[[], Any]], Any] = lambda send: send()) -> Scheduler:
     """Return a scheduler that declares nothing and reads no database, without a supervisor around it."""
-    made = Scheduler("s1", Options(("default",)), Outage(), call=lambda call: call(), in_child=lambda: None)
+    made = Scheduler("s1", Options(("default",)), Outage(), call=call, in_child=lambda: None)
     made._loader.start = lambda: None  # type: ignore[method-assign]
-    if not version:
-        made._declared, made._version = {}, ""
+    made._declared, made._version = {}, ""
     return made
 
 

@@ -5,7 +5,7 @@
 -- KEYS[1]     due       zset: schedule -> when to look at it, ms
 -- KEYS[2]     names     zset of scores 0: schedule
 -- KEYS[3]     code      hash: schedule -> versions of the code that declare it, and its definition
--- KEYS[4]     stored    hash: schedule -> when its row was changed, ms, and what it says
+-- KEYS[4]     stored    hash: schedule -> when its row was read, ms, and what it says
 -- KEYS[5]     state     hash: schedule -> what became of its last ticks
 -- KEYS[6]     versions  hash: version of the code -> since when and when last a worker had it, ms
 -- KEYS[7]     watchers  zset: supervisor -> until when it wakes up for ticks, ms

@@ -90,14 +90,12 @@ def _outcomes(jobs: dict[str, State]) -> Flow[dict[str, str]]:
 
 def pause(name: str) -> None:
     """Turn a schedule off, in the database, so that it stays off whatever becomes of Redis. Raises InvalidValue."""
-    _find(name)
-    _turn(name, on=False)
+    _turn(_find(name), on=False)
 
 
 def resume(name: str) -> None:
     """Turn a schedule on again. Raises InvalidValue."""
-    _find(name)
-    _turn(name, on=True)
+    _turn(_find(name), on=True)
 
 
 def run(name: str) -> tuple[str, str]:
@@ -147,11 +145,13 @@ def _find(name: str) -> StoredSchedule:
     return schedule
 
 
-def _turn(name: str, *, on: bool) -> None:
+def _turn(schedule: StoredSchedule, *, on: bool) -> None:
     try:
         with transaction.atomic():
-            row, created = Schedule.objects.get_or_create(name=name, defaults={"enabled": on})
-            if not created:
+            row, created = Schedule.objects.get_or_create(name=schedule.name, defaults={"enabled": on})
+            if on and not row.given() and schedule.code and loaded(schedule.name, schedule.code).enabled:
+                row.delete()  # it said no more than that the schedule is off
+            elif not created:
                 row.enabled = on
                 row.save()
     except DatabaseError as error:

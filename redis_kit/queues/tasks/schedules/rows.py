@@ -56,23 +56,24 @@ def check(row: Schedule) -> None:
 def store_all() -> None:
     """Store all rows in Redis, and remove those whose row was deleted."""
     store = Schedules("all")
-    names = set(store.run_flow(schedules.stored_names(store)))  # first: a row that is added in between is not removed
+    # First: a row that is saved in between is newer than what is read here.
+    read, names = store.run_flow(schedules.stored(store))
     try:
         rows = list(_all_rows())
     except DatabaseError as error:
         logger.debug("The schedules of the database can't be read: %s", error)  # as before its migration
         return
-    deleted = [(name, 0, "") for name in sorted(names - {name for name, _, _ in rows})]
-    store.run_flow(schedules.store(store, [*rows, *deleted], whole=True))
+    deleted = [(name, "") for name in sorted(set(names) - {name for name, _ in rows})]
+    store.run_flow(schedules.store(store, [*rows, *deleted], read=read))
 
 
 def push(row: Schedule, *, deleted: bool = False) -> None:
     """Store a row in Redis after the commit. If that fails, workers do it within a minute."""
-    parts = (row.name, _changed(row), "" if deleted else stored(row))
+    parts = (row.name, "" if deleted else stored(row))
     transaction.on_commit(lambda: _push(parts), using=router.db_for_write(Schedule, instance=row))
 
 
-def _push(parts: tuple[str, int, str]) -> None:
+def _push(parts: tuple[str, str]) -> None:
     store = Schedules("all")
     try:
         store.run_flow(schedules.store(store, [parts]))
@@ -80,13 +81,9 @@ def _push(parts: tuple[str, int, str]) -> None:
         logger.warning("Schedule %a is stored in Redis within a minute, and not at once: %s", parts[0], error)
 
 
-def _all_rows() -> Iterator[tuple[str, int, str]]:
+def _all_rows() -> Iterator[tuple[str, str]]:
     for row in Schedule.objects.iterator():
         try:
-            yield row.name, _changed(row), stored(row)
+            yield row.name, stored(row)
         except Exception as error:
             logger.error("Schedule %a of the database can't be used: %s", row.name, error)  # noqa: TRY400 -- says it all
-
-
-def _changed(row: Schedule) -> int:
-    return round(row.changed.timestamp() * 1000)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
+from redis_kit.core.logs.error_text import text_of
 from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.signals import send_safely
@@ -166,7 +167,7 @@ class Scheduler:
         for stored in claimed.schedules:
             try:
                 planned = self._planned(stored, claimed)
-            except Interrupted:
+            except (Interrupted, *UNAVAILABLE):
                 raise
             except BaseException as error:  # of arguments, of a unique_by of the project, or a newer release's
                 rows.append(self._left_to_others(stored, error))
@@ -236,7 +237,7 @@ class Scheduler:
 
     def _left_to_others(self, stored: StoredSchedule, error: BaseException) -> Confirmation:
         self._unable[stored.name] = monotonic() + UNABLE
-        what = str(error) if isinstance(error, UnknownTask) else f"{type(error).__name__}: {error}"
+        what = text_of(error) if isinstance(error, UnknownTask) else f"{type(error).__name__}: {text_of(error)}"
         self._complain(stored.name, "Schedule %a can't run here and is left to other workers: %a", stored.name, what)
         after = state.read(stored.state)._replace(problem=shortened(what, 300))
         return Confirmation(stored.name, stored.due, after.dumps())

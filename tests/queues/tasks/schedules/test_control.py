@@ -3,17 +3,19 @@
 import json
 import sys
 from datetime import timedelta
+from itertools import count
 
 import pytest
 from django.core.checks import run_checks
 from django.db import connection
 from django.utils import timezone
 
-from redis_kit.core.errors import InvalidValue
+from redis_kit.core.errors import InvalidValue, RedisUnavailable
 from redis_kit.queues import InvalidSchedule, Queue, framework
 from redis_kit.queues.database.models import Schedule
 from redis_kit.queues.store import schedules as store
 from redis_kit.queues.store.schedules import Schedules
+from redis_kit.queues.tasks import unique
 from redis_kit.queues.tasks.schedules import checks, control, cron, rows, words
 from redis_kit.queues.tasks.schedules.definition import made
 from redis_kit.testing.jobs import drain
@@ -94,8 +96,9 @@ def test_pause_is_kept_in_the_database_and_resume_ends_it(kit, commits, shell):
     with commits():
         assert shell("rk_schedule", "resume", "hourly")[1] == "Resumed: hourly.\n"
     tick(worker)
-    assert not info("hourly").paused
+    assert (info("hourly").paused, info("hourly").source) == (False, "code")
     assert info("hourly").due is not None
+    assert not Schedule.objects.exists()
     assert states()["hourly"].runs == 0
 
 
@@ -175,9 +178,9 @@ def test_rows_are_stored_again_and_what_is_none_any_more_is_removed(kit):
     )
     Schedule.objects.filter(name="row2").update(cron="nonsense", every=None)
     schedules = Schedules("all")
-    schedules.run_flow(store.store(schedules, [("gone", 1, "{}")]))
+    schedules.run_flow(store.store(schedules, [("gone", "{}")]))
     rows.store_all()
-    assert set(schedules.run_flow(store.stored_names(schedules))) == {"row0", "row1"}
+    assert set(schedules.run_flow(store.stored(schedules))[1]) == {"row0", "row1"}
 
 
 def test_row_that_no_worker_could_use_is_not_saved_by_code(kit):
@@ -237,3 +240,50 @@ def test_tick_for_another_backend_goes_through_a_job(kit, settings):
 )
 def test_times_are_said_in_words(given, said):
     assert words.when(made(name="x", task="t", **given)) == said
+
+
+@pytest.mark.parametrize("lost", [1, 2, 3, 4])
+def test_tick_is_added_once_whichever_answer_is_lost(kit, lost):
+    declared(TASK, "hourly", every=3600, args=[1], overlap="allow")
+    tick(scheduler())
+    due_now(kit, "hourly")
+    calls = count(1)
+
+    def call(send):
+        answer = send()
+        if next(calls) == lost:
+            raise RedisUnavailable("the answer was lost", indeterminate=True)
+        return answer
+
+    worker = scheduler(call=call)
+    tick(worker)
+    kit.client.zadd(Schedules("all").key("due"), {"hourly": 1}, xx=True)  # the claim is over
+    tick(worker)
+    tick(worker)
+    assert Queue("default").counts().ready == 1
+    assert states()["hourly"].outcome == "added"
+
+
+class Wordless(Exception):
+    """An error whose text can't be read."""
+
+    def __str__(self):
+        raise ValueError
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt(), Wordless()])
+def test_code_of_the_project_that_exits_does_not_end_the_supervisor(kit, monkeypatch, caplog, error):
+    def failing(*args, **kwargs):
+        raise error
+
+    declared(TASK, "broken", every=3600, args=[1])
+    declared(fail.module_path, "fine", every=3600, args=["x"])
+    worker = scheduler()
+    tick(worker)
+    for name in ("broken", "fine"):
+        due_now(kit, name)
+    monkeypatch.setattr(unique, "key_of_call", lambda task, *_: failing() if task.module_path == TASK else None)
+    tick(worker)
+    assert (states()["fine"].runs, states()["broken"].runs) == (1, 0)
+    assert type(error).__name__ in info("broken").problem
+    assert "Schedule 'broken' can't run here" in caplog.text
