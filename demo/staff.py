@@ -28,6 +28,7 @@ def seed_queues() -> None:
     for text in ARTICLES[:3]:
         tasks.order_book.enqueue(text.title)
     tasks.post_parcel.enqueue(ARTICLES[0].title)
+    tasks.make_book(text.title for text in ARTICLES)
 
 
 class Staff:
@@ -72,4 +73,6 @@ class Staff:
         tasks.bind_volume.enqueue(title)
         if random.random() < 0.5:
             tasks.post_parcel.enqueue(title)
+        if random.random() < 0.2:
+            tasks.make_book(text.title for text in random.sample(ARTICLES, 5))
         self.over.wait(JOB_INTERVAL)

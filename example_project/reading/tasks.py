@@ -1,13 +1,14 @@
 """The tasks. A job that runs twice still delivers one letter."""
 
 import time
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.utils import timezone
 
 from example_project.reading.models import Letter
-from redis_kit.queues import periodic, progress, task
+from redis_kit.queues import Workflow, chain, failures, group, periodic, previous, progress, task
 
 QUEUE = "letters"
 
@@ -46,6 +47,25 @@ def bind_volume(title: str) -> None:
     for done in range(1, 11):
         time.sleep(0.2)
         progress(done, 10, note=title)
+
+
+@task(queue_name="bindery")
+def print_sheet(title: str) -> str:
+    """Print an article as a sheet of a book."""
+    time.sleep(1)
+    return f"sheet of {title}"
+
+
+@task(queue_name="bindery")
+def sew(sheets: list[str | None], failed: list[dict[str, str]]) -> str:
+    """Sew the sheets of a book that could be printed."""
+    return f"a book of {len(sheets) - len(failed)} sheets"
+
+
+def make_book(titles: Iterable[str]) -> Workflow:
+    """Print sheets side by side, sew them when all are done, and send the newsletter."""
+    sheets = group(print_sheet.step(title) for title in titles)
+    return chain(sheets.on_done(sew.step(previous, failures)), send_newsletter.step("all readers")).enqueue()
 
 
 @task(queue_name="newsletters")

@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from redis_kit.core.logs import error_text
 from redis_kit.core.panels import MOST_ROWS, Content, Lines, Link, Listing, Meter, Table
 from redis_kit.queues.jobs.message import task_of
+from redis_kit.queues.jobs.step import step_of
 from redis_kit.queues.panels.actions import JobTarget
 
 if TYPE_CHECKING:
@@ -67,8 +68,10 @@ def _job(title: Any, target: JobTarget, details: "JobDetails") -> Table:
     record, job = details.record, details.job
     body = record.body if record else b""
     first = Link(FIRST % target.queue, "queues", {"queue": target.queue})
+    step = step_of(body)
+    workflow = step and Link(_("Workflow %s") % step.workflow, "workflows", {"id": step.workflow})
     cells: list[tuple[Any, Any]] = [
-        (_("Job"), Lines((target.id, task_of(body), first))),
+        (_("Job"), Lines((target.id, task_of(body), first, workflow))),
         (_("State"), Lines(_state(details))),
         (_("Priority"), record and record.priority),
         (_("Attempts"), record and record.attempts),

@@ -87,6 +87,8 @@ def test_list_links_to_the_page_of_each(failed, waiting, boss):
     assert "19 done, 1 failed" in text
     assert "ValueError: 3" in text
     assert rows(page(boss.get(PAGE, {"id": failed.id})), "Steps")[0]["State"] == "failed"
+    job = {"queue": "default", "id": failed.steps()[3].id}
+    assert f"Workflow {failed.id}" in boss.get(f"{ADMIN}queues/", job).content.decode()
     assert "There is no workflow nobody" in boss.get(PAGE, {"id": "nobody"}).content.decode()
     assert boss.get(PAGE, {"id": "no/id"}).status_code == 200
 

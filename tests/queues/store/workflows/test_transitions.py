@@ -1,13 +1,15 @@
 """The scripts of workflows: repeats after lost replies, deaths between two calls, keys of a wrong type."""
 
+import contextlib
 import re
 from pathlib import Path
 
 import pytest
 
 from redis_kit.core import connections, flow
-from redis_kit.core.errors import KeyConflict
-from redis_kit.queues import Queue, Workflow, chain, failures, group, keys, previous
+from redis_kit.core.client.single import Client
+from redis_kit.core.errors import KeyConflict, RedisUnavailable
+from redis_kit.queues import Queue, UnknownWorkflow, Workflow, chain, failures, group, keys, previous
 from redis_kit.queues.jobs.step import StepCall
 from redis_kit.queues.store import workflows
 from redis_kit.queues.store.workflows import calls, repair, transitions
@@ -16,7 +18,7 @@ from redis_kit.queues.tasks.workflows.graph import Graph
 from redis_kit.queues.tasks.workflows.start import packed
 from redis_kit.testing.jobs import drain
 from tests.queues.support import workflow_tasks
-from tests.queues.support.workflow_tasks import ran, report, work
+from tests.queues.support.workflow_tasks import ran, report, split, work
 
 SCRIPTS = sorted((Path(workflows.__file__).parent / "scripts").glob("[!_]*.lua"))
 
@@ -114,9 +116,9 @@ def test_death_of_the_caller_is_mended_by_a_look_after_the_workflow(any_kit):
     assert ran == [1]
 
 
-def grow_old():
+def grow_old(id="w"):
     """Let all steps be as if nobody had looked at them for some time."""
-    client, active = connections.client(), keys.WorkflowKeys.of("w").active
+    client, active = connections.client(), keys.WorkflowKeys.of(id).active
     for number in client.call("ZRANGE", active, 0, -1):
         client.call("ZADD", active, 0, number)
 
@@ -212,3 +214,57 @@ def test_key_of_a_wrong_type_is_named_and_nothing_is_changed(kit, part):
         with pytest.raises(KeyConflict, match=re.escape(key)):
             run(steps)
     assert {name: kit.client.dump(name) for name in keys.WorkflowKeys.of("w")} == before
+
+
+class LostReply:
+    """Loses one reply: the server has carried out the command, and the caller does not know."""
+
+    def __init__(self, monkeypatch):
+        self.left = 0
+        for name in ("call", "batch"):
+            original = getattr(Client, name)
+            monkeypatch.setattr(Client, name, lambda *args, original=original: self._sent(original, args))
+
+    def _sent(self, original, args):
+        reply = original(*args)
+        self.left -= 1
+        if self.left == 0:
+            raise RedisUnavailable("lost", indeterminate=True)
+        return reply
+
+
+def run_again_and_again(workflow):
+    """Do what workers do until the workflow has ended, or 10 times."""
+    for _ in range(10):
+        with contextlib.suppress(RedisUnavailable):
+            drain()
+            if workflow.status().state != "running":
+                return
+            grow_old(workflow.id)
+            run(repair.repair(workflow.id))
+
+
+def test_no_lost_reply_stops_a_workflow_or_runs_its_callback_twice(kit, monkeypatch):
+    lost, rounds, was_lost = LostReply(monkeypatch), 0, True
+    while was_lost:
+        ran.clear()
+        rounds += 1
+        lost.left = rounds
+        parts = chain(work.step("a"), group(work.step("b"), split.step(1)).on_done(report.step(previous, failures)))
+        workflow = Workflow(f"w{rounds}")
+        nodes = packed(Graph(Group([parts])), workflow.id)
+        try:
+            run(transitions.create(workflow.id, "name", nodes))
+        except RedisUnavailable:
+            try:
+                workflow.status()
+            except UnknownWorkflow:
+                continue  # only the list has it
+            grow_old(workflow.id)
+            run(repair.repair(workflow.id))
+        run_again_and_again(workflow)
+        was_lost, lost.left = lost.left <= 0, 0
+        assert workflow.status()[:1] + workflow.status()[4:] == ("successful", 5, 5, 0, 0), rounds
+        assert sorted(map(str, ran)) == ["(['b', 1], [])", "0", "a", "b", "split 1"], rounds
+        assert Queue("default").counts() == (0, 0, 0, 0)
+    assert rounds > 25

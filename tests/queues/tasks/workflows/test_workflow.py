@@ -1,5 +1,6 @@
 """Workflows from their start to their end, with a worker in the thread of the test."""
 
+import time
 from datetime import timedelta
 
 import pytest
@@ -17,7 +18,9 @@ from redis_kit.queues import (
     group,
     previous,
 )
+from redis_kit.queues.framework import BUNDLED
 from redis_kit.queues.store.workflows import transitions
+from redis_kit.queues.tasks import registry
 from redis_kit.queues.tasks.parts import Group
 from redis_kit.queues.tasks.workflows.graph import Graph
 from redis_kit.queues.tasks.workflows.start import packed
@@ -232,6 +235,44 @@ def test_job_of_a_workflow_that_is_gone_is_dead_and_says_why(kit):
     drain()
     (dead,) = Queue("default").peek(state="dead")
     assert f"workflow {workflow.id} does not exist" in dead.reason
+
+
+def test_step_that_waited_for_too_long_fails_and_later_ones_do_not_run(kit):
+    workflow = chain(work.using(expires=0.001).step(1), work.step(2)).enqueue()
+    time.sleep(0.01)
+    drain()
+    assert (workflow.steps()[0].error[:8], states(workflow), ran) == ("expired:", ["failed", "waiting"], [])
+
+
+def test_step_that_no_worker_knows_waits_and_then_fails(kit, monkeypatch):
+    workflow = chain(work.step(1), add.step(previous)).enqueue()
+    monkeypatch.delitem(registry._tasks, add.module_path)
+    monkeypatch.setattr(workflow_tasks, "add", None)
+    drain("default", "elsewhere")
+    assert (Queue("elsewhere").counts().scheduled, states(workflow)) == (1, ["successful", "due"])
+    kit.options(QUEUES={"UNKNOWN_TASK_TTL": 0})
+    Queue("elsewhere").run_now(workflow.steps()[1].id)
+    drain("elsewhere")
+    assert "unknown task" in workflow.steps()[1].error
+
+
+def test_other_backends_know_no_workflows(kit, settings):
+    settings.TASKS = {
+        "default": {"BACKEND": "redis_kit.queues.backend.RedisTaskBackend", "QUEUES": []},
+        "dummy": {"BACKEND": f"{BUNDLED}.dummy.DummyBackend", "QUEUES": []},
+    }
+    for part in (chain(work.using(backend="dummy").step(1)), chain(work.step(1), work.using(backend="dummy").step(2))):
+        with pytest.raises(InvalidWorkflow, match=r"DummyBackend, knows no workflows; use redis_kit"):
+            part.enqueue()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_workflow_of_a_transaction_that_is_rolled_back_never_starts(kit):
+    with transaction.atomic():
+        workflow = chain(work.step(1)).enqueue()
+        transaction.set_rollback(True)
+    with pytest.raises(UnknownWorkflow):
+        workflow.status()
 
 
 @pytest.mark.django_db(transaction=True)
