@@ -8,8 +8,9 @@ from django.utils.translation import gettext_lazy as _
 from redis_kit.core.errors import InvalidName, InvalidValue, KeyConflict, RedisKitError
 from redis_kit.core.panels import MOST_ROWS, Content, Field, Figure, Panel, Search, Table, action
 from redis_kit.queues.jobs import ids
-from redis_kit.queues.panels import actions, job_page, queues_page, workers_page
+from redis_kit.queues.panels import actions, job_page, limits_table, queues_page, workers_page
 from redis_kit.queues.panels.actions import GroupTarget, JobTarget, SupervisorTarget
+from redis_kit.queues.panels.limits_table import LimitTarget
 
 TEN = 10  # jobs of "Retry 10"
 LONGEST_CHOICE = 100  # characters of a name
@@ -27,6 +28,10 @@ def _supervisor(value: str) -> str:
 
 def _group(value: str) -> str:
     return GroupTarget.parse(value).shown
+
+
+def _limit(value: str) -> str:
+    return LimitTarget.parse(value).shown
 
 
 def _effect_of_cancel(value: str) -> str:
@@ -109,6 +114,7 @@ class QueuesPanel(Panel):
 
         first_jobs, reports = list(queues_page.first_jobs(queue)), queue_stats([queue], minutes=1)
         yield from queues_page.queues(reports, linked=False, title=_("Queue %s") % queue)
+        yield from limits_table.tables(queue)
         yield from first_jobs
 
     def _all(self, names: list[str]) -> Iterator[Content]:
@@ -137,6 +143,16 @@ class QueuesPanel(Panel):
     def resume(self, queue: str) -> str:
         """Resume a paused queue."""
         return actions.resume(queue)
+
+    @action(_("Change"), permission=MANAGE, asks=None, wants=limits_table.WANTS, named=_limit)
+    def change_limit(self, value: str, allowed: str) -> str:
+        """Change a limit at run time, in place of what the code says."""
+        return LimitTarget.parse(value).change(allowed)
+
+    @action(_("Reset"), permission=MANAGE, asks=None, named=_limit)
+    def reset_limit(self, value: str) -> str:
+        """Let a limit allow again what the code says."""
+        return LimitTarget.parse(value).reset()
 
     @action(_("Retry"), permission=MANAGE, asks=None, named=_job)
     def retry(self, value: str) -> str:

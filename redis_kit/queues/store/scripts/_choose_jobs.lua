@@ -6,7 +6,7 @@
 --        job_member, turn_member, state_of, set_state, write_states, wait_turn, refresh_lane, admit, do_todo
 -- gives  choose_jobs
 local function choose_jobs(room)
-    local chosen, leave, unpark, ripe, buffers = {}, {}, {}, {}, {}
+    local chosen, leave, ended, ripe, buffers = {}, {}, {}, {}, {}
     local last_turn, free_turn = 0, 0
 
     -- Read the first ready jobs. A job of a lane that is not its head gets its place in the lane.
@@ -41,9 +41,9 @@ local function choose_jobs(room)
         local buffer = buffers[lane] or {at = 0, size = 0}
         buffers[lane], buffer.at = buffer, buffer.at + 1
         if buffer.at > #buffer and #buffer == buffer.size then
-            local after = buffer[#buffer]
-            buffer = range_of("job", lane, many, after)
-            buffers[lane], buffer.at, buffer.size = buffer, 1, many
+            local more = range_of("job", lane, many, buffer[#buffer])
+            more.at, more.size, more.first, more.last = 1, many, buffer.first, buffer.last
+            buffers[lane], buffer = more, more
         end
         local member = buffer[buffer.at]
         if not member then return nil end
@@ -54,7 +54,13 @@ local function choose_jobs(room)
         free_turn = free_turn + 1
         local rank, id = string.match(member, "([^\n]*)\n([^\n]*)$")
         local text = place_at(rank, free_turn)
-        return {id = id, text = text, place = tonumber(text), lane = lane, rank = rank, member = member}
+        return {id = id, text = text, place = tonumber(text), lane = lane, rank = rank, kind = "ready", limit = "", member = member}
+    end
+
+    -- The next job of a lane does not wait there any more.
+    local function unpark(item)
+        local buffer = buffers[item.lane]
+        buffer.first, buffer.last = buffer.first or item.member, item.member
     end
 
     local function count_waiting()
@@ -67,17 +73,17 @@ local function choose_jobs(room)
     local function end_turn(item)
         local state = state_of(item.lane)
         if state and state.kind == "timed" then
-            unpark[#unpark + 1] = turn_member(state.limit, nil, item.lane)
+            ended[#ended + 1] = turn_member(state.limit, nil, item.lane)
             ripe[state.limit] = true
         end
-        for _, limit in ipairs(item.member and {} or limits_of(item.lane)) do
+        for _, limit in ipairs(limits_of(item.lane)) do
             limit.coming, ripe[limit.name] = math.max(0, limit.coming - 1), true
         end
     end
 
     local function hold_back(item, limit)
-        end_turn(item)
         if not item.member then
+            end_turn(item)
             leave[#leave + 1] = item.id
             redis.call("ZADD", parked, 0, job_member(item.lane, item.rank, item.id))
         end
@@ -103,15 +109,15 @@ local function choose_jobs(room)
             hold_back(item, limit)
         else
             chosen[#chosen + 1], chosen[#chosen + 2] = item.id, item.text
-            if item.member then unpark[#unpark + 1] = item.member else leave[#leave + 1] = item.id end
+            if item.member then unpark(item) else leave[#leave + 1] = item.id end
             if item.lane then
                 take_place(item.lane, item.id)
-                end_turn(item)
+                if not item.member then end_turn(item) end
                 local head = following(item.lane, math.ceil((room - #chosen / 2) / math.max(1, #list - at + 1)) + 1)
                 local before = #list
                 while head and before >= at and list[before].place > head.place do before = before - 1 end
                 if head then table.insert(list, before + 1, head) end
-                set_state(item.lane, head and {kind = "ready", rank = head.rank, id = head.id, limit = ""} or false)
+                set_state(item.lane, head or false)
             end
         end
     end
@@ -123,13 +129,17 @@ local function choose_jobs(room)
             if limit then
                 hold_back(item, limit)
             else
-                unpark[#unpark + 1], heads[#heads + 1], heads[#heads + 2] = item.member, item.text, item.id
+                unpark(item)
+                heads[#heads + 1], heads[#heads + 2] = item.text, item.id
             end
         end
     end
     if #heads > 0 then redis.call("ZADD", ready, unpack(heads)) end
     if #leave > 0 then redis.call("ZREM", ready, unpack(leave)) end
-    if #unpark > 0 then redis.call("ZREM", parked, unpack(unpark)) end
+    if #ended > 0 then redis.call("ZREM", parked, unpack(ended)) end
+    for _, buffer in pairs(buffers) do
+        if buffer.first then redis.call("ZREMRANGEBYLEX", parked, "[" .. buffer.first, "[" .. buffer.last) end
+    end
     write_limits()
     for name in pairs(ripe) do admit(name) end
     write_states()

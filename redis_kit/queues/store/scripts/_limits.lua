@@ -55,12 +55,9 @@ local function blocking(lane, planned)
     end
 end
 
--- A running job has a place in each of its limits, also in those that allow all: this may change while it runs.
 local function take_place(lane, id)
-    for name in string.gmatch(lane, "%S+") do
-        holds[#holds + 1], holds[#holds + 2] = 0, "run\n" .. name .. "\n" .. id
-    end
     for _, limit in ipairs(limits_of(lane)) do
+        holds[#holds + 1], holds[#holds + 2] = 0, "run\n" .. limit.name .. "\n" .. id
         limit.used, limit.taken = limit.used + 1, true
         limit.next = limit.interval and math.max(limit.next, us) + limit.interval
     end

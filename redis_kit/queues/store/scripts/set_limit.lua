@@ -5,15 +5,27 @@
 -- KEYS[2]  parked   zset of scores 0: what waits for a limit
 -- KEYS[3]  signal   list: one element while a worker is to wake up
 -- KEYS[4]  paused   string  the queue is paused while it exists: since when, ms
+-- KEYS[5]  running  zset of scores 0: worker/claim/place/id
+-- KEYS[6]  lanes    hash: id -> its rank in its lane, and that
 -- ARGV[1]  name     of the limit
 -- ARGV[2]  allowed  "<jobs that may run> <us between two starts> <as it was written>"; - to go back to the code
 -- returns  1 when that is a change, else 0
 
-local limits, parked, signal, paused = unpack(KEYS)
+local limits, parked, signal, paused, running, lanes = unpack(KEYS)
 local field, allowed = "set " .. ARGV[1], ARGV[2]
 
 -- @include _wake
--- @check_types limits, parked, signal
+-- @check_types limits, parked, signal, running, lanes
+-- The jobs that run already count, too, if they are not too many. Those without any limit have no places yet.
+local function count_running()
+    for _, member in ipairs(redis.call("ZRANGE", running, 0, 4999)) do
+        local id = string.match(member, "^[^/]+/[^/]+/[^/]+/(.*)$") or ""
+        local lane = string.match(redis.call("HGET", lanes, id) or "", "^%S+ (.*)$")
+        for name in string.gmatch(lane or "", "%S+") do
+            redis.call("ZADD", parked, 0, "run\n" .. name .. "\n" .. id)
+        end
+    end
+end
 if (redis.call("HGET", limits, field) or "-") == allowed then
     return 0
 end
@@ -22,6 +34,7 @@ if allowed == "-" then
 else
     redis.call("HSET", limits, field, allowed)
     redis.call("ZADD", parked, 0, "rule\n" .. ARGV[1])
+    count_running()
 end
 if #redis.call("ZRANGEBYLEX", parked, "[turn\n", "(turn\11", "LIMIT", 0, 1) > 0 then
     redis.call("ZADD", parked, 0, "todo\nfrom ")
