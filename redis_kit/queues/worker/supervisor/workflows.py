@@ -1,11 +1,11 @@
-"""A look after workflows with the heartbeats: at a few of them every 15 s, by one supervisor at a time."""
+"""A look after workflows with the heartbeats, every 15 s or at once if many run: one supervisor looks at each."""
 
 import logging
 from time import monotonic
 
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.logs.rate_limit import LogRateLimit
-from redis_kit.queues.store.workflows import repair
+from redis_kit.queues.store.workflows import calls, repair
 from redis_kit.queues.worker.shared.logs import counted
 from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
@@ -22,7 +22,10 @@ class Caretaker:
         self._log_limit = LogRateLimit()
 
     def look(self, source: WorkerQueue) -> None:
-        """Look after the workflows that are due for it. One round trip every 15 s, and two or more for each of them."""
+        """Look after the workflows that are due for it. At most 20 of them.
+
+        One round trip every 15 s, and two or more for each of them.
+        """
         if monotonic() < self._at:
             return
         self._at = monotonic() + EVERY
@@ -33,6 +36,8 @@ class Caretaker:
         except RedisFailure as error:
             self._complain("", error)
             return
+        if len(ids) == calls.CHECKED_WORKFLOWS:  # many run: the next ones follow with the next heartbeat
+            self._at = 0.0
         for id in ids:
             try:
                 _log(source.run_flow(repair.repair(id)))
