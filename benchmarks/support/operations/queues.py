@@ -14,6 +14,7 @@ from redis_kit.queues.store import calls
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, beat
 
 BATCH = 100
+CALLS = 20  # for which jobs are put at once
 QUEUES = 10  # that are filled before a slice, for calls that empty one
 PUT = "redis.call('ZADD', KEYS[1], 1, ARGV[1]) return redis.call('HSET', KEYS[2], ARGV[1], ARGV[2])"
 TAKE = "return redis.call('LMOVE', KEYS[1], KEYS[2], 'RIGHT', 'LEFT')"
@@ -161,19 +162,25 @@ def batches(server: Server) -> Part:
     """Return calls of a hundred jobs."""
     many, fused, read = Queue("bench many"), Queue("bench fused"), Queue("bench read")
     take, page = map(server.client.register_script, (TAKE_MANY, READ))
-    fused.put_many({"n": number} for number in range(300_000))
-    server.client.lpush("bench:many", *range(300_000))
     ids = read.put_many({"n": number} for number in range(BATCH))
     server.client.zadd("bench:ready", dict.fromkeys(ids, 1))
     server.client.hset("bench:jobs", mapping=dict.fromkeys(ids, "{}"))
     hand: list[Any] = []
 
-    def exchange() -> None:
+    def listed(_: int) -> range:
+        server.client.lpush("bench:many", *range(CALLS * BATCH))
+        return range(CALLS)
+
+    def ready(_: int) -> range:
+        fused.put_many({"n": number} for number in range(CALLS * BATCH))
+        return range(CALLS)
+
+    def exchange(_: int) -> None:
         hand[:] = fused.claim(BATCH, done=hand)
 
     operations: Operations = {
-        "script: LMOVE, LREM of each": lambda: take(["bench:many", "bench:hand"], [BATCH]),
-        "kit: claim and ack of others in one call": exchange,
+        "script: LMOVE, LREM of each": Prepared(listed, lambda _: take(["bench:many", "bench:hand"], [BATCH])),
+        "kit: claim and ack of others in one call": Prepared(ready, exchange),
         "kit: put_many": lambda: many.put_many({"n": number} for number in range(BATCH)),
         "script: ZRANGE, HMGET": lambda: page(["bench:ready", "bench:jobs"]),
         "kit: peek": lambda: read.peek(BATCH),
