@@ -93,6 +93,7 @@ DECORATOR: Mapping[str, str] = {
     **dict.fromkeys(("rate_limit", "throttle"), 'write rate=..., such as "10/m"'),
     "run_after": "write using(run_after=...) for a call",
     "on_commit": "write enqueue_on_commit=...",
+    **dict.fromkeys(("every", "cron", "crontab", "periodic"), "write @periodic(every=...) above @task"),
 }
 CALL: Mapping[str, str] = {
     **{name: hint for name, hint in USING.items() if name not in ("args", "kwargs")},

@@ -18,7 +18,7 @@ OLD = 10**6  # ms: what was seen as long before now counts as gone
 
 
 @pytest.fixture
-def schedules(any_kit):
+def schedules(kit):
     return Schedules("all")
 
 
@@ -42,13 +42,26 @@ def names(claimed):
     return [schedule.name for schedule in claimed.schedules]
 
 
-def age(any_kit, schedules, version, ms=OLD):
+def age(kit, schedules, version, ms=OLD):
     """Let a release of the code have been there, and been seen last, a while ago."""
-    seen = any_kit.client.hget(schedules.key("versions"), version).split()
-    any_kit.client.hset(schedules.key("versions"), version, " ".join(str(int(each) - ms) for each in seen))
+    seen = kit.client.hget(schedules.key("versions"), version).split()
+    kit.client.hset(schedules.key("versions"), version, " ".join(str(int(each) - ms) for each in seen))
 
 
-def test_declared_schedules_are_claimed_once_and_come_back_after_the_lease(schedules, any_kit):
+def test_schedule_goes_from_its_declaration_to_a_job_on_each_server(any_kit):
+    schedules = Schedules("all")
+    declare(schedules, "v1", a="{}")
+    run(schedules, store.store(schedules, [("b", "{}")]))
+    claimed = claim(schedules, "one", "v1")
+    assert names(claimed) == ["a", "b"]
+    (answer,) = run(schedules, store.put([step(5)]))
+    assert answer == (1, "j5")
+    assert confirm(schedules, claimed, Confirmation("a", claimed.now + 60_000, "ran"), Confirmation("b", None)) == 2
+    assert [each.state for each in run(schedules, store.page(schedules, "due", 0, 9)).schedules] == ["ran"]
+    assert run(schedules, store.forget(schedules, ["a"])) == []
+
+
+def test_declared_schedules_are_claimed_once_and_come_back_after_the_lease(schedules, kit):
     assert declare(schedules, "v1", a='{"every":1}', b='{"every":2}') == 2
     first = claim(schedules, "one", "v1")
     assert (names(first), first.watches, first.total, set(first.versions.seen)) == (["a", "b"], True, 2, {"v1"})
@@ -57,7 +70,7 @@ def test_declared_schedules_are_claimed_once_and_come_back_after_the_lease(sched
     assert (names(second), second.watches) == ([], True)
     assert 0 < second.next <= store.LEASE
     assert not claim(schedules, "three").watches
-    any_kit.client.zadd(schedules.key("due"), {"a": 5})
+    kit.client.zadd(schedules.key("due"), {"a": 5})
     assert names(claim(schedules, "two")) == ["a"]
 
 
@@ -75,11 +88,11 @@ def test_confirmed_schedule_has_its_next_time_and_state(schedules):
     assert run(schedules, store.find(schedules, "c")) is None
 
 
-def test_claim_that_is_over_confirms_nothing(schedules, any_kit):
+def test_claim_that_is_over_confirms_nothing(schedules, kit):
     declare(schedules, "v1", a="{}", b="{}")
     claimed = claim(schedules)
     declare(schedules, "v2", a='{"changed":1}')
-    any_kit.client.zadd(schedules.key("due"), {"b": 5})
+    kit.client.zadd(schedules.key("due"), {"b": 5})
     assert confirm(schedules, claimed, Confirmation("a", 10**15, "x"), Confirmation("b", 10**15, "x")) == 0
     assert names(claim(schedules)) == ["a", "b"]
 
@@ -90,39 +103,39 @@ def test_schedules_that_one_supervisor_can_not_run_are_left_to_others(schedules)
     assert names(claim(schedules, "two")) == ["a"]
 
 
-def test_release_that_was_deployed_later_wins_while_it_lives(schedules, any_kit):
+def test_release_that_was_deployed_later_wins_while_it_lives(schedules, kit):
     declare(schedules, "old", a="1", gone="1")
-    age(any_kit, schedules, "old", 5000)
+    age(kit, schedules, "old", 5000)
     assert declare(schedules, "new", a="2", more="2") == 2
     assert declare(schedules, "old", a="1", gone="1") == 0
     found = {each.name: each for each in run(schedules, store.page(schedules, "names", 0, 9)).schedules}
     assert {name: each.code for name, each in found.items()} == {"a": "2", "gone": "1", "more": "2"}
     assert found["a"].versions == ("new", "old")
-    age(any_kit, schedules, "new")
+    age(kit, schedules, "new")
     assert declare(schedules, "old", a="1", gone="1") == 1
 
 
-def test_release_that_is_deployed_again_counts_as_new(schedules, any_kit):
+def test_release_that_is_deployed_again_counts_as_new(schedules, kit):
     declare(schedules, "old", a="1")
-    age(any_kit, schedules, "old")
+    age(kit, schedules, "old")
     declare(schedules, "new", a="2")
     declare(schedules, "old", a="1")
     assert run(schedules, store.find(schedules, "a")).code == "1"
 
 
-def test_schedules_that_no_worker_has_are_forgotten_on_request(schedules, any_kit):
+def test_schedules_that_no_worker_has_are_forgotten_on_request(schedules, kit):
     declare(schedules, "v1", a="1", b="1")
     assert run(schedules, store.forget(schedules, ["a", "b", "nope"])) == []
-    age(any_kit, schedules, "v1")
+    age(kit, schedules, "v1")
     declare(schedules, "v2", b="1")
     assert run(schedules, store.forget(schedules, ["a", "b", "nope"])) == ["a"]
     assert run(schedules, store.find(schedules, "a")) is None
     assert {each.name for each in claim(schedules).schedules if not each.code} == {"a"}
 
 
-def test_schedule_lives_for_an_hour_without_its_code(schedules, any_kit):
+def test_schedule_lives_for_an_hour_without_its_code(schedules, kit):
     declare(schedules, "v1", a="1")
-    age(any_kit, schedules, "v1", store.UNDECLARED - 60_000)
+    age(kit, schedules, "v1", store.UNDECLARED - 60_000)
     claimed = claim(schedules)
     assert claimed.versions.declares(claimed.schedules[0], claimed.now)
     assert not claimed.versions.declares(claimed.schedules[0], claimed.now + 120_000)
@@ -142,7 +155,7 @@ def test_saved_rows_are_stored_and_deleted_ones_removed(schedules):
     assert stored_names(schedules) == ["b"]
 
 
-def test_rows_that_were_read_before_one_was_saved_do_not_replace_it(schedules, any_kit):
+def test_rows_that_were_read_before_one_was_saved_do_not_replace_it(schedules, kit):
     run(schedules, store.store(schedules, [("a", "1"), ("gone", "1")]))
     read, names = run(schedules, store.stored(schedules))
     assert sorted(names) == ["a", "gone"]
@@ -163,15 +176,16 @@ def test_more_schedules_than_one_call_takes(schedules):
     assert run(schedules, store.page(schedules, "names", 440, 100)).schedules[-1].name == "s449"
 
 
-def tick(number, *, id=None, overlap="skip", key=None):
-    queue = Queue("mail")
-    step = calls.put_tick(
-        queue.key(""), (id or f"j{number}", b"1"), key, schedule="s", tick=number, overlap=overlap, priority=0
-    )
-    return step.run(connections.client())
+def step(number, *, id=None, overlap="skip", key=None):
+    about = {"schedule": "s", "tick": number, "overlap": overlap, "priority": 0}
+    return calls.put_tick(Queue("mail").key(""), (id or f"j{number}", b"1"), key, **about)
 
 
-def test_job_of_a_tick_is_added_once(any_kit):
+def tick(number, **options):
+    return step(number, **options).run(connections.client())
+
+
+def test_job_of_a_tick_is_added_once(kit):
     assert tick(5) == [1, b"j5"]
     assert tick(5) == [0, b"j5"]
     assert tick(4, overlap="allow") == [0, b"j5"]
@@ -182,7 +196,7 @@ def test_job_of_a_tick_is_added_once(any_kit):
     assert queue.counts()[:3] == (0, 1, 0)
 
 
-def test_earlier_job_is_in_the_way_as_the_policy_says(any_kit):
+def test_earlier_job_is_in_the_way_as_the_policy_says(kit):
     queue = Queue("mail")
     assert tick(1)[0] == 1
     assert [tick(2), tick(2, overlap="queue_one")] == [[-1, b"j1"]] * 2
@@ -194,7 +208,7 @@ def test_earlier_job_is_in_the_way_as_the_policy_says(any_kit):
     queue.ack(job)
 
 
-def test_run_by_hand_is_no_tick_and_still_in_the_way(any_kit):
+def test_run_by_hand_is_no_tick_and_still_in_the_way(kit):
     assert tick(5)[0] == 1
     queue = Queue("mail")
     queue.ack(*queue.claim())
@@ -204,7 +218,7 @@ def test_run_by_hand_is_no_tick_and_still_in_the_way(any_kit):
     assert tick(6) == [-1, b"hand"]
 
 
-def test_unique_task_has_one_job_whoever_added_it(any_kit):
+def test_unique_task_has_one_job_whoever_added_it(kit):
     queue = Queue("mail")
     id = queue.put(1, unique="k").encode()
     key = chosen("k", "done", False)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any, Literal
-from zoneinfo import ZoneInfo, available_timezones
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from django.conf import settings
 from django.utils.timezone import is_naive, make_aware
@@ -242,12 +242,12 @@ def _zone(name: Any) -> str:
     if not name:
         return ""
     name = name.key if isinstance(name, ZoneInfo) else name
-    if not isinstance(name, str) or name not in available_timezones():
+    try:
+        return ZoneInfo(name).key
+    except (ZoneInfoNotFoundError, ValueError, TypeError, OSError) as error:
         hint = did_you_mean(name, available_timezones(), "For instance 'Europe/Berlin' or 'UTC'.")
-        raise InvalidSchedule(
-            f"timezone is {shortened(name)}, which is not the name of a time zone. {hint}", "timezone"
-        )
-    return name
+        wrong = f"timezone is {shortened(name)}, which is not the name of a time zone. {hint}"
+        raise InvalidSchedule(wrong, "timezone") from error
 
 
 def _one_of(name: str, value: Any, allowed: tuple[str, ...]) -> str:
