@@ -59,7 +59,7 @@ def fixed() -> list[Fixed]:
         Fixed(page_keys.pages(SITE, str(TODAY)), "once for each page, by each process", "MAX_PAGES"),
         Fixed(names_key(), "by each process, once for each queue", "1000 names"),
         Fixed(WorkflowLists.of().listed, "by each workflow as it starts", "the core of one node"),
-        Fixed(relay_key("default"), "by each supervisor, if there is an outbox", "the number of machines"),
+        Fixed(relay_key("default"), "each 5 s by each worker process", "the number of processes"),
         Fixed("rk:{queues-schedules}:...", "each 2 s by each supervisor, and with each tick", "the number of machines"),
     ]
 
