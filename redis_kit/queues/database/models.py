@@ -8,9 +8,13 @@ from django.utils.translation import gettext_lazy as _
 
 
 class OutboxMessage(models.Model):
-    """A call that was enqueued in the transaction of this row, until Redis has it. ``due`` is in ms since 1970."""
+    """A call that was enqueued in the transaction of this row, until Redis has it for sure.
+
+    ``sent`` is when Redis got it, and ``due`` is in ms since 1970.
+    """
 
     created = models.DateTimeField(default=now)
+    sent = models.DateTimeField(null=True)
     queue = models.CharField(max_length=512)
     job = models.CharField(max_length=2000)
     body = models.TextField()

@@ -110,7 +110,7 @@ def send(
         except RedisFailure as error:
             outbox.note_failure(alias, error)
             return
-        outbox.remove(alias, number)
+        outbox.note_sent(alias, number, stays=added.created and stored.key == outbox.key_of(id))
         sent(added)
 
     transaction.on_commit(WaitingCall(send_stored), using=alias)
@@ -129,7 +129,8 @@ async def asend(task: Task[..., Any], id: str, call: PackedCall, sent: Callable[
     except RedisFailure as error:
         outbox.note_failure(alias, error)
         return False
-    await sync_to_async(outbox.remove)(alias, number)
+    stays = added.created and stored.key == outbox.key_of(id)
+    await sync_to_async(outbox.note_sent)(alias, number, stays=stays)
     sent(added)
     return True
 

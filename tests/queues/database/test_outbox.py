@@ -10,6 +10,7 @@ from django.utils.timezone import now
 from redis_kit.core.errors import InvalidValue, RedisUnavailable
 from redis_kit.queues import Queue, signals, task
 from redis_kit.queues.database import outbox
+from redis_kit.queues.database import relay as relays
 from redis_kit.queues.database.models import OutboxMessage
 from redis_kit.queues.framework import TaskResultDoesNotExist, TaskResultStatus
 from redis_kit.queues.tasks import enqueue, registry
@@ -33,19 +34,19 @@ def made(request):
 @pytest.fixture
 def queue(kit, monkeypatch):
     tasks.done.clear()
-    monkeypatch.setattr(outbox, "SETTLED", -1.0)
+    monkeypatch.setattr(relays, "SETTLED", timedelta(seconds=-1))
     return Queue("default")
 
 
 def left():
-    """Return the jobs in the outbox."""
-    return list(OutboxMessage.objects.order_by("pk").values_list("job", flat=True))
+    """Return the jobs in the outbox that Redis does not have."""
+    return list(OutboxMessage.objects.filter(sent=None).order_by("pk").values_list("job", flat=True))
 
 
 @pytest.fixture
 def dying(monkeypatch):
     """Let the process die after the commit, before it sends what it stored."""
-    monkeypatch.setattr(enqueue.outbox, "remove", lambda *_: None)
+    monkeypatch.setattr(enqueue.outbox, "note_sent", lambda *_, **__: None)
     original = enqueue.put
 
     def put(task, id, call, **more):
@@ -90,17 +91,17 @@ def test_coroutine_enqueues_through_the_outbox(queue, made):
 
 @pytest.mark.parametrize("call", ["enqueue", "aenqueue"])
 def test_while_redis_is_away_the_call_stays_and_a_relay_sends_it(own_kit, monkeypatch, made, call, caplog):
-    monkeypatch.setattr(outbox, "SETTLED", -1.0)
+    monkeypatch.setattr(relays, "SETTLED", timedelta(seconds=-1))
     tasks.done.clear()
     own_kit.server.stop()
     result = made.enqueue(1) if call == "enqueue" else asyncio.run(made.aenqueue(1))
     assert result.created is None
     assert left() == [result.id]
     with pytest.raises(RedisUnavailable):
-        outbox.relay("default", Queue)
+        relays.relay("default", Queue)
     assert left() == [result.id]
     own_kit.server.restart()
-    assert outbox.relay("default", Queue) == (1, None)
+    assert relays.relay("default", Queue) == (1, None)
     assert left() == []
     drain()
     assert tasks.done == [1]
@@ -114,7 +115,7 @@ def test_relay_sends_what_a_process_left_with_result_time_and_priority(queue, dy
     third = made.using(run_after=timedelta(hours=1)).enqueue(3)
     with pytest.raises(TaskResultDoesNotExist):
         first.refresh()
-    assert outbox.relay("default", Queue).sent == 3
+    assert relays.relay("default", Queue).sent == 3
     (ready,), scheduled = queue.peek(), queue.peek(state="scheduled")
     assert (ready.id, ready.priority) == (first.id, 7)
     assert {job.id for job in scheduled} == {second.id, third.id}
@@ -130,12 +131,12 @@ def test_row_that_was_sent_is_not_sent_again(queue, dying):
     dying.clear()
     result = task(outbox=True)(work).enqueue(1)
     assert left() == [result.id]
-    assert outbox.relay("default", Queue).sent == 1
+    assert relays.relay("default", Queue).sent == 1
     assert queue.counts() == (0, 1, 0, 0)
     again = task(outbox=True)(work).enqueue(2)
     drain()
     assert left() == [again.id]
-    assert outbox.relay("default", Queue).sent == 1  # Redis knows the call, though its job is done
+    assert relays.relay("default", Queue).sent == 1  # Redis knows the call, though its job is done
     assert queue.counts() == (0, 0, 0, 0)
     assert tasks.done == [1, 2]
 
@@ -144,7 +145,7 @@ def test_unique_task_keeps_its_key_in_the_outbox(queue, dying):
     made = task(outbox=True, unique=True)(work)
     ids = [made.enqueue(1).id for _ in range(3)]
     assert left() == ids
-    outbox.relay("default", Queue)
+    relays.relay("default", Queue)
     assert [job.id for job in queue.peek()] == ids[:1]
     dying.clear()
     result = made.enqueue(1)
@@ -152,56 +153,99 @@ def test_unique_task_keeps_its_key_in_the_outbox(queue, dying):
 
 
 def test_rows_that_are_fresh_are_left_to_the_process_that_stored_them(queue, dying, monkeypatch):
-    monkeypatch.setattr(outbox, "SETTLED", 3.0)
+    monkeypatch.setattr(relays, "SETTLED", timedelta(seconds=3))
     task(outbox=True)(work).enqueue(1)
-    assert outbox.relay("default", Queue) == (0, None)
+    assert relays.relay("default", Queue) == (0, None)
     OutboxMessage.objects.update(created=now() - timedelta(seconds=4))
-    assert outbox.relay("default", Queue) == (1, None)
+    assert relays.relay("default", Queue) == (1, None)
 
 
 def test_queue_that_refuses_keeps_its_rows_and_no_others(queue, kit, dying, monkeypatch):
-    monkeypatch.setattr(outbox, "BATCH", 2)
+    monkeypatch.setattr(relays, "BATCH", 2)
     made = task(outbox=True)(work)
     broken = [made.using(queue_name="broken").enqueue(number).id for number in range(5)]
     OutboxMessage.objects.filter(job=broken[0]).update(created=now() - timedelta(hours=1))
     good = [made.enqueue(number).id for number in range(5)]
     kit.client.set(Queue("broken").key("ready"), "x")
-    found = outbox.relay("default", Queue)
+    found = relays.relay("default", Queue)
     assert found.sent == 5
     assert now() - found.oldest > timedelta(minutes=59)
     assert left() == broken
     assert [job.id for job in queue.peek()] == good
     assert outbox.waiting("default") == (5, found.oldest)
     kit.client.delete(Queue("broken").key("ready"))
-    assert outbox.relay("default", Queue) == (5, None)
+    assert relays.relay("default", Queue) == (5, None)
     assert outbox.waiting("default") == (0, None)
 
 
 def test_outage_in_the_middle_keeps_what_was_not_sent(queue, dying, monkeypatch):
     ids = [task(outbox=True)(work).enqueue(number).id for number in range(4)]
-    original = outbox._put
+    original = relays._put
 
     def put(queue, row):
         if row.job == ids[2]:
             raise RedisUnavailable("away")
         return (yield from original(queue, row))
 
-    monkeypatch.setattr(outbox, "_put", put)
+    monkeypatch.setattr(relays, "_put", put)
     with pytest.raises(RedisUnavailable):
-        outbox.relay("default", Queue)
+        relays.relay("default", Queue)
     assert left() == ids[2:]
     assert queue.counts().ready == 2
 
 
-def test_row_that_can_not_be_deleted_is_logged_and_the_call_goes_on(queue, monkeypatch, caplog):
+def test_row_that_can_not_be_changed_is_logged_and_the_call_goes_on(queue, monkeypatch, caplog):
     def fail(alias):
         raise DatabaseError("gone away")
 
-    monkeypatch.setattr(outbox, "_log_limit", outbox.LogRateLimit())
     number = outbox.store("default", outbox.OutboxCall("default", "j", b"{}", outbox.key_of("j"), 0, 0))
-    monkeypatch.setattr(outbox, "_rows", fail)
-    outbox.remove("default", number)
-    assert "could not be deleted: gone away" in caplog.text
+    monkeypatch.setattr(outbox, "rows", fail)
+    for stays in (True, False):
+        monkeypatch.setattr(outbox, "_log_limit", outbox.LogRateLimit())
+        outbox.note_sent("default", number, stays=stays)
+    assert caplog.text.count("could not be changed: gone away") == 2
+
+
+def grow_old(seconds):
+    """Let the calls in the outbox have been sent so long ago."""
+    OutboxMessage.objects.exclude(sent=None).update(sent=now() - timedelta(seconds=seconds))
+
+
+def test_row_stays_until_redis_has_known_the_call_for_some_seconds(queue, made):
+    made.enqueue(1)
+    drain()
+    assert relays.relay("default", Queue) == (0, None)
+    assert OutboxMessage.objects.count() == 1
+    assert outbox.waiting("default") == (0, None)
+    grow_old(11)
+    assert relays.relay("default", Queue) == (0, None)
+    assert OutboxMessage.objects.count() == 0
+    assert tasks.done == [1]
+
+
+def test_call_that_the_server_lost_with_its_last_seconds_is_sent_again(queue, kit, made, caplog):
+    ids = [made.enqueue(number).id for number in range(3)]
+    grow_old(11)
+    kit.client.delete(*kit.keys())
+    made.enqueue(3)
+    assert queue.counts().ready == 1
+    assert relays.relay("default", Queue).sent == 3
+    assert "had lost 3 calls" in caplog.text
+    assert {job.id for job in queue.peek()} >= set(ids)
+    assert OutboxMessage.objects.count() == 4
+    drain()
+    assert sorted(tasks.done) == [0, 1, 2, 3]
+
+
+def test_call_that_was_sent_long_ago_is_taken_for_done(queue, kit, made):
+    """As if no worker of this release had looked: Redis may have forgotten it by now."""
+    made.enqueue(1)
+    drain()
+    grow_old(580)
+    kit.client.delete(*kit.keys())
+    assert relays.relay("default", Queue) == (0, None)
+    assert OutboxMessage.objects.count() == 0
+    assert queue.counts() == (0, 0, 0, 0)
 
 
 def test_relay_sends_the_signal_of_a_job(queue, dying):
@@ -213,8 +257,8 @@ def test_relay_sends_the_signal_of_a_job(queue, dying):
     signals.job_enqueued.connect(receive)
     try:
         result = task(outbox=True)(work).enqueue(1)
-        outbox.relay("default", Queue)
-        outbox.relay("default", Queue)
+        relays.relay("default", Queue)
+        relays.relay("default", Queue)
     finally:
         signals.job_enqueued.disconnect(receive)
     assert told == [("default", result.id)]
@@ -244,11 +288,12 @@ def test_wrong_option_is_refused(kit, options):
 def test_statements_are_two_and_round_trips_one(queue, kit, commands, django_assert_num_queries):
     made = task(outbox=True)(work)
     made.enqueue(0)
-    with commands(kit) as sent, django_assert_num_queries(2 + 2):  # BEGIN and COMMIT of the deletion count, too
+    with commands(kit) as sent, django_assert_num_queries(2):
         made.enqueue(1)
     assert sent == ["EVALSHA"]
+    OutboxMessage.objects.all().delete()
     with django_assert_num_queries(1):
-        outbox.relay("default", Queue)
+        relays.relay("default", Queue)
 
 
 @pytest.fixture(autouse=True)
@@ -265,6 +310,6 @@ def test_call_that_a_worker_sends_has_its_group(made, queue, dying):
     with transaction.atomic():
         made.using(group="b").enqueue("b0")
     made.using(group="b").enqueue("b1")
-    outbox.relay("default", Queue)
+    relays.relay("default", Queue)
     assert drain() == 4
     assert tasks.done == ["b0", "a0", "b1", "a1"]

@@ -11,6 +11,7 @@ from django.utils.timezone import now
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.queues.database import outbox
+from redis_kit.queues.database.relay import relay
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.worker.shared.logs import counted
 from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE, pause
@@ -55,13 +56,13 @@ class OutboxRelay:
             self._failures += 1
             return pause(self._failures - 1)
         except RedisFailure as error:
-            self._complain("The turn to look at the outbox can't be taken: %s", error)
+            self._complain("The outbox can't be looked at: %s", error)
         self._failures = 0
         return EVERY
 
     def _relay(self, alias: str) -> None:
         try:
-            relayed = outbox.relay(alias, RelayQueue)
+            relayed = relay(alias, RelayQueue)
         except (DatabaseError, ConnectionDoesNotExist) as error:
             self._complain("The outbox of database %a can't be read: %s", alias, error)
             return
