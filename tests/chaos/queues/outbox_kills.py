@@ -26,7 +26,7 @@ from tests.fixtures.process import Server
 
 KINDS = ("producer", "server", "worker", "database")
 LEASES = {"HEARTBEAT_INTERVAL": 0.2, "WORKER_TIMEOUT": 1.0}
-CALM = (0.5, 1.5)  # seconds between two kills
+CALM = (0.5, 2.5)  # seconds between two kills
 DOWN = 0.3  # seconds for which the server is down
 PATIENCE = 60.0
 PRODUCERS = 2
