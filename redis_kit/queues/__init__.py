@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from redis_kit.queues.tasks.schedules.periodic import periodic
     from redis_kit.queues.tasks.task import Task, task
     from redis_kit.queues.tasks.workflows.current import current_workflow
+    from redis_kit.queues.worker.run.sink import Sink
     from redis_kit.queues.workflow import Workflow
 
 __all__ = [
@@ -67,6 +68,7 @@ __all__ = [
     "Queue",
     "QueueCounts",
     "Retry",
+    "Sink",
     "Snooze",
     "Task",
     "TaskTimeout",
@@ -109,6 +111,7 @@ __getattr__, __dir__ = lazily(
         "tasks.task": ("Task", "task"),
         "tasks.workflows.current": ("current_workflow",),
         "tasks.parts": ("chain", "failures", "group", "previous"),
+        "worker.run.sink": ("Sink",),
         "workflow": ("Workflow",),
     },
 )

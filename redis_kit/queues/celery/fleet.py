@@ -15,7 +15,7 @@ from redis_kit.core import conf
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.queues.jobs import ids
-from redis_kit.queues.jobs.job import Job
+from redis_kit.queues.jobs.job import Job, member
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.store import calls, claim, handover
 from redis_kit.queues.tasks import discovery
@@ -25,6 +25,7 @@ from redis_kit.queues.worker.run.runner import JobRunner
 from redis_kit.queues.worker.run.sink import Routes
 from redis_kit.queues.worker.run.timeouts import Timeouts
 from redis_kit.queues.worker.shared.done import Done, RecentAcks
+from redis_kit.queues.worker.shared.logs import guarded
 from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE, Outage, until_answered
 from redis_kit.queues.worker.shared.status_board import StatusBoard
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, beat
@@ -41,6 +42,8 @@ class Fleet:
         self._lock = Lock()
         self._sources: list[WorkerQueue] = []
         self._running: Counter[int] = Counter()
+        self._held: set[bytes] = set()  # claims of jobs that run, or whose end is being recorded
+        self._suspects: set[bytes] = set()  # claims that only the server knows, at the last heartbeat
         self._last, self._beats = 0.0, False
         self._given_up, self._outage = Event(), Outage()
         self._deadlines, self._coroutines = Timeouts(), EventLoop()
@@ -58,20 +61,25 @@ class Fleet:
         discovery.discover()
         start_thread("deadlines", self._deadlines.run)
 
-    def run(self, queue: str, id: str, attempts: int, token: str) -> None:
+    def run(self, queue: str, id: str, version: str, token: str) -> None:
         """Claim a job by its id and run it. Waits for the server while that is unavailable."""
         number = self._number(queue)
         source = self._sources[number]
         with self._busy(number):
             steps = partial(
                 handover.claim_job, source, self._worker, token_urlsafe(6), id,
-                attempts=attempts, token=token, about=source.about,
+                version=version, token=token, about=source.about,
             )  # fmt: skip
             job: Job | None = self._answered(lambda: source.run_flow(steps()))
             if job is None:
                 logger.info("Job %a of queue %a was handed over and is not to run any more.", id, queue)
-            elif done := self._runner.process(0, number, job):
-                self._end(source, done)
+                return
+            self._held.add(member(job))
+            try:
+                if done := self._runner.process(0, number, job):
+                    self._end(source, done)
+            finally:
+                self._held.discard(member(job))
 
     def close(self) -> None:
         """End its threads. Jobs that run now are ready again when its lease is over."""
@@ -148,6 +156,13 @@ class Fleet:
             return
         if isinstance(reply, RedisFailure):
             return
+        unknown = set(reply.held) - self._held
+        if lost := unknown & self._suspects:  # its end could not be recorded, or the server has lost that
+            logger.warning(
+                "Queue %a: %d jobs that no thread runs are ready again.", self._sources[number].name, len(lost)
+            )
+            guarded("The return of jobs", partial(self._sources[number].put_back, sorted(lost)), 0)
+        self._suspects = unknown
         for id in reply.cancelled:
             if not self._deadlines.cancel((number, id)):
                 self._coroutines.cancel((number, id))

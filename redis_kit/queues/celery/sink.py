@@ -11,6 +11,7 @@ from redis_kit.queues.jobs import history
 from redis_kit.queues.jobs.job import Job
 from redis_kit.queues.jobs.message import Message
 from redis_kit.queues.settings import options_of
+from redis_kit.queues.store import handover
 from redis_kit.queues.tasks import registry
 from redis_kit.queues.worker.run.sink import Sink
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
@@ -39,7 +40,7 @@ class CelerySink(Sink):
             return None
         options = self._options(queue.name, job)
         if self._is_ours(job, call):
-            claim = [queue.name, job.id, job.attempt - 1, job.token]
+            claim = [queue.name, job.id, handover.version(job), job.token]
             self._publisher.publish(RUN, claim, {}, id=job.id, options=options | {"ignore_result": True})
             return max(AGAIN, job.claimed - job.due)
         if call.expires:

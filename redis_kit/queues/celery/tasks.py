@@ -6,8 +6,8 @@ RUN = "redis_kit.run"
 
 
 @shared_task(name=RUN, ignore_result=True, acks_late=True, reject_on_worker_lost=True)  # type: ignore[untyped-decorator]
-def run(queue: str, id: str, attempts: int, token: str) -> None:
-    """Run the job of this id, unless it runs elsewhere, has ended, or was tried since it was handed over."""
+def run(queue: str, id: str, version: str, token: str) -> None:
+    """Run the job of this id, unless it runs elsewhere, has ended, or was tried or changed since it was handed over."""
     from redis_kit.queues.celery import fleet
 
-    fleet.current().run(queue, id, attempts, token)
+    fleet.current().run(queue, id, version, token)

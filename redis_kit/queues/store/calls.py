@@ -166,9 +166,9 @@ def postpone(base: str, job: Job, *, delay: int, late: bool) -> ScriptCall:
     return POSTPONE(base, *_claimed(job), lease(), delay, int(late), worker=_worker(job))
 
 
-def claim_job(base: str, worker: str, claim: str, id: str, *, attempts: int, token: str, about: str) -> ScriptCall:
+def claim_job(base: str, worker: str, claim: str, id: str, *, version: str, token: str, about: str) -> ScriptCall:
     """Return the step that claims one job, which was handed over with the claim ``token``."""
-    return CLAIM_JOB(base, worker, claim, id, attempts, token, lease(), about, worker=worker)
+    return CLAIM_JOB(base, worker, claim, id, version, token, lease(), about, worker=worker)
 
 
 def count_handovers(base: str, *, sent: int, failed: int, error: str, ttl_ms: int) -> ScriptCall:

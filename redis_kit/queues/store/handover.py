@@ -30,11 +30,16 @@ def postpone(queue: Primitive, job: Job, seconds: float, *, late: bool) -> Flow[
     return bool((yield calls.postpone(queue.key(""), job, delay=int(seconds * 1000), late=late)))
 
 
+def version(job: Job) -> str:
+    """Return what tells a claimed job from the same one at a later time: attempts begun before, and when it was due."""
+    return f"{job.attempt - 1} {round(job.due * 1000)}"
+
+
 def claim_job(
-    queue: Primitive, worker: str, claim: str, id: str, *, attempts: int, token: str, about: str
+    queue: Primitive, worker: str, claim: str, id: str, *, version: str, token: str, about: str
 ) -> Flow[Job | None]:
     """Claim one job that was handed over; None if there is nothing to run. A repeat with the same claim is safe."""
-    reply = yield calls.claim_job(queue.key(""), worker, claim, id, attempts=attempts, token=token, about=about)
+    reply = yield calls.claim_job(queue.key(""), worker, claim, id, version=version, token=token, about=about)
     if not reply:
         return None
     place, record, second, microsecond = reply

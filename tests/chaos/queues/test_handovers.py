@@ -3,8 +3,9 @@
 import pytest
 
 from redis_kit.queues import QueueCounts
-from tests.chaos.queues import handovers
+from tests.chaos.queues import celery_fleet, handovers
 from tests.chaos.queues.handovers import Outcome, Plan
+from tests.queues.support.journal import Line
 
 pytestmark = [pytest.mark.alone(15), pytest.mark.once, pytest.mark.timeout(180)]
 BUGGY = ("-m", "tests.chaos.queues.support.buggy_sink", *handovers.COMMAND[2:])
@@ -20,6 +21,18 @@ def test_worker_that_takes_silence_for_an_answer_is_found():
     outcome = handovers.run(Plan(200, rate=100, faults=("broker",), command=BUGGY))
     print(outcome)
     assert "was lost" in outcome.violations()[0]
+
+
+def test_checker_of_runs_finds_overlaps_and_what_did_not_end():
+    def found(*steps):
+        lines = [Line("a", step, pid, 1.0) for step, pid in steps]
+        return celery_fleet.Outcome(1, ["a"], lines, QueueCounts(0, 0, 0, 0), 1.0, kills=1).violations()
+
+    assert not found(("begin", 1), ("end", 1))
+    assert not found(("begin", 1), ("begin", 2), ("end", 2))
+    assert found(("begin", 1)) == ["job a did not end"]
+    assert found(("begin", 1), ("end", 1), ("begin", 2), ("end", 2)) == ["job a ran again after its end"]
+    assert found(("begin", 1), ("begin", 2), ("end", 1), ("end", 2)) == ["runs of job a overlap"]
 
 
 def test_checker_finds_what_was_lost_sent_twice_and_left():

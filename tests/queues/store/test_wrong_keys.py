@@ -10,6 +10,7 @@ from redis_kit.queues import LeaseLost, Queue
 from redis_kit.queues.jobs.ids import this_process
 from redis_kit.queues.jobs.unique import chosen
 from redis_kit.queues.store import calls as moves
+from redis_kit.queues.store.handover import version
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, beat
 from tests.queues.support.backup import Backup
 from tests.queues.support.every_call import calls
@@ -73,8 +74,14 @@ class Scene:
             lambda: self.run(moves.SET_LIMIT(base, "group=a", "1 - ")),
             lambda: source.release([job]),
             lambda: self.run(moves.postpone(base, job, delay=1000, late=True)),
-            lambda: self.run(moves.claim_job(base, "e", "c", other.id, attempts=0, token=other.token, about="{}")),
-            lambda: self.run(moves.claim_job(base, "e", "c", "x", attempts=0, token="", about="{}")),
+            lambda: self.run(
+                moves.claim_job(base, "e", "c", other.id, version=version(other), token=other.token, about="{}")
+            ),
+            lambda: self.run(
+                moves.claim_job(
+                    base, "e", "c", "x", version=f"0 {round(queue.get('x').due * 1000)}", token="", about="{}"
+                )
+            ),
             lambda: self.run(moves.count_handovers(base, sent=1, failed=1, error="e", ttl_ms=1000)),
             lambda: self.run(moves.reap(base, "w", [job.id])),
             lambda: self.run(moves.cancel(base, other.id, error=b"[]", ttl_ms=1000)),

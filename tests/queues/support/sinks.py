@@ -2,10 +2,9 @@
 
 from typing import Any
 
-from redis_kit.queues import NotTaken
+from redis_kit.queues import NotTaken, Sink
 from redis_kit.queues.jobs.job import Job
 from redis_kit.queues.jobs.message import Message
-from redis_kit.queues.worker.run.sink import Sink
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 
 taken: list[Any] = []

@@ -28,6 +28,13 @@ def note_failures(name: str, results: list[Any], failures: list[dict[str, str]])
     journal(f"{name}-{len(failures)}", "end")
 
 
+@task(store_result=False)
+def note_slowly(name: str, seconds: float) -> None:
+    journal(name, "begin")
+    time.sleep(seconds)
+    journal(name, "end")
+
+
 @task
 def wait_for_file(name: str, path: str) -> None:
     journal(name, "begin")

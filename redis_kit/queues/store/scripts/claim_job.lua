@@ -15,14 +15,14 @@
 -- ARGV[1]  worker
 -- ARGV[2]  claim        unique to this call; repeated, it gives the same job
 -- ARGV[3]  id           of the job
--- ARGV[4]  attempts     that were begun when it was handed over; with another number it is not the call that was meant
+-- ARGV[4]  version      "<attempts> <due>" when it was handed over: a job that was tried or changed since has another one
 -- ARGV[5]  token        of the claim with which it was handed over, and which may still hold
 -- ARGV[6]  lease        ms
 -- ARGV[7]  information  what a new worker reports about itself
 -- returns  its place, its record, and the time in s and us; nothing if it runs elsewhere, has ended, or has changed
 
 local running, jobs, ready, scheduled, sequence, workers, info, answers, lanes, parked = unpack(KEYS)
-local worker, owner, id, expected = ARGV[1], ARGV[1] .. "/" .. ARGV[2], ARGV[3], tonumber(ARGV[4])
+local worker, owner, id, version = ARGV[1], ARGV[1] .. "/" .. ARGV[2], ARGV[3], ARGV[4]
 local member, lease, information = ARGV[5] .. "/" .. ARGV[3], tonumber(ARGV[6]), ARGV[7]
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
@@ -50,7 +50,7 @@ if held then
 elseif not place and redis.call("ZSCORE", scheduled, id) then
     place = string.format("%.0f", place_of(priority, redis.call("INCRBY", sequence, 1)))
 end
-if not place or attempts ~= expected then
+if not place or string.format("%.0f %.0f", attempts, due) ~= version then
     return {}
 end
 if left <= lease * 0.95 or left > lease or left % 1 > 0 then

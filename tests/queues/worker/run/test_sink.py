@@ -130,16 +130,17 @@ def test_path_that_leads_to_no_sink_is_a_clear_error(name, words):
 class Source:
     """A queue with one claimed job."""
 
-    def __init__(self):
+    def __init__(self, **options):
         self.queue = WorkerQueue("mail", worker="here", about="{}")
-        self.queue.put(1, id="a")
+        self.queue.put(1, id="a", **options)
         (self.job,) = self.queue.claim(worker="here")
 
     def postpone(self, seconds=60.0, *, late=True):
         return self.queue.run_flow(handover.postpone(self.queue, self.job, seconds, late=late))
 
     def claim(self, claim="c", *, worker="there", attempts=0):
-        options = {"attempts": attempts, "token": self.job.token, "about": "{}"}
+        version = handover.version(self.job._replace(attempt=attempts + 1))
+        options = {"version": version, "token": self.job.token, "about": "{}"}
         return self.queue.run_flow(handover.claim_job(self.queue, worker, claim, "a", **options))
 
 
@@ -179,7 +180,17 @@ def test_job_that_was_tried_since_is_not_claimed(source):
     job = source.claim()
     assert source.queue.nack(job, delay=60) == "scheduled"
     assert source.claim("late") is None
-    assert source.claim("later", attempts=1).attempt == 2
+    assert source.claim("later", attempts=1) is None  # it is due at another time
+    source.job = source.job._replace(due=source.queue.get("a").due)
+    assert source.claim("now", attempts=1).attempt == 2
+
+
+def test_job_that_was_replaced_since_is_not_claimed(any_kit):
+    source = Source(unique="u", unique_until="queued")
+    source.postpone()
+    source.queue.put(2, unique="u", unique_until="queued", replace=True, delay=60)
+    assert source.claim() is None
+    assert source.queue.get("a").payload == 2
 
 
 def test_worker_that_claimed_by_id_and_died_loses_the_job(source, any_kit):
