@@ -52,7 +52,7 @@ def first(start, port):
 def test_demo_prints_its_address_and_sigterm_ends_it_without_leftovers(first, port):
     assert first.first_page > 0
     assert f"http://127.0.0.1:{port}/" in first.text
-    assert len(re.findall(r"^  \d\. ", first.text, re.MULTILINE)) == 8
+    assert len(re.findall(r"^  \d\. ", first.text, re.MULTILINE)) == 9
     assert first.process.returncode == 0
     assert first.left_nothing
     assert is_free(port)

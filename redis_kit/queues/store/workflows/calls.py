@@ -19,6 +19,7 @@ GRACE = 10_000  # ms for which a step is left alone before its job is looked for
 CHECKED_STEPS, CHECKED_WORKFLOWS = 100, 20  # in one look
 FIRST_CHECK, NEXT_CHECK = 15_000, 30_000  # ms
 MOST_LISTED = 10_000  # workflows
+CANCELLED_STEPS = 100  # in one call
 _KEY = re.compile(r"^-- KEYS\[\d+\]\s+(\w+)", re.MULTILINE)
 
 
@@ -58,21 +59,24 @@ class StepJob(NamedTuple):
 
 
 class Node(NamedTuple):
-    """A step or a group of a workflow. It waits for ``waits`` others; ``dependents`` wait for its end."""
+    """A step or a group of a workflow. It waits for ``waits`` others; ``dependents`` wait for its end.
+
+    A member is named by its number, with a "g" before that of a group.
+    """
 
     number: int
     group: int
     waits: int
     dependents: Sequence[int]
     job: StepJob | None = None
-    members: Sequence[int] = ()
+    members: Sequence[str] = ()
     callback: int | None = None
 
     def text(self) -> bytes:
         """Return it as it is stored."""
         if self.job is None:
             callback = NONE if self.callback is None else self.callback
-            return f"g {self.group} {joined(self.dependents)} {joined(self.members)} {callback}\n".encode()
+            return f"g {self.group} {joined(self.dependents)} {callback}\n{joined(self.members)}".encode()
         id, queue, priority, due, backend, lane, body = self.job
         alias = NONE if backend is None else quote(backend, safe="")
         place = f"{id} {quote(queue, safe='')} {priority} {due} {alias} {quote(lane, safe='') or NONE}"
@@ -91,7 +95,7 @@ class StoredNode(NamedTuple):
     job: StepJob | None = None
 
 
-def joined(numbers: Sequence[int]) -> str:
+def joined(numbers: Sequence[int | str]) -> str:
     """Return numbers as the scripts read them."""
     return ",".join(map(str, numbers)) or NONE
 
@@ -100,9 +104,9 @@ def read_node(number: bytes, text: bytes) -> StoredNode:
     """Return a node, or as much as the beginning of its text tells. Raises ValueError if it is damaged."""
     head, _, body = text.partition(b"\n")
     match head.decode("utf-8", "replace").split(" "):
-        case ["g", group, dependents, members, callback]:
+        case ["g", group, dependents, callback]:
             then = None if callback == NONE else int(callback)
-            return StoredNode(int(number), int(group), _numbers(dependents), _numbers(members), then)
+            return StoredNode(int(number), int(group), _numbers(dependents), _numbers(body.decode()), then)
         case ["s", group, dependents, id, queue, priority, due, backend, lane]:
             alias, line = None if backend == NONE else unquote(backend), "" if lane == NONE else unquote(lane)
             job = StepJob(id, unquote(queue), int(priority), due, alias, line, body)
@@ -125,8 +129,7 @@ def finish(step: StepCall, value: bytes, added: Sequence[Node] = (), *, steps: i
     """Return the step that records success. The first of the nodes that it added is the group of all others."""
     args: list[Any] = [step.number, value, result_ttl_ms(failed=False), result_ttl_ms(failed=True), steps]
     if added:
-        group = added[0]
-        args += [group.number, group.number, group.waits, joined(group.members), *_flat(added[1:])]
+        args += [added[0].number, *_flat(added)]
     else:
         args.append("")
     return FINISH(step.workflow, *args)
@@ -136,6 +139,11 @@ def fail(step: StepCall, error: str, *, expected: bytes = b"") -> ScriptCall:
     """Return the step that records a failure for good, if the step is in the expected state."""
     text = error[:ERROR].encode("utf-8", "backslashreplace")
     return FAIL(step.workflow, step.number, text, expected, result_ttl_ms(failed=True))
+
+
+def cancel(id: str, *, begins: bool) -> ScriptCall:
+    """Return the step that cancels a workflow, or goes on with that, and some of its steps."""
+    return CANCEL(id, result_ttl_ms(failed=True), "cancelled with its workflow", CANCELLED_STEPS, int(begins))
 
 
 def result_ttl_ms(*, failed: bool) -> int:
@@ -154,4 +162,4 @@ def _flat(nodes: Sequence[Node]) -> list[Any]:
 
 
 def _numbers(text: str) -> list[int]:
-    return [] if text == NONE else list(map(int, text.split(",")))
+    return [] if text in ("", NONE) else [int(number.removeprefix("g")) for number in text.split(",")]

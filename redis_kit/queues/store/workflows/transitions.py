@@ -27,6 +27,7 @@ from redis_kit.queues.store.workflows.calls import Node, StepJob
 CHUNK = 500  # nodes in one call
 CHUNK_BYTES = 1024 * 1024
 PUT = 100  # jobs in one round trip
+RETRIED = 200  # steps in one call
 CALLER = 0  # made due by no step
 GONE, BEGUN, BEGUN_AGAIN, ENDED, CANCELLED, NOT_DUE, TOO_LARGE = range(7)
 RECORDED, IGNORED = 1, 2
@@ -104,22 +105,31 @@ def cancel(id: str) -> Flow[int]:
     """Cancel a workflow and the jobs of its steps. A repeat is safe."""
     error = payload.encoded_error(Cancelled("The workflow of the job was cancelled."))
     ttl_ms = calls.result_ttl_ms(failed=True)
-    how, *heads = yield calls.CANCEL(id, ttl_ms, "cancelled with its workflow")
-    jobs = [job for head in heads if (job := calls.read_node(b"0", head).job)]
-    for at in range(0, len(jobs), PUT):
+    how, *heads = yield calls.cancel(id, begins=True)
+    while heads:
+        jobs = [job for head in heads if (job := calls.read_node(b"0", head).job)]
         yield Batch(
-            [queue_calls.cancel(base_of(job.queue), job.id, error=error, ttl_ms=ttl_ms) for job in jobs[at : at + PUT]],
-            lenient=True,
+            [queue_calls.cancel(base_of(job.queue), job.id, error=error, ttl_ms=ttl_ms) for job in jobs], lenient=True
         )
+        _, *heads = yield calls.cancel(id, begins=True)
     return int(how)
 
 
 def retry(id: str) -> Flow[tuple[int, list[Added]]]:
     """Let the steps that failed or were cancelled run again. Return how many; -1 if it does not exist."""
-    count, *page = yield calls.RETRY(id)
-    if count > 0:
+    while len((yield calls.cancel(id, begins=False))) > 1:
+        pass  # a caller that cancelled it may have died before the end
+    retried, added = 0, []
+    count, some, *page = yield calls.RETRY(id, RETRIED)
+    if some:
         yield watch(id)
-    return count, (yield from send(id, CALLER, page))
+    while some:
+        retried += some
+        added += yield from send(id, CALLER, page)
+        if retried >= count:  # those that failed again since are not counted
+            break
+        _, some, *page = yield calls.RETRY(id, min(RETRIED, count - retried))
+    return (retried if count >= 0 else -1), added
 
 
 def watch(id: str) -> Call:

@@ -53,7 +53,7 @@ def packed(graph: Graph, workflow: str) -> list[Node]:
             vertex.count,
             vertex.dependents,
             _job(vertex, vertex.part, workflow) if isinstance(vertex.part, Step) else None,
-            vertex.members,
+            [f"g{number}" if isinstance(graph[number].part, Group) else str(number) for number in vertex.members],
             vertex.callback,
         )
         for vertex in graph.vertices

@@ -5,7 +5,7 @@ local function count_failure(group, by)
     redis.call("HINCRBY", meta, "failed", by)
     local callback = "-"
     while group ~= "0" and callback == "-" do
-        local _, parent, _, _, its_callback = read_node(group)
+        local _, parent, _, its_callback = read_node(group)
         redis.call("HINCRBY", groups, "failed:" .. group, by)
         group, callback = parent, its_callback
     end

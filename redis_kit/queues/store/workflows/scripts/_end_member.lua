@@ -12,7 +12,7 @@ local function end_member(group, owner, ttl_ms, failed_ttl_ms)
         return
     end
     local failed = tonumber(redis.call("HGET", groups, "failed:" .. group) or 0) > 0
-    local _, parent, dependents, _, callback = read_node(group)
+    local _, parent, dependents, callback = read_node(group)
     redis.call("HSET", states, group, (failed and "failed " or "successful ") .. now)
     if callback ~= "-" then
         count_down(callback, owner)

@@ -5,7 +5,7 @@ local function reopen(number)
     local _, parent = read_node(number)
     redis.call("HDEL", errors, number)
     count_failure(parent, -1)
-    open_group(parent)
+    open_group(parent, 1)
     if redis.call("HGET", meta, "status") ~= "running" then
         redis.call("HSET", meta, "status", "running")
         redis.call("HDEL", meta, "ended")

@@ -11,7 +11,7 @@
 -- ARGV[2]     count    of steps, 0 if more nodes follow
 -- ARGV[3]     next     number that is free
 -- ARGV[4]     ttl_ms   for nodes of a workflow that never starts
--- ARGV[5...]  nodes    number, state and node of each
+-- ARGV[5...]  nodes    number, state and node of each, of 500 at most
 -- returns     number and node of steps that are due
 
 local meta, steps, states, groups, due, active = unpack(KEYS)
@@ -23,10 +23,19 @@ local now = string.format("%.0f", clock[1] * 1000 + math.floor(clock[2] / 1000))
 -- @include _due_page
 -- @check_types meta, steps, states, groups, due, active
 if redis.call("EXISTS", meta) == 0 then
+    local waits, nodes = {}, {}
     for at = 5, #ARGV, 3 do
-        redis.call("HSET", states, ARGV[at], ARGV[at + 1])
-        redis.call("HSET", steps, ARGV[at], ARGV[at + 2])
+        local place = #waits
+        waits[place + 1], waits[place + 2] = ARGV[at], ARGV[at + 1]
+        nodes[place + 1], nodes[place + 2] = ARGV[at], ARGV[at + 2]
+        local head, members = string.match(ARGV[at + 2], "^(g[^\n]*\n)(.*)$")
+        if head then
+            nodes[place + 2] = head
+            redis.call("HSET", steps, "members:" .. ARGV[at], members)
+        end
     end
+    redis.call("HSET", states, unpack(waits))
+    redis.call("HSET", steps, unpack(nodes))
     if ARGV[2] == "0" then
         for _, key in ipairs({steps, states}) do redis.call("PEXPIRE", key, ARGV[4]) end
         return {}

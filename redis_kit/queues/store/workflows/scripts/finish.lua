@@ -17,7 +17,7 @@
 -- ARGV[4]     failed   ms to store a workflow that failed
 -- ARGV[5]     added    how many steps it added
 -- ARGV[6]     first    number of the group of these
--- ARGV[7...]  nodes    number, state and node of each; of that group its members in place of the node
+-- ARGV[7...]  nodes    number, state and node of each
 -- returns     0 there is no workflow; 1 recorded, now or before: number and node of steps that are due since; 2
 --             ignored, as the step was cancelled or has failed
 
@@ -50,10 +50,11 @@ if ARGV[2] ~= "" then redis.call("HSET", values, number, ARGV[2]) end
 if ARGV[5] ~= "0" then
     redis.call("HINCRBY", meta, "steps", ARGV[5])
     for at = 7, #ARGV, 3 do
-        local node = ARGV[at + 2]
-        if ARGV[at] == ARGV[6] then node = "g " .. parent .. " " .. dependents .. " " .. node .. " -\n" end
+        local head, members = string.match(ARGV[at + 2], "^(g[^\n]*\n)(.*)$")
+        if ARGV[at] == ARGV[6] then head = "g " .. parent .. " " .. dependents .. " -\n" end
         redis.call("HSET", states, ARGV[at], ARGV[at + 1])
-        redis.call("HSET", steps, ARGV[at], node)
+        redis.call("HSET", steps, ARGV[at], head or ARGV[at + 2])
+        if head then redis.call("HSET", steps, "members:" .. ARGV[at], members) end
     end
     local node = string.gsub(redis.call("HGET", steps, number), "^(%l %d+) %S+", "%1 " .. ARGV[6], 1)
     redis.call("HSET", steps, number, node)

@@ -1,5 +1,5 @@
 #!lua
--- Make the steps due that failed or were cancelled.
+-- Make some of the steps due that failed or were cancelled.
 --
 -- KEYS[1]  meta    hash: name, status, ...
 -- KEYS[2]  steps   hash: number -> node
@@ -9,7 +9,8 @@
 -- KEYS[6]  active  zset: number of a step that is due or runs -> when it was last looked at, ms
 -- KEYS[7]  values  hash: number -> result
 -- KEYS[8]  errors  hash: number -> why it failed
--- returns  -1 if it does not exist; how many are due now; then number and node of some of them
+-- ARGV[1]  limit   how many
+-- returns  -1 if it does not exist, else how many had failed; how many are due now; then number and node of some
 
 local meta, steps, states, groups, due, active, values, errors = unpack(KEYS)
 local clock = redis.call("TIME")
@@ -22,11 +23,11 @@ local now = string.format("%.0f", clock[1] * 1000 + math.floor(clock[2] / 1000))
 -- @include _due_page
 -- @check_types meta, steps, states, groups, due, active, values, errors
 if redis.call("EXISTS", meta) == 0 then
-    return {-1}
+    return {-1, 0}
 end
-local failures = redis.call("HGETALL", errors)
-for at = 1, #failures, 2 do
-    reopen(failures[at])
-    make_due(failures[at], "0")
+local count, numbers = redis.call("HLEN", errors), redis.call("HRANDFIELD", errors, ARGV[1])
+for _, number in ipairs(numbers) do
+    reopen(number)
 end
-return due_page("0", {#failures / 2})
+if #numbers > 0 then make_due(numbers, "0") end
+return due_page("0", {count, #numbers})
