@@ -91,6 +91,7 @@ class Scheduler:
         self._declared = registry.all_declared()
         self._version = registry.version(self._declared)
         self._living: set[str] | None = None  # releases of the code at the last declaration
+        self._stored = self._read = 0  # when rows were stored by anybody, and read for this one; server's time in ms
         self._unable: dict[str, float] = {}
         self._registered: set[str] = set()
         self._log_limit = LogRateLimit()
@@ -146,16 +147,23 @@ class Scheduler:
         """Store what the server lacks, as at the start and after it lost its data; say whether that was anything."""
         seen = claimed.versions.seen
         living = {each for each, last in seen.items() if claimed.now - last <= schedules.REPLACED}
-        stored = claimed.versions.stored
-        age = RELOAD if claimed.total else RELOAD_IDLE
-        if self._living is None or stored is None or (claimed.watches and claimed.now - stored > age):
-            self._loader.start()
+        self._read_rows(claimed)
         declares = bool(self._version) and (self._version not in seen or living != self._living)
         if declares:
             self._schedules.run_flow(schedules.declare(self._schedules, self._version, self._declared))
             living |= {self._version}
         self._living = living
         return declares
+
+    def _read_rows(self, claimed: ClaimedTicks) -> None:
+        """Have the database read at the start, after a loss of data, and each minute by a watcher."""
+        stored = claimed.versions.stored or 0
+        lost = not stored and self._stored > 0
+        age = claimed.now - max(stored, self._read)
+        if not self._read or lost or (claimed.watches and age > (RELOAD if claimed.total else RELOAD_IDLE)):
+            self._loader.start()
+            self._read = claimed.now  # also if it fails, as before the migration
+        self._stored = stored
 
     def _run(self, claimed: ClaimedTicks) -> list[int]:
         """Add the jobs of claimed ticks, and plan the next ones; return when these are due."""

@@ -287,3 +287,23 @@ def test_code_of_the_project_that_exits_does_not_end_the_supervisor(kit, monkeyp
     assert (states()["fine"].runs, states()["broken"].runs) == (1, 0)
     assert type(error).__name__ in info("broken").problem
     assert "Schedule 'broken' can't run here" in caplog.text
+
+
+def test_rows_are_read_at_the_start_after_a_loss_and_each_minute(kit):
+    worker, starts = scheduler(), []
+    worker._loader.start = lambda: starts.append(1)
+    for _ in range(3):
+        tick(worker)
+    assert len(starts) == 1  # though nothing is stored, as before the migration
+    rows.store_all()
+    tick(worker)
+    kit.client.delete(*kit.keys())
+    for _ in range(3):
+        tick(worker)
+    assert len(starts) == 2
+    declared(TASK, "hourly", every=3600, args=[1])
+    tick(worker)
+    worker._read -= 61_000
+    for _ in range(3):
+        tick(worker)
+    assert len(starts) == 3
