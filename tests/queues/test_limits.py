@@ -94,3 +94,37 @@ def test_wrong_values_are_errors(queue):
         limits.set_limit("default", "queue", concurrency=1.5)
     with pytest.raises(InvalidRate):
         limits.set_limit("default", "queue", rate="fast")
+
+
+def test_waiting_job_is_ready_and_names_the_limit_for_which_it_waits(queue):
+    limited = task(rate="1/h", store_result=False)(work)
+    for tenant in (1, 2, 3):
+        limited.enqueue(tenant)
+    first, second, third = [job.id for job in queue.peek()]
+    assert {queue.get(id).reason for id in (first, second, third)} == {""}
+    queue.claim(5, worker="w")
+    assert [(queue.get(id).state, queue.get(id).reason) for id in (second, third)] == [("ready", TASK)] * 2
+    assert [(job.id, job.reason) for job in queue.peek()] == [(third, TASK)]
+    assert queue.run_now(second)  # which does not lift the limit
+    assert queue.claim(5, worker="w") == []
+    assert queue.get(second).state == "ready"
+
+
+def test_paused_queue_wakes_a_worker_for_its_groups_when_it_is_resumed(queue, kit):
+    queue.pause()
+    queue.put_many([1, 2], group="a")
+    assert kit.client.llen(queue.key("signal")) == 0
+    queue.resume()
+    assert kit.client.llen(queue.key("signal")) == 1
+    assert [job.payload for job in queue.claim(5, worker="w")] == [1, 2]
+
+
+def test_jobs_of_a_dead_worker_make_room(queue, kit):
+    limits.set_limit("default", "group=*", concurrency=1)
+    queue.put_many([1, 2], group="a")
+    (job,) = queue.claim(5, worker="gone")
+    kit.client.zadd(queue.key("workers"), {"gone": 1.5})
+    assert queue.heartbeat(worker="w") == 1
+    (again,) = queue.claim(5, worker="w")
+    assert again.id == job.id
+    assert queue.claim(5, worker="w") == []

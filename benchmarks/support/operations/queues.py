@@ -37,17 +37,21 @@ GOALS = (
 
 def queues(server: Server) -> Part:
     """Return the calls that one job needs."""
-    queue, ended, numbers = Queue("bench"), Queue("bench ended"), count()
+    queue, ended, fair, taken, numbers = *map(Queue, ("bench", "bench ended", "bench fair", "bench taken")), count()
     put, take, end = map(server.client.register_script, (PUT, TAKE, END))
     ended.put_many({"n": number} for number in range(100_000))
+    for group in ("large", "small"):
+        taken.put_many(({"n": number} for number in range(50_000)), group=group)
     server.client.lpush("bench:waiting", *range(100_000))
     operations: Operations = {
         "script: ZADD, HSET": lambda: put(["bench:zset", "bench:hash"], [next(numbers), '{"n":1}']),
         "kit: put": lambda: queue.put({"n": next(numbers)}),
         "kit: put, delayed": lambda: queue.put({"n": next(numbers)}, delay=3600),
+        "kit: put, of a group": lambda: fair.put({"n": next(numbers)}, group="a"),
         "kit: put, unique": lambda: queue.put({"n": next(numbers)}, unique=f"key{next(numbers) % 100}"),
         "scripts: LMOVE; LREM": lambda: end(["bench:hand"], [take(["bench:waiting", "bench:hand"])]),
         "kit: claim; ack": lambda: ended.ack(*ended.claim()),
+        "kit: claim; ack, of two groups": lambda: taken.ack(*taken.claim()),
     }
     return Part("queues", operations | _bare(server) | _running() | _waiting() | _workers(), GOALS)
 
@@ -160,12 +164,13 @@ def _worker_queue(name: str) -> WorkerQueue:
 
 def batches(server: Server) -> Part:
     """Return calls of a hundred jobs."""
-    many, fused, read = Queue("bench many"), Queue("bench fused"), Queue("bench read")
+    many, fused, read, fair = map(Queue, ("bench many", "bench fused", "bench read", "bench fair"))
     take, page = map(server.client.register_script, (TAKE_MANY, READ))
     ids = read.put_many({"n": number} for number in range(BATCH))
     server.client.zadd("bench:ready", dict.fromkeys(ids, 1))
     server.client.hset("bench:jobs", mapping=dict.fromkeys(ids, "{}"))
     hand: list[Any] = []
+    fair_hand: list[Any] = []
 
     def listed(_: int) -> range:
         server.client.lpush("bench:many", *range(CALLS * BATCH))
@@ -178,10 +183,20 @@ def batches(server: Server) -> Part:
     def exchange(_: int) -> None:
         hand[:] = fused.claim(BATCH, done=hand)
 
+    def ready_groups(_: int) -> range:
+        for group in ("large", "small"):
+            fair.put_many(({"n": number} for number in range(CALLS * BATCH // 2)), group=group)
+        return range(CALLS)
+
+    def exchange_groups(_: int) -> None:
+        fair_hand[:] = fair.claim(BATCH, done=fair_hand)
+
     operations: Operations = {
         "script: LMOVE, LREM of each": Prepared(listed, lambda _: take(["bench:many", "bench:hand"], [BATCH])),
         "kit: claim and ack of others in one call": Prepared(ready, exchange),
+        "kit: the same, of two groups": Prepared(ready_groups, exchange_groups),
         "kit: put_many": lambda: many.put_many({"n": number} for number in range(BATCH)),
+        "kit: put_many, of a group": lambda: many.put_many(({"n": number} for number in range(BATCH)), group="a"),
         "script: ZRANGE, HMGET": lambda: page(["bench:ready", "bench:jobs"]),
         "kit: peek": lambda: read.peek(BATCH),
         "kit: purge": Prepared(_filled("purge"), lambda queue: queue.purge("ready")),

@@ -61,6 +61,8 @@ def _row(name: str, report: QueueStats) -> tuple[str, ...]:
 
 def _job_row(queue: str, info: JobInfo) -> tuple[str, ...]:
     task, error = cause(info)
+    if info.state == "ready" and info.reason:
+        error = f"waits for {info.reason}"
     seconds = age(info)
     shown = "" if seconds is None else duration(seconds) if seconds >= 0 else f"in {duration(-seconds)}"
     attempts = f"{info.attempts:,}"

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from redis_kit.queues.monitoring.lookup import AttemptError, JobDetails
 
 FIRST = _("First jobs of %s")
+WAITS = _("waits for the limit %s")
 LONG = 200  # characters of a cell
 LONGEST = 20_000  # characters of a traceback, whose end tells most
 STATES = {"ready": _("ready"), "scheduled": _("scheduled"), "running": _("running"), "dead": _("dead")}
@@ -78,7 +79,7 @@ def _job(title: Any, target: JobTarget, details: "JobDetails") -> Table:
         (_("Crashes"), record and record.crashes),
         (_("Arguments"), redaction.payload(body)),
     ]
-    if job and job.reason:
+    if job and job.reason and job.state == "dead":
         cells.insert(-1, (_("Reason"), redaction.text(job.reason)))
     names = OF_STATES.get(job.state, ()) if job else ()
     if not task_of(body):
@@ -111,7 +112,8 @@ def _state(details: "JobDetails") -> tuple[Any, ...]:
         return status, result.ended, _("the job is gone, its result is stored")
     if job.state == "running":
         return STATES[job.state], job.worker, _("being cancelled") if details.cancelling else ""
-    return STATES[job.state], moment(job.due if job.died is None else job.died)
+    waits = WAITS % job.reason if job.state == "ready" and job.reason else ""
+    return STATES[job.state], moment(job.due if job.died is None else job.died), waits
 
 
 def _expires(details: "JobDetails") -> Any:

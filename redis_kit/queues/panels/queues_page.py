@@ -209,7 +209,9 @@ def _state_table(name: str, state: State, jobs: list[JobInfo], count: int) -> Ta
 def _job_row(name: str, job_info: JobInfo) -> tuple[Any, ...]:
     from redis_kit.queues.panels import redaction
 
-    job_cell = Lines((link(name, job_info.id), task_of(job_info.body)))
+    lines = (link(name, job_info.id), task_of(job_info.body))
+    waits = job_info.state == "ready" and job_info.reason
+    job_cell = Lines((*lines, job_page.WAITS % job_info.reason) if waits else lines)
     if job_info.state == "dead":
         return job_cell, moment(job_info.died or 0), job_info.attempts, redaction.text(cause(job_info).error)
     row = (job_cell, moment(job_info.due), job_info.attempts)

@@ -13,9 +13,9 @@ local function choose_jobs(room)
     local function read_ready(window)
         local found, list, ids = redis.call("ZRANGE", ready, 0, window - 1, "WITHSCORES"), {}, {}
         for at = 1, #found, 2 do ids[#ids + 1] = found[at] end
-        local of_ids, strays = redis.call("HMGET", lanes, "=", unpack(ids)), {}
+        local of_ids, strays = #ids > 0 and redis.call("HMGET", lanes, unpack(ids)), {}
         for at, id in ipairs(ids) do
-            local rank, lane = string.match(of_ids[at + 1] or "", "^(%S+) (.*)$")
+            local rank, lane = string.match(of_ids[at] or "", "^(%S+) (.*)$")
             local state, place = lane and state_of(lane), tonumber(found[2 * at])
             if lane and #rank ~= 16 then
                 rank = rank_of(place)

@@ -10,7 +10,7 @@ local function sweep_lanes(held)
         noted = true
     end
     for _, id in ipairs(redis.call("HRANDFIELD", lanes, 100)) do
-        if id ~= "=" and redis.call("HEXISTS", jobs, id) == 0 then redis.call("HDEL", lanes, id) end
+        if redis.call("HEXISTS", jobs, id) == 0 then redis.call("HDEL", lanes, id) end
     end
     for _, member in ipairs(redis.call("ZRANGEBYLEX", parked, "[run\n", "(run\11")) do
         local limit, id = string.match(member, "^run\n([^\n]*)\n(.*)$")

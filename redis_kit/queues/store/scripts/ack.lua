@@ -10,7 +10,7 @@
 -- KEYS[7]     owners   hash: id -> until when it has a unique key, and that key
 -- KEYS[8]     signal   list: one element while a worker is to wake up
 -- KEYS[9]     paused   string  the queue is paused while it exists: since when, ms
--- KEYS[10]    lanes    hash: id -> its rank in its lane, and that; = while the queue itself has a limit
+-- KEYS[10]    lanes    hash: id -> its rank in its lane, and that
 -- KEYS[11]    parked   zset of scores 0: what waits for a limit
 -- KEYS[12...] results  of each job that has one: the hash of the result, and the list for callers that wait for it
 -- ARGV[1]     worker

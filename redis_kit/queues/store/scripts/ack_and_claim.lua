@@ -16,7 +16,7 @@
 -- KEYS[12]     unique     hash: unique key -> id
 -- KEYS[13]     owners     hash: id -> until when it has a unique key, and that key
 -- KEYS[14]     repeats    zset: worker/claim of a repeated call -> when it was repeated, ms
--- KEYS[15]     lanes      hash: id -> its rank in its lane, and that; = while the queue itself has a limit
+-- KEYS[15]     lanes      hash: id -> its rank in its lane, and that
 -- KEYS[16]     limits     hash: limit -> what it allows, lane -> what it does
 -- KEYS[17]     parked     zset of scores 0: what waits for a limit
 -- KEYS[18...]  results    of each acknowledged job that has one: the hash of the result, and the list for callers that wait for it

@@ -11,7 +11,7 @@
 -- KEYS[7]   paused     string  the queue is paused while it exists: since when, ms
 -- KEYS[8]   cancels    hash: id -> 1 for jobs that are to be cancelled though they run
 -- KEYS[9]   unknown    hash: digest of a shape of calls -> jobs, since, known, and the shape
--- KEYS[10]  lanes      hash: id -> its rank in its lane, and that; = while the queue itself has a limit
+-- KEYS[10]  lanes      hash: id -> its rank in its lane, and that
 -- KEYS[11]  parked     zset of scores 0: what waits for a limit
 -- KEYS[12]  deferred   zset: id/due of each job of this shape that was returned -> since when no worker runs it, ms
 -- ARGV[1]   token      of the claim

@@ -18,7 +18,7 @@
 -- KEYS[14]  unique     hash: unique key -> id
 -- KEYS[15]  owners     hash: id -> until when it has a unique key, and that key
 -- KEYS[16]  unknown    hash: digest of a shape of calls -> jobs, since, known, and the shape
--- KEYS[17]  lanes      hash: id -> its rank in its lane, and that; = while the queue itself has a limit
+-- KEYS[17]  lanes      hash: id -> its rank in its lane, and that
 -- KEYS[18]  parked     zset of scores 0: what waits for a limit
 -- ARGV[1]   worker
 -- ARGV[2]   lease        ms

@@ -18,7 +18,7 @@
 -- KEYS[14]  finished   list: an element for each caller that waits for the result
 -- KEYS[15]  unique     hash: unique key -> id
 -- KEYS[16]  owners     hash: id -> until when it has a unique key, and that key
--- KEYS[17]  lanes      hash: id -> its rank in its lane, and that; = while the queue itself has a limit
+-- KEYS[17]  lanes      hash: id -> its rank in its lane, and that
 -- KEYS[18]  parked     zset of scores 0: what waits for a limit
 -- ARGV[1]   token      of the claim
 -- ARGV[2]   id         of the job

@@ -9,30 +9,35 @@
 -- KEYS[4]  dead       zset: id -> when it died, ms
 -- KEYS[5]  reasons    hash: id -> why it died
 -- KEYS[6]  running    zset of scores 0: worker/claim/place/id
--- KEYS[7]  parked     zset of scores 0: what waits for a limit
+-- KEYS[7]  limits     hash: limit -> what it allows, lane -> what it does
+-- KEYS[8]  parked     zset of scores 0: what waits for a limit
 -- ARGV[1]  state
 -- ARGV[2]  offset     how many are passed over
 -- ARGV[3]  limit      how many, at most
 -- ARGV[4]  cut        bytes of a record that are returned; a longer one is without its attempts but the last
 -- ARGV[5]  bytes      of records that are read, at most, but for the last
--- returns  id, record, when it died in ms or "", why or "", worker or "" of each
+-- returns  id, record, when it died in ms or "", why or for which limit a ready job waits, or "", worker or "" of each
 
-local jobs, ready, scheduled, dead, reasons, running, parked = unpack(KEYS)
+local jobs, ready, scheduled, dead, reasons, running, limits, parked = unpack(KEYS)
 local state, offset, limit = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local cut, bytes = tonumber(ARGV[4]), tonumber(ARGV[5])
 local key = ({ready = ready, scheduled = scheduled, dead = dead, running = running})[state]
 local range = state == "dead" and "ZREVRANGE" or "ZRANGE"
+-- @include _awaited_limit
+local awaited = {}
 local entries = redis.call(range, key, offset, offset + limit - 1, "WITHSCORES")
 if state == "ready" and #entries < 2 * limit then
     local from = math.max(0, offset - redis.call("ZCARD", ready))
     for _, member in ipairs(redis.call("ZRANGEBYLEX", parked, "[job\n", "(job\11", "LIMIT", from, limit - #entries / 2)) do
-        entries[#entries + 1], entries[#entries + 2] = string.match(member, "[^\n]*$"), ""
+        local lane, id = string.match(member, "^job\n([^\n]*)\n.*\n(.*)$")
+        entries[#entries + 1], entries[#entries + 2] = id or member, ""
+        awaited[id or member] = lane and awaited_limit(lane)
     end
 end
 
 local reply = {}
 for at = 1, #entries, 2 do
-    local id, died, reason, worker = entries[at], "", "", ""
+    local id, died, reason, worker = entries[at], "", awaited[entries[at]] or "", ""
     if state == "dead" then
         died, reason = entries[at + 1], redis.call("HGET", reasons, id) or ""
     elseif state == "running" then

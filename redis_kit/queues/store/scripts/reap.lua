@@ -12,7 +12,7 @@
 -- KEYS[9]     reasons  hash: id -> why it died
 -- KEYS[10]    unique   hash: unique key -> id
 -- KEYS[11]    owners   hash: id -> until when it has a unique key, and that key
--- KEYS[12]    lanes    hash: id -> its rank in its lane, and that; = while the queue itself has a limit
+-- KEYS[12]    lanes    hash: id -> its rank in its lane, and that
 -- KEYS[13]    parked   zset of scores 0: what waits for a limit
 -- ARGV[1]     worker
 -- ARGV[2]     take     how many jobs to take in one call

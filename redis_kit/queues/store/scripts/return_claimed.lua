@@ -6,7 +6,7 @@
 -- KEYS[3]     ready    zset: id -> place
 -- KEYS[4]     signal   list: one element while a worker is to wake up
 -- KEYS[5]     paused   string  the queue is paused while it exists: since when, ms
--- KEYS[6]     lanes    hash: id -> its rank in its lane, and that; = while the queue itself has a limit
+-- KEYS[6]     lanes    hash: id -> its rank in its lane, and that
 -- KEYS[7]     parked   zset of scores 0: what waits for a limit
 -- ARGV[1...]  members  worker/claim/place/id of each
 -- returns     how many were returned

@@ -10,7 +10,7 @@
 -- KEYS[6]  signal   list: one element while a worker is to wake up
 -- KEYS[7]  answers  list: the last answers to the worker
 -- KEYS[8]  paused   string  the queue is paused while it exists: since when, ms
--- KEYS[9]  lanes    hash: id -> its rank in its lane, and that; = while the queue itself has a limit
+-- KEYS[9]  lanes    hash: id -> its rank in its lane, and that
 -- KEYS[10]  parked   zset of scores 0: what waits for a limit
 -- ARGV[1]  worker
 -- ARGV[2]  limit    how many jobs to return in one call
