@@ -183,6 +183,20 @@ def test_record_whose_time_makes_no_sense_is_claimed_and_harms_no_number(queue, 
     assert late(queue)[0] == begun + 1
 
 
+def test_each_minute_of_three_days_is_in_its_place(queue, any_kit):
+    ages = (4319, 2000, 1999, 1001, 1000, 999, 1)
+    now = queue_stats(["mail"])["mail"].minute
+    for age in ages:
+        count(queue, any_kit, now - age, done=age, failed=1, begun=(age + 1, 0, 0))
+    report = queue_stats(["mail"], minutes=4320)["mail"]
+    assert len(report.done) == len(report.failed) == len(report.begun) == 4320
+    places = [4319 - age + now - report.minute for age in ages if age < 4319]  # the oldest may be over by now
+    assert [(report.done[place], report.failed[place], report.begun[place]) for place in places] == [
+        (age, 1, age + 1) for age in ages if age < 4319
+    ]
+    assert sum(report.failed) in (len(ages), len(ages) - 1)
+
+
 def test_sum_of_a_backlog_is_exact_beyond_what_fifteen_digits_hold(queue, any_kit):
     queue.put_many(range(2))
     minute = queue_stats(["mail"])["mail"].minute

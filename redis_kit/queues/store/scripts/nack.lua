@@ -54,9 +54,10 @@ local now, first_field = clock[1] * 1000 + math.ceil(clock[2] / 1000), math.floo
 -- @include _bury_job
 -- @include _store_result
 local left, any_unique = (redis.call("ZSCORE", workers, worker) or 0) - now, has_unique_keys()
+local signals = redis.call("LLEN", signal)
 local record = redis.call("HGET", jobs, id)
 local first = redis.call("ZRANGE", scheduled, 0, 0, "WITHSCORES")[2]
--- @check_types running, ready, dead, reasons, signal, answers, minutes
+-- @check_types running, ready, dead, reasons, answers, minutes
 local any_lanes = redis.call("EXISTS", lanes) == 1
 if any_lanes then
     -- @check_types lanes, parked
@@ -76,7 +77,7 @@ elseif not record then
 end
 if count_minute(1, 1) == 1 then begin_minute() end
 sign_of_life(left)
-if any_lanes and free_places({id}, "last") > 0 then wake() end
+if any_lanes and free_places({id}, "last") > 0 then wake(signals) signals = 1 end
 local begun = attempts_begun(record)
 local priority, attempts, crashes, _, payload = read_record(record)
 if attempts >= most then
@@ -97,6 +98,6 @@ else
     redis.call("ZADD", scheduled, string.format("%.0f", now + delay), id)
 end
 if delay == 0 or not first or now + delay < tonumber(first) then
-    wake()
+    wake(signals)
 end
 return remember_answer(member, delay == 0 and READY or SCHEDULED)

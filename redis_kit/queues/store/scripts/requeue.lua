@@ -26,25 +26,28 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _unique_holder
 -- @check_types dead
 local chosen = #ARGV > 1 and {unpack(ARGV, 2)} or redis.call("ZRANGE", dead, 0, ARGV[1] - 1)
--- @check_types reasons, jobs, unique, owners, cancels, ready, signal
+local signals, any_unique = redis.call("LLEN", signal), redis.call("HLEN", owners) > 0
+-- @check_types reasons, jobs, unique, cancels, ready
 
-local moved, last = 0, redis.call("INCRBY", sequence, #chosen)
+local moved, last = {}, redis.call("INCRBY", sequence, #chosen)
 for at, id in ipairs(chosen) do
     if redis.call("ZREM", dead, id) == 1 then
-        moved = moved + 1
-        redis.call("HDEL", reasons, id)
-        redis.call("HDEL", cancels, id)
+        moved[#moved + 1] = id
         local record = redis.call("HGET", jobs, id)
         if record then
             local priority, _, _, _, payload = read_record(record)
             write_record(id, priority, 0, 0, now, payload)
             redis.call("ZADD", ready, place_of(priority, last - #chosen + at), id)
-            local key = string.match(redis.call("HGET", owners, id) or "", "^%l+ (.*)$")
+            local key = string.match(any_unique and redis.call("HGET", owners, id) or "", "^%l+ (.*)$")
             if key and not unique_holder(key) then
                 redis.call("HSET", unique, key, id)
             end
-            wake()
         end
     end
 end
-return moved
+if #moved > 0 then
+    redis.call("HDEL", reasons, unpack(moved))
+    redis.call("HDEL", cancels, unpack(moved))
+    wake(signals)
+end
+return #moved

@@ -19,7 +19,8 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _record
 -- @include _wake
 local record = redis.call("HGET", jobs, id)
--- @check_types ready, signal
+local signals = redis.call("LLEN", signal)
+-- @check_types ready
 if not record or not redis.call("ZSCORE", scheduled, id) then
     return 0
 end
@@ -28,5 +29,5 @@ local priority, attempts, crashes, _, payload = read_record(record)
 redis.call("ZREM", scheduled, id)
 write_record(id, priority, attempts, crashes, now, payload)
 redis.call("ZADD", ready, place_of(priority, last), id)
-wake()
+wake(signals)
 return 1
