@@ -164,19 +164,13 @@ class Workflow(Primitive):
 
     def _cancelled(self, how: int) -> bool:
         if how == transitions.GONE:
-            raise self.unknown()
+            raise unknown(self.name)
         return how == transitions.RECORDED
 
     def _retried(self, count: int) -> int:
         if count < 0:
-            raise self.unknown()
+            raise unknown(self.name)
         return count
-
-    def unknown(self) -> UnknownWorkflow:
-        """Return the error for a workflow that does not exist."""
-        return UnknownWorkflow(
-            f"There is no workflow {self.name}: its transaction is not committed yet, or it has expired."
-        )
 
 
 def announce(added: Sequence[Added]) -> None:
@@ -193,10 +187,15 @@ async def aannounce(added: Sequence[Added]) -> None:
             await signals.job_enqueued.asend_robust(Queue, queue=job.queue, id=job.id)
 
 
+def unknown(id: str) -> UnknownWorkflow:
+    """Return the error for a workflow that does not exist."""
+    return UnknownWorkflow(f"There is no workflow {id}: its transaction is not committed yet, or it has expired.")
+
+
 def read_status(workflow: Workflow, reply: Sequence[Any]) -> WorkflowStatus:
     """Return the reply to read_status by names. Raises UnknownWorkflow."""
     if not reply:
-        raise workflow.unknown()
+        raise unknown(workflow.name)
     state, name, created, ended, steps, done, failed, _, active = reply
     return WorkflowStatus(
         state.decode(),
@@ -214,7 +213,7 @@ def nodes(workflow: Workflow, most: int = 1_000_000) -> Flow[list[NodeInfo]]:
     """Read the nodes of a workflow, the first ``most`` of them."""
     reply = yield calls.READ_STATUS(workflow.name, 0)
     if not reply:
-        raise workflow.unknown()
+        raise unknown(workflow.name)
     last = min(int(reply[7]), most) - 1
     listed: list[NodeInfo] = []
     for first in range(0, last + 1, PAGE):

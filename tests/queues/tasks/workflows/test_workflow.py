@@ -256,6 +256,17 @@ def test_step_that_no_worker_knows_waits_and_then_fails(kit, monkeypatch):
     assert "unknown task" in workflow.steps()[1].error
 
 
+def test_worker_of_a_release_without_workflows_leaves_steps_to_others(kit, monkeypatch):
+    workflow = chain(work.step(1), work.step(2)).enqueue()
+    with monkeypatch.context() as old:
+        old.setattr(registry.message, "VERSION", 1)
+        drain()
+    assert (Queue("default").counts().scheduled, ran) == (1, [])
+    Queue("default").run_now(workflow.steps()[0].id)
+    drain()
+    assert (workflow.status().state, ran) == ("successful", [1, 2])
+
+
 def test_other_backends_know_no_workflows(kit, settings):
     settings.TASKS = {
         "default": {"BACKEND": "redis_kit.queues.backend.RedisTaskBackend", "QUEUES": []},
