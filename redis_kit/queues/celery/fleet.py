@@ -43,7 +43,7 @@ class Fleet:
         self._sources: list[WorkerQueue] = []
         self._running: Counter[int] = Counter()
         self._held: set[bytes] = set()  # claims of jobs that run, or whose end is being recorded
-        self._suspects: set[bytes] = set()  # claims that only the server knows, at the last heartbeat
+        self._suspects: dict[int, set[bytes]] = {}  # by queue, claims that only the server had at the last heartbeat
         self._last, self._beats = 0.0, False
         self._given_up, self._outage = Event(), Outage()
         self._deadlines, self._coroutines = Timeouts(), EventLoop()
@@ -157,12 +157,14 @@ class Fleet:
         if isinstance(reply, RedisFailure):
             return
         unknown = set(reply.held) - self._held
-        if lost := unknown & self._suspects:  # its end could not be recorded, or the server has lost that
+        if lost := unknown & self._suspects.get(
+            number, set()
+        ):  # its end could not be recorded, or the server has lost that
             logger.warning(
                 "Queue %a: %d jobs that no thread runs are ready again.", self._sources[number].name, len(lost)
             )
             guarded("The return of jobs", partial(self._sources[number].put_back, sorted(lost)), 0)
-        self._suspects = unknown
+        self._suspects[number] = unknown
         for id in reply.cancelled:
             if not self._deadlines.cancel((number, id)):
                 self._coroutines.cancel((number, id))
