@@ -1,7 +1,9 @@
 """The simulation of slots, with small numbers."""
 
+import re
 from itertools import product
 from math import sqrt
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +11,8 @@ from benchmarks import bench_slots
 from benchmarks.support.slots import chance
 from benchmarks.support.slots.families import families, fixed
 from benchmarks.support.slots.spread import SLOTS, balance, on_nodes, parts, slots_of
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.parametrize("nodes", [1, 3, 10, 1000, SLOTS])
@@ -50,6 +54,13 @@ def test_families_spread_as_they_say():
     assert used["identities of one throttle"] == 1
     assert min(used[title] for title in ("queues, by name", "throttles, by name", "pages, by name")) > 250
     assert all(row.key.count("{") == 1 for row in fixed())
+
+
+def test_every_kind_of_key_in_the_reference_is_listed():
+    reference = (ROOT / "docs" / "reference" / "keys.md").read_text()
+    kinds = re.compile(r"rk:\{([\w-]+)")
+    listed = {kinds.match(row.key)[1] for row in fixed()}
+    assert listed == set(kinds.findall(reference))
 
 
 def test_it_prints_each_family_and_each_number_of_nodes(capsys):
