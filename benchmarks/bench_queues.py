@@ -46,8 +46,8 @@ def putting(client: redis.Redis) -> list[Goal]:
     client.flushall()
     return [
         Goal("put one by one, to a PING", ratios[single], ">=", 0.7),
-        Goal("enqueue one by one, to a PING", ratios[waiting], ">=", 0.7),
-        Goal("enqueue one by one with a result, to a PING", ratios["kit: task.enqueue"], ">=", 0.7),
+        Goal("enqueue one by one, to a PING", ratios[waiting], ">=", 0.45),
+        Goal("enqueue one by one with a result, to a PING", ratios["kit: task.enqueue"], ">=", 0.35),
         Goal(f"put_many of {BATCH}, to a PING", ratios[many], ">=", 5),
     ]
 

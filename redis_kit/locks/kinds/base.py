@@ -87,7 +87,7 @@ class BaseLock(Primitive, Generic[Keys]):
     @property
     def local_key(self) -> str:
         """Return the key under which callers of this process wait for it."""
-        return f"{self.using} {self.keys()[3]}"
+        return f"{self.using} {self.key(self.member)}"
 
     @property
     def lease_timeout(self) -> float:
