@@ -91,7 +91,7 @@ def test_step_that_has_ended_can_not_end_again(kit):
     assert Workflow("w").status()[4:] == (3, 1, 1, 0)
 
 
-def test_death_before_the_due_jobs_were_added_is_mended_by_a_redelivery(any_kit):
+def test_death_before_the_due_jobs_were_added_is_mended_by_a_redelivery(kit):
     create(work.step(1), work.step(2))
     (job,) = Queue("default").claim()
     run(transitions.begin(step(1)))
@@ -153,7 +153,7 @@ def test_job_that_ended_unreported_fails_its_step(kit, end, error):
     assert (workflow.status().state, ran[1:]) == ("successful", [1])
 
 
-def test_look_leaves_waiting_and_running_jobs_alone(any_kit):
+def test_look_leaves_waiting_and_running_jobs_alone(kit):
     create(group(*(work.step(number) for number in range(150))))
     Queue("default").claim(10)
     for _ in range(2):

@@ -64,7 +64,7 @@ def test_chain_runs_in_order_and_passes_results_that_are_asked_for(any_kit, twin
     assert Queue("default").counts() == Queue("elsewhere").counts() == (0, 0, 0, 0)
 
 
-def test_group_passes_its_results_in_order(any_kit):
+def test_group_passes_its_results_in_order(kit):
     first = work.step(1)
     inner = chain(work.step(2), group(work.step(10), work.step(20)), total.step(previous))
     assert run(chain(group(first, inner, work.step(3)), total.step(previous), add.step(previous, first.result)))
@@ -106,7 +106,7 @@ def test_callback_of_an_outer_group_runs_though_an_inner_callback_failed(kit):
     assert ran[-1] == ([None, 3], [("work", "ValueError: 1"), ("work", "ValueError: 2")])
 
 
-def test_steps_of_a_group_wait_for_results_and_for_steps_they_name(any_kit):
+def test_steps_of_a_group_wait_for_results_and_for_steps_they_name(kit):
     one, two = work.step(1), work.step(2)
     both = add.step(one.result, two.result)
     last = work.step("last").after(both, two)
@@ -138,7 +138,7 @@ def test_failed_step_adds_nothing_and_its_retry_adds_once(kit):
     assert ran[1:] == ["split 2", 0, 1, 2]
 
 
-def test_retry_runs_failed_steps_and_what_waits_for_them(any_kit, twin):
+def test_retry_runs_failed_steps_and_what_waits_for_them(kit, twin):
     workflow_tasks.broken |= {2, 5}
     inner = group(work.step(5), work.step(6)).on_done(report.step(previous, failures))
     workflow = run(chain(group(work.step(1), work.step(2), inner), work.step(3)))
@@ -147,7 +147,7 @@ def test_retry_runs_failed_steps_and_what_waits_for_them(any_kit, twin):
     ran.clear()
     assert twin(workflow.retry) == 2
     assert workflow.status().state == "running"
-    assert not any(ttl >= 0 for ttl in ttls(any_kit, workflow))
+    assert not any(ttl >= 0 for ttl in ttls(kit, workflow))
     drain("default", "elsewhere")
     assert sorted(ran) == [2, 3, 5]
     assert (workflow.status().state, workflow.status()[5:]) == ("successful", (6, 0, 0))
@@ -168,7 +168,7 @@ def test_workflow_expires_after_its_end_only(kit):
     assert all(ttl > 86_400_000 for ttl in ttls(kit, run(chain(work.step(1)))) if ttl != -2)
 
 
-def test_cancelled_workflow_runs_no_further_step_until_it_is_retried(any_kit, twin):
+def test_cancelled_workflow_runs_no_further_step_until_it_is_retried(kit, twin):
     workflow = chain(work.step(1), group(work.step(2), work.step(3)), work.step(4)).enqueue()
     drain_one()
     assert twin(workflow.cancel) is True
