@@ -52,6 +52,19 @@ class Sink:
         """End the connections, as the worker process stops."""
 
 
+class UnusableSink(Sink):
+    """Stands for a sink that a wrong setting keeps from working. Jobs stay in their queue until the worker restarts."""
+
+    title = "the sink"
+
+    def __init__(self, error: ConfigurationError) -> None:
+        self._error = error
+
+    def hand_over(self, queue: WorkerQueue, job: Job, call: Message) -> float | None:
+        """See Sink."""
+        raise NotTaken("the sink can't be used") from self._error
+
+
 class Route:
     """The way of one queue's jobs to a sink: whether the other system answers, and what the dashboard shows of it."""
 
@@ -187,7 +200,10 @@ class Routes:
     def _sink(self, name: str) -> Sink:
         with self._lock:
             if name not in self._sinks:
-                self._sinks[name] = load(name)()
+                try:
+                    self._sinks[name] = load(name)()
+                except ConfigurationError as error:
+                    self._sinks[name] = UnusableSink(error)
             return self._sinks[name]
 
 

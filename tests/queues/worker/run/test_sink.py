@@ -118,6 +118,15 @@ def test_job_that_the_other_system_does_not_claim_comes_again(queue):
     assert len(sinks.taken) == 2
 
 
+def test_wrong_setting_costs_no_job_an_attempt(queue, kit, caplog):
+    kit.options(QUEUES={"QUEUE_OPTIONS": {"mail": {"SINK": "tests.nothing.Here"}}})
+    put(queue, "a", "b")
+    with working(WorkerProcess(Options(("mail",), threads=2))):
+        wait_for(lambda: "ConfigurationError: The sink 'tests.nothing.Here'" in caplog.text)
+        wait_for(lambda: queue.counts() == QueueCounts(0, 2, 0, 0))
+    assert [job.attempts for job in queue.peek()] == [0, 0]
+
+
 @pytest.mark.parametrize(
     ("name", "words"),
     [("tests.nothing.Here", "can't be imported"), ("tests.queues.support.sinks.NotTaken", "is not a subclass of")],
