@@ -12,8 +12,9 @@ from tests.chaos.queues.support.fault_injector import ROUND, SUPERVISED, FaultIn
 
 pytestmark = [pytest.mark.alone(80), pytest.mark.once]
 
-# A worker without children can't come to the points of a supervisor.
-POINTS = [point for point in failpoints.POINTS if SUPERVISED or point not in ("forked", *failpoints.SUPERVISOR[1:])]
+# These jobs are run here, and a worker without children can't come to the points of a supervisor.
+ELSEWHERE = ("handed_over", *(() if SUPERVISED else ("forked", *failpoints.SUPERVISOR[1:])))
+POINTS = [point for point in failpoints.POINTS if point not in ELSEWHERE]
 
 QUICK = {"HEARTBEAT_INTERVAL": 0.1, "WORKER_TIMEOUT": 0.6}
 BUGGY_WORKER = ("-m", "tests.chaos.queues.support.buggy_worker")
