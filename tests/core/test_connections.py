@@ -260,7 +260,7 @@ def _migrate(cluster, slot, source, target, meanwhile):
     target.client().execute_command("CLUSTER SETSLOT", slot, "IMPORTING", source_id)
     source.client().execute_command("CLUSTER SETSLOT", slot, "MIGRATING", target_id)
     for key in source.client().execute_command("CLUSTER GETKEYSINSLOT", slot, 100):
-        source.client().execute_command("MIGRATE", "127.0.0.1", target.port, key, 0, 1000)
+        source.client().execute_command("MIGRATE", "127.0.0.1", target.port, key, 0, 20_000)
     meanwhile()
     for node in (target, source, *cluster.nodes):
         node.client().execute_command("CLUSTER SETSLOT", slot, "NODE", target_id)
