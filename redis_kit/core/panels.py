@@ -37,10 +37,14 @@ class Ring:
 
 @dataclass(frozen=True)
 class Meter:
-    """A cell: a number out of ``most``, drawn as a bar beside both. It has no bar if ``most`` is 0, for unknown."""
+    """A cell: a number out of ``most``, drawn as a bar beside both. It has no bar if ``most`` is 0, for unknown.
+
+    A full bar is red, as a limit that is reached, unless ``wanted`` says that it is the aim.
+    """
 
     number: float
     most: float
+    wanted: bool = False
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ class RingView(NamedTuple):
 
 
 class MeterView(NamedTuple):
-    """The part of the bar that is filled, in percent, and whether it is full."""
+    """The part of the bar that is filled, in percent, and whether a limit is reached."""
 
     part: str
     full: bool
@@ -82,7 +82,8 @@ def cell(value: Any, cut: int = MAX_SHOWN) -> Cell:
         ring = RingView(_part(value.share, 1))
         return cell(value.value, cut)._replace(number=False, drawing=ring)
     if isinstance(value, Meter):
-        meter = MeterView(_part(value.number, value.most), value.number >= value.most) if value.most > 0 else None
+        reached = value.number >= value.most and not value.wanted
+        meter = MeterView(_part(value.number, value.most), reached) if value.most > 0 else None
         return Cell(_of(value), drawing=meter)
     if isinstance(value, Link):
         return cell(value.value, cut)._replace(link=address(value))

@@ -111,6 +111,10 @@ def test_meter_shows_a_number_of_a_maximum(number, most, text, part, full):
     assert (drawn.text, drawn.drawing.part, drawn.drawing.full) == (text, part, full)
 
 
+def test_full_meter_is_no_alarm_if_that_is_wanted():
+    assert [cell(Meter(3, 3, wanted=wanted)).drawing.full for wanted in (False, True)] == [True, False]
+
+
 def test_meter_without_a_maximum_is_a_number():
     assert cell(Meter(7, 0)) == Cell("7")
 

@@ -20,7 +20,8 @@ class Command(QueueCommand):
 
     help = (
         "List the limits of a queue. With LIMIT and --concurrency or --rate, change that limit at once, in place of "
-        "what the code says; --reset goes back to the code."
+        "what the code says. It then has no other limit: --rate alone ends a limit of concurrency. --reset goes back "
+        "to the code."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -53,13 +54,19 @@ class Command(QueueCommand):
             limits.set_limit(name, limit, **allowed, using=using)
         except InvalidValue as error:
             self.parser.error(str(error))
-        self.report(f"Changed: {clean(limit)}.", {"queue": name, "limit": limit, **allowed}, as_json=json)
+        text = f"Changed: {clean(limit)}, to {_allowed(**allowed)}."
+        self.report(text, {"queue": name, "limit": limit, **allowed}, as_json=json)
 
     def _check(self, limit: str | None, **options: Any) -> None:
         changes = options["concurrency"] is not None or options["rate"] is not None
         given = sum((changes, options["unlimited"], options["reset"]))
         if (limit is not None) != (given == 1):
             self.parser.error("to change a limit, give LIMIT and --concurrency or --rate, or --unlimited, or --reset")
+
+
+def _allowed(concurrency: int | None, rate: str | None) -> str:
+    at_once = "no limit of concurrency" if concurrency is None else f"concurrency {concurrency:,}"
+    return f"{at_once} and {'no limit of starts' if rate is None else f'rate {clean(rate)}'}"
 
 
 def _table(listed: Sequence[LimitInfo]) -> Iterator[str]:

@@ -71,7 +71,7 @@ class Job(NamedTuple):
 class JobInfo(NamedTuple):
     """A job as it is stored. ``attempts`` counts those begun, ``crashes`` the workers that died with it.
 
-    ``due`` is when it was or is to start, in seconds since 1970 on the server's clock. ``begun`` is when its last
+    ``due`` is when it was or is to start next, in seconds since 1970 on the server's clock. ``begun`` is when its last
     attempt began, None if the job stores no result. ``worker`` is the worker of a running job; ``died`` and ``reason``
     are when and why a dead job died. ``reason`` of a ready job is the limit for which it waits.
     """
@@ -149,7 +149,7 @@ def claimed(reply: bytes, at: int, claim: str, now: float) -> list[Job]:
 
 
 def stored(state: State, reply: list[Any]) -> list[JobInfo]:
-    """Return the jobs of a reply that holds id, record, time of death, reason and worker of each."""
+    """Return the jobs of a reply that holds id, record, time of its death or next start, reason and worker of each."""
     return [_stored(state, *reply[at : at + 5]) for at in range(0, len(reply), 5)]
 
 
@@ -158,8 +158,11 @@ def pause(since: int, left: int) -> PauseInfo | None:
     return None if since < 0 else PauseInfo(since / 1000, None if left < 0 else left / 1000)
 
 
-def _stored(state: State, id: bytes, record: bytes, died: bytes, reason: bytes, worker: bytes) -> JobInfo:
+def _stored(state: State, id: bytes, record: bytes, at: bytes, reason: bytes, worker: bytes) -> JobInfo:
     parts = read(record)
+    moment = float(at) / 1000 if at else None
+    # The record of a job that expires keeps when it was first due.
+    due, died = (moment or parts.due, None) if state == "scheduled" else (parts.due, moment)
     return JobInfo(
         _text(id),
         state,
@@ -167,9 +170,9 @@ def _stored(state: State, id: bytes, record: bytes, died: bytes, reason: bytes, 
         parts.priority,
         parts.attempts,
         parts.crashes,
-        parts.due,
+        due,
         worker.decode("utf-8", "replace") or None,
-        float(died) / 1000 if died else None,
+        died,
         reason.decode("utf-8", "backslashreplace"),
         last_begun(parts.history),
     )

@@ -162,7 +162,7 @@ def _progress(progress: "Progress | None") -> Any:
 
     if progress is None:
         return None
-    how_far = progress.done if progress.total is None else Meter(progress.done, progress.total)
+    how_far = progress.done if progress.total is None else Meter(progress.done, progress.total, wanted=True)
     return Lines((how_far, redaction.text(str(progress.note)), progress.at))
 
 

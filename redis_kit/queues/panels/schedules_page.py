@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 SLUG = "schedule"
 OVERDUE = 60_000  # ms
+OF_EACH = 3  # next ticks of a schedule, so that frequent ones leave room for the others
 OUTCOMES = {
     "added": gettext_lazy("job added"),
     "skipped": gettext_lazy("skipped: the job before had not ended"),
@@ -40,12 +41,11 @@ class SchedulesPanel(Panel):
         number = self._number()
         coming = control.listed("due", limit=MOST_ROWS)
         page = control.listed(offset=(number - 1) * MOST_ROWS, limit=MOST_ROWS)
-        ticks = control.next_ticks(coming, MOST_ROWS)
-        yield from figures(coming, len(ticks))
+        yield from figures(coming, len(control.next_ticks(coming, MOST_ROWS)))
         yield schedules_table(page, control.outcomes(page.schedules), linked=self.viewer.may(MANAGE))
         if (count := ceil(page.total / MOST_ROWS)) > 1:
             yield Pages(SLUG, min(number, count), count)
-        yield next_table(coming, ticks)
+        yield next_table(coming, control.next_ticks(coming, MOST_ROWS, each=OF_EACH))
 
     @action(gettext_lazy("Pause"), permission=MANAGE, asks=None, named=unquote)
     def pause(self, value: str) -> str:
@@ -91,13 +91,14 @@ def figures(coming: "Listing", ticks: int) -> Iterator[Figure]:
 
 
 def next_table(coming: "Listing", ticks: "list[tuple[int, ScheduleInfo]]") -> Table:
-    """Return the ticks of the next 24 hours."""
+    """Return the first ticks of each schedule in the next 24 hours."""
     columns = (_("Time"), _("In"), _("Schedule"), _("Task"))
     rows = [
         (_moment(at), duration(max(0, at - coming.now) / 1000), info.name, info.definition and info.definition.task)
         for at, info in ticks
     ]
-    return Table(_("The next 24 hours"), columns, rows, empty=_("No schedule ticks within 24 hours."))
+    title = _("The next 24 hours: the first %d ticks of each") % OF_EACH
+    return Table(title, columns, rows, empty=_("No schedule ticks within 24 hours."))
 
 
 def schedules_table(page: "Listing", outcomes: dict[str, str], *, linked: bool) -> Table:

@@ -85,7 +85,7 @@ class WorkflowsPanel(Panel):
         listing = list_workflows(offset=(number - 1) * MOST_ROWS, limit=MOST_ROWS)
         readable = [(id, status) for id, status in listing.workflows if status]
         running = sum(status.state == "running" for _, status in readable)
-        failed = sum(status.failed > 0 for _, status in readable)
+        failed = sum(status.failed > 0 and status.state != "cancelled" for _, status in readable)
         yield Figure(gettext_lazy("Running workflows"), running)
         yield Figure(gettext_lazy("Workflows with failed steps"), failed, alarm=bool(failed))
         yield _table(gettext_lazy("Workflows"), readable, linked=self.viewer.may(MANAGE))
@@ -138,7 +138,7 @@ def _table(title: Any, workflows: list[tuple[str, "WorkflowStatus"]], *, linked:
         (
             Lines((Link(id, SLUG, {"id": id}) if linked else id, status.name)),
             STATES.get(status.state, status.state),
-            Meter(status.successful, status.steps),
+            Meter(status.successful, status.steps, wanted=True),
             status.failed,
             status.created,
             status.ended,

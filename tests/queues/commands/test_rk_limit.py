@@ -21,7 +21,8 @@ def test_limit_is_changed_listed_and_reset(queue, capsys):
     call_command("rk_limit", "mail", "group=tenant:7", "--concurrency", "1", "--rate", "10/s")
     queue.claim(5, worker="w")
     call_command("rk_limit", "mail")
-    head, row = capsys.readouterr().out.splitlines()[1:]
+    said, head, row = capsys.readouterr().out.splitlines()
+    assert said == "Changed: group=tenant:7, to concurrency 1 and rate 10/s."
     assert head.split() == ["LIMIT", "CONCURRENCY", "RATE", "RUNNING", "WAITING", "NEXT", "CHANGED"]
     assert row.split()[:5] == ["group=tenant:7", "1", "10/s", "1", "1"]
     call_command("rk_limit", "mail", "--json")
@@ -32,6 +33,12 @@ def test_limit_is_changed_listed_and_reset(queue, capsys):
     assert capsys.readouterr().out == "Reset: group=tenant:7.\nmail has no limits.\n"
     with pytest.raises(CommandError, match="was not changed"):
         call_command("rk_limit", "mail", "group=tenant:7", "--reset")
+
+
+def test_change_of_the_rate_says_that_no_concurrency_is_left(kit, queue, capsys):
+    kit.options(QUEUES={"QUEUE_OPTIONS": {"mail": {"GROUP_CONCURRENCY": 1}}})
+    call_command("rk_limit", "mail", "group=*", "--rate", "10/s")
+    assert capsys.readouterr().out == "Changed: group=*, to no limit of concurrency and rate 10/s.\n"
 
 
 def test_unlimited_takes_the_place_of_the_settings(kit, queue):

@@ -88,6 +88,16 @@ def test_page_says_how_often_a_job_snoozed_and_why(mail, boss):
     assert "hunter" not in row["Reason"]
 
 
+def test_job_that_snoozed_is_due_at_its_next_start_although_it_expires(mail, boss):
+    id = enqueued().id
+    (job,) = mail.claim(worker="w1")
+    mail.run_flow(claim.snooze(mail, job, 3600, expires=86_400_000, why="", ttl_ms=EVER))
+    (listed,) = mail.peek(state="scheduled")
+    found = mail.get(id)
+    assert found.due == listed.due > job.due + 3000
+    assert (found.died, listed.died) == (None, None)
+
+
 def test_attempts_have_times_workers_and_tracebacks(mail, boss):
     result = enqueued()
     attempt(mail, "builtins.ValueError")

@@ -4,6 +4,7 @@ import pytest
 from asgiref.sync import async_to_sync
 
 from redis_kit.core import component
+from redis_kit.core.panels import Figure
 from redis_kit.queues import Queue, chain, failures, group, previous
 from redis_kit.queues.keys import WorkflowLists
 from redis_kit.queues.monitoring import workflows
@@ -91,6 +92,14 @@ def test_list_links_to_the_page_of_each(failed, waiting, boss):
     assert f"Workflow {failed.id}" in boss.get(f"{ADMIN}queues/", job).content.decode()
     assert "There is no workflow nobody" in boss.get(PAGE, {"id": "nobody"}).content.decode()
     assert boss.get(PAGE, {"id": "no/id"}).status_code == 200
+
+
+def test_failed_workflow_is_an_alarm_and_a_cancelled_one_is_none(failed, waiting):
+    assert waiting.cancel()
+    drain()
+    assert (failed.status().failed, waiting.status().failed > 0) == (1, True)
+    figures = [(item.value, item.alarm) for item in WorkflowsPanel().content() if isinstance(item, Figure)]
+    assert figures == [(0, False), (1, True)]
 
 
 def test_buttons_cancel_and_retry(failed, waiting, boss):

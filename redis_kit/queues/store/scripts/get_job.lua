@@ -12,7 +12,7 @@
 -- KEYS[9]  parked     zset of scores 0: what waits for a limit
 -- ARGV[1]  id
 -- ARGV[2]  limit      how many running jobs are looked through for its worker
--- returns  state, id, record, when it died in ms or "", why or for which limit a ready job waits, or "", worker or ""; nothing
+-- returns  state, id, record, when it died or is to start in ms, or "", why or for which limit a ready job waits, or "", worker or ""; nothing
 --          without a job
 
 local jobs, ready, scheduled, dead, reasons, running, lanes, limits, parked = unpack(KEYS)
@@ -27,8 +27,10 @@ local lane = lane_of(id)
 local awaited, timed = awaited_limit(lane or "")
 if redis.call("ZSCORE", ready, id) or waits_in_lane(id) then
     return {"ready", id, record, "", awaited, ""}
-elseif redis.call("ZSCORE", scheduled, id) then
-    return {timed == id and "ready" or "scheduled", id, record, "", timed == id and awaited or "", ""}
+end
+local due = redis.call("ZSCORE", scheduled, id)
+if due then
+    return timed == id and {"ready", id, record, "", awaited, ""} or {"scheduled", id, record, due, "", ""}
 end
 local died = redis.call("ZSCORE", dead, id)
 if died then

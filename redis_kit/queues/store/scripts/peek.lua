@@ -16,7 +16,7 @@
 -- ARGV[3]  limit      how many, at most
 -- ARGV[4]  cut        bytes of a record that are returned; a longer one is without its attempts but the last
 -- ARGV[5]  bytes      of records that are read, at most, but for the last
--- returns  id, record, when it died in ms or "", why or for which limit a ready job waits, or "", worker or "" of each
+-- returns  id, record, when it died or is to start in ms, or "", why or for which limit a ready job waits, or "", worker or "" of each
 
 local jobs, ready, scheduled, dead, reasons, running, limits, parked = unpack(KEYS)
 local state, offset, limit = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -37,16 +37,18 @@ end
 
 local reply = {}
 for at = 1, #entries, 2 do
-    local id, died, reason, worker = entries[at], "", awaited[entries[at]] or "", ""
+    local id, moment, reason, worker = entries[at], "", awaited[entries[at]] or "", ""
     if state == "dead" then
-        died, reason = entries[at + 1], redis.call("HGET", reasons, id) or ""
+        moment, reason = entries[at + 1], redis.call("HGET", reasons, id) or ""
+    elseif state == "scheduled" then
+        moment = entries[at + 1]
     elseif state == "running" then
         worker, id = string.match(id, "^([^/]+)/[^/]+/[^/]+/(.*)$")
     end
     local record = id and redis.call("HGET", jobs, id) or ""
     local size = #record
     if size > cut then record = string.gsub(record, "^([^\n]*\n~[^ \n]*)[^\n]*( [^ \n]*\n)", "%1%2") end
-    for _, item in ipairs({id or entries[at], string.sub(record, 1, cut), died, reason, worker or ""}) do
+    for _, item in ipairs({id or entries[at], string.sub(record, 1, cut), moment, reason, worker or ""}) do
         table.insert(reply, item)
     end
     bytes = bytes - size

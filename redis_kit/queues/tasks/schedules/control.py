@@ -67,11 +67,11 @@ def listed(order: Literal["due", "names"] = "names", *, offset: int = 0, limit: 
     return Listing(page.now, page.total, page.active, infos)
 
 
-def next_ticks(listing: Listing, count: int) -> list[tuple[int, ScheduleInfo]]:
-    """Return the next ticks within a day, at most ``count``, given as many of the next schedules."""
+def next_ticks(listing: Listing, count: int, *, each: int | None = None) -> list[tuple[int, ScheduleInfo]]:
+    """Return the next ticks within a day: at most ``count``, given as many of the next schedules; ``each`` of one."""
     until = listing.now + DAY
-    each = [_ticks(info, listing.now, until, count) for info in listing.schedules]
-    return list(islice(heapq.merge(*each, key=lambda pair: pair[0]), count))
+    ticks = [_ticks(info, listing.now, until, each or count) for info in listing.schedules]
+    return list(islice(heapq.merge(*ticks, key=lambda pair: pair[0]), count))
 
 
 def outcomes(infos: Iterable[ScheduleInfo]) -> dict[str, str]:

@@ -70,7 +70,7 @@ class OutboxRelay:
             if alias in connections:
                 connections[alias].close()  # it is not needed for the next seconds
         if relayed.sent:
-            logger.info("Outbox of database %a: sent %s that was left.", alias, counted(relayed.sent, "call"))
+            logger.info("Outbox of database %a: sent %s.", alias, counted(relayed.sent, "waiting call"))
         self._report((now() - relayed.oldest).total_seconds() if relayed.oldest else 0.0)
 
     def _complain(self, *what: object) -> None:

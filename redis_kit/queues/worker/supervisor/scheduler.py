@@ -221,6 +221,7 @@ class Scheduler:
         for _, id in (each for each in answers if each[0] == schedules.ADDED):
             send_safely(signals.job_enqueued, Queue, queue=due.call.queue, id=id)
         counts = [each[0] for each in answers]
+        waited = due.before.outcome == state.WAITS  # for the running job: newer ticks took the place of the older ones
         after = due.before._replace(
             timing=state.timing_of(definition),
             last=made.last,
@@ -230,8 +231,8 @@ class Scheduler:
             job=job,
             queue=due.call.queue,
             runs=due.before.runs + counts.count(schedules.ADDED),
-            skips=due.before.skips + counts.count(schedules.SKIPPED),
-            missed=due.before.missed + made.missed,
+            skips=due.before.skips + counts.count(schedules.SKIPPED) + made.missed * waited,
+            missed=due.before.missed + made.missed * (not waited),
             problem="",
         )
         if outcome == schedules.WAITS:

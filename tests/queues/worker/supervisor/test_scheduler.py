@@ -43,6 +43,7 @@ def test_worker_ticks_in_time_and_jobs_overlap_as_the_policies_say(schedules, jo
     )
     start_worker("--threads", 32)
     wait_for(lambda: of("quick").runs >= 4 and of("skip").skips >= 3 and of("allow").runs >= 3)
+    wait_for(lambda: of("queue_one").skips >= 2)
     assert (of("rare").runs, of("off").next, of("queue_one").outcome) == (0, None, state.WAITS)
     assert of("rare").next is not None
     begun = journal.names("begin")
