@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from redis_kit.core.flow import Flow
-from redis_kit.core.steps import Batch
+from redis_kit.core.steps import CombinedBatch
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.store import handover
 from redis_kit.queues.store.handover import HandOvers
@@ -25,6 +25,6 @@ async def ahand_overs(queues: Iterable[str], *, using: str = "default") -> dict[
 
 
 def _read(sources: Sequence[Queue]) -> Flow[dict[str, HandOvers]]:
-    replies = yield Batch([handover.read_step(source) for source in sources], lenient=True)
+    replies = yield CombinedBatch([handover.read_step(source) for source in sources], lenient=True)
     counts = {source.name: handover.counted(reply) for source, reply in zip(sources, replies, strict=True)}
     return {name: count for name, count in counts.items() if count}

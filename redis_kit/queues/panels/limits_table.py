@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from datetime import timedelta
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote, unquote
 
 from django.utils.translation import gettext as _
@@ -12,6 +12,9 @@ from django.utils.translation import gettext_lazy
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.panels import Table
 from redis_kit.queues.panels.actions import existing
+
+if TYPE_CHECKING:
+    from redis_kit.queues.store.limits import LimitInfo
 
 LIMIT = re.compile(r"([^/]+)/(\S{1,600})")
 BUTTONS = ("change_limit", "reset_limit")
@@ -73,11 +76,9 @@ class LimitTarget(NamedTuple):
         return _("Reset: %(limit)s.") % {"limit": self.shown}
 
 
-def tables(queue: str) -> Iterator[Table]:
-    """Yield the limits of a queue, if it has any. One round trip."""
-    from redis_kit.queues import limits
-
-    if not (listed := limits.list_limits(queue)):
+def tables(queue: str, listed: "list[LimitInfo]") -> Iterator[Table]:
+    """Yield the limits of a queue, if it has any."""
+    if not listed:
         return
     yield Table(
         TITLE % queue,

@@ -112,9 +112,10 @@ class QueuesPanel(Panel):
     def _one_queue(self, queue: str) -> Iterator[Content]:
         from redis_kit.queues.monitoring.stats import queue_stats
 
-        first_jobs, reports = list(queues_page.first_jobs(queue)), queue_stats([queue], minutes=1)
+        listed, first_jobs = queues_page.first_jobs(queue)
+        reports = queue_stats([queue], minutes=1)
         yield from queues_page.queues(reports, linked=False, title=_("Queue %s") % queue)
-        yield from limits_table.tables(queue)
+        yield from limits_table.tables(queue, listed)
         yield from first_jobs
 
     def _all(self, names: list[str]) -> Iterator[Content]:

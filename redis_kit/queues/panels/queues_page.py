@@ -12,6 +12,7 @@ from django.utils.connection import ConnectionDoesNotExist
 from django.utils.translation import gettext_lazy as _
 
 from redis_kit.core.flow import Flow
+from redis_kit.core.gather import gather
 from redis_kit.core.panels import MOST_ROWS, Bars, Figure, Lines, Link, Table
 from redis_kit.core.steps import Batch
 from redis_kit.queues.jobs import job
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from redis_kit.queues.monitoring.failures import Findings
     from redis_kit.queues.monitoring.stats import QueueStats
     from redis_kit.queues.queue import Queue
+    from redis_kit.queues.store.limits import LimitInfo
     from redis_kit.queues.store.unknown_calls import UnknownCalls
 
 MINUTES = 30
@@ -177,17 +179,16 @@ def link(queue: str, id: str, text: Any = "") -> Link:
     return Link(text or id, "queues", {"queue": queue, "id": id})
 
 
-def first_jobs(name: str) -> Iterator[Table]:
-    """Yield the first jobs of a queue, running ones before waiting ones. One round trip. Raises InvalidName."""
+def first_jobs(name: str) -> "tuple[list[LimitInfo], list[Table]]":
+    """Return the limits of a queue, and its first jobs, running ones before waiting ones. One round trip."""
     from redis_kit.queues.queue import Queue
+    from redis_kit.queues.store import limits
 
     queue = Queue(name)
-    counts, by_state = queue.run_flow(_read_first(queue))
-    for state, jobs in by_state.items():
-        if jobs:
-            yield _state_table(name, state, jobs, getattr(counts, state))
-    if not any(by_state.values()):
-        yield Table(job_page.FIRST % name, (), [], empty=_("The queue has no jobs."))
+    both: list[Flow[Any]] = [limits.listed(queue), _read_first(queue)]
+    listed, (counts, by_state) = queue.run_flow(gather(both))
+    tables = [_state_table(name, state, jobs, getattr(counts, state)) for state, jobs in by_state.items() if jobs]
+    return listed, tables or [Table(job_page.FIRST % name, (), [], empty=_("The queue has no jobs."))]
 
 
 def _read_first(queue: "Queue") -> Flow[tuple[QueueCounts, dict[State, list[JobInfo]]]]:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
-from redis_kit.core.steps import Call
+from redis_kit.core.scripts import ScriptCall
 from redis_kit.queues.jobs.job import Job, read
 from redis_kit.queues.store import calls
 
@@ -53,9 +53,9 @@ def count(queue: Primitive, *, sent: int, failed: int, error: str) -> Flow[None]
     yield calls.count_handovers(queue.key(""), sent=sent, failed=failed, error=error, ttl_ms=TTL_MS)
 
 
-def read_step(queue: Primitive) -> Call:
+def read_step(queue: Primitive) -> ScriptCall:
     """Return the step that reads the counts of a queue."""
-    return Call("HGETALL", queue.key("handovers"))
+    return calls.GET_HANDOVERS(queue.key(""))
 
 
 def counted(reply: list[bytes]) -> HandOvers | None:
