@@ -43,10 +43,10 @@ class Queues(Component):
             import_module("redis_kit.queues.celery.tasks")
 
     def checks(self) -> Iterator[CheckMessage]:
-        """Yield the modules of ``IMPORTS`` that do not exist, and the problems of our backends in ``TASKS``."""
+        """Yield the modules in options that do not exist, and the problems of our backends in ``TASKS``."""
         from redis_kit.queues.tasks import discovery
 
-        for problem in discovery.problems():
+        for problem in (*discovery.problems(), *discovery.problems_of_paths()):
             yield Error(problem.message, hint=problem.hint or None, id=f"redis_kit.{problem.id}")
         for queue, options in conf.valid_options(QueueSettings).QUEUE_OPTIONS.items():
             name = options.get("SINK", "") if isinstance(options, Mapping) else ""

@@ -8,7 +8,7 @@ import ast
 import logging
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module, util
 from importlib.machinery import ModuleSpec, PathFinder
@@ -24,7 +24,7 @@ from redis_kit.core import conf
 from redis_kit.core.conf import Problem
 from redis_kit.core.errors import ConfigurationError
 from redis_kit.core.text import did_you_mean
-from redis_kit.queues.settings import QueueSettings
+from redis_kit.queues.settings import QUEUE_OPTIONS, QueueSettings
 
 logger = logging.getLogger("redis_kit")
 OPTION = "REDIS_KIT['QUEUES']['IMPORTS']"
@@ -66,6 +66,22 @@ def problems() -> Iterator[Problem]:
         is_path = all(part.isidentifier() for part in name.split("."))  # else the settings report it
         if is_path and name not in sys.modules and _spec(name) is None:
             yield _missing(name)
+
+
+def problems_of_paths() -> Iterator[Problem]:
+    """Yield each ``SINK``, and ``CELERY_APP``, if its module does not exist. Imports none of them."""
+    options = conf.valid_options(QueueSettings)
+    named = {f"{QUEUE_OPTIONS}[{queue!r}]['SINK']": of.get("SINK") for queue, of in _dicts(options.QUEUE_OPTIONS)}
+    for option, path in {"REDIS_KIT['QUEUES']['CELERY_APP']": options.CELERY_APP, **named}.items():
+        module = path.rpartition(".")[0] if isinstance(path, str) else ""
+        is_path = all(part.isidentifier() for part in module.split("."))  # else the settings report it
+        if is_path and module not in sys.modules and _spec(module) is None:
+            hint = did_you_mean(module, _beside(module), "Write it as in an import, such as 'shop.sinks.Printer'.")
+            yield Problem("E017", f"{option} is {path!r}, but no module is named {module!r}.", hint)
+
+
+def _dicts(options: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    return ((name, given) for name, given in options.items() if isinstance(given, Mapping))
 
 
 def warn_unless_imported(task: Any) -> None:
@@ -175,12 +191,16 @@ def _spec(name: str) -> ModuleSpec | None:
 
 
 def _missing(name: str) -> Problem:
+    hint = did_you_mean(name, _beside(name), "Write the dotted path of a module, such as 'shop.services'.")
+    return Problem("E017", f"{OPTION} holds {name!r}, but no module has that name.", hint)
+
+
+def _beside(name: str) -> list[str]:
+    """Return the modules in the package of a module."""
     package, _, _ = name.rpartition(".")
     spec = _spec(package) if package else None
     folders = list(spec.submodule_search_locations or []) if spec else []
-    beside = [f"{package}.{info.name}" for info in iter_modules(folders)] if folders else []
-    hint = did_you_mean(name, beside, "Write the dotted path of a module, such as 'shop.services'.")
-    return Problem("E017", f"{OPTION} holds {name!r}, but no module has that name.", hint)
+    return [f"{package}.{info.name}" for info in iter_modules(folders)] if folders else []
 
 
 def _with_parents(name: str) -> list[str]:

@@ -147,6 +147,29 @@ def test_module_that_does_not_exist_fails_the_check_and_the_discovery(kit, stall
     assert stop.value.returncode == 78
 
 
+@pytest.mark.parametrize(
+    ("options", "option", "module"),
+    [
+        ({"CELERY_APP": "stall.celry.app"}, "REDIS_KIT['QUEUES']['CELERY_APP']", "stall.celry"),
+        (
+            {"QUEUE_OPTIONS": {"mail": {"SINK": "stall.celry.app"}, "wrong": 5}},
+            "REDIS_KIT['QUEUES']['QUEUE_OPTIONS']['mail']['SINK']",
+            "stall.celry",
+        ),
+    ],
+    ids=["app", "sink"],
+)
+def test_misspelt_module_of_an_app_or_a_sink_is_found_without_an_import(kit, stall, options, option, module):
+    stall({"stall/celery.py": "raise RuntimeError"})
+    kit.options(QUEUES=options)
+    (problem,) = discovery.problems_of_paths()
+    assert problem.message == f"{option} is 'stall.celry.app', but no module is named {module!r}."
+    assert "'stall.celery'" in problem.hint
+    assert problem.message in [error.msg for error in Queues().checks()]
+    kit.options(QUEUES={"CELERY_APP": "stall.celery.app", "QUEUE_OPTIONS": {"mail": {"SINK": "celery"}}})
+    assert list(discovery.problems_of_paths()) == []
+
+
 def test_error_inside_a_module_of_the_option_is_raised_as_it_is(kit, stall):
     stall({"stall/services.py": "import module_of_nobody"})
     kit.options(QUEUES={"IMPORTS": ["stall.services"]})
