@@ -1,6 +1,6 @@
 """The admin of schedules."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin
@@ -13,8 +13,19 @@ from redis_kit.queues.tasks import discovery
 from redis_kit.queues.tasks.schedules import rows, words
 
 
+class OptionalJSONField(forms.JSONField):
+    """Shows nothing where Django's field shows ``null``."""
+
+    def prepare_value(self, value: Any) -> Any:
+        """Return the text of the value."""
+        return "" if value is None else super().prepare_value(value)
+
+
 class ScheduleForm(forms.ModelForm):  # type: ignore[type-arg]  # has no parameters at run time
     """Refuses what periodic() would refuse, with the same words."""
+
+    class Meta:
+        field_classes: ClassVar = {"args": OptionalJSONField, "kwargs": OptionalJSONField}
 
     def clean(self) -> dict[str, Any]:
         """Check the schedule that the fields make, with those of the code, and that its task can be called."""

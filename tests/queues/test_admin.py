@@ -34,6 +34,11 @@ def test_valid_schedule_is_saved_and_ticks(kit, boss, django_capture_on_commit_c
     assert any(each.words == "every day at 04:00 Europe/Berlin" for each in found.find("td"))
 
 
+def test_empty_arguments_are_shown_empty(kit, boss):
+    shown = page(boss.get(ADD))
+    assert {each.attributes["name"]: each.words for each in shown.find("textarea")} == {"args": "", "kwargs": ""}
+
+
 @pytest.mark.parametrize(
     ("given", "field", "said"),
     [
