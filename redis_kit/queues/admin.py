@@ -1,4 +1,4 @@
-"""The admin of schedules."""
+"""The admin of schedules. Imports no Redis client, because Django imports it at start-up."""
 
 from typing import Any, ClassVar
 
@@ -9,8 +9,6 @@ from django.utils.translation import gettext_lazy as _
 from redis_kit.core.errors import ConfigurationError
 from redis_kit.queues.database.models import Schedule
 from redis_kit.queues.errors import GiveUp, InvalidSchedule, UnknownTask
-from redis_kit.queues.tasks import discovery
-from redis_kit.queues.tasks.schedules import rows, words
 
 
 class OptionalJSONField(forms.JSONField):
@@ -29,6 +27,9 @@ class ScheduleForm(forms.ModelForm):  # type: ignore[type-arg]  # has no paramet
 
     def clean(self) -> dict[str, Any]:
         """Check the schedule that the fields make, with those of the code, and that its task can be called."""
+        from redis_kit.queues.tasks import discovery
+        from redis_kit.queues.tasks.schedules import rows
+
         cleaned = super().clean() or {}
         if self.errors:
             return cleaned
@@ -65,6 +66,8 @@ class ScheduleAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     @admin.display(description=_("when"))
     def when(self, row: Schedule) -> str:
         """Return when a schedule ticks, in words."""
+        from redis_kit.queues.tasks.schedules import rows, words
+
         if not (row.every or row.cron or row.at):
             return str(_("as in the code"))
         try:

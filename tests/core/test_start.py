@@ -28,3 +28,9 @@ def test_installing_the_app_opens_no_socket_and_loads_no_client():
     sockets, client = started("redis_kit")
     assert sockets == []
     assert not client
+
+
+def test_admin_loads_no_client():
+    sockets, client = started("redis_kit", "django.contrib.admin", "django.contrib.messages", "django.contrib.sessions")
+    assert sockets == []
+    assert not client
