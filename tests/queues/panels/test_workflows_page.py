@@ -142,6 +142,7 @@ def test_list_of_many_costs_two_round_trips_and_drops_what_expired(kit, boss, tr
 
 def test_page_about_a_large_workflow_takes_few_round_trips(kit, trips, boss):
     workflow = async_to_sync(group(work.step(number) for number in range(1000)).aenqueue)()
+    boss.get(PAGE, {"id": workflow.id})  # loads the scripts
     trips.clear()
     assert "Steps: the first 100 of 1000" in boss.get(PAGE, {"id": workflow.id}).content.decode()
     assert len(trips) <= 5

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from django.db import connections as databases
 
 from redis_kit.core.text import shortened
+from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE
 from redis_kit.queues.worker.supervisor.os_signals import held_back
 
 logger = logging.getLogger("redis_kit.worker")
@@ -63,6 +64,8 @@ def _load() -> None:
         from redis_kit.queues.tasks.schedules import rows
 
         rows.store_all()
+    except UNAVAILABLE:
+        pass  # the supervisor says so, and has them read again
     except BaseException as error:
         logger.warning("The schedules of the database can't be read: %s", shortened(str(error), 300))
     finally:
