@@ -35,7 +35,7 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def json_fields(django_db_blocker: Any) -> None:
+def json_fields(django_db_setup: None, django_db_blocker: Any) -> None:
     """Ask the database once whether it has JSON: Django's checks do so too, in tests that may use no database."""
     with django_db_blocker.unblock():
         assert connection.features.supports_json_field
