@@ -33,9 +33,9 @@ def run(words: str = "") -> None:
 def measured(meter: Meter, part: Part) -> list[Goal]:
     """Print the costs of a part, and return its goals."""
     costs = meter.costs(part.operations, worth=part.worth)
-    print(f"\n{part.title:52}{'user us':>9}{'system us':>11}{'sent':>7}{'run':>7}")
+    print(f"\n{part.title:52}{'user us':>9}{'system us':>11}{'both':>8}{'sent':>7}{'run':>7}")
     for name, cost in costs.items():
-        print(f"{name:52}{cost.user:9.1f}{cost.system:11.1f}{cost.sent:7.1f}{cost.run:7.1f}")
+        print(f"{name:52}{cost.user:9.1f}{cost.system:11.1f}{cost.both:8.1f}{cost.sent:7.1f}{cost.run:7.1f}")
     return [_goal(costs, *goal) for goal in part.goals]
 
 
@@ -46,4 +46,4 @@ def _makers(name: str) -> list[Callable[[Server], Part]]:
 
 
 def _goal(costs: dict[str, Cost], name: str, peer: str, most: float) -> Goal:
-    return Goal(f"{name}, to {peer}", costs[name].user / costs[peer].user, "<=", most)
+    return Goal(f"{name}, to {peer}", costs[name].both / costs[peer].both, "<=", most)

@@ -39,6 +39,7 @@ class Cost(NamedTuple):
 
     user: float  # us
     system: float  # us
+    both: float  # us; the kernel knows their sum exactly, and splits it by samples
     sent: float  # commands of the client
     run: float  # all commands, with those inside scripts
 
@@ -108,4 +109,5 @@ def calls(operation: Operation, count: int) -> Sequence[Callable[[], object]]:
 def _cost(slices: Iterable[tuple[Times, Times]], sent: float, run: float, worth: int) -> Cost:
     own = [Times(with_it.user - sent * bare.user, with_it.system - sent * bare.system) for with_it, bare in slices]
     user, system = median(times.user for times in own), median(times.system for times in own)
-    return Cost(user / worth, system / worth, sent / worth, run / worth)
+    both = median(times.user + times.system for times in own)
+    return Cost(user / worth, system / worth, both / worth, sent / worth, run / worth)

@@ -27,7 +27,7 @@ def locks(server: Server) -> Part:
     }
     operations: Operations = {f"{kind}: acquire, release": _cycle(made("bench")) for kind, made in kinds.items()}
     for kind, made in kinds.items():
-        operations |= _apart(kind, [made(f"apart {number}") for number in range(NAMES)])
+        operations |= _apart(kind, [made(f"apart {kind} {number}") for number in range(NAMES)])
     operations |= _held({kind: made(f"held {kind}") for kind, made in kinds.items() if "MultiLock" not in kind})
     refused = Lock("held kit: Lock", timeout=TIMEOUT)
     operations["kit: Lock: acquire, refused"] = lambda: refused.acquire(blocking=False)
