@@ -3,11 +3,13 @@
 # PYTHON       the interpreter of a new environment (default: the first that is new enough)
 # VENV         the folder of the environment
 # CONSTRAINTS  the file with the versions of its packages
+# EXTRAS       what is installed with the kit
 
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 VENV ?= .venv
 CONSTRAINTS ?= constraints.txt
+EXTRAS ?= dev
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
@@ -22,10 +24,10 @@ $(STAMP): pyproject.toml $(CONSTRAINTS)
 	@echo "Installing into $(VENV); the first time that takes half a minute"
 	@if uv --version >/dev/null 2>&1; then \
 		$(BIN)/python -c '' 2>/dev/null || $(PYTHON) -m venv --clear --without-pip $(VENV) && \
-		uv pip install --quiet --python $(BIN)/python -e '.[dev]' -c $(CONSTRAINTS); \
+		uv pip install --quiet --python $(BIN)/python -e '.[$(EXTRAS)]' -c $(CONSTRAINTS); \
 	else \
 		$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV) && \
-		$(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[dev]' -c $(CONSTRAINTS); \
+		$(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[$(EXTRAS)]' -c $(CONSTRAINTS); \
 	fi
 	@touch $@
 

@@ -10,7 +10,7 @@ from redis_kit.core import flow
 from redis_kit.core.errors import KeyConflict, RedisFailure, RedisUnavailable
 
 Argument = str | bytes | int | float
-Command = Sequence[Argument]
+Command = tuple[Argument, ...]
 
 
 class Call:

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from redis.connection import PythonRespSerializer
 
 from redis_kit.core import connections
+from redis_kit.core.client import protocol
 from redis_kit.core.client.protocol import packed
 
 texts = st.text(st.characters(exclude_categories=["Cs"]))
@@ -14,7 +15,9 @@ arguments = st.lists(texts | st.binary() | st.integers() | st.floats(allow_nan=F
 @given(arguments)
 def test_bytes_are_those_of_redis_py(more):
     peer = PythonRespSerializer(6000, lambda value: value if isinstance(value, bytes) else _encoded(value))
-    assert packed(["SET", *more]) == b"".join(peer.pack("SET", *more))
+    expected = b"".join(peer.pack("SET", *more))
+    assert protocol._packed(("SET", *more)) == expected
+    assert packed(("SET", *more)) == expected
 
 
 def _encoded(value):
