@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import chain
 from time import monotonic
 from typing import Any, NamedTuple
 
@@ -25,6 +26,8 @@ ADMIT = scripts.load("redis_kit.pageviews", "admit")
 COUNT = scripts.load("redis_kit.pageviews", "count")
 MEMORY = 3600.0  # seconds for which the server recognises a repeated batch
 PAGES_TTL = 2 * 86_400.0
+MINUTE_TTL = 600.0
+LONGEST_SOURCE = 64  # characters: Redis stores a list of longer texts in ten times the memory
 
 _admitted: dict[tuple[str, str, str], set[str]] = {}  # by this process: prefix, connection, day -> names
 
@@ -32,13 +35,18 @@ _admitted: dict[tuple[str, str, str], set[str]] = {}  # by this process: prefix,
 class Event(NamedTuple):
     """One view: its time in the site's time zone, its page, the key of its object and the hash of its visitor.
 
-    Without an object or a visitor these are "".
+    Without an object or a visitor these are "". ``referrer`` is the host of the page before, and ``campaign`` a text of
+    the project; of both the first 64 characters count. A request of a ``bot`` is no view: only the number of these is
+    stored, for the page and the site.
     """
 
     moment: datetime
     page: str
     key: str
     visitor: str
+    referrer: str = ""
+    campaign: str = ""
+    bot: bool = False
 
     @property
     def targets(self) -> list[Target]:
@@ -50,16 +58,37 @@ class Event(NamedTuple):
     def names(self) -> list[str]:
         """Return the names to admit: the page, and its object if it has one."""
         page = encoded(self.page)
-        return [page, encoded(self.page, self.key)] if self.key else [page]
+        return [page, encoded(self.page, self.key)] if self.key and not self.bot else [page]
 
 
 @dataclass
 class Tally:
-    """The views and visitors of a page, an object or the site in one hour."""
+    """The views and visitors of a page, an object or the site in one hour, of which ``last`` is the latest time."""
 
+    last: datetime
     views: int = 0
+    bots: int = 0
     visitors: set[str] = field(default_factory=set)
     members: Counter[str] = field(default_factory=Counter)
+    referrers: Counter[str] = field(default_factory=Counter)
+    campaigns: Counter[str] = field(default_factory=Counter)
+
+    def add(self, event: Event, member: str) -> None:
+        """Add an event. ``member`` is the page or object that it is a view of, if the list of these has it."""
+        self.last = max(self.last, event.moment)
+        if event.bot:
+            self.bots += 1
+            return
+        self.views += 1
+        if event.visitor:
+            self.visitors.add(event.visitor)
+        for counts, text in (
+            (self.members, member),
+            (self.referrers, event.referrer[:LONGEST_SOURCE]),
+            (self.campaigns, event.campaign[:LONGEST_SOURCE]),
+        ):
+            if text:
+                counts[text] += 1
 
 
 class ViewBatch:
@@ -83,7 +112,7 @@ class ViewBatch:
         """
         if not self._calls:
             self._named = yield from admitted(self.events, using=self.using)
-            self._calls = {target: self._call(*target, counted) for target, counted in tally(self._named).items()}
+            self._calls = {target: self._call(target[0], counted) for target, counted in tally(self._named).items()}
         replies = yield from self._replies()
         errors = {
             target: reply for target, reply in zip(self._calls, replies, strict=True) if isinstance(reply, Exception)
@@ -93,7 +122,9 @@ class ViewBatch:
                 raise error
         for error in errors.values():
             log_once(error)
-        return sum(not errors.keys().isdisjoint(event.targets) for event in self._named) if errors else 0
+        if not errors:
+            return 0
+        return sum(not errors.keys().isdisjoint(event.targets) for event in self._named if not event.bot)
 
     def _replies(self) -> Flow[list[Any]]:
         """Return the reply of each call, or the error that concerns only this call."""
@@ -127,39 +158,33 @@ class ViewBatch:
         if self.tried is None:
             self.tried = monotonic()
 
-    def _call(self, name: str, hour: str, counted: Tally) -> ScriptCall:
-        options = conf.section(PageViewSettings)
-        members = [text for member in counted.members.items() for text in member]
-        ttls = [_ms(seconds) for seconds in (MEMORY, options.RETENTION, options.HOUR_RETENTION)]
-        fields = [int(hour[11:]), int(hour[8:10]), counted.views, len(counted.members)]
-        arguments = [self._number, *ttls, *fields, *members, *counted.visitors]
-        return COUNT(keys.hour_keys(name, hour, writer=self._writer), arguments)
+    def _call(self, name: str, counted: Tally) -> ScriptCall:
+        options, last = conf.section(PageViewSettings), counted.last
+        ttls = [_ms(seconds) for seconds in (MEMORY, options.RETENTION, options.HOUR_RETENTION, MINUTE_TTL)]
+        lists = [
+            [text for pair in counts.items() for text in pair]
+            for counts in (counted.members, counted.referrers, counted.campaigns)
+        ]
+        figures = [last.hour, last.day, int(last.timestamp()), options.TRENDING_HALF_LIFE, counted.views, counted.bots]
+        arguments = [self._number, *ttls, *figures, *map(len, lists), *chain(*lists), *counted.visitors]
+        return COUNT(keys.hour_keys(name, last, writer=self._writer), arguments)
 
 
 def tally(events: Iterable[Event]) -> dict[Target, Tally]:
     """Return the events added up by page, object and site, and by hour."""
     tallies: dict[Target, Tally] = {}
-
-    def add(name: str, hour: str, visitor: str, member: str) -> None:
-        entry = tallies.setdefault((name, hour), Tally())
-        entry.views += 1
-        if visitor:
-            entry.visitors.add(visitor)
-        if member:
-            entry.members[member] += 1
-
     for event in events:
-        hour = f"{event.moment:%Y-%m-%dT%H}"
-        add(SITE, hour, event.visitor, encoded(event.page))
-        add(encoded(event.page), hour, event.visitor, encoded(event.key) if event.key else "")
-        if event.key:
-            add(encoded(event.page, event.key), hour, event.visitor, "")
+        members = (encoded(event.page), encoded(event.key) if event.key else "", "")
+        for target, member in zip(event.targets, members, strict=False):
+            if target not in tallies:
+                tallies[target] = Tally(event.moment)
+            tallies[target].add(event, member)
     return tallies
 
 
 def admitted(events: list[Event], *, using: str) -> Flow[list[Event]]:
     """Return the events under the names that count: pages beyond the day's ``MAX_PAGES`` become ``(other)``."""
-    prefix, max_pages = conf.section(KitSettings).PREFIX, conf.section(PageViewSettings).MAX_PAGES
+    prefix = conf.section(KitSettings).PREFIX
     wanted: dict[str, dict[str, None]] = {}
     for event in events:
         wanted.setdefault(f"{event.moment:%Y-%m-%d}", {}).update(dict.fromkeys(event.names))
@@ -167,17 +192,20 @@ def admitted(events: list[Event], *, using: str) -> Flow[list[Event]]:
     for day, names in wanted.items():
         unknown = [name for name in names if name not in admitted_names[day]]
         if unknown:
-            replies = yield from _admit(day, [max_pages, _ms(PAGES_TTL), *unknown])
+            replies = yield from _admit(day, unknown)
             admitted_names[day].update(name for name, may in zip(unknown, replies, strict=False) if may)
     for past in list(_admitted)[:-8]:
         _admitted.pop(past, None)
     return [_renamed(event, admitted_names[f"{event.moment:%Y-%m-%d}"]) for event in events]
 
 
-def _admit(day: str, args: list[Any]) -> Flow[list[int]]:
-    """Return 1 for each name that may be counted; nothing if the key has another type: they count as ``(other)``."""
+def _admit(day: str, names: list[str]) -> Flow[list[int]]:
+    """Return 1 for each name that may be counted; nothing if a key has another type: they count as ``(other)``."""
+    options, month = conf.section(PageViewSettings), day[:7]
+    kind = f"{day[8:]} {identity_kind(options)}"
+    arguments = [options.MAX_PAGES, _ms(PAGES_TTL), _ms(options.RETENTION), kind, *names]
     try:
-        replies: list[int] = yield ADMIT([keys.pages(SITE, day)], args)
+        replies: list[int] = yield ADMIT([keys.pages(SITE, day), keys.identities(SITE, month)], arguments)
         return replies
     except KeyConflict as error:
         log_once(error)
@@ -194,6 +222,11 @@ def _renamed(event: Event, admitted_names: set[str]) -> Event:
 def identified(visitor: str) -> str:
     """Return the keyed hash that is stored for a visitor."""
     return hashed(f"visitor:{visitor}") if visitor else ""
+
+
+def identity_kind(options: PageViewSettings) -> str:
+    """Return the kind of identity that visitors have now: the setting, and a sign of the key that hashes them."""
+    return f"{options.VISITOR} {hashed('kind of identity')[:6]}"
 
 
 def _ms(seconds: float) -> int:

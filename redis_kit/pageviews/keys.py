@@ -1,10 +1,11 @@
 """The keys of page views. ``name`` is the encoded name of a page, of an object, or of the site."""
 
-from datetime import date
+from datetime import date, datetime
 from typing import NamedTuple
 
 from redis_kit.core import conf
 from redis_kit.core.settings import KitSettings
+from redis_kit.pageviews import periods
 
 
 class HourKeys(NamedTuple):
@@ -13,23 +14,38 @@ class HourKeys(NamedTuple):
     batch: str
     hours: str
     days: str
+    minutely_visitors: str
     hourly_visitors: str
     daily_visitors: str
+    weekly_visitors: str
     monthly_visitors: str
-    top: str
+    top_of_day: str
+    top_of_week: str
+    top_of_month: str
+    trending: str
+    referrers: str
+    campaigns: str
 
 
-def hour_keys(name: str, hour: str, *, writer: str) -> HourKeys:
-    """Return the keys of an hour, such as ``2026-11-22T13``."""
-    day, month = hour[:10], hour[:7]
+def hour_keys(name: str, last: datetime, *, writer: str) -> HourKeys:
+    """Return the keys of the hour of a time; the minute is that time's."""
+    day, hour = last.date(), f"{last:%Y-%m-%dT%H}"
+    week, month = periods.week_of(day), periods.month_of(day)
     return HourKeys(
         batch=_key(name, f"batch:{writer}:{hour}"),
         hours=views(name, day),
         days=views(name, month),
+        minutely_visitors=visitors(name, periods.minute_of(last)),
         hourly_visitors=visitors(name, hour),
         daily_visitors=visitors(name, day),
+        weekly_visitors=visitors(name, week),
         monthly_visitors=visitors(name, month),
-        top=top(name, day),
+        top_of_day=top(name, day),
+        top_of_week=top(name, week),
+        top_of_month=top(name, month),
+        trending=trending(name),
+        referrers=referrers(name, day),
+        campaigns=campaigns(name, day),
     )
 
 
@@ -39,18 +55,38 @@ def views(name: str, period: str | date) -> str:
 
 
 def visitors(name: str, period: str | date) -> str:
-    """Return the HyperLogLog of an hour, a day or a month."""
+    """Return the HyperLogLog of a minute, an hour, a day, a week or a month."""
     return _key(name, f"visitors:{period}")
 
 
-def top(name: str, day: str | date) -> str:
-    """Return the sorted set of a day's most viewed pages or objects."""
-    return _key(name, f"top:{day}")
+def top(name: str, period: str | date) -> str:
+    """Return the sorted set of the pages or objects of a day, a week or a month, by views."""
+    return _key(name, f"top:{period}")
+
+
+def trending(name: str) -> str:
+    """Return the sorted set of pages or objects by views that lose weight with time."""
+    return _key(name, "trending")
+
+
+def referrers(name: str, day: date) -> str:
+    """Return the sorted set of the hosts that a day's visitors came from."""
+    return _key(name, f"referrers:{day}")
+
+
+def campaigns(name: str, day: date) -> str:
+    """Return the sorted set of a day's campaigns."""
+    return _key(name, f"campaigns:{day}")
 
 
 def pages(site: str, day: str) -> str:
     """Return the set of the pages and objects that are counted by name on a day."""
     return _key(site, f"pages:{day}")
+
+
+def identities(site: str, month: str) -> str:
+    """Return the set of the kinds of identities that the sketches of a month's days hold."""
+    return _key(site, f"identities:{month}")
 
 
 def _key(name: str, part: str) -> str:

@@ -1,7 +1,8 @@
 """Days of the site: in Django's ``TIME_ZONE``, not the viewer's."""
 
 import calendar
-from datetime import date, datetime
+from collections import Counter
+from datetime import UTC, date, datetime
 
 from django.utils import timezone
 
@@ -41,14 +42,36 @@ def months(wanted: list[date]) -> dict[str, list[date]]:
     """Return the days by month, such as ``2026-11``."""
     by_month: dict[str, list[date]] = {}
     for day in wanted:
-        by_month.setdefault(f"{day:%Y-%m}", []).append(day)
+        by_month.setdefault(month_of(day), []).append(day)
     return by_month
 
 
+def month_of(day: date) -> str:
+    """Return the month of a day, such as ``2026-11``."""
+    return f"{day:%Y-%m}"
+
+
+def week_of(day: date) -> str:
+    """Return the week of a day by ISO 8601, such as ``2026-W47``: Monday to Sunday."""
+    return f"{day:%G-W%V}"
+
+
+def minute_of(moment: datetime) -> str:
+    """Return the minute of a time in UTC, such as ``2026-11-22T13:05Z``: a clock that goes back repeats no minute."""
+    return f"{moment.astimezone(UTC):%Y-%m-%dT%H:%MZ}"
+
+
 def sketches(wanted: list[date]) -> list[str]:
-    """Return the fewest periods that cover the days: whole months, and single days."""
-    periods: list[str] = []
-    for month, part in months(wanted).items():
-        whole = len(part) == calendar.monthrange(part[0].year, part[0].month)[1]
-        periods += [month] if whole else [day.isoformat() for day in part]
-    return periods
+    """Return the periods whose sketches cover the days of a range: whole months, then whole weeks, then single days.
+
+    A week may reach into a month that is there too: a union counts nobody twice. Any 90 days take at most 20.
+    """
+    months_inside = [month for month, part in months(wanted).items() if len(part) == _length(part[0])]
+    left = [day for day in wanted if month_of(day) not in months_inside]
+    in_weeks = Counter(map(week_of, wanted))
+    periods = [week_of(day) if in_weeks[week_of(day)] == 7 else day.isoformat() for day in left]
+    return [*months_inside, *dict.fromkeys(periods)]
+
+
+def _length(day: date) -> int:
+    return calendar.monthrange(day.year, day.month)[1]

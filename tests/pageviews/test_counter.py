@@ -1,3 +1,4 @@
+import calendar
 import uuid
 from collections import Counter
 from datetime import UTC, date, datetime, timedelta
@@ -69,15 +70,31 @@ def test_ranges_equal_a_list_of_days(kit, offsets, start, length):
 
 def test_range_is_read_with_few_keys():
     assert sketches(days(date(2024, 1, 1), date(2024, 12, 31))) == [f"2024-{month:02}" for month in range(1, 13)]
-    wanted = sketches(days(date(2024, 1, 31), date(2024, 3, 1)))
-    assert wanted == ["2024-01-31", "2024-02", "2024-03-01"]
-    assert (
-        max(
-            len(sketches(days(date(2024, 1, 1) + timedelta(number), date(2024, 3, 30) + timedelta(number))))
-            for number in range(366)
-        )
-        <= 61
-    )
+    assert sketches(days(date(2024, 1, 31), date(2024, 3, 1))) == ["2024-02", "2024-01-31", "2024-03-01"]
+    assert sketches(days(date(2024, 1, 28), date(2024, 2, 12))) == ["2024-01-28", "2024-W05", "2024-W06", "2024-02-12"]
+
+
+def test_any_ninety_days_are_covered_by_at_most_24_sketches():
+    most = 0
+    for number in range(4 * 366):
+        first = date(2024, 1, 1) + timedelta(number)
+        wanted = days(first, first + timedelta(89))
+        periods = sketches(wanted)
+        covered = {day for period in periods for day in days_of(period)}
+        assert covered == set(wanted)
+        most = max(most, len(periods))
+    assert most <= 20
+
+
+def days_of(period):
+    """Return the days of a day, an ISO week or a month."""
+    if "W" in period:
+        monday = date.fromisocalendar(int(period[:4]), int(period[6:]), 1)
+        return [monday + timedelta(number) for number in range(7)]
+    if len(period) == 10:
+        return [date.fromisoformat(period)]
+    year, month = map(int, period.split("-"))
+    return [date(year, month, day) for day in range(1, calendar.monthrange(year, month)[1] + 1)]
 
 
 def test_hours_are_in_the_sites_time_zone(kit, settings):
