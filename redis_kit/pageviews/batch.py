@@ -36,8 +36,8 @@ class Event(NamedTuple):
     """One view: its time in the site's time zone, its page, the key of its object and the hash of its visitor.
 
     Without an object or a visitor these are "". ``referrer`` is the host of the page before, and ``campaign`` a text of
-    the project; of both the first 64 characters count. A request of a ``bot`` is no view: only the number of these is
-    stored, for the page and the site.
+    the project; of both the first 64 characters count. The request of a ``bot`` does not count as a view: only the
+    number of these requests is stored, for the page and the site.
     """
 
     moment: datetime
@@ -63,7 +63,7 @@ class Event(NamedTuple):
 
 @dataclass
 class Tally:
-    """The views and visitors of a page, an object or the site in one hour, of which ``last`` is the latest time."""
+    """The views and visitors of a page, an object or the site in one hour. ``last`` is the time of the latest view."""
 
     last: datetime
     views: int = 0
@@ -203,7 +203,7 @@ def _admit(day: str, names: list[str]) -> Flow[list[int]]:
     """Return 1 for each name that may be counted; nothing if a key has another type: they count as ``(other)``."""
     options, month = conf.section(PageViewSettings), day[:7]
     kind = f"{day[8:]} {identity_kind(options)}"
-    arguments = [options.MAX_PAGES, _ms(PAGES_TTL), _ms(options.RETENTION), kind, *names]
+    arguments: list[Any] = [options.MAX_PAGES, _ms(PAGES_TTL), _ms(options.RETENTION), kind, *names]
     try:
         replies: list[int] = yield ADMIT([keys.pages(SITE, day), keys.identities(SITE, month)], arguments)
         return replies

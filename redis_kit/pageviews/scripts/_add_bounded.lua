@@ -1,6 +1,6 @@
 -- Add counts to a sorted set of a limited size: "Space-Saving" of Metwally et al. (2005). A member that is new to a full
 -- set takes the place of the smallest one, and its count. So members above the average of a full set are never missing,
--- and the count of one that entered late may be too high, by the smallest count at most.
+-- and the count of a late member may be too high, by the smallest count at most.
 -- needs  nothing
 -- gives  add_bounded
 
