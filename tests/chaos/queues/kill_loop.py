@@ -30,7 +30,7 @@ from tests.chaos.queues.support.workers import COMMAND, Fleet, wait_until
 from tests.fixtures.process import Server
 
 DEFAULTS = {"HEARTBEAT_INTERVAL": 2.0, "WORKER_TIMEOUT": 10.0}
-QUICK_RETRIES = {"RETRY_BACKOFF": 1.0, "RETRY_BACKOFF_MAX": 2.0}  # seconds: a run lasts for some of them
+QUICK_RETRIES = {"RETRY_BACKOFF": 0.3, "RETRY_BACKOFF_MAX": 0.6}  # seconds: a run lasts for some of them
 REACHED = 5.0  # seconds for the last step to come to a failpoint
 START = 30.0  # seconds until a worker works
 PATIENT = {"CONNECT_TIMEOUT": 2.0, "READ_TIMEOUT": 2.0}  # as in other tests

@@ -9,14 +9,14 @@ from tests.chaos.queues import kill_loop
 from tests.chaos.queues.kill_loop import Outcome, Plan
 from tests.chaos.queues.support import checker
 from tests.chaos.queues.support.fault_injector import ROUND, SUPERVISED, FaultInjector
+from tests.queues.support.journal import LASTING, QUICK
 
-pytestmark = [pytest.mark.alone(80), pytest.mark.once]
+pytestmark = [pytest.mark.alone(40), pytest.mark.once]
 
 # These jobs are run here, and a worker without children can't come to the points of a supervisor.
 ELSEWHERE = ("handed_over", *(() if SUPERVISED else ("forked", *failpoints.SUPERVISOR[1:])))
 POINTS = [point for point in failpoints.POINTS if point not in ELSEWHERE]
 
-QUICK = {"HEARTBEAT_INTERVAL": 0.1, "WORKER_TIMEOUT": 0.6}
 BUGGY_WORKER = ("-m", "tests.chaos.queues.support.buggy_worker")
 FOUND_BY = {
     "ack_first": checker.lost,
@@ -42,7 +42,8 @@ def clean(outcome: Outcome) -> None:
 
 @pytest.mark.timeout(180)
 def test_no_job_is_lost_while_workers_and_the_server_are_killed():
-    outcome = kill_loop.run(Plan(jobs=1600, rate=160, threads=4, mix=BUSY, seed=7, least=len(ROUND)))
+    plan = Plan(jobs=1000, rate=160, threads=4, mix=BUSY, seed=7, least=len(ROUND), calm=(0.6, 1.0), leases=LASTING)
+    outcome = kill_loop.run(plan)
     clean(outcome)
     wanted = set(ROUND) if SUPERVISED else {"machine", "server"}
     assert {kill.kind for kill in outcome.case.kills} == wanted
@@ -75,8 +76,7 @@ def kill_a_child(injector: FaultInjector) -> None:
 
 
 def test_job_that_takes_six_leases_runs_once():
-    leases = {"HEARTBEAT_INTERVAL": 0.2, "WORKER_TIMEOUT": 1.0}
-    outcome = kill_loop.run(Plan(jobs=1, mix={"lasting": 1}, lasting=6.0, threads=1, most=0, leases=leases))
+    outcome = kill_loop.run(Plan(jobs=1, mix={"lasting": 1}, lasting=3.6, threads=1, most=0, leases=QUICK))
     clean(outcome)
     assert len(outcome.case.runs[1]) == 1
 
@@ -91,11 +91,11 @@ def test_seeded_bug_is_found(bug):
     assert list(FOUND_BY[bug](outcome.case)), str(outcome)
 
 
-def run_buggy(bug: str, *, patience: float = 2.5, **options: float) -> Outcome:
+def run_buggy(bug: str, *, patience: float = 1.5, spare: float = 0.6) -> Outcome:
     """Let a worker do long jobs one by one, with a bug, and kill it where that makes a difference; another follows."""
     leases = {"HEARTBEAT_INTERVAL": 0.1, "WORKER_TIMEOUT": 0.4}
     environment = {"DJANGO_SETTINGS_MODULE": "tests.chaos.queues.settings"}
-    load = Plan(jobs=15, mix={"long": 1}, leases=leases, environment=environment, patience=patience, **options)
+    load = Plan(jobs=15, mix={"long": 1}, leases=leases, environment=environment, patience=patience, spare=spare)
     workers = {"workers": 1, "processes": 1, "threads": 1, "command": (*BUGGY_WORKER, bug)}
     kills = {"kills": ("machine",), "most": 0 if bug in UNHURT else 1, "busy": 100, "calm": (0.1, 0.2)}
     return kill_loop.run(replace(load, **workers, **kills))

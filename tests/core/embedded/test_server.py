@@ -22,6 +22,7 @@ from django.core.cache.backends.redis import RedisCache
 from redis_kit.core.embedded import server as embedded
 from redis_kit.core.embedded.server import EmbeddedServer, EmbeddedUnavailable, find_binary, shared_url
 from redis_kit.core.errors import ConfigurationError
+from tests.fixtures.process import is_alive
 from tests.fixtures.servers import client, wait_for
 
 pytestmark = pytest.mark.once
@@ -98,16 +99,8 @@ def no_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embedded.importlib.util, "find_spec", lambda name: None)
 
 
-def alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
-
-
 def gone(owner: Owner) -> bool:
-    return not alive(owner.server) and not owner.folder.exists()
+    return not is_alive(owner.server) and not owner.folder.exists()
 
 
 def program(path: Path, text: str) -> Path:
@@ -141,7 +134,7 @@ def test_stop_ends_the_server_and_removes_its_folder(server: EmbeddedServer) -> 
     assert pid
     server.stop()
     server.stop()
-    assert not alive(pid)
+    assert not is_alive(pid)
     assert not server.folder.exists()
     assert server.pid is None
 
@@ -156,7 +149,7 @@ def test_address_stays_the_same_after_a_crash(server: EmbeddedServer) -> None:
     pid, url = server.pid, server.url
     assert pid
     os.kill(pid, signal.SIGKILL)
-    wait_for(lambda: not alive(pid))
+    wait_for(lambda: not is_alive(pid))
     server.start()
     assert server.url == url
     assert server.pid != pid
@@ -207,7 +200,7 @@ def test_server_ends_within_a_tenth_of_a_second_of_its_owner_s_sigkill(owner: Ca
         started = owner("pause()")
         started.kill()
         since = time.monotonic()
-        wait_for(lambda: not alive(started.server))  # noqa: B023 - called before the next round
+        wait_for(lambda: not is_alive(started.server))  # noqa: B023 - called before the next round
         took.append(time.monotonic() - since)
         wait_for(lambda: not started.folder.exists())  # noqa: B023
     assert statistics.median(took) < 0.1
@@ -259,7 +252,7 @@ print("forked", os.waitpid(child, 0)[1], flush=True)
 pause()
 """)
     assert started.line() == ["forked", "0"]
-    assert alive(started.server)
+    assert is_alive(started.server)
     assert started.folder.exists()
     with client(f"unix://{started.folder}/server.sock") as connection:
         assert connection.ping()
@@ -280,7 +273,7 @@ def test_children_of_a_killed_owner_do_not_keep_the_server(owner: Callable[..., 
     try:
         started.kill()
         wait_for(lambda: gone(started))
-        assert alive(pid)
+        assert is_alive(pid)
     finally:
         os.kill(pid, signal.SIGKILL)
 
@@ -304,8 +297,8 @@ pause()
         assert len(servers) == 4
         assert len(children) == 40
         started.kill()
-        wait_for(lambda: not any(map(alive, servers)))
-        assert all(map(alive, children))
+        wait_for(lambda: not any(map(is_alive, servers)))
+        assert all(map(is_alive, children))
     finally:
         for pid in children:
             os.kill(pid, signal.SIGKILL)
@@ -330,7 +323,7 @@ def test_guard_ends_the_server_on_sigterm_and_ignores_ctrl_c(server: EmbeddedSer
         assert connection.ping()
     guard.send_signal(signal.SIGTERM)
     assert guard.wait(5) == 0
-    assert not alive(pid)
+    assert not is_alive(pid)
     assert not server.folder.exists()
 
 
@@ -342,7 +335,7 @@ def test_frozen_server_is_neither_taken_for_dead_nor_left_behind(server: Embedde
     with pytest.raises(subprocess.TimeoutExpired):
         server._guarded.wait(0.1)
     server.stop()
-    assert not alive(pid)
+    assert not is_alive(pid)
 
 
 def test_servers_started_at_the_same_time_are_apart() -> None:
@@ -425,7 +418,7 @@ def test_silent_server_is_ended_at_the_limit(monkeypatch: pytest.MonkeyPatch, tm
     server = EmbeddedServer(binary=program(tmp_path / "server", f"#!/bin/sh\necho $$ >{note}\nexec sleep 60\n"))
     with pytest.raises(EmbeddedUnavailable, match=r"silent for 0\.3 s"):
         server.start()
-    assert not alive(int(note.read_text()))
+    assert not is_alive(int(note.read_text()))
     assert not server.folder.exists()
 
 

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from redis_kit.queues.monitoring import list_workers
-from tests.fixtures.process import wait_for
+from tests.fixtures.process import is_alive, wait_for
 
 
 def children(process):
@@ -23,15 +23,6 @@ def stopped(process, number=signal.SIGTERM, *, within):
     return time.monotonic() - began
 
 
-def gone(pid):
-    """Say whether there is no such process."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return True
-    return False
-
-
 def end(process):
     """Kill a worker. Its children end by themselves, unless one is in C code that never returns."""
     file = Path(f"/proc/{process.pid}/task/{process.pid}/children")
@@ -42,6 +33,6 @@ def end(process):
     process.wait()
     for pid in below:
         with contextlib.suppress(AssertionError):
-            wait_for(lambda pid=pid: gone(pid), timeout=5)
+            wait_for(lambda pid=pid: not is_alive(pid), timeout=5)
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)

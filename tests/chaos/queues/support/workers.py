@@ -3,15 +3,12 @@
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
-from redis_kit.queues.worker.shared import failpoints
 from tests.fixtures.fork_server import start_python
 
 ROOT = Path(__file__).parents[4]
@@ -24,15 +21,8 @@ class Supervisor:
     """One supervisor, and all children that it was seen with."""
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str], log: Path) -> None:
-        self.process: Any
         with log.open("ab") as file:
-            if failpoints.POINT in environment:  # it is read when Python imports the worker
-                full = [sys.executable, *command]
-                self.process = subprocess.Popen(full, cwd=ROOT, env=environment, stdout=file, stderr=file)
-            else:
-                self.process = start_python(
-                    command, cwd=ROOT, env=dict(environment), text=False, stdout=file, stderr=file
-                )
+            self.process = start_python(command, cwd=ROOT, env=dict(environment), text=False, stdout=file, stderr=file)
         self.pid, self.known = self.process.pid, {self.process.pid}
 
     def children(self) -> set[int]:

@@ -21,14 +21,13 @@ from redis_kit.queues.worker.supervisor.child import Child
 from redis_kit.queues.worker.supervisor.respawn import RespawnBackoff
 from redis_kit.queues.worker.supervisor.supervisor import Supervisor
 from tests.fixtures.kit import Kit
-from tests.fixtures.process import free_port, wait_for
+from tests.fixtures.process import free_port, is_alive, wait_for
 from tests.queues.conftest import COMMAND, ROOT, environment
-from tests.queues.support import putting
 from tests.queues.support.journal import LASTING, QUICK
-from tests.queues.support.processes import children, gone, stopped
+from tests.queues.support.processes import children, stopped
 from tests.queues.support.tasks import die_of, grow, hold_c, never_end, never_leave_c, note, sleep_on, wait_for_file
 
-pytestmark = [pytest.mark.alone(45), pytest.mark.once]
+pytestmark = [pytest.mark.alone(40), pytest.mark.once]
 
 EMPTY = QueueCounts(0, 0, 0, 0)
 
@@ -109,7 +108,7 @@ def test_child_without_a_supervisor_gives_back_its_jobs_and_ends(queue, journal,
     print(f"back after {again.at - killed:.3f} s, with a lease of 10 s")
     assert again.at - killed < 6
     assert [again.pid] == children(other)
-    wait_for(lambda: gone(orphan))
+    wait_for(lambda: not is_alive(orphan))
     (job,) = queue.peek(5, state="running")
     assert (job.attempts, job.crashes) == (1, 0)
     file.touch()
@@ -203,6 +202,7 @@ def test_task_that_can_not_be_interrupted_costs_its_process(queue, journal, star
     ("task", "end"), [(sleep_on, "killed"), (sleep_on, "killed with"), (sleep_on, "stopped"), (hold_c, "stopped")]
 )
 def test_cancelled_task_that_does_not_stop_ends_with_its_process(kit, queue, journal, start_worker, task, end):
+    kit.options(QUEUES=LASTING)
     worker = start_worker("--threads", 2, "--grace", 1)
     handle = task.enqueue("held")
     (began,) = wait_for(lambda: journal.lines(name="held"))
@@ -231,7 +231,7 @@ def test_hard_timeout_does_not_wait_for_a_server_that_is_frozen(make_server, set
     (began,) = wait_for(lambda: journal.lines(name="hangs"))
     server.freeze()
     try:
-        wait_for(lambda: "Z" in Path(f"/proc/{began.pid}/stat").read_text().rpartition(")")[2])
+        wait_for(lambda: not is_alive(began.pid))
     finally:
         server.thaw()
     wait_for(lambda: [job.reason[:12] for job in Queue("default").peek(state="dead")] == ["TaskTimeout:"])
@@ -330,7 +330,7 @@ def test_child_that_does_not_end_in_time_is_killed_and_its_job_returned(queue, j
 def test_signals_during_the_start_leave_no_worker_behind(queue, kit, journal):
     kit.options(QUEUES=QUICK)
     its = environment(kit.settings, journal)
-    for number in range(4):  # the loop of starts in tests/chaos/queues sends signals at each line
+    for number in range(3):  # the loop of starts in tests/chaos/queues sends signals at each line
         process = subprocess.Popen(COMMAND, cwd=ROOT, env=its, stderr=subprocess.PIPE)
         time.sleep(0.1 + 0.25 * number)
         process.send_signal(signal.SIGTERM)
@@ -420,148 +420,9 @@ def test_idle_worker_sends_at_most_one_command_a_second(queue, kit, start_worker
     wait_for(lambda: kit.client.exists(f"{kit.prefix}:{{queues}}:names"))
     began = time.monotonic()
     with commands(kit) as sent:
-        time.sleep(4)
+        time.sleep(2.5)
     assert 1 <= len(sent) <= time.monotonic() - began + 2, sent  # one at either end of the time
     assert worker.poll() is None
-
-
-def test_worker_starts_again_when_its_code_has_changed(queue, journal, start_worker, tmp_path, monkeypatch):
-    app = tmp_path / "changing"
-    app.mkdir()
-    (app / "__init__.py").touch()
-    write(app, "first")
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    monkeypatch.setenv("MORE_APPS", "changing")
-    worker = start_worker("--reload", "--threads", 1)
-    putting.put(queue, "one", "changing.tasks.tell")
-    wait_for(lambda: journal.names("told") == ["first"])
-    (app / "tasks.py").write_text("def broken(:\n")
-    wait_for(lambda: b"can't be used yet" in worker.log.read_bytes())
-    assert worker.log.read_bytes().count(b"works on") == 1
-    (app / "more.py").write_text("import nope_nope\n")
-    write(app, "second", first="import changing.more")
-    wait_for(lambda: b"can't be loaded; the worker waits" in worker.log.read_bytes(), timeout=30)
-    assert b"No module named 'nope_nope'" in worker.log.read_bytes()
-    assert worker.poll() is None
-    assert worker.log.read_bytes().count(b"works on") == 1
-    (app / "more.py").write_text("")
-    os.utime(app / "more.py", (time.time() + 50, time.time() + 50))
-    wait_for(lambda: worker.log.read_bytes().count(b"works on") == 2, timeout=30)
-    assert worker.poll() is None
-    putting.put(queue, "two", "changing.tasks.tell")
-    wait_for(lambda: journal.names("told") == ["first", "second"])
-    stopped(worker, within=10)
-
-
-def test_code_that_breaks_during_a_restart_is_waited_for(kit, start_worker, tmp_path, monkeypatch):
-    app = tmp_path / "changing"
-    app.mkdir()
-    (app / "__init__.py").write_text(LATE)
-    write(app, "first")
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    monkeypatch.setenv("MORE_APPS", "changing")
-    worker = start_worker("--reload", "--threads", 1)
-
-    def seen(text, times):
-        wait_for(lambda: worker.poll() is not None or worker.log.read_bytes().count(text) == times, timeout=60)
-        assert worker.poll() is None, worker.log.read_text()
-
-    def mend(name):
-        (app / name).write_text("")
-        os.utime(app / name, (time.time() + 50, time.time() + 50))
-
-    (app / "by_check.py").touch()
-    write(app, "second", first="from changing import load; load('by_task')")
-    seen(b"can't be loaded; the worker waits", 1)  # by a system check
-    mend("by_check.py")
-    seen(b"can't be loaded; the worker waits", 2)  # by the look for tasks
-    mend("by_task.py")
-    seen(b"works on", 2)
-    write(app, "longest", first="from changing import load; load('at_end')")
-    seen(b"can't be loaded; the worker waits", 3)
-    stopped(worker, within=10)
-
-
-def test_settings_that_break_during_a_restart_are_waited_for(kit, start_worker, tmp_path, monkeypatch):
-    app = tmp_path / "changing"
-    app.mkdir()
-    (app / "__init__.py").touch()
-    (app / "settings.py").write_text(HALF_SAVED)
-    write(app, "first")
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    monkeypatch.setenv("MORE_APPS", "changing")
-    worker = start_worker("--reload", "--threads", 1, "--settings", "changing.settings")
-    write(app, "second")
-    wait_for(lambda: b"can't be loaded; the worker waits" in worker.log.read_bytes(), timeout=60)
-    assert b"SyntaxError" in worker.log.read_bytes()
-    (app / "settings.py").write_text("from tests.queues.support.worker_settings import *")
-    os.utime(app / "settings.py", (time.time() + 50, time.time() + 50))
-    wait_for(lambda: worker.log.read_bytes().count(b"works on") == 2, timeout=60)
-    stopped(worker, within=10)
-
-
-# Settings that are saved again, wrong, just before the restarted worker, and not the trial, loads them.
-HALF_SAVED = """
-import os, pathlib
-from tests.queues.support.worker_settings import *
-if "REDIS_KIT_RESTARTED" in os.environ:
-    pathlib.Path(__file__).write_text("INSTALLED_APPS = [")
-    raise RuntimeError("half saved")
-"""
-
-
-# Loads a module, which another save breaks just before the restarted worker, and not the trial, loads it.
-LATE = """
-import importlib, os, pathlib
-from django.core.checks import register
-
-def load(name):
-    path = pathlib.Path(__file__).with_name(f"{name}.py")
-    if "REDIS_KIT_TRIAL" not in os.environ and not path.with_suffix(".broken").exists():
-        path.with_suffix(".broken").touch()
-        path.write_text("def broken(:")
-    elif not path.exists():
-        path.touch()
-    importlib.invalidate_caches()
-    importlib.import_module(f"changing.{name}")
-
-@register()
-def check(app_configs, **kwargs):
-    if pathlib.Path(__file__).with_name("by_check.py").exists():
-        load("by_check")
-    return []
-"""
-
-
-def test_embedded_server_is_shared_by_the_processes_and_outlives_a_reload(
-    settings, kit, journal, start_worker, tmp_path, monkeypatch
-):
-    kit.connect({"EMBEDDED": True})
-    app = tmp_path / "changing"
-    app.mkdir()
-    (app / "__init__.py").touch()
-    write(app, "first", "Queue('default').pause(); tell.enqueue()")
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    monkeypatch.setenv("MORE_APPS", "changing")
-    monkeypatch.setenv("REDIS_KIT_EMBEDDED", "force")
-    monkeypatch.delenv("REDIS_KIT_EMBEDDED_URL", raising=False)
-    worker = start_worker("--reload", "--processes", 2, "--threads", 1)
-    wait_for(lambda: len(journal.lines(name="worker", step="started")) == 2)
-    write(app, "second", "Queue('default').resume()")
-    wait_for(lambda: journal.names("told") == ["second"] * 2, timeout=30)
-    assert b"Lost connection to Redis" not in worker.log.read_bytes()
-    stopped(worker, within=10)
-
-
-def write(app, text, at_start="pass", first=""):
-    path = app / "tasks.py"
-    path.write_text(
-        f"{first}\nfrom redis_kit.queues import Queue, signals, task\nfrom tests.queues.support.tasks import journal\n"
-        f"@task\ndef tell():\n    journal({text!r}, 'told')\n"
-        f"def start(**_):\n    {at_start}\n"
-        "signals.worker_started.connect(start)\n"
-    )
-    os.utime(path, (time.time() + len(text), time.time() + len(text)))  # clocks of files may be coarse
 
 
 def test_health_is_told_by_http(make_server, settings, journal, start_worker, long_job, tmp_path):

@@ -1,0 +1,146 @@
+"""Restarts of a worker whose code or settings change, or break."""
+
+import os
+import time
+
+import pytest
+
+from redis_kit.queues import Queue
+from tests.fixtures.process import wait_for
+from tests.queues.support import putting
+from tests.queues.support.processes import stopped
+
+pytestmark = [pytest.mark.alone(20), pytest.mark.once]
+
+# A worker that looks for changes more often than once a second.
+OFTEN = """
+from redis_kit.queues.worker.supervisor import autoreload
+autoreload.EVERY = 0.2
+"""
+
+
+# Settings that are saved again, wrong, just before the restarted worker, and not the trial, loads them.
+HALF_SAVED = """
+import os, pathlib
+from tests.queues.support.worker_settings import *
+if "REDIS_KIT_RESTARTED" in os.environ:
+    pathlib.Path(__file__).write_text("INSTALLED_APPS = [")
+    raise RuntimeError("half saved")
+"""
+
+
+# Loads a module, which another save breaks just before the restarted worker, and not the trial, loads it.
+LATE = """
+import importlib, os, pathlib
+from django.core.checks import register
+
+def load(name):
+    path = pathlib.Path(__file__).with_name(f"{name}.py")
+    if "REDIS_KIT_TRIAL" not in os.environ and not path.with_suffix(".broken").exists():
+        path.with_suffix(".broken").touch()
+        path.write_text("def broken(:")
+    elif not path.exists():
+        path.touch()
+    importlib.invalidate_caches()
+    importlib.import_module(f"changing.{name}")
+
+@register()
+def check(app_configs, **kwargs):
+    if pathlib.Path(__file__).with_name("by_check.py").exists():
+        load("by_check")
+    return []
+"""
+
+
+@pytest.fixture
+def queue(kit):
+    return Queue("default")
+
+
+@pytest.fixture
+def app(tmp_path, monkeypatch):
+    """The folder of an app of the workers that are started."""
+    folder = tmp_path / "changing"
+    folder.mkdir()
+    (folder / "__init__.py").write_text(OFTEN)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("MORE_APPS", "changing")
+    return folder
+
+
+def test_worker_starts_again_when_its_code_has_changed(queue, journal, start_worker, app):
+    write(app, "first")
+    worker = start_worker("--reload", "--threads", 1)
+    putting.put(queue, "one", "changing.tasks.tell")
+    wait_for(lambda: journal.names("told") == ["first"])
+    (app / "tasks.py").write_text("def broken(:\n")
+    wait_for(lambda: b"can't be used yet" in worker.log.read_bytes())
+    assert worker.log.read_bytes().count(b"works on") == 1
+    (app / "more.py").write_text("import nope_nope\n")
+    write(app, "second", first="import changing.more")
+    wait_for(lambda: b"can't be loaded; the worker waits" in worker.log.read_bytes(), timeout=30)
+    assert b"No module named 'nope_nope'" in worker.log.read_bytes()
+    assert worker.poll() is None
+    assert worker.log.read_bytes().count(b"works on") == 1
+    (app / "more.py").write_text("")
+    os.utime(app / "more.py", (time.time() + 50, time.time() + 50))
+    wait_for(lambda: worker.log.read_bytes().count(b"works on") == 2, timeout=30)
+    assert worker.poll() is None
+    putting.put(queue, "two", "changing.tasks.tell")
+    wait_for(lambda: journal.names("told") == ["first", "second"])
+    stopped(worker, within=10)
+
+
+def test_code_that_breaks_during_a_restart_is_waited_for(kit, start_worker, app):
+    (app / "__init__.py").write_text(OFTEN + LATE)
+    write(app, "first")
+    worker = start_worker("--reload", "--threads", 1)
+
+    def seen(text, times):
+        wait_for(lambda: worker.poll() is not None or worker.log.read_bytes().count(text) == times, timeout=60)
+        assert worker.poll() is None, worker.log.read_text()
+
+    (app / "by_check.py").touch()
+    write(app, "second", first="from changing import load; load('by_task')")
+    seen(b"can't be loaded; the worker waits", 1)  # by a system check
+    (app / "by_check.py").write_text("")
+    os.utime(app / "by_check.py", (time.time() + 50, time.time() + 50))
+    seen(b"can't be loaded; the worker waits", 2)  # by the look for tasks
+    stopped(worker, within=10)
+
+
+def test_settings_that_break_during_a_restart_are_waited_for(kit, start_worker, app):
+    (app / "settings.py").write_text(HALF_SAVED)
+    write(app, "first")
+    worker = start_worker("--reload", "--threads", 1, "--settings", "changing.settings")
+    write(app, "second")
+    wait_for(lambda: b"can't be loaded; the worker waits" in worker.log.read_bytes(), timeout=60)
+    assert b"SyntaxError" in worker.log.read_bytes()
+    (app / "settings.py").write_text("from tests.queues.support.worker_settings import *")
+    os.utime(app / "settings.py", (time.time() + 50, time.time() + 50))
+    wait_for(lambda: worker.log.read_bytes().count(b"works on") == 2, timeout=60)
+    stopped(worker, within=10)
+
+
+def test_embedded_server_is_shared_by_the_processes_and_outlives_a_reload(kit, journal, start_worker, app, monkeypatch):
+    kit.connect({"EMBEDDED": True})
+    write(app, "first", "Queue('default').pause(); tell.enqueue()")
+    monkeypatch.setenv("REDIS_KIT_EMBEDDED", "force")
+    monkeypatch.delenv("REDIS_KIT_EMBEDDED_URL", raising=False)
+    worker = start_worker("--reload", "--processes", 2, "--threads", 1)
+    wait_for(lambda: len(journal.lines(name="worker", step="started")) == 2)
+    write(app, "second", "Queue('default').resume()")
+    wait_for(lambda: journal.names("told") == ["second"] * 2, timeout=30)
+    assert b"Lost connection to Redis" not in worker.log.read_bytes()
+    stopped(worker, within=10)
+
+
+def write(app, text, at_start="pass", first=""):
+    path = app / "tasks.py"
+    path.write_text(
+        f"{first}\nfrom redis_kit.queues import Queue, signals, task\nfrom tests.queues.support.tasks import journal\n"
+        f"@task\ndef tell():\n    journal({text!r}, 'told')\n"
+        f"def start(**_):\n    {at_start}\n"
+        "signals.worker_started.connect(start)\n"
+    )
+    os.utime(path, (time.time() + len(text), time.time() + len(text)))  # clocks of files may be coarse
