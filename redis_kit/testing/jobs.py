@@ -47,6 +47,10 @@ class _Runner(JobRunner):
         if issubclass(kind, KeyboardInterrupt) or (self.raise_errors and not issubclass(kind, Retry)):
             raise failure.error
 
+    def close(self) -> None:
+        """End the connections to other systems that took jobs."""
+        self._routes.close()
+
 
 def drain(*names: str, raise_errors: bool = False) -> int:
     """Run the ready jobs of some queues, until no job is ready. Return the number of jobs.
@@ -76,6 +80,7 @@ def drain(*names: str, raise_errors: bool = False) -> int:
                     _end(sources[number], done)
             count += len(jobs)
     finally:
+        runs.close()
         for source in sources:
             source.sign_off(worker=worker)
     if not count and (why := _why_none(names)):
@@ -98,7 +103,7 @@ def _why_none(names: Sequence[str]) -> str:
     return ""
 
 
-def processor(sources: Sequence[WorkerQueue], *, raise_errors: bool = False) -> JobRunner:
+def processor(sources: Sequence[WorkerQueue], *, raise_errors: bool = False) -> _Runner:
     """Return what runs a job of these queues in the thread that asks for it."""
     alone: dict[str, Any] = {
         "board": StatusBoard(1),
