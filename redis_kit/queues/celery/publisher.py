@@ -7,6 +7,7 @@ import contextlib
 import threading
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import cached_property
 from time import monotonic
 from typing import Any
 
@@ -77,6 +78,11 @@ class Publisher:
         self.app = app
         self._lock = threading.Lock()
         self._free: list[Link] = []  # the last one used comes first
+
+    @cached_property
+    def kind(self) -> str:
+        """Return the kind of broker, such as "redis" or "amqp". It does not connect."""
+        return str(self.app.connection_for_write().transport.driver_type)
 
     def prepare(self) -> None:
         """Open a connection, so that the first message does not wait for it."""

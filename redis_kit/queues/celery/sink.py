@@ -79,6 +79,6 @@ class CelerySink(Sink):
 
         On Redis a message without a priority has 0, so what is less urgent than that comes after it.
         """
-        if self._app.connection_for_write().transport.driver_type == "redis":
+        if self._publisher.kind == "redis":
             return 0 if priority > 0 else 3 + (-priority * 6) // 100
         return 5 + (priority * 4) // 100 if priority > 0 else (100 + priority) * 4 // 100
