@@ -23,17 +23,12 @@ from redis_kit.queues.queue import Queue
 from redis_kit.queues.settings import CELERY
 from redis_kit.queues.store import calls, enqueue
 from redis_kit.queues.tasks import registry
+from redis_kit.queues.worker.shared.worker_queue import PatientQueue
 
 logger = logging.getLogger("redis_kit")
 
 LOCAL = ("producer", "publisher", "connection", "router", "result_cls", "add_to_parent", "route_name", "task_type")
 TRIES, PAUSE = 5, 0.5  # of a task that is retried while Redis is unavailable, and seconds between them
-
-
-class PatientQueue(Queue):
-    """A queue as a task in a worker of Celery sees it, which has more time than a request."""
-
-    profile = "worker"
 
 
 class DelayedTask(DjangoTask):

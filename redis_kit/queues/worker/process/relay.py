@@ -12,20 +12,13 @@ from redis_kit.core.errors import RedisFailure
 from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.queues.database import outbox
 from redis_kit.queues.database.relay import relay
-from redis_kit.queues.queue import Queue
 from redis_kit.queues.worker.shared.logs import counted
 from redis_kit.queues.worker.shared.reconnect import UNAVAILABLE, pause
-from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
+from redis_kit.queues.worker.shared.worker_queue import PatientQueue, WorkerQueue
 
 logger = logging.getLogger("redis_kit.worker")
 EVERY = 5.0  # seconds between two looks of all workers together
 TURN = 4500  # ms: a bit less, so that the same worker may look again
-
-
-class RelayQueue(Queue):
-    """A queue with the longer time limits of a worker."""
-
-    profile = "worker"
 
 
 class OutboxRelay:
@@ -62,7 +55,7 @@ class OutboxRelay:
 
     def _relay(self, alias: str) -> None:
         try:
-            relayed = relay(alias, RelayQueue)
+            relayed = relay(alias, PatientQueue)
         except (DatabaseError, ConnectionDoesNotExist) as error:
             self._complain("The outbox of database %a can't be read: %s", alias, error)
             return

@@ -23,13 +23,14 @@ WORKERS = 100  # that are asked how long they have been there
 LISTEN = 4.0  # seconds until a lost wake-up, or a half-open connection, is noticed
 
 
-class WorkerQueue(Queue):
-    """Calls have longer time limits than those of a request, and are made in the name of one worker.
-
-    ``after`` is the running job after which the next heartbeat's list of them begins.
-    """
+class PatientQueue(Queue):
+    """A queue whose calls have the longer time limits of a worker."""
 
     profile = "worker"
+
+
+class WorkerQueue(PatientQueue):
+    """Calls are made in the name of one worker. ``after`` is the job after which the next heartbeat's list begins."""
 
     def __init__(self, name: str, *, worker: str, about: str, using: str = "default") -> None:
         super().__init__(name, using=using)
