@@ -14,6 +14,7 @@ from typing import Any
 from redis_kit.core import conf
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
+from redis_kit.queues.celery import shutdown
 from redis_kit.queues.jobs import ids
 from redis_kit.queues.jobs.job import Job, member
 from redis_kit.queues.settings import QueueSettings
@@ -46,17 +47,18 @@ class Fleet:
         self._suspects: dict[int, set[bytes]] = {}  # by queue, claims that only the server had at the last heartbeat
         self._last, self._beats = 0.0, False
         self._given_up, self._outage = Event(), Outage()
-        self._deadlines, self._coroutines = Timeouts(), EventLoop()
+        self._deadlines = Timeouts()
         self._runner = JobRunner(
             self._sources,
             board=StatusBoard(1),
             deadlines=self._deadlines,
-            coroutines=self._coroutines,
+            coroutines=EventLoop(),
             given_up=self._given_up,
             later=lambda call: None,  # a claim whose end is not recorded ends with its lease
             recent=RecentAcks(),
             routes=Routes([], {}),  # it has come to where it runs
             put_off=lambda number, job, seconds: None,
+            stops=shutdown.stops,
         )
         discovery.discover()
         start_thread("deadlines", self._deadlines.run)
@@ -66,10 +68,8 @@ class Fleet:
         number = self._number(queue)
         source = self._sources[number]
         with self._busy(number):
-            steps = partial(
-                handover.claim_job, source, self._worker, token_urlsafe(6), id,
-                version=version, token=token, about=source.about,
-            )  # fmt: skip
+            given = {"version": version, "token": token, "about": source.about}
+            steps = partial(handover.claim_job, source, self._worker, token_urlsafe(6), id, **given)
             job: Job | None = self._answered(lambda: source.run_flow(steps()))
             if job is None:
                 logger.info("Job %a of queue %a was handed over and is not to run any more.", id, queue)
@@ -156,18 +156,14 @@ class Fleet:
             return
         if isinstance(reply, RedisFailure):
             return
-        unknown = set(reply.held) - self._held
-        if lost := unknown & self._suspects.get(
-            number, set()
-        ):  # its end could not be recorded, or the server has lost that
-            logger.warning(
-                "Queue %a: %d jobs that no thread runs are ready again.", self._sources[number].name, len(lost)
-            )
-            guarded("The return of jobs", partial(self._sources[number].put_back, sorted(lost)), 0)
+        source, unknown = self._sources[number], set(reply.held) - self._held
+        lost = unknown & self._suspects.get(number, set())  # their ends could not be recorded, or the server lost that
+        if lost:
+            logger.warning("Queue %a: %d jobs that no thread runs are ready again.", source.name, len(lost))
+            guarded("The return of jobs", partial(source.put_back, sorted(lost)), 0)
         self._suspects[number] = unknown
         for id in reply.cancelled:
-            if not self._deadlines.cancel((number, id)):
-                self._coroutines.cancel((number, id))
+            self._runner.cancel((number, id))
 
 
 _fleet: Fleet | None = None

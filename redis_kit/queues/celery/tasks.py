@@ -2,6 +2,8 @@
 
 from celery import shared_task
 
+from redis_kit.queues.celery import shutdown as shutdown  # before the worker forks: its processes share a flag
+
 RUN = "redis_kit.run"
 
 

@@ -1,22 +1,17 @@
 """A small project as the guides have it: Celery's app in its package, and the setting that names no app."""
 
+import json
 import os
 import signal
-import subprocess
-import sys
+from pathlib import Path
 
 import pytest
 
+from tests.fixtures.fork_server import start_python
 from tests.fixtures.process import wait_for
 
 pytestmark = [pytest.mark.once, pytest.mark.alone(12)]
 FILES = {
-    "manage.py": """
-import os, sys
-os.environ.setdefault("DJANGO_SETTINGS_MODULE", "mysite.settings")
-from django.core.management import execute_from_command_line
-execute_from_command_line(sys.argv)
-""",
     "mysite/__init__.py": """
 from .celery import app as celery_app
 __all__ = ["celery_app"]
@@ -40,9 +35,11 @@ TASKS = {"default": {"BACKEND": "redis_kit.queues.celery.CeleryTaskBackend", "QU
 """,
     "shop/__init__.py": "",
     "shop/tasks.py": """
+import time
 from pathlib import Path
 from celery import shared_task
-from redis_kit.queues import task
+from django.contrib.auth.models import Group
+from redis_kit.queues import Snooze, cancelled, once, resumable, task
 from redis_kit.queues.celery import DelayedTask
 
 def note(text):
@@ -59,11 +56,30 @@ def send_reminder(self, order_id):
 def add(first, second):
     note("add")
     return first + second
+
+@task(timeout=None)
+def walk():
+    for group in resumable(Group.objects.all(), every=10):
+        note(f"row {group.pk}")
+        time.sleep(0.05)
+
+@task
+def poll():
+    with once("poll") as first:
+        note("first" if first else "second")
+    if first:
+        raise Snooze(1)
+
+@task(on_cancel="flag")
+def export():
+    note("export")
+    while not cancelled():
+        time.sleep(0.01)
+    note("flagged")
+    return "in part"
 """,
     "call.py": """
-import os, sys, django
-sys.path.insert(0, ".")
-os.environ["DJANGO_SETTINGS_MODULE"] = "mysite.settings"
+import django
 django.setup()
 from shop.tasks import add, send_reminder
 print(send_reminder.apply_async((42,), countdown=1.2, key="order:42").id)
@@ -72,6 +88,25 @@ assert send_reminder.cancel("order:43")
 result = add.enqueue(1, 2)
 assert result.wait_until_finished(30), result.status
 assert result.return_value == 3, result.errors
+""",
+    "jobs.py": """
+import json, time, django
+from pathlib import Path
+django.setup()
+from django.contrib.auth.models import Group
+from django.core.management import call_command
+from shop.tasks import export, poll, walk
+call_command("migrate", verbosity=0)
+Group.objects.bulk_create(Group(name=number) for number in range(60))
+walked, polled, exported = walk.enqueue(), poll.enqueue(), export.enqueue()
+while "export" not in (Path("journal").read_text() if Path("journal").exists() else ""):
+    time.sleep(0.01)
+exported.cancel()
+found = []
+for result in (polled, exported, walked):
+    assert result.wait_until_finished(60), result.status
+    found.append([result.status, result.attempts, result.return_value, len(result.errors)])
+print(json.dumps(found))
 """,
 }
 
@@ -84,13 +119,15 @@ def project(tmp_path, tcp_valkey, kit):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text % values if "%(" in text else text.replace("\\\\n", "\\n"))
     started = []
-    own = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}
+    own = {**os.environ, "DJANGO_SETTINGS_MODULE": "mysite.settings"}
 
     def start(*arguments):
-        with (tmp_path / f"log{len(started)}").open("wb") as log:
-            command = [sys.executable, *arguments]
-            started.append(subprocess.Popen(command, cwd=tmp_path, env=own, stdout=log, stderr=log, process_group=0))
-        return started[-1]
+        path = tmp_path / f"log{len(started)}"
+        with path.open("wb") as log:
+            process = start_python(arguments, cwd=tmp_path, env=own, stdout=log, stderr=log, process_group=0)
+        process.log = path
+        started.append(process)
+        return process
 
     yield tmp_path, start
     for process in started:
@@ -102,8 +139,8 @@ def project(tmp_path, tcp_valkey, kit):
 def test_project_of_the_guides_works_with_three_lines_more(project):
     folder, start = project
     start("-m", "celery", "-A", "mysite", "worker", "--pool", "solo", "--without-mingle", "--without-gossip")
-    start("manage.py", "rk_worker", "--threads", "1")
-    caller = start("call.py")
+    start("-m", "django", "rk_worker", "--threads", "1")
+    caller = start("-m", "call")
     logs = lambda: "".join(path.read_text() for path in sorted(folder.glob("log*")))  # noqa: E731
     wait_for(lambda: caller.poll() is not None, timeout=90)
     assert caller.returncode == 0, logs()
@@ -111,3 +148,30 @@ def test_project_of_the_guides_works_with_three_lines_more(project):
     journal = folder / "journal"
     wait_for(lambda: journal.read_text().count("\n") == 3, timeout=60)
     assert sorted(journal.read_text().split("\n")[:3]) == [f"42 {id} 0", f"42 {id} 1", "add"]
+
+
+def rows(folder: Path) -> list[str]:
+    """Return what walk() has done, in its order."""
+    journal = folder / "journal"
+    return [line for line in (journal.read_text() if journal.exists() else "").splitlines() if line.startswith("row")]
+
+
+def test_tasks_snooze_see_that_they_are_cancelled_and_go_on_after_a_deploy(project):
+    folder, start = project
+    start("-m", "django", "rk_worker", "--threads", "2")
+    command = ("-m", "celery", "-A", "mysite", "worker", "--concurrency", "3", "--without-mingle", "--without-gossip")
+    caller, celery = start("-m", "jobs"), start(*command)
+    wait_for(lambda: len(rows(folder)) > 3 or caller.poll() is not None, timeout=60)
+    os.kill(celery.pid, signal.SIGTERM)
+    start(*command)
+    wait_for(lambda: celery.poll() is not None, timeout=30)
+    done = len(rows(folder))
+    wait_for(lambda: caller.poll() is not None, timeout=60)
+    polled, exported, walked = json.loads(caller.log.read_text().splitlines()[-1])
+    assert polled == ["SUCCESSFUL", 1, None, 0]
+    assert exported == ["SUCCESSFUL", 1, "in part", 0]
+    assert walked == ["SUCCESSFUL", 1, None, 0]
+    assert 3 < done < 60
+    assert rows(folder) == [f"row {number}" for number in range(1, 61)]  # none twice
+    words = (folder / "journal").read_text().split()
+    assert [words.count(word) for word in ("first", "second", "export", "flagged")] == [1, 1, 1, 1]
