@@ -52,6 +52,7 @@ local priority, attempts, crashes, due, payload = read_record(record)
 local at = now + delay
 if expires > 0 then
     at = math.max(now, math.min(at, due + expires + 1))  -- so that its expiry is soon seen
+    due = due + 1  -- claim_job can tell a message about this run from one about the next
 else
     due = at
 end
