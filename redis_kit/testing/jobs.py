@@ -47,10 +47,6 @@ class _Runner(JobRunner):
         if issubclass(kind, KeyboardInterrupt) or (self.raise_errors and not issubclass(kind, Retry)):
             raise failure.error
 
-    def close(self) -> None:
-        """End the connections to other systems that took jobs."""
-        self._routes.close()
-
 
 def drain(*names: str, raise_errors: bool = False) -> int:
     """Run the ready jobs of some queues, until no job is ready. Return the number of jobs.
@@ -103,7 +99,7 @@ def _why_none(names: Sequence[str]) -> str:
     return ""
 
 
-def processor(sources: Sequence[WorkerQueue], *, raise_errors: bool = False) -> _Runner:
+def processor(sources: Sequence[WorkerQueue], *, raise_errors: bool = False) -> JobRunner:
     """Return what runs a job of these queues in the thread that asks for it."""
     alone: dict[str, Any] = {
         "board": StatusBoard(1),

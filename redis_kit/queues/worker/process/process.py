@@ -179,7 +179,7 @@ class WorkerProcess:
     def _leave(self) -> None:
         self._deadlines.stop()
         unsent = self._fetcher.flush_all()
-        self._routes.close()
+        self._processor.close()
         self._end_cancelled()
         for number, source in enumerate(self.sources):
             if number in unsent:  # its jobs that are done would run again; the supervisor sends what is on the board

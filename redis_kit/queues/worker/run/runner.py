@@ -107,6 +107,10 @@ class JobRunner:
         if not (running and not running.interruptible) and not self._deadlines.cancel(job):
             self._coroutines.cancel(job)
 
+    def close(self) -> None:
+        """End the connections to other systems that took jobs."""
+        self._routes.close()
+
     def process(self, slot: int, source: int, job: Job) -> Done | None:
         """Run a job and return it if it is done. Record a failed attempt; during an outage, wait until that is over."""
         if monotonic() - getattr(self._own, "closed", 0.0) > IDLE:
