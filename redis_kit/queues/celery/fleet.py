@@ -18,7 +18,7 @@ from redis_kit.queues.celery import shutdown
 from redis_kit.queues.jobs import ids
 from redis_kit.queues.jobs.job import Job, member
 from redis_kit.queues.settings import QueueSettings
-from redis_kit.queues.store import calls, claim, handover
+from redis_kit.queues.store import claim, handover
 from redis_kit.queues.tasks import discovery
 from redis_kit.queues.worker.process.threads import start_thread
 from redis_kit.queues.worker.run.event_loop import EventLoop
@@ -88,7 +88,7 @@ class Fleet:
 
     def _end(self, source: WorkerQueue, done: Done) -> None:
         def ack() -> Flow[bool]:
-            return not (yield calls.ack(source.key(""), self._worker, [done.ended]))
+            return not (yield from claim.acknowledge(source, self._worker, [done.ended]))
 
         if not self._answered(lambda: source.run_flow(ack())):
             logger.warning("An outcome could not be recorded: %s", claim.lost(source, [done.job]))

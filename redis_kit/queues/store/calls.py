@@ -35,13 +35,10 @@ class QueueScript:
         *args: Any,
         worker: str = "",
         job: str = "",
-        results: Sequence[str] = (),
         more: Sequence[str] = (),
     ) -> ScriptCall:
-        """Return the step for the queue whose keys begin with ``base``, and for the keys of one job or of several."""
+        """Return the step for the queue whose keys begin with ``base``, or for one job of it, with ``more`` keys."""
         keys = self._made(base, worker, job) if job else self._keys(base, worker)
-        if results:
-            more = [of_one(base, part, id) for id in results for part in OF_JOB]
         return self._script([*keys, *more] if more else keys, args)
 
     def _made(self, base: str, worker: str, job: str = "") -> list[str]:
@@ -70,8 +67,11 @@ SET_LIMIT, LIST_LIMITS = map(QueueScript, ("set_limit", "list_limits"))
 OF_LATER = ("scheduled",)
 OF_USED_ID = (*OF_LATER, "dead", "reasons", "unique", "owners", "cancels", "lanes")  # of an earlier job
 OF_LANE = (*OF_USED_ID, "limits", "parked")
+RARE_OF_ACK = ("unique", "signal", "paused", "parked")  # only for queues with unique keys or lanes
+RARE_OF_CLAIM = ("unique", "limits", "parked")
 TAKEN = 200  # jobs in one call
 COMMAND_TTL = 60_000  # ms
+ASKS = -1  # the reply of a script that did nothing, as it needs the rare keys
 STORED_COMMANDS = {"resume": "work"}  # as workers of earlier releases read it
 SAMPLE = 200  # jobs that a sweep looks at
 MOST_RUNNING = 5000  # running jobs with which a sweep is done
@@ -93,11 +93,20 @@ def put(
 
 
 def ack_and_claim(
-    base: str, worker: str, claim: str, limit: int, about: str = "", *, again: bool = False, acks: Sequence[Ack] = ()
+    base: str,
+    worker: str,
+    claim: str,
+    limit: int,
+    about: str = "",
+    *,
+    again: bool = False,
+    acks: Sequence[Ack] = (),
+    rare: bool = True,
 ) -> ScriptCall:
-    """Return the step that acknowledges jobs and claims others."""
+    """Return the step that acknowledges jobs and claims others. Without the ``rare`` keys it may answer ASKS."""
     args = (worker, claim, limit, lease(), about or identity.information(), int(again))
-    return ACK_AND_CLAIM(base, *args, *_flat(acks), worker=worker, results=_with_results(acks))
+    more = [*_rare(base, RARE_OF_CLAIM, rare), *_of_results(base, acks)]
+    return ACK_AND_CLAIM(base, *args, *_flat(acks), worker=worker, more=more)
 
 
 def put_unique(
@@ -135,9 +144,10 @@ def put_tick(
     )
 
 
-def ack(base: str, worker: str, acks: Sequence[Ack]) -> ScriptCall:
-    """Return the step that acknowledges jobs."""
-    return ACK(base, worker, lease(), *_flat(acks), worker=worker, results=_with_results(acks))
+def ack(base: str, worker: str, acks: Sequence[Ack], *, rare: bool = True) -> ScriptCall:
+    """Return the step that acknowledges jobs. Without the ``rare`` keys it may answer ASKS."""
+    more = [*_rare(base, RARE_OF_ACK, rare), *_of_results(base, acks)]
+    return ACK(base, worker, lease(), *_flat(acks), worker=worker, more=more)
 
 
 def return_claimed(base: str, jobs: Sequence[Job]) -> ScriptCall:
@@ -267,8 +277,12 @@ def _flat(acks: Sequence[Ack]) -> list[Any]:
     return flat
 
 
-def _with_results(acks: Sequence[Ack]) -> list[str]:
-    return [ack.id.decode() for ack in acks if ack.value]
+def _rare(base: str, parts: Sequence[str], given: bool) -> list[str]:
+    return [base + part for part in parts] if given else []
+
+
+def _of_results(base: str, acks: Sequence[Ack]) -> list[str]:
+    return [of_one(base, part, ack.id.decode()) for ack in acks if ack.value for part in OF_JOB]
 
 
 def _worker(job: Job) -> str:

@@ -2,14 +2,16 @@
 
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from secrets import token_urlsafe
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from redis_kit.core import conf
 from redis_kit.core.errors import InvalidValue, RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
+from redis_kit.core.scripts import ScriptCall
 from redis_kit.queues import validation
 from redis_kit.queues.errors import LeaseLost
 from redis_kit.queues.jobs.ack import Ack, ack_of
@@ -26,6 +28,7 @@ _STATES: dict[int, State] = {1: "ready", 2: "scheduled", 3: "dead"}
 # By connection, keys of the queue, and worker: queues of one name on two servers are two queues.
 _unanswered: defaultdict[tuple[str, str, str], list[str]] = defaultdict(list)
 os.register_at_fork(after_in_child=_unanswered.clear)
+_have_rare_keys: set[tuple[str, str]] = set()  # connection and keys of the queues whose scripts asked for them
 
 
 class Claimed(NamedTuple):
@@ -43,6 +46,8 @@ def claim(queue: Primitive, limit: int, worker: str | None, about: str = "", don
     """Acknowledge jobs and claim others, with arguments that were not checked yet."""
     validation.whole("limit", limit, validation.LIMIT)
     acks = _acks(done)
+    if len(acks) > MOST_ACKS:
+        raise InvalidValue(f"{len(acks)} jobs can't be acknowledged in one call; at most {MOST_ACKS} are allowed.")
     return (yield from claim_and_reap(queue, worker_id(worker), limit, about, acks))
 
 
@@ -77,8 +82,9 @@ def ack_and_claim(
         token, again = unanswered.pop(), True
     except IndexError:
         token, again = token_urlsafe(6), False
+    call = partial(calls.ack_and_claim, base, worker, token, limit, about, again=again, acks=acks)
     try:
-        reply: bytes = yield calls.ack_and_claim(base, worker, token, limit, about, again=again, acks=acks)
+        reply: bytes = yield from _asked(queue, call)
     except BaseException as error:
         if again or not isinstance(error, RedisFailure) or getattr(error, "indeterminate", False):
             unanswered.append(token)
@@ -105,10 +111,18 @@ def ack(queue: Primitive, jobs: Iterable[Job]) -> Flow[list[Job]]:
         raise _unclaimed(error) from error
     lost = []
     for worker, claims in by_worker.items():
-        for at in range(0, len(claims), MOST_ACKS):
-            batch = claims[at : at + MOST_ACKS]
-            numbers = yield calls.ack(queue.key(""), worker, _acks(batch))
-            lost += [batch[number - 1] for number in numbers or ()]
+        places = yield from acknowledge(queue, worker, _acks(claims))
+        lost += [claims[place] for place in places]
+    return lost
+
+
+def acknowledge(queue: Primitive, worker: str, acks: Sequence[Ack]) -> Flow[list[int]]:
+    """Acknowledge jobs of one worker; return the places, from 0, of those whose claim was lost."""
+    lost = []
+    for start in range(0, len(acks), MOST_ACKS):
+        batch = acks[start : start + MOST_ACKS]
+        numbers = yield from _asked(queue, partial(calls.ack, queue.key(""), worker, batch))
+        lost += [start + number - 1 for number in numbers or ()]
     return lost
 
 
@@ -156,9 +170,19 @@ def _unclaimed(error: AttributeError) -> InvalidValue:
 
 def _acks(jobs: Iterable[Job]) -> list[Ack]:
     try:
-        batch = [ack_of(job) for job in jobs]
+        return [ack_of(job) for job in jobs]
     except AttributeError as error:
         raise _unclaimed(error) from error
-    if len(batch) > MOST_ACKS:
-        raise InvalidValue(f"{len(batch)} jobs can't be acknowledged in one call; at most {MOST_ACKS} are allowed.")
-    return batch
+
+
+def _asked(queue: Primitive, call: Callable[..., ScriptCall]) -> Flow[Any]:
+    """Make a call, with the rare keys if a script of this queue asked for them before or does so now."""
+    place = (queue.using, queue.key(""))
+    reply = yield call(rare=place in _have_rare_keys)
+    if reply == calls.ASKS:
+        _have_rare_keys.add(place)
+        reply = yield call(rare=True)
+    return reply
+
+
+conf.on_change(_have_rare_keys.clear)  # an alias may lead to another server now

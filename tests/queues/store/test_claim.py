@@ -6,7 +6,7 @@ import pytest
 
 from redis_kit.core.errors import KeyConflict, RedisUnavailable
 from redis_kit.queues import Queue
-from redis_kit.queues.jobs.ack import ack_of
+from redis_kit.queues.jobs.ack import Ack, ack_of
 from redis_kit.queues.jobs.job import Job
 from redis_kit.queues.store import calls, claim, enqueue
 
@@ -136,18 +136,35 @@ def test_ids_that_are_no_text_are_sent_as_they_came():
 
 
 def test_scripts_take_the_keys_that_their_headers_name():
-    assert calls.ACK("rk:{q}:", *range(2), worker="w", results=["x"]).command[3:16] == (
-        "rk:{q}:running",
-        "rk:{q}:jobs",
-        "rk:{q}:answers:w",
-        "rk:{q}:workers",
-        "rk:{q}:minutes",
-        "rk:{q}:unique",
-        "rk:{q}:owners",
-        "rk:{q}:signal",
-        "rk:{q}:paused",
-        "rk:{q}:lanes",
-        "rk:{q}:parked",
-        "rk:{q}:result:x",
-        "rk:{q}:finished:x",
+    usual, of_job = (
+        ("running", "jobs", "answers:w", "workers", "minutes", "owners", "lanes"),
+        ("result:x", "finished:x"),
     )
+    acks = [Ack(0, b"w/c/1", b"x", b"result", 1000)]
+    for rare, parts in ((True, ("unique", "signal", "paused", "parked")), (False, ())):
+        command = calls.ack("rk:{q}:", "w", acks, rare=rare).command
+        assert command[3 : 3 + command[2]] == tuple(f"rk:{{q}}:{part}" for part in (*usual, *parts, *of_job))
+
+
+def test_call_is_made_again_with_rare_keys_if_the_script_asks_for_them(monkeypatch):
+    monkeypatch.setattr(claim, "_have_rare_keys", set())
+    parts, flow = {"unique", "limits", "parked"}, claim.claim_and_reap(QUEUE, "w6", 1)
+    step = flow.send(None)
+    assert not parts & {key.rpartition(":")[2] for key in step.command[3:18]}
+    again = flow.send(calls.ASKS)
+    assert sent(again) == sent(step)
+    assert parts < {key.rpartition(":")[2] for key in again.command[3:20]}
+    assert finish(flow, b"-1 -1 5 0 \n") == claim.Claimed([], None, [])
+    assert claim.acknowledge(QUEUE, "w6", [ack_of(JOB)]).send(None).command[10].endswith(":unique")
+
+
+@pytest.mark.parametrize("options", [{"unique": "u"}, {"group": "a"}], ids=str)
+def test_process_that_knows_nothing_of_a_queue_ends_its_jobs(kit, twin, monkeypatch, options):
+    queue = Queue("default")
+    queue.put_many(range(2), group="a")
+    queue.put(2, **options)
+    jobs = queue.claim(3, worker="w")
+    monkeypatch.setattr(claim, "_have_rare_keys", set())
+    assert twin(queue.ack, *jobs) is None
+    assert queue.put(3, **options)
+    assert queue.counts() == (0, 1, 0, 0)

@@ -1,7 +1,7 @@
 -- Read what most queues have none of, `others` of five keys: return when the next scheduled job is due, the ms to the end of
 -- a pause (-1: none, -2: no pause), whether there are unique keys, whether the call was repeated, and whether jobs have
 -- lanes.
--- needs  scheduled, paused, unique, owners, repeats, lanes, owner
+-- needs  scheduled, paused, owners, repeats, lanes, owner
 -- gives  read_others
 local function read_others(others)
     local coming = tonumber(redis.call("ZRANGE", scheduled, 0, 0, "WITHSCORES")[2])
@@ -9,6 +9,5 @@ local function read_others(others)
         return coming, -2, false, false, false
     end
     local any_unique, any_lanes = redis.call("HLEN", owners) > 0, redis.call("HLEN", lanes) > 0
-    if any_unique then redis.call("HLEN", unique) end
     return coming, redis.call("PTTL", paused), any_unique, redis.call("ZSCORE", repeats, owner), any_lanes
 end

@@ -1,8 +1,9 @@
 -- Store the results of acknowledged jobs: from ARGV[at] on the number of each, the result, and the ms to store it. Their
--- keys are from KEYS[results] on. One whose key is of a wrong type is not stored, or no job would end until that is gone.
+-- keys are the last ones. One whose key is of a wrong type is not stored, or no job would end until that is gone.
 -- needs  KEYS, ARGV, store_result
 -- gives  store_results
-local function store_results(at, results, records)
+local function store_results(at, records)
+    local results = #KEYS - 2 * (#ARGV - at + 1) / 3 + 1
     for at = at, #ARGV, 3 do
         local result, finished, record = KEYS[results], KEYS[results + 1], records[tonumber(ARGV[at])]
         local waiting, list = redis.pcall("HGET", result, "waiting"), redis.pcall("LLEN", finished)

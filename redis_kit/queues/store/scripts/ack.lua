@@ -1,41 +1,47 @@
 #!lua flags=allow-oom
 -- Acknowledge jobs, and store their results, if any.
+-- One script: a job must not be gone before its result is stored.
 --
 -- KEYS[1]     running  zset of scores 0: worker/claim/place/id
 -- KEYS[2]     jobs     hash: id -> record
 -- KEYS[3]     answers  list: the last answers to the worker
 -- KEYS[4]     workers  zset: worker -> when its lease ends, ms on the server's clock
 -- KEYS[5]     minutes  hash: 4 * minute + what -> how many
--- KEYS[6]     unique   hash: unique key -> id
--- KEYS[7]     owners   hash: id -> until when it has a unique key, and that key
--- KEYS[8]     signal   list: one element while a worker is to wake up
--- KEYS[9]     paused   string  the queue is paused while it exists: since when, ms
--- KEYS[10]    lanes    hash: id -> its rank in its lane, and that
--- KEYS[11]    parked   zset of scores 0: what waits for a limit
+-- KEYS[6]     owners   hash: id -> until when it has a unique key, and that key
+-- KEYS[7]     lanes    hash: id -> its rank in its lane, and that
+-- KEYS[8...]  unique   hash: unique key -> id; this and the next three only if the script asked for them
+-- KEYS[9...]  signal   list: one element while a worker is to wake up
+-- KEYS[10...] paused   string  the queue is paused while it exists: since when, ms
+-- KEYS[11...] parked   zset of scores 0: what waits for a limit
 -- KEYS[12...] results  of each job that has one: the hash of the result, and the list for callers that wait for it
 -- ARGV[1]     worker
 -- ARGV[2]     lease    ms
 -- ARGV[3...]  acks     how many jobs; worker/claim/place/id of each; the id of each; then the number of each that has a
 --                      result, from 1, that result, and the ms to store it
--- returns     the numbers of those whose claim was lost, from 1; nil if no claim was
+-- returns     the numbers of those whose claim was lost, from 1; nil if no claim was; or -1: nothing was done, as there are
+--             unique keys or lanes, and their keys are missing
 
-local running, jobs, answers, workers, minutes, unique, owners, signal, paused, lanes, parked = unpack(KEYS)
+local running, jobs, answers, workers, minutes, owners, lanes = unpack(KEYS)
+local unique, signal, paused, parked
 local worker, lease, to_store = ARGV[1], tonumber(ARGV[2]), 4 + 2 * ARGV[3]
 local clock = redis.call("TIME")
 local now, first_field = clock[1] * 1000 + math.floor(clock[2] / 1000), math.floor(clock[1] / 60) * 4
 
 -- @include _count_minute
 -- @include _ack_jobs
-local left, others = (redis.call("ZSCORE", workers, worker) or 0) - now, redis.call("EXISTS", owners, lanes)
-local any_unique, any_lanes = others > 0 and redis.call("HLEN", owners) > 0, others > 0 and redis.call("HLEN", lanes) > 0
-if others > 0 then
+local left, any_unique, any_lanes = (redis.call("ZSCORE", workers, worker) or 0) - now, false, false
+if redis.call("EXISTS", owners, lanes) > 0 then
+-- @include _rare_keys
+    if not has_rare_keys(7, to_store) then return -1 end
+    unique, signal, paused, parked = KEYS[8], KEYS[9], KEYS[10], KEYS[11]
+    any_unique, any_lanes = redis.call("HLEN", owners) > 0, redis.call("HLEN", lanes) > 0
     -- @check_types unique, parked, signal
 end
 local lost, done, sum, list, at_ids, records = ack_jobs(3)
 if records then
 -- @include _store_result
 -- @include _store_results
-    store_results(to_store, 12, records)
+    store_results(to_store, records)
 end
 if any_unique and done > 0 then
 -- @include _free_unique_key

@@ -13,12 +13,12 @@
 -- KEYS[9]      paused     string  the queue is paused while it exists: since when, ms
 -- KEYS[10]     answers    list: the last answers to the worker
 -- KEYS[11]     minutes    hash: 4 * minute + what -> how many
--- KEYS[12]     unique     hash: unique key -> id
--- KEYS[13]     owners     hash: id -> until when it has a unique key, and that key
--- KEYS[14]     repeats    zset: worker/claim of a repeated call -> when it was repeated, ms
--- KEYS[15]     lanes      hash: id -> its rank in its lane, and that
--- KEYS[16]     limits     hash: limit -> what it allows, lane -> what it does
--- KEYS[17]     parked     zset of scores 0: what waits for a limit
+-- KEYS[12]     owners     hash: id -> until when it has a unique key, and that key
+-- KEYS[13]     repeats    zset: worker/claim of a repeated call -> when it was repeated, ms
+-- KEYS[14]     lanes      hash: id -> its rank in its lane, and that
+-- KEYS[15...]  unique     hash: unique key -> id; this and the next two only if the script asked for them
+-- KEYS[16...]  limits     hash: limit -> what it allows, lane -> what it does
+-- KEYS[17...]  parked     zset of scores 0: what waits for a limit
 -- KEYS[18...]  results    of each acknowledged job that has one: the hash of the result, and the list for callers that wait for it
 -- ARGV[1]      worker
 -- ARGV[2]      claim        unique to this call; repeated, it gives the same jobs
@@ -29,10 +29,11 @@
 -- ARGV[7...]   acks         how many; worker/claim/place/id of each; the ids; the number, result and ms to store of those with one
 -- returns      one text: a line with ms to the next job or the end of a pause, to the end of another's lease (-1: never, or
 --              it was not read), the time in s and us, and the numbers of acknowledged jobs whose claim was lost; then of
---              each job the lengths of place, id and record in 1, 4 and 4 bytes, and these three
+--              each job the lengths of place, id and record in 1, 4 and 4 bytes, and these three; or -1: nothing was done, as
+--              there are unique keys or lanes, and their keys are missing
 
 local workers, info, running, jobs, ready, scheduled, sequence, signal, paused, answers, minutes = unpack(KEYS)
-local unique, owners, repeats, lanes, limits, parked = KEYS[12], KEYS[13], KEYS[14], KEYS[15], KEYS[16], KEYS[17]
+local owners, repeats, lanes, unique, limits, parked = KEYS[12], KEYS[13], KEYS[14], nil, nil, nil
 local worker, limit, lease = ARGV[1], tonumber(ARGV[3]), tonumber(ARGV[4])
 local information, owner, repeated, acks = ARGV[5], worker .. "/" .. ARGV[2], ARGV[6] == "1", tonumber(ARGV[7])
 local clock = redis.call("TIME")
@@ -46,7 +47,13 @@ local coming, any_unique, was_repeated, any_lanes, lost, done, sum, list, at_ids
 local others = redis.call("EXISTS", scheduled, paused, owners, repeats, lanes)  -- most queues have none of them
 if others > 0 then
 -- @include _read_others
+-- @include _rare_keys
     coming, pause, any_unique, was_repeated, any_lanes = read_others(others)
+    if any_unique or any_lanes then
+        if not has_rare_keys(14, 8 + 2 * acks) then return -1 end
+        unique, limits, parked = KEYS[15], KEYS[16], KEYS[17]
+        -- @check_types unique
+    end
     limit = was_repeated and not repeated and 0 or limit  -- this comes in late
 end
 if any_lanes then
@@ -69,7 +76,7 @@ if acks > 0 then
     if records then
 -- @include _store_result
 -- @include _store_results
-        store_results(8 + 2 * acks, 18, records)
+        store_results(8 + 2 * acks, records)
     end
     if done > 0 and (any_unique or any_lanes) then
 -- @include _free_unique_key

@@ -12,7 +12,7 @@ from threading import Event
 from typing import Any, NamedTuple, TypeVar
 
 from redis_kit.core.errors import RedisFailure
-from redis_kit.core.flow import Flow, single
+from redis_kit.core.flow import Flow
 from redis_kit.queues.errors import Cancelled, PayloadTooLarge, UnknownWorkflow
 from redis_kit.queues.jobs import message, payload
 from redis_kit.queues.jobs import step as steps
@@ -21,6 +21,7 @@ from redis_kit.queues.jobs.message import Message
 from redis_kit.queues.jobs.step import StepCall
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.store import calls as queue_calls
+from redis_kit.queues.store import claim
 from redis_kit.queues.store.workflows import calls, transitions
 from redis_kit.queues.store.workflows.transitions import Begun, Failure
 from redis_kit.queues.tasks import result as results
@@ -116,7 +117,7 @@ class WorkflowStep:
                 return
             _, page = source.run_flow(transitions.finish(call, value))
             announce(source.run_flow(transitions.send(call.workflow, call.number, page)))
-            source.run_flow(single(queue_calls.ack(source.key(""), end.token.partition(b"/")[0].decode(), [end])))
+            source.run_flow(claim.acknowledge(source, end.token.partition(b"/")[0].decode(), [end]))
 
         return RecordedEnd(end.token, end.id, end.value, record)
 

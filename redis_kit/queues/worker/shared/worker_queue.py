@@ -54,7 +54,7 @@ class WorkerQueue(PatientQueue):
 
     def end(self, done: Sequence[Ack]) -> None:
         """Record again that jobs are done. One round trip for 250."""
-        self.run_flow(self._end(done))
+        self.run_flow(claim.acknowledge(self, self.worker, done))
 
     def put_back(self, members: Sequence[bytes]) -> int:
         """Make these claims of running jobs void, and return how many jobs are ready again. One round trip, or none."""
@@ -87,10 +87,6 @@ class WorkerQueue(PatientQueue):
     def _release(self, jobs: Sequence[Job]) -> Flow[int]:
         count: int = yield calls.return_claimed(self.key(""), jobs)
         return count
-
-    def _end(self, done: Sequence[Ack]) -> Flow[None]:
-        for start in range(0, len(done), claim.MOST_ACKS):
-            yield calls.ack(self.key(""), self.worker, done[start : start + claim.MOST_ACKS])
 
     def _put_back(self, members: Sequence[bytes]) -> Flow[int]:
         count: int = yield calls.RETURN_CLAIMED(self.key(""), *members)

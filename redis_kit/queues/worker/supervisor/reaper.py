@@ -118,7 +118,7 @@ def _done(child: Child) -> list[Ack]:
 
 def _reap(dead_child: DeadChild, index: int, source: WorkerQueue) -> None:
     done = [item for item in dead_child.done if item.source == index]
-    _tried(source, lambda: source.run_flow(_acknowledged(source, dead_child.worker, done)))
+    _tried(source, lambda: source.run_flow(claim.acknowledge(source, dead_child.worker, done)))
     failpoints.reach("outcomes_sent")
     over = {item.token + b"/" + item.id for item in done}
     for item in dict.fromkeys(dead_child.cancelled + dead_child.overdue):
@@ -151,11 +151,6 @@ def _tried(source: WorkerQueue, step: Callable[[], Any]) -> bool:
 def _complain(what: str, source: WorkerQueue, error: Exception) -> None:
     unforeseen = None if isinstance(error, RedisFailure) else error
     logger.error(what, source.name, error, exc_info=unforeseen)
-
-
-def _acknowledged(source: WorkerQueue, worker: str, done: list[Ack]) -> Flow[None]:
-    for start in range(0, len(done), claim.MOST_ACKS):
-        yield calls.ack(source.key(""), worker, done[start : start + claim.MOST_ACKS])
 
 
 def _taken(source: WorkerQueue, worker: str, ran: list[str]) -> Flow[tuple[int, list[Poison]]]:
