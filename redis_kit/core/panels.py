@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
@@ -48,6 +48,14 @@ class Meter:
 
 
 @dataclass(frozen=True)
+class Shade:
+    """A cell: a value on a background that is stronger the higher ``share`` is, 0 to 1."""
+
+    value: Any
+    share: float
+
+
+@dataclass(frozen=True)
 class Lines:
     """A cell of several lines, the first of which names it. Those that are "" or None are left out."""
 
@@ -87,6 +95,41 @@ class Bars:
 
     title: Text
     bars: Sequence[tuple[Text, float]]
+
+
+@dataclass(frozen=True)
+class LineChart:
+    """Up to five lines over the same labels, drawn from 0: the name and the values of each; None leaves a gap.
+
+    It is shown with its data as a table. The first line is the one that matters; the others are dashed.
+    """
+
+    title: Text
+    labels: Sequence[Text]
+    lines: Sequence[tuple[Text, Sequence[float | None]]]
+
+
+class HeatCell(NamedTuple):
+    """A square of a heat map: its row and column, counted from 0, its full name and its value."""
+
+    row: int
+    column: int
+    name: Text
+    value: float
+
+
+@dataclass(frozen=True)
+class HeatMap:
+    """Squares in rows and columns, darker the higher their value is, shown with their data as a table.
+
+    A column's label is drawn if it differs from that of the column before and has room, so a calendar may repeat the
+    month. At most 800 squares.
+    """
+
+    title: Text
+    rows: Sequence[Text]
+    columns: Sequence[Text]
+    cells: Sequence[HeatCell]
 
 
 @dataclass(frozen=True)
@@ -134,7 +177,7 @@ class Pages:
     asked: Mapping[str, str] = field(default_factory=dict)
 
 
-Content = Figure | Table | Bars | Graph | Listing | Pages
+Content = Figure | Table | Bars | LineChart | HeatMap | Graph | Listing | Pages
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from urllib.parse import quote, urlencode
 from django.utils import formats, timezone
 from django.utils.translation import gettext as _
 
-from redis_kit.core.panels import Lines, Link, Meter, Ring
+from redis_kit.core.panels import Lines, Link, Meter, Ring, Shade
 
 MAX_SHOWN = 200  # characters
 MAX_UNBROKEN = 16  # characters that stay on one line; wide ones, as Chinese has, count twice
@@ -19,6 +19,7 @@ MAX_WORD = 40  # characters that are not broken, if they are one word
 BREAK = "\0"  # in no text that visible() returns
 DOTTED = re.compile(r"(?<!\S)[^\W\d]\w*(?:\.[^\W\d]\w*)+(?=[\s,:;()]|$)")
 MAX_TOOLTIP = 4096  # characters
+SHADES = 4  # above 0
 # Persian and Indic scripts and joined emoji need these two; every other format character can deceive.
 JOINERS = "\u200c\u200d"
 HIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
@@ -42,7 +43,7 @@ class MeterView(NamedTuple):
 class Cell(NamedTuple):
     """A text, the drawing beside it, and the lines below it; ``full`` is the uncut text if it was cut.
 
-    ``link`` is an address relative to that of the overview.
+    ``link`` is an address relative to that of the overview, and ``shade`` 0 to 4 is that of its background.
     """
 
     text: str
@@ -51,6 +52,7 @@ class Cell(NamedTuple):
     drawing: RingView | MeterView | None = None
     below: tuple["Cell", ...] = ()
     link: str = ""
+    shade: int = 0
 
     @property
     def short(self) -> bool:
@@ -85,6 +87,8 @@ def cell(value: Any, cut: int = MAX_SHOWN) -> Cell:
         reached = value.number >= value.most and not value.wanted
         meter = MeterView(_part(value.number, value.most), reached) if value.most > 0 else None
         return Cell(_of(value), drawing=meter)
+    if isinstance(value, Shade):
+        return cell(value.value, cut)._replace(shade=shade(value.share, 1))
     if isinstance(value, Link):
         return cell(value.value, cut)._replace(link=address(value))
     if isinstance(value, Lines):
@@ -149,6 +153,11 @@ def _of(meter: Meter) -> str:
 
 def _part(number: float, most: float) -> str:
     return f"{100 * min(max(number / most, 0), 1) if math.isfinite(number / most) else 0:.1f}"
+
+
+def shade(number: float, most: float) -> int:
+    """Return the shade of a number out of ``most``: 0 for nothing, 4 for all."""
+    return math.ceil(SHADES * min(number / most, 1)) if most > 0 and number > 0 and math.isfinite(number) else 0
 
 
 def _number(value: Any) -> str:

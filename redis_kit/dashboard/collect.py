@@ -13,18 +13,8 @@ from redis_kit.core.errors import RedisKitError, RedisUnavailable
 from redis_kit.core.panels import Link, Panel
 from redis_kit.dashboard.cells import Cell, cell
 from redis_kit.dashboard.forms import ActionButton
-from redis_kit.dashboard.rendering import (
-    BarsView,
-    FigureView,
-    GraphView,
-    ListingView,
-    PagesView,
-    TableView,
-    View,
-    render,
-)
+from redis_kit.dashboard.rendering import FigureView, ItemView, View, render
 
-ItemView = TableView | BarsView | GraphView | ListingView | PagesView
 logger = logging.getLogger("redis_kit.dashboard")
 
 # A call to an unavailable server takes up to half a second, and a page at most one.

@@ -1,23 +1,39 @@
-"""Views of what panels yield, for the templates: cells of text, rows with buttons, the geometry of bars."""
+"""Views of what panels yield, for the templates: cells of text, rows with buttons, charts."""
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, get_args
 
 from django.utils.translation import gettext as _
 
-from redis_kit.core.panels import MOST_ROWS, Bars, Content, Figure, Graph, Link, Listing, Pages, Table
+from redis_kit.core.panels import (
+    MOST_ROWS,
+    Bars,
+    Content,
+    Figure,
+    Graph,
+    HeatMap,
+    LineChart,
+    Link,
+    Listing,
+    Pages,
+    Table,
+)
 from redis_kit.dashboard.cells import MAX_TOOLTIP, Cell, address, cell, lines
+from redis_kit.dashboard.charts import (
+    BarsView,
+    GraphView,
+    HeatMapView,
+    LinesView,
+    Whole,
+    draw_bars,
+    draw_graph,
+    draw_heat_map,
+    draw_lines,
+)
 from redis_kit.dashboard.forms import ActionButton, RowButton, quoted
 
-MAX_BARS = 400
-MAX_LABELS = 7
-MAX_NAME = 20  # characters of a name in a box
 MAX_TEXT = 20_000  # characters of a listing
-STEP, WIDTH, HEIGHT = 10, 8, 100  # of a bar and its chart, in the units of its viewBox
-MAX_BOXES = 60
-BOX, BETWEEN = (160, 44), (36, 12)  # pixels: a box of a graph, and the space between two
 
 
 @dataclass(frozen=True)
@@ -56,64 +72,17 @@ class TableView:
         return replace(self, rows=rows, has_buttons=False, left_out=self.left_out + len(self.rows) - len(rows))
 
 
-class Bar(NamedTuple):
-    """One bar: its place in the chart, its label and its value."""
-
-    x: int
-    y: str
-    height: str
-    label: Cell
-    value: Cell
-
-
 @dataclass(frozen=True)
-class BarsView:
-    """A bar chart drawn from 0, and its data."""
-
-    template: ClassVar[str] = "redis_kit/dashboard/_bars.html"
-    title: Cell
-    bars: Sequence[Bar]
-    highest: Cell
-    width: int
-    height: int = HEIGHT
-    bar_width: int = WIDTH
-
-    @property
-    def flat(self) -> bool:
-        """Return whether all bars are 0."""
-        return all(bar.height == "0.0" for bar in self.bars)
-
-    @property
-    def pixels(self) -> int:
-        """Return its width in pixels if the page is wide enough."""
-        return min(max(len(self.bars) * 40, 240), 900)
-
-    @property
-    def labels(self) -> list[Cell]:
-        """Return the labels below it: all of up to 7, otherwise the first, the middle and the last."""
-        labels = [bar.label for bar in self.bars]
-        return labels if len(labels) <= MAX_LABELS else [labels[0], labels[(len(labels) - 1) // 2], labels[-1]]
-
-    def first(self, count: int) -> "BarsView":
-        """Return the whole chart: it is small."""
-        return self
-
-
-@dataclass(frozen=True)
-class ListingView:
+class ListingView(Whole):
     """A long text."""
 
     template: ClassVar[str] = "redis_kit/dashboard/_listing.html"
     title: Cell
     text: str
 
-    def first(self, count: int) -> "ListingView":
-        """Return all of it: it is closed until opened."""
-        return self
-
 
 @dataclass(frozen=True)
-class PagesView:
+class PagesView(Whole):
     """Links to the previous and the next page, relative to the overview; "" if there is none."""
 
     template: ClassVar[str] = "redis_kit/dashboard/_pages.html"
@@ -122,41 +91,15 @@ class PagesView:
     previous: str
     next: str
 
-    def first(self, count: int) -> "PagesView":
-        """Return it unchanged."""
-        return self
 
-
-class DrawnBox(NamedTuple):
-    """A box of a graph, at its place in the drawing."""
-
-    x: int
-    y: int
-    name: Cell
-    note: Cell
-    tone: str
-
-
-@dataclass(frozen=True)
-class GraphView:
-    """A graph: boxes, and the paths of its arrows."""
-
-    template: ClassVar[str] = "redis_kit/dashboard/_graph.html"
-    title: Cell
-    summary: Cell
-    boxes: Sequence[DrawnBox]
-    arrows: Sequence[str]
-    width: int
-    height: int
-    box_width: int = BOX[0]
-    box_height: int = BOX[1]
-
-    def first(self, count: int) -> "GraphView":
-        """Return it unchanged: a drawing can't be cut."""
-        return self
-
-
-View = FigureView | TableView | BarsView | GraphView | ListingView | PagesView
+ItemView = TableView | BarsView | LinesView | HeatMapView | GraphView | ListingView | PagesView
+View = FigureView | ItemView
+_DRAWN: dict[type, Callable[[Any], ItemView]] = {
+    Bars: draw_bars,
+    LineChart: draw_lines,
+    HeatMap: draw_heat_map,
+    Graph: draw_graph,
+}
 
 
 def render(content: Content, buttons: Mapping[str, ActionButton]) -> View:
@@ -165,15 +108,14 @@ def render(content: Content, buttons: Mapping[str, ActionButton]) -> View:
         return FigureView(cell(content.label), cell(content.value), cell(content.hint), content.alarm)
     if isinstance(content, Table):
         return _table(content, [buttons[name] for name in content.actions if name in buttons])
-    if isinstance(content, Bars):
-        return _bars(content)
-    if isinstance(content, Graph):
-        return _graph(content)
     if isinstance(content, Listing):
         return ListingView(cell(content.title), lines(content.text, MAX_TEXT))
     if isinstance(content, Pages):
         return _pages(content)
-    raise TypeError(f"A panel yields Figure, Table, Bars, Graph, Listing or Pages, not {type(content).__name__}.")
+    if draw := _DRAWN.get(type(content)):
+        return draw(content)
+    known = ", ".join(kind.__name__ for kind in get_args(Content))
+    raise TypeError(f"A panel yields one of {known}, not {type(content).__name__}.")
 
 
 def _table(table: Table, buttons: Sequence[ActionButton]) -> TableView:
@@ -208,40 +150,3 @@ def _pages(pages: Pages) -> PagesView:
         return address(Link("", pages.slug, {**pages.asked, "page": str(number)})) if there else ""
 
     return PagesView(pages.number, pages.count, to(pages.number - 1), to(pages.number + 1))
-
-
-def _graph(graph: Graph) -> GraphView:
-    shown = list(graph.boxes)[:MAX_BOXES]
-    pitch = BOX[0] + BETWEEN[0], BOX[1] + BETWEEN[1]
-    boxes = [
-        DrawnBox(1 + box.column * pitch[0], 1 + box.row * pitch[1], cell(box.name, MAX_NAME), cell(box.note), box.tone)
-        for box in shown
-    ]
-    arrows = [
-        _arrow(boxes[begin], boxes[end]) for begin, end in graph.arrows if max(begin, end) < len(boxes) and begin != end
-    ]
-    width = max((box.x for box in boxes), default=0) + BOX[0] + 1
-    height = max((box.y for box in boxes), default=0) + BOX[1] + 1
-    return GraphView(cell(graph.title), cell(graph.summary, MAX_TOOLTIP), boxes, arrows, width, height)
-
-
-def _arrow(begin: DrawnBox, end: DrawnBox) -> str:
-    x, y = begin.x + BOX[0], begin.y + BOX[1] // 2
-    to_x, to_y = end.x, end.y + BOX[1] // 2
-    middle = to_x - BETWEEN[0] // 2
-    return f"M{x} {y}H{middle}V{to_y}H{to_x - 1}"
-
-
-def _bars(chart: Bars) -> BarsView:
-    data = list(chart.bars)[-MAX_BARS:]
-    highest = max((value for _label, value in data if math.isfinite(value)), default=0)
-    bars = [_bar(index, label, value, highest) for index, (label, value) in enumerate(data)]
-    return BarsView(cell(chart.title), bars, cell(max(highest, 0)), max(len(bars), 1) * STEP)
-
-
-def _bar(index: int, label: Any, value: float, highest: float) -> Bar:
-    drawn = value > 0 and math.isfinite(value)
-    # A value above 0 must be visible, however small it is beside the others.
-    height = max(HEIGHT * value / highest, 0.5) if drawn else 0
-    x = index * STEP + (STEP - WIDTH) // 2
-    return Bar(x, f"{HEIGHT - height:.1f}", f"{height:.1f}", cell(label), cell(value))

@@ -7,13 +7,27 @@ from typing import Any
 
 import pytest
 
-from redis_kit.core.panels import Bars, Figure, Lines, Listing, Meter, Ring, Table
+from redis_kit.core.panels import (
+    Bars,
+    Figure,
+    HeatCell,
+    HeatMap,
+    LineChart,
+    Lines,
+    Listing,
+    Meter,
+    Ring,
+    Shade,
+    Table,
+)
 from tests.dashboard.support import parts, vault
 from tests.fixtures.dashboard import ADMIN, layout_problems
 
 pytestmark = pytest.mark.once
 
 DRAWN = (Meter(2, 5), Meter(5, 5), Lines(("web-1, pid 4711, MainThread", "shop/views/invoices.py:112")))
+VALUES = [n * n for n in range(29)] + [None]
+SQUARES = [HeatCell(day, hour, f"{day}, {hour}", day * hour) for day in range(7) for hour in range(24)]
 IN_STOCK = ".rk-figures dd >> nth=0"
 
 
@@ -36,6 +50,14 @@ def test_every_page_can_be_read_and_breaks_no_policy(visit, stock):
             "Beside", ("Name", "Ring", "Use", "Full", "Lines"), [(Lines(("lock", "kind")), Ring("9 s", 1), *DRAWN)] * 2
         ),
         Bars("Hours", [(f"{n}:00", n * n) for n in range(48)]),
+        LineChart("Days", [f"{n} Nov" for n in range(30)], [("Views", VALUES), ("The month before", VALUES[::-1])]),
+        HeatMap("Week", list("MTWTFSS"), [f"{n:02}" for n in range(24)], SQUARES),
+        HeatMap("Year", ["Monday", "", "Wednesday", "", "", "", ""], [f"{n // 5}" for n in range(53)], SQUARES),
+        Table(
+            "Retention",
+            ("Cohort", "Day 1", "Day 7"),
+            [("Mon", Shade("80 %", 0.8), Shade("", 0)), ("Tue", Shade(4, 1), 1)],
+        ),
         parts.InvalidValue("The server is away."),
     ]
 

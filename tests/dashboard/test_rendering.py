@@ -1,6 +1,6 @@
 import pytest
 
-from redis_kit.core.panels import Bars, Table
+from redis_kit.core.panels import Bars, HeatCell, HeatMap, LineChart, Table
 from redis_kit.dashboard.rendering import render
 
 
@@ -27,18 +27,58 @@ def test_bars_are_side_by_side_inside_the_chart():
     drawn = render(Bars("B", [(str(n), n) for n in range(24)]), {})
     assert [bar.x for bar in drawn.bars] == [n * 10 + 1 for n in range(24)]
     assert (drawn.width, drawn.bar_width) == (240, 8)
-    assert [label.text for label in drawn.labels] == ["0", "11", "23"]
+    assert [label.text for label in drawn.drawn_labels] == ["0", "11", "23"]
 
 
 def test_few_bars_all_have_labels_and_many_fill_the_page():
     few, many = (render(Bars("B", [(str(n), n) for n in range(count)]), {}) for count in (7, 100))
-    assert [label.text for label in few.labels] == list("0123456")
+    assert [label.text for label in few.drawn_labels] == list("0123456")
     assert (few.pixels, many.pixels) == (280, 900)
 
 
 def test_chart_keeps_the_newest_of_too_many_bars():
     drawn = render(Bars("B", [(str(n), n) for n in range(1000)]), {})
     assert (len(drawn.bars), drawn.bars[-1].label.text) == (400, "999")
+
+
+def test_lines_begin_at_the_left_and_break_at_gaps():
+    chart = LineChart("L", list("abcd"), [("one", [0, 4, 2, 1]), ("two", [1, None, 3, float("nan")])])
+    drawn = render(chart, {})
+    assert [line.path for line in drawn.lines] == [
+        "M0 100.0h0L10 0.0L20 50.0L30 75.0",
+        "M0 75.0h0M20 25.0h0",
+    ]
+    assert (drawn.width, drawn.highest.text, drawn.flat) == (30, "4", False)
+    assert [value.text for value in drawn.points[1].values] == ["4", "–"]
+    assert [point.x for point in drawn.points] == [-5, 5, 15, 25]
+
+
+def test_line_chart_without_values_is_flat_and_keeps_the_newest_of_too_many():
+    assert render(LineChart("L", [], [("one", [])]), {}).flat
+    assert render(LineChart("L", ["a"], [("one", [0])]), {}).flat
+    drawn = render(LineChart("L", [str(n) for n in range(1000)], [("one", list(range(1000)))]), {})
+    assert (len(drawn.points), drawn.points[-1].values[0].text) == (400, "999")
+
+
+def test_lines_of_unequal_length_are_an_error():
+    with pytest.raises(ValueError, match="zip"):
+        render(LineChart("L", ["a", "b"], [("one", [1])]), {})
+
+
+def test_squares_are_darker_for_higher_values():
+    cells = [HeatCell(0, column, str(column), value) for column, value in enumerate((0, 1, 25, 26, 100, float("nan")))]
+    drawn = render(HeatMap("H", ["a"], list("uvwxyz"), cells), {})
+    assert [square.shade for square in drawn.squares] == [0, 1, 1, 2, 4, 0]
+    assert drawn.highest.text == "100"
+    assert not drawn.flat
+    assert render(HeatMap("H", ["a"], ["b"], [HeatCell(0, 0, "x", 0)]), {}).flat
+
+
+def test_labels_of_columns_have_room_and_are_not_repeated():
+    weeks = render(HeatMap("H", ["Mon"], ["Jan"] * 5 + ["Feb"] * 4 + ["Mar"], []), {})
+    assert [label.text.text for label in weeks.columns] == ["Jan", "Feb", "Mar"]
+    hours = render(HeatMap("H", ["Mon"], [f"{hour:02}" for hour in range(24)], []), {})
+    assert [label.text.text for label in hours.columns] == [f"{hour:02}" for hour in range(0, 24, 2)]
 
 
 def test_column_of_numbers_is_marked_in_its_header():
@@ -53,7 +93,7 @@ def test_row_of_another_length_than_the_header_is_an_error():
 
 
 def test_other_content_is_an_error():
-    with pytest.raises(TypeError, match="not str"):
+    with pytest.raises(TypeError, match=r"HeatMap.*not str"):
         render("text", {})
 
 

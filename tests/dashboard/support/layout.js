@@ -29,7 +29,7 @@
     const found = contrast(rgba(getComputedStyle(element).color), behind(element));
     if (found < 4.5) wrong.push(`${element.tagName} "${element.textContent.trim().slice(0, 30)}" has ${found.toFixed(2)}`);
   }
-  for (const drawn of document.querySelectorAll(".rk-page .rk-chart rect, .rk-page .rk-part")) {
+  for (const drawn of document.querySelectorAll(".rk-page .rk-chart:not(.rk-line-chart) rect, .rk-page .rk-line-chart path, .rk-page .rk-part")) {
     const { fill, stroke } = getComputedStyle(drawn);
     const found = contrast(rgba(fill === "none" ? stroke : fill), behind(drawn.closest("svg").parentElement));
     if (found < 3) wrong.push(`a ${drawn.tagName} has ${found.toFixed(2)}`);

@@ -1,0 +1,279 @@
+"""The geometry of what is drawn: bars, lines, heat maps and graphs."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, Self
+
+from redis_kit.core.panels import Bars, Graph, HeatMap, LineChart
+from redis_kit.dashboard.cells import MAX_TOOLTIP, SHADES, Cell, cell, shade
+
+MAX_VALUES = 400  # bars, and labels of lines
+MAX_LABELS = 7
+STEP, WIDTH, HEIGHT = 10, 8, 100  # of a bar and its chart, in the units of its viewBox
+MAX_NAME = 20  # characters of a name in a box
+MAX_BOXES = 60
+BOX, BETWEEN = (160, 44), (36, 12)  # pixels: a box of a graph, and the space between two
+MAX_SQUARES = 800
+SQUARE, SMALL_SQUARE, MANY_COLUMNS = 22, 14, 31  # pixels from one square to the next; small ones in many columns
+LABEL_ROOM, ROW_LABELS, HEAD = 34, 80, 20  # pixels: between labels of columns, left of the squares, above them
+
+
+class Whole:
+    """A view that is shown whole where tables are cut."""
+
+    def first(self, count: int) -> Self:
+        """Return it unchanged."""
+        return self
+
+
+class Bar(NamedTuple):
+    """One bar: its place in the chart, its label and its value."""
+
+    x: int
+    y: str
+    height: str
+    label: Cell
+    value: Cell
+
+
+class _Axis:
+    """A chart over labels from left to right."""
+
+    @property
+    def labels(self) -> Sequence[Cell]:
+        """Return all labels."""
+        raise NotImplementedError
+
+    @property
+    def pixels(self) -> int:
+        """Return its width in pixels if the page is wide enough."""
+        return min(max(len(self.labels) * 40, 240), 900)
+
+    @property
+    def drawn_labels(self) -> Sequence[Cell]:
+        """Return the labels below it: all of up to 7, otherwise the first, the middle and the last."""
+        labels = self.labels
+        return labels if len(labels) <= MAX_LABELS else [labels[0], labels[(len(labels) - 1) // 2], labels[-1]]
+
+
+@dataclass(frozen=True)
+class BarsView(_Axis, Whole):
+    """A bar chart drawn from 0, and its data."""
+
+    template: ClassVar[str] = "redis_kit/dashboard/_bars.html"
+    title: Cell
+    bars: Sequence[Bar]
+    highest: Cell
+    width: int
+    height: int = HEIGHT
+    bar_width: int = WIDTH
+
+    @property
+    def flat(self) -> bool:
+        """Return whether all bars are 0."""
+        return all(bar.height == "0.0" for bar in self.bars)
+
+    @property
+    def labels(self) -> Sequence[Cell]:
+        """Return the labels of all bars."""
+        return [bar.label for bar in self.bars]
+
+
+class Point(NamedTuple):
+    """One label of a line chart: the place of the column that shows its values, and the values of all lines."""
+
+    x: int
+    label: Cell
+    values: Sequence[Cell]
+
+
+class Line(NamedTuple):
+    """One line: its place among them, counted from 1, its name and its path."""
+
+    number: int
+    name: Cell
+    path: str
+
+
+@dataclass(frozen=True)
+class LinesView(_Axis, Whole):
+    """A line chart drawn from 0, and its data."""
+
+    template: ClassVar[str] = "redis_kit/dashboard/_lines.html"
+    title: Cell
+    lines: Sequence[Line]
+    points: Sequence[Point]
+    highest: Cell
+    flat: bool
+    width: int
+    height: int = HEIGHT
+    column_width: int = STEP
+
+    @property
+    def labels(self) -> Sequence[Cell]:
+        """Return the labels of all points."""
+        return [point.label for point in self.points]
+
+
+class Square(NamedTuple):
+    """One square: its place in the drawing, its shade from 0 to 4, its name and its value."""
+
+    x: int
+    y: int
+    shade: int
+    name: Cell
+    value: Cell
+
+
+class Label(NamedTuple):
+    """A text at a place in a drawing."""
+
+    x: int
+    y: int
+    text: Cell
+
+
+@dataclass(frozen=True)
+class HeatMapView(Whole):
+    """A heat map, and its data."""
+
+    template: ClassVar[str] = "redis_kit/dashboard/_heat_map.html"
+    title: Cell
+    squares: Sequence[Square]
+    rows: Sequence[Label]
+    columns: Sequence[Label]
+    highest: Cell
+    width: int
+    height: int
+    size: int
+    shades: Sequence[int] = range(SHADES + 1)
+
+    @property
+    def flat(self) -> bool:
+        """Return whether all squares are 0."""
+        return not any(square.shade for square in self.squares)
+
+
+class DrawnBox(NamedTuple):
+    """A box of a graph, at its place in the drawing."""
+
+    x: int
+    y: int
+    name: Cell
+    note: Cell
+    tone: str
+
+
+@dataclass(frozen=True)
+class GraphView(Whole):
+    """A graph: boxes, and the paths of its arrows."""
+
+    template: ClassVar[str] = "redis_kit/dashboard/_graph.html"
+    title: Cell
+    summary: Cell
+    boxes: Sequence[DrawnBox]
+    arrows: Sequence[str]
+    width: int
+    height: int
+    box_width: int = BOX[0]
+    box_height: int = BOX[1]
+
+
+def draw_bars(chart: Bars) -> BarsView:
+    """Return the drawing of a bar chart."""
+    data = list(chart.bars)[-MAX_VALUES:]
+    highest = max((value for _label, value in data if math.isfinite(value)), default=0)
+    bars = [_bar(index, label, value, highest) for index, (label, value) in enumerate(data)]
+    return BarsView(cell(chart.title), bars, cell(max(highest, 0)), max(len(bars), 1) * STEP)
+
+
+def _bar(index: int, label: Any, value: float, highest: float) -> Bar:
+    drawn = value > 0 and math.isfinite(value)
+    # A value above 0 must be visible, however small it is beside the others.
+    height = max(HEIGHT * value / highest, 0.5) if drawn else 0
+    x = index * STEP + (STEP - WIDTH) // 2
+    return Bar(x, f"{HEIGHT - height:.1f}", f"{height:.1f}", cell(label), cell(value))
+
+
+def draw_lines(chart: LineChart) -> LinesView:
+    """Return the drawing of a line chart."""
+    labels = list(chart.labels)[-MAX_VALUES:]
+    series = [(cell(name), [_level(value) for value in values[-MAX_VALUES:]]) for name, values in chart.lines]
+    highest = max((value for _name, values in series for value in values if value is not None), default=0)
+    lines = [Line(number, name, _path(values, highest)) for number, (name, values) in enumerate(series, 1)]
+    by_label = zip(labels, *(values for _name, values in series), strict=True)
+    points = [
+        Point(index * STEP - STEP // 2, cell(label), list(map(cell, values)))
+        for index, (label, *values) in enumerate(by_label)
+    ]
+    width = max(len(labels) - 1, 1) * STEP
+    return LinesView(cell(chart.title), lines, points, cell(highest), not highest, width)
+
+
+def _level(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) and value >= 0 else None
+
+
+def _path(values: Sequence[float | None], highest: float) -> str:
+    """Return the path of a line, which begins anew after a gap; a value between two gaps is a dot."""
+    path, pen = "", "M"
+    for index, value in enumerate(values):
+        if value is None:
+            pen = "M"
+            continue
+        path += f"{pen}{index * STEP} {HEIGHT - HEIGHT * value / (highest or 1):.1f}" + ("h0" if pen == "M" else "")
+        pen = "L"
+    return path
+
+
+def draw_heat_map(chart: HeatMap) -> HeatMapView:
+    """Return the drawing of a heat map."""
+    pitch = SMALL_SQUARE if len(chart.columns) > MANY_COLUMNS else SQUARE
+    highest = max((square.value for square in chart.cells if math.isfinite(square.value)), default=0)
+    squares = [
+        Square(
+            ROW_LABELS + square.column * pitch,
+            HEAD + square.row * pitch,
+            shade(square.value, highest),
+            cell(square.name),
+            cell(square.value),
+        )
+        for square in chart.cells[:MAX_SQUARES]
+    ]
+    rows = [Label(0, HEAD + row * pitch + pitch // 2 + 3, cell(label)) for row, label in enumerate(chart.rows)]
+    width, height = ROW_LABELS + len(chart.columns) * pitch, HEAD + len(chart.rows) * pitch
+    columns = _column_labels(chart.columns, pitch)
+    return HeatMapView(cell(chart.title), squares, rows, columns, cell(max(highest, 0)), width, height, pitch - 2)
+
+
+def _column_labels(labels: Sequence[Any], pitch: int) -> list[Label]:
+    drawn: list[Label] = []
+    for index, text in enumerate(labels):
+        x = ROW_LABELS + index * pitch
+        if (not index or text != labels[index - 1]) and (not drawn or x - drawn[-1].x >= LABEL_ROOM):
+            drawn.append(Label(x, HEAD - 7, cell(text)))
+    return drawn
+
+
+def draw_graph(graph: Graph) -> GraphView:
+    """Return the drawing of a graph."""
+    shown = list(graph.boxes)[:MAX_BOXES]
+    pitch = BOX[0] + BETWEEN[0], BOX[1] + BETWEEN[1]
+    boxes = [
+        DrawnBox(1 + box.column * pitch[0], 1 + box.row * pitch[1], cell(box.name, MAX_NAME), cell(box.note), box.tone)
+        for box in shown
+    ]
+    arrows = [
+        _arrow(boxes[begin], boxes[end]) for begin, end in graph.arrows if max(begin, end) < len(boxes) and begin != end
+    ]
+    width = max((box.x for box in boxes), default=0) + BOX[0] + 1
+    height = max((box.y for box in boxes), default=0) + BOX[1] + 1
+    return GraphView(cell(graph.title), cell(graph.summary, MAX_TOOLTIP), boxes, arrows, width, height)
+
+
+def _arrow(begin: DrawnBox, end: DrawnBox) -> str:
+    x, y = begin.x + BOX[0], begin.y + BOX[1] // 2
+    to_x, to_y = end.x, end.y + BOX[1] // 2
+    middle = to_x - BETWEEN[0] // 2
+    return f"M{x} {y}H{middle}V{to_y}H{to_x - 1}"
