@@ -216,7 +216,7 @@ def _level(value: float | None) -> float | None:
 
 
 def _path(values: Sequence[float | None], highest: float) -> str:
-    """Return the path of a line, which begins anew after a gap; a value between two gaps is a dot."""
+    """Return the path of a line, which begins again after a gap; a value between two gaps is a dot."""
     path, pen = "", "M"
     for index, value in enumerate(values):
         if value is None:

@@ -114,8 +114,8 @@ def render(content: Content, buttons: Mapping[str, ActionButton]) -> View:
         return _pages(content)
     if draw := _DRAWN.get(type(content)):
         return draw(content)
-    known = ", ".join(kind.__name__ for kind in get_args(Content))
-    raise TypeError(f"A panel yields one of {known}, not {type(content).__name__}.")
+    kinds = ", ".join(kind.__name__ for kind in get_args(Content))
+    raise TypeError(f"A panel yields one of {kinds}, not {type(content).__name__}.")
 
 
 def _table(table: Table, buttons: Sequence[ActionButton]) -> TableView:
