@@ -53,7 +53,7 @@ def test_lines_begin_at_the_left_and_break_at_gaps():
     assert [point.x for point in drawn.points] == [-5, 5, 15, 25]
 
 
-def test_line_chart_without_values_is_flat_and_keeps_the_newest_of_too_many():
+def test_line_chart_may_have_no_values_or_too_many():
     assert render(LineChart("L", [], [("one", [])]), {}).flat
     assert render(LineChart("L", ["a"], [("one", [0])]), {}).flat
     drawn = render(LineChart("L", [str(n) for n in range(1000)], [("one", list(range(1000)))]), {})

@@ -1,0 +1,53 @@
+"""Panels: the pages of a component on the dashboard, as data. The dashboard draws them."""
+
+from redis_kit.core.panels.action import NAME, Action, action, duration
+from redis_kit.core.panels.content import (
+    MOST_ROWS,
+    Bars,
+    Box,
+    Content,
+    Figure,
+    Graph,
+    HeatCell,
+    HeatMap,
+    LineChart,
+    Lines,
+    Link,
+    Listing,
+    Meter,
+    Pages,
+    Ring,
+    Shade,
+    Table,
+    Text,
+)
+from redis_kit.core.panels.panel import Field, Panel, Search, Viewer
+
+__all__ = [
+    "MOST_ROWS",
+    "NAME",
+    "Action",
+    "Bars",
+    "Box",
+    "Content",
+    "Field",
+    "Figure",
+    "Graph",
+    "HeatCell",
+    "HeatMap",
+    "LineChart",
+    "Lines",
+    "Link",
+    "Listing",
+    "Meter",
+    "Pages",
+    "Panel",
+    "Ring",
+    "Search",
+    "Shade",
+    "Table",
+    "Text",
+    "Viewer",
+    "action",
+    "duration",
+]

@@ -1,0 +1,173 @@
+"""The content of panels: figures, tables and charts, and the cells of tables. The dashboard draws them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+from django.utils.functional import Promise
+
+Text = str | Promise
+MOST_ROWS = 100
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One number with its name. ``alarm`` marks it as something to look at."""
+
+    label: Text
+    value: Any
+    hint: Text = ""
+    alarm: bool = False
+
+
+@dataclass(frozen=True)
+class Ring:
+    """A cell: how much of a whole is left, drawn as a circle beside its text. ``share`` is 0 to 1."""
+
+    value: Any
+    share: float
+
+
+@dataclass(frozen=True)
+class Meter:
+    """A cell: a number out of ``most``, drawn as a bar beside both. It has no bar if ``most`` is 0, for unknown.
+
+    A full bar is red, as a limit that is reached, unless ``wanted`` says that it is the aim.
+    """
+
+    number: float
+    most: float
+    wanted: bool = False
+
+
+@dataclass(frozen=True)
+class Shade:
+    """A cell: a value on a background that is stronger the higher ``share`` is, 0 to 1."""
+
+    value: Any
+    share: float
+
+
+@dataclass(frozen=True)
+class Lines:
+    """A cell of several lines, the first of which names it. Those that are "" or None are left out."""
+
+    lines: Sequence[Any]
+
+
+@dataclass(frozen=True)
+class Link:
+    """A cell that links to the page of a panel, by its slug, with a search there, by field."""
+
+    value: Any
+    slug: str
+    asked: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows under column names; ``empty`` is said when there are none. At most 100 rows.
+
+    ``actions`` names methods of the panel that become buttons of each row, for its first cell as their value, or for
+    its place in ``values``: if that is "", the row has no buttons. ``offered``, if given, names for each row
+    those of ``actions`` that make sense there.
+    """
+
+    title: Text
+    columns: Sequence[Text]
+    rows: Sequence[Sequence[Any]]
+    empty: Text = ""
+    actions: Sequence[str] = ()
+    values: Sequence[str] = ()
+    offered: Sequence[Sequence[str]] = ()
+
+
+@dataclass(frozen=True)
+class Bars:
+    """A bar chart: (label, value) from left to right, drawn from 0. It is shown with its data as a table."""
+
+    title: Text
+    bars: Sequence[tuple[Text, float]]
+
+
+@dataclass(frozen=True)
+class LineChart:
+    """Up to five lines over the same labels, drawn from 0: the name and the values of each; None leaves a gap.
+
+    It is shown with its data as a table. The first line is the one that matters; the others are dashed.
+    """
+
+    title: Text
+    labels: Sequence[Text]
+    lines: Sequence[tuple[Text, Sequence[float | None]]]
+
+
+class HeatCell(NamedTuple):
+    """A square of a heat map: its row and column, counted from 0, its full name and its value."""
+
+    row: int
+    column: int
+    name: Text
+    value: float
+
+
+@dataclass(frozen=True)
+class HeatMap:
+    """Squares in rows and columns, darker the higher their value is, shown with their data as a table.
+
+    A column's label is drawn if it differs from that of the column before and has room, so a calendar may repeat the
+    month. At most 800 squares.
+    """
+
+    title: Text
+    rows: Sequence[Text]
+    columns: Sequence[Text]
+    cells: Sequence[HeatCell]
+
+
+@dataclass(frozen=True)
+class Box:
+    """A box of a graph: a name and a note, at a column and a row counted from 0. ``tone`` is how it looks."""
+
+    name: Text
+    note: Text
+    column: int
+    row: int
+    tone: Literal["", "active", "good", "bad"] = ""
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Boxes and arrows between them, given by their places among the boxes. ``summary`` says in words what it shows.
+
+    A drawing has at most 60 boxes. A table beside it should hold the same, as text.
+    """
+
+    title: Text
+    boxes: Sequence[Box]
+    arrows: Sequence[tuple[int, int]]
+    summary: Text = ""
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A long text of several lines, such as a traceback: closed until opened. 20,000 characters are shown."""
+
+    title: Text
+    text: str
+
+
+@dataclass(frozen=True)
+class Pages:
+    """Links to the previous and the next page of a list: page ``number`` of ``count``, each with the viewer's search.
+
+    ``slug`` is that of the panel, which finds the number of a page in ``self.viewer.asked["page"]``.
+    """
+
+    slug: str
+    number: int
+    count: int
+    asked: Mapping[str, str] = field(default_factory=dict)
+
+
+Content = Figure | Table | Bars | LineChart | HeatMap | Graph | Listing | Pages

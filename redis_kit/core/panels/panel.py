@@ -1,0 +1,66 @@
+"""A page of the dashboard: its content, its search and its viewer."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from redis_kit.core.panels.action import Action
+from redis_kit.core.panels.content import Content, Text
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field of a search form: text, or one of the ``choices`` if given; ``any`` labels the choice of none of them.
+
+    Text that is ``optional`` may be left out. ``choices`` may be a function, which may ask a server: it is called where
+    the form is drawn, after ``content()``, and a RedisKitError of it makes the field one for text.
+    """
+
+    name: str
+    label: Text
+    choices: Sequence[str] | Callable[[], Sequence[str]] = ()
+    any: Text = ""
+    optional: bool = False
+
+
+@dataclass(frozen=True)
+class Search:
+    """A form above a panel's content. It changes nothing: the values are in the page's address (GET)."""
+
+    label: Text
+    fields: Sequence[Field]
+
+
+@dataclass(frozen=True)
+class Viewer:
+    """The viewer of a panel: ``may`` tells whether they have a permission, ``asked`` is their search, by field."""
+
+    may: Callable[[str], bool] = lambda permission: False
+    asked: Mapping[str, str] = field(default_factory=dict)
+
+
+class Panel:
+    """One page of the dashboard. It calls its component's public API, never a key, and never scans.
+
+    The dashboard makes one for each request, and sets its ``viewer``.
+    """
+
+    slug: ClassVar[str]
+    title: ClassVar[Text]
+    viewer = Viewer()
+
+    def search(self) -> Search | None:
+        """Return the search form for this viewer, or None. The values of its fields are in ``self.viewer.asked``.
+
+        It is called for each button too, so it must not ask a server; choices that need one are a function.
+        """
+        return None
+
+    def content(self) -> Iterable[Content]:
+        """Return the content. The dashboard shows a notice in its place if this raises RedisUnavailable."""
+        raise NotImplementedError
+
+    def actions(self) -> dict[str, Action]:
+        """Return the methods marked with @action, by name."""
+        actions = {name: getattr(getattr(type(self), name), "panel_action", None) for name in dir(type(self))}
+        return {name: marked for name, marked in actions.items() if marked}
