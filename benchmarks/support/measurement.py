@@ -40,6 +40,7 @@ def configure() -> None:
     if not settings.configured:
         settings.configure(
             SECRET_KEY="only for benchmarks",
+            ALLOWED_HOSTS=["testserver"],
             INSTALLED_APPS=["django.contrib.auth", "django.contrib.contenttypes", "redis_kit"],
             DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}},
             USE_TZ=True,

@@ -2,18 +2,20 @@
 
 import logging
 from datetime import datetime
-from secrets import token_urlsafe
+from secrets import compare_digest, token_urlsafe
 from typing import Any
 
 from django.http import HttpRequest, HttpResponseBase
 
 from redis_kit.core.errors import ConfigurationError
+from redis_kit.core.keys import hashed
 from redis_kit.core.web.client_address import client_address
 from redis_kit.pageviews.rules import LONGEST_AGENT
 from redis_kit.pageviews.settings import PageViewSettings
 
 logger = logging.getLogger("redis_kit.pageviews")
-SALT = "redis_kit.pageviews"
+TOKEN_BYTES = 16
+COOKIE_LENGTH = 22 + 1 + 22  # a token and a hash of 128 bits each
 _warned = False
 
 
@@ -41,14 +43,31 @@ def _of_the_day(request: HttpRequest, moment: datetime) -> str:
         if not _warned:
             _warned = True
             logger.warning("Visitors are identified by their browsers alone: %s", error)
-    return f"{moment:%Y-%m-%d} {address} {request.META.get('HTTP_USER_AGENT', '')[:LONGEST_AGENT]}"
+    return f"{moment.date().isoformat()} {address} {request.META.get('HTTP_USER_AGENT', '')[:LONGEST_AGENT]}"
 
 
 def _by_cookie(request: HttpRequest, response: HttpResponseBase, options: PageViewSettings) -> str:
-    name, age = options.COOKIE_NAME, int(options.COOKIE_AGE)
-    identity = request.get_signed_cookie(name, default=None, salt=SALT, max_age=age)
-    if identity is None:
-        identity = token_urlsafe(16)
-        secure = request.is_secure()
-        response.set_signed_cookie(name, identity, salt=SALT, max_age=age, secure=secure, httponly=True, samesite="Lax")
-    return f"cookie {identity}"
+    token = signed_token(request.COOKIES.get(options.COOKIE_NAME, ""))
+    if not token:
+        token = token_urlsafe(TOKEN_BYTES)
+        response.set_cookie(
+            options.COOKIE_NAME,
+            signed(token),
+            max_age=int(options.COOKIE_AGE),
+            secure=request.is_secure(),
+            httponly=True,
+            samesite="Lax",
+        )
+    return f"cookie {token}"
+
+
+def signed(token: str) -> str:
+    """Return the value of a cookie: the token and its keyed BLAKE2b, a tenth of the work of Django's signatures."""
+    return f"{token}.{hashed(f'cookie:{token}')}"
+
+
+def signed_token(cookie: str) -> str:
+    """Return the token of a cookie; "" unless its signature is right."""
+    token, _, _ = cookie.partition(".")
+    is_right = len(cookie) == COOKIE_LENGTH and cookie.isascii() and compare_digest(cookie, signed(token))
+    return token if is_right else ""

@@ -2,13 +2,15 @@
 
 import pytest
 
+from redis_kit.pageviews import errors
 from redis_kit.pageviews.buffer import buffer
 
 
 @pytest.fixture(autouse=True)
 def empty_buffer():
-    """Nothing waits from the test before, and nothing is left for the next."""
+    """Nothing waits or was logged from the test before, and nothing is left for the next."""
     buffer.reset()
+    errors._logged.clear()
     yield buffer
     with buffer._sending:  # what its thread is sending belongs to this test
         buffer.reset()

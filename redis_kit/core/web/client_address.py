@@ -1,5 +1,6 @@
 """The address of the client of a request, read from forwarded headers only behind trusted proxies."""
 
+from functools import lru_cache
 from ipaddress import IPv6Address, IPv6Network
 
 from django.http import HttpRequest
@@ -7,7 +8,7 @@ from django.http import HttpRequest
 from redis_kit.core import conf
 from redis_kit.core.errors import ConfigurationError
 from redis_kit.core.settings import KitSettings
-from redis_kit.core.web.proxies import Address, forwarded, parse
+from redis_kit.core.web.proxies import Address, forwarded, ipv4, parse
 
 INVALID = "invalid"  # one identity for all whose address can't be read
 
@@ -22,6 +23,8 @@ def client_address(request: HttpRequest) -> str:
     """
     options = conf.section(KitSettings)
     given = request.META.get("REMOTE_ADDR") or ""
+    if not options.TRUSTED_PROXIES and ipv4(given):
+        return given
     remote = parse(given)
     if options.TRUSTED_PROXIES:
         remote = forwarded(request, remote, options.TRUSTED_PROXIES, options.FORWARDED_HEADER)
@@ -35,6 +38,7 @@ def client_address(request: HttpRequest) -> str:
     return grouped(remote)
 
 
+@lru_cache(maxsize=4096)
 def grouped(address: Address) -> str:
     """Return an address as one identity: IPv4 as it is, IPv6 as its /64."""
     if isinstance(address, IPv6Address):

@@ -1,0 +1,101 @@
+"""From a request to an event, and from an event to Redis: what the middleware and the beacon share."""
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponseBase
+
+from redis_kit.core.errors import PermissionDenied, PoolExhausted
+from redis_kit.core.flow import Flow
+from redis_kit.core.primitive import Primitive
+from redis_kit.pageviews import periods
+from redis_kit.pageviews.batch import Event, ViewBatch, identified
+from redis_kit.pageviews.buffer import buffer
+from redis_kit.pageviews.errors import log_once
+from redis_kit.pageviews.pages import SITE
+from redis_kit.pageviews.rules import HEADERS
+from redis_kit.pageviews.settings import PageViewSettings
+from redis_kit.pageviews.visitors import visitor
+
+_META = [(name, "HTTP_" + name.upper().replace("-", "_")) for name in HEADERS]
+
+
+class _Writer(Primitive):
+    """Writes one event at a time, and never raises because of Redis."""
+
+    component, settings = "pageviews", PageViewSettings
+    answered = (PoolExhausted, PermissionDenied)
+
+    def policy(self) -> str:
+        return "open"
+
+    def write(self, event: Event) -> str:
+        """Return why the event was dropped, as a field of ``Dropped``; "" if it was counted."""
+        return self.run_flow(_written(event, self.using), if_open="outage")
+
+    async def awrite(self, event: Event) -> str:
+        """See write()."""
+        return await self.arun_flow(_written(event, self.using), if_open="outage")
+
+
+def headers_of(request: HttpRequest) -> dict[str, str]:
+    """Return those headers of a request that the rules read."""
+    meta = request.META
+    return {name: meta[key] for name, key in _META if key in meta}
+
+
+def needs_user(options: PageViewSettings) -> bool:
+    """Return whether the user of a request must be loaded."""
+    return options.EXCLUDE_STAFF or options.VISITOR == "user"
+
+
+async def auser(request: HttpRequest) -> Any:
+    """Return the user of a request in an event loop; None without the middleware of users."""
+    load = getattr(request, "auser", None)
+    return await load() if load else getattr(request, "user", None)
+
+
+def event_of(
+    request: HttpRequest,
+    response: HttpResponseBase,
+    page: tuple[str, str],
+    *,
+    user: Any,
+    options: PageViewSettings,
+) -> Event | None:
+    """Return the view of a page by this request; None if the user is of the staff, whose views are left out."""
+    if options.EXCLUDE_STAFF and getattr(user, "is_staff", False):
+        return None
+    moment = periods.now()
+    identity = visitor(request, response, options=options, user=user, moment=moment)
+    return Event(moment, *page, identified(identity))
+
+
+def record(event: Event, options: PageViewSettings) -> None:
+    """Put an event into the buffer; with ``WRITE = "sync"``, count it now."""
+    if options.WRITE == "buffer":
+        buffer.record(event)
+    else:
+        _note(_Writer(SITE, using=options.USING).write(event))
+
+
+async def arecord(event: Event, options: PageViewSettings) -> None:
+    """See record()."""
+    if options.WRITE == "buffer":
+        buffer.record(event)
+    else:
+        _note(await _Writer(SITE, using=options.USING).awrite(event))
+
+
+def failed(error: Exception) -> None:
+    """Note an error of this process, such as one of the project's function that names a page."""
+    log_once(error, "A page view was not counted: %s")
+    buffer.drop("failed")
+
+
+def _written(event: Event, using: str) -> Flow[str]:
+    return "refused" if (yield from ViewBatch([event], using=using).send()) else ""
+
+
+def _note(dropped: str) -> None:
+    if dropped:
+        buffer.drop(dropped)
