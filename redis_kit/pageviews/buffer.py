@@ -67,7 +67,7 @@ class Buffer:
         """Add an event, or drop it and count that if 10,000 are waiting. Never waits for the server."""
         with self._lock:
             if self.waiting >= CAPACITY:
-                self._dropped["overflow"] += 1
+                self._dropped["overflow"] += views([event])
                 return False
             self._events.append(event)
             count = len(self._events)
@@ -103,7 +103,7 @@ class Buffer:
                     return False
                 except Exception as error:
                     log_once(error, "Page views were dropped: %s")
-                    self.drop("failed", len(batch.events))
+                    self.drop("failed", views(batch.events))
                 else:
                     self.drop("refused", refused)
                     self._recovered()
@@ -134,7 +134,7 @@ class Buffer:
         refused = isinstance(error, (OutOfMemory, PermissionDenied))
         self._pause = min(2 * self._pause, MAX_PAUSE) if refused else INTERVAL
         if batch.tried is not None and monotonic() - batch.tried > MAX_RETRY_TIME:
-            self.drop("outage", len(batch.events))
+            self.drop("outage", views(batch.events))
             self._done()
 
     def _recovered(self) -> None:
@@ -178,6 +178,11 @@ class Buffer:
     async def aclose(self) -> None:
         """See close(). Runs in a thread, since all event loops of the process share the buffer."""
         await asyncio.to_thread(self.close)
+
+
+def views(events: list[Event]) -> int:
+    """Return how many of the events are views, and not requests of bots."""
+    return sum(not event.bot for event in events)
 
 
 buffer = Buffer()

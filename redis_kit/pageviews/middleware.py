@@ -10,7 +10,7 @@ from redis_kit.core import conf
 from redis_kit.pageviews.batch import Event
 from redis_kit.pageviews.pages import page_of
 from redis_kit.pageviews.recording import arecord, auser, event_of, failed, headers_of, needs_user, record
-from redis_kit.pageviews.rules import is_bot, is_page_view, opted_out
+from redis_kit.pageviews.rules import is_page_view, opted_out
 from redis_kit.pageviews.settings import PageViewSettings
 
 
@@ -63,9 +63,12 @@ def _counts(request: HttpRequest, response: HttpResponseBase, options: PageViewS
     headers = headers_of(request)
     if not is_page_view(request.method, response.status_code, response.headers.get("Content-Type", ""), headers):
         return False
-    return not is_bot(request.META.get("HTTP_USER_AGENT", "")) and not (options.RESPECT_OPT_OUT and opted_out(headers))
+    return not (options.RESPECT_OPT_OUT and opted_out(headers))
 
 
 def _event(request: HttpRequest, response: HttpResponseBase, user: Any, options: PageViewSettings) -> Event | None:
-    page = page_of(request)
-    return event_of(request, response, page, user=user, options=options) if page else None
+    page, meta = page_of(request), request.META
+    if page is None:
+        return None
+    referrer, query = meta.get("HTTP_REFERER", ""), meta.get("QUERY_STRING", "")
+    return event_of(request, response, page, user=user, referrer=referrer, query=query, options=options)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponseBase
 
 from redis_kit.core.errors import PermissionDenied, PoolExhausted
@@ -11,8 +12,9 @@ from redis_kit.pageviews import periods
 from redis_kit.pageviews.batch import Event, ViewBatch, identified
 from redis_kit.pageviews.buffer import buffer
 from redis_kit.pageviews.errors import log_once
+from redis_kit.pageviews.origins import campaign, referring_host
 from redis_kit.pageviews.pages import SITE
-from redis_kit.pageviews.rules import HEADERS
+from redis_kit.pageviews.rules import HEADERS, is_bot
 from redis_kit.pageviews.settings import PageViewSettings
 from redis_kit.pageviews.visitors import visitor
 
@@ -60,14 +62,23 @@ def event_of(
     page: tuple[str, str],
     *,
     user: Any,
+    referrer: str,
+    query: str,
     options: PageViewSettings,
 ) -> Event | None:
-    """Return the view of a page by this request; None if the user is of the staff, whose views are left out."""
+    """Return the view of a page by this request; None if the user is of the staff, whose views are left out.
+
+    ``referrer`` is the address of the page before, and ``query`` may have the fields ``utm_source``, ``utm_medium`` and
+    ``utm_campaign``.
+    """
+    if is_bot(request.META.get("HTTP_USER_AGENT", "")):
+        return Event(periods.now(), page[0], "", "", bot=True)
     if options.EXCLUDE_STAFF and getattr(user, "is_staff", False):
         return None
     moment = periods.now()
     identity = visitor(request, response, options=options, user=user, moment=moment)
-    return Event(moment, *page, identified(identity))
+    host = referring_host(referrer, _own_host(request)) if referrer else ""
+    return Event(moment, *page, identified(identity), host, campaign(query) if query else "")
 
 
 def record(event: Event, options: PageViewSettings) -> None:
@@ -90,6 +101,13 @@ def failed(error: Exception) -> None:
     """Note an error of this process, such as one of the project's function that names a page."""
     log_once(error, "A page view was not counted: %s")
     buffer.drop("failed")
+
+
+def _own_host(request: HttpRequest) -> str:
+    """Return the host that the client asked for, as ``request.get_host()`` does, without the check that it is allowed."""
+    meta = request.META
+    host = meta.get("HTTP_X_FORWARDED_HOST", "") if settings.USE_X_FORWARDED_HOST else ""
+    return host or meta.get("HTTP_HOST") or meta.get("SERVER_NAME", "")
 
 
 def _written(event: Event, using: str) -> Flow[str]:

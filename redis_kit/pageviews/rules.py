@@ -58,10 +58,7 @@ def is_page_view(method: str, status: int, content_type: str, headers: Mapping[s
 
 def is_early(headers: Mapping[str, str]) -> bool:
     """Return whether the browser loads the page before, or without, a person who sees it."""
-    for name in EARLY:  # a loop, since any() with a generator takes four times as long
-        if name in headers and _EARLY.search(headers[name]):
-            return True
-    return False
+    return any(_EARLY.search(headers[name]) for name in EARLY if name in headers)
 
 
 def is_bot(agent: str) -> bool:

@@ -11,7 +11,7 @@ from django.test import AsyncClient, Client, RequestFactory
 from redis_kit.core import primitive
 from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.pageviews import OTHER, PageViews, dropped, flush
-from redis_kit.pageviews.buffer import Dropped
+from redis_kit.pageviews.buffer import Dropped, buffer
 from redis_kit.pageviews.middleware import PageViewMiddleware
 from redis_kit.pageviews.periods import now
 from tests.app.models import User
@@ -80,6 +80,22 @@ def test_only_page_views_are_counted(get):
     get("/", sec_fetch_dest="empty")
     assert top() == {}
     assert dropped() == (0, 0, 0, 0)
+
+
+def test_origin_of_a_visit_and_bots_are_noted(get, monkeypatch):
+    monkeypatch.setattr(buffer, "_start", lambda: None)
+    get("/named/?utm_source=news&utm_medium=mail", referer="https://www.search.example/?q=private")
+    get("/named/?q=private", referer="http://testserver/post/7/")
+    get("/named/", agent="curl/8.5.0", As="anna")
+    get("/json/", agent="curl/8.5.0")
+    seen = [(event.page, event.referrer, event.campaign, event.bot) for event in buffer._events]
+    assert seen == [
+        ("front", "search.example", "news / mail / -", False),
+        ("front", "", "", False),
+        ("front", "", "", True),
+    ]
+    assert not buffer._events[-1].visitor
+    assert top() == {"front": 2}
 
 
 def test_staff_and_visitors_who_opt_out_are_left_out_by_settings(get, site):
