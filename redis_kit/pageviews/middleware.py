@@ -8,8 +8,8 @@ from django.http import HttpRequest, HttpResponseBase
 
 from redis_kit.core import conf
 from redis_kit.pageviews.batch import Event
+from redis_kit.pageviews.http.events import arecord, auser, event_of, failed, headers_of, needs_user, record
 from redis_kit.pageviews.pages import page_of
-from redis_kit.pageviews.recording import arecord, auser, event_of, failed, headers_of, needs_user, record
 from redis_kit.pageviews.rules import is_page_view, opted_out
 from redis_kit.pageviews.settings import PageViewSettings
 

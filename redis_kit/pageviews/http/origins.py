@@ -40,8 +40,8 @@ def campaign(query: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _host(referrer: str) -> str:
-    found = _HOST.match(referrer)
-    return found[1].lower().strip(".").removeprefix("www.")[:LONGEST_HOST] if found else ""
+    match = _HOST.match(referrer)
+    return match[1].lower().strip(".").removeprefix("www.")[:LONGEST_HOST] if match else ""
 
 
 def _word(text: str) -> str:

@@ -12,11 +12,11 @@ from redis_kit.pageviews import periods
 from redis_kit.pageviews.batch import Event, ViewBatch, identified
 from redis_kit.pageviews.buffer import buffer
 from redis_kit.pageviews.errors import log_once
-from redis_kit.pageviews.origins import campaign, referring_host
+from redis_kit.pageviews.http.origins import campaign, referring_host
+from redis_kit.pageviews.http.visitors import visitor
 from redis_kit.pageviews.pages import SITE
 from redis_kit.pageviews.rules import HEADERS, is_bot
 from redis_kit.pageviews.settings import PageViewSettings
-from redis_kit.pageviews.visitors import visitor
 
 _META = [(name, "HTTP_" + name.upper().replace("-", "_")) for name in HEADERS]
 
@@ -104,7 +104,7 @@ def failed(error: Exception) -> None:
 
 
 def _own_host(request: HttpRequest) -> str:
-    """Return the host that the client asked for, as ``request.get_host()`` does, without the check that it is allowed."""
+    """Return the host that the client asked for: ``request.get_host()`` without the check that it is allowed."""
     meta = request.META
     host = meta.get("HTTP_X_FORWARDED_HOST", "") if settings.USE_X_FORWARDED_HOST else ""
     return host or meta.get("HTTP_HOST") or meta.get("SERVER_NAME", "")
