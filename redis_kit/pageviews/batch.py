@@ -84,8 +84,8 @@ class Tally:
             self.visitors.add(event.visitor)
         for counts, text in (
             (self.members, member),
-            (self.referrers, event.referrer[:LONGEST_SOURCE]),
-            (self.campaigns, event.campaign[:LONGEST_SOURCE]),
+            (self.referrers, _source(event.referrer)),
+            (self.campaigns, _source(event.campaign)),
         ):
             if text:
                 counts[text] += 1
@@ -227,6 +227,11 @@ def identified(visitor: str) -> str:
 def identity_kind(options: PageViewSettings) -> str:
     """Return the kind of identity that visitors have now: the setting, and a sign of the key that hashes them."""
     return f"{options.VISITOR} {hashed('kind of identity')[:6]}"
+
+
+def _source(text: str) -> str:
+    """Return the beginning of a text that anybody may have sent, as valid Unicode."""
+    return text[:LONGEST_SOURCE].encode(errors="replace").decode()
 
 
 def _ms(seconds: float) -> int:

@@ -14,7 +14,7 @@ class PageViews(Component):
     """Views and unique visitors of pages."""
 
     settings = PageViewSettings
-    panels = ("redis_kit.pageviews.panel.PageViewsPanel",)
+    panels = ("redis_kit.pageviews.dashboard.panel.PageViewsPanel",)
 
     def forget(self) -> None:
         """Drop the views that wait to be counted."""

@@ -59,6 +59,11 @@ def visitors(name: str, period: str | date) -> str:
     return _key(name, f"visitors:{period}")
 
 
+def union(name: str) -> str:
+    """Return the key in which a script merges sketches while it runs."""
+    return _key(name, "union")
+
+
 def top(name: str, period: str | date) -> str:
     """Return the sorted set of the pages or objects of a day, a week or a month, by views."""
     return _key(name, f"top:{period}")

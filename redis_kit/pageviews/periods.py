@@ -46,6 +46,14 @@ def months(wanted: list[date]) -> dict[str, list[date]]:
     return by_month
 
 
+def period_of(day: date, kind: str) -> str:
+    """Return the day, week or month that a day is in. Raises InvalidValue for another kind of period."""
+    makers = {"day": date.isoformat, "week": week_of, "month": month_of}
+    if kind not in makers:
+        raise InvalidValue(f"period is {kind!r}; it must be day, week or month.")
+    return makers[kind](day)
+
+
 def month_of(day: date) -> str:
     """Return the month of a day, such as ``2026-11``."""
     return f"{day:%Y-%m}"

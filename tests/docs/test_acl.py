@@ -206,7 +206,8 @@ def _count_views() -> None:
     page = PageViews("shop", 1)
     assert page.add("ann")
     assert flush()
-    assert page.views() == sum(page.by_hour()) == 1
+    assert page.views() == sum(hour.views for hour in page.by_hour()) == 1
+    assert page.overlap(page).common == 1
     assert page.visitors() == 1
     assert PageViews.site().top() is not None
 

@@ -11,6 +11,7 @@ from redis_kit.core.errors import InvalidName, InvalidValue, RedisUnavailable
 from redis_kit.pageviews import PageViews
 from redis_kit.pageviews.pages import encoded
 from redis_kit.pageviews.periods import days, now, sketches
+from redis_kit.pageviews.questions.values import Overlap
 
 TODAY = datetime.now(UTC).date()
 NOON = datetime(2024, 2, 10, 12, tzinfo=UTC)
@@ -26,8 +27,15 @@ def test_conformance(any_kit, twin):
     assert [twin(page.visitors) for page in (site, post, *pages)] == [5, 5, 1, 2, 3, 4, 5]
     assert twin(site.top) == [("post", 14), ("news", 1)]
     assert twin(post.top, 2) == [("3", 5), ("2", 4)]
-    assert twin(site.by_day, TODAY - timedelta(1), TODAY) == [(TODAY - timedelta(1), 0, 0), (TODAY, 15, 5)]
-    assert sum(twin(site.by_hour)) == 15
+    assert twin(site.by_day, TODAY - timedelta(1), TODAY) == [(TODAY - timedelta(1), 0, 0, 0), (TODAY, 15, 5, 0)]
+    assert sum(hour.views for hour in twin(site.by_hour)) == 15
+    assert max(hour.visitors for hour in twin(site.by_hour)) == 5
+    assert twin(site.online) == 5
+    assert [trend.name for trend in twin(site.trending)] == ["post", "news"]
+    assert twin(page.add, "visitor 0", referrer="example.org", campaign="autumn")
+    assert twin(page.referrers) == twin(site.referrers) == [("example.org", 1)]
+    assert twin(page.campaigns) == twin(site.campaigns) == [("autumn", 1)]
+    assert twin(post.overlap, pages[0]) == Overlap(1, error=0, first=5, second=1, union=5, distinct=True)
 
 
 def test_two_thousand_visitors_are_counted_with_an_error_of_two_percent(kit):
@@ -62,7 +70,7 @@ def test_ranges_equal_a_list_of_days(kit, offsets, start, length):
     assert page.visitors(begin, end) == len(set(inside))
     counted = Counter(inside)
     expected = [
-        (begin + timedelta(number), counted[start + number], min(1, counted[start + number]))
+        (begin + timedelta(number), counted[start + number], min(1, counted[start + number]), 0)
         for number in range(length + 1)
     ]
     assert page.by_day(begin, end) == expected
@@ -101,31 +109,21 @@ def test_hours_are_in_the_sites_time_zone(kit, settings):
     settings.TIME_ZONE = "Asia/Tokyo"
     page = PageViews("news")
     page.add(at=datetime(2024, 2, 10, 15, 30, tzinfo=UTC))
-    assert page.by_hour(date(2024, 2, 11)) == [1] + [0] * 23
+    assert [hour.views for hour in page.by_hour(date(2024, 2, 11))] == [1] + [0] * 23
     assert page.views(date(2024, 2, 10), date(2024, 2, 10)) == 0
     assert now().utcoffset() == timedelta(hours=9)
-
-
-def test_range_of_days_says_whether_its_visitors_are_distinct(kit):
-    page = PageViews("news")
-    for day in (0, 1):
-        page.add("anna", at=NOON + timedelta(day))
-    first, last = NOON.date(), NOON.date() + timedelta(1)
-    assert page.visitors(first, first).distinct
-    assert not page.visitors(first, last).distinct
-    kit.options(PAGEVIEWS={"VISITOR": "user"})
-    assert page.visitors(first, last).distinct
-    assert page.visitors(first, last) == 1
 
 
 def test_reading_is_one_round_trip_and_adding_one_script_each(kit, commands):
     page = PageViews("post", 1)
     page.add("anna")
     for call, expected in (
-        (page.visitors, ["PFCOUNT"]),
+        (page.visitors, ["PFCOUNT", "SMEMBERS"]),
         (page.views, ["HMGET"]),
-        (page.by_hour, ["HMGET"]),
+        (page.by_hour, ["HMGET"] + ["PFCOUNT"] * 24),
         (page.top, ["ZRANGE"]),
+        (page.online, ["PFCOUNT"]),
+        (page.trending, ["ZRANGE"]),
         (lambda: page.add("anna"), ["EVALSHA"] * 3),
     ):
         with commands(kit) as sent:
@@ -144,7 +142,9 @@ def test_process_admits_the_pages_of_a_day_once_after_many_days(kit, commands, m
 
 
 def test_everything_expires(kit):
-    PageViews("post", 1).add("anna")
+    PageViews("post", 1).add("anna", referrer="example.org", campaign="autumn")
+    PageViews("post", 1).overlap(PageViews("post"))
+    assert len(kit.keys()) > 30
     assert all(0 < kit.client.ttl(key) <= 400 * 86_400 for key in iter(kit.keys()))
 
 
@@ -160,6 +160,12 @@ def test_everything_expires(kit):
         lambda page: page.top(0),
         lambda page: page.top(1001),
         lambda page: page.top(True),
+        lambda page: page.top(period="year"),
+        lambda page: page.trending(1001),
+        lambda page: page.referrers(101),
+        lambda page: page.campaigns(day="2024-01-01"),
+        lambda page: page.overlap("news"),
+        lambda page: page.overlap(page, TODAY, TODAY - timedelta(1)),
         lambda page: page.add(at=datetime(2024, 1, 1)),
         lambda page: page.add(at="now"),
     ],
@@ -198,7 +204,9 @@ def test_policy_decides_the_result_while_redis_is_unavailable(settings, twin):
     settings.REDIS_KIT = {"CONNECTIONS": {"default": {"URL": "redis://127.0.0.1:1/0"}}}
     page = PageViews("news")
     assert (twin(page.views), twin(page.visitors), twin(page.top), twin(page.add, "anna")) == (0, 0, [], False)
-    assert twin(page.by_day, TODAY, TODAY) == [(TODAY, 0, 0)]
-    assert twin(page.by_hour) == [0] * 24
+    assert twin(page.by_day, TODAY, TODAY) == [(TODAY, 0, 0, 0)]
+    assert twin(page.by_hour) == [(hour, 0, 0) for hour in range(24)]
+    assert (twin(page.online), twin(page.trending), twin(page.referrers), twin(page.campaigns)) == (0, [], [], [])
+    assert twin(page.overlap, page).common == 0
     with pytest.raises(RedisUnavailable):
         twin(PageViews("news", on_failure="raise").views)

@@ -3,16 +3,16 @@ import pytest
 from redis_kit.core.errors import RedisUnavailable
 from redis_kit.core.panels import Bars, Figure, Table
 from redis_kit.pageviews import PageViews
-from redis_kit.pageviews.panel import PageViewsPanel
+from redis_kit.pageviews.dashboard.panel import PageViewsPanel
 
 
-def test_panel_shows_the_day_in_three_round_trips(kit, commands):
+def test_panel_shows_the_day_in_three_round_trips(kit, trips):
     for number in range(5):
         PageViews("post", number).add(f"visitor {number % 2}")
     PageViews("front").add("visitor 0")
-    with commands(kit) as sent:
-        views, visitors, hours, top = PageViewsPanel().content()
-    assert len(sent) == 3
+    del trips[:]
+    views, visitors, hours, top = PageViewsPanel().content()
+    assert len(trips) == 3
     assert [type(one) for one in (views, visitors, hours, top)] == [Figure, Figure, Bars, Table]
     assert (views.value, visitors.value) == (6, 2)
     assert len(hours.bars) == 24

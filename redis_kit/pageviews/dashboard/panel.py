@@ -17,7 +17,7 @@ class PageViewsPanel(Panel):
     def content(self) -> Iterator[Content]:
         """Return the content, in three round trips."""
         site = PageViews.site(on_failure="raise")
-        hours = site.by_hour()
+        hours = [hour.views for hour in site.by_hour()]
         yield Figure(_("Views today"), sum(hours))
         yield Figure(_("Unique visitors today"), int(site.visitors()), hint=_("An estimate: ±0.81 %."))
         yield Bars(_("Views per hour today"), [(f"{hour:02}", views) for hour, views in enumerate(hours)])

@@ -1,0 +1,104 @@
+"""Views and visitors in a range of days, as flows. A name is that of a page, of an object or of the site, encoded."""
+
+from collections.abc import Iterable
+from datetime import date
+from typing import Any
+
+from redis_kit.core import conf
+from redis_kit.core.flow import Flow
+from redis_kit.core.steps import Batch, Call
+from redis_kit.pageviews import keys, periods
+from redis_kit.pageviews.batch import identity_kind
+from redis_kit.pageviews.pages import SITE
+from redis_kit.pageviews.questions.values import Day, Hour, Visitors
+from redis_kit.pageviews.settings import PageViewSettings
+
+SALTED = "daily_salt"
+
+
+def views(name: str, days: list[date]) -> Flow[int]:
+    """Return the number of views on some days."""
+    replies = yield Batch(_by_month(name, days))
+    return sum(_numbers(replies))
+
+
+def visitors(name: str, days: list[date]) -> Flow[Visitors]:
+    """Return the number of visitors on the days of a range: the union of its sketches, never their sum."""
+    count, *kinds = yield Batch([_union(name, days), *identities(days)])
+    return Visitors(count, distinct=is_distinct(days, kinds))
+
+
+def views_and_visitors(name: str, days: list[date]) -> Flow[tuple[int, Visitors]]:
+    """Return the number of views and of visitors on the days of a range."""
+    months = _by_month(name, days)
+    count, *replies = yield Batch([_union(name, days), *months, *identities(days)])
+    distinct = is_distinct(days, replies[len(months) :])
+    return sum(_numbers(replies[: len(months)])), Visitors(count, distinct=distinct)
+
+
+def by_day(name: str, days: list[date]) -> Flow[list[Day]]:
+    """Return what happened on each of some days."""
+    months, bots = _by_month(name, days), _by_month(name, days, "b")
+    replies = yield Batch([*months, *bots, *(Call("PFCOUNT", keys.visitors(name, day)) for day in days)])
+    split = len(months)
+    rows = zip(days, _numbers(replies[:split]), replies[2 * split :], _numbers(replies[split : 2 * split]), strict=True)
+    return [Day(*row) for row in rows]
+
+
+def by_hour(name: str, day: date) -> Flow[list[Hour]]:
+    """Return the views and visitors in each hour of a day."""
+    hours = range(24)
+    sketches = [Call("PFCOUNT", keys.visitors(name, f"{day}T{hour:02}")) for hour in hours]
+    views_by_hour, *counts = yield Batch([_hours(name, day), *sketches])
+    return [Hour(*row) for row in zip(hours, _numbers([views_by_hour]), counts, strict=True)]
+
+
+def hours_of_days(name: str, days: list[date]) -> Flow[list[list[int]]]:
+    """Return the views in the 24 hours of each of some days."""
+    replies = yield Batch([_hours(name, day) for day in days])
+    return [_numbers([reply]) for reply in replies]
+
+
+def closed(name: str, period: str, days: list[date]) -> Flow[tuple[int, int, int]]:
+    """Return the views, the visitors and the requests of bots of one day, week or month."""
+    months = [*_by_month(name, days), *_by_month(name, days, "b")]
+    count, *replies = yield Batch([Call("PFCOUNT", keys.visitors(name, period)), *months])
+    split = len(months) // 2
+    return sum(_numbers(replies[:split])), count, sum(_numbers(replies[split:]))
+
+
+def identities(days: list[date]) -> list[Call]:
+    """Return the calls whose replies is_distinct() takes."""
+    return [Call("SMEMBERS", keys.identities(SITE, month)) for month in periods.months(days)]
+
+
+def is_distinct(days: list[date], replies: list[Any]) -> bool:
+    """Return whether the sketches of some days hold each visitor under one identity.
+
+    A day that says nothing about it was counted under the present settings.
+    """
+    kinds = set()
+    for reply, inside in zip(replies, periods.months(days).values(), strict=True):
+        numbers = {f"{day.day:02}" for day in inside}
+        kinds |= {kind for number, _, kind in (member.decode().partition(" ") for member in reply) if number in numbers}
+    kinds = kinds or {identity_kind(conf.section(PageViewSettings))}
+    return len(kinds) == 1 and (len(days) == 1 or not min(kinds).startswith(SALTED))
+
+
+def _union(name: str, days: list[date]) -> Call:
+    return Call("PFCOUNT", *[keys.visitors(name, period) for period in periods.sketches(days)])
+
+
+def _hours(name: str, day: date) -> Call:
+    return Call("HMGET", keys.views(name, day), *range(24))
+
+
+def _by_month(name: str, days: list[date], prefix: str = "") -> list[Call]:
+    return [
+        Call("HMGET", keys.views(name, month), *[f"{prefix}{day.day}" for day in inside])
+        for month, inside in periods.months(days).items()
+    ]
+
+
+def _numbers(replies: Iterable[list[Any]]) -> list[int]:
+    return [int(number or 0) for reply in replies for number in reply]
