@@ -28,7 +28,7 @@ class Visitors(int):
 
 
 class Day(NamedTuple):
-    """The views and visitors of a page on one day, and the requests of bots, which are no views."""
+    """The views and visitors of a page on one day, and the number of requests of bots."""
 
     day: date
     views: int
