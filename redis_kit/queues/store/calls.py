@@ -172,9 +172,12 @@ def defer(base: str, job: Job, digest: str, shape: str, expires: int, longest: i
     return DEFER(base, *args, worker=_worker(job), job=digest)
 
 
-def postpone(base: str, job: Job, *, delay: int, late: bool) -> ScriptCall:
-    """Return the step that returns a claimed job for later, after a delay in ms; ``late`` if it stays due as before."""
-    return POSTPONE(base, *_claimed(job), lease(), delay, int(late), worker=_worker(job))
+def postpone(base: str, job: Job, *, delay: int, holds: bool) -> ScriptCall:
+    """Return the step that returns a claimed job for later, after a delay in ms.
+
+    With ``holds`` another system has it, and it still counts for its limits.
+    """
+    return POSTPONE(base, *_claimed(job), lease(), delay, int(holds), worker=_worker(job))
 
 
 def claim_job(base: str, worker: str, claim: str, id: str, *, version: str, token: str, about: str) -> ScriptCall:

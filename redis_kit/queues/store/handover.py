@@ -25,9 +25,12 @@ class HandOvers(NamedTuple):
     error: str
 
 
-def postpone(queue: Primitive, job: Job, seconds: float, *, late: bool) -> Flow[bool]:
-    """Return a claimed job for later, without counting the attempt. False if its claim is over."""
-    return bool((yield calls.postpone(queue.key(""), job, delay=int(seconds * 1000), late=late)))
+def postpone(queue: Primitive, job: Job, seconds: float, *, holds: bool) -> Flow[bool]:
+    """Return a claimed job for later, without counting the attempt. False if its claim is over.
+
+    With ``holds`` another system has it: until it ends, or is due here again, it counts for its limits.
+    """
+    return bool((yield calls.postpone(queue.key(""), job, delay=int(seconds * 1000), holds=holds)))
 
 
 def version(job: Job) -> str:

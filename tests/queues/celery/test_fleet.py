@@ -2,10 +2,11 @@
 
 import json
 import signal
+from itertools import accumulate
 
 import pytest
 
-from redis_kit.queues import Queue, QueueCounts
+from redis_kit.queues import Queue, QueueCounts, limits
 from tests.fixtures.process import wait_for
 from tests.queues.support import fleet, tasks
 
@@ -69,6 +70,35 @@ def test_work_of_a_fleet(project, journal, settings, monkeypatch):
     assert failing.wait_until_finished(10)
     assert (failing.status, failing.attempts, len(failing.errors)) == ("FAILED", 2, 2)
     wait_for(lambda: Queue("celery").counts() == QueueCounts(0, 0, 0, 0))
+
+
+def most_at_once(lines):
+    """Return how many runs there were at once."""
+    return max(accumulate(1 if line.step == "begin" else -1 for line in lines))
+
+
+def test_limits_and_fair_share_hold_on_a_fleet(project, journal, settings, monkeypatch):
+    monkeypatch.setenv("TASK_BACKEND", BACKEND)
+    settings.TASKS = {"default": {"BACKEND": BACKEND, "QUEUES": []}}
+    project.options(QUEUE_OPTIONS={"shared": {"SINK": "celery", "GROUP_CONCURRENCY": 1, "CONCURRENCY": 3}})
+    project.start_celery("--pool", "threads", "--concurrency", "8")
+    project.start_worker("--queue-name", "default,shared")
+    for number in range(8):
+        tasks.note_in_twos.enqueue(f"two{number}", 0.1)
+        tasks.note_at_a_rate.enqueue(f"rate{number}")
+    for group in "aaaaaabbc":
+        tasks.note_slowly.using(queue_name="shared", group=group).enqueue(f"group-{group}", 0.1)
+    wait_for(lambda: len(journal.lines(step="end")) == 25, timeout=30)
+    lines = journal.lines()
+    assert most_at_once([line for line in lines if line.name.startswith("two")]) == 2
+    starts = [line.at for line in lines if line.name.startswith("rate")]
+    assert starts[-1] - starts[0] > 1.0  # 1.4 s, but the first job waits for the imports of the worker
+    for group in "abc":
+        assert most_at_once(journal.lines(name=f"group-{group}")) == 1
+    groups = [line.name for line in lines if line.name.startswith("group") and line.step == "begin"]
+    assert set(groups[:3]) == {"group-a", "group-b", "group-c"}
+    wait_for(lambda: all(not any(Queue(name).counts()) for name in ("default", "shared")))
+    assert [limit.running for name in ("default", "shared") for limit in limits.list_limits(name)] == [0, 0, 0, 0]
 
 
 def test_rabbitmq_confirms_messages_and_a_frozen_one_loses_none(project, journal, rabbitmq):

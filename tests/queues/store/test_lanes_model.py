@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from redis_kit.queues import Queue
 from redis_kit.queues.jobs.lane import Lane
 from redis_kit.queues.jobs.unique import chosen
-from redis_kit.queues.store import calls, claim, enqueue
+from redis_kit.queues.store import calls, claim, enqueue, handover
 
 LANES = ("", "group=a", "group=b", "task=t group=a", "task=t group=b", "task=t")
 LIMITS = ("group=a", "task=t", "group=*")
@@ -20,6 +20,7 @@ operations = st.one_of(
     st.tuples(st.just("put_unique"), st.sampled_from(LANES), st.sampled_from(("u", "v"))),
     st.tuples(st.just("claim"), st.integers(1, 6)),
     st.tuples(st.sampled_from(("ack", "nack", "give_back", "cancel", "delete")), number),
+    st.tuples(st.sampled_from(("hand_over", "claim_by_id", "run_now")), number),
     st.tuples(st.sampled_from(("sign_off", "purge", "sweep", "requeue")), number),
     st.tuples(st.just("limit"), st.sampled_from(LIMITS), st.integers(0, 3)),
     st.tuples(st.just("reset"), st.sampled_from(LIMITS)),
@@ -32,6 +33,7 @@ class Model:
     def __init__(self):
         self.queue = Queue(f"model{next(NUMBERS)}")
         self.lanes, self.places, self.running, self.dead, self.limits = {}, {}, {}, set(), {}
+        self.away = {}  # jobs that another system has, and has not begun
         self.order, self.late = count(), set()  # those that came back may start after others
 
     def put(self, lane, priority):
@@ -46,8 +48,9 @@ class Model:
         if placed.created or placed.replaced:
             moved = placed.created or self.lanes[placed.id] != lane or self.places[placed.id][0]
             self.lanes[placed.id] = lane
-            if moved:
+            if self.away.pop(placed.id, None) or moved:
                 self.places[placed.id] = (0, next(self.order))
+                self.late.discard(placed.id)
 
     def claim(self, limit):
         before, jobs, more = self.used(), [], True
@@ -66,7 +69,7 @@ class Model:
             assert [id for id in self.waiting() if self.may_start(self.lanes[id])] == [], "waits though it may start"
 
     def used(self):
-        return Counter(name for id in self.running for name in self.lanes[id].split())
+        return Counter(name for id in [*self.running, *self.away] for name in self.lanes[id].split())
 
     def allowed(self, name):
         return self.limits.get(name, self.limits.get("group=*", 99) if name.startswith("group=") else 99)
@@ -75,7 +78,7 @@ class Model:
         return all(self.used()[name] < self.allowed(name) for name in lane.split())
 
     def waiting(self):
-        return [id for id in self.lanes if id not in self.running and id not in self.dead]
+        return [id for id in self.lanes if id not in self.running and id not in self.dead and id not in self.away]
 
     def ack(self, at):
         if self.running:
@@ -96,22 +99,41 @@ class Model:
             self.run(calls.return_claimed(self.queue.key(""), [job]))
             self.late.add(job.id)
 
+    def hand_over(self, at):
+        if self.running:
+            job = self.take(at)
+            assert self.run(handover.postpone(self.queue, job, 60.0, holds=True))
+            self.away[job.id] = job
+
+    def claim_by_id(self, at):
+        if self.away:
+            job = self.away.pop(list(self.away)[at % len(self.away)])
+            more = {"version": handover.version(job), "token": job.token, "about": "{}"}
+            self.running[job.id] = self.run(handover.claim_job(self.queue, "w", f"c{next(NUMBERS)}", job.id, **more))
+
+    def run_now(self, at):
+        if self.away:
+            id = list(self.away)[at % len(self.away)]
+            assert self.queue.run_now(id)
+            del self.away[id]
+            self.late.add(id)
+
     def sign_off(self, _):
         assert self.queue.sign_off(worker="w") == len(self.running)
         self.late |= self.running.keys()
         self.running.clear()
 
     def cancel(self, at):
-        if waiting := self.waiting():
+        if waiting := [*self.waiting(), *self.away]:
             id = waiting[at % len(waiting)]
             assert self.queue.cancel(id)
-            del self.lanes[id]
+            self.forget(id)
 
     def delete(self, at):
-        if waiting := self.waiting():
+        if waiting := [*self.waiting(), *self.away]:
             id = waiting[at % len(waiting)]
             assert self.queue.delete(id)
-            del self.lanes[id]
+            self.forget(id)
 
     def purge(self, at):
         if not at:
@@ -134,6 +156,10 @@ class Model:
         self.limits.pop(name, None)
         self.run(calls.SET_LIMIT(self.queue.key(""), name, "-"))
 
+    def forget(self, id):
+        del self.lanes[id]
+        self.away.pop(id, None)
+
     def take(self, at):
         return self.running.pop(list(self.running)[at % len(self.running)])
 
@@ -144,7 +170,7 @@ class Model:
         return self.queue.run_flow(flow() if hasattr(step, "command") else step)
 
     def check(self):
-        assert self.queue.counts() == (0, len(self.waiting()), len(self.running), len(self.dead))
+        assert self.queue.counts() == (len(self.away), len(self.waiting()), len(self.running), len(self.dead))
         states = {id: self.queue.get(id).state for id in self.lanes}
         assert all(states[id] == "ready" for id in self.waiting())
 
@@ -165,6 +191,7 @@ def test_lanes_do_what_the_model_does(kit, steps):
         model.reset(name)
     while model.lanes:
         model.requeue(0)
+        model.run_now(0)
         model.claim(10)
         while model.running:
             model.ack(0)

@@ -35,6 +35,16 @@ def note_slowly(name: str, seconds: float) -> None:
     journal(name, "end")
 
 
+@task(concurrency=2)
+def note_in_twos(name: str, seconds: float) -> None:
+    note_slowly.call(name, seconds)
+
+
+@task(rate="5/s", store_result=False)
+def note_at_a_rate(name: str) -> None:
+    journal(name, "end")
+
+
 @task
 def wait_for_file(name: str, path: str) -> None:
     journal(name, "begin")

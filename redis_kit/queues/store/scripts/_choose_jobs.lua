@@ -9,6 +9,15 @@ local function choose_jobs(room)
     local chosen, leave, ended, ripe, buffers = {}, {}, {}, {}, {}
     local last_turn, free_turn = 0, 0
 
+    -- Free the places of a job that another system had, and did not begin in time.
+    local function leave_places(lane, id)
+        for name in string.gmatch(lane, "%S+") do
+            if redis.call("ZREM", parked, "run\n" .. name .. "\n" .. id) == 1 then
+                redis.call("ZADD", parked, 0, "todo\nlimit " .. name)
+            end
+        end
+    end
+
     -- Read the first ready jobs. A job of a lane that is not its head gets its place in the lane.
     local function read_ready(window)
         local found, list, ids = redis.call("ZRANGE", ready, 0, window - 1, "WITHSCORES"), {}, {}
@@ -20,6 +29,7 @@ local function choose_jobs(room)
             if lane and #rank ~= 16 then
                 rank = rank_of(place)
                 redis.call("HSET", lanes, id, rank .. " " .. lane)
+                leave_places(lane, id)
             end
             if lane and not state then
                 state = {kind = "ready", rank = rank, id = id, limit = ""}

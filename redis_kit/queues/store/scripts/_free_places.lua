@@ -1,5 +1,6 @@
 -- Free the places that jobs have in their limits, as they do not run any more: they go back to where they were in their lanes,
--- or to the end ("last"), or are over ("over"). Limits for which lanes wait are noted for the next claim. Returns how many are.
+-- or to the end ("last"), or are over ("over"). Those that another system has ("away") keep their places, and come back to the
+-- end. Limits for which lanes wait are noted for the next claim. Returns how many are.
 -- needs  lanes, parked
 -- gives  free_places
 local function free_places(ids, whither)
@@ -9,9 +10,9 @@ local function free_places(ids, whither)
         for name in string.gmatch(lane or "", "%S+") do
             places[#places + 1], names[name] = "run\n" .. name .. "\n" .. ids[at], true
         end
-        if lane and whither == "last" then redis.call("HSET", lanes, ids[at], "- " .. lane) end
+        if lane and (whither == "last" or whither == "away") then redis.call("HSET", lanes, ids[at], "- " .. lane) end
     end
-    if #places > 0 and redis.call("ZREM", parked, unpack(places)) > 0 then
+    if #places > 0 and whither ~= "away" and redis.call("ZREM", parked, unpack(places)) > 0 then
         for name in pairs(names) do
             local range = "turn\n" .. name
             if #redis.call("ZRANGEBYLEX", parked, "[" .. range .. "\n", "(" .. range .. "\11", "LIMIT", 0, 1) > 0 then

@@ -14,7 +14,7 @@ local function sweep_lanes(held)
     end
     for _, member in ipairs(redis.call("ZRANGEBYLEX", parked, "[run\n", "(run\11")) do
         local limit, id = string.match(member, "^run\n([^\n]*)\n(.*)$")
-        if not held[id or ""] then
+        if not held[id or ""] and not redis.call("ZSCORE", scheduled, id or "") then  -- those another system has are scheduled
             redis.call("ZREM", parked, member)
             note("limit", limit or "")
         end

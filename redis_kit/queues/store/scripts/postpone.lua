@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Return a claimed job to its queue for later. The attempt does not count.
+-- Return a claimed job to its queue for later. The attempt does not count, and it is due, and expires, as before.
 -- One script: the claim must hold from the first look to the new place of the job.
 --
 -- KEYS[1]  running    zset of scores 0: worker/claim/place/id
@@ -15,11 +15,11 @@
 -- ARGV[2]  id         of the job
 -- ARGV[3]  lease      ms
 -- ARGV[4]  delay      ms until it is claimed again
--- ARGV[5]  late       1 if its record is to say when it was due before, by which it expires; 0 if it is due again
+-- ARGV[5]  holds      1 if another system has it, so it keeps its places in its limits; 0 if it frees them
 -- returns  2 when it is scheduled, also when repeated; 0 when the claim was lost
 
 local running, jobs, answers, workers, scheduled, signal, paused, lanes, parked = unpack(KEYS)
-local token, id, lease, delay, late = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5] == "1"
+local token, id, lease, delay, holds = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5] == "1"
 local worker, member = string.match(token, "^[^/]*"), token .. "/" .. id
 local SCHEDULED = 2
 local clock = redis.call("TIME")
@@ -43,9 +43,9 @@ elseif not record then
 end
 local priority, attempts, crashes, due, payload = read_record(record)
 local at = now + delay
-write_record(id, priority, math.max(0, attempts - 1), crashes, late and due or at, remove_attempt(payload))
+write_record(id, priority, math.max(0, attempts - 1), crashes, due, remove_attempt(payload))
 redis.call("ZADD", scheduled, string.format("%.0f", at), id)
-if free_places({id}, "last") > 0 or not first or at < tonumber(first) then
+if free_places({id}, holds and "away" or "last") > 0 or not first or at < tonumber(first) then
     wake()
 end
 sign_of_life(left)

@@ -92,13 +92,14 @@ class Route:
         if seconds is None:
             return True
         # One that it began before this is not in our hands any more.
-        guarded("The return of a job that was handed over", lambda: self._postpone(job, seconds), None)
+        guarded("The return of a job that was handed over", lambda: self._postpone(job, seconds, holds=True), None)
         self.report(every=EVERY)
         return False
 
     def put_off(self, job: Job) -> None:
         """Return a job that the other system refused to its queue, for as long as it is late, and 1 s at least."""
-        self._postpone(job, min(MOST, max(SHORTEST, job.claimed - job.due)) * uniform(0.75, 1.0))  # noqa: S311
+        seconds = min(MOST, max(SHORTEST, job.claimed - job.due)) * uniform(0.75, 1.0)  # noqa: S311
+        self._postpone(job, seconds, holds=False)
 
     @property
     def pause(self) -> float:
@@ -150,8 +151,8 @@ class Route:
             logger.error("Queue %a: %s does not take jobs; they stay in the queue: %s", *details)
         guarded("The count of a failure", self.report, None)
 
-    def _postpone(self, job: Job, seconds: float) -> None:
-        if not self._source.run_flow(handover.postpone(self._source, job, seconds, late=True)):
+    def _postpone(self, job: Job, seconds: float, *, holds: bool) -> None:
+        if not self._source.run_flow(handover.postpone(self._source, job, seconds, holds=holds)):
             logger.debug("Queue %a: job %a is not claimed here any more.", self._source.name, job.id)
 
 
