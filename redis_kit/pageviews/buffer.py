@@ -7,7 +7,7 @@ import os
 import threading
 from secrets import token_hex
 from time import monotonic
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 from redis_kit.core import conf, connections, flow
 from redis_kit.core.errors import ConfigurationError, OutOfMemory, PermissionDenied
@@ -53,8 +53,8 @@ class Buffer:
         self._dropped = dict.fromkeys(Dropped._fields, 0)
 
     def discard(self) -> None:
-        """Drop the views that wait, without counting them as dropped."""
-        with self._lock:
+        """Drop the views that wait, without counting them as dropped. What is being sent is sent first."""
+        with self._sending, self._lock:
             self._events.clear()
             self._batch = self._error = None
 
@@ -143,14 +143,21 @@ class Buffer:
             logger.warning("Page views are counted again.")
 
     def _start(self) -> None:
-        thread = threading.Thread(target=self._run, name="redis-kit-pageviews", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="redis-kit-pageviews", daemon=True)
         try:
-            thread.start()
+            self._thread.start()
         except RuntimeError:
-            return  # the interpreter is about to end: close() counts the rest
-        self._thread = thread
+            self._thread = None  # the interpreter is about to end: close() counts the rest
+        self._some.set()  # for the views that a thread before it left
 
     def _run(self) -> None:
+        try:
+            self._send_all()
+        finally:  # the next view starts another thread
+            if self._thread is threading.current_thread():
+                self._thread = None
+
+    def _send_all(self) -> NoReturn:
         some, full, never = self._some, self._full, self._never
         while True:
             some.wait()

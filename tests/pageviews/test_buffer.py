@@ -9,6 +9,7 @@ from redis_kit.core.errors import RedisUnavailable
 from redis_kit.pageviews import PageViews, dropped, flush
 from redis_kit.pageviews.batch import Event, ViewBatch
 from redis_kit.pageviews.buffer import CAPACITY, Buffer, Dropped, buffer
+from redis_kit.pageviews.component import PageViews as PageViewsComponent
 from redis_kit.pageviews.periods import now
 from tests.fixtures.fork_server import start_python
 from tests.fixtures.servers import wait_for
@@ -52,6 +53,26 @@ def test_batch_of_five_hundred_is_sent_at_once(kit, monkeypatch):
     monkeypatch.setattr("redis_kit.pageviews.buffer.INTERVAL", 60.0)
     record(500)
     wait_for(lambda: PageViews("news").views() == 500, timeout=10)
+
+
+def test_thread_that_ends_is_replaced_by_the_next_view(kit, monkeypatch):
+    monkeypatch.setattr(buffer, "_send_all", lambda: None)  # ends at once
+    record(3)
+    wait_for(lambda: buffer._thread is None)
+    monkeypatch.undo()
+    record(1)
+    wait_for(lambda: PageViews("news").views() == 4, timeout=10)
+
+
+def test_views_of_a_test_are_not_counted_in_the_next(kit, no_thread):
+    kit.connect({"URL": "redis://127.0.0.1:1/0"})
+    record(700)
+    assert not flush()
+    PageViewsComponent().forget()
+    assert not buffer.waiting
+    kit.connect(kit.server.connection)
+    assert flush()
+    assert PageViews("news").views() == 0
 
 
 def test_flush_is_one_pipeline(kit, commands, no_thread):

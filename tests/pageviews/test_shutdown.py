@@ -126,6 +126,38 @@ def test_asgi_server_with_several_processes_counts_the_views_of_each(kit, start)
     assert PageViews("front").views() == VIEWS
 
 
+def gunicorn(port, *options):
+    pytest.importorskip("gunicorn")
+    return ("-m", "gunicorn", "application:wsgi", "--bind", f"127.0.0.1:{port}", "--workers", "2", *options)
+
+
+def runserver(port, *options):
+    return ("-m", "django", "runserver", f"127.0.0.1:{port}", "--skip-checks", *options)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [("--worker-class", "sync"), ("--worker-class", "gthread", "--threads", "4", "--preload")],
+    ids=["sync", "threads and preload"],
+)
+def test_gunicorn_counts_the_last_views_of_each_worker(kit, start, options):
+    port = free_port()
+    server = start(port, *gunicorn(port, *options))
+    look(port)
+    server.terminate()
+    assert server.wait(30) == 0
+    assert PageViews("front").views() == VIEWS
+
+
+def test_runserver_counts_its_last_views_when_it_is_interrupted(kit, start):
+    port = free_port()
+    server = start(port, *runserver(port, "--noreload"))
+    look(port)
+    server.send_signal(signal.SIGINT)
+    server.wait(30)
+    assert PageViews("front").views() == VIEWS
+
+
 def test_asgi_server_loses_its_last_views_without_the_wrapper(kit, start):
     port = free_port()
     server = start(port, *uvicorn(port, application="bare"))
