@@ -53,7 +53,7 @@ class Buffer:
         self._dropped = dict.fromkeys(Dropped._fields, 0)
 
     def discard(self) -> None:
-        """Drop the views that wait, without counting them as dropped. What is being sent is sent first."""
+        """Drop the views that wait, without counting them as dropped. A batch on its way is sent first."""
         with self._sending, self._lock:
             self._events.clear()
             self._batch = self._error = None
