@@ -98,8 +98,7 @@ class RedisTaskBackend(BaseTaskBackend):
         call = self._validated(task)
         if not call.store_result:
             return task_enqueue.enqueue(call, args, kwargs)
-        result = results.new(task, ids.new_call(task.queue_name), args, kwargs)
-        packed = task_enqueue.packed(call, result.args, result.kwargs)
+        result, packed = self._packed(task, call, args, kwargs)
         stored = partial(self._with_history, result, packed)
         task_enqueue.send(call, result.id, stored, partial(self._sent, result), waits=self.chosen.ENQUEUE_ON_COMMIT)
         return result
@@ -111,8 +110,7 @@ class RedisTaskBackend(BaseTaskBackend):
         call = self._validated(task)
         if not call.store_result:
             return await task_enqueue.aenqueue(call, args, kwargs)
-        result = results.new(task, ids.new_call(task.queue_name), args, kwargs)
-        packed = task_enqueue.packed(call, result.args, result.kwargs)
+        result, packed = self._packed(task, call, args, kwargs)
         added: list[PutResult] = []
         await task_enqueue.asend(call, result.id, self._with_history(result, packed), added.append)
         for put in added:
@@ -229,6 +227,15 @@ class RedisTaskBackend(BaseTaskBackend):
             self.validate_task(task)
         discovery.warn_unless_imported(task)
         return extended(task)
+
+    def _packed(self, task: Any, call: Task[..., Any], args: Any, kwargs: Any) -> tuple[RedisTaskResult, "PackedCall"]:
+        """Return the result of a new call, and the call as it is stored. Its id depends on its arguments."""
+        from redis_kit.queues.tasks import enqueue as task_enqueue
+
+        result = results.new(task, "", args, kwargs)
+        packed = task_enqueue.packed(call, result.args, result.kwargs)
+        object.__setattr__(result, "id", task_enqueue.new_id(call, packed))
+        return result, packed
 
     def _sent(self, result: RedisTaskResult, added: "PutResult") -> None:
         from redis_kit.queues.tasks import enqueue as task_enqueue

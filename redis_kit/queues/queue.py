@@ -3,19 +3,19 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from redis_kit.core.primitive import Primitive, with_own_init
+from redis_kit.core.primitive import with_own_init
 from redis_kit.queues import hints, signals
 from redis_kit.queues.jobs.job import Job, JobInfo, PauseInfo, QueueCounts, State
 from redis_kit.queues.jobs.lane import lane_of
 from redis_kit.queues.jobs.unique import PutResult, Until, chosen
-from redis_kit.queues.settings import QueueSettings
-from redis_kit.queues.store import claim, enqueue, liveness, manage
+from redis_kit.queues.store import claim, enqueue, manage, shards
 from redis_kit.queues.store.claim import Claimed
+from redis_kit.queues.store.shards import Shard
 from redis_kit.queues.validation import Delay
 
 
 @with_own_init
-class Queue(Primitive):
+class Queue(Shard):
     """Jobs in order of priority, first in first out within one, delivered at least once.
 
     A claimed job belongs to a worker: by default this process, else ``worker=``. Each claim, acknowledgement and
@@ -23,7 +23,7 @@ class Queue(Primitive):
     its jobs. After chapter 6.4 of "Redis in Action" (Carlson, 2013), with claims in place of pops.
     """
 
-    component, settings = "queues", QueueSettings
+    spread = True
 
     if not TYPE_CHECKING:  # or it would take any attribute for right
 
@@ -58,8 +58,8 @@ class Queue(Primitive):
 
         Raises NotSerializable, PayloadTooLarge, InvalidValue. One round trip, and another for a process's first job.
         """
-        job, key, lane = enqueue.job(payload, id), chosen(unique, unique_until, replace), lane_of(self.name, group)
-        steps = enqueue.put_one(self, job, key, delay=delay, priority=priority, own=id is not None, lane=lane)
+        key, lane = chosen(unique, unique_until, replace), lane_of(self.name, group)
+        steps = enqueue.put_payload(self, payload, id, key, delay=delay, priority=priority, lane=lane)
         return self._placed(self.run_flow(steps))
 
     async def aput(
@@ -75,8 +75,8 @@ class Queue(Primitive):
         group: str | None = None,
     ) -> str:
         """See put()."""
-        job, key, lane = enqueue.job(payload, id), chosen(unique, unique_until, replace), lane_of(self.name, group)
-        steps = enqueue.put_one(self, job, key, delay=delay, priority=priority, own=id is not None, lane=lane)
+        key, lane = chosen(unique, unique_until, replace), lane_of(self.name, group)
+        steps = enqueue.put_payload(self, payload, id, key, delay=delay, priority=priority, lane=lane)
         return await self._aplaced(await self.arun_flow(steps))
 
     def put_many(
@@ -88,7 +88,7 @@ class Queue(Primitive):
         """
         ids, lane = [], lane_of(self.name, group)
         for jobs in enqueue.chunks(payloads):
-            steps = enqueue.put(self, jobs, delay=delay, priority=priority, lane=lane)
+            steps = enqueue.put_over_shards(self, jobs, delay=delay, priority=priority, lane=lane)
             ids += signals.announce(Queue, self.name, self.run_flow(steps))
         return ids
 
@@ -98,7 +98,7 @@ class Queue(Primitive):
         """See put_many()."""
         ids, lane = [], lane_of(self.name, group)
         for jobs in enqueue.chunks(payloads):
-            steps = enqueue.put(self, jobs, delay=delay, priority=priority, lane=lane)
+            steps = enqueue.put_over_shards(self, jobs, delay=delay, priority=priority, lane=lane)
             ids += await signals.aannounce(Queue, self.name, await self.arun_flow(steps))
         return ids
 
@@ -110,22 +110,22 @@ class Queue(Primitive):
         jobs. The first claim or ack of a process from a queue with unique keys, groups or limits takes another round
         trip.
         """
-        return self._jobs_of(self.run_flow(claim.claim(self, limit, worker, done=done)), done)
+        return self._jobs_of(self.run_flow(shards.claimed(self, limit, worker, done)), done)
 
     async def aclaim(self, limit: int = 1, *, done: Sequence[Job] = (), worker: str | None = None) -> list[Job]:
         """See claim()."""
-        return self._jobs_of(await self.arun_flow(claim.claim(self, limit, worker, done=done)), done)
+        return self._jobs_of(await self.arun_flow(shards.claimed(self, limit, worker, done)), done)
 
     def ack(self, *jobs: Job) -> None:
         """Acknowledge jobs that are done. One round trip for 250 of one worker; a repeat is safe.
 
         Raises LeaseLost if another worker has one of them; the others are acknowledged.
         """
-        self._ended(self.run_flow(claim.ack(self, jobs)))
+        self._ended(self.run_flow(shards.acknowledged(self, jobs)))
 
     async def aack(self, *jobs: Job) -> None:
         """See ack()."""
-        self._ended(await self.arun_flow(claim.ack(self, jobs)))
+        self._ended(await self.arun_flow(shards.acknowledged(self, jobs)))
 
     def nack(self, job: Job, *, delay: Delay = 0, error: str = "", max_attempts: int | None = None) -> State:
         """Record a failed attempt and return the new state: ready, scheduled (with a delay), or dead.
@@ -133,30 +133,30 @@ class Queue(Primitive):
         A job is dead after ``max_attempts``, by default the option ``MAX_ATTEMPTS``; ``error`` then is its reason. One
         round trip; a repeat is safe. Raises LeaseLost if another worker has the job.
         """
-        return self.run_flow(claim.nack(self, job, delay, error, max_attempts))
+        return self.run_flow(claim.nack(shards.of_job(self, job), job, delay, error, max_attempts))
 
     async def anack(self, job: Job, *, delay: Delay = 0, error: str = "", max_attempts: int | None = None) -> State:
         """See nack()."""
-        return await self.arun_flow(claim.nack(self, job, delay, error, max_attempts))
+        return await self.arun_flow(claim.nack(shards.of_job(self, job), job, delay, error, max_attempts))
 
     def heartbeat(self, *, worker: str | None = None) -> int:
         """Report that the worker is alive, and return how many jobs of dead workers were returned, at most 100.
 
         Needed if a job takes longer than ``WORKER_TIMEOUT``; ``rk_worker`` sends heartbeats by itself. One round trip.
         """
-        return self.run_flow(liveness.heartbeat(self, worker)).returned
+        return self.run_flow(shards.heartbeat(self, worker))
 
     async def aheartbeat(self, *, worker: str | None = None) -> int:
         """See heartbeat()."""
-        return (await self.arun_flow(liveness.heartbeat(self, worker))).returned
+        return await self.arun_flow(shards.heartbeat(self, worker))
 
     def sign_off(self, *, worker: str | None = None) -> int:
         """Return all jobs of the worker to the queue and remove it; return their number. One round trip for 100."""
-        return self.run_flow(liveness.sign_off(self, worker))
+        return self.run_flow(shards.sign_off(self, worker))
 
     async def asign_off(self, *, worker: str | None = None) -> int:
         """See sign_off()."""
-        return await self.arun_flow(liveness.sign_off(self, worker))
+        return await self.arun_flow(shards.sign_off(self, worker))
 
     def counts(self) -> QueueCounts:
         """Return how many jobs are in each state, at one moment. One round trip."""

@@ -9,19 +9,20 @@ from django.conf import settings
 from redis_kit.core import conf
 from redis_kit.core.conf import Problem, Section
 from redis_kit.core.errors import InvalidName, InvalidRate
-from redis_kit.core.keys import encode
+from redis_kit.core.keys import BUCKETS, encode
 from redis_kit.core.text import did_you_mean, number
 from redis_kit.core.values import rates
 
 QUEUE_OPTIONS = "REDIS_KIT['QUEUES']['QUEUE_OPTIONS']"
 CELERY = "celery"  # the sink that is named by a word
+SHARD = "#"  # stands between the name of a queue and the bucket of a shard
 
 
 @dataclass(frozen=True)
 class QueueOptions(Section):
     """The options of one queue: an entry of ``REDIS_KIT["QUEUES"]["QUEUE_OPTIONS"]``."""
 
-    ranges = {"CONCURRENCY": (1, 1_000_000), "GROUP_CONCURRENCY": (1, 1_000_000)}
+    ranges = {"CONCURRENCY": (1, 1_000_000), "GROUP_CONCURRENCY": (1, 1_000_000), "SHARDS": (1, len(BUCKETS))}
 
     #: Which system runs the jobs that are due: ``"celery"``, or the dotted path of a ``Sink``. Without it, the workers
     #: of this queue run them.
@@ -38,8 +39,12 @@ class QueueOptions(Section):
     #: The rate at which jobs of each group start.
     GROUP_RATE: str = ""
 
+    #: Slots of a Cluster over which the jobs of the queue are spread, 1 to 16. Keep the option while a smaller number,
+    #: such as 1, replaces a larger one: workers then also run what is left in the other shards.
+    SHARDS: int = 1
+
     def problems(self) -> Iterator[Problem]:
-        """Yield the problems of rates, and of a sink that is neither a known word nor a dotted path."""
+        """Yield the problems of rates, of shards with a limit, and of a sink that is not a word or a dotted path."""
         for name in ("RATE", "GROUP_RATE"):
             try:
                 several = rates.parse(getattr(self, name) or None)
@@ -48,6 +53,11 @@ class QueueOptions(Section):
                 continue
             if len(several) > 1 or any(rate.burst != rate.limit for rate in several):
                 yield Problem("E006", f"['{name}'] must be one rate without a burst.", "Write it as '10/s'.")
+        for name in ("CONCURRENCY", "RATE"):
+            if self.SHARDS > 1 and getattr(self, name):
+                wrong = f"['{name}'] can't be used with SHARDS, as no script sees the jobs of all shards."
+                hint = f"Remove one of the two, or use 'GROUP_{name}': all jobs of a group are in one shard."
+                yield Problem("E006", wrong, hint)
         if self.SINK and self.SINK != CELERY and not _is_path(self.SINK):
             hint = did_you_mean(self.SINK, [CELERY], "For instance 'celery', or 'shop.sinks.Elsewhere'.")
             wrong = f"['SINK'] is {self.SINK!r}; it must be 'celery' or the dotted path of a Sink."
@@ -140,6 +150,8 @@ class QueueSettings(Section):
                 encode(queue)
             except InvalidName as error:
                 yield Problem("E006", f"REDIS_KIT['QUEUES']['NAMES'] holds a name that can't be used. {error}")
+            else:
+                yield from _shard_problems("REDIS_KIT['QUEUES']['NAMES']", queue)
         yield from _queue_problems(self.QUEUE_OPTIONS)
         databases = list(settings.DATABASES) if self.OUTBOX else []
         if self.OUTBOX and self.OUTBOX not in databases:
@@ -162,9 +174,15 @@ class QueueSettings(Section):
 
 
 def options_of(queue: str) -> QueueOptions:
-    """Return the options of a queue. Raises ConfigurationError for a wrong setting."""
-    given = conf.section(QueueSettings).QUEUE_OPTIONS.get(queue)
+    """Return the options of a queue, given by its name or that of a shard. Raises ConfigurationError."""
+    given = conf.section(QueueSettings).QUEUE_OPTIONS.get(whole(queue))
     return QueueOptions(**given) if given else DEFAULTS
+
+
+def whole(name: str) -> str:
+    """Return the name of the queue whose shard has this name; any other name as it is."""
+    queue, separator, bucket = name.rpartition(SHARD)
+    return queue if separator and queue and bucket in BUCKETS else name
 
 
 def _queue_problems(entries: Mapping[str, Any]) -> Iterator[Problem]:
@@ -175,6 +193,7 @@ def _queue_problems(entries: Mapping[str, Any]) -> Iterator[Problem]:
         except InvalidName as error:
             yield Problem("E006", f"{QUEUE_OPTIONS} holds a name that can't be used. {error}")
             continue
+        yield from _shard_problems(QUEUE_OPTIONS, queue)
         if not isinstance(given, Mapping):
             hint = f"Write a dict with some of its options: {', '.join(conf.options(QueueOptions))}."
             yield Problem("E002", f"{where} is {conf.described_value(given)}; it must be a dict.", hint)
@@ -182,6 +201,12 @@ def _queue_problems(entries: Mapping[str, Any]) -> Iterator[Problem]:
         yield from conf.mismatches(QueueOptions, where, given)
         for problem in QueueOptions(**conf.without_mismatches(QueueOptions, given)).problems():
             yield problem._replace(message=f"{where}{problem.message}")
+
+
+def _shard_problems(where: str, queue: str) -> Iterator[Problem]:
+    if (of := whole(queue)) != queue:
+        wrong = f"{where} holds {queue!r}, which is the name of a shard of the queue {of!r}."
+        yield Problem("E006", wrong, f"Write {of!r}, or give the queue another name.")
 
 
 def _is_path(text: str, *, parts: int = 2) -> bool:

@@ -13,7 +13,7 @@ from redis_kit.queues.errors import UnknownWorkflow
 from redis_kit.queues.jobs import history, message
 from redis_kit.queues.keys import WorkflowKeys
 from redis_kit.queues.queue import Queue
-from redis_kit.queues.settings import QueueSettings
+from redis_kit.queues.settings import QueueSettings, whole
 from redis_kit.queues.store.results import AGAIN, WAIT
 from redis_kit.queues.store.workflows import calls, transitions
 from redis_kit.queues.store.workflows.transitions import Added
@@ -177,14 +177,14 @@ def announce(added: Sequence[Added]) -> None:
     """Send the signals for jobs that were added."""
     if signals.job_enqueued.receivers:
         for job in added:
-            signals.job_enqueued.send_robust(Queue, queue=job.queue, id=job.id)
+            signals.job_enqueued.send_robust(Queue, queue=whole(job.queue), id=job.id)
 
 
 async def aannounce(added: Sequence[Added]) -> None:
     """See announce()."""
     if signals.job_enqueued.receivers:
         for job in added:
-            await signals.job_enqueued.asend_robust(Queue, queue=job.queue, id=job.id)
+            await signals.job_enqueued.asend_robust(Queue, queue=whole(job.queue), id=job.id)
 
 
 def unknown(id: str) -> UnknownWorkflow:

@@ -12,6 +12,7 @@ from redis_kit.core.client import addresses
 from redis_kit.queues.errors import Retry
 from redis_kit.queues.jobs import ids
 from redis_kit.queues.jobs.job import Job
+from redis_kit.queues.jobs.shard import shard_names
 from redis_kit.queues.monitoring import queue_counts, queue_names
 from redis_kit.queues.tasks.enqueue import WaitingCall
 from redis_kit.queues.worker.run.event_loop import EventLoop
@@ -65,7 +66,8 @@ def drain(*names: str, raise_errors: bool = False) -> int:
     addresses.require_tests("default")
     names = names or ("default",)
     worker, count = ids.new_worker(), 0
-    sources = [WorkerQueue(name, worker=worker, about=ids.information()) for name in names]
+    shards = [shard for name in names for shard in shard_names(name)]
+    sources = [WorkerQueue(shard, worker=worker, about=ids.information()) for shard in shards]
     runs = processor(sources, raise_errors=raise_errors)
     try:
         while jobs := [

@@ -18,6 +18,7 @@ from redis_kit.core.steps import Call
 from redis_kit.core.text import shortened
 from redis_kit.queues import validation
 from redis_kit.queues.jobs import message
+from redis_kit.queues.jobs.shard import shard_for
 from redis_kit.queues.jobs.unique import PutResult, UniqueKey, chosen
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.settings import CELERY
@@ -95,7 +96,8 @@ class DelayedTask(DjangoTask):
 
         Two round trips.
         """
-        queue, unique = Queue(cls.delay_queue), chosen(cls._full_key(key), "queued", False)
+        unique = chosen(cls._full_key(key), "queued", False)
+        queue = Queue(shard_for(cls.delay_queue, key=unique) or cls.delay_queue)
         return bool(queue.run_flow(_delete(queue, unique))) if unique else False
 
     @classmethod
@@ -110,7 +112,8 @@ class DelayedTask(DjangoTask):
     def _put(self, id: str, call: bytes, unique: UniqueKey | None, wait: float) -> PutResult:
         """Add the job. While Redis is unavailable, a retry is tried some times: the worker has no other copy of it."""
         patient = self._is_retry(id)
-        queue = PatientQueue(self.delay_queue) if patient else Queue(self.delay_queue)
+        name = shard_for(self.delay_queue, key=unique, id=id) or self.delay_queue
+        queue = PatientQueue(name) if patient else Queue(name)
         for left in reversed(range(TRIES if patient else 1)):
             steps = enqueue.put_one(queue, (id, call), unique, delay=wait, own=True)
             try:

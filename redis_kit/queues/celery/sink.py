@@ -38,7 +38,7 @@ class CelerySink(Sink):
         if call.sink:
             self._publisher.publish(call.task, call.args, call.kwargs, id=job.id, options=call.options)
             return None
-        options = self._options(queue.name, job)
+        options = self._options(queue.queue_name, job)
         if self._is_ours(job, call):
             claim = [queue.name, job.id, handover.version(job), job.token]
             self._publisher.publish(RUN, claim, {}, id=job.id, options=options | {"ignore_result": True})

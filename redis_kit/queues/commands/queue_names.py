@@ -48,6 +48,22 @@ def of_tasks() -> list[str]:
     return sorted(named)
 
 
+def older_shards(names: Collection[str]) -> list[str]:
+    """Return shards of these queues that get no more jobs and may have some. One round trip, or three if there are any.
+
+    While Redis is unavailable none are known.
+    """
+    from redis_kit.queues.monitoring import stats
+
+    try:
+        found = stats.older_shards(names)
+    except RedisFailure:
+        return []
+    if found:
+        logger.warning("The worker also runs what is left in shards that get no more jobs: %s.", ", ".join(found))
+    return found
+
+
 def check(names: Collection[str], listed: Collection[str], *, weighed: bool) -> None:
     """Warn of queues that are not listed and were never used. Raise CommandError for a name that ends with a weight.
 

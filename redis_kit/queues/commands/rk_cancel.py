@@ -13,6 +13,7 @@ from redis_kit.queues.commands.base import QueueCommand, identifier
 from redis_kit.queues.jobs.ids import in_full, queue_of
 from redis_kit.queues.monitoring.lookup import look_up
 from redis_kit.queues.queue import Queue
+from redis_kit.queues.settings import whole
 from redis_kit.queues.store import manage
 
 REMOVED, STOPPING, ENDED, DEAD, NOT_FOUND = "removed", "stopping", "ended", "dead", "not found"
@@ -76,7 +77,7 @@ def _cancelled(id: str, queue: str | None, using: str) -> Outcome:
 def _queues(id: str, queue: str | None, using: str) -> list[Queue]:
     """Return the queue that is given, or that a call's id names; ``default`` for an id that a project has chosen."""
     queues = []
-    for name in dict.fromkeys([queue_of(id), "default"] if queue is None else [queue]):
+    for name in dict.fromkeys([whole(queue_of(id)), "default"] if queue is None else [queue]):
         with suppress(InvalidName):
             queues.append(Queue(name, using=using))
     return queues

@@ -13,7 +13,8 @@ from redis_kit.core.terminal import cut, duration
 from redis_kit.core.text import clean
 from redis_kit.queues.commands.base import QueueCommand, jobs
 from redis_kit.queues.commands.tables import lateness, per_minute, table
-from redis_kit.queues.monitoring.stats import Errors, QueueStats, list_workers, queue_names, queue_stats
+from redis_kit.queues.monitoring.report import QueueStats
+from redis_kit.queues.monitoring.stats import Errors, list_workers, queue_names, queue_stats
 from redis_kit.queues.monitoring.workers import DEAD, WorkerInfo
 from redis_kit.queues.store.unknown_calls import UnknownCalls
 
@@ -85,6 +86,8 @@ def _text(reports: dict[str, QueueStats], errors: Errors) -> Iterable[str]:
     yield "Means of the last 5 minutes and the current one. LATE: how late attempts began."
     if deserted := [name for name, report in reports.items() if report.deserted]:
         yield f"No worker works on: {clean(', '.join(deserted))}"
+    if several := [f"{clean(name)}: {report.shards}" for name, report in reports.items() if report.shards > 1]:
+        yield f"Shards: {', '.join(several)}"
     for name, report in reports.items():
         yield from (_unknown(name, calls) for calls in report.unknown if not calls.known)
     for name, error in errors.items():
@@ -109,6 +112,7 @@ def _plain(reports: dict[str, QueueStats], errors: Errors) -> list[dict[str, Any
             "workers": report.workers,
             "quiet_workers": report.quiet,
             "paused": report.paused and report.paused._asdict(),
+            "shards": report.shards,
             "unknown": [calls._asdict() for calls in report.unknown],
         }
         for name, report in reports.items()

@@ -101,10 +101,11 @@ class Command(terminal.KitCommand):
                 return
             used = dict.fromkeys([*conf.section(QueueSettings).NAMES, *queue_names.of_tasks()])
             names, weights = options["queue_name"] or (tuple(used), None)
-            worker_options = Options(names, weights, **{name: options[name] for name in Options._fields[2:]})
+            more = {name: options[name] for name in Options._fields[2:] if name in options}
             connections.client(profile="worker")  # a wrong address is reported here, not by each child process
             if options["queue_name"]:
                 queue_names.check(names, used, weighed=weights is not None)
+            worker_options = Options(names, weights, **more, older_shards=queue_names.older_shards(names))
             try:
                 supervisor = Supervisor(worker_options)
             except OSError as error:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from redis_kit.core.terminal import aligned, cut, duration
 from redis_kit.core.text import clean
 from redis_kit.queues.jobs.job import JobInfo, cause
-from redis_kit.queues.monitoring.stats import QueueStats
+from redis_kit.queues.monitoring.report import QueueStats
 
 JOB_COLUMNS = ("QUEUE", "ID", "TASK", "STATE", "AGE", "ATTEMPTS", "WORKER", "ERROR")
 COLUMNS = (

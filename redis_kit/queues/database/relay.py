@@ -22,6 +22,7 @@ from redis_kit.queues.jobs.lane import Lane
 from redis_kit.queues.jobs.unique import PutResult, UniqueKey
 from redis_kit.queues.keys import of_one
 from redis_kit.queues.queue import Queue
+from redis_kit.queues.settings import whole
 from redis_kit.queues.store import enqueue
 
 SETTLED = timedelta(seconds=3)  # that a process has to send what it stored, before a worker does
@@ -132,7 +133,7 @@ def _send(
         done.add(row.pk)
         if added.created:
             stays |= {row.pk} if row.unique_key == key_of(row.job).key else set()
-            signals.announce(Queue, row.queue, [row.job])
+            signals.announce(Queue, whole(row.queue), [row.job])
     return done, stays, None
 
 

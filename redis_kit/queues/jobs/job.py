@@ -61,6 +61,7 @@ class Job(NamedTuple):
     due: float = 0.0
     history: bytes = b""  # of a job whose result is stored: see history.py
     claimed: float = 0.0
+    shard: str = ""  # from which claim() took it, of a queue with shards
 
     @property
     def payload(self) -> Any:

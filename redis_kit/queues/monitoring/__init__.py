@@ -6,8 +6,8 @@ from redis_kit.core.lazy import lazily
 
 if TYPE_CHECKING:
     from redis_kit.queues.monitoring.handovers import ahand_overs, hand_overs
+    from redis_kit.queues.monitoring.report import QueueStats
     from redis_kit.queues.monitoring.stats import (
-        QueueStats,
         acontrol_worker,
         alist_workers,
         aqueue_counts,
@@ -47,9 +47,9 @@ __getattr__, __dir__ = lazily(
     __name__,
     {
         "handovers": ("HandOvers", "ahand_overs", "hand_overs"),
+        "report": ("QueueStats",),
         "stats": (
             *(
-                "QueueStats",
                 "UnknownCalls",
                 "control_worker",
                 "list_workers",

@@ -10,7 +10,7 @@ from redis_kit.core.steps import CombinedBatch
 from redis_kit.queues.jobs import job
 from redis_kit.queues.jobs.job import Cause, JobInfo, cause
 from redis_kit.queues.queue import Queue
-from redis_kit.queues.store import manage
+from redis_kit.queues.store import manage, shards
 
 MOST = 1000  # dead jobs looked at
 
@@ -35,7 +35,12 @@ def groups(jobs: Iterable[JobInfo]) -> list[Group]:
 
 def latest(queue: Primitive) -> Flow[list[Group]]:
     """Return the groups of the latest 1000 dead jobs. One round trip."""
-    return groups(job.stored("dead", (yield manage.heads_step(queue, manage.PAGE))))
+    found = yield from shards.each(queue, _latest)
+    return groups(manage.merged("dead", found, manage.PAGE))
+
+
+def _latest(queue: Primitive) -> Flow[list[JobInfo]]:
+    return job.stored("dead", (yield manage.heads_step(queue, manage.PAGE)))
 
 
 class Findings(NamedTuple):
@@ -58,15 +63,20 @@ def inspect(dead: Mapping[str, int], errors: dict[str, RedisFailure]) -> Finding
 
 
 def _inspect(names: Sequence[str], errors: dict[str, RedisFailure]) -> Flow[Findings]:
-    share = len(names)
-    steps = [manage.heads_step(Queue(name), max(1, MOST // share), share=share) for name in names]
+    existing = yield from shards.existing(names)
+    places = [(name, shard) for name in names for shard in existing[name]]
+    share = len(places)
+    steps = [manage.heads_step(Queue(shard), max(1, MOST // share), share=share) for _, shard in places]
     replies = yield CombinedBatch(steps, lenient=True)
-    rows, looked_at = [], 0
-    for name, reply in zip(names, replies, strict=True):
+    dead: dict[str, list[list[JobInfo]]] = {}
+    for (name, _), reply in zip(places, replies, strict=True):
         if isinstance(reply, RedisFailure):
             errors[name] = reply
-            continue
-        jobs = job.stored("dead", reply)
+        else:
+            dead.setdefault(name, []).append(job.stored("dead", reply))
+    rows, looked_at = [], 0
+    for name, several in dead.items():
+        jobs = manage.merged("dead", several, MOST)
         looked_at += len(jobs)
         rows += [(name, group) for group in groups(jobs)]
     return Findings(sorted(rows, key=lambda pair: -pair[1].jobs), looked_at)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from redis_kit.core.flow import Flow
 from redis_kit.core.steps import CombinedBatch
 from redis_kit.queues.queue import Queue
-from redis_kit.queues.store import handover
+from redis_kit.queues.store import handover, shards
 from redis_kit.queues.store.handover import HandOvers
 
 
@@ -25,6 +25,11 @@ async def ahand_overs(queues: Iterable[str], *, using: str = "default") -> dict[
 
 
 def _read(sources: Sequence[Queue]) -> Flow[dict[str, HandOvers]]:
-    replies = yield CombinedBatch([handover.read_step(source) for source in sources], lenient=True)
-    counts = {source.name: handover.counted(reply) for source, reply in zip(sources, replies, strict=True)}
-    return {name: count for name, count in counts.items() if count}
+    names = yield from shards.existing([source.name for source in sources])
+    places = [(source.name, shards.shard(source, name)) for source in sources for name in names[source.name]]
+    replies = yield CombinedBatch([handover.read_step(shard) for _, shard in places], lenient=True)
+    counts: dict[str, HandOvers] = {}
+    for (name, _), reply in zip(places, replies, strict=True):
+        if count := handover.counted(reply):
+            counts[name] = handover.merged(counts[name], count) if name in counts else count
+    return counts

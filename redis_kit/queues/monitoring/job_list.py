@@ -1,11 +1,13 @@
 """The jobs of a queue in one state, or those of one task among them."""
 
+from functools import partial
+
 from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
 from redis_kit.queues.jobs import job
 from redis_kit.queues.jobs.job import JobInfo, State
 from redis_kit.queues.jobs.message import task_of
-from redis_kit.queues.store import manage
+from redis_kit.queues.store import manage, shards
 
 LOOKED_THROUGH = 10_000  # jobs of a state, for those of one task
 
@@ -16,6 +18,11 @@ def first_jobs(queue: Primitive, state: State, limit: int, task: str | None = No
     Their bodies are cut to what task_of() needs. One round trip; with a task one for each 1000 jobs of the state, at
     most 10.
     """
+    found = yield from shards.each(queue, partial(_first_jobs, state=state, limit=limit, task=task))
+    return manage.merged(state, found, limit)
+
+
+def _first_jobs(queue: Primitive, *, state: State, limit: int, task: str | None) -> Flow[list[JobInfo]]:
     chosen: list[JobInfo] = []
     offset, page = 0, manage.PAGE if task else limit
     while len(chosen) < limit and offset < LOOKED_THROUGH:

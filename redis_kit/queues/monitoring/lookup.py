@@ -15,8 +15,9 @@ from redis_kit.queues.jobs import progress as stored_progress
 from redis_kit.queues.jobs.history import History
 from redis_kit.queues.jobs.job import JobInfo, Record
 from redis_kit.queues.jobs.progress import Progress
+from redis_kit.queues.jobs.shard import shard_of_id
 from redis_kit.queues.queue import Queue
-from redis_kit.queues.store import calls, manage
+from redis_kit.queues.store import calls, manage, shards
 
 MOST_ERRORS = 10
 MOST_BYTES = 300_000  # of one text
@@ -123,7 +124,13 @@ def _text(text: bytes) -> str:
     return text.decode("utf-8", "backslashreplace")
 
 
+def _named(queue: str, id: str) -> list[str]:
+    return [shard] if (shard := shard_of_id(queue, id)) else []
+
+
 def _look_up(queues: Sequence[str], id: str, using: str) -> Flow[tuple[str, JobDetails | None]]:
-    replies = yield Batch([step for name in queues for step in steps(Queue(name, using=using), id)])
-    places = zip(queues, map(details, replies[::2], replies[1::2]), strict=True)
-    return next((pair for pair in places if pair[1]), (queues[0], None))
+    existing = yield from shards.existing(queues)
+    names = [(queue, shard) for queue in queues for shard in dict.fromkeys([*existing[queue], *_named(queue, id)])]
+    replies = yield Batch([step for _, shard in names for step in steps(Queue(shard, using=using), id)])
+    places = zip(names, map(details, replies[::2], replies[1::2]), strict=True)
+    return next(((queue, found) for (queue, _), found in places if found), (queues[0], None))

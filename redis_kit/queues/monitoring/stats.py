@@ -1,8 +1,9 @@
 """Many queues and their workers in one round trip, on a Redis Cluster in one for each node."""
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Literal, NamedTuple, get_args
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, islice
+from typing import Any, Literal, get_args
 
 from redis_kit.core import conf
 from redis_kit.core.errors import InvalidName, InvalidValue, KeyConflict, RedisFailure
@@ -10,64 +11,30 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.keys import encode
 from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.primitive import Primitive
+from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import Batch, Call, CombinedBatch
 from redis_kit.core.text import shortened
 from redis_kit.queues import validation
-from redis_kit.queues.jobs.job import PauseInfo, QueueCounts, pause
+from redis_kit.queues.jobs.job import QueueCounts
+from redis_kit.queues.jobs.shard import shard_names
 from redis_kit.queues.keys import names_key
+from redis_kit.queues.monitoring import report
 from redis_kit.queues.monitoring import workers as workerinfo
+from redis_kit.queues.monitoring.report import QueueStats
 from redis_kit.queues.monitoring.workers import WorkerInfo
 from redis_kit.queues.queue import Queue
-from redis_kit.queues.settings import QueueSettings
-from redis_kit.queues.store import calls, enqueue, unknown_calls
-from redis_kit.queues.store.unknown_calls import UnknownCalls
+from redis_kit.queues.settings import QueueSettings, whole
+from redis_kit.queues.store import calls, enqueue, shards
 
 logger = logging.getLogger("redis_kit")
 _log_limit = LogRateLimit()
 MINUTES = (1, 4320)
 MOST_WORKERS = 100
+IDLE = 1440  # minutes without an attempt after which an empty shard that gets no more jobs is forgotten
 MOST_BYTES = 4 * 1024 * 1024  # of jobs' records, read for one queue
 TOGETHER = 10  # queues that one script reads
 Command = Literal["quiet", "resume", "stop"]
 Errors = dict[str, RedisFailure]
-
-
-class QueueStats(NamedTuple):
-    """How a queue is doing.
-
-    - ``wait``: seconds for which the next job has been ready, or the first scheduled job has been due, whichever is
-      longer; None without a job.
-    - ``done`` and ``failed``: jobs and attempts in each minute up to ``minute``, the present one, counted since 1970.
-    - ``begun``: attempts that began in each minute; ``lateness`` and ``latest``: seconds from the time for which these
-      were due to their claims, on average and at most.
-    - ``paused``: None if the queue gives out jobs.
-    - ``workers``: living workers; ``quiet``: those among the first 100 that claim no jobs, as they are quiet or
-      stopping.
-    - ``unknown``: the calls that workers returned as they can't run them; first those that no living worker can run.
-    """
-
-    counts: QueueCounts
-    wait: float | None
-    minute: int
-    done: list[int]
-    failed: list[int]
-    begun: list[int]
-    lateness: list[float]
-    latest: list[float]
-    paused: PauseInfo | None = None
-    workers: int = 0
-    quiet: int = 0
-    unknown: tuple[UnknownCalls, ...] = ()
-
-    @property
-    def claiming(self) -> int:
-        """Return how many living workers claim jobs of the queue."""
-        return self.workers - self.quiet
-
-    @property
-    def deserted(self) -> bool:
-        """Return whether jobs are due and no living worker claims jobs of the queue."""
-        return self.wait is not None and self.claiming <= 0
 
 
 class _Overview(Primitive):
@@ -80,7 +47,7 @@ class _Overview(Primitive):
 def queue_names(*, using: str = "default") -> list[str]:
     """Return the names of all queues: those in ``NAMES``, then those that were used or that a worker serves.
 
-    One round trip. ``rk_worker`` removes a name that was never used when it stops.
+    One round trip. A queue with shards has one name. ``rk_worker`` removes a name that was never used when it stops.
     """
     return _over(using).run_flow(_names())
 
@@ -98,9 +65,9 @@ def never_used(queues: Iterable[str], *, using: str = "default") -> set[str]:
 def queue_counts(
     queues: Iterable[str], *, using: str = "default", errors: Errors | None = None
 ) -> dict[str, QueueCounts]:
-    """Return how many jobs are in each state, for each queue at one moment. One round trip.
+    """Return how many jobs are in each state, for each queue at one moment, and for one with shards almost.
 
-    See queue_stats() for ``errors``.
+    One round trip, and one more if the settings name SHARDS of a queue. See queue_stats() for ``errors``.
     """
     return _over(using).run_flow(_counts(_listed(queues), using, errors))
 
@@ -115,7 +82,9 @@ async def aqueue_counts(
 def queue_stats(
     queues: Iterable[str], *, minutes: int = 30, using: str = "default", errors: Errors | None = None
 ) -> dict[str, QueueStats]:
-    """Return how queues are doing, with their numbers of the last minutes, at most 4320. One round trip.
+    """Return how queues are doing, with their numbers of the last minutes, at most 4320.
+
+    One round trip, and one more if the settings name SHARDS of a queue.
 
     A queue with a key of a wrong type raises KeyConflict. With a dict for ``errors``, the error is stored there by the
     queue's name, and the other queues are returned.
@@ -163,6 +132,15 @@ async def acontrol_worker(worker: str, command: Command, *, using: str = "defaul
     return await _over(using).arun_flow(_control(worker, command, using))
 
 
+def older_shards(queues: Iterable[str], *, using: str = "default") -> list[str]:
+    """Return shards of these queues that get no jobs by the present settings and may still have some.
+
+    An empty one in which no job began for a day is forgotten: a process with older settings may have added some. One
+    round trip, and two more if there are any.
+    """
+    return _over(using).run_flow(_older(_listed(queues), using))
+
+
 def _over(using: str) -> _Overview:
     return _Overview("all", using=using)
 
@@ -174,19 +152,46 @@ def _listed(queues: Iterable[str]) -> list[str]:
     return list(queues)
 
 
-def _bases(queues: Sequence[str], using: str) -> list[str]:
+def _bases(queues: Iterable[str], using: str) -> list[str]:
     return [Queue(name, using=using).key("") for name in queues]
 
 
 def _names() -> Flow[list[str]]:
     members = yield Call("SMEMBERS", names_key())
     used = sorted(name.decode("utf-8", "replace") for name in members)
-    return [*dict.fromkeys([*conf.section(QueueSettings).NAMES, *filter(_is_name, used)])]
+    return [*dict.fromkeys([*conf.section(QueueSettings).NAMES, *map(whole, filter(_is_name, used))])]
 
 
 def _never_used(queues: Sequence[str], using: str) -> Flow[set[str]]:
-    unused = yield from enqueue.never_used([Queue(name, using=using) for name in queues])
-    return {queue.name for queue in unused}
+    names = yield from shards.existing(queues)
+    unused = yield from enqueue.never_used([Queue(name, using=using) for name in chain.from_iterable(names.values())])
+    missing = {queue.name for queue in unused}
+    return {queue for queue in queues if missing.issuperset(names[queue])}
+
+
+def _older(queues: Sequence[str], using: str) -> Flow[list[str]]:
+    registered = sorted(name.decode("utf-8", "replace") for name in (yield Call("SMEMBERS", names_key())))
+    shards_of = [name for name in registered if whole(name) != name and whole(name) in queues]
+    older = [name for name in shards_of if name not in shard_names(whole(name))]
+    if not older:
+        return []
+    replies = yield Batch([calls.QUEUE_STATS(base, IDLE) for base in _bases(older, using)])
+    reports = {name: report.read([reply]) for name, reply in zip(older, replies, strict=True)}
+    idle = [name for name, stats in reports.items() if not (any(stats.counts) or any(stats.begun))]
+    if idle:
+        yield Call("SREM", names_key(), *idle)
+    return [name for name in older if name not in idle]
+
+
+def _of_each(
+    queues: Sequence[str], using: str, step: Callable[[str], ScriptCall], *, lenient: bool, most: int = 25
+) -> Flow[list[list[Any]]]:
+    """Return for each queue the replies of its shards."""
+    names = yield from shards.existing(queues)
+    chosen = [names[queue] for queue in queues]
+    steps = [step(base) for base in _bases(chain.from_iterable(chosen), using)]
+    replies = iter((yield CombinedBatch(steps, lenient=lenient, most=most)))
+    return [list(islice(replies, len(several))) for several in chosen]
 
 
 def _is_name(name: str) -> bool:
@@ -198,51 +203,36 @@ def _is_name(name: str) -> bool:
 
 
 def _counts(queues: list[str], using: str, errors: Errors | None) -> Flow[dict[str, QueueCounts]]:
-    replies = yield CombinedBatch([calls.COUNT(base) for base in _bases(queues, using)], lenient=errors is not None)
-    return {name: QueueCounts(*reply) for name, reply in _readable(queues, replies, errors)}
+    replies = yield from _of_each(queues, using, calls.COUNT, lenient=errors is not None)
+    return {
+        name: shards.summed([QueueCounts(*reply) for reply in several])
+        for name, several in _readable(queues, replies, errors)
+    }
 
 
-def _readable(queues: list[str], replies: list[Any], errors: Errors | None) -> Iterator[tuple[str, Any]]:
-    """Yield the replies by queue; ``errors`` takes those that are errors."""
-    for name, reply in zip(queues, replies, strict=True):
-        if errors is not None and isinstance(reply, RedisFailure):
-            errors[name] = reply
+def _readable(queues: list[str], replies: list[list[Any]], errors: Errors | None) -> Iterator[tuple[str, list[Any]]]:
+    """Yield the replies by queue; ``errors`` takes the first error of a queue."""
+    for name, several in zip(queues, replies, strict=True):
+        error = next((reply for reply in several if isinstance(reply, RedisFailure)), None)
+        if errors is not None and error:
+            errors[name] = error
         else:
-            yield name, reply
+            yield name, several
 
 
 def _reports(queues: list[str], minutes: int, using: str, errors: Errors | None) -> Flow[dict[str, QueueStats]]:
     validation.whole("minutes", minutes, MINUTES)
-    steps = [calls.QUEUE_STATS(base, minutes) for base in _bases(queues, using)]
-    replies = yield CombinedBatch(steps, lenient=errors is not None, most=TOGETHER)
-    return {name: _report(reply) for name, reply in _readable(queues, replies, errors)}
-
-
-def _report(reply: list[Any]) -> QueueStats:
-    wait = None if reply[4] < 0 else reply[4] / 1000
-    done, failed, begun, late, latest = (reply[at::5] for at in range(11, 16))
-    return QueueStats(
-        QueueCounts(*reply[:4]),
-        wait,
-        reply[5],
-        done,
-        failed,
-        begun,
-        [total / 1000 / max(1, count) for total, count in zip(late, begun, strict=True)],
-        [most / 1000 for most in latest],
-        pause(reply[6], reply[7]),
-        reply[8],
-        reply[9],
-        unknown_calls.read(reply[10]),
+    replies = yield from _of_each(
+        queues, using, lambda base: calls.QUEUE_STATS(base, minutes), lenient=errors is not None, most=TOGETHER
     )
+    return {name: report.read(several) for name, several in _readable(queues, replies, errors)}
 
 
 def _workers(queues: Iterable[str] | None, using: str, errors: Errors | None = None) -> Flow[list[WorkerInfo]]:
     looked_at = (yield from _names()) if queues is None else _listed(queues)
-    steps = [calls.LIST_WORKERS(base, MOST_WORKERS, MOST_BYTES) for base in _bases(looked_at, using)]
-    replies = yield CombinedBatch(steps, lenient=True, most=TOGETHER)
+    replies = yield from _of_each(looked_at, using, _list_workers, lenient=True, most=TOGETHER)
     by_id: dict[str, WorkerInfo] = {}
-    for name, reply in zip(looked_at, replies, strict=True):
+    for name, reply in [(name, reply) for name, several in zip(looked_at, replies, strict=True) for reply in several]:
         if isinstance(reply, RedisFailure):
             _left_out(name, reply, errors)
             continue
@@ -250,6 +240,10 @@ def _workers(queues: Iterable[str] | None, using: str, errors: Errors | None = N
             worker = workerinfo.worker(name, *reply[at : at + 4])
             by_id[worker.id] = workerinfo.merged(by_id[worker.id], worker) if worker.id in by_id else worker
     return sorted(by_id.values())
+
+
+def _list_workers(base: str) -> ScriptCall:
+    return calls.LIST_WORKERS(base, MOST_WORKERS, MOST_BYTES)
 
 
 def _left_out(queue: str, error: RedisFailure, errors: Errors | None) -> None:

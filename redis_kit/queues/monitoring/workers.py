@@ -88,9 +88,9 @@ def _held(queue: str, member: bytes, age: int, body: bytes) -> RunningJob:
 
 
 def merged(worker: WorkerInfo, other: WorkerInfo) -> WorkerInfo:
-    """Return a worker that is in two queues as one."""
+    """Return a worker that is in two queues, or in two shards of one, as one."""
     return worker._replace(
-        queues=worker.queues + other.queues,
+        queues=tuple(dict.fromkeys(worker.queues + other.queues)),
         jobs=worker.jobs + other.jobs,
         silent=min(worker.silent, other.silent),
         held=worker.held + other.held,

@@ -11,6 +11,7 @@ from redis_kit.queues.jobs import ids
 from redis_kit.queues.panels import actions, job_page, limits_table, queues_page, workers_page
 from redis_kit.queues.panels.actions import GroupTarget, JobTarget, SupervisorTarget
 from redis_kit.queues.panels.limits_table import LimitTarget
+from redis_kit.queues.settings import whole
 
 TEN = 10  # jobs of "Retry 10"
 LONGEST_CHOICE = 100  # characters of a name
@@ -98,7 +99,7 @@ class QueuesPanel(Panel):
             hint = unknown if queue else _("Choose a queue or enter the id of a job.")
             yield Table(_("Looked up"), (), [], empty=hint)
             return
-        own = ids.queue_of(id)
+        own = whole(ids.queue_of(id))
         chosen = queue or own
         home, details = look_up([chosen, own] if own in names and own != chosen and "." in id else [chosen], id)
         if details is None and (in_full := ids.in_full(id, chosen)[-1]) != id:

@@ -23,9 +23,10 @@ from redis_kit.queues.panels.actions import GroupTarget
 from redis_kit.queues.panels.job_page import moment
 
 if TYPE_CHECKING:
+    from redis_kit.core.primitive import Primitive
     from redis_kit.queues.jobs.job import PauseInfo
     from redis_kit.queues.monitoring.failures import Findings
-    from redis_kit.queues.monitoring.stats import QueueStats
+    from redis_kit.queues.monitoring.report import QueueStats
     from redis_kit.queues.queue import Queue
     from redis_kit.queues.store.limits import LimitInfo
     from redis_kit.queues.store.unknown_calls import UnknownCalls
@@ -100,7 +101,7 @@ def queues(reports: Mapping[str, "QueueStats"], *, linked: bool, title: Any = QU
         (_("Queue"), _("Scheduled"), _("Ready"), _("Running"), _("Dead"), _("Wait"), _("Workers"), _("Paused")),
         [
             (
-                Link(name, "queues", {"queue": name}) if linked else name,
+                _name(name, report, linked=linked),
                 *report.counts,
                 _waits(report.wait),
                 _workers(report),
@@ -113,6 +114,11 @@ def queues(reports: Mapping[str, "QueueStats"], *, linked: bool, title: Any = QU
         values=list(reports),
         offered=[_offered(report) for report in reports.values()],
     )
+
+
+def _name(name: str, report: "QueueStats", *, linked: bool) -> Any:
+    shown = Link(name, "queues", {"queue": name}) if linked else name
+    return Lines((shown, _("%d shards") % report.shards)) if report.shards > 1 else shown
 
 
 def unknown(reports: Mapping[str, "QueueStats"]) -> Iterator[Table]:
@@ -192,6 +198,16 @@ def first_jobs(name: str) -> "tuple[list[LimitInfo], list[Table]]":
 
 
 def _read_first(queue: "Queue") -> Flow[tuple[QueueCounts, dict[State, list[JobInfo]]]]:
+    from redis_kit.queues.store import manage, shards
+
+    found = yield from shards.each(queue, _read_first_of_one)
+    counts: QueueCounts = shards.summed([counts for counts, _ in found])
+    return counts, {
+        state: manage.merged(state, [by_state[state] for _, by_state in found], FIRST_JOBS) for state in TITLES
+    }
+
+
+def _read_first_of_one(queue: "Primitive") -> Flow[tuple[QueueCounts, dict[State, list[JobInfo]]]]:
     from redis_kit.queues.store import calls, manage
 
     share = len(TITLES)

@@ -1,21 +1,25 @@
 """Jobs on their way into a queue, as flows. Each process registers a queue with the first job it puts there."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, cycle
+from random import sample
 from typing import Any
 
 from redis_kit.core import conf, scripts
 from redis_kit.core.errors import RedisFailure, RedisUnavailable
 from redis_kit.core.flow import Flow
+from redis_kit.core.gather import gather
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.steps import Batch, Call
 from redis_kit.queues import validation
 from redis_kit.queues.jobs import ids as identity
 from redis_kit.queues.jobs import payload as serializers
 from redis_kit.queues.jobs.lane import Lane
+from redis_kit.queues.jobs.shard import shard_for, shard_names
 from redis_kit.queues.jobs.unique import PutResult, UniqueKey
 from redis_kit.queues.keys import QueueKeys, names_key
 from redis_kit.queues.store import calls
+from redis_kit.queues.store.shards import shard
 from redis_kit.queues.validation import Delay
 
 CHUNK = 500  # jobs in one call
@@ -32,9 +36,11 @@ MAY_BE_THERE = (
 )
 
 
-def job(payload: Any, id: str | None = None) -> tuple[str, bytes]:
-    """Return the id and body of a new job."""
-    return identity.new_job() if id is None else validation.identifier("id", id), serializers.dumps(payload)
+def job(payload: Any, id: str | None = None, shard: str = "") -> tuple[str, bytes]:
+    """Return the id and body of a new job. A new id names the shard, if there is one."""
+    if id is not None:
+        return validation.identifier("id", id), serializers.dumps(payload)
+    return identity.new_call(shard) if shard else identity.new_job(), serializers.dumps(payload)
 
 
 def chunks(payloads: Iterable[Any]) -> Iterator[list[tuple[str, bytes]]]:
@@ -71,6 +77,38 @@ def put(
         raise
     yield from registered(queue)
     return [id for id, _ in jobs] if added else []
+
+
+def put_payload(
+    queue: Primitive,
+    payload: Any,
+    id: str | None,
+    key: UniqueKey | None,
+    *,
+    delay: Delay,
+    priority: int,
+    lane: Lane | None,
+) -> Flow[PutResult]:
+    """Add a job to the shard that it belongs to; see put_one()."""
+    name = shard_for(queue.name, lane=lane, key=key, id=id or "")
+    new, own = job(payload, id, name), id is not None
+    return (yield from put_one(shard(queue, name), new, key, delay=delay, priority=priority, own=own, lane=lane))
+
+
+def put_over_shards(
+    queue: Primitive, jobs: list[tuple[str, bytes]], *, delay: Delay, priority: int, lane: Lane | None
+) -> Flow[list[str]]:
+    """Add jobs to the shards of a queue in turn, those with a lane to one shard; return their ids, which name these."""
+    names = shard_names(queue.name)
+    if len(names) == 1:
+        return (yield from put(queue, jobs, delay=delay, priority=priority, lane=lane))
+    turns = [shard_for(queue.name, lane=lane)] if lane else sample(names, len(names))
+    named = [(identity.of_queue(id, name), body) for (id, body), name in zip(jobs, cycle(turns), strict=False)]
+    parts = [(name, named[at :: len(turns)]) for at, name in enumerate(turns) if named[at:]]
+    yield from gather(
+        [put(shard(queue, name), part, delay=delay, priority=priority, lane=lane) for name, part in parts]
+    )
+    return [id for id, _ in named]
 
 
 def put_one(

@@ -61,6 +61,13 @@ def read_step(queue: Primitive) -> ScriptCall:
     return calls.GET_HANDOVERS(queue.key(""))
 
 
+def merged(one: HandOvers, other: HandOvers) -> HandOvers:
+    """Return the counts of two shards as one, with the later error."""
+    latest = max(one, other, key=lambda count: count.failed_at or 0)
+    sent_at = max(filter(None, (one.sent_at, other.sent_at)), default=None)
+    return latest._replace(sent=one.sent + other.sent, failed=one.failed + other.failed, sent_at=sent_at)
+
+
 def counted(reply: list[bytes]) -> HandOvers | None:
     """Return the counts in the reply to read_step(); None if nothing was handed over."""
     fields: Mapping[bytes, bytes] = dict(zip(reply[::2], reply[1::2], strict=True))

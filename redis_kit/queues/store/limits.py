@@ -1,11 +1,17 @@
 """The limits of a queue, as flows."""
 
+from functools import partial
+from itertools import chain, islice
 from typing import NamedTuple
 
+from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
 from redis_kit.queues.jobs import lane
-from redis_kit.queues.store import calls
+from redis_kit.queues.jobs.shard import shard_names
+from redis_kit.queues.store import calls, shards
+
+MOST = 100  # limits
 
 
 class LimitInfo(NamedTuple):
@@ -29,20 +35,46 @@ class LimitInfo(NamedTuple):
 
 def listed(queue: Primitive) -> Flow[list[LimitInfo]]:
     """Return the limits of a queue, at most 100."""
+    infos: dict[str, LimitInfo] = {}
+    for info in chain.from_iterable((yield from shards.each(queue, _listed))):
+        infos[info.name] = _merged(infos[info.name], info) if info.name in infos else info
+    return list(islice(infos.values(), MOST))
+
+
+def _listed(queue: Primitive) -> Flow[list[LimitInfo]]:
     now, *reply = yield calls.LIST_LIMITS(queue.key(""), "")
     return [_info(now, *reply[at : at + 6]) for at in range(0, len(reply), 6)]
 
 
+def _merged(one: LimitInfo, other: LimitInfo) -> LimitInfo:
+    """Return a limit of the jobs of two shards as one."""
+    start = min(one.next_start, other.next_start)
+    return one._replace(running=one.running + other.running, waiting=one.waiting + other.waiting, next_start=start)
+
+
 def change(queue: Primitive, name: str, concurrency: int | None, rate: str | None) -> Flow[bool]:
-    """Set what a limit allows, in place of what the code says; without any, everything."""
+    """Set what a limit allows, in place of what the code says; without any, everything.
+
+    Raises InvalidValue for the limit of a whole queue with shards.
+    """
     allowed = lane.allowed(concurrency, rate)
     text = lane.EVERYTHING if allowed == lane.NOTHING else allowed
-    return bool((yield calls.SET_LIMIT(queue.key(""), lane.limit_name(name), text)))
+    if name == "queue" and len(shard_names(queue.name)) > 1:
+        raise InvalidValue(f"The queue {queue.name!r} has SHARDS, so only its groups and tasks can have limits.")
+    return (yield from _set(queue, name, text))
 
 
 def reset(queue: Primitive, name: str) -> Flow[bool]:
     """Go back to what the code says."""
-    return bool((yield calls.SET_LIMIT(queue.key(""), lane.limit_name(name), lane.NOTHING)))
+    return (yield from _set(queue, name, lane.NOTHING))
+
+
+def _set(queue: Primitive, name: str, text: str) -> Flow[bool]:
+    return any((yield from shards.each(queue, partial(_set_in_one, name=lane.limit_name(name), text=text))))
+
+
+def _set_in_one(queue: Primitive, *, name: str, text: str) -> Flow[bool]:
+    return bool((yield calls.SET_LIMIT(queue.key(""), name, text)))
 
 
 def _info(now: int, name: bytes, set: bytes, code: bytes, running: int, waiting: int, start: int) -> LimitInfo:

@@ -1,6 +1,8 @@
 """Reading and changing the jobs of a queue, as flows."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
 
 from redis_kit.core import conf
 from redis_kit.core.errors import InvalidValue
@@ -13,7 +15,7 @@ from redis_kit.queues.errors import Cancelled
 from redis_kit.queues.jobs import job, payload
 from redis_kit.queues.jobs.job import JobInfo, PauseInfo, State
 from redis_kit.queues.settings import QueueSettings
-from redis_kit.queues.store import calls
+from redis_kit.queues.store import calls, shards
 from redis_kit.queues.validation import Delay
 
 CHUNK = 500  # jobs in one call
@@ -25,13 +27,30 @@ UNCUT = 2**31
 STOPPING = 2  # the reply for a running job
 STATES = ("ready", "scheduled", "running", "dead")
 PURGED = ("ready", "scheduled", "dead")
+_ORDERS: Mapping[str, Callable[[JobInfo], Any]] = {  # of the jobs of several shards
+    "ready": lambda info: (-info.priority, info.due),
+    "scheduled": lambda info: info.due,
+    "running": lambda info: info.worker or "",
+    "dead": lambda info: -(info.died or 0),
+}
 
 
 def peek(queue: Primitive, limit: int, state: State) -> Flow[list[JobInfo]]:
     """Read jobs of one state."""
     validation.whole("limit", limit, validation.LIMIT)
     validation.one_of("state", state, STATES)
+    return merged(state, (yield from shards.each(queue, partial(_peek, limit=limit, state=state))), limit)
+
+
+def _peek(queue: Primitive, *, limit: int, state: State) -> Flow[list[JobInfo]]:
     return job.stored(state, (yield peek_step(queue, limit, state)))
+
+
+def merged(state: State, jobs: Sequence[list[JobInfo]], limit: int) -> list[JobInfo]:
+    """Return the first jobs of several shards, each given in the order of peek()."""
+    if len(jobs) == 1:
+        return jobs[0]
+    return sorted((info for some in jobs for info in some), key=_ORDERS[state])[:limit]
 
 
 def peek_step(
@@ -43,6 +62,10 @@ def peek_step(
 
 def get(queue: Primitive, id: str) -> Flow[JobInfo | None]:
     """Read one job."""
+    return (yield from shards.of_id(queue, id, partial(_get, id=id)))
+
+
+def _get(queue: Primitive, *, id: str) -> Flow[JobInfo | None]:
     return job_info((yield get_step(queue, id)))
 
 
@@ -61,7 +84,11 @@ def job_info(reply: list[bytes]) -> JobInfo | None:
 
 def delete(queue: Primitive, id: str) -> Flow[bool]:
     """Remove a job that no worker has."""
-    return bool((yield calls.DELETE(queue.key(""), validation.identifier("id", id))))
+    return (yield from shards.of_id(queue, id, partial(_delete, id=validation.identifier("id", id))))
+
+
+def _delete(queue: Primitive, *, id: str) -> Flow[bool]:
+    return bool((yield calls.DELETE(queue.key(""), id)))
 
 
 def cancel(queue: Primitive, id: str, ttl_ms: int | None = None) -> Flow[int]:
@@ -71,14 +98,22 @@ def cancel(queue: Primitive, id: str, ttl_ms: int | None = None) -> Flow[int]:
     """
     if ttl_ms is None:
         ttl_ms = int(conf.section(QueueSettings).FAILED_RESULT_TTL * 1000)
+    return (yield from shards.of_id(queue, id, partial(_cancel, id=validation.identifier("id", id), ttl_ms=ttl_ms)))
+
+
+def _cancel(queue: Primitive, *, id: str, ttl_ms: int) -> Flow[int]:
     error = payload.encoded_error(Cancelled("The job was cancelled while it waited."))
-    answer: int = yield calls.cancel(queue.key(""), validation.identifier("id", id), error=error, ttl_ms=ttl_ms)
+    answer: int = yield calls.cancel(queue.key(""), id, error=error, ttl_ms=ttl_ms)
     return answer
 
 
 def run_now(queue: Primitive, id: str) -> Flow[bool]:
     """Make a scheduled job ready."""
-    return bool((yield calls.RUN_NOW(queue.key(""), validation.identifier("id", id))))
+    return (yield from shards.of_id(queue, id, partial(_run_now, id=validation.identifier("id", id))))
+
+
+def _run_now(queue: Primitive, *, id: str) -> Flow[bool]:
+    return bool((yield calls.RUN_NOW(queue.key(""), id)))
 
 
 def heads_step(queue: Primitive, limit: int, *, offset: int = 0, share: int = 1) -> ScriptCall:
@@ -98,22 +133,30 @@ def requeue(
     if ids is not None:
         if (task, error, limit) != (None, None, None):
             raise InvalidValue("requeue() takes either ids, or task, error and limit.")
-        return (yield from _requeue(queue, ids))
+        if isinstance(ids, str):
+            raise InvalidValue(f"ids must be several, such as [{shortened(ids)}].")
+        chosen = [validation.identifier("id", id) for id in ids]
+        return sum((yield from shards.each(queue, partial(_requeue, ids=chosen))))
     if (task, error) == (None, None):
         most = validation.whole("limit", validation.LIMIT[1] if limit is None else limit, validation.LIMIT)
-        moved: int = yield calls.REQUEUE(queue.key(""), most)
-        return moved
+        return (yield from shards.until(queue, most, _requeue_oldest))
+    return (yield from shards.until(queue, limit, partial(_requeue_by_cause, task=task, error=error)))
+
+
+def _requeue_oldest(queue: Primitive, limit: int | None) -> Flow[int]:
+    moved: int = yield calls.REQUEUE(queue.key(""), limit)
+    return moved
+
+
+def _requeue_by_cause(queue: Primitive, limit: int | None, *, task: str | None, error: str | None) -> Flow[int]:
     chosen = yield from _ids_by_cause(queue, task, error)
-    return (yield from _requeue(queue, chosen[:limit]))
+    return (yield from _requeue(queue, ids=chosen[:limit]))
 
 
-def _requeue(queue: Primitive, ids: Iterable[str]) -> Flow[int]:
-    if isinstance(ids, str):
-        raise InvalidValue(f"ids must be several, such as [{shortened(ids)}].")
-    chosen = [validation.identifier("id", id) for id in ids]
+def _requeue(queue: Primitive, *, ids: Sequence[str]) -> Flow[int]:
     moved = 0
-    for at in range(0, len(chosen), CHUNK):
-        moved += yield calls.REQUEUE(queue.key(""), 0, *chosen[at : at + CHUNK])
+    for at in range(0, len(ids), CHUNK):
+        moved += yield calls.REQUEUE(queue.key(""), 0, *ids[at : at + CHUNK])
     return moved
 
 
@@ -131,13 +174,21 @@ def _ids_by_cause(queue: Primitive, task: str | None, error: str | None) -> Flow
 
 def counts(queue: Primitive) -> Flow[job.QueueCounts]:
     """Count jobs by state."""
+    return shards.summed((yield from shards.each(queue, _counts)))
+
+
+def _counts(queue: Primitive) -> Flow[job.QueueCounts]:
     return job.QueueCounts(*(yield calls.COUNT(queue.key(""))))
 
 
 def purge(queue: Primitive, state: State) -> Flow[int]:
     """Delete as many jobs of a state as there are at the start, so that it comes to an end."""
     validation.one_of("state", state, PURGED)
-    stored = yield from counts(queue)
+    return sum((yield from shards.each(queue, partial(_purge, state=state))))
+
+
+def _purge(queue: Primitive, *, state: State) -> Flow[int]:
+    stored = yield from _counts(queue)
     most: int = getattr(stored, state)
     deleted = 0
     while deleted < most:
@@ -151,15 +202,27 @@ def purge(queue: Primitive, state: State) -> Flow[int]:
 def pause(queue: Primitive, seconds: Delay | None) -> Flow[None]:
     """Pause the queue."""
     time = 0 if seconds is None else validation.milliseconds(seconds, "seconds", positive=True)
+    yield from shards.each(queue, partial(_pause, time=time))
+
+
+def _pause(queue: Primitive, *, time: int) -> Flow[None]:
     yield calls.PAUSE(queue.key(""), time)
 
 
 def resume(queue: Primitive) -> Flow[bool]:
     """End the pause of the queue."""
+    return any((yield from shards.each(queue, _resume)))
+
+
+def _resume(queue: Primitive) -> Flow[bool]:
     return bool((yield calls.RESUME(queue.key(""))))
 
 
 def paused(queue: Primitive) -> Flow[PauseInfo | None]:
     """Return the pause of the queue, if it is paused."""
+    return next(filter(None, (yield from shards.each(queue, _paused))), None)
+
+
+def _paused(queue: Primitive) -> Flow[PauseInfo | None]:
     reply = yield calls.GET_PAUSE(queue.key(""))
     return job.pause(*reply) if reply else None

@@ -1,6 +1,6 @@
 """Jobs whose calls not every worker can run, as in a rolling deploy. They are returned until one can."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from redis_kit.core import conf
@@ -61,7 +61,20 @@ def recalled(shape: str, reply: Sequence[int]) -> Recalled | None:
 
 def read(reply: Sequence[Any]) -> tuple[UnknownCalls, ...]:
     """Return the calls in a reply: shape, jobs, and how many ms ago the first job came and a worker could run it."""
-    calls = [_calls(*reply[at : at + 4]) for at in range(0, len(reply), 4)]
+    return _sorted(_calls(*reply[at : at + 4]) for at in range(0, len(reply), 4))
+
+
+def merged(calls: Iterable[UnknownCalls]) -> tuple[UnknownCalls, ...]:
+    """Return the calls of several shards: those of one shape become one."""
+    by_call: dict[str, UnknownCalls] = {}
+    for call in calls:
+        other = by_call.get(call.call, call._replace(jobs=0))
+        jobs, age = call.jobs + other.jobs, max(call.age, other.age)
+        by_call[call.call] = call._replace(jobs=jobs, age=age, known=call.known and other.known)
+    return _sorted(by_call.values())
+
+
+def _sorted(calls: Iterable[UnknownCalls]) -> tuple[UnknownCalls, ...]:
     return tuple(sorted((call for call in calls if call.jobs), key=lambda call: (call.known, -call.jobs, call.call)))
 
 

@@ -18,6 +18,7 @@ from redis_kit.queues.database.outbox import OutboxCall
 from redis_kit.queues.errors import InvalidArguments
 from redis_kit.queues.jobs import ids, message
 from redis_kit.queues.jobs.lane import Lane
+from redis_kit.queues.jobs.shard import shard_for
 from redis_kit.queues.jobs.unique import PutResult, UniqueKey
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.store import enqueue as flows
@@ -49,14 +50,16 @@ class WaitingCall:
 
 def enqueue(task: Task[..., Any], args: Any, kwargs: Any) -> EnqueuedJob:
     """Add a job that stores no result. One round trip."""
-    job, call = EnqueuedJob(ids.new_call(task.queue_name), task.queue_name), packed(task, args, kwargs)
+    call = packed(task, args, kwargs)
+    job = EnqueuedJob(new_id(task, call), task.queue_name)
     send(task, job.id, lambda: call, partial(note, job))
     return job
 
 
 async def aenqueue(task: Task[..., Any], args: Any, kwargs: Any) -> EnqueuedJob:
     """See enqueue()."""
-    job, call = EnqueuedJob(ids.new_call(task.queue_name), task.queue_name), packed(task, args, kwargs)
+    call = packed(task, args, kwargs)
+    job = EnqueuedJob(new_id(task, call), task.queue_name)
     await asend(task, job.id, call, partial(note, job))
     return job
 
@@ -67,6 +70,11 @@ def packed(task: Task[..., Any], args: Any, kwargs: Any) -> PackedCall:
     check_call(task, args, kwargs)
     body = message.dumps(task.module_path, args, kwargs, expires=expiry.milliseconds(task.expires))
     return PackedCall(body, unique.key_of_call(task, args, kwargs), limits.lane_of_call(task, args, kwargs))
+
+
+def new_id(task: Task[..., Any], call: PackedCall) -> str:
+    """Return the id of a new job. It names the queue, or the shard of the queue that the call belongs to."""
+    return ids.new_call(shard_for(task.queue_name, lane=call.lane, key=call.key) or task.queue_name)
 
 
 def check_call(task: Task[..., Any], args: Any, kwargs: Any) -> None:
@@ -145,7 +153,7 @@ def _outbox_call(task: Task[..., Any], id: str, call: PackedCall) -> OutboxCall:
     if task.run_in is not None:
         due = math.ceil(time() * 1000) + validation.milliseconds(task.run_in)
     validation.whole("priority", task.priority, validation.PRIORITY)
-    return OutboxCall(task.queue_name, id, call.body, call.key or outbox.key_of(id), task.priority, due, call.lane)
+    return OutboxCall(ids.queue_of(id), id, call.body, call.key or outbox.key_of(id), task.priority, due, call.lane)
 
 
 def note(result: Any, added: PutResult) -> None:
@@ -156,17 +164,17 @@ def note(result: Any, added: PutResult) -> None:
 
 def put(task: Task[..., Any], id: str, call: PackedCall, *, own: bool = False) -> PutResult:
     """Add a job and return which one there is; ``own`` if the id may have been sent before. One round trip."""
-    queue = Queue(task.queue_name)
+    queue = Queue(ids.queue_of(id))
     added: PutResult = queue.run_flow(_put(queue, task, id, call, own=own))
-    signals.announce(Queue, queue.name, [added.id] if added.created else [])
+    signals.announce(Queue, task.queue_name, [added.id] if added.created else [])
     return added
 
 
 async def aput(task: Task[..., Any], id: str, call: PackedCall, *, own: bool = False) -> PutResult:
     """See put()."""
-    queue = Queue(task.queue_name)
+    queue = Queue(ids.queue_of(id))
     added: PutResult = await queue.arun_flow(_put(queue, task, id, call, own=own))
-    await signals.aannounce(Queue, queue.name, [added.id] if added.created else [])
+    await signals.aannounce(Queue, task.queue_name, [added.id] if added.created else [])
     return added
 
 

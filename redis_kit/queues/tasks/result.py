@@ -24,6 +24,7 @@ from redis_kit.queues.jobs.history import History
 from redis_kit.queues.jobs.job import Job, read
 from redis_kit.queues.jobs.message import Message
 from redis_kit.queues.jobs.progress import Progress
+from redis_kit.queues.settings import whole
 from redis_kit.queues.tasks import discovery, registry
 from redis_kit.queues.tasks.task import Task, copy
 
@@ -279,7 +280,7 @@ def _result(
 
 
 def _rebuilt(task: Any, queue_name: str, priority: int, about: History) -> Any:
-    return copy(task, priority=priority, queue_name=queue_name, backend=about.backend, run_after=about.run_after)
+    return copy(task, priority=priority, queue_name=whole(queue_name), backend=about.backend, run_after=about.run_after)
 
 
 def _discovered(name: str) -> Any:

@@ -1,12 +1,17 @@
 """Options of a worker."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
+
+from redis_kit.queues.jobs.shard import shard_names
+from redis_kit.queues.settings import whole
 
 
 class Options(NamedTuple):
     """The options of ``rk_worker``. Times are in seconds, ``max_rss`` in MiB; without ``weights`` the order is strict.
 
-    ``threads``, ``max_tasks`` and ``max_rss`` are those of one process.
+    ``threads``, ``max_tasks`` and ``max_rss`` are those of one process. ``older_shards`` are shards of the queues that
+    get no more jobs.
     """
 
     queues: tuple[str, ...]
@@ -20,3 +25,17 @@ class Options(NamedTuple):
     reload: bool = False
     health_port: int | None = None
     max_wait: float = 300.0
+    older_shards: Sequence[str] = ()
+
+    @property
+    def shards(self) -> list[list[str]]:
+        """Return the shards of each queue. Most queues have one, of their own name."""
+        return [
+            [*dict.fromkeys((*shard_names(queue), *(name for name in self.older_shards if whole(name) == queue)))]
+            for queue in self.queues
+        ]
+
+    @property
+    def sources(self) -> list[str]:
+        """Return the shards of all queues."""
+        return [name for names in self.shards for name in names]

@@ -11,16 +11,15 @@ from typing import Any, NamedTuple
 from django.utils import timezone
 
 from redis_kit.core.flow import Flow
-from redis_kit.core.primitive import Primitive
 from redis_kit.core.steps import Batch, Call
 from redis_kit.queues.errors import Cancelled
 from redis_kit.queues.jobs import history, payload
 from redis_kit.queues.jobs.lane import Lane
 from redis_kit.queues.jobs.step import StepCall
 from redis_kit.queues.keys import WorkflowLists
-from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.store import calls as queue_calls
 from redis_kit.queues.store import enqueue
+from redis_kit.queues.store.shards import Shard
 from redis_kit.queues.store.workflows import calls
 from redis_kit.queues.store.workflows.calls import Node, StepJob
 
@@ -31,12 +30,6 @@ RETRIED = 200  # steps in one call
 CALLER = 0  # made due by no step
 GONE, BEGUN, BEGUN_AGAIN, ENDED, CANCELLED, NOT_DUE, TOO_LARGE = range(7)
 RECORDED, IGNORED = 1, 2
-
-
-class StepQueue(Primitive):
-    """The queue of a step's job."""
-
-    component, settings = "queues", QueueSettings
 
 
 class Added(NamedTuple):
@@ -154,7 +147,7 @@ def put(jobs: Sequence[StepJob]) -> Flow[list[Added]]:
         counts = yield Batch([_put(job) for job in some])
         added += [Added(job.queue, job.id) for job, count in zip(some, counts, strict=True) if count]
     for name in {job.queue for job in jobs}:
-        yield from enqueue.registered(StepQueue(name))
+        yield from enqueue.registered(Shard(name))
     return added
 
 
@@ -181,7 +174,7 @@ def _job(number: bytes, node: bytes) -> StepJob | None:
 
 def base_of(queue: str) -> str:
     """Return what the keys of a queue begin with."""
-    return StepQueue(queue).key("")
+    return Shard(queue).key("")
 
 
 def _failures(parts: Sequence[bytes]) -> Iterator[Failure]:

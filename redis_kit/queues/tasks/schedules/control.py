@@ -15,6 +15,7 @@ from redis_kit.core.steps import CombinedBatch
 from redis_kit.core.text import did_you_mean
 from redis_kit.queues.database.models import Schedule
 from redis_kit.queues.errors import InvalidSchedule
+from redis_kit.queues.jobs.shard import shard_of_id
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.store import calls
@@ -82,7 +83,10 @@ def outcomes(infos: Iterable[ScheduleInfo]) -> dict[str, str]:
 
 
 def _outcomes(jobs: dict[str, State]) -> Flow[dict[str, str]]:
-    steps = [calls.get_result(Queue(each.queue).key(""), each.job) for each in jobs.values()]
+    steps = [
+        calls.get_result(Queue(shard_of_id(each.queue, each.job) or each.queue).key(""), each.job)
+        for each in jobs.values()
+    ]
     replies = yield CombinedBatch(steps, lenient=True)
     each = zip(jobs, replies, strict=True)
     return {name: reply[0].decode() for name, reply in each if not isinstance(reply, RedisFailure)}

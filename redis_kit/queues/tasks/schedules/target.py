@@ -12,6 +12,7 @@ from redis_kit.queues import framework
 from redis_kit.queues.jobs import history, ids, message
 from redis_kit.queues.jobs.lane import Lane, lane_of
 from redis_kit.queues.jobs.message import Message
+from redis_kit.queues.jobs.shard import shard_for
 from redis_kit.queues.jobs.unique import UniqueKey
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.store import calls
@@ -35,9 +36,14 @@ class ScheduledCall(NamedTuple):
     relayed: Definition | None = None
     lane: Lane | None = None
 
+    def shard(self, name: str) -> str:
+        """Return the queue, or the shard of it, that gets the jobs of the schedule of this name."""
+        return shard_for(self.queue, lane=self.lane, key=self.key, id=name) or self.queue
+
     def job(self, name: str, tick: int) -> tuple[str, bytes]:
         """Return the job of a tick, whose id is always the same for it, or of a run that somebody asked for."""
-        id = job_id(self.queue, name, tick) if tick else ids.new_call(self.queue)
+        queue = self.shard(name)
+        id = job_id(queue, name, tick) if tick else ids.new_call(queue)
         if self.relayed:
             call = self.relayed
             args = [call.kind, call.task, call.queue, id, call.args, call.kwargs]
@@ -48,7 +54,7 @@ class ScheduledCall(NamedTuple):
     def step(self, definition: Definition, tick: int) -> ScriptCall:
         """Return the step that adds the job of a tick; 0 for a run that somebody asked for."""
         return calls.put_tick(
-            Queue(self.queue).key(""),
+            Queue(self.shard(definition.name)).key(""),
             self.job(definition.name, tick),
             self.key,
             schedule=definition.name,

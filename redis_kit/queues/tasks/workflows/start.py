@@ -9,6 +9,7 @@ from redis_kit.queues import validation
 from redis_kit.queues.errors import InvalidWorkflow
 from redis_kit.queues.framework import BACKEND
 from redis_kit.queues.jobs import ids, message
+from redis_kit.queues.jobs.shard import shard_for
 from redis_kit.queues.jobs.step import StepCall
 from redis_kit.queues.store.workflows import transitions
 from redis_kit.queues.store.workflows.calls import Node, StepJob
@@ -72,15 +73,15 @@ def _job(vertex: Vertex, step: Step, workflow: str) -> StepJob:
     task = extended(step.task)
     backend = _validated(task)
     check_call(task, step.args, step.kwargs)
-    queue = task.queue_name
     places = {place for place, _ in vertex.sources}
     args = [None if place in places else value for place, value in enumerate(step.args)]
     kwargs = {name: None if name in places else value for name, value in step.kwargs.items()}
     call = StepCall(workflow, vertex.number, vertex.keeps, tuple(vertex.sources))
     expires = expiry.milliseconds(task.expires)
     body = message.dumps(task.module_path, args, kwargs, expires=expires, step=call)
-    id = ids.of_step(workflow, vertex.number, queue)
     lane = limits.lane_of_call(task, args, kwargs)
+    queue = shard_for(task.queue_name, lane=lane) or task.queue_name
+    id = ids.of_step(workflow, vertex.number, queue)
     alias, line = backend if task.store_result else None, lane.text if lane else ""
     return StepJob(id, queue, task.priority, _due(task), alias, line, body)
 

@@ -48,7 +48,7 @@ class WorkerProcess:
         self._board = board = board or StatusBoard(options.threads)
         self._cancelled: set[JobKey] = set()  # jobs that run though they were cancelled, and some that have ended
         about = about or ids.information(queues=options.queues, threads=options.threads)
-        self.sources = [WorkerQueue(name, worker=self.worker, about=about) for name in options.queues]
+        self.sources = [WorkerQueue(name, worker=self.worker, about=about) for name in options.sources]
         self._limits = RecyclingLimits(options, board, channel) if channel else None
         self._events: SimpleQueue[str] = SimpleQueue()
         self._given_up, self._stopping = Event(), Event()
@@ -58,7 +58,7 @@ class WorkerProcess:
             self.sources,
             threads=options.threads,
             board=board,
-            rotation=Rotation(len(self.sources), options.weights),
+            rotation=Rotation([len(names) for names in options.shards], options.weights),
             on_empty=self._empty,
         )
         self._processor = JobRunner(

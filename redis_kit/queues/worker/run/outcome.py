@@ -93,7 +93,7 @@ class FailedAttempt(NamedTuple):
     def announce(self, state: State) -> None:
         """Log the job's new state and send the signals. It is recorded already, so a failure here changes nothing."""
         guarded("The log of a failed attempt", partial(self._log, state), None)
-        queue = self.source.name
+        queue = self.source.queue_name
         if state != "dead":
             details = {"queue": queue, "job": self.job, "task": self.task, "error": self.error}
             send_safely(signals.job_retried, FailedAttempt, **details)

@@ -90,7 +90,7 @@ class SnoozedJob(NamedTuple):
         keep = self.recorder.keeps(failed=True) if self.recorder else 0
         if self.source.snooze(self.job, self.delay, expires=self.expires, why=self.said, ttl_ms=keep):
             guarded("The log of a snoozed job", self._log, None)
-            details = {"queue": self.source.name, "job": self.job, "task": self.task, "delay": self.delay}
+            details = {"queue": self.source.queue_name, "job": self.job, "task": self.task, "delay": self.delay}
             send_safely(signals.job_snoozed, SnoozedJob, **details)
             return None
         error = Cancelled("The job was cancelled while it ran.")

@@ -179,7 +179,7 @@ class JobRunner:
         hard = None if task.timeout is None else monotonic() + task.timeout + AFTER
         self._board.begin(slot, number, job.token, job.id, hard)
         failpoints.reach("begun")
-        send_safely(signals.job_started, JobRunner, queue=source.name, job=job, task=task)
+        send_safely(signals.job_started, JobRunner, queue=source.queue_name, job=job, task=task)
         if recorder:
             recorder.begin(call)
         before = current_work.set(f"job {task.module_path} {job.id}")
@@ -246,7 +246,9 @@ class JobRunner:
 
     def _succeeded(self, number: int, job: Job, outcome: Outcome, recorder: ResultRecorder | None) -> Done:
         def announce() -> None:
-            send_safely(signals.job_succeeded, JobRunner, queue=self._sources[number].name, job=job, task=outcome.task)
+            send_safely(
+                signals.job_succeeded, JobRunner, queue=self._sources[number].queue_name, job=job, task=outcome.task
+            )
             if recorder:
                 recorder.succeeded()
 

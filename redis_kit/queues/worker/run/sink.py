@@ -164,7 +164,7 @@ class Routes:
         self._lock = Lock()
         self._sinks: dict[str, Sink] = {}
         self._routes: dict[tuple[int, str], Route] = {}
-        self._named = {options_of(source.name).SINK or registry.sink_of(source.name) for source in sources} - {""}
+        self._named = {options_of(source.name).SINK or registry.sink_of(source.queue_name) for source in sources} - {""}
         self.used = bool(by_backend) or any(options_of(source.name).SINK for source in sources)
 
     def prepare(self) -> None:

@@ -11,6 +11,7 @@ from redis_kit.core.steps import Batch, Call, Pop
 from redis_kit.queues.jobs.ack import Ack
 from redis_kit.queues.jobs.job import Job, State
 from redis_kit.queues.queue import Queue
+from redis_kit.queues.settings import whole
 from redis_kit.queues.store import calls, claim, enqueue, results, unknown_calls
 from redis_kit.queues.store.claim import Claimed
 from redis_kit.queues.store.liveness import HeartbeatReply, heartbeat_reply
@@ -30,10 +31,16 @@ class PatientQueue(Queue):
 
 
 class WorkerQueue(PatientQueue):
-    """Calls are made in the name of one worker. ``after`` is the job after which the next heartbeat's list begins."""
+    """Calls are made in the name of one worker. ``after`` is the job after which the next heartbeat's list begins.
+
+    A worker sees each shard as a queue; ``queue_name`` is the name of the whole queue.
+    """
+
+    spread = False
 
     def __init__(self, name: str, *, worker: str, about: str, using: str = "default") -> None:
         super().__init__(name, using=using)
+        self.queue_name = whole(name)
         self.worker, self.about, self.after = worker, about, b""
 
     def exchange(self, limit: int, done: Sequence[Ack] = ()) -> Claimed:

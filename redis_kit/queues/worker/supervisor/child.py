@@ -183,14 +183,14 @@ def fork(options: Options, *, supervisor: str, in_child: Callable[[], None], sig
         _live(options, worker, about(os.getpid()), child_end, board)
     child_end.close()
     make = partial(SupervisedQueue, worker=worker, about=about(pid), call=signals.call)
-    sources: list[WorkerQueue] = [make(name) for name in options.queues]
+    sources: list[WorkerQueue] = [make(name) for name in options.sources]
     return Child(pid, worker, parent_end, board, sources, about=partial(about, pid))
 
 
 def _live(options: Options, worker: str, about: str, channel: Channel, board: StatusBoard) -> NoReturn:
     # Never returns: what called the supervisor is the parent's business, its exit handlers too.
     code = FAILED
-    provide(options.threads + len(options.queues) + OTHERS)
+    provide(options.threads + len(options.sources) + OTHERS)
     try:
         details = {"worker": worker, "queues": options.queues}
         send_safely(told.worker_started, WorkerProcess, **details)

@@ -167,7 +167,7 @@ def buried(source: WorkerQueue, job: Poison) -> None:
     """Announce that a job is dead because too many workers died with it; its workflow, if it has one, learns of it."""
     task = f" ({job.task})" if job.task else ""
     logger.error("Job %a of queue %a%s is dead: %a", job.id, source.name, task, job.reason)
-    send_safely(signals.job_dead, Heartbeat, queue=source.name, id=job.id, reason="poison")
+    send_safely(signals.job_dead, Heartbeat, queue=source.queue_name, id=job.id, reason="poison")
     if job.step:
         report_failure(source, job.step, job.reason)
 

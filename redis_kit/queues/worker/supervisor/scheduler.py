@@ -207,7 +207,7 @@ class Scheduler:
                 after = after._replace(missed=after.missed + made.missed, tick=made.last or 0, outcome=state.MISSED)
             return Confirmation(stored.name, made.due, after.dumps())
         call = target.call_of(definition, self._queue)
-        self._register(call.queue)
+        self._register(call.shard(definition.name))
         return DueTick(stored, definition, made, before, call, [call.step(definition, tick) for tick in made.run])
 
     def _settled(self, due: DueTick, answers: list[Any], now: int) -> Confirmation | None:

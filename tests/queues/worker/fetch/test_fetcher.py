@@ -25,7 +25,7 @@ def holding(kit, proxy):
     queue.put_many(range(2))
     source = WorkerQueue("mail", worker="w", about="")
     source.release([])  # the server learns the script
-    fetcher = Fetcher([source], threads=1, board=StatusBoard(1), rotation=Rotation(1), on_empty=lambda: None)
+    fetcher = Fetcher([source], threads=1, board=StatusBoard(1), rotation=Rotation([1]), on_empty=lambda: None)
     fetcher._ask([[]], 2)
     fetcher.next()
     return fetcher, queue
@@ -120,7 +120,7 @@ def test_refused_return_of_a_quiet_worker_is_repeated(holding, monkeypatch):
 def two(kit):
     """A fetcher that asks mail before news, with one thread and its watch, and what another worker hears of news."""
     sources = [WorkerQueue(name, worker="w", about="") for name in ("mail", "news")]
-    fetcher = Fetcher(sources, threads=1, board=StatusBoard(1), rotation=Rotation(2), on_empty=lambda: None)
+    fetcher = Fetcher(sources, threads=1, board=StatusBoard(1), rotation=Rotation([1, 1]), on_empty=lambda: None)
     with watching(fetcher):
         yield fetcher, sources[1], WorkerQueue("news", worker="other", about="")
 
