@@ -285,7 +285,7 @@ def test_lowered_number_of_shards_leaves_no_job_behind(sharded):
     for job in queue.peek(1000):
         if job.id not in {result.id for result in results}:
             queue.delete(job.id)
-    with working(WorkerProcess(Options(("mail",), threads=2, older_shards=older_shards(["mail"])))):
+    with working(WorkerProcess(Options(("mail",), threads=2, older_shards=tuple(older_shards(["mail"]))))):
         assert all(result.wait_until_finished(20) for result in results)
     assert [result.return_value for result in results] == list(range(20))
     reshard(sharded, 1)

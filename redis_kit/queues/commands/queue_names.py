@@ -48,7 +48,7 @@ def of_tasks() -> list[str]:
     return sorted(named)
 
 
-def older_shards(names: Collection[str]) -> list[str]:
+def older_shards(names: Collection[str]) -> tuple[str, ...]:
     """Return shards of these queues that get no more jobs and may have some. One round trip, or three if there are any.
 
     While Redis is unavailable none are known.
@@ -56,9 +56,9 @@ def older_shards(names: Collection[str]) -> list[str]:
     from redis_kit.queues.monitoring import stats
 
     try:
-        found = stats.older_shards(names)
+        found = tuple(stats.older_shards(names))
     except RedisFailure:
-        return []
+        return ()
     if found:
         logger.warning("The worker also runs what is left in shards that get no more jobs: %s.", ", ".join(found))
     return found

@@ -1,6 +1,5 @@
 """Options of a worker."""
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from redis_kit.queues.jobs.shard import shard_names
@@ -25,7 +24,7 @@ class Options(NamedTuple):
     reload: bool = False
     health_port: int | None = None
     max_wait: float = 300.0
-    older_shards: Sequence[str] = ()
+    older_shards: tuple[str, ...] = ()
 
     @property
     def shards(self) -> list[list[str]]:
