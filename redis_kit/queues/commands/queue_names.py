@@ -56,12 +56,12 @@ def older_shards(names: Collection[str]) -> tuple[str, ...]:
     from redis_kit.queues.monitoring import stats
 
     try:
-        found = tuple(stats.older_shards(names))
+        older = tuple(stats.older_shards(names))
     except RedisFailure:
         return ()
-    if found:
-        logger.warning("The worker also runs what is left in shards that get no more jobs: %s.", ", ".join(found))
-    return found
+    if older:
+        logger.warning("The worker also runs what is left in shards that get no more jobs: %s.", ", ".join(older))
+    return older
 
 
 def check(names: Collection[str], listed: Collection[str], *, weighed: bool) -> None:

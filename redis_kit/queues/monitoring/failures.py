@@ -35,8 +35,8 @@ def groups(jobs: Iterable[JobInfo]) -> list[Group]:
 
 def latest(queue: Primitive) -> Flow[list[Group]]:
     """Return the groups of the latest 1000 dead jobs. One round trip."""
-    found = yield from shards.each(queue, _latest)
-    return groups(manage.merged("dead", found, manage.PAGE))
+    by_shard = yield from shards.each(queue, _latest)
+    return groups(manage.merged("dead", by_shard, manage.PAGE))
 
 
 def _latest(queue: Primitive) -> Flow[list[JobInfo]]:

@@ -18,8 +18,8 @@ def first_jobs(queue: Primitive, state: State, limit: int, task: str | None = No
     Their bodies are cut to what task_of() needs. One round trip; with a task one for each 1000 jobs of the state, at
     most 10.
     """
-    found = yield from shards.each(queue, partial(_first_jobs, state=state, limit=limit, task=task))
-    return manage.merged(state, found, limit)
+    by_shard = yield from shards.each(queue, partial(_first_jobs, state=state, limit=limit, task=task))
+    return manage.merged(state, by_shard, limit)
 
 
 def _first_jobs(queue: Primitive, *, state: State, limit: int, task: str | None) -> Flow[list[JobInfo]]:

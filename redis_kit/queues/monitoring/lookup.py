@@ -133,4 +133,4 @@ def _look_up(queues: Sequence[str], id: str, using: str) -> Flow[tuple[str, JobD
     names = [(queue, shard) for queue in queues for shard in dict.fromkeys([*existing[queue], *_named(queue, id)])]
     replies = yield Batch([step for _, shard in names for step in steps(Queue(shard, using=using), id)])
     places = zip(names, map(details, replies[::2], replies[1::2]), strict=True)
-    return next(((queue, found) for (queue, _), found in places if found), (queues[0], None))
+    return next(((queue, stored) for (queue, _), stored in places if stored), (queues[0], None))

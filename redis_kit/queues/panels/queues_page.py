@@ -200,10 +200,10 @@ def first_jobs(name: str) -> "tuple[list[LimitInfo], list[Table]]":
 def _read_first(queue: "Queue") -> Flow[tuple[QueueCounts, dict[State, list[JobInfo]]]]:
     from redis_kit.queues.store import manage, shards
 
-    found = yield from shards.each(queue, _read_first_of_one)
-    counts: QueueCounts = shards.summed([counts for counts, _ in found])
+    by_shard = yield from shards.each(queue, _read_first_of_one)
+    counts: QueueCounts = shards.summed([counts for counts, _ in by_shard])
     return counts, {
-        state: manage.merged(state, [by_state[state] for _, by_state in found], FIRST_JOBS) for state in TITLES
+        state: manage.merged(state, [by_state[state] for _, by_state in by_shard], FIRST_JOBS) for state in TITLES
     }
 
 

@@ -61,11 +61,11 @@ def read_step(queue: Primitive) -> ScriptCall:
     return calls.GET_HANDOVERS(queue.key(""))
 
 
-def merged(one: HandOvers, other: HandOvers) -> HandOvers:
+def merged(counts: HandOvers, other: HandOvers) -> HandOvers:
     """Return the counts of two shards as one, with the later error."""
-    latest = max(one, other, key=lambda count: count.failed_at or 0)
-    sent_at = max(filter(None, (one.sent_at, other.sent_at)), default=None)
-    return latest._replace(sent=one.sent + other.sent, failed=one.failed + other.failed, sent_at=sent_at)
+    latest = max(counts, other, key=lambda each: each.failed_at or 0)
+    sent_at = max(filter(None, (counts.sent_at, other.sent_at)), default=None)
+    return latest._replace(sent=counts.sent + other.sent, failed=counts.failed + other.failed, sent_at=sent_at)
 
 
 def counted(reply: list[bytes]) -> HandOvers | None:

@@ -46,10 +46,10 @@ def _listed(queue: Primitive) -> Flow[list[LimitInfo]]:
     return [_info(now, *reply[at : at + 6]) for at in range(0, len(reply), 6)]
 
 
-def _merged(one: LimitInfo, other: LimitInfo) -> LimitInfo:
+def _merged(info: LimitInfo, other: LimitInfo) -> LimitInfo:
     """Return a limit of the jobs of two shards as one."""
-    start = min(one.next_start, other.next_start)
-    return one._replace(running=one.running + other.running, waiting=one.waiting + other.waiting, next_start=start)
+    start = min(info.next_start, other.next_start)
+    return info._replace(running=info.running + other.running, waiting=info.waiting + other.waiting, next_start=start)
 
 
 def change(queue: Primitive, name: str, concurrency: int | None, rate: str | None) -> Flow[bool]:
