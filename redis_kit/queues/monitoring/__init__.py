@@ -47,10 +47,9 @@ __getattr__, __dir__ = lazily(
     __name__,
     {
         "handovers": ("HandOvers", "ahand_overs", "hand_overs"),
-        "report": ("QueueStats",),
+        "report": ("QueueStats", "UnknownCalls"),
         "stats": (
             *(
-                "UnknownCalls",
                 "control_worker",
                 "list_workers",
                 "queue_counts",
