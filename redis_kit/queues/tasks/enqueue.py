@@ -109,16 +109,17 @@ def send(
     if not alias:
         after_commit(task, lambda: sent(put(task, id, call())), waits=waits)
         return
-    stored = _for_outbox(id, call())
-    number = outbox.store(alias, _outbox_call(task, id, stored))
+    stored = call()
+    key = stored.key or outbox.key_of(id)
+    number = outbox.store(alias, _outbox_call(task, id, stored, key))
 
     def send_stored() -> None:
         try:
-            added = put(task, id, stored, own=True)
+            added = put(task, id, stored._replace(key=key), own=True)
         except RedisFailure as error:
             outbox.note_failure(alias, error)
             return
-        outbox.note_sent(alias, number, stays=added.created and stored.key == outbox.key_of(id))
+        outbox.note_sent(alias, number, stays=added.created and not stored.key)
         sent(added)
 
     transaction.on_commit(WaitingCall(send_stored), using=alias)
@@ -130,30 +131,24 @@ async def asend(task: Task[..., Any], id: str, call: PackedCall, sent: Callable[
     if not alias:
         sent(await aput(task, id, call))
         return True
-    stored = _for_outbox(id, call)
-    number = await sync_to_async(outbox.store)(alias, _outbox_call(task, id, stored))
+    key = call.key or outbox.key_of(id)
+    number = await sync_to_async(outbox.store)(alias, _outbox_call(task, id, call, key))
     try:
-        added = await aput(task, id, stored, own=True)
+        added = await aput(task, id, call._replace(key=key), own=True)
     except RedisFailure as error:
         outbox.note_failure(alias, error)
         return False
-    stays = added.created and stored.key == outbox.key_of(id)
-    await sync_to_async(outbox.note_sent)(alias, number, stays=stays)
+    await sync_to_async(outbox.note_sent)(alias, number, stays=added.created and not call.key)
     sent(added)
     return True
 
 
-def _for_outbox(id: str, call: PackedCall) -> PackedCall:
-    """Return a call with a unique key, by which Redis knows that it was sent before."""
-    return call if call.key else call._replace(key=outbox.key_of(id))
-
-
-def _outbox_call(task: Task[..., Any], id: str, call: PackedCall) -> OutboxCall:
+def _outbox_call(task: Task[..., Any], id: str, call: PackedCall, key: UniqueKey) -> OutboxCall:
     due = 0 if task.run_after is None else validation.moment(task.run_after)
     if task.run_in is not None:
         due = math.ceil(time() * 1000) + validation.milliseconds(task.run_in)
     validation.whole("priority", task.priority, validation.PRIORITY)
-    return OutboxCall(ids.queue_of(id), id, call.body, call.key or outbox.key_of(id), task.priority, due, call.lane)
+    return OutboxCall(ids.queue_of(id), id, call.body, key, task.priority, due, call.lane)
 
 
 def note(result: Any, added: PutResult) -> None:
