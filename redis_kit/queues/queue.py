@@ -87,7 +87,7 @@ class Queue(Shard):
         Payloads are taken as they are sent; an error leaves those sent before in the queue.
         """
         ids, lane = [], lane_of(self.name, group)
-        for jobs in enqueue.chunks(payloads):
+        for jobs in enqueue.new_jobs(payloads):
             steps = enqueue.put_over_shards(self, jobs, delay=delay, priority=priority, lane=lane)
             ids += signals.announce(Queue, self.name, self.run_flow(steps))
         return ids
@@ -97,7 +97,7 @@ class Queue(Shard):
     ) -> list[str]:
         """See put_many()."""
         ids, lane = [], lane_of(self.name, group)
-        for jobs in enqueue.chunks(payloads):
+        for jobs in enqueue.new_jobs(payloads):
             steps = enqueue.put_over_shards(self, jobs, delay=delay, priority=priority, lane=lane)
             ids += await signals.aannounce(Queue, self.name, await self.arun_flow(steps))
         return ids

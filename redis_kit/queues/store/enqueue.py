@@ -1,9 +1,9 @@
 """Jobs on their way into a queue, as flows. Each process registers a queue with the first job it puts there."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, cycle
 from random import sample
-from typing import Any
+from typing import Any, TypeVar
 
 from redis_kit.core import conf, scripts
 from redis_kit.core.errors import RedisFailure, RedisUnavailable
@@ -19,10 +19,12 @@ from redis_kit.queues.jobs.shard import shard_for, shard_names
 from redis_kit.queues.jobs.unique import PutResult, UniqueKey
 from redis_kit.queues.keys import QueueKeys, names_key
 from redis_kit.queues.store import calls
+from redis_kit.queues.store.calls import NewJob
 from redis_kit.queues.store.shards import shard
 from redis_kit.queues.validation import Delay
 
-CHUNK = 500  # jobs in one call
+Item = TypeVar("Item")
+CHUNK = 500  # items in one call
 CHUNK_BYTES = 1024 * 1024
 ADDED, REPLACED = 1, 2
 NEW = 2  # the reply for a name that was missing
@@ -43,16 +45,24 @@ def job(payload: Any, id: str | None = None, shard: str = "") -> tuple[str, byte
     return identity.new_call(shard) if shard else identity.new_job(), serializers.dumps(payload)
 
 
-def chunks(payloads: Iterable[Any]) -> Iterator[list[tuple[str, bytes]]]:
+def new_jobs(payloads: Iterable[Any]) -> Iterator[list[NewJob]]:
     """Yield new jobs in groups that a server takes in quickly."""
-    chunk: list[tuple[str, bytes]] = []
-    size = 0
-    for place, payload in enumerate(payloads):
-        chunk.append((identity.new_job(), serializers.dumps(payload, f"payloads[{place}]")))
-        size += len(chunk[-1][1])
-        if len(chunk) == CHUNK or size >= CHUNK_BYTES:
+    jobs = (
+        (identity.new_job(), serializers.dumps(payload, f"payloads[{place}]")) for place, payload in enumerate(payloads)
+    )
+    return chunks(jobs, lambda job: len(job[1]))
+
+
+def chunks(items: Iterable[Item], size: Callable[[Item], int]) -> Iterator[list[Item]]:
+    """Yield items in groups that a server takes in quickly, at most CHUNK."""
+    chunk: list[Item] = []
+    total = 0
+    for item in items:
+        chunk.append(item)
+        total += size(item)
+        if len(chunk) == CHUNK or total >= CHUNK_BYTES:
             yield chunk
-            chunk, size = [], 0
+            chunk, total = [], 0
     if chunk:
         yield chunk
 

@@ -23,8 +23,6 @@ from redis_kit.queues.store.shards import Shard
 from redis_kit.queues.store.workflows import calls
 from redis_kit.queues.store.workflows.calls import Node, StepJob
 
-CHUNK = 500  # nodes in one call
-CHUNK_BYTES = 1024 * 1024
 PUT = 100  # jobs in one round trip
 RETRIED = 200  # steps in one call
 CALLER = 0  # made due by no step
@@ -61,7 +59,7 @@ def create(id: str, name: str, nodes: Sequence[Node]) -> Flow[list[Added]]:
     """Store a workflow, start it, and add the jobs of its first steps. A repeat is safe."""
     yield calls.REGISTER(None, id, calls.MOST_LISTED, calls.FIRST_CHECK)
     steps, page = sum(node.job is not None for node in nodes), []
-    for chunk in _chunks(nodes):
+    for chunk in enqueue.chunks(nodes, lambda node: len(node.job.body) if node.job else 0):
         count = steps if chunk[-1] is nodes[-1] else 0
         page = yield calls.create(id, name, chunk, steps=count, next_number=nodes[-1].number + 1)
     return (yield from send(id, CALLER, page))
@@ -185,16 +183,3 @@ def _failures(parts: Sequence[bytes]) -> Iterator[Failure]:
         except ValueError:
             job = None
         yield Failure(int(number), job, error.decode("utf-8", "replace"))
-
-
-def _chunks(nodes: Sequence[Node]) -> Iterator[list[Node]]:
-    chunk: list[Node] = []
-    size = 0
-    for node in nodes:
-        chunk.append(node)
-        size += len(node.job.body) if node.job else 0
-        if len(chunk) == CHUNK or size >= CHUNK_BYTES:
-            yield chunk
-            chunk, size = [], 0
-    if chunk:
-        yield chunk
