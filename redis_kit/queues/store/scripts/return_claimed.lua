@@ -21,7 +21,7 @@ local running, jobs, ready, signal, paused, lanes, parked = unpack(KEYS)
 -- @include _free_places
 -- @check_types running, ready, jobs, signal, lanes, parked
 
-local count = 0
+local returned = {}
 for _, member in ipairs(ARGV) do
     local place, id = string.match(member, "^[^/]+/[^/]+/([^/]+)/(.*)$")
     local record = redis.call("ZREM", running, member) == 1 and id and redis.call("HGET", jobs, id)
@@ -29,11 +29,11 @@ for _, member in ipairs(ARGV) do
         local priority, attempts, crashes, due, payload = read_record(record)
         write_record(id, priority, math.max(0, attempts - 1), crashes, due, remove_attempt(payload))
         redis.call("ZADD", ready, valid_place(place), id)
-        free_places({id})
-        count = count + 1
+        returned[#returned + 1] = id
     end
 end
-if count > 0 then
+if #returned > 0 then
+    free_places(returned)
     wake()
 end
-return count
+return #returned
