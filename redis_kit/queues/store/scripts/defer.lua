@@ -48,13 +48,14 @@ local now = clock[1] * 1000 + math.ceil(clock[2] / 1000)
 local left = (redis.call("ZSCORE", workers, worker) or 0) - now
 local record = redis.call("HGET", jobs, id)
 local first = redis.call("ZRANGE", scheduled, 0, 0, "WITHSCORES")[2]
+-- @include _return_for_later
 -- @check_types cancels, unknown, signal, answers, lanes, parked
 if not redis.call("ZSCORE", running, member) then
     return earlier_answer(member) == RETURNED and RETURNED or 0
 elseif not record then
     return 0
 end
-local priority, attempts, crashes, due, payload = read_record(record)
+local due = select(4, read_record(record))
 -- A job of the same id that was due at another time was another job.
 local before = id .. "/" .. string.format("%.0f", due)
 local since = tonumber(redis.call("ZSCORE", deferred, before)) or clock[1] * 1000 + clock[2] / 1000
@@ -71,17 +72,10 @@ if expires > 0 then
 else
     due = at
 end
-redis.call("ZREM", running, member)
-write_record(id, priority, math.max(0, attempts - 1), crashes, due, remove_attempt(payload))
-redis.call("ZADD", scheduled, string.format("%.0f", at), id)
 redis.call("ZADD", deferred, string.format("%.3f", since), id .. "/" .. string.format("%.0f", due))
 local stored, _, _, known = read_unknown(digest)
 if stored or redis.call("HLEN", unknown) < most then
     write_unknown(digest, known or 0, shape)
 end
 for _, key in ipairs({unknown, deferred}) do redis.call("PEXPIRE", key, string.format("%.0f", longest + 2 * LONGEST)) end
-if free_places({id}, "last") > 0 or not first or at < tonumber(first) then
-    wake()
-end
-sign_of_life(left)
-return remember_answer(member, RETURNED)
+return return_for_later(record, at, due, "last")

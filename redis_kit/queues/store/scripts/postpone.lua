@@ -21,7 +21,7 @@
 local running, jobs, answers, workers, scheduled, signal, paused, lanes, parked = unpack(KEYS)
 local token, id, lease, delay, holds = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5] == "1"
 local worker, member = string.match(token, "^[^/]*"), token .. "/" .. id
-local SCHEDULED = 2
+local RETURNED = 2
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.ceil(clock[2] / 1000)
 
@@ -35,18 +35,11 @@ local now = clock[1] * 1000 + math.ceil(clock[2] / 1000)
 local left = (redis.call("ZSCORE", workers, worker) or 0) - now
 local record = redis.call("HGET", jobs, id)
 local first = redis.call("ZRANGE", scheduled, 0, 0, "WITHSCORES")[2]
--- @check_types running, signal, answers, lanes, parked
-if redis.call("ZREM", running, member) == 0 then
-    return earlier_answer(member) == SCHEDULED and SCHEDULED or 0
+-- @include _return_for_later
+-- @check_types signal, answers, lanes, parked
+if not redis.call("ZSCORE", running, member) then
+    return earlier_answer(member) == RETURNED and RETURNED or 0
 elseif not record then
     return 0
 end
-local priority, attempts, crashes, due, payload = read_record(record)
-local at = now + delay
-write_record(id, priority, math.max(0, attempts - 1), crashes, due, remove_attempt(payload))
-redis.call("ZADD", scheduled, string.format("%.0f", at), id)
-if free_places({id}, holds and "away" or "last") > 0 or not first or at < tonumber(first) then
-    wake()
-end
-sign_of_life(left)
-return remember_answer(member, SCHEDULED)
+return return_for_later(record, now + delay, select(4, read_record(record)), holds and "away" or "last")

@@ -25,7 +25,7 @@
 local running, jobs, answers, workers, scheduled, signal, paused, cancels, result, lanes, parked = unpack(KEYS)
 local token, id, lease, delay, expires = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local worker, member = string.match(token, "^[^/]*"), token .. "/" .. id
-local RETURNED, CANCELLED = 2, 6
+local CANCELLED = 6
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.ceil(clock[2] / 1000)
 
@@ -39,6 +39,7 @@ local now = clock[1] * 1000 + math.ceil(clock[2] / 1000)
 local left = (redis.call("ZSCORE", workers, worker) or 0) - now
 local record = redis.call("HGET", jobs, id)
 local first = redis.call("ZRANGE", scheduled, 0, 0, "WITHSCORES")[2]
+-- @include _return_for_later
 -- @check_types cancels, signal, answers, lanes, parked
 if not redis.call("ZSCORE", running, member) then
     return earlier_answer(member) or 0
@@ -48,17 +49,13 @@ elseif redis.call("HEXISTS", cancels, id) == 1 then
     return CANCELLED
 end
 
-local priority, attempts, crashes, due, payload = read_record(record)
-local at = now + delay
+local at, due = now + delay, select(4, read_record(record))
 if expires > 0 then
     at = math.max(now, math.min(at, due + expires + 1))  -- so that its expiry is soon seen
     due = due + 1  -- claim_job can tell a message about this run from one about the next
 else
     due = at
 end
-redis.call("ZREM", running, member)
-write_record(id, priority, math.max(0, attempts - 1), crashes, due, remove_attempt(payload))
-redis.call("ZADD", scheduled, string.format("%.0f", at), id)
 if ARGV[7] ~= "0" then
     local before = redis.pcall("HGET", result, "snoozed")
     if type(before) ~= "table" then
@@ -67,8 +64,4 @@ if ARGV[7] ~= "0" then
         redis.call("PEXPIRE", result, ARGV[7])
     end
 end
-if free_places({id}, "last") > 0 or not first or at < tonumber(first) then
-    wake()
-end
-sign_of_life(left)
-return remember_answer(member, RETURNED)
+return return_for_later(record, at, due, "last")
