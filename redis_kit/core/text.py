@@ -83,3 +83,13 @@ def seconds_of(duration: str) -> float:
     if not match or match[2].lower() not in SECONDS:
         raise ValueError(f"{shortened(duration)} is not a duration")
     return float(match[1]) * SECONDS[match[2].lower()]
+
+
+def byte_size(count: float) -> str:
+    """Return a number of bytes in the largest unit that fits: ``512 B``, ``1.4 MiB``."""
+    unit = "B"
+    for larger in ("KiB", "MiB", "GiB", "TiB"):
+        if count < 1024:
+            break
+        count, unit = count / 1024, larger
+    return f"{count:.0f} {unit}" if unit == "B" or count >= 100 else f"{count:.1f} {unit}"

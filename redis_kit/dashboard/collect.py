@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy
 
 from redis_kit.core.component import components
 from redis_kit.core.errors import RedisKitError, RedisUnavailable
-from redis_kit.core.panels import Link, Panel
+from redis_kit.core.panels import Content, Link, Panel
 from redis_kit.dashboard.cells import Cell, cell
 from redis_kit.dashboard.forms import ActionButton
 from redis_kit.dashboard.rendering import FigureView, ItemView, View, render
@@ -82,18 +82,24 @@ def panels() -> Iterator[Panel]:
         yield from component.load_panels()
 
 
-def collect(
-    chosen: Sequence[Panel], buttons: Callable[[Panel], Mapping[str, ActionButton]] = lambda panel: {}
-) -> list[PanelContent]:
-    """Return the content of panels, with these buttons. Costs what the panels cost, and no call of its own."""
+def collect(panel: Panel, buttons: Mapping[str, ActionButton]) -> PanelContent:
+    """Return the content of a panel's page, with these buttons. Costs what the panel costs, and no call of its own."""
+    content = PanelContent(panel)
+    _fill(content, panel.content, buttons)
+    return content
+
+
+def summaries(chosen: Sequence[Panel]) -> list[PanelContent]:
+    """Return the summaries of panels, without those that have none. Costs what the panels cost."""
     started, unavailable, contents = monotonic(), False, []
     for panel in chosen:
         content = PanelContent(panel)
         if unavailable and monotonic() - started > TIME_LIMIT:
             content.skipped = True
         else:
-            unavailable |= _fill(content, buttons(panel))
-        contents.append(content)
+            unavailable |= _fill(content, panel.summary, {})
+        if content.figures or content.items or content.error or content.skipped:
+            contents.append(content)
     return contents
 
 
@@ -115,10 +121,10 @@ def text_of(error: RedisKitError) -> str:
     return f"{REASONS.get(begin, '')}{text.removeprefix(begin)}"
 
 
-def _fill(content: PanelContent, buttons: Mapping[str, ActionButton]) -> bool:
+def _fill(content: PanelContent, pieces: Callable[[], Iterable[Content]], buttons: Mapping[str, ActionButton]) -> bool:
     """Add what the panel yields, and return whether its server was unavailable."""
     try:
-        for piece in content.panel.content():
+        for piece in pieces():
             content.add(render(piece, buttons))
     except RedisUnavailable as error:
         content.error, content.outage = cell(text_of(error)), error

@@ -1,5 +1,6 @@
 """The dashboard's pages in the Django admin."""
 
+import re
 from collections.abc import Callable, Sequence
 from functools import cache, wraps
 from hashlib import blake2b
@@ -23,13 +24,14 @@ from redis_kit.core.errors import RedisKitError
 from redis_kit.core.panels import Panel, Viewer
 from redis_kit.core.settings import KitSettings
 from redis_kit.dashboard.cells import cell, visible
-from redis_kit.dashboard.collect import PanelContent, collect, outages, panels, text_of
+from redis_kit.dashboard.collect import PanelContent, collect, outages, panels, summaries, text_of
 from redis_kit.dashboard.confirmation import Confirmation
 from redis_kit.dashboard.forms import ActionButton, action_buttons, search_view
 from redis_kit.dashboard.settings import DashboardSettings
 
 INTERVALS = {2, 5, 10, 30}  # seconds between refreshes, for viewers to choose from
 MAX_MESSAGE = 1000  # characters
+PLACE = re.compile(r"[0-9a-f.]{1,80}")  # the number of a page, or the cursor of a list
 
 
 def _or_missing(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
@@ -159,7 +161,10 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
 
     def _overview(self, request: HttpRequest) -> str:
         self._require(request)
-        collected = collect(self._panels(Viewer(request.user.has_perm)))
+        allowed = _panels(request)
+        for panel in allowed:
+            panel.viewer = Viewer(request.user.has_perm)
+        collected = summaries(allowed)
         shown = [content for content in collected if not content.is_missing]
         contents = [(content, self._url("change", content.panel.slug)) for content in shown]
         alarms = [(content, url, figure) for content, url in contents for figure in content.figures if figure.alarm]
@@ -167,7 +172,7 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
         return render_to_string("redis_kit/dashboard/_overview.html", context)
 
     def _content(self, panel: Panel, buttons: Sequence[ActionButton]) -> str:
-        (content,) = collect([panel], lambda panel: {button.name: button for button in buttons})
+        content = collect(panel, {button.name: button for button in buttons})
         context = {"content": content, "base": self._url("changelist")}
         return render_to_string("redis_kit/dashboard/_panel.html", context)
 
@@ -182,16 +187,13 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
 
     def _panel(self, request: HttpRequest, slug: str) -> Panel:
         self._require(request)
-        for panel in self._panels(Viewer(request.user.has_perm, request.GET.dict())):
+        for panel in panels():
             if slug in (panel.slug, quote(panel.slug)):
+                if not _may_view(request, panel):
+                    raise PermissionDenied
+                panel.viewer = Viewer(request.user.has_perm, request.GET.dict())
                 return panel
         raise Http404(_("The dashboard has no page “%s”.") % cell(slug).text)
-
-    def _panels(self, viewer: Viewer) -> list[Panel]:
-        all_panels = list(panels())
-        for panel in all_panels:
-            panel.viewer = viewer
-        return all_panels
 
     def _url(self, name: str, *args: str) -> str:
         return reverse(f"admin:redis_kit_dashboard_{name}", args=args, current_app=self.admin_site.name)
@@ -211,7 +213,7 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
     ) -> dict[str, Any]:
         tabs = [
             (cell(each.title), self._url("change", each.slug), bool(panel and panel.slug == each.slug))
-            for each in panels()
+            for each in _panels(request)
         ]
         here = {"tabs": tabs, "overview": self._url("changelist"), "opts": self.opts, "panel": panel}
         here |= {"below": below, "breadcrumbs": self._breadcrumbs(panel, below)}
@@ -226,6 +228,14 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
         if below:
             way.append((below, ""))
         return [*way[:-1], (way[-1][0], "")]
+
+
+def _panels(request: HttpRequest) -> list[Panel]:
+    return [panel for panel in panels() if _may_view(request, panel)]
+
+
+def _may_view(request: HttpRequest, panel: Panel) -> bool:
+    return not panel.permission or request.user.has_perm(panel.permission)
 
 
 def _outages(contents: Sequence[PanelContent]) -> dict[str, Any]:
@@ -257,6 +267,5 @@ def _query(panel: Panel) -> str:
     """Return the viewer's search and page as a query string, so that an action leads back to them."""
     search, given = search_view(panel), panel.viewer.asked
     fields = {field.name: field.value for field in search.fields if field.name in given} if search else {}
-    if (number := given.get("page", "")).isascii() and number.isdigit():
-        fields["page"] = number
+    fields |= {name: given[name] for name in ("page", "cursor") if PLACE.fullmatch(given.get(name, ""))}
     return f"?{urlencode(fields)}" if fields else ""

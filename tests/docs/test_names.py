@@ -20,7 +20,16 @@ from redis_kit.queues.settings import QueueOptions
 from tests.docs.support import console
 from tests.docs.support.pages import PAGES, ROOT, assert_none
 
-COMPONENTS = ("locks", "locks.inspection", "throttling", "queues", "queues.monitoring", "pageviews", "signins")
+COMPONENTS = (
+    "locks",
+    "locks.inspection",
+    "throttling",
+    "queues",
+    "queues.monitoring",
+    "pageviews",
+    "signins",
+    "operations",
+)
 CORE = ("errors", "signals", "panels", "component", "primitive", "conf")
 # Names in capitals that are of other projects, or environment variables.
 FOREIGN = {

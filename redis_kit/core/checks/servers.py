@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from redis_kit.core import connections
 from redis_kit.core.conf import Problem, section
 from redis_kit.core.errors import ConfigurationError, RedisFailure
@@ -51,26 +53,27 @@ def info_problems(where: str, info: Mapping[str, str]) -> Iterator[Problem]:
     kind = "valkey" if "valkey_version" in info else "redis"
     text = info.get("valkey_version") or info.get("redis_version", "")
     version = tuple(int(part) for part in text.split(".")[:3] if part.isdecimal())
+    named = {"where": where, "server": f"{kind} {text}", "policy": info.get("maxmemory_policy", "noeviction")}
     if version and version[:2] < OLDEST[kind]:
-        yield Problem("E012", f"{where} is {kind} {text}; Redis 7.0 or Valkey 7.2 is the oldest that works.")
+        yield Problem("E012", _("%(where)s is %(server)s; Redis 7.0 or Valkey 7.2 is the oldest that works.") % named)
     for line, fixed in FIXED[kind].items():
         if version[:2] == line and version[2:] < (fixed,):
             newer = ".".join(map(str, (*line, fixed)))
-            yield Problem("W014", f"{where} is {kind} {text}, which has a known hole in Lua.", f"Upgrade to {newer}.")
-    policy = info.get("maxmemory_policy", "noeviction")
-    if policy != "noeviction":
-        yield Problem(
-            "W010",
-            f"{where} evicts keys when full (maxmemory-policy {policy}): locks and jobs would vanish unnoticed.",
-            "Set maxmemory-policy to noeviction, or give redis_kit a server of its own.",
+            wrong = _("%(where)s is %(server)s, which has a known hole in Lua.")
+            yield Problem("W014", wrong % named, _("Upgrade to %(version)s.") % {"version": newer})
+    if named["policy"] != "noeviction":
+        wrong = _(
+            "%(where)s evicts keys when full (maxmemory-policy %(policy)s): locks and jobs would vanish unnoticed."
         )
+        remedy = _("Set maxmemory-policy to noeviction, or give redis_kit a server of its own.")
+        yield Problem("W010", wrong % named, remedy)
     if info.get("aof_enabled") == "0":
-        yield Problem(
-            "W011",
-            f"{where} has no append-only file: a crash loses all writes since the last snapshot, "
-            'and all data if it makes none (save "").',
-            "Set appendonly to yes if jobs and locks must survive a restart of the server.",
+        wrong = _(
+            "%(where)s has no append-only file: a crash loses all writes since the last snapshot, and all data if it "
+            'makes none (save "").'
         )
+        remedy = _("Set appendonly to yes if jobs and locks must survive a restart of the server.")
+        yield Problem("W011", wrong % named, remedy)
 
 
 def _claim(alias: str) -> str:

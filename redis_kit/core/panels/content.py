@@ -11,16 +11,6 @@ MOST_ROWS = 100
 
 
 @dataclass(frozen=True)
-class Figure:
-    """One number with its name. ``alarm`` marks it as something to look at."""
-
-    label: Text
-    value: Any
-    hint: Text = ""
-    alarm: bool = False
-
-
-@dataclass(frozen=True)
 class Ring:
     """A cell: how much of a whole is left, drawn as a circle beside its text. ``share`` is 0 to 1."""
 
@@ -62,6 +52,16 @@ class Link:
     value: Any
     slug: str
     asked: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One number with its name. ``alarm`` marks it as something to look at, ``hint`` may be a Link."""
+
+    label: Text
+    value: Any
+    hint: Text | Link = ""
+    alarm: bool = False
 
 
 @dataclass(frozen=True)

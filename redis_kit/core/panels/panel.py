@@ -40,13 +40,15 @@ class Viewer:
 
 
 class Panel:
-    """One page of the dashboard. It calls its component's public API, never a key, and never scans.
+    """One page of the dashboard. It calls its component's public API, never a key, and never scans all keys.
 
     The dashboard makes one for each request, and sets its ``viewer``.
     """
 
     slug: ClassVar[str]
     title: ClassVar[Text]
+    #: The permission that its viewers need beside that for the dashboard, such as ``redis_kit.view_server``.
+    permission: ClassVar[str] = ""
     viewer = Viewer()
 
     def search(self) -> Search | None:
@@ -59,6 +61,10 @@ class Panel:
     def content(self) -> Iterable[Content]:
         """Return the content. The dashboard shows a notice in its place if this raises RedisUnavailable."""
         raise NotImplementedError
+
+    def summary(self) -> Iterable[Content]:
+        """Return the content for the overview, by default that of the page. Without any, the overview skips it."""
+        return self.content()
 
     def actions(self) -> dict[str, Action]:
         """Return the methods marked with @action, by name."""

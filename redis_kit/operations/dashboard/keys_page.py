@@ -1,0 +1,106 @@
+"""The dashboard's page about keys."""
+
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from redis_kit.core.client.addresses import aliases
+from redis_kit.core.component import components
+from redis_kit.core.errors import InvalidValue
+from redis_kit.core.panels import Content, Field, Figure, Link, Panel, Search, Table, Viewer
+from redis_kit.core.text import byte_size
+from redis_kit.operations.keys.sample import ComponentMemory, component_memory
+from redis_kit.operations.keys.search import find_keys
+
+SHOWN = 50  # keys on a page
+FIELDS = ("connection", "component", "text")
+
+
+class KeysPanel(Panel):
+    """The keys of this project by component, and a search that can be continued. It shows names, never values."""
+
+    slug = "keys"
+    title = _("Keys")
+    permission = "redis_kit.view_keys"
+
+    def search(self) -> Search | None:
+        """Return the search for a text in names, among the keys of one component or of all."""
+        labels = [component.label for component in components()]
+        fields = [
+            Field("component", _("Component"), labels, any=_("All components")),
+            Field("text", _("Text in the key; *, ? and [a-z] are wildcards"), optional=True),
+        ]
+        field = connections_field()
+        return Search(_("Search"), [field, *fields] if field else fields)
+
+    def content(self) -> Iterator[Content]:
+        """Return a page of keys in three round trips; without a search the components, in two."""
+        asked, using = self.viewer.asked, connection_of(self.viewer)
+        if not {"text", "component", "cursor"} & asked.keys():
+            yield memory_table(component_memory(using), linked=True)
+            return
+        page = find_keys(
+            asked.get("text", "").strip(),
+            component=asked.get("component", ""),
+            cursor=asked.get("cursor", ""),
+            limit=SHOWN,
+            using=using,
+        )
+        given = {name: asked[name] for name in FIELDS if asked.get(name)}
+        further = Link(_("Continue"), self.slug, {**given, "text": given.get("text", ""), "cursor": page.cursor})
+        yield Figure(_("Keys searched"), f"{100 * page.share:.0f} %", further if page.cursor else _("This is the end."))
+        yield Table(
+            _("Keys"),
+            (_("Key"), _("Component"), _("Type"), _("Memory"), _("Expires in")),
+            [
+                (
+                    key.name,
+                    key.component,
+                    key.type,
+                    None if key.bytes is None else byte_size(key.bytes),
+                    _("never") if key.expires_in is None else timedelta(seconds=key.expires_in),
+                )
+                for key in page.keys
+            ],
+            empty=_("No match on this page. Continue the search.") if page.cursor else _("No further key matches."),
+        )
+
+    def summary(self) -> tuple[Content, ...]:
+        """Return nothing: the overview does not list keys."""
+        return ()
+
+
+def memory_table(rows: Sequence[ComponentMemory], *, linked: bool) -> Table:
+    """Return the memory of components as a table, whose names link to their keys."""
+    exact = all(row.share == 1 for row in rows)
+    return Table(
+        _("Memory by component") if exact else _("Memory by component, estimated from a part of the keys"),
+        (_("Component"), _("Keys"), _("Memory")),
+        [
+            (
+                Link(row.component, KeysPanel.slug, {"component": row.component})
+                if linked and row.component
+                else row.component or _("other"),
+                row.keys,
+                byte_size(row.bytes),
+            )
+            for row in rows
+        ],
+        empty=_("There are no keys of this project."),
+    )
+
+
+def connections_field() -> Field | None:
+    """Return the choice of a connection; None if there is only one."""
+    names = sorted(aliases())
+    return Field("connection", _("Connection"), names) if len(names) > 1 else None
+
+
+def connection_of(viewer: Viewer) -> str:
+    """Return the connection that the viewer asks for. Raises InvalidValue if it does not exist."""
+    asked = viewer.asked.get("connection", "")
+    if asked and asked not in aliases():
+        raise InvalidValue(gettext("There is no connection with this name."))
+    return asked or ("default" if "default" in aliases() else min(aliases()))

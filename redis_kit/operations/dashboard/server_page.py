@@ -1,0 +1,107 @@
+"""The dashboard's page about the servers."""
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django.utils.translation import gettext_lazy as _
+
+from redis_kit.core.panels import MOST_ROWS, Content, Figure, Lines, Panel, Search, Table
+from redis_kit.core.text import byte_size
+from redis_kit.operations.dashboard.keys_page import KeysPanel, connection_of, connections_field, memory_table
+from redis_kit.operations.keys.sample import merged
+from redis_kit.operations.server.advice import Advice, advice
+from redis_kit.operations.server.report import ServerReport, server_reports
+
+LEVELS = {"error": _("Error"), "warning": _("Warning"), "note": _("Note")}
+STATUS = {"ok": _("ok"), "err": _("failed")}
+
+
+class ServerPanel(Panel):
+    """The state of the servers of one connection, and what to change there."""
+
+    slug = "server"
+    title = _("Server")
+    permission = "redis_kit.view_server"
+
+    def search(self) -> Search | None:
+        """Return the choice of a connection, if there are several."""
+        field = connections_field()
+        return Search(_("Show"), [field]) if field else None
+
+    def content(self) -> Iterator[Content]:
+        """Return the state of each server. Two round trips to each."""
+        reports = server_reports(connection_of(self.viewer))
+        yield from _state(reports)
+        yield memory_table(merged([report.memory for report in reports]), linked=self.viewer.may(KeysPanel.permission))
+        for report in reports:
+            yield Table(_("Server %s") % report.where, (_("Property"), _("Value")), _facts(report))
+        yield _slow_log(reports)
+
+    def summary(self) -> Iterator[Content]:
+        """Return the figures and the advice, without the memory of components. One round trip to each server."""
+        yield from _state(server_reports(connection_of(self.viewer), sample=False))
+
+
+def _state(reports: Sequence[ServerReport]) -> Iterator[Content]:
+    problems = [(report, each) for report in reports for each in advice(report)]
+    urgent = [each for _report, each in problems if each.level != "note"]
+    yield Figure(_("Advice"), len(urgent), _("errors and warnings"), alarm=bool(urgent))
+    yield from _figures(reports)
+    yield _advice(problems, several=len(reports) > 1)
+
+
+def _advice(problems: Sequence[tuple[ServerReport, Advice]], *, several: bool) -> Table:
+    columns = (_("Level"), _("Problem"), _("Remedy"), *((_("Server"),) if several else ()))
+    return Table(
+        _("Advice"),
+        columns,
+        [
+            (LEVELS[each.level], each.message, each.remedy, report.where)[: len(columns)]
+            for report, each in problems[:MOST_ROWS]
+        ],
+        empty=_("Nothing to improve was found."),
+    )
+
+
+def _slow_log(reports: Sequence[ServerReport]) -> Table:
+    entries = sorted((entry for report in reports for entry in report.slow), key=lambda entry: entry.at, reverse=True)
+    return Table(
+        _("Slow log"),
+        (_("Began"), _("Duration"), _("Command"), _("Key")),
+        [(entry.at, timedelta(seconds=entry.seconds), entry.command, entry.key) for entry in entries[:MOST_ROWS]],
+        empty=_("The slow log is empty."),
+    )
+
+
+def _facts(report: ServerReport) -> list[tuple[Any, Any]]:
+    info, limit = report.info, report.number("maxmemory")
+    if not info:
+        return [(_("User"), report.user)]
+    saved = report.number("rdb_last_save_time")
+    aof = STATUS.get(info.get("aof_last_write_status", "")) if info.get("aof_enabled") == "1" else _("off")
+    replicas = [f"{each.get('ip')}:{each.get('port')}" for each in report.replicas()]
+    return [
+        (_("Version"), f"{report.kind} {report.version}"),
+        (_("Role"), {"master": _("primary"), "slave": _("replica")}.get(info.get("role", ""))),
+        (_("Replicas"), Lines(replicas) if replicas else _("none")),
+        (_("Runs for"), timedelta(seconds=report.number("uptime_in_seconds"))),
+        (_("Peak memory"), byte_size(report.number("used_memory_peak"))),
+        (_("Limit of memory (maxmemory)"), byte_size(limit) if limit else _("none")),
+        (_("Eviction (maxmemory-policy)"), info.get("maxmemory_policy")),
+        (_("Append-only file"), aof),
+        (_("Last snapshot"), datetime.fromtimestamp(saved, UTC) if saved else _("none")),
+        (_("The clock is ahead by"), timedelta(seconds=report.clock)),
+        (_("User"), report.user),
+    ]
+
+
+def _figures(reports: Sequence[ServerReport]) -> Iterator[Figure]:
+    def total(field: str) -> int:
+        return int(sum(report.number(field) for report in reports))
+
+    limit = total("maxmemory")
+    yield Figure(_("Memory"), byte_size(total("used_memory")), _("of %s") % byte_size(limit) if limit else "")
+    yield Figure(_("Keys"), sum(report.keys or 0 for report in reports), _("of all programs in this database"))
+    yield Figure(_("Connections"), total("connected_clients"))
+    yield Figure(_("Commands per second"), total("instantaneous_ops_per_sec"))

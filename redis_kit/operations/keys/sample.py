@@ -1,0 +1,89 @@
+"""The memory of each component, estimated from some of the keys."""
+
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from redis_kit.core import conf, connections, flow
+from redis_kit.core.flow import Flow
+from redis_kit.core.settings import KitSettings
+from redis_kit.core.steps import Batch, Call
+
+LOOKED_AT = 1000  # keys of the database
+MEASURED = 200  # keys of the kit
+SAMPLES = 5  # elements of a value, from which the server estimates the size of all
+COMPONENT = re.compile(r":\{([a-z]+)")
+
+
+class ComponentMemory(NamedTuple):
+    """The estimated number of keys of a component, and their bytes. Exact if ``share``, the part looked at, is 1."""
+
+    component: str
+    keys: int
+    bytes: int
+    share: float
+
+
+def component_memory(using: str = "default", *, profile: connections.Profile = "request") -> list[ComponentMemory]:
+    """Return the estimated memory of each component, the largest first; of all nodes of a Cluster together.
+
+    Two round trips to each server. Up to 1000 keys of the database are looked at, and 200 of this project measured.
+    """
+    client = connections.client(using, profile)
+    nodes = client.primaries() if client.is_cluster else [client]
+    return merged([flow.run(_read(), node) for node in nodes])
+
+
+def merged(nodes: Sequence[Sequence[ComponentMemory]]) -> list[ComponentMemory]:
+    """Return the memory of several servers as one."""
+    rows: dict[str, ComponentMemory] = {}
+    for row in (row for node in nodes for row in node):
+        before = rows.get(row.component, ComponentMemory(row.component, 0, 0, 1.0))
+        share = min(before.share, row.share)
+        rows[row.component] = ComponentMemory(row.component, before.keys + row.keys, before.bytes + row.bytes, share)
+    return sorted(rows.values(), key=lambda row: -row.bytes)
+
+
+def _read() -> Flow[list[ComponentMemory]]:
+    total, page = yield Batch([Call("DBSIZE"), scanning(0)])
+    sizes = (yield Batch(measuring(page))) if page[1] else []
+    return measured(page, sizes, total)
+
+
+def component_of(key: str) -> str:
+    """Return the component of a key of the kit; "" if it belongs to none."""
+    prefix = conf.section(KitSettings).PREFIX
+    match = COMPONENT.match(key, len(prefix)) if key.startswith(prefix) else None
+    return match[1] if match else ""
+
+
+def share_of(cursor: int) -> float:
+    """Return the part of the keys that SCAN has passed at a cursor: 0 to 1. Its bits are a fraction, reversed.
+
+    See dictScan() in dict.c of Redis, by Pieter Noordhuis.
+    """
+    return sum(2.0 ** -(place + 1) for place in range(cursor.bit_length()) if cursor >> place & 1)
+
+
+def scanning(cursor: int, pattern: str = "*", count: int = LOOKED_AT) -> Call:
+    """Return the step that reads keys of this project from a cursor on. ``pattern`` is of what follows the prefix."""
+    return Call("SCAN", cursor, "MATCH", f"{conf.section(KitSettings).PREFIX}:{pattern}", "COUNT", count)
+
+
+def measuring(page: Sequence[Any]) -> list[Call]:
+    """Return the steps that measure keys of a reply of SCAN."""
+    return [Call("MEMORY", "USAGE", key, "SAMPLES", SAMPLES) for key in page[1][:MEASURED]]
+
+
+def measured(page: Sequence[Any], sizes: Sequence[int | None], total: int) -> list[ComponentMemory]:
+    """Return the components in a reply of SCAN from the cursor 0, the largest first."""
+    cursor, keys = int(page[0]), page[1]
+    share = min(1.0, max(share_of(cursor), LOOKED_AT / max(total, 1))) if cursor else 1.0
+    names = [component_of(key.decode("utf-8", "replace")) for key in keys]
+    rows = []
+    for name in dict.fromkeys(names):
+        of_component = [size for each, size in zip(names, sizes, strict=False) if each == name and size]
+        mean = sum(of_component) / len(of_component) if of_component else 0
+        count = names.count(name)
+        rows.append(ComponentMemory(name, round(count / share), round(count * mean / share), share))
+    return sorted(rows, key=lambda row: -row.bytes)

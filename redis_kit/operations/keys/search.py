@@ -1,0 +1,153 @@
+"""A search for keys that can be continued, page by page, over any number of keys."""
+
+import re
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+from redis_kit.core import connections, flow
+from redis_kit.core.errors import InvalidValue, RedisUnavailable
+from redis_kit.core.flow import Flow
+from redis_kit.core.steps import Call, TolerantBatch
+from redis_kit.core.text import shortened
+from redis_kit.operations.keys.sample import SAMPLES, component_of, scanning, share_of
+
+LIMIT = (1, 1000)
+LONGEST = 128  # bytes of a pattern: servers compare it with each key
+STEP = (200, 20_000)  # keys that one SCAN looks at: few if many of them match
+CURSOR = re.compile(r"(\d{1,4})\.(\d{1,20})\.(\d{3,5})\.([0-9a-f]{16})?", re.ASCII)
+
+
+class KeyInfo(NamedTuple):
+    """A key: its name, component, type, seconds until it expires (None: never), and bytes (None: not known)."""
+
+    name: str
+    component: str
+    type: str
+    expires_in: float | None
+    bytes: int | None
+
+
+class KeyPage(NamedTuple):
+    """Some of the keys that match, by name. ``cursor`` leads to more; it is "" at the end.
+
+    ``share`` is the part of the database that was searched until here, 0 to 1. A page may be empty before the end.
+    """
+
+    keys: list[KeyInfo]
+    cursor: str
+    share: float
+
+
+class _Place(NamedTuple):
+    """Where a page begins: at a cursor of SCAN on a node, behind the match with this digest."""
+
+    node: int = 0
+    cursor: int = 0
+    step: int = STEP[0]
+    after: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.node}.{self.cursor}.{self.step}.{self.after}"
+
+
+def find_keys(
+    text: str = "",
+    *,
+    component: str = "",
+    cursor: str = "",
+    limit: int = 50,
+    using: str = "default",
+    profile: connections.Profile = "request",
+) -> KeyPage:
+    """Return keys of this project whose names contain a text, from a page's ``cursor`` on: at most ``limit``.
+
+    ``text`` is up to 128 bytes; ``*``, ``?`` and ``[...]`` in it are wildcards, and a colon also stands for the ``%3A``
+    of an encoded name. Three round trips. The server looks at up to 40,000 keys for a page, so a page of a rare text is
+    short or empty, and has a cursor all the same. No value is read: sizes are estimated from 5 samples. A key that is
+    there throughout is found, and may be found twice, unless the server resizes its table within a page. Raises
+    InvalidValue, RedisUnavailable.
+    """
+    if not LIMIT[0] <= limit <= LIMIT[1]:
+        raise InvalidValue(f"limit must be {LIMIT[0]} to {LIMIT[1]}, not {shortened(limit)}.")
+    place, pattern = _place(cursor), _pattern(text, component)
+    client = connections.client(using, profile)
+    nodes = sorted(client.primaries(), key=lambda node: node.where) if client.is_cluster else [client]
+    if place.node >= len(nodes):
+        raise InvalidValue(f"cursor names a node that does not exist: {shortened(cursor)}. Begin the search again.")
+    keys, following = flow.run(_page(place, pattern, limit), nodes[place.node])
+    if following is None:
+        done = place.node + 1
+        return KeyPage(keys, str(_Place(done)) if done < len(nodes) else "", done / len(nodes))
+    return KeyPage(keys, str(following), (following.node + share_of(following.cursor)) / len(nodes))
+
+
+def _page(place: _Place, pattern: str, limit: int) -> Flow[tuple[list[KeyInfo], _Place | None]]:
+    """Read a page of one node: its keys, and where the next one begins. None at the end of the node."""
+    names: list[bytes] = []
+    following: _Place | None = place
+    for _ in range(2):
+        if following is None or len(names) >= limit:
+            break
+        matches, following = yield from _matches(following, pattern, limit - len(names))
+        names += matches
+    names.sort()
+    if not names:
+        return [], following
+    steps = [step for name in names for step in _details(name)]
+    replies = yield TolerantBatch(steps)
+    keys = [_key(name, *replies[at * 3 : at * 3 + 3]) for at, name in enumerate(names)]
+    return [key for key in keys if key.type != "none"], following
+
+
+def _matches(place: _Place, pattern: str, limit: int) -> Flow[tuple[list[bytes], _Place | None]]:
+    """Read the matches of one SCAN behind ``place.after``, at most ``limit``, and where to go on.
+
+    They are in the order of their digests, so that a page can end between two of them, whatever is added or removed.
+    """
+    cursor, names = yield scanning(place.cursor, pattern, place.step)
+    digests = sorted((digest, name) for name in set(names) if (digest := _digest(name)) > place.after)
+    chosen = [name for _digest, name in digests[:limit]]
+    if len(digests) > limit:
+        return chosen, place._replace(after=digests[limit - 1][0])
+    step = round(place.step * limit / len(names)) if names else STEP[1]
+    following = _Place(place.node, int(cursor), min(max(step, STEP[0]), STEP[1]))
+    return chosen, following if following.cursor else None
+
+
+def _details(name: bytes) -> tuple[Call, ...]:
+    return Call("TYPE", name), Call("PTTL", name), Call("MEMORY", "USAGE", name, "SAMPLES", SAMPLES)
+
+
+def _key(name: bytes, kind: Any, milliseconds: Any, size: Any) -> KeyInfo:
+    if isinstance(kind, RedisUnavailable):
+        raise kind
+    text = name.decode("utf-8", "backslashreplace")
+    return KeyInfo(
+        text,
+        component_of(text),
+        "?" if isinstance(kind, Exception) else kind.decode(),
+        None if isinstance(milliseconds, Exception) or milliseconds < 0 else milliseconds / 1000,
+        None if isinstance(size, Exception) else size,
+    )
+
+
+def _digest(name: bytes) -> str:
+    return blake2b(name, digest_size=8).hexdigest()
+
+
+def _pattern(text: str, component: str) -> str:
+    if len(text.encode("utf-8", "surrogatepass")) > LONGEST or "\0" in text:
+        raise InvalidValue(f"text must be at most {LONGEST} bytes without NUL, not {shortened(text)}.")
+    if component and not re.fullmatch("[a-z]{1,40}", component):
+        raise InvalidValue(f"component must be the name of a component, such as 'locks', not {shortened(component)}.")
+    wanted = text.replace(":", "[:%]*")
+    return (f"{{{component}[-:}}]*" if component else "*") + (f"{wanted}*" if wanted else "")
+
+
+def _place(cursor: str) -> _Place:
+    if not cursor:
+        return _Place()
+    match = CURSOR.fullmatch(cursor)
+    if match is None or int(match[2]) >= 2**64 or not STEP[0] <= int(match[3]) <= STEP[1]:
+        raise InvalidValue(f"cursor must be that of a page before, not {shortened(cursor)}.")
+    return _Place(int(match[1]), int(match[2]), int(match[3]), match[4] or "")

@@ -1,0 +1,152 @@
+"""Advice about a server: the faults that its report shows, and what to type."""
+
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import Literal, NamedTuple
+
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from redis_kit.core import conf
+from redis_kit.core.checks.servers import info_problems
+from redis_kit.operations.server.report import ServerReport
+from redis_kit.operations.settings import OperationsSettings
+
+Level = Literal["error", "warning", "note"]
+FULL = 0.9  # of a limit
+CLOCK = 1.0  # seconds that two clocks may differ
+LAG = 10  # seconds of a replica
+FRAGMENTED = 1.5, 100 * 2**20  # ratio and bytes of memory that the server holds and does not use
+OF_MACHINE = 0.7  # the part of a machine's memory for maxmemory: the rest is for copies while a snapshot is written
+RECENT = timedelta(hours=1)
+COMMANDS = {
+    "W010": "CONFIG SET maxmemory-policy noeviction",
+    "W011": "CONFIG SET appendonly yes",
+}
+
+
+class Advice(NamedTuple):
+    """A fault of a server, and the command or the step that mends it.
+
+    The level is ``error`` if data or answers may be lost now, ``warning`` if they may be lost later, or ``note``.
+    """
+
+    level: Level
+    message: str
+    remedy: str
+
+
+def advice(report: ServerReport) -> list[Advice]:
+    """Return the advice about a server, errors first. Calls no server."""
+    rules: tuple[Callable[[ServerReport], Iterator[Advice]], ...] = (
+        _access,
+        _settings,
+        _persistence,
+        _memory,
+        _clients,
+        _replication,
+        _clock,
+        _slow_commands,
+    )
+    order = ("error", "warning", "note")
+    return sorted((each for rule in rules for each in rule(report)), key=lambda each: order.index(each.level))
+
+
+def _access(report: ServerReport) -> Iterator[Advice]:
+    if not report.scripts_have_time:
+        wrong = _("Scripts cannot run or cannot read the clock: locks, throttles and queues do not work.")
+        yield Advice("error", wrong, f"ACL SETUSER {report.user or 'USER'} +eval +evalsha +time")
+    unread = [name for name in report.refused if name not in ("eval", "acl|whoami")]
+    if unread:
+        wrong = _("The user may not run these commands, so parts of this report are missing: %(commands)s.")
+        rights = " ".join(f"+{name}" for name in unread)
+        yield Advice("note", wrong % {"commands": ", ".join(unread)}, f"ACL SETUSER {report.user or 'USER'} {rights}")
+
+
+def _settings(report: ServerReport) -> Iterator[Advice]:
+    if not report.info:
+        return
+    for problem in info_problems(_("The server"), report.info):
+        level: Level = "error" if problem.id.startswith("E") else "warning"
+        yield Advice(level, problem.message, COMMANDS.get(problem.id) or problem.hint)
+    if report.options.get("slowlog-log-slower-than", "").startswith("-"):
+        yield Advice("note", _("The slow log is off."), "CONFIG SET slowlog-log-slower-than 10000")
+
+
+def _persistence(report: ServerReport) -> Iterator[Advice]:
+    writes = {
+        "aof_last_write_status": _("The last write to the append-only file failed, so the server may refuse writes."),
+        "aof_last_bgrewrite_status": _("The last rewrite of the append-only file failed."),
+        "rdb_last_bgsave_status": _("The last snapshot failed, so the server may refuse writes."),
+    }
+    for field, wrong in writes.items():
+        if report.info.get(field, "ok") != "ok":
+            yield Advice("error", wrong, _("Read the server's log. Usual causes: a full disk, or too little memory."))
+    if report.info.get("aof_enabled") == "1" and report.options.get("appendfsync") == "no":
+        wrong = _("The append-only file is written to disk only when the system chooses: a power cut loses 30 s.")
+        yield Advice("warning", wrong, "CONFIG SET appendfsync everysec")
+
+
+def _memory(report: ServerReport) -> Iterator[Advice]:
+    used, limit, machine = map(report.number, ("used_memory", "maxmemory", "total_system_memory"))
+    if limit and used > FULL * limit:
+        wrong = _("%(percent)d %% of maxmemory is used. When it is full, the server refuses writes.")
+        command = f"CONFIG SET maxmemory {_mebibytes(limit * 1.5)}"
+        yield Advice("error" if used >= limit else "warning", wrong % {"percent": 100 * used // limit}, command)
+    if report.info and not limit:
+        wrong = _("maxmemory is not set: a server that fills the machine's memory is killed.")
+        yield Advice("note", wrong, f"CONFIG SET maxmemory {_mebibytes(machine * OF_MACHINE)}")
+    if evicted := report.number("evicted_keys"):
+        wrong = _("%(count)d keys were evicted since the start: locks and jobs may have been among them.")
+        yield Advice("warning", wrong % {"count": evicted}, "CONFIG SET maxmemory-policy noeviction")
+    ratio, least = FRAGMENTED
+    resident = report.number("used_memory_rss")
+    if resident - used > least and resident > ratio * used:
+        wrong = _("The server holds %(ratio).1f times the memory that it uses, as its memory is fragmented.")
+        yield Advice("note", wrong % {"ratio": resident / max(used, 1)}, "CONFIG SET activedefrag yes")
+
+
+def _mebibytes(count: float) -> str:
+    return f"{max(1, round(count / 2**20))}mb"
+
+
+def _clients(report: ServerReport) -> Iterator[Advice]:
+    clients, most = report.number("connected_clients"), report.number("maxclients")
+    raised = f"CONFIG SET maxclients {round(most * 2) or 10_000}"
+    if refused := report.number("rejected_connections"):
+        wrong = _("%(count)d connections were refused since the start, as maxclients was reached.")
+        yield Advice("warning", wrong % {"count": refused}, raised)
+    if most and clients > FULL * most:
+        wrong = _("%(clients)d of %(most)d connections are in use. When all are, new ones are refused.")
+        yield Advice("warning", wrong % {"clients": clients, "most": most}, raised)
+
+
+def _replication(report: ServerReport) -> Iterator[Advice]:
+    if report.info.get("role") == "slave":
+        wrong = _("The connection leads to a replica, which refuses writes.")
+        remedy = _("Give the connection the primary's address, or the Sentinels with SENTINELS and SERVICE.")
+        yield Advice("error", wrong, remedy)
+    for replica in report.replicas():
+        lag = int(replica.get("lag", 0))
+        if replica.get("state") != "online" or lag > LAG:
+            wrong = _("The replica %(address)s lags by %(lag)d s (%(state)s). A fail-over now would lose writes.")
+            address = f"{replica.get('ip')}:{replica.get('port')}"
+            remedy = _("Check the network and the load of the replica.")
+            yield Advice("warning", wrong % {"address": address, "lag": lag, "state": replica.get("state")}, remedy)
+
+
+def _clock(report: ServerReport) -> Iterator[Advice]:
+    if abs(report.clock) - report.clock_error > CLOCK:
+        wrong = _("The server's clock differs from this machine's by %(seconds).1f s. Times of jobs follow the server.")
+        remedy = _("Run chronyc tracking on both machines.")
+        yield Advice("warning", wrong % {"seconds": report.clock}, remedy)
+
+
+def _slow_commands(report: ServerReport) -> Iterator[Advice]:
+    limit, since = conf.section(OperationsSettings).SLOW, timezone.now() - RECENT
+    slow = [entry for entry in report.slow if entry.seconds >= limit and entry.at >= since]
+    if slow:
+        worst = max(slow, key=lambda entry: entry.seconds)
+        wrong = _("%(command)s kept the server busy for %(ms)d ms within the last hour: all other calls waited.")
+        remedy = _("See the slow log below. SLOWLOG GET 128 has more.")
+        yield Advice("warning", wrong % {"command": worst.command, "ms": worst.seconds * 1000}, remedy)

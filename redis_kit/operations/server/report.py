@@ -1,0 +1,174 @@
+"""The state of a server, read without changing anything."""
+
+import re
+import time
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import redis_kit
+from redis_kit.core import conf, connections, flow, scripts
+from redis_kit.core.checks.servers import parsed
+from redis_kit.core.errors import RedisFailure, RedisUnavailable
+from redis_kit.core.flow import Flow
+from redis_kit.core.settings import KitSettings
+from redis_kit.core.steps import Call, TolerantBatch
+from redis_kit.operations.keys.sample import ComponentMemory, measured, measuring, scanning
+
+SLOWEST = 10  # entries of the slow log
+OPTIONS = ("appendfsync", "maxmemory", "save", "slowlog-log-slower-than")
+#: The commands of a report, by the words that an ACL has for them.
+READ = {
+    "time": Call("TIME"),
+    "info": Call("INFO", "everything"),
+    "eval": Call("EVAL", 'return redis.call("TIME")', 0),
+    "dbsize": Call("DBSIZE"),
+    "config|get": Call("CONFIG", "GET", *OPTIONS),
+    "slowlog|get": Call("SLOWLOG", "GET", SLOWEST),
+    "acl|whoami": Call("ACL", "WHOAMI"),
+}
+
+
+class SlowCommand(NamedTuple):
+    """An entry of the slow log: when it began, seconds on the server, the command or script, and its first key."""
+
+    at: datetime
+    seconds: float
+    command: str
+    key: str
+
+
+class ServerReport(NamedTuple):
+    """The state of one server, of one primary in a Cluster.
+
+    - ``info``: the fields of INFO; empty if the user may not run it.
+    - ``options``: some of the options of CONFIG; empty if the user may not read them.
+    - ``keys``: the number of keys of the database.
+    - ``clock``: seconds by which the server's clock is ahead of this process's, and ``clock_error``: by how many
+      seconds that may be wrong, half of the round trip.
+    - ``scripts_have_time``: whether a script can read the clock.
+    - ``user``: the user of the connection, "" if it is not known.
+    - ``refused``: the commands that the server refused, as in an ACL: ``info``, ``slowlog|get``.
+    - ``memory``: the estimated memory of each component, the largest first.
+    """
+
+    connection: str
+    where: str
+    info: Mapping[str, str]
+    options: Mapping[str, str]
+    keys: int | None
+    clock: float
+    clock_error: float
+    scripts_have_time: bool
+    user: str
+    slow: list[SlowCommand]
+    refused: tuple[str, ...]
+    memory: list[ComponentMemory]
+
+    @property
+    def kind(self) -> str:
+        """Return ``redis`` or ``valkey``."""
+        return "valkey" if "valkey_version" in self.info else "redis"
+
+    @property
+    def version(self) -> str:
+        """Return the version, "" if it is not known."""
+        return self.info.get("valkey_version") or self.info.get("redis_version", "")
+
+    def number(self, field: str) -> float:
+        """Return a field of INFO as a number; 0 if it is missing."""
+        try:
+            return float(self.info.get(field, 0))
+        except ValueError:
+            return 0
+
+    def replicas(self) -> list[dict[str, str]]:
+        """Return the replicas as INFO describes them: address, state, seconds of lag."""
+        replicas = (value for field, value in self.info.items() if re.fullmatch(r"slave\d+", field))
+        return [dict(part.split("=", 1) for part in replica.split(",") if "=" in part) for replica in replicas]
+
+
+def server_reports(
+    using: str = "default", *, sample: bool = True, profile: connections.Profile = "request"
+) -> list[ServerReport]:
+    """Return the state of the server of a connection, of each primary of a Cluster. Nothing is written.
+
+    Two round trips to each server; one without a ``sample`` of the memory of components. That is estimated from about
+    1000 keys, in the order of SCAN, and MEMORY USAGE of up to 200 of them with 5 samples each, so that no value is read
+    as a whole. Raises RedisUnavailable.
+    """
+    client = connections.client(using, profile)
+    nodes = client.primaries() if client.is_cluster else [client]
+    return [flow.run(_report(using, node.where, sample), node) for node in nodes]
+
+
+def _report(using: str, where: str, sample: bool) -> Flow[ServerReport]:
+    before = time.time()
+    answers = yield TolerantBatch([*READ.values(), *([scanning(0)] if sample else [])])
+    after = time.time()
+    refused = tuple(name for name, reply in zip(READ, answers, strict=False) if isinstance(reply, Exception))
+    unavailable = next((reply for reply in answers if isinstance(reply, RedisUnavailable)), None)
+    if unavailable is not None:
+        unavailable.using = using
+        raise unavailable
+    replies = {name: _or_none(reply) for name, reply in zip(READ, answers, strict=False)}
+    memory = []
+    if page := _or_none(answers[len(READ)]) if sample else None:
+        sizes = yield TolerantBatch(measuring(page))
+        memory = measured(page, [_or_none(size) for size in sizes], replies["dbsize"] or 0)
+    clock = _seconds(replies["time"]) - (before + after) / 2 if replies["time"] else 0.0
+    options = replies["config|get"] or ()
+    return ServerReport(
+        using,
+        where,
+        parsed(replies["info"] or b""),
+        {_text(name): _text(value) for name, value in zip(options[::2], options[1::2], strict=True)},
+        replies["dbsize"],
+        clock,
+        (after - before) / 2,
+        replies["eval"] is not None,
+        _text(replies["acl|whoami"] or b""),
+        [_slow(*entry[1:4]) for entry in replies["slowlog|get"] or ()],
+        refused,
+        memory,
+    )
+
+
+def _or_none(reply: Any) -> Any:
+    if isinstance(reply, Exception) and not isinstance(reply, RedisFailure):
+        raise reply
+    return None if isinstance(reply, Exception) else reply
+
+
+def _seconds(clock: Sequence[bytes]) -> float:
+    return int(clock[0]) + int(clock[1]) / 1_000_000
+
+
+def _slow(at: int, microseconds: int, command: Sequence[bytes]) -> SlowCommand:
+    name, *arguments = map(_text, command)
+    key = arguments[0] if arguments else ""
+    if name.upper() in ("EVAL", "EVALSHA"):
+        name = _script_names().get(key, name)
+        key = arguments[2] if len(arguments) > 2 and arguments[1] != "0" else ""
+    elif not key.startswith(f"{conf.section(KitSettings).PREFIX}:"):
+        key = ""  # an argument that may be a secret
+    return SlowCommand(datetime.fromtimestamp(at, UTC), microseconds / 1_000_000, name, key)
+
+
+@cache
+def _script_names() -> dict[str, str]:
+    """Return the names of all scripts of the package, by digest."""
+    root = Path(redis_kit.__file__).parent
+    names: dict[str, str] = {}
+    for path in root.rglob("scripts/[!_]*.lua"):
+        package = ".".join((root.name, *path.parent.parent.relative_to(root).parts))
+        script = scripts.load(package, path.stem)
+        shown = f"{script.name.removeprefix('redis_kit.')} (script)"
+        names |= {script.digest: shown, script.repeated.digest: shown}
+    return names
+
+
+def _text(value: bytes) -> str:
+    return value.decode("utf-8", "backslashreplace")

@@ -1,0 +1,54 @@
+"""Advice about the Sentinels of a connection."""
+
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from redis_kit.core.client import connection_factory
+from redis_kit.core.client.addresses import address
+from redis_kit.core.errors import RedisUnavailable
+from redis_kit.operations.server.advice import Advice
+
+TIMEOUTS = {"socket_connect_timeout": 1.0, "socket_timeout": 1.0}  # seconds, for each Sentinel
+
+
+def sentinel_advice(alias: str) -> list[Advice]:
+    """Return the advice about the Sentinels of a connection; none without Sentinels. Asks each of them, once.
+
+    Raises RedisUnavailable if none answers.
+    """
+    server = address(alias)
+    if not server.sentinels:
+        return []
+    answers = [_answer(client) for client in connection_factory.factory(server, TIMEOUTS).sentinels]
+    states = [services.get(server.service) for services in answers if services is not None]
+    missing = [f"{host}:{port}" for (host, port), each in zip(server.sentinels, answers, strict=True) if each is None]
+    if not states:
+        raise RedisUnavailable(f"None of the Sentinels answers: {', '.join(missing)}.")
+    advice = []
+    if missing:
+        wrong = _("These Sentinels do not answer: %(addresses)s.") % {"addresses": ", ".join(missing)}
+        advice.append(Advice("warning", wrong, _("Start them, or remove them from SENTINELS.")))
+    watching = [state for state in states if state]
+    if len(watching) < len(states):
+        wrong = _("Some Sentinels do not watch the service %(service)s.") % {"service": server.service}
+        advice.append(Advice("error", wrong, f"SENTINEL MONITOR {server.service} HOST PORT QUORUM"))
+    if watching and max(state["num-other-sentinels"] for state in watching) < 2:
+        wrong = _("Fewer than three Sentinels watch the service: the loss of one may prevent a fail-over.")
+        advice.append(Advice("warning", wrong, _("Run three Sentinels, on different machines.")))
+    if watching and max(state["num-slaves"] for state in watching) < 1:
+        wrong = _("The service has no replica, so a fail-over is impossible.")
+        advice.append(Advice("warning", wrong, "REPLICAOF HOST PORT"))
+    return advice
+
+
+def _answer(client: Any) -> dict[str, Any] | None:
+    import redis
+
+    try:
+        services: dict[str, Any] = client.sentinel_masters()
+    except (redis.RedisError, OSError):
+        return None
+    finally:
+        client.close()
+    return services

@@ -1,0 +1,81 @@
+"""The page about the servers."""
+
+from concurrent.futures import ThreadPoolExecutor
+from time import monotonic
+
+import pytest
+
+from redis_kit.core import connections
+from tests.dashboard.support.html import page
+from tests.fixtures.dashboard import ADMIN
+from tests.fixtures.process import wait_for
+
+PAGE = f"{ADMIN}server/"
+
+
+def test_page_shows_the_same_advice_as_the_command(filled, boss, shell):
+    found = page(boss.get(PAGE))
+    headings = [one.words for one in found.find("h2")]
+    assert headings == ["Advice", "Memory by component", f"Server {filled.url}", "Slow log"]
+    text = " ".join(one.words for one in found.find("td"))
+    advised = [line for line in shell("rk_doctor")[1].splitlines() if line.startswith("    -> ")]
+    assert advised
+    assert all(line.removeprefix("    -> ") in text for line in advised)
+
+
+def test_page_costs_two_round_trips_and_little_time(filled, boss, trips):
+    boss.get(PAGE)
+    trips.clear()
+    before = filled.client.info("commandstats")
+    boss.get(PAGE)
+    assert len(trips) == 2
+    after = filled.client.info("commandstats")
+    used = sum(after[name]["usec"] - before.get(name, {"usec": 0})["usec"] for name in after)
+    assert used < 25_000
+
+
+def test_page_needs_its_own_permission(kit, signed_in):
+    viewer = signed_in("view_dashboard")
+    assert viewer.get(PAGE).status_code == 403
+    assert viewer.get(f"{PAGE}fragment/").status_code == 403
+    overview = viewer.get(ADMIN).content.decode()
+    assert "/server/" not in overview
+    assert signed_in("view_dashboard", "view_server").get(PAGE).status_code == 200
+
+
+def test_connection_is_chosen(kit, boss, settings):
+    both = {**settings.REDIS_KIT["CONNECTIONS"], "gone": {"URL": "redis://127.0.0.1:1/0", "TEST": True}}
+    kit.options(CONNECTIONS=both)
+    assert not page(boss.get(PAGE)).find("p", class_="rk-error")
+    assert "127.0.0.1:1" in page(boss.get(PAGE, {"connection": "gone"})).find("p", class_="rk-error")[0].words
+    wrong = page(boss.get(PAGE, {"connection": "<script>"})).find("p", class_="rk-error")[0].words
+    assert wrong == "There is no connection with this name."
+
+
+@pytest.mark.parametrize("how", ["stop", "freeze"])
+def test_page_answers_within_a_second_in_an_outage(own_kit, boss, how):
+    boss.get(PAGE)
+    getattr(own_kit.server, how)()
+    connections.close()
+    began = monotonic()
+    try:
+        answer = page(boss.get(PAGE))
+    finally:
+        own_kit.server.thaw() if how == "freeze" else None
+    assert monotonic() - began < 1
+    assert len(answer.find("p", class_="rk-error")) == 1
+
+
+def test_page_answers_while_the_server_loads_its_data(own_kit, boss):
+    own_kit.client.mset({f"{own_kit.prefix}:{number}": "x" for number in range(2000)})
+    own_kit.client.config_set("loading-process-events-interval-bytes", 1024)
+    own_kit.client.config_set("key-load-delay", 2000)
+    with own_kit.server.client(socket_timeout=60) as other, ThreadPoolExecutor(1) as thread:
+        reload = thread.submit(other.execute_command, "DEBUG", "RELOAD")
+        wait_for(lambda: own_kit.client.info("persistence")["loading"])
+        began = monotonic()
+        answer = page(boss.get(PAGE))
+        assert monotonic() - began < 1
+        assert "loading the dataset" in answer.find("p", class_="rk-error")[0].words
+        own_kit.client.config_set("key-load-delay", 0)
+        reload.result()

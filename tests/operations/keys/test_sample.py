@@ -1,0 +1,22 @@
+"""The component of a key, and how much of the keys SCAN has passed."""
+
+from redis_kit.operations.keys.sample import component_of, share_of
+
+
+def test_component_is_that_of_the_key(kit):
+    prefix = kit.prefix
+    assert component_of(f"{prefix}:{{locks:a}}:holder") == "locks"
+    assert component_of(f"{prefix}:{{queues-schedules}}:due") == "queues"
+    assert component_of(f"{prefix}:{{queues}}:names") == "queues"
+    assert component_of(f"{prefix}:locks") == component_of("other:{locks:a}") == ""
+
+
+def test_share_grows_with_the_cursor_of_scan(own_kit):
+    own_kit.client.mset({f"{own_kit.prefix}:{number}": "" for number in range(3000)})
+    shares, cursor = [], None
+    while cursor != 0:
+        cursor, _keys = own_kit.client.scan(cursor or 0, count=100)
+        shares.append(share_of(cursor))
+    assert shares[:-1] == sorted(shares[:-1])
+    assert len(shares) > 20
+    assert 0.4 < shares[len(shares) // 2] < 0.6

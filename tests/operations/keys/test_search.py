@@ -1,0 +1,148 @@
+"""The search for keys, over many keys and hostile names."""
+
+import hypothesis
+import pytest
+from django.test import override_settings
+from hypothesis import given
+from hypothesis import strategies as st
+
+from redis_kit.core.errors import InvalidValue
+from redis_kit.locks import Lock
+from redis_kit.operations import find_keys
+from redis_kit.operations.keys.sample import share_of
+from tests.fixtures.kit import Kit
+
+FILL = "for number = 1, ARGV[2] do redis.call('SET', ARGV[1] .. number, number) end"
+FORGED = ("x", "0", "0.0.200", "0.0.100.", "0.0.20001.", f"0.{2**64}.200.", "0.0.200.zz", "9.0.200.", "٣.0.200.")
+ODD = [b"bytes\xff\x00", b"line\nbreak", b"<script>alert(1)</script>", b"*?[]\\", "键".encode()]
+
+
+def store(client, names):
+    pipe = client.pipeline(transaction=False)
+    for name in names:
+        pipe.set(name, "x")
+    pipe.execute()
+
+
+def all_pages(**search):
+    """Return the pages of a search, to its end."""
+    pages = [find_keys(**search)]
+    while pages[-1].cursor:
+        pages.append(find_keys(**search, cursor=pages[-1].cursor))
+    return pages
+
+
+@pytest.fixture(scope="module")
+def searchable(valkey):
+    """REDIS_KIT for all examples of one test."""
+    with override_settings(
+        REDIS_KIT={"PREFIX": "searched", "CONNECTIONS": {"default": {**valkey.connection, "TEST": True}}}
+    ):
+        yield
+
+
+def test_rare_matches_among_many_keys_are_all_reached(own_kit, trips):
+    prefix = own_kit.prefix
+    client = own_kit.client
+    client.eval(FILL, 0, f"{prefix}:{{locks:0}}:user:", 300)
+    client.eval(FILL, 0, f"{prefix}:{{locks:0}}:item:", 100_000)
+    trips.clear()
+    pages = all_pages(text="user:")
+    names = [key.name for page in pages for key in page.keys]
+    assert sorted(names) == sorted(f"{prefix}:{{locks:0}}:user:{number}" for number in range(1, 301))
+    assert len(trips) <= 3 * len(pages)
+    assert [page.share for page in pages] == sorted(page.share for page in pages)
+    assert pages[-1].share == 1
+
+
+def test_page_has_at_most_its_limit_and_none_is_left_out(own_kit):
+    names = [f"{own_kit.prefix}:{{queues:{number}}}:jobs" for number in range(3000)]
+    store(own_kit.client, names)
+    pages = all_pages(limit=70)
+    assert max(len(page.keys) for page in pages) <= 70
+    assert sorted(key.name for page in pages for key in page.keys) == sorted(names)
+    assert sum(len(page.keys) for page in pages) / len(pages) > 30
+
+
+def test_sizes_are_read_without_the_values(own_kit, commands):
+    own_kit.client.set(f"{own_kit.prefix}:{{locks:0}}:large", b"x" * 8_000_000, ex=60)
+    sent_before = own_kit.client.info("stats")["total_net_output_bytes"]
+    with commands(own_kit) as sent:
+        (key,) = find_keys("large").keys
+    assert own_kit.client.info("stats")["total_net_output_bytes"] - sent_before < 100_000
+    assert set(sent) == {"SCAN", "TYPE", "PTTL", "MEMORY"}
+    assert key.bytes >= 8_000_000
+    assert 50 < key.expires_in <= 60
+    assert (key.type, key.component) == ("string", "locks")
+
+
+def test_text_may_stand_anywhere_and_colons_match_encoded_names(own_kit):
+    lease = Lock("invoice:42").acquire()
+    assert {key.component for key in find_keys("invoice:42").keys} == {"locks"}
+    assert find_keys("voice:4?", component="locks").keys
+    assert not find_keys("invoice:43").keys
+    assert not find_keys("invoice", component="lock").keys
+    lease.release()
+
+
+def test_keys_of_other_programs_are_not_shown(own_kit):
+    own_kit.client.mset({"secret": "x", f"{own_kit.prefix}2:{{locks:0}}:secret": "x", f"x{own_kit.prefix}:secret": "x"})
+    assert all_pages(text="secret")[-1].keys == all_pages()[-1].keys == []
+
+
+def test_odd_names_are_text(own_kit):
+    store(own_kit.client, [own_kit.prefix.encode() + b":{locks:0}:" + name for name in ODD])
+    keys = [key for page in all_pages() for key in page.keys]
+    assert len(keys) == len(ODD)
+    assert all(isinstance(key.name, str) for key in keys)
+
+
+@pytest.mark.parametrize(
+    "cursor",
+    [
+        "x",
+        "0",
+        "0.0.200",
+        "0.0.100.",
+        "0.0.20001.",
+        "0.99999999999999999999.200.",
+        "0.0.200.zz",
+        "9.0.200.",
+        "٣.0.200.",
+    ],
+)
+def test_forged_cursor_is_refused(kit, cursor):
+    with pytest.raises(InvalidValue, match="cursor"):
+        find_keys(cursor=cursor)
+
+
+@hypothesis.settings(max_examples=30)
+@given(st.text(max_size=60))
+def test_any_text_is_a_search_or_refused(searchable, text):
+    try:
+        find_keys(text)
+    except InvalidValue as error:
+        assert len(text.encode("utf-8", "surrogatepass")) > 128 or "\0" in text, error  # noqa: PT017
+
+
+@pytest.mark.parametrize("wrong", [{"text": "x" * 129}, {"component": "Locks*"}, {"limit": 0}, {"limit": 1001}])
+def test_wrong_arguments_are_named(kit, wrong):
+    with pytest.raises(InvalidValue, match=next(iter(wrong))):
+        find_keys(**wrong)
+
+
+def test_nodes_of_a_cluster_are_searched_one_after_the_other(cluster, settings):
+    kit = Kit(cluster, settings)
+    names = [f"{kit.prefix}:{{locks:{number}}}:holder" for number in range(300)]
+    for name in names:
+        kit.client.set(name, "x")
+    pages = all_pages(text="holder", limit=100)
+    assert sorted(key.name for page in pages for key in page.keys) == sorted(names)
+    assert pages[-1].share == 1
+    kit.close()
+
+
+def test_share_is_that_of_all_cursors():
+    assert share_of(0) == 0
+    assert share_of(1) == 0.5
+    assert share_of(0b11) == 0.75

@@ -1,0 +1,92 @@
+"""Advice: each fault of a server has its text, and what to type."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from redis_kit.operations import advice, server_reports
+from redis_kit.operations.server.report import ServerReport, SlowCommand
+from tests.fixtures.process import wait_for
+
+INFO = {
+    "redis_version": "7.4.6",
+    "role": "master",
+    "maxmemory": "1000000000",
+    "maxmemory_policy": "noeviction",
+    "used_memory": "1000000",
+    "used_memory_rss": "2000000",
+    "aof_enabled": "1",
+    "aof_last_write_status": "ok",
+    "connected_clients": "5",
+    "maxclients": "1000",
+}
+WELL = ServerReport("default", "here", INFO, {"appendfsync": "everysec"}, 5, 0.0, 0.001, True, "site", [], (), [])
+NOW = datetime.now(UTC)
+
+
+def given(**fields):
+    return WELL._replace(info={**INFO, **fields})
+
+
+def test_good_server_needs_no_advice():
+    assert advice(WELL) == []
+
+
+@pytest.mark.parametrize(
+    ("report", "level", "remedy"),
+    [
+        (given(maxmemory_policy="allkeys-lru"), "warning", "CONFIG SET maxmemory-policy noeviction"),
+        (given(aof_enabled="0"), "warning", "CONFIG SET appendonly yes"),
+        (given(redis_version="6.2.1"), "error", ""),
+        (given(aof_last_write_status="err"), "error", "log"),
+        (given(rdb_last_bgsave_status="err"), "error", "log"),
+        (WELL._replace(options={"appendfsync": "no"}), "warning", "CONFIG SET appendfsync everysec"),
+        (given(used_memory="950000000"), "warning", "CONFIG SET maxmemory 1431mb"),
+        (given(used_memory="1000000001"), "error", "CONFIG SET maxmemory 1431mb"),
+        (given(maxmemory="0", total_system_memory="1000000000"), "note", "CONFIG SET maxmemory 668mb"),
+        (given(evicted_keys="3"), "warning", "noeviction"),
+        (given(used_memory_rss="500000000"), "note", "activedefrag"),
+        (given(rejected_connections="3"), "warning", "CONFIG SET maxclients 2000"),
+        (given(connected_clients="990"), "warning", "CONFIG SET maxclients 2000"),
+        (given(role="slave"), "error", "SENTINELS"),
+        (given(slave0="ip=10.0.0.2,port=6379,state=online,offset=1,lag=60"), "warning", "network"),
+        (given(slave0="ip=10.0.0.2,port=6379,state=wait_bgsave,offset=1,lag=0"), "warning", "network"),
+        (WELL._replace(clock=-3.0), "warning", "chronyc"),
+        (WELL._replace(scripts_have_time=False), "error", "ACL SETUSER site +eval"),
+        (WELL._replace(refused=("info", "slowlog|get")), "note", "ACL SETUSER site +info +slowlog|get"),
+        (WELL._replace(options={"slowlog-log-slower-than": "-1"}), "note", "slowlog-log-slower-than"),
+        (WELL._replace(slow=[SlowCommand(NOW, 0.2, "KEYS", "")]), "warning", "SLOWLOG"),
+    ],
+)
+def test_fault_has_its_advice(report, level, remedy):
+    (only,) = advice(report)
+    assert only.level == level
+    assert remedy in only.remedy
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        WELL._replace(clock=1.5, clock_error=0.6),
+        WELL._replace(slow=[SlowCommand(NOW - timedelta(hours=2), 9.0, "KEYS", "")]),
+        WELL._replace(slow=[SlowCommand(NOW, 0.05, "KEYS", "")]),
+        given(slave0="ip=10.0.0.2,port=6379,state=online,offset=1,lag=1"),
+        WELL._replace(info={}, options={}, refused=()),
+    ],
+)
+def test_what_is_well_has_none(report):
+    assert advice(report) == []
+
+
+def test_errors_come_first():
+    levels = [each.level for each in advice(given(maxmemory="0", aof_enabled="0", role="slave"))]
+    assert levels == ["error", "warning", "note"]
+
+
+def test_remedies_mend_a_real_server(own_kit):
+    own_kit.client.config_set("maxmemory-policy", "allkeys-lru")
+    own_kit.client.config_set("slowlog-log-slower-than", -1)
+    for each in advice(server_reports()[0]):
+        assert each.remedy.startswith("CONFIG SET "), each
+        own_kit.client.execute_command(*each.remedy.split())
+    assert wait_for(lambda: not advice(server_reports()[0]))

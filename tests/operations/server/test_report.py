@@ -1,0 +1,77 @@
+"""The state of real servers."""
+
+import pytest
+
+from redis_kit.core.errors import RedisUnavailable
+from redis_kit.operations import server_reports
+from tests.operations.conftest import fill
+
+
+def test_report_has_the_state_of_the_server(filled, trips):
+    trips.clear()
+    (report,) = server_reports()
+    assert len(trips) == 2
+    assert report.version.startswith("9.")
+    assert report.kind == "valkey"
+    assert report.user == "default"
+    assert report.refused == ()
+    assert report.keys == filled.client.dbsize()
+    assert abs(report.clock) <= report.clock_error + 0.5
+    by_component = {row.component: row for row in report.memory}
+    assert by_component["queues"].keys == len([key for key in filled.keys() if ":{queues" in key])
+    assert by_component["queues"].bytes > 20 * 500
+    assert by_component["locks"].bytes > 0
+
+
+def test_report_writes_nothing_and_reads_no_value(filled, commands):
+    before = filled.client.info("persistence")["rdb_changes_since_last_save"]
+    with commands(filled) as sent:
+        server_reports()
+    assert set(sent) <= {"TIME", "INFO", "DBSIZE", "CONFIG", "SLOWLOG", "ACL", "SCAN", "MEMORY", "EVAL"}
+    assert filled.client.info("persistence")["rdb_changes_since_last_save"] == before
+
+
+def test_report_of_each_kind_of_server(any_kit):
+    reports = server_reports()
+    assert len(reports) == (3 if "CLUSTER" in any_kit.server.connection else 1)
+    assert all(report.info["role"] == "master" and report.scripts_have_time for report in reports)
+    assert any(report.replicas() for report in reports) == ("SENTINELS" in any_kit.server.connection)
+
+
+def test_memory_of_many_keys_is_estimated(own_kit):
+    pipe = own_kit.client.pipeline()
+    for number in range(20_000):
+        pipe.set(f"{own_kit.prefix}:{{locks:{number}}}:holder", "x" * 200)
+    pipe.execute()
+    (row,) = server_reports()[0].memory
+    assert row.share < 1
+    true = own_kit.client.memory_usage(f"{own_kit.prefix}:{{locks:1}}:holder") * 20_000
+    assert 0.7 * 20_000 < row.keys < 1.4 * 20_000
+    assert 0.7 * true < row.bytes < 1.4 * true
+
+
+def test_slow_commands_are_named_without_their_values(own_kit):
+    own_kit.client.config_set("slowlog-log-slower-than", 0)
+    fill(own_kit)
+    own_kit.client.config_set("slowlog-log-slower-than", -1)
+    entries = server_reports()[0].slow
+    assert any(entry.command == "queues.store.put (script)" for entry in entries), entries
+    assert all(entry.key == "" or entry.key.startswith(f"{own_kit.prefix}:") for entry in entries)
+    assert "secret" not in repr(entries)
+
+
+def test_user_with_few_rights_gets_a_report_of_the_rest(own_kit):
+    own_kit.client.execute_command("ACL", "SETUSER", "site", "on", ">secret", f"~{own_kit.prefix}:*", "+time", "+eval")
+    url = own_kit.url.replace("redis://", "redis://site:secret@")
+    own_kit.connect({"URL": url})
+    (report,) = server_reports()
+    assert report.refused == ("info", "dbsize", "config|get", "slowlog|get", "acl|whoami")
+    assert report.scripts_have_time
+    assert (report.version, report.memory, report.keys) == ("", [], None)
+
+
+def test_unavailable_server_is_named(own_kit):
+    own_kit.server.stop()
+    with pytest.raises(RedisUnavailable) as raised:
+        server_reports()
+    assert raised.value.using == "default"
