@@ -85,13 +85,13 @@ def _facts(report: ServerReport) -> list[tuple[Any, Any]]:
         (_("Version"), f"{report.kind} {report.version}"),
         (_("Role"), {"master": _("primary"), "slave": _("replica")}.get(info.get("role", ""))),
         (_("Replicas"), Lines(replicas) if replicas else _("none")),
-        (_("Runs for"), timedelta(seconds=report.number("uptime_in_seconds"))),
+        (_("Runs for"), Lines([timedelta(seconds=report.number("uptime_in_seconds"))])),
         (_("Peak memory"), byte_size(report.number("used_memory_peak"))),
         (_("Limit of memory (maxmemory)"), byte_size(limit) if limit else _("none")),
         (_("Eviction (maxmemory-policy)"), info.get("maxmemory_policy")),
         (_("Append-only file"), aof),
         (_("Last snapshot"), datetime.fromtimestamp(saved, UTC) if saved else _("none")),
-        (_("The clock is ahead by"), timedelta(seconds=report.clock)),
+        (_("The clock is ahead by"), Lines([timedelta(seconds=round(report.clock, 3) + 0.0)])),
         (_("User"), report.user),
     ]
 
