@@ -51,7 +51,7 @@ class Command(terminal.KitCommand):
         if as_json:
             self.stdout.write(json.dumps([row._asdict() for row in rows], indent=2))
             return
-        lines = [(row.component or "other", f"{row.keys:,}", byte_size(row.bytes)) for row in rows]
+        lines = [(row.component or "other", f"{row.keys:,}", byte_size(row.size)) for row in rows]
         for line in aligned([("COMPONENT", "KEYS", "MEMORY"), *lines], right=(1, 2)):
             self.stdout.write(line)
         if any(row.share < 1 for row in rows):
@@ -91,7 +91,7 @@ def _lines(keys: list[KeyInfo], cursor: str) -> Iterator[str]:
         rows = [
             (
                 key.type,
-                "?" if key.bytes is None else byte_size(key.bytes),
+                "?" if key.size is None else byte_size(key.size),
                 "never" if key.expires_in is None else duration(key.expires_in),
                 key.name,
             )

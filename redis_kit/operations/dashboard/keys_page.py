@@ -59,7 +59,7 @@ class KeysPanel(Panel):
                     key.name,
                     key.component,
                     key.type,
-                    None if key.bytes is None else byte_size(key.bytes),
+                    None if key.size is None else byte_size(key.size),
                     _("never") if key.expires_in is None else timedelta(seconds=key.expires_in),
                 )
                 for key in page.keys
@@ -84,7 +84,7 @@ def memory_table(rows: Sequence[ComponentMemory], *, linked: bool) -> Table:
                 if linked and row.component
                 else row.component or _("other"),
                 row.keys,
-                byte_size(row.bytes),
+                byte_size(row.size),
             )
             for row in rows
         ],

@@ -16,11 +16,11 @@ COMPONENT = re.compile(r":\{([a-z]+)")
 
 
 class ComponentMemory(NamedTuple):
-    """The estimated number of keys of a component, and their bytes. Exact if ``share``, the part looked at, is 1."""
+    """The estimated number of keys of a component, and their size in bytes. Exact if ``share``, the part looked at, is 1."""
 
     component: str
     keys: int
-    bytes: int
+    size: int
     share: float
 
 
@@ -40,8 +40,8 @@ def merged(nodes: Sequence[Sequence[ComponentMemory]]) -> list[ComponentMemory]:
     for row in (row for node in nodes for row in node):
         before = rows.get(row.component, ComponentMemory(row.component, 0, 0, 1.0))
         share = min(before.share, row.share)
-        rows[row.component] = ComponentMemory(row.component, before.keys + row.keys, before.bytes + row.bytes, share)
-    return sorted(rows.values(), key=lambda row: -row.bytes)
+        rows[row.component] = ComponentMemory(row.component, before.keys + row.keys, before.size + row.size, share)
+    return sorted(rows.values(), key=lambda row: -row.size)
 
 
 def _read() -> Flow[list[ComponentMemory]]:
@@ -86,4 +86,4 @@ def measured(page: Sequence[Any], sizes: Sequence[int | None], total: int) -> li
         mean = sum(of_component) / len(of_component) if of_component else 0
         count = names.count(name)
         rows.append(ComponentMemory(name, round(count / share), round(count * mean / share), share))
-    return sorted(rows, key=lambda row: -row.bytes)
+    return sorted(rows, key=lambda row: -row.size)

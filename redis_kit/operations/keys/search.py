@@ -18,13 +18,13 @@ CURSOR = re.compile(r"(\d{1,4})\.(\d{1,20})\.(\d{3,5})\.([0-9a-f]{16})?", re.ASC
 
 
 class KeyInfo(NamedTuple):
-    """A key: its name, component, type, seconds until it expires (None: never), and bytes (None: not known)."""
+    """A key: its name, component, type, seconds until it expires (None: never), and ``size`` in bytes (None: not known)."""
 
     name: str
     component: str
     type: str
     expires_in: float | None
-    bytes: int | None
+    size: int | None
 
 
 class KeyPage(NamedTuple):

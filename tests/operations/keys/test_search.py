@@ -71,7 +71,7 @@ def test_sizes_are_read_without_the_values(own_kit, commands):
         (key,) = find_keys("large").keys
     assert own_kit.client.info("stats")["total_net_output_bytes"] - sent_before < 100_000
     assert set(sent) == {"SCAN", "TYPE", "PTTL", "MEMORY"}
-    assert key.bytes >= 8_000_000
+    assert key.size >= 8_000_000
     assert 50 < key.expires_in <= 60
     assert (key.type, key.component) == ("string", "locks")
 

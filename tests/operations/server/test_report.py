@@ -19,8 +19,8 @@ def test_report_has_the_state_of_the_server(filled, trips):
     assert abs(report.clock) <= report.clock_error + 0.5
     by_component = {row.component: row for row in report.memory}
     assert by_component["queues"].keys == len([key for key in filled.keys() if ":{queues" in key])
-    assert by_component["queues"].bytes > 20 * 500
-    assert by_component["locks"].bytes > 0
+    assert by_component["queues"].size > 20 * 500
+    assert by_component["locks"].size > 0
 
 
 def test_report_writes_nothing_and_reads_no_value(filled, commands):
@@ -47,7 +47,7 @@ def test_memory_of_many_keys_is_estimated(own_kit):
     assert row.share < 1
     true = own_kit.client.memory_usage(f"{own_kit.prefix}:{{locks:1}}:holder") * 20_000
     assert 0.7 * 20_000 < row.keys < 1.4 * 20_000
-    assert 0.7 * true < row.bytes < 1.4 * true
+    assert 0.7 * true < row.size < 1.4 * true
 
 
 def test_slow_commands_are_named_without_their_values(own_kit):
