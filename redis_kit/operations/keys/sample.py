@@ -16,7 +16,7 @@ COMPONENT = re.compile(r":\{([a-z]+)")
 
 
 class ComponentMemory(NamedTuple):
-    """The estimated number of keys of a component, and their size in bytes. Exact if ``share``, the part looked at, is 1."""
+    """The estimated keys of a component, and their bytes as ``size``. Exact if ``share``, the part looked at, is 1."""
 
     component: str
     keys: int

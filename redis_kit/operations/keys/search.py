@@ -18,7 +18,7 @@ CURSOR = re.compile(r"(\d{1,4})\.(\d{1,20})\.(\d{3,5})\.([0-9a-f]{16})?", re.ASC
 
 
 class KeyInfo(NamedTuple):
-    """A key: its name, component, type, seconds until it expires (None: never), and ``size`` in bytes (None: not known)."""
+    """A key: name, component, type, seconds until it expires (None: never), and bytes as ``size`` (None: not known)."""
 
     name: str
     component: str
