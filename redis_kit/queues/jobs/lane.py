@@ -18,10 +18,14 @@ CONCURRENCY = (0, 1_000_000)
 LONGEST = 200  # bytes of a group's name
 NOTHING = "-"  # in place of what a limit allows: the code says nothing
 EVERYTHING = "- -"
-NAMES = "'queue', 'group=*', 'group=<name>', 'task=<module.function>' or 'task=<module.function>&<argument>=<value>'"
+PER_WORKER = "worker:"  # before the name of a limit that each worker process has for itself
+NAMES = (
+    "'queue', 'group=*', 'group=<name>', 'task=<module.function>' or 'task=<module.function>&<argument>=<value>', with "
+    "'worker:' before it if each worker has the limit for itself"
+)
 _SAFE = ":/@,+~"
 _VALUE = 64  # characters of an argument in the name of a limit; a longer one has a digest there
-_NAME = re.compile(r"queue|group=[!-~]+|task=[\w.]+(&\w+=[!-%'-~]+)*")
+_NAME = re.compile(r"group=[!-~]+|(worker:)?(queue|task=[\w.]+(&\w+=[!-%'-~]+)*)")
 
 
 class Lane(NamedTuple):
@@ -46,6 +50,9 @@ def lane_of(queue: str, group: Any = None, limits: Iterable[NamedLimit] = ()) ->
         of_job.insert(0, NamedLimit(group_name(group), "group=*", of_group))
     if options.CONCURRENCY is not None or options.RATE:
         of_job.append(NamedLimit("queue", "queue", allowed(options.CONCURRENCY, options.RATE)))
+    if options.WORKER_CONCURRENCY is not None or options.WORKER_RATE:
+        per_worker = allowed(options.WORKER_CONCURRENCY, options.WORKER_RATE)
+        of_job.append(NamedLimit(f"{PER_WORKER}queue", f"{PER_WORKER}queue", per_worker))
     if not of_job:
         return None
     lines = [" ".join(limit.name for limit in of_job)]
@@ -61,10 +68,11 @@ def group_name(group: Any) -> str:
     return f"group={quote(group, _SAFE, errors='surrogatepass')}"
 
 
-def task_limit(task: str, values: Mapping[str, Any], allowed: str) -> NamedLimit:
+def task_limit(task: str, values: Mapping[str, Any], allowed: str, *, per_worker: bool = False) -> NamedLimit:
     """Return the limit of a task, or of its calls with these values of arguments."""
-    name = "&".join((f"task={task}", *(f"{argument}={_value(value)}" for argument, value in values.items())))
-    return NamedLimit(name, "&".join((f"task={task}", *(f"{argument}=*" for argument in values))), allowed)
+    first = f"{PER_WORKER if per_worker else ''}task={task}"
+    name = "&".join((first, *(f"{argument}={_value(value)}" for argument, value in values.items())))
+    return NamedLimit(name, "&".join((first, *(f"{argument}=*" for argument in values))), allowed)
 
 
 def limit_name(name: Any) -> str:

@@ -15,12 +15,14 @@ from redis_kit.queues.jobs.lane import Lane, NamedLimit
 class Limit:
     """At most ``concurrency`` jobs of a task at once, and starts at a ``rate``, such as "10/s" or "100/m".
 
-    With ``by``, a tuple of names of arguments, each value of these has the limit for itself.
+    With ``by``, a tuple of names of arguments, each value of these has the limit for itself. With ``per_worker=True``
+    each worker process has it for itself, in place of all together.
     """
 
     concurrency: int | None = None
     rate: str | None = None
     by: tuple[str, ...] = ()
+    per_worker: bool = False
 
 
 class LimitOptions(Protocol):
@@ -57,9 +59,11 @@ def check(task: LimitOptions) -> None:
         names = list(task.signature.parameters)[1 if task.takes_context else 0 :]
         if not isinstance(limit.by, tuple) or not set(limit.by) <= set(names):
             raise InvalidValue(f"{_wrong_by(limit.by, names)}")
-        if limit.by in seen:
+        if not isinstance(limit.per_worker, bool):
+            raise InvalidValue(f"per_worker must be True or False, not {shortened(limit.per_worker)}.")
+        if (limit.by, limit.per_worker) in seen:
             raise InvalidValue(f"Two limits of a task have the same arguments: {limit.by!r}. Write them as one Limit.")
-        seen.add(limit.by)
+        seen.add((limit.by, limit.per_worker))
 
 
 def lane_of_call(task: LimitOptions, args: Any, kwargs: Any) -> Lane | None:
@@ -68,7 +72,8 @@ def lane_of_call(task: LimitOptions, args: Any, kwargs: Any) -> Lane | None:
 
 
 def _named(task: LimitOptions, args: Any, kwargs: Any) -> Iterator[NamedLimit]:
-    limits = sorted(_limits(task), key=lambda limit: -len(limit.by))  # a job waits first for that which few others have
+    # A job waits first for that which few others have, and last for that which depends on the worker.
+    limits = sorted(_limits(task), key=lambda limit: (limit.per_worker, -len(limit.by)))
     values: Mapping[str, Any] = {}
     if any(limit.by for limit in limits):
         bound = task.signature.bind(*((None, *args) if task.takes_context else args), **kwargs)
@@ -76,7 +81,8 @@ def _named(task: LimitOptions, args: Any, kwargs: Any) -> Iterator[NamedLimit]:
         values = bound.arguments
     for limit in limits:
         chosen = {name: values[name] for name in limit.by}
-        yield lane.task_limit(task.module_path, chosen, lane.allowed(limit.concurrency, limit.rate))
+        allowed = lane.allowed(limit.concurrency, limit.rate)
+        yield lane.task_limit(task.module_path, chosen, allowed, per_worker=limit.per_worker)
 
 
 def _limits(task: LimitOptions) -> list[Limit]:

@@ -12,13 +12,15 @@ from redis_kit.queues.jobs.unique import chosen
 from redis_kit.queues.store import calls, claim, enqueue, handover
 
 LANES = ("", "group=a", "group=b", "task=t group=a", "task=t group=b", "task=t")
-LIMITS = ("group=a", "task=t", "group=*")
+LANES = (*LANES, "group=a worker:task=u", "task=t worker:task=u worker:queue", "worker:queue")
+LIMITS = ("group=a", "task=t", "group=*", "worker:task=u", "worker:queue")
+WORKERS = ("w", "x")
 NUMBERS = count()
 number = st.integers(0, 5)
 operations = st.one_of(
     st.tuples(st.just("put"), st.sampled_from(LANES), st.sampled_from((0, 0, 0, 5))),
     st.tuples(st.just("put_unique"), st.sampled_from(LANES), st.sampled_from(("u", "v"))),
-    st.tuples(st.just("claim"), st.integers(1, 6)),
+    st.tuples(st.just("claim"), st.integers(1, 6), st.sampled_from(WORKERS)),
     st.tuples(st.sampled_from(("ack", "nack", "give_back", "cancel", "delete")), number),
     st.tuples(st.sampled_from(("hand_over", "claim_by_id", "run_now")), number),
     st.tuples(st.sampled_from(("sign_off", "purge", "sweep", "requeue")), number),
@@ -52,10 +54,10 @@ class Model:
                 self.places[placed.id] = (0, next(self.order))
                 self.late.discard(placed.id)
 
-    def claim(self, limit):
-        before, jobs, more = self.used(), [], True
+    def claim(self, limit, worker="w"):
+        before, jobs, more = self.used(worker), [], True
         while more and len(jobs) < limit:  # an answer says whether another claim may find jobs
-            claimed = self.run(claim.claim(self.queue, limit - len(jobs), "w"))
+            claimed = self.run(claim.claim(self.queue, limit - len(jobs), worker))
             jobs, more = jobs + claimed.jobs, claimed.next == 0
         for job in jobs:
             lane = self.lanes[job.id]
@@ -63,19 +65,29 @@ class Model:
             first = min((self.places[id] for id in beside), default=None)
             assert not lane or job.id in self.late or self.places[job.id] == first, "not in order"
             self.running[job.id] = job
-        used = self.used()
+        used = self.used(worker)
         assert all(used[name] <= max(self.allowed(name), before[name]) for name in used), "too many run"
         if len(jobs) < limit:
-            assert [id for id in self.waiting() if self.may_start(self.lanes[id])] == [], "waits though it may start"
+            assert [id for id in self.waiting() if self.may_start(self.lanes[id], worker)] == [], (
+                "waits though it may start"
+            )
 
-    def used(self):
-        return Counter(name for id in [*self.running, *self.away] for name in self.lanes[id].split())
+    def used(self, worker):
+        """Return how many jobs count for each limit, as this worker sees it."""
+        own = {id for id, job in self.running.items() if job.token.startswith(f"{worker}/")}
+        return Counter(
+            name
+            for id in [*self.running, *self.away]
+            for name in self.lanes[id].split()
+            if id in own or not name.startswith("worker:")
+        )
 
     def allowed(self, name):
         return self.limits.get(name, self.limits.get("group=*", 99) if name.startswith("group=") else 99)
 
-    def may_start(self, lane):
-        return all(self.used()[name] < self.allowed(name) for name in lane.split())
+    def may_start(self, lane, worker):
+        used = self.used(worker)
+        return all(used[name] < self.allowed(name) for name in lane.split())
 
     def waiting(self):
         return [id for id in self.lanes if id not in self.running and id not in self.dead and id not in self.away]
@@ -119,9 +131,10 @@ class Model:
             self.late.add(id)
 
     def sign_off(self, _):
-        assert self.queue.sign_off(worker="w") == len(self.running)
-        self.late |= self.running.keys()
-        self.running.clear()
+        own = {id for id, job in self.running.items() if job.token.startswith("w/")}
+        assert self.queue.sign_off(worker="w") == len(own)
+        self.late |= own
+        self.running = {id: job for id, job in self.running.items() if id not in own}
 
     def cancel(self, at):
         if waiting := [*self.waiting(), *self.away]:

@@ -8,7 +8,7 @@
 --   turn/<limit>/<turn>/<lane> a lane that waits for a limit; the turn of a timed lane is NOW
 --   todo/lane <lane>, todo/limit <limit>, todo/from <limit>  what the next claim is to look at
 -- with line feeds in place of the /. A rank is a place as text of 16 digits.
--- needs  limits, parked, ready, scheduled, sequence, limit_of, limits_of, starts_at, blocking
+-- needs  limits, parked, ready, scheduled, sequence, limit_of, limits_of, starts_at, note_start, blocking
 -- gives  range_of, rank_of, place_at, job_member, turn_member, state_of, set_state, write_states, wait_turn, timed_lane,
 --        add_ready, refresh_lane, admit, do_todo
 local BLOCK, MIDDLE, NOW = 2 ^ 44, 2 ^ 51, "0000000000000000"
@@ -63,10 +63,12 @@ local function write_states()
     end
 end
 
-local function wait_turn(lane, limit)
+-- `from` is the limit for which the lane waited before.
+local function wait_turn(lane, limit, from)
     local turn = string.format("%016.0f", redis.call("INCRBY", sequence, 1))
     redis.call("ZADD", parked, 0, turn_member(limit.name, turn, lane))
     set_state(lane, {kind = "waits", turn = turn, limit = limit.name})
+    limit.waited = limit.waited or not (from and limit_of(from) and limit_of(from).per_worker)
 end
 
 -- The state of the lane of a limit that is timed, its name, and when its head is due, nil if that is ready by now. A lane that
@@ -92,8 +94,8 @@ local function add_ready(lane, rank, id, turn)
 end
 
 -- Find out what a lane can do now, and have it do that. A lane that is new has the turn of its first job; one that waited for a
--- limit the last one.
-local function refresh_lane(lane, has_waited)
+-- limit, `from`, the last one.
+local function refresh_lane(lane, from)
     local state, member = state_of(lane), range_of("job", lane, 1)[1]
     local rank, id = string.match(member or "", "([^\n]*)\n([^\n]*)$")
     if state and state.kind == "waits" then
@@ -119,7 +121,7 @@ local function refresh_lane(lane, has_waited)
     end
     local limit, at = blocking(lane, true)
     if limit and (not at or timed_lane(limit.name)) then
-        return wait_turn(lane, limit)
+        return wait_turn(lane, limit, from)
     end
     redis.call("ZREM", parked, member)
     if limit then
@@ -127,7 +129,7 @@ local function refresh_lane(lane, has_waited)
         redis.call("ZADD", scheduled, string.format("%.0f", math.ceil(at / 1000)), id)
         return set_state(lane, {kind = "timed", rank = rank, id = id, limit = limit.name})
     end
-    add_ready(lane, rank, id, not has_waited and (tonumber(rank) or 0) % BLOCK)
+    add_ready(lane, rank, id, not from and (tonumber(rank) or 0) % BLOCK)
     set_state(lane, {kind = "ready", rank = rank, id = id, limit = ""})
 end
 
@@ -151,10 +153,11 @@ local function admit(name)
         end
         local first = range_of("turn", name, 1)[1]
         if not first then return end
+        if at and limit.per_worker then return note_start(at) end
         lane = string.match(first, "^turn\n[^\n]*\n[^\n]*\n(.*)$") or ""
         redis.call("ZREM", parked, first)
         set_state(lane, false)
-        refresh_lane(lane, true)
+        refresh_lane(lane, name)
     end
     redis.call("ZADD", parked, 0, "todo\nlimit " .. name)
 end
