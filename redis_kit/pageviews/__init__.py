@@ -8,7 +8,28 @@ from redis_kit.pageviews.pages import OTHER, PageViewMixin, page
 if TYPE_CHECKING:
     from redis_kit.pageviews.buffer import aflush, dropped, flush
     from redis_kit.pageviews.counter import PageViews
+    from redis_kit.pageviews.http.beacon import page_token
+    from redis_kit.pageviews.http.popular import PopularView, popular
 
-__all__ = ["OTHER", "PageViewMixin", "PageViews", "aflush", "dropped", "flush", "page"]
+__all__ = [
+    "OTHER",
+    "PageViewMixin",
+    "PageViews",
+    "PopularView",
+    "aflush",
+    "dropped",
+    "flush",
+    "page",
+    "page_token",
+    "popular",
+]
 
-__getattr__, __dir__ = lazily(__name__, {"buffer": ("aflush", "dropped", "flush"), "counter": ("PageViews",)})
+__getattr__, __dir__ = lazily(
+    __name__,
+    {
+        "buffer": ("aflush", "dropped", "flush"),
+        "counter": ("PageViews",),
+        "http.beacon": ("page_token",),
+        "http.popular": ("PopularView", "popular"),
+    },
+)

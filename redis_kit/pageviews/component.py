@@ -2,10 +2,8 @@
 
 from collections.abc import Iterator
 
-from django.conf import settings
-from django.core.checks import CheckMessage, Warning
+from django.core.checks import CheckMessage
 
-from redis_kit.core import conf
 from redis_kit.core.component import Component
 from redis_kit.pageviews.settings import PageViewSettings
 
@@ -24,19 +22,7 @@ class PageViews(Component):
         buffer.discard()
 
     def checks(self) -> Iterator[CheckMessage]:
-        """Yield a warning if the visitor's identity needs a middleware that is not installed."""
-        if "redis_kit.pageviews.middleware.PageViewMiddleware" not in settings.MIDDLEWARE:
-            return
-        options = conf.valid_options(PageViewSettings)
-        needed = {
-            "session": "sessions.middleware.SessionMiddleware",
-            "user": "auth.middleware.AuthenticationMiddleware",
-        }
-        wanted = {options.VISITOR, "user" if options.EXCLUDE_STAFF else ""} & needed.keys()
-        for name in sorted(wanted):
-            if not any(path.endswith(needed[name].rpartition(".")[2]) for path in settings.MIDDLEWARE):
-                yield Warning(
-                    f"REDIS_KIT['PAGEVIEWS'] needs the {name} of a request, but MIDDLEWARE has no {needed[name]}.",
-                    hint=f"Add 'django.contrib.{needed[name]}'.",
-                    id="redis_kit.W020",
-                )
+        """Yield what the middleware and the beacon need in ``MIDDLEWARE`` and ``urlpatterns``."""
+        from redis_kit.pageviews.http.checks import messages
+
+        return messages()

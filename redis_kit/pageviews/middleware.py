@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponseBase
 from redis_kit.core import conf
 from redis_kit.pageviews.batch import Event
 from redis_kit.pageviews.http.events import arecord, auser, event_of, failed, headers_of, needs_user, record
-from redis_kit.pageviews.pages import page_of
+from redis_kit.pageviews.pages import is_reported, page_of
 from redis_kit.pageviews.rules import is_page_view, opted_out
 from redis_kit.pageviews.settings import PageViewSettings
 
@@ -21,6 +21,7 @@ class PageViewMiddleware:
     """
 
     sync_capable = async_capable = True
+    counts_page_views = True  # also of subclasses, for the system checks
 
     def __init__(self, get_response: Callable[[HttpRequest], Any]) -> None:
         conf.warn_unless_installed()
@@ -31,6 +32,7 @@ class PageViewMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
         """Answer the request and count it."""
+        request.counts_page_views = True  # type: ignore[attr-defined]  # for the tag of the beacon
         if self.is_async:
             return self._acall(request)
         response: HttpResponseBase = self.get_response(request)
@@ -68,7 +70,7 @@ def _counts(request: HttpRequest, response: HttpResponseBase, options: PageViewS
 
 def _event(request: HttpRequest, response: HttpResponseBase, user: Any, options: PageViewSettings) -> Event | None:
     page, meta = page_of(request), request.META
-    if page is None:
+    if page is None or is_reported(request):
         return None
     referrer, query = meta.get("HTTP_REFERER", ""), meta.get("QUERY_STRING", "")
     return event_of(request, response, page, user=user, referrer=referrer, query=query, options=options)

@@ -1,7 +1,8 @@
 """The page of a request: a name that the project gives, or its URL pattern, never its path."""
 
 from collections.abc import Callable
-from typing import Any, ClassVar, TypeVar
+from types import EllipsisType
+from typing import Any, ClassVar, NamedTuple, TypeVar
 from uuid import UUID
 
 from django.http import HttpRequest
@@ -19,36 +20,56 @@ AnyView = TypeVar("AnyView", bound=Callable[..., Any])
 SITE = "(site)"
 OTHER = "(other)"
 _MARK = "redis_kit_page"
-_UNMARKED = object()
 
 
-def page(name: Named | Callable[..., Named]) -> Callable[[AnyView], AnyView]:
+class Mark(NamedTuple):
+    """The page of a view, and whether the beacon counts it. Without a name it is the URL pattern."""
+
+    name: Any = ...
+    beacon: bool = False
+
+
+_UNMARKED = Mark()
+marked_views: list[tuple[str, Mark]] = []  # dotted paths, for the system checks
+
+
+def page(
+    name: Named | Callable[..., Named] | EllipsisType = ..., *, beacon: bool = False
+) -> Callable[[AnyView], AnyView]:
     """Name the page of a view or a view class: by a name, or by a callable of the request and the view's arguments.
 
     A name with a key, such as ``("post", 42)``, counts for the object and for all of ``post``. None does not count.
-    Raises InvalidName for a name that is not allowed.
+    Without a name, the page is the URL pattern. With ``beacon=True`` the middleware does not count the page, since the
+    script of ``{% page_view_beacon %}`` does. Raises InvalidName for a name that is not allowed.
     """
-    if not callable(name):
-        _checked(name)
+    if not callable(name) and not isinstance(name, EllipsisType):
+        checked(name)
 
     def mark(view: AnyView) -> AnyView:
-        setattr(view, _MARK, name)
+        made, source = Mark(name, beacon), getattr(view, "view_class", view)
+        setattr(view, _MARK, made)
+        marked_views.append((f"{source.__module__}.{source.__qualname__}", made))
         return view
 
     return mark
 
 
 class PageViewMixin:
-    """Name the page of a class-based view by ``page``; ``page_key`` is the URL argument with the key of its object."""
+    """Name the page of a class-based view by ``page``; ``page_key`` is the URL argument with the key of its object.
+
+    With ``page_beacon`` the beacon counts its views, and not the middleware.
+    """
 
     page: ClassVar[str] = ""
     page_key: ClassVar[str] = ""
+    page_beacon: ClassVar[bool] = False
 
     @classmethod
     def as_view(cls, **initkwargs: Any) -> Callable[..., Any]:
         """Return the view with its page."""
         view: Callable[..., Any] = super().as_view(**initkwargs)  # type: ignore[misc]
-        return page(lambda request, **kwargs: cls(**initkwargs).get_page(request, **kwargs))(view)
+        beacon = initkwargs.get("page_beacon", cls.page_beacon)
+        return page(lambda request, **kwargs: cls(**initkwargs).get_page(request, **kwargs), beacon=beacon)(view)
 
     def get_page(self, request: HttpRequest, **kwargs: Any) -> Named:
         """Return the page's name, optionally with a key; None if it does not count."""
@@ -62,16 +83,19 @@ def page_of(request: HttpRequest) -> tuple[str, str] | None:
     Raises InvalidName for a name that is not allowed.
     """
     match = _match(request)
-    view_class = getattr(match.func, "view_class", None)
-    named: Any = getattr(match.func, _MARK, getattr(view_class, _MARK, _UNMARKED))
-    if named is _UNMARKED:
-        named = _pattern(match)
-    elif callable(named):
+    named = _mark(match).name
+    if callable(named):
         named = named(request, *match.args, **match.kwargs)
-    return _checked(named)
+    return checked(_pattern(match) if named is ... else named)
 
 
-def _checked(named: Named) -> tuple[str, str] | None:
+def is_reported(request: HttpRequest) -> bool:
+    """Return whether the beacon counts the views of a request's page, and not the middleware."""
+    return _mark(_match(request)).beacon
+
+
+def checked(named: Named) -> tuple[str, str] | None:
+    """Return a name and a key, "" without one; None for a page that does not count. Raises InvalidName."""
     if named is None:
         return None
     if isinstance(named, tuple) and len(named) != 2:
@@ -90,6 +114,11 @@ def encoded(name: str, key: Key | None = None) -> str:
     if isinstance(key, bool) or not isinstance(key, (str, int, UUID)):
         raise InvalidName(f"The key of an object must be text, a whole number or a UUID, not {type(key).__name__}.")
     return f"{encode(name)}:{encode(str(key))}"
+
+
+def _mark(match: ResolverMatch) -> Mark:
+    mark: Mark = getattr(match.func, _MARK, getattr(getattr(match.func, "view_class", None), _MARK, _UNMARKED))
+    return mark
 
 
 def _match(request: HttpRequest) -> ResolverMatch:

@@ -1,11 +1,14 @@
 """The settings of page views."""
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from redis_kit.core.conf import Section
+from redis_kit.core.conf import Problem, Section
 
 DAY = 86_400
+_ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:[0-9]+)?")
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,19 @@ class PageViewSettings(Section):
     COOKIE_NAME: str = "rk_visitor"
     #: The age of that cookie in seconds.
     COOKIE_AGE: float = 365 * DAY
+    #: The origins, beside the site's own, whose pages may report views to the beacon, such as ``https://www.example.com``.
+    BEACON_ORIGINS: list[str] | tuple[str, ...] = ()
     #: The connection to count on.
     USING: str = "default"
     #: ``open`` reads 0 while Redis is unavailable or denies access, ``raise`` raises. The middleware never raises.
     ON_FAILURE: Literal["open", "raise"] = "open"
+
+    def problems(self) -> Iterator[Problem]:
+        """Yield the origins of the beacon that no browser sends."""
+        for origin in self.BEACON_ORIGINS:
+            if not _ORIGIN.fullmatch(origin):
+                yield Problem(
+                    "E006",
+                    f"REDIS_KIT['PAGEVIEWS']['BEACON_ORIGINS'] holds {origin!r}, which is not an origin.",
+                    "Write the scheme, the host and a port that is not the default: 'https://www.example.com'.",
+                )

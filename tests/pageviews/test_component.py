@@ -2,11 +2,37 @@ import pytest
 
 from redis_kit.core import conf
 from redis_kit.core.errors import ConfigurationError
+from redis_kit.pageviews import page, pages
 from redis_kit.pageviews.component import PageViews, PageViewSettings
+from redis_kit.pageviews.http import checks
+from redis_kit.pageviews.middleware import PageViewMiddleware
 
 MIDDLEWARE = "redis_kit.pageviews.middleware.PageViewMiddleware"
 SESSIONS = "django.contrib.sessions.middleware.SessionMiddleware"
 USERS = "django.contrib.auth.middleware.AuthenticationMiddleware"
+
+
+CACHE = "django.middleware.cache.UpdateCacheMiddleware"
+
+
+class Ours(PageViewMiddleware):
+    """A middleware of the project."""
+
+
+OF_PROJECT = f"{__name__}.Ours"
+
+
+@pytest.fixture
+def found(settings, monkeypatch):
+    """Return the checks' messages for a MIDDLEWARE, some views and a URL configuration."""
+    monkeypatch.setattr(pages, "marked_views", [])
+    monkeypatch.setattr(checks, "marked_views", pages.marked_views)
+
+    def run(middleware, *, urls="tests.urls", **options):
+        settings.MIDDLEWARE, settings.ROOT_URLCONF, settings.REDIS_KIT = middleware, urls, {"PAGEVIEWS": options}
+        return list(PageViews().checks())
+
+    return run
 
 
 @pytest.mark.parametrize(
@@ -15,19 +41,63 @@ USERS = "django.contrib.auth.middleware.AuthenticationMiddleware"
         ([], {"VISITOR": "user"}, 0),
         ([MIDDLEWARE], {}, 0),
         ([MIDDLEWARE], {"VISITOR": "session"}, 1),
+        ([OF_PROJECT], {"VISITOR": "session"}, 1),
         ([MIDDLEWARE], {"VISITOR": "user"}, 1),
         ([MIDDLEWARE], {"EXCLUDE_STAFF": True}, 1),
         ([MIDDLEWARE], {"VISITOR": "session", "EXCLUDE_STAFF": True}, 2),
         ([MIDDLEWARE, SESSIONS, USERS], {"VISITOR": "session", "EXCLUDE_STAFF": True}, 0),
     ],
 )
-def test_missing_middleware_gives_a_warning(settings, middleware, options, warnings):
-    settings.MIDDLEWARE, settings.REDIS_KIT = middleware, {"PAGEVIEWS": options}
-    assert [found.id for found in PageViews().checks()] == ["redis_kit.W020"] * warnings
+def test_missing_middleware_gives_a_warning(found, middleware, options, warnings):
+    assert [message.id for message in found(middleware, **options)] == ["redis_kit.W020"] * warnings
+
+
+def test_beacon_needs_the_user_too(found):
+    assert [message.id for message in found([], urls="tests.pageviews.urls", VISITOR="user")] == ["redis_kit.W020"]
+
+
+def test_middleware_comes_before_those_whose_answers_it_must_see(found):
+    assert found([MIDDLEWARE, CACHE, SESSIONS]) == found([SESSIONS, MIDDLEWARE]) == []
+    (message,) = found([CACHE, SESSIONS, OF_PROJECT])
+    assert (message.id, "comes after UpdateCacheMiddleware" in message.msg) == ("redis_kit.W024", True)
+
+
+def test_pages_that_nothing_counts_give_a_warning(found):
+    def view(request): ...
+
+    page(None)(view)
+    assert found([]) == []
+    page("shop")(view)
+    (message,) = found([])
+    assert (message.id, f"{__name__}.test_pages" in message.msg) == ("redis_kit.W023", True)
+    assert MIDDLEWARE in message.hint
+    assert found([MIDDLEWARE]) == found([OF_PROJECT]) == found([], urls="tests.pageviews.urls") == []
+    assert found([], urls="no.such.module") == []
+
+
+def test_pages_of_the_beacon_need_its_url(found):
+    def view(request): ...
+
+    for _ in range(5):
+        page("shop", beacon=True)(view)
+    (message,) = found([MIDDLEWARE])
+    assert (message.id, message.msg.count("view,"), "and 2 more" in message.msg) == ("redis_kit.W025", 2, True)
+    assert "include('redis_kit.pageviews.urls')" in message.hint
+    assert found([MIDDLEWARE], urls="tests.pageviews.urls") == []
 
 
 @pytest.mark.parametrize(
-    "options", [{"VISITOR": "ip"}, {"MAX_PAGES": 0}, {"WRITE": "async"}, {"RETENTION": 1}, {"SALT": 1}]
+    "options",
+    [
+        {"VISITOR": "ip"},
+        {"MAX_PAGES": 0},
+        {"WRITE": "async"},
+        {"RETENTION": 1},
+        {"SALT": 1},
+        {"BEACON_ORIGINS": ["shop.example"]},
+        {"BEACON_ORIGINS": ["https://shop.example/"]},
+        {"BEACON_ORIGINS": "https://shop.example"},
+    ],
 )
 def test_wrong_options_are_refused(settings, options):
     settings.REDIS_KIT = {"PAGEVIEWS": options}

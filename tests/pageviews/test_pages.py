@@ -19,3 +19,9 @@ def test_right_name_marks_the_view(name):
     def view(request): ...
 
     assert page(name)(view) is view
+
+
+def test_view_without_a_name_can_be_left_to_the_beacon():
+    def view(request): ...
+
+    assert page(beacon=True)(view) is view

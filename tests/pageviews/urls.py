@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 from asgiref.sync import iscoroutinefunction
 from django.http import Http404, HttpResponse, JsonResponse, StreamingHttpResponse
+from django.template import RequestContext, Template
 from django.urls import include, path, re_path
 from django.utils.decorators import sync_and_async_middleware
 from django.views import View
@@ -105,6 +106,23 @@ class Article(PageViewMixin, View):
         return HttpResponse("<p>Hello")
 
 
+@page(lambda request, pk: ("reported", pk), beacon=True)
+def reported(request, pk):
+    return scripted(request)
+
+
+def scripted(request):
+    html = "{% load redis_kit_pageviews %}<p>Hello{% page_view_beacon %}"
+    return HttpResponse(Template(html).render(RequestContext(request, {"request": request})))
+
+
+class ReportedShop(PageViewMixin, View):
+    page, page_beacon = "reported-shop", True
+
+    def get(self, request):
+        return scripted(request)
+
+
 app_name = "blog"
 blog = ([path("latest/", html, name="latest")], "blog")
 urlpatterns = [
@@ -125,6 +143,11 @@ urlpatterns = [
     path("json/", lambda request: JsonResponse({})),
     path("stream/", lambda request: StreamingHttpResponse(iter(["<p>Hello"])), name="stream"),
     path("missing/", missing),
+    path("", include("redis_kit.pageviews.urls")),
+    path("reported/<int:pk>/", reported),
+    path("reported-shop/", ReportedShop.as_view()),
+    path("unreported/", scripted, name="unreported"),
+    path("uncounted-script/", page(None)(lambda request: scripted(request))),
     path("failing/", failing),
     path("empty/", lambda request: HttpResponse(status=204)),
     path("changed/", lambda request: HttpResponse(status=304)),

@@ -58,7 +58,7 @@ async def auser(request: HttpRequest) -> Any:
 
 def event_of(
     request: HttpRequest,
-    response: HttpResponseBase,
+    response: HttpResponseBase | None,
     page: tuple[str, str],
     *,
     user: Any,
@@ -68,8 +68,8 @@ def event_of(
 ) -> Event | None:
     """Return the view of a page by this request; None if the user is of the staff, whose views are left out.
 
-    ``referrer`` is the address of the page before, and ``query`` may have the fields ``utm_source``, ``utm_medium`` and
-    ``utm_campaign``.
+    Without a response no cookie is set. ``referrer`` is the address of the page before. ``query`` may have the fields
+    ``utm_source``, ``utm_medium`` and ``utm_campaign``.
     """
     if is_bot(request.META.get("HTTP_USER_AGENT", "")):
         return Event(periods.now(), page[0], "", "", bot=True)

@@ -20,7 +20,7 @@ _warned = False
 
 
 def visitor(
-    request: HttpRequest, response: HttpResponseBase, *, options: PageViewSettings, user: Any, moment: datetime
+    request: HttpRequest, response: HttpResponseBase | None, *, options: PageViewSettings, user: Any, moment: datetime
 ) -> str:
     """Return the identity of a request's visitor. If the request has none it is "", and only the view counts."""
     if options.VISITOR == "daily_salt":
@@ -46,9 +46,11 @@ def _of_the_day(request: HttpRequest, moment: datetime) -> str:
     return f"{moment.date().isoformat()} {address} {request.META.get('HTTP_USER_AGENT', '')[:LONGEST_AGENT]}"
 
 
-def _by_cookie(request: HttpRequest, response: HttpResponseBase, options: PageViewSettings) -> str:
+def _by_cookie(request: HttpRequest, response: HttpResponseBase | None, options: PageViewSettings) -> str:
     token = signed_token(request.COOKIES.get(options.COOKIE_NAME, ""))
     if not token:
+        if response is None:
+            return ""
         token = token_urlsafe(TOKEN_BYTES)
         response.set_cookie(
             options.COOKIE_NAME,

@@ -1,0 +1,87 @@
+"""The beacon: a request by which a browser reports a view of a page from a cache, a CDN or another server."""
+
+from functools import cache
+
+from django.core import signing
+from django.http import HttpRequest, HttpResponse
+from django.urls import NoReverseMatch, reverse
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_POST
+
+from redis_kit.core import conf
+from redis_kit.core.errors import ConfigurationError
+from redis_kit.pageviews.http.events import event_of, failed, headers_of, needs_user, record
+from redis_kit.pageviews.pages import Key, checked
+from redis_kit.pageviews.rules import is_early, opted_out
+from redis_kit.pageviews.settings import PageViewSettings
+
+SALT = "redis_kit.pageviews.beacon"
+LONGEST = 8192  # bytes of a request's body
+ROUTE = "redis_kit_beacon"
+INCLUDE = "Add path('', include('redis_kit.pageviews.urls')) to urlpatterns."
+
+
+def page_token(name: str, key: Key | None = None) -> str:
+    """Return the signed name of a page, or of an object by its key, for a page that Django does not render.
+
+    It never expires. Raises InvalidName for a name that is not allowed.
+    """
+    return _signer().sign_object(checked(name if key is None else (name, key)))
+
+
+def beacon_url() -> str:
+    """Return the path of the beacon's view. Raises ConfigurationError if no URL leads to it."""
+    try:
+        return reverse(ROUTE)
+    except NoReverseMatch as error:
+        raise ConfigurationError(f"No URL leads to the beacon of page views. {INCLUDE}") from error
+
+
+@csrf_exempt  # a page from a cache has no token; the origin is checked
+@require_POST
+def beacon(request: HttpRequest) -> HttpResponse:
+    """Count a view of the page whose signed name is in the field ``page``, and answer 204 without a cookie.
+
+    The status is 403 for a page of another host that is not in ``BEACON_ORIGINS``, 413 for a body of over 8192 bytes,
+    and 400 without a valid page. The rules of the middleware about bots, prefetches, staff and opt-out hold.
+    """
+    options = conf.section(PageViewSettings)
+    if not _is_allowed(request, options):
+        return HttpResponse("This origin may not count views.", status=403, content_type="text/plain")
+    if not request.META.get("CONTENT_LENGTH", "").isdecimal() or int(request.META["CONTENT_LENGTH"]) > LONGEST:
+        return HttpResponse(f"Send at most {LONGEST} bytes.", status=413, content_type="text/plain")
+    try:
+        name, key = _signer().unsign_object(request.POST.get("page", ""))
+    except (signing.BadSignature, ValueError):
+        return HttpResponse("The page is unknown.", status=400, content_type="text/plain")
+    response = HttpResponse(status=204, headers={"Cache-Control": "no-store"})
+    try:
+        _count(request, (name, key), options)
+    except Exception as error:
+        failed(error)
+    return response
+
+
+def _count(request: HttpRequest, page: tuple[str, str], options: PageViewSettings) -> None:
+    headers = headers_of(request)
+    if is_early(headers) or (options.RESPECT_OPT_OUT and opted_out(headers)):
+        return
+    user = getattr(request, "user", None) if needs_user(options) else None
+    referrer, query = request.POST.get("referrer", ""), request.POST.get("query", "")
+    if event := event_of(request, None, page, user=user, referrer=referrer, query=query, options=options):
+        record(event, options)
+
+
+def _is_allowed(request: HttpRequest, options: PageViewSettings) -> bool:
+    """Return whether a page of this host, or of ``BEACON_ORIGINS``, sent the request, by its header ``Origin``."""
+    origin = request.META.get("HTTP_ORIGIN", "")
+    # The scheme is left out, since a proxy may speak plain HTTP with this server.
+    return origin in options.BEACON_ORIGINS or origin.partition("://")[2] == request.get_host()
+
+
+@cache
+def _signer() -> signing.Signer:
+    return signing.Signer(salt=SALT)
+
+
+conf.on_change(_signer.cache_clear, "SECRET_KEY", "SECRET_KEY_FALLBACKS")

@@ -1,0 +1,97 @@
+"""System checks of page views: what the middleware and the beacon need in ``MIDDLEWARE`` and ``urlpatterns``."""
+
+from collections.abc import Iterator
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Warning
+from django.urls import NoReverseMatch, reverse
+from django.utils.module_loading import import_string
+
+from redis_kit.core import conf
+from redis_kit.pageviews.http.beacon import INCLUDE, ROUTE
+from redis_kit.pageviews.pages import marked_views
+from redis_kit.pageviews.settings import PageViewSettings
+
+OURS = "redis_kit.pageviews.middleware.PageViewMiddleware"
+# Middleware that answers without the rest, or changes the status: ours must see what it answers.
+CHANGING = (
+    "django.middleware.cache.UpdateCacheMiddleware",
+    "django.middleware.cache.FetchFromCacheMiddleware",
+    "django.middleware.http.ConditionalGetMiddleware",
+)
+NEEDED = {
+    "session": "sessions.middleware.SessionMiddleware",
+    "user": "auth.middleware.AuthenticationMiddleware",
+}
+
+
+def messages() -> Iterator[CheckMessage]:
+    """Yield what is wrong. Loads the URLs of the site."""
+    place = next((place for place, path in enumerate(settings.MIDDLEWARE) if _is_ours(path)), None)
+    has_beacon = _has_beacon()
+    if place is not None:
+        yield from _wrong_place(settings.MIDDLEWARE[:place])
+    if place is not None or has_beacon:
+        yield from _missing_middleware()
+    reported = [path for path, mark in marked_views if mark.beacon]
+    named = [path for path, mark in marked_views if mark.name is not None]
+    if has_beacon is False and reported:
+        yield Warning(
+            f"The beacon counts the views of {_listed(reported)}, but no URL leads to it.",
+            hint=INCLUDE,
+            id="redis_kit.W025",
+        )
+    elif has_beacon is False and place is None and named:
+        yield Warning(
+            f"Nothing counts the views of {_listed(named)}: MIDDLEWARE has no PageViewMiddleware.",
+            hint=f"Put {OURS!r} first in MIDDLEWARE.",
+            id="redis_kit.W023",
+        )
+
+
+def _wrong_place(before: list[str]) -> Iterator[CheckMessage]:
+    for path in before:
+        if path in CHANGING:
+            other = path.rpartition(".")[2]
+            yield Warning(
+                f"PageViewMiddleware comes after {other} in MIDDLEWARE, so it does not see what that answers.",
+                hint="Put it first, or pages from the cache are not counted and those that did not change are.",
+                id="redis_kit.W024",
+            )
+
+
+def _missing_middleware() -> Iterator[CheckMessage]:
+    options = conf.valid_options(PageViewSettings)
+    for name in sorted({options.VISITOR, "user" if options.EXCLUDE_STAFF else ""} & NEEDED.keys()):
+        if not any(path.endswith(NEEDED[name].rpartition(".")[2]) for path in settings.MIDDLEWARE):
+            yield Warning(
+                f"REDIS_KIT['PAGEVIEWS'] needs the {name} of a request, but MIDDLEWARE has no {NEEDED[name]}.",
+                hint=f"Add 'django.contrib.{NEEDED[name]}'.",
+                id="redis_kit.W020",
+            )
+
+
+def _is_ours(path: str) -> bool:
+    if path == OURS or path.startswith("django."):
+        return path == OURS
+    try:
+        made = import_string(path)
+    except ImportError:  # Django reports it
+        return False
+    return getattr(made, "counts_page_views", False) is True
+
+
+def _has_beacon() -> bool | None:
+    """Return whether a URL leads to the beacon; None if the URLs can't be loaded, which Django reports."""
+    try:
+        reverse(ROUTE)
+    except NoReverseMatch:
+        return False
+    except Exception:
+        return None
+    return True
+
+
+def _listed(paths: list[str]) -> str:
+    more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
+    return ", ".join(paths[:3]) + more

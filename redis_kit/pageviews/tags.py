@@ -1,0 +1,64 @@
+"""Template tags of page views: ``{% load redis_kit_pageviews %}``."""
+
+from datetime import timedelta
+from typing import Any
+
+from django import template
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.templatetags.static import static
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from redis_kit.core.errors import InvalidValue
+from redis_kit.pageviews import periods
+from redis_kit.pageviews.counter import PageViews
+from redis_kit.pageviews.http.beacon import beacon_url, page_token
+from redis_kit.pageviews.http.popular import By, popular
+from redis_kit.pageviews.pages import Key, is_reported, page_of
+
+register = template.Library()
+
+
+@register.simple_tag
+def page_views(page: str, key: Key | None = None, *, days: int = 1) -> int:
+    """Return the views of a page, or of its object by its key, today or in the last days. One round trip."""
+    end = periods.now().date()
+    return PageViews(page, key).views(end - timedelta(days=_whole(days) - 1), end)
+
+
+@register.simple_tag
+def page_visitors(page: str, key: Key | None = None, *, days: int = 1) -> int:
+    """Return the unique visitors, as page_views() returns views."""
+    end = periods.now().date()
+    return PageViews(page, key).visitors(end - timedelta(days=_whole(days) - 1), end)
+
+
+@register.inclusion_tag("redis_kit/pageviews/popular.html", name="popular")
+def popular_list(queryset: QuerySet[Any], page: str, n: int = 5, *, by: By = "day", key: str = "pk") -> dict[str, Any]:
+    """Show links to the objects with the most views: see popular(). One round trip and one query."""
+    return {"objects": popular(queryset, page, n, by=by, key=key)}
+
+
+@register.simple_tag(takes_context=True)
+def page_view_beacon(context: template.Context) -> SafeString:
+    """Return the script that reports a view of this page; nothing if the middleware counts the page.
+
+    The middleware leaves pages with ``@page(..., beacon=True)`` to the beacon.
+    """
+    request: HttpRequest | None = context.get("request")
+    if request is None:
+        raise ValueError("page_view_beacon needs the context processor django.template.context_processors.request.")
+    if hasattr(request, "counts_page_views") and not is_reported(request):
+        return SafeString("")
+    if not (page := page_of(request)):
+        return SafeString("")
+    name, key = page
+    script = '<script src="{}" data-url="{}" data-page="{}" defer></script>'
+    return format_html(script, static("redis_kit/pageviews.js"), beacon_url(), page_token(name, key or None))
+
+
+def _whole(days: int) -> int:
+    if isinstance(days, bool) or not isinstance(days, int) or not 1 <= days <= 366:
+        raise InvalidValue(f"days is {days!r}; it must be a whole number from 1 to 366.")
+    return days
