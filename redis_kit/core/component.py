@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django.core.checks import CheckMessage
 from django.utils.module_loading import import_string
@@ -20,6 +20,8 @@ class Component:
     settings: ClassVar[type[conf.Section]]
     #: Dotted paths of the dashboard's panels.
     panels: ClassVar[tuple[str, ...]] = ()
+    #: Dotted paths of subclasses of MetricSource.
+    metrics: ClassVar[tuple[str, ...]] = ()
     #: Codenames and names of permissions of the app ``redis_kit``, for the panels of built-in components. Panels of
     #: ``EXTRA_COMPONENTS`` use permissions of the project's models. Names are in English, as Django's are.
     permissions: ClassVar[tuple[tuple[str, str], ...]] = ()
@@ -48,6 +50,10 @@ class Component:
     def load_panels(self) -> list[Panel]:
         """Return the dashboard panels, in their order."""
         return [import_string(path)() for path in self.panels]
+
+    def load_metrics(self) -> list[Any]:
+        """Return the sources of metrics."""
+        return [import_string(path)() for path in self.metrics]
 
 
 def builtin_permissions() -> list[tuple[str, str]]:

@@ -12,7 +12,9 @@ Result = TypeVar("Result")
 @overload
 def gather(flows: Sequence[Flow[Result]], *, combine: bool = False) -> Flow[list[Result]]: ...
 @overload
-def gather(flows: Sequence[Flow[Result]], *, return_exceptions: Literal[True]) -> Flow[list[Result | Exception]]: ...
+def gather(
+    flows: Sequence[Flow[Result]], *, return_exceptions: Literal[True], combine: bool = False
+) -> Flow[list[Result | Exception]]: ...
 
 
 def gather(flows: Sequence[Flow[Any]], *, return_exceptions: bool = False, combine: bool = False) -> Flow[list[Any]]:

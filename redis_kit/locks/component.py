@@ -15,6 +15,7 @@ class Locks(Component):
 
     settings = LockSettings
     panels = ("redis_kit.locks.dashboard.panel.LocksPanel",)
+    metrics = ("redis_kit.locks.inspection.metrics.LockMetrics",)
     permissions = (
         ("release_locks", "Can release locks that others hold"),
         ("change_limits", "Can change the limits of semaphores"),

@@ -12,6 +12,7 @@ class Operations(Component):
         "redis_kit.operations.dashboard.keys_page.KeysPanel",
         "redis_kit.operations.dashboard.server_page.ServerPanel",
     )
+    metrics = ("redis_kit.operations.server.metrics.ServerMetrics",)
     permissions = (
         ("view_keys", "Can view the names of Redis keys"),
         ("view_server", "Can view the state of the Redis servers"),

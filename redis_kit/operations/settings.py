@@ -1,8 +1,11 @@
 """The settings of operations."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from redis_kit.core.conf import Section
+from redis_kit.core.conf import Problem, Section
+
+SHORTEST = 16  # characters of a token
 
 
 @dataclass(frozen=True)
@@ -14,3 +17,15 @@ class OperationsSettings(Section):
 
     #: Seconds from which a command in the server's slow log is worth an advice, if it ran within the last hour.
     SLOW: float = 0.1
+    #: The bearer token of the page with metrics, 16 characters or more. Without it only users with the permission
+    #: ``view_server`` see the page.
+    METRICS_TOKEN: str = ""
+
+    def problems(self) -> Iterator[Problem]:
+        """Yield the problem of a token that can be guessed."""
+        if self.METRICS_TOKEN and len(self.METRICS_TOKEN) < SHORTEST:
+            yield Problem(
+                "E030",
+                f"REDIS_KIT['OPERATIONS']['METRICS_TOKEN'] has fewer than {SHORTEST} characters, so it can be guessed.",
+                "Use the output of: python -c 'import secrets; print(secrets.token_urlsafe())'",
+            )

@@ -13,6 +13,7 @@ class PageViews(Component):
 
     settings = PageViewSettings
     panels = ("redis_kit.pageviews.dashboard.panel.PageViewsPanel",)
+    metrics = ("redis_kit.pageviews.dashboard.metrics.PageViewMetrics",)
 
     def forget(self) -> None:
         """Drop the views that wait to be counted."""

@@ -27,6 +27,7 @@ class Queues(Component):
         "redis_kit.queues.panels.workflows_page.WorkflowsPanel",
         "redis_kit.queues.panels.handovers_page.HandOversPanel",
     )
+    metrics = ("redis_kit.queues.monitoring.metrics.QueueMetrics",)
     permissions = (("manage_queues", "Can manage queues and their jobs"),)
 
     def ready(self) -> None:

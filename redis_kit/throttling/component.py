@@ -15,6 +15,7 @@ class Throttling(Component):
 
     settings = ThrottlingSettings
     panels = ("redis_kit.throttling.dashboard.panel.ThrottlesPanel",)
+    metrics = ("redis_kit.throttling.dashboard.metrics.ThrottleMetrics",)
     permissions = (
         ("reset_throttles", "Can reset and change throttles"),
         ("view_identities", "Can see identities unmasked"),

@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 from redis_kit.core import conf
 from redis_kit.core.errors import InvalidName, InvalidValue, KeyConflict, RedisFailure
 from redis_kit.core.flow import Flow
+from redis_kit.core.gather import gather
 from redis_kit.core.keys import encode
 from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.primitive import Primitive
@@ -139,6 +140,14 @@ def older_shards(queues: Iterable[str], *, using: str = "default") -> list[str]:
     round trip, and two more if there are any.
     """
     return _over(using).run_flow(_older(_listed(queues), using))
+
+
+def read_all(minutes: int, using: str, errors: Errors) -> Flow[tuple[dict[str, QueueStats], list[WorkerInfo]]]:
+    """Read the numbers and the workers of all queues. Two round trips."""
+    names = yield from _names()
+    parts: list[Flow[Any]] = [_reports(names, minutes, using, errors), _workers(names, using, errors)]
+    stats, workers = yield from gather(parts)
+    return stats, workers
 
 
 def _over(using: str) -> _Overview:

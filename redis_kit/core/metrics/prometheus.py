@@ -1,0 +1,86 @@
+"""The metrics of all components for Prometheus."""
+
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.registry import Collector
+
+from redis_kit.core import connections, flow
+from redis_kit.core.client.addresses import aliases
+from redis_kit.core.component import components
+from redis_kit.core.errors import RedisKitError, RedisUnavailable
+from redis_kit.core.gather import gather
+from redis_kit.core.logs.error_text import described
+from redis_kit.core.logs.rate_limit import LogRateLimit
+from redis_kit.core.metrics.families import Metric, MetricSource, Sample
+
+logger = logging.getLogger("redis_kit.metrics")
+LABELS = 100  # values of one label
+UP = Metric("redis_kit_up", "gauge", "Whether the server of a connection answers.")
+FAILED = Metric(
+    "redis_kit_scrape_failed", "gauge", "Whether the metrics of a component could not be read.", ("component",)
+)
+_log_limit = LogRateLimit()
+
+
+class RedisKitCollector(Collector):
+    """A collector of prometheus_client, for a registry of the project or for exposition().
+
+    Three round trips for each connection, on a Cluster two and one for each node. It raises nothing: a connection that
+    does not answer is in ``redis_kit_up``, and a component that can't be read in ``redis_kit_scrape_failed``.
+    """
+
+    def describe(self) -> Iterable[Any]:
+        """Return nothing, so that registering it asks no server."""
+        return ()
+
+    def collect(self) -> Iterator[Any]:
+        """Yield the families of all components and connections."""
+        sources = [(component.label, source) for component in components() for source in component.load_metrics()]
+        samples = [(alias, sample) for alias in sorted(aliases()) for sample in _read(alias, sources)]
+        metrics = [UP, FAILED, *(metric for _label, source in sources for metric in source.metrics)]
+        for metric in metrics:
+            kind = CounterMetricFamily if metric.kind == "counter" else GaugeMetricFamily
+            family = kind(metric.name, metric.help, labels=("connection", *metric.labels))
+            for alias, sample in samples:
+                if sample.metric == metric:
+                    family.add_metric((alias, *sample.labels), sample.value)
+            yield family
+
+
+def exposition(accept: str = "") -> tuple[bytes, str]:
+    """Return the metrics of all components and their content type, in the format that an ``Accept`` header asks for."""
+    registry = CollectorRegistry()
+    registry.register(RedisKitCollector())
+    encode, content_type = choose_encoder(accept)
+    return encode(registry), content_type
+
+
+def _read(alias: str, sources: Sequence[tuple[str, MetricSource]]) -> Iterator[Sample]:
+    up = True
+    for (label, _source), result in zip(sources, _results(alias, sources), strict=True):
+        yield FAILED.sample(isinstance(result, Exception), label)
+        if not isinstance(result, Exception):
+            yield from result
+            continue
+        up = up and not isinstance(result, RedisUnavailable)
+        if _log_limit.allows(f"{alias} {label}"):
+            logger.error("Metrics of %s can't be read from the connection %a: %s", label, alias, described(result))
+    yield UP.sample(up)
+
+
+def _results(alias: str, sources: Sequence[tuple[str, MetricSource]]) -> list[Any]:
+    """Return the samples of each source, or its error."""
+    try:
+        flows = [source.read(alias, LABELS) for _label, source in sources]
+        results: list[Any] = flow.run(gather(flows, return_exceptions=True, combine=True), connections.client(alias))
+        for place, (_label, source) in enumerate(sources):
+            if not isinstance(results[place], Exception):
+                results[place] = [*results[place], *source.read_servers(alias, LABELS)]
+    except RedisKitError as error:
+        return [error] * len(sources)
+    return results
