@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from redis_kit.core.flow import Flow
 from redis_kit.core.metrics.families import BLOCK, Metric, MetricSource, Sample, since_block
-from redis_kit.queues.monitoring.stats import Errors, QueueStats, read_all
+from redis_kit.queues.monitoring.report import QueueStats
+from redis_kit.queues.monitoring.stats import Errors, read_all
 from redis_kit.queues.monitoring.workers import WorkerInfo
 
 QUEUE = ("queue",)
