@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -119,28 +119,41 @@ def messages(url: str) -> Counter[str]:
     return found
 
 
-def run(plan: Plan) -> Outcome:
-    """Hand jobs over while faults are injected. All that it starts has ended when it returns."""
-    random, began = Random(plan.seed), time.monotonic()
+@dataclass
+class Bridge:
+    """A server, a broker of Celery, and what workers find in their environment."""
+
+    folder: Path
+    server: Server
+    broker: Any
+    environment: dict[str, str]
+
+
+@contextlib.contextmanager
+def bridge(kind: str) -> Iterator[Bridge]:
+    """Start the servers, and have this process use them. All has ended at the end of the block."""
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="handovers", ignore_cleanup_errors=True)))
         server = Server(tcp=True, persistence=True, data_dir=folder / "data", extra_args=("--maxmemory", "0"))
         stack.callback(server.stop)
-        broker: Any = RabbitMQ(folder) if plan.broker == "rabbitmq" else RedisBroker(folder)
+        broker: Any = RabbitMQ(folder) if kind == "rabbitmq" else RedisBroker(folder)
         stack.callback(lambda: broker.stop())
         app = "tests.queues.support.fleet.app"
         settings = {"CONNECTIONS": {"default": server.connection}, "QUEUES": {**OPTIONS, "CELERY_APP": app}}
         settings |= {"PREFIX": f"h{secrets.token_hex(3)}", "CONNECT_TIMEOUT": 2.0, "READ_TIMEOUT": 2.0}
         stack.enter_context(override_settings(REDIS_KIT=settings))
         stack.callback(connections.close)
-        environment = {
-            "REDIS_KIT": json.dumps(settings),
-            "CELERY_BROKER": broker.url,
-            "JOURNAL": str(folder / "journal"),
-        }
-        fleet = Fleet(
-            folder, size=WORKERS, options=["--threads", THREADS], environment=environment, command=plan.command
-        )
+        kit, journal = json.dumps(settings), str(folder / "journal")
+        yield Bridge(folder, server, broker, {"REDIS_KIT": kit, "CELERY_BROKER": broker.url, "JOURNAL": journal})
+
+
+def run(plan: Plan) -> Outcome:
+    """Hand jobs over while faults are injected. All that it starts has ended when it returns."""
+    random, began = Random(plan.seed), time.monotonic()
+    with bridge(plan.broker) as place, contextlib.ExitStack() as stack:
+        broker = place.broker
+        options, environment = ["--threads", THREADS], place.environment
+        fleet = Fleet(place.folder, size=WORKERS, options=options, environment=environment, command=plan.command)
         stack.callback(fleet.close)
         queue = Queue("celery")
         wanted: set[str] = set()
