@@ -1,5 +1,6 @@
 """The page of jobs that are handed over to other systems, such as Celery."""
 
+import sys
 from collections.abc import Iterator
 
 from django.utils.translation import gettext_lazy as _
@@ -39,7 +40,7 @@ class HandOversPanel(Panel):
         rows = [
             (
                 Link(name, "queues", {"queue": name}),
-                options_of(name).SINK or registry.sink_of(name),
+                count.to or options_of(name).SINK or registry.sink_of(name),
                 count.sent,
                 moment(count.sent_at) if count.sent_at else "",
                 count.failed,
@@ -51,6 +52,8 @@ class HandOversPanel(Panel):
 
 
 def _any_sink() -> bool:
-    """Return whether this project names a sink, as far as this process knows."""
+    """Return whether this project may have a sink. Tasks of Celery that this process did not import may name one."""
     names = conf.section(QueueSettings).QUEUE_OPTIONS
-    return bool(registry.queues_with_sinks() or sinks_of_backends() or any(options_of(name).SINK for name in names))
+    if "celery" in sys.modules or registry.queues_with_sinks() or sinks_of_backends():
+        return True
+    return any(options_of(name).SINK for name in names)

@@ -185,10 +185,10 @@ def claim_job(base: str, worker: str, claim: str, id: str, *, version: str, toke
     return CLAIM_JOB(base, worker, claim, id, version, token, lease(), about, worker=worker)
 
 
-def count_handovers(base: str, *, sent: int, failed: int, error: str, ttl_ms: int) -> ScriptCall:
+def count_handovers(base: str, *, sent: int, failed: int, error: str, to: str, ttl_ms: int) -> ScriptCall:
     """Return the step that counts jobs that were handed over, and failures to do so."""
     text = error[:REASON].encode("utf-8", "backslashreplace")
-    return COUNT_HANDOVERS(base, sent, failed, text, ttl_ms)
+    return COUNT_HANDOVERS(base, sent, failed, text, to, ttl_ms)
 
 
 def snooze(base: str, job: Job, *, delay: int, expires: int, why: str, ttl_ms: int) -> ScriptCall:

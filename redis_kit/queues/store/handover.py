@@ -16,6 +16,7 @@ class HandOvers(NamedTuple):
     """How many jobs of a queue another system took, how often it did not take one, and the last error.
 
     ``sent_at`` and ``failed_at`` are the times of the last ones, in seconds since 1970; None if there was none.
+    ``to`` is the sink of the last one: "celery", or a dotted path; "" if only an earlier release counted.
     """
 
     sent: int
@@ -23,6 +24,7 @@ class HandOvers(NamedTuple):
     sent_at: float | None
     failed_at: float | None
     error: str
+    to: str
 
 
 def postpone(queue: Primitive, job: Job, seconds: float, *, holds: bool) -> Flow[bool]:
@@ -51,9 +53,9 @@ def claim_job(
     return Job(id, parts.body, held, parts.attempts, parts.crashes, parts.priority, parts.due, parts.history, moment)
 
 
-def count(queue: Primitive, *, sent: int, failed: int, error: str) -> Flow[None]:
-    """Count jobs that were handed over, and failures."""
-    yield calls.count_handovers(queue.key(""), sent=sent, failed=failed, error=error, ttl_ms=TTL_MS)
+def count(queue: Primitive, *, sent: int, failed: int, error: str, to: str) -> Flow[None]:
+    """Count jobs that were handed over to a sink, and failures."""
+    yield calls.count_handovers(queue.key(""), sent=sent, failed=failed, error=error, to=to, ttl_ms=TTL_MS)
 
 
 def read_step(queue: Primitive) -> ScriptCall:
@@ -79,5 +81,5 @@ def counted(reply: list[bytes]) -> HandOvers | None:
     if not fields:
         return None
     sent_at, failed_at = (number(name) / 1000 or None for name in (b"sent_at", b"failed_at"))
-    error = fields.get(b"error", b"").decode("utf-8", "backslashreplace")
-    return HandOvers(number(b"sent"), number(b"failed"), sent_at, failed_at, error)
+    error, to = (fields.get(name, b"").decode("utf-8", "backslashreplace") for name in (b"error", b"to"))
+    return HandOvers(number(b"sent"), number(b"failed"), sent_at, failed_at, error, to)

@@ -1,5 +1,7 @@
 """The page of hand-overs: what other systems took, and what they did not."""
 
+import sys
+import types
 from datetime import datetime
 
 import pytest
@@ -15,7 +17,7 @@ from redis_kit.queues.tasks import registry
 def count(name, **counts):
     queue = Queue(name)
     queue.put(1)
-    queue.run_flow(handover.count(queue, **{"sent": 0, "failed": 0, "error": "", **counts}))
+    queue.run_flow(handover.count(queue, **{"sent": 0, "failed": 0, "error": "", "to": "", **counts}))
 
 
 def shown():
@@ -37,6 +39,7 @@ def test_page_without_hand_overs_says_so(kit):
 
 def test_page_of_a_project_without_sinks_asks_nothing(kit, trips, monkeypatch):
     monkeypatch.setattr(registry, "_sinks", {})
+    monkeypatch.delitem(sys.modules, "celery", raising=False)
     figures, table = shown()
     assert (figures, str(table.empty)) == ({}, "No queue hands its jobs over to another system.")
     assert not trips
@@ -55,6 +58,15 @@ def test_queues_show_what_was_taken_and_the_last_error(kit):
     assert rows["mail"][5].lines[1] == "OperationalError: <down>"
     assert isinstance(rows["news"][5].lines[0], datetime)
     assert rows["news"][1] == ""
+
+
+def test_sink_is_shown_that_only_the_worker_knows(kit, monkeypatch):
+    monkeypatch.setattr(registry, "_sinks", {})
+    monkeypatch.setitem(sys.modules, "celery", types.ModuleType("celery"))
+    count("orders", sent=1, to="celery")
+    count("labels", failed=1, error="x", to="shop.sinks.Printer")
+    _, table = shown()
+    assert {row[0].value: row[1] for row in table.rows} == {"labels": "shop.sinks.Printer", "orders": "celery"}
 
 
 def test_queue_that_fails_now_is_an_alarm(kit):

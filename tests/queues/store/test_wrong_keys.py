@@ -82,7 +82,7 @@ class Scene:
                     base, "e", "c", "x", version=f"0 {round(queue.get('x').due * 1000)}", token="", about="{}"
                 )
             ),
-            lambda: self.run(moves.count_handovers(base, sent=1, failed=1, error="e", ttl_ms=1000)),
+            lambda: self.run(moves.count_handovers(base, sent=1, failed=1, error="e", to="celery", ttl_ms=1000)),
             lambda: self.run(moves.reap(base, "w", [job.id])),
             lambda: self.run(moves.cancel(base, other.id, error=b"[]", ttl_ms=1000)),
             lambda: self.run(moves.cancel(base, "x", error=b"[]", ttl_ms=1000)),

@@ -1,11 +1,12 @@
 #!lua flags=allow-oom
 -- Count jobs that were handed over to another system, and those that it did not take.
 --
--- KEYS[1]  handovers  hash: sent, sent_at, failed, failed_at, error
+-- KEYS[1]  handovers  hash: sent, sent_at, failed, failed_at, error, to
 -- ARGV[1]  sent       how many it took
 -- ARGV[2]  failed     how many times it did not take one
 -- ARGV[3]  error      the last of these
--- ARGV[4]  ttl_ms     to store it
+-- ARGV[4]  to         the sink of that system
+-- ARGV[5]  ttl_ms     to store it
 -- returns  1
 
 local handovers = KEYS[1]
@@ -20,5 +21,6 @@ end
 if ARGV[2] ~= "0" then
     redis.call("HSET", handovers, "error", ARGV[3])
 end
-redis.call("PEXPIRE", handovers, ARGV[4])
+redis.call("HSET", handovers, "to", ARGV[4])
+redis.call("PEXPIRE", handovers, ARGV[5])
 return 1

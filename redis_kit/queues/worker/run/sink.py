@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Mapping, Sequence
+from functools import partial
 from random import uniform
 from threading import Lock
 from time import monotonic
@@ -68,8 +69,8 @@ class UnusableSink(Sink):
 class Route:
     """The way of one queue's jobs to a sink: whether the other system answers, and what the dashboard shows of it."""
 
-    def __init__(self, source: WorkerQueue, sink: Sink) -> None:
-        self._source, self._sink = source, sink
+    def __init__(self, source: WorkerQueue, sink: Sink, name: str) -> None:
+        self._source, self._sink, self._name = source, sink, name
         self._lock = Lock()
         self._failures, self._retry_at = 0, 0.0
         self._asking = False  # while it is unavailable, one thread asks after each pause
@@ -111,11 +112,11 @@ class Route:
         with self._lock:
             if not (self._sent or self._failed) or monotonic() < self._reported + every:
                 return
-            counts = {"sent": self._sent, "failed": self._failed, "error": self._error}
+            steps = partial(handover.count, sent=self._sent, failed=self._failed, error=self._error, to=self._name)
             self._sent = self._failed = 0
             self._reported = monotonic()
         try:
-            self._source.run_flow(handover.count(self._source, **counts))  # type: ignore[arg-type]
+            self._source.run_flow(steps(self._source))
         except RedisFailure as error:
             logger.debug("Queue %a: hand-overs could not be counted: %s", self._source.name, error)
 
@@ -195,7 +196,7 @@ class Routes:
         if (number, name) not in self._routes:
             sink = self._sink(name)
             with self._lock:
-                self._routes.setdefault((number, name), Route(self._sources[number], sink))
+                self._routes.setdefault((number, name), Route(self._sources[number], sink, name))
         return self._routes[number, name]
 
     def _sink(self, name: str) -> Sink:

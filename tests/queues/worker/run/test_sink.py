@@ -6,6 +6,7 @@ import pytest
 
 from redis_kit.core.errors import ConfigurationError
 from redis_kit.queues import NotTaken, Queue, QueueCounts
+from redis_kit.queues.settings import options_of
 from redis_kit.queues.store import handover
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.process.process import WorkerProcess
@@ -49,6 +50,7 @@ def test_job_is_done_when_the_other_system_has_it(queue):
     assert queue.counts() == QueueCounts(0, 0, 0, 0)
     counts = counted(queue)
     assert (counts.sent, counts.failed, counts.error, counts.failed_at) == (3, 0, "", None)
+    assert counts.to == options_of("mail").SINK
 
 
 def test_unavailable_system_leaves_jobs_in_the_queue_in_their_order(queue, caplog):
