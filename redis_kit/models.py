@@ -1,6 +1,7 @@
 """The models of the app, in the module where Django looks for them."""
 
 from redis_kit.dashboard.models import Dashboard
+from redis_kit.pageviews.database.models import PageViewSnapshot
 from redis_kit.queues.database.models import OnceKey, OutboxMessage, Schedule
 
-__all__ = ["Dashboard", "OnceKey", "OutboxMessage", "Schedule"]
+__all__ = ["Dashboard", "OnceKey", "OutboxMessage", "PageViewSnapshot", "Schedule"]

@@ -28,12 +28,14 @@ def visitors(name: str, days: list[date]) -> Flow[Visitors]:
     return Visitors(count, distinct=is_distinct(days, kinds))
 
 
-def views_and_visitors(name: str, days: list[date]) -> Flow[tuple[int, Visitors]]:
-    """Return the number of views and of visitors on the days of a range."""
-    months = _by_month(name, days)
-    count, *replies = yield Batch([_union(name, days), *months, *identities(days)])
-    distinct = is_distinct(days, replies[len(months) :])
-    return sum(_numbers(replies[: len(months)])), Visitors(count, distinct=distinct)
+def of_many(names: list[str], days: list[date]) -> Flow[list[tuple[int, Visitors]]]:
+    """Return the numbers of views and of visitors of several names on the days of a range."""
+    kinds = identities(days)
+    calls = [call for name in names for call in (_union(name, days), *_by_month(name, days))]
+    replies = yield Batch([*kinds, *calls])
+    distinct, width = is_distinct(days, replies[: len(kinds)]), 1 + len(kinds)  # both have a call for each month
+    figures = [replies[place : place + width] for place in range(len(kinds), len(replies), width)]
+    return [(sum(_numbers(months)), Visitors(count, distinct=distinct)) for count, *months in figures]
 
 
 def by_day(name: str, days: list[date]) -> Flow[list[Day]]:

@@ -14,10 +14,15 @@ from redis_kit.pageviews.settings import PageViewSettings
 LEAST_TREND = 0.01  # views; what weighs less is not listed
 
 
-def top(name: str, period: str, n: int, *, start: int = 0) -> Flow[list[tuple[str, int]]]:
-    """Return the most viewed pages or keys of a day, a week or a month, from a place on."""
+def top(name: str, period: str, n: int) -> Flow[list[tuple[str, int]]]:
+    """Return the most viewed pages or keys of a day, a week or a month."""
+    return [(unquote(member), views) for member, views in (yield from members(name, period, n))]
+
+
+def members(name: str, period: str, n: int, *, start: int = 0) -> Flow[list[tuple[str, int]]]:
+    """Return the most viewed pages or keys of a day, a week or a month from a place on, encoded."""
     reply = yield Call("ZRANGE", keys.top(name, period), start, start + n - 1, "REV", "WITHSCORES")
-    return [(unquote(member.decode()), int(score)) for member, score in _pairs(reply)]
+    return [(member.decode(), int(score)) for member, score in _pairs(reply)]
 
 
 def trending(name: str, n: int) -> Flow[list[Trend]]:

@@ -1,0 +1,121 @@
+"""Periods that are over, copied from Redis into the project's database."""
+
+from collections.abc import Iterable, Iterator
+from datetime import date, timedelta
+from itertools import count, islice
+from typing import NamedTuple
+
+from django.db import router, transaction
+
+from redis_kit.core.errors import InvalidValue
+from redis_kit.core.gather import gather
+from redis_kit.pageviews import periods
+from redis_kit.pageviews.counter import PageViews
+from redis_kit.pageviews.database.models import PageViewSnapshot, digest_of
+from redis_kit.pageviews.pages import SITE
+from redis_kit.pageviews.questions import numbers, rankings
+
+CHUNK = 200  # names or rows at once
+MAX_DAYS = 400
+FIGURES = ("views", "visitors", "bots")
+
+
+class SnapshotResult(NamedTuple):
+    """How many rows snapshot() created, how many it raised, and how many were right already."""
+
+    created: int
+    updated: int
+    unchanged: int
+
+
+class ClosedPeriod(NamedTuple):
+    """A day, a week or a month that is over: its kind, its name in keys, and its days."""
+
+    kind: str
+    name: str
+    days: list[date]
+
+
+def snapshot(*, days: int = 3, using: str | None = None) -> SnapshotResult:
+    """Copy the days, weeks and months that ended in the last ``days`` days: the site, all pages and all objects.
+
+    Repeat it at will, and at the same time: a number in the database never becomes smaller, so a snapshot after Redis
+    lost data changes nothing. Takes a few round trips and SQL statements for every 200 pages or objects of a period.
+    Raises RedisUnavailable, and InvalidValue unless ``days`` is from 1 to 400.
+    """
+    if isinstance(days, bool) or not isinstance(days, int) or not 1 <= days <= MAX_DAYS:
+        raise InvalidValue(f"days is {days!r}; it must be a whole number from 1 to {MAX_DAYS}.")
+    site = PageViews.site(using=using, on_failure="raise")
+    results = [
+        _store(period, names, site)
+        for period in closed_periods(periods.now().date(), days)
+        for names in _chunks(_names(period, site))
+    ]
+    return SnapshotResult(*map(sum, zip(*results, strict=True)))
+
+
+def closed_periods(today: date, days: int) -> Iterator[ClosedPeriod]:
+    """Yield the days, weeks and months that ended in the days before today, the latest first."""
+    for ago in range(1, days + 1):
+        last = today - timedelta(ago)
+        yield ClosedPeriod("day", last.isoformat(), [last])
+        if last.weekday() == 6:
+            yield ClosedPeriod("week", periods.week_of(last), periods.days(last - timedelta(6), last))
+        if (last + timedelta(1)).day == 1:
+            yield ClosedPeriod("month", periods.month_of(last), periods.days(last.replace(day=1), last))
+
+
+def _names(period: ClosedPeriod, site: PageViews) -> Iterator[str]:
+    """Yield the encoded names that have views in a period: the site, pages, and their objects."""
+    yield SITE
+    for pages in _listed(SITE, period, site):
+        yield from pages
+        keys_of_pages = site.run_flow(gather([rankings.members(page, period.name, CHUNK) for page in pages]))
+        for page, first in zip(pages, keys_of_pages, strict=True):
+            yield from (f"{page}:{key}" for key, _ in first)
+            if len(first) == CHUNK:
+                yield from (f"{page}:{key}" for keys in _listed(page, period, site, start=CHUNK) for key in keys)
+
+
+def _listed(name: str, period: ClosedPeriod, site: PageViews, *, start: int = 0) -> Iterator[list[str]]:
+    for place in count(start, CHUNK):
+        members = [member for member, _ in site.run_flow(rankings.members(name, period.name, CHUNK, start=place))]
+        if members:
+            yield members
+        if len(members) < CHUNK:
+            return
+
+
+def _chunks(names: Iterable[str]) -> Iterator[list[str]]:
+    iterator = iter(names)
+    while chunk := list(islice(iterator, CHUNK)):
+        yield chunk
+
+
+def _store(period: ClosedPeriod, names: list[str], site: PageViews) -> SnapshotResult:
+    figures = site.run_flow(gather([numbers.closed(name, period.name, period.days) for name in names]))
+    rows = [_row(period, name, *counted) for name, counted in zip(names, figures, strict=True)]
+    own = PageViewSnapshot.objects.filter(period=period.kind, start=period.days[0])
+    with transaction.atomic(using=router.db_for_write(PageViewSnapshot)):
+        stored = {row.digest: row for row in own.filter(digest__in=[row.digest for row in rows])}
+        new = [row for row in rows if row.digest not in stored and row.views + row.bots]
+        grown = [stored[row.digest] for row in rows if row.digest in stored and _raise(stored[row.digest], row)]
+        PageViewSnapshot.objects.bulk_create(new, ignore_conflicts=True)  # another process may do the same
+        PageViewSnapshot.objects.bulk_update(grown, FIGURES)
+    return SnapshotResult(len(new), len(grown), len(stored) - len(grown))
+
+
+def _row(period: ClosedPeriod, name: str, views: int, visitors: int, bots: int) -> PageViewSnapshot:
+    page, _, key = name.partition(":")
+    figures = {"views": views, "visitors": visitors, "bots": bots}
+    return PageViewSnapshot(
+        period=period.kind, start=period.days[0], digest=digest_of(name), page=page, key=key, **figures
+    )
+
+
+def _raise(stored: PageViewSnapshot, now: PageViewSnapshot) -> bool:
+    """Raise the figures of a stored row to those of now, and return whether one was lower."""
+    higher = [name for name in FIGURES if getattr(now, name) > getattr(stored, name)]
+    for name in higher:
+        setattr(stored, name, getattr(now, name))
+    return bool(higher)
