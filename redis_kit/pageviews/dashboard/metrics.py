@@ -21,5 +21,5 @@ class PageViewMetrics(MetricSource):
         """Return the samples. One round trip."""
         if using != conf.section(PageViewSettings).USING:
             return []
-        views, visitors = yield from numbers.views_and_visitors(PageViews.site().encoded, periods.days(None, None))
+        ((views, visitors),) = yield from numbers.of_many([PageViews.site().encoded], periods.days(None, None))
         return [VIEWS.sample(views), VISITORS.sample(int(visitors))]
