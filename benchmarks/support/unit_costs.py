@@ -100,7 +100,7 @@ def _operations() -> dict[str, Operation]:
 
     def sign_in() -> None:
         number = next(numbers)
-        histories[number % STORED].sign_in(DAY + timedelta(number // STORED))
+        histories[number % STORED].sign_in(_moment(DAY + timedelta(number // STORED)))
 
     return {
         "put of a job": Operation(
@@ -117,7 +117,7 @@ def _operations() -> dict[str, Operation]:
             store=lambda most: [lasting.hit(f"{most} {number}") for number in range(most)],
         ),
         f"view, {VIEWS} in a batch": Operation(views, VIEWS),
-        "sign-in": Operation(sign_in, store=lambda most: [history.sign_in(DAY) for history in histories[-most:]]),
+        "sign-in": Operation(sign_in, store=lambda most: [history.sign_in(_moment(DAY)) for history in histories[-most:]]),
     }
 
 

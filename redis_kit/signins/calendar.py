@@ -15,16 +15,22 @@ class CalendarDay(NamedTuple):
     date: date
     marked: bool
     is_today: bool
+    made_up: bool = False
+    frozen: bool = False
 
 
 @dataclass(frozen=True)
 class Calendar:
-    """A month: ``marks[0]`` is True if there was a sign-in on its first day. ``today`` is in the user's time zone."""
+    """A month: ``marks[0]`` is True if there was a sign-in on its first day. ``today`` is in the user's time zone.
+
+    A day in ``covered`` was made up if it has a mark, too. Otherwise it is frozen.
+    """
 
     year: int
     month: int
     marks: Sequence[bool]
     today: date
+    covered: Sequence[bool]
 
     @property
     def count(self) -> int:
@@ -32,16 +38,29 @@ class Calendar:
         return sum(self.marks)
 
     @property
+    def make_ups(self) -> int:
+        """Return the number of days that were made up."""
+        return sum(mark and covered for mark, covered in zip(self.marks, self.covered, strict=True))
+
+    @property
+    def freezes(self) -> int:
+        """Return the number of frozen days."""
+        return sum(self.covered) - self.make_ups
+
+    @property
     def days(self) -> list[CalendarDay]:
         """Return the days of the month."""
-        dates = [date(self.year, self.month, number + 1) for number in range(len(self.marks))]
-        return [CalendarDay(day, marked, day == self.today) for day, marked in zip(dates, self.marks, strict=True)]
+        return [self._day(*day) for day in enumerate(zip(self.marks, self.covered, strict=True), 1)]
 
     def weeks(self, *, first_weekday: int = 0) -> list[list[CalendarDay | None]]:
         """Return the days in weeks of seven, with None outside the month; ``first_weekday`` is 0 for Monday."""
         days = self.days
         numbers = calendar.Calendar(first_weekday).monthdayscalendar(self.year, self.month)
         return [[days[number - 1] if number else None for number in week] for week in numbers]
+
+    def _day(self, number: int, marks: tuple[bool, bool]) -> CalendarDay:
+        day, (marked, covered) = date(self.year, self.month, number), marks
+        return CalendarDay(day, marked, day == self.today, marked and covered, covered and not marked)
 
 
 def month_length(year: int, month: int) -> int:

@@ -2,7 +2,7 @@
 
 from datetime import date, datetime, timedelta, tzinfo
 from functools import reduce
-from typing import Any
+from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
@@ -13,6 +13,17 @@ from redis_kit.core.errors import ConfigurationError, InvalidValue
 from redis_kit.signins.settings import REMEDY, SignInSettings
 
 FIRST = date(2000, 1, 1)
+
+
+class Moment(NamedTuple):
+    """The day of a sign-in. ``zone`` is the offset and name of its zone, empty for a day that was given as a date.
+
+    The offset is the number of seconds from UTC to the start of a day. ``seconds`` is the time since 1970.
+    """
+
+    day: date
+    zone: str
+    seconds: int
 
 
 def zone(instance: Any) -> tzinfo:
@@ -34,24 +45,33 @@ def zone(instance: Any) -> tzinfo:
         raise InvalidValue(f"The time zone of {instance!r} is {value!r}; use a name such as 'Asia/Tokyo'.") from None
 
 
+def now(where: tzinfo) -> datetime:
+    """Return the present time in a zone."""
+    return datetime.now(where)
+
+
 def today(instance: Any = None) -> date:
     """Return today's date for an instance; without one, in Django's current time zone."""
-    return _day(datetime.now(zone(instance)))
+    return _day(now(zone(instance)))
 
 
-def logical_day(instance: Any, at: datetime | date | None = None) -> date:
-    """Return the day of a datetime for an instance; a date is returned unchanged, None means now.
+def moment(instance: Any, at: datetime | date | None = None) -> Moment:
+    """Return the day of a datetime for an instance. A date is returned unchanged, and None means now.
 
     Raises InvalidValue for a datetime without a time zone if ``USE_TZ`` is on, and for a day before 2000 or in the
     future.
     """
-    latest = today(instance)
-    if at is None:
-        return latest
-    day = _day(_aware(at).astimezone(zone(instance))) if isinstance(at, datetime) else checked("at", at)
-    if not FIRST <= day <= latest:
+    where = zone(instance)
+    present = now(where)
+    latest = _day(present)
+    if at is None or isinstance(at, datetime):
+        local = present if at is None else _aware(at).astimezone(where)
+        found = Moment(_day(local), _zone_text(local), int(local.timestamp()))
+    else:
+        found = Moment(checked("at", at), "", 0)
+    if not FIRST <= found.day <= latest:
         raise InvalidValue(f"at is {at}; it must be a day from {FIRST} to {latest}, which is today.")
-    return day
+    return found
 
 
 def checked(name: str, day: date | None) -> date:
@@ -80,7 +100,12 @@ def _aware(at: datetime) -> datetime:
     return timezone.make_aware(at, timezone.get_default_timezone())
 
 
-def _day(moment: datetime) -> date:
+def _day(local: datetime) -> date:
     # By the wall clock: a day begins at this hour, even if the clock changed in the night.
-    wall = moment.replace(tzinfo=None) - timedelta(hours=conf.section(SignInSettings).DAY_START_HOUR)
+    wall = local.replace(tzinfo=None) - timedelta(hours=conf.section(SignInSettings).DAY_START_HOUR)
     return wall.date()
+
+
+def _zone_text(local: datetime) -> str:
+    offset = (local.utcoffset() or timedelta()).total_seconds() - 3600 * conf.section(SignInSettings).DAY_START_HOUR
+    return f"{offset:.0f} {local.tzinfo}"

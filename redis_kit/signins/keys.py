@@ -11,6 +11,7 @@ from redis_kit.core.keys import BUCKETS, encode, hashed
 from redis_kit.core.settings import KitSettings
 
 MAX_ID = 64  # characters of an id that is not hashed
+COVERED = 368  # bits of a year's bitmap before those of covered days: 46 bytes
 
 
 def label(model: Any) -> str:
@@ -31,12 +32,12 @@ def tag(model: str, bucket: str) -> str:
 
 
 def user(tag: str, member: str) -> str:
-    """Return the hash with the last day, the streaks, the total and the place of a user."""
+    """Return the state of a user, as text: last day, streaks, total and others; see scripts/_state.lua."""
     return _key(tag, f"user:{member}")
 
 
 def year(tag: str, member: str, year: int) -> str:
-    """Return the bitmap of a user's sign-ins in a year, by the day of the year."""
+    """Return the bitmap of a user's year: by day of the year the sign-ins, and from COVERED on the covered days."""
     return _key(tag, f"year:{member}:{year}")
 
 
@@ -45,15 +46,34 @@ def members(tag: str) -> str:
     return _key(tag, "members")
 
 
+def erased(tag: str) -> str:
+    """Return the bitmap of a bucket's places whose users were erased."""
+    return _key(tag, "erased")
+
+
+def streaks(tag: str) -> str:
+    """Return the sorted set of a bucket's streaks: places by the last day and the length of the streak."""
+    return _key(tag, "streaks")
+
+
 def active(tag: str, day: date) -> str:
     """Return the bitmap of a bucket's active users on a day, by their place."""
     return _key(tag, f"day:{day}")
 
 
-def active_days(model: str, days: list[date]) -> list[str]:
-    """Return the bitmaps of active users of all buckets of a model, day by day."""
-    starts = [_key(tag(model, bucket), "day:") for bucket in BUCKETS]
-    return [f"{start}{day}" for day in days for start in starts]
+def first(tag: str, day: date) -> str:
+    """Return the bitmap of a bucket's users whose first sign-in was on a day, by their place."""
+    return _key(tag, f"first:{day}")
+
+
+def scratch(tag: str) -> str:
+    """Return the bitmap that a script writes and deletes again."""
+    return _key(tag, "scratch")
+
+
+def tags(model: str) -> list[str]:
+    """Return the hash tags of all buckets of a model."""
+    return [tag(model, bucket) for bucket in BUCKETS]
 
 
 def _key(tag: str, part: str) -> str:

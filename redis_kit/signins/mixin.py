@@ -4,12 +4,14 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
 from redis_kit.signins.calendar import Calendar
-from redis_kit.signins.days import FIRST, checked, logical_day, today
+from redis_kit.signins.days import FIRST, checked, moment, today
 from redis_kit.signins.signals import signed_in
 
 if TYPE_CHECKING:
-    from redis_kit.signins.activity import Activity
-    from redis_kit.signins.history import History, SignIn
+    from redis_kit.signins.cohorts.activity import Activity
+    from redis_kit.signins.users.changes import Changes, SignIn
+    from redis_kit.signins.users.history import History
+    from redis_kit.signins.users.state import Summary
 
 
 class SignIns:
@@ -19,7 +21,7 @@ class SignIns:
         """Return the activity of the model."""
         if instance is not None:
             raise AttributeError(f"sign_ins is an attribute of {owner.__name__}, not of its instances.")
-        from redis_kit.signins.activity import Activity
+        from redis_kit.signins.cohorts.activity import Activity
 
         return Activity(owner)
 
@@ -27,45 +29,71 @@ class SignIns:
 class SignInMixin:
     """Let the instances of any model sign in once a day, whatever its primary key.
 
-    Each method costs one round trip. All raise InvalidValue for an instance that is not saved, and RedisUnavailable
-    while Redis is unavailable.
+    Each method costs one round trip unless it says otherwise. All raise InvalidValue for an instance that is not saved,
+    and RedisUnavailable while Redis is unavailable.
     """
 
     sign_ins = SignIns()
 
-    def sign_in(self, at: datetime | date | None = None) -> "SignIn":
+    def sign_in(self, at: datetime | date | None = None, *, token: str = "") -> "SignIn":
         """Sign in now, or at an earlier time or day. The first sign-in on a day is ``new``, and sends ``signed_in``.
 
-        Raises InvalidValue for a datetime without a time zone if ``USE_TZ`` is on, and for a day before 2000 or in the
-        future. If RedisUnavailable is ``indeterminate``, sign in again: the day counts once.
+        Two or three round trips for a day before others. Raises InvalidValue for a datetime without a time zone if
+        ``USE_TZ`` is on, and for a day before 2000 or in the future. If the reply is lost, the call is repeated once.
+        If RedisUnavailable is ``indeterminate``, sign in again: the day counts once. With the same ``token``, which is
+        any text, the second call returns what the first one would have returned, with its milestones.
         """
-        result = _history(self).sign_in(logical_day(self, at))
-        if result.new:
-            signed_in.send_robust(type(self), instance=self, result=result)
-        return result
+        return _sent(self, _changes(self).sign_in(moment(self, at), token=token))
 
-    async def asign_in(self, at: datetime | date | None = None) -> "SignIn":
+    async def asign_in(self, at: datetime | date | None = None, *, token: str = "") -> "SignIn":
         """See sign_in()."""
-        result = await _history(self).asign_in(logical_day(self, at))
-        if result.new:
-            await signed_in.asend_robust(type(self), instance=self, result=result)
-        return result
+        return await _asent(self, await _changes(self).asign_in(moment(self, at), token=token))
+
+    def make_up_sign_in(self, day: date, *, token: str = "") -> "SignIn":
+        """Sign in on a missed day, which then counts as others do. Two round trips at most; sends ``signed_in``.
+
+        Raises NoneLeft after ``MAKE_UPS`` in the day's month, and InvalidValue for a day outside ``WINDOW``.
+        """
+        return _sent(self, _changes(self).make_up(checked("day", day), today(self), token=token))
+
+    async def amake_up_sign_in(self, day: date, *, token: str = "") -> "SignIn":
+        """See make_up_sign_in()."""
+        return await _asent(self, await _changes(self).amake_up(checked("day", day), today(self), token=token))
+
+    def freeze_sign_ins(self, day: date, *, token: str = "") -> "SignIn":
+        """Let streaks go on over a day without a sign-in, which does not count. The first call is ``new``.
+
+        Raises NoneLeft after ``FREEZES`` in the day's month, and InvalidValue for a day outside ``WINDOW``.
+        """
+        return _changes(self).freeze(checked("day", day), today(self), token=token)
+
+    async def afreeze_sign_ins(self, day: date, *, token: str = "") -> "SignIn":
+        """See freeze_sign_ins()."""
+        return await _changes(self).afreeze(checked("day", day), today(self), token=token)
+
+    def sign_in_summary(self) -> "Summary":
+        """Return the present streak, the longest one, the total and the first day."""
+        return _history(self).summary(today(self))
+
+    async def asign_in_summary(self) -> "Summary":
+        """See sign_in_summary()."""
+        return await _history(self).asummary(today(self))
 
     def sign_in_streak(self) -> int:
         """Return the number of days in a row up to today, or to yesterday if today has no sign-in yet."""
-        return _history(self).streak(today(self))
+        return self.sign_in_summary().streak
 
     async def asign_in_streak(self) -> int:
         """See sign_in_streak()."""
-        return await _history(self).astreak(today(self))
+        return (await self.asign_in_summary()).streak
 
     def longest_sign_in_streak(self) -> int:
         """Return the longest streak ever, in days."""
-        return _history(self).longest()
+        return self.sign_in_summary().longest
 
     async def alongest_sign_in_streak(self) -> int:
         """See longest_sign_in_streak()."""
-        return await _history(self).alongest()
+        return (await self.asign_in_summary()).longest
 
     def sign_in_count(self, start: date | None = None, end: date | None = None) -> int:
         """Return the number of days with a sign-in from start to end, both included; by default of all days.
@@ -86,6 +114,25 @@ class SignInMixin:
         """See signed_in_on()."""
         return await _history(self).amarked(checked("day", day))
 
+    def first_sign_in(self, start: date | None = None, end: date | None = None) -> date | None:
+        """Return the first day with a sign-in from start to end, both included; None if there is none.
+
+        Raises InvalidValue if the end is before the start.
+        """
+        return _history(self).first(*_range(start, end))
+
+    async def afirst_sign_in(self, start: date | None = None, end: date | None = None) -> date | None:
+        """See first_sign_in()."""
+        return await _history(self).afirst(*_range(start, end))
+
+    def sign_in_week(self, first: date) -> list[bool]:
+        """Return for seven days, from the first on, whether there was a sign-in."""
+        return _history(self).week(checked("first", first))
+
+    async def asign_in_week(self, first: date) -> list[bool]:
+        """See sign_in_week()."""
+        return await _history(self).aweek(checked("first", first))
+
     def sign_in_calendar(self, year: int, month: int) -> Calendar:
         """Return a month with its sign-ins. Raises InvalidValue for a month that does not exist or is before 2000."""
         return _history(self).calendar(year, month, today(self))
@@ -94,11 +141,42 @@ class SignInMixin:
         """See sign_in_calendar()."""
         return await _history(self).acalendar(year, month, today(self))
 
+    def erase_sign_ins(self) -> bool:
+        """Delete all sign-ins of this instance, and return whether there were any. Two round trips.
+
+        Counts of active users keep it as a number without a name, for ``RETENTION``.
+        """
+        return _changes(self).erase()
+
+    async def aerase_sign_ins(self) -> bool:
+        """See erase_sign_ins()."""
+        return await _changes(self).aerase()
+
+
+def _sent(instance: Any, result: "SignIn") -> "SignIn":
+    if result.new:
+        signed_in.send_robust(type(instance), instance=instance, result=result)
+    return result
+
+
+async def _asent(instance: Any, result: "SignIn") -> "SignIn":
+    if result.new:
+        await signed_in.asend_robust(type(instance), instance=instance, result=result)
+    return result
+
 
 def _history(instance: Any) -> "History":
-    from redis_kit.signins.history import History
+    from redis_kit.signins.users.base import pk_of
+    from redis_kit.signins.users.history import History
 
-    return History(instance)
+    return History(type(instance), pk_of(instance))
+
+
+def _changes(instance: Any) -> "Changes":
+    from redis_kit.signins.users.base import pk_of
+    from redis_kit.signins.users.changes import Changes
+
+    return Changes(type(instance), pk_of(instance))
 
 
 def _range(start: date | None, end: date | None) -> tuple[date, date]:

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy
 
 from redis_kit.core.panels import Bars, Content, Figure, Panel, Table
 from redis_kit.signins import keys
-from redis_kit.signins.activity import Activity
+from redis_kit.signins.cohorts.activity import Activity
 from redis_kit.signins.days import today
 from redis_kit.signins.mixin import SignInMixin
 

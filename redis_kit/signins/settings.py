@@ -20,7 +20,13 @@ class SignInSettings(Section):
     """The options of ``REDIS_KIT["SIGNINS"]``."""
 
     name = "SIGNINS"
-    ranges = {"DAY_START_HOUR": (0, 23), "RETENTION": (DAY, 3660 * DAY)}
+    ranges = {
+        "DAY_START_HOUR": (0, 23),
+        "RETENTION": (DAY, 3660 * DAY),
+        "MAKE_UPS": (0, 31),
+        "FREEZES": (0, 31),
+        "WINDOW": (0, 366),
+    }
     examples = {"MILESTONES": "Write a list of whole numbers, such as [7, 30].", "TIMEZONE": REMEDY}
 
     #: Lengths of a streak in days. A sign-in reports each the first time that it is reached.
@@ -30,6 +36,12 @@ class SignInSettings(Section):
     TIMEZONE: str | Callable[[Any], Any] | None = None
     #: The hour at which a day begins. With 4, a sign-in at 03:59 counts for the day before.
     DAY_START_HOUR: int = 0
+    #: Missed days that a user may make up in each month. They count as sign-ins.
+    MAKE_UPS: int = 3
+    #: Days that a user may freeze in each month. A streak goes on over a frozen day, which does not count.
+    FREEZES: int = 3
+    #: Days before today that may be made up or frozen. As many days after today may be frozen.
+    WINDOW: int = 7
     #: Seconds for which a day's active users are stored. The calendars of users do not expire.
     RETENTION: float = 400 * DAY
     #: The connection that stores sign-ins.

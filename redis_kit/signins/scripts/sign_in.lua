@@ -1,81 +1,61 @@
 #!lua
--- Record a sign-in on a day, for one user and for all.
+-- Record a sign-in on a day after all earlier ones of the user.
 --
--- KEYS[1]  user     hash: last day, streak that ends there, longest streak, total, place
--- KEYS[2]  members  list: users by their place
--- KEYS[3]  active   bitmap: place -> was active on that day
--- KEYS[4...]        bitmaps of years that follow each other: day of the year -> signed in
+-- KEYS[1]  user     string: state
+-- KEYS[2]  active   bitmap: place -> signed in on the day
+-- KEYS[3]  streaks  zset: place -> last day and length of the latest streak
+-- KEYS[4]  year     bitmap: day of the year -> signed in
+-- KEYS[5]  members  list: users by their place
+-- KEYS[6]  first    bitmap: place -> signed in for the first time on the day
 -- ARGV[1]  day      its number
--- ARGV[2]  start    number of the first day of the first year
+-- ARGV[2]  offset   of the day in its year
 -- ARGV[3]  id       of the user
 -- ARGV[4]  ttl      time for which active users are stored, ms
--- ARGV[5...]        lengths of the years
--- returns  {1 if the day is new, length of the streak around it, longest streak, total, longest streak before},
---          or {} if that streak extends beyond these years; then nothing was written
+-- ARGV[5]  token    of this call
+-- ARGV[6]  zone     offset and name; empty if the day was given as a date
+-- returns  "new streak longest total before": 1 if the day is new, length of the streak, longest streak, number of
+--          sign-ins, longest streak before. Nothing if fill_in is needed; then nothing was written
 --
--- A place is a small number, so that large ids do not make a bitmap grow. The streak of a day after
--- the last one follows from the hash; only a day that is filled in later searches the bitmaps for its neighbours.
+-- A place is a small number, so that large ids do not make a bitmap grow.
 
-local day, start = tonumber(ARGV[1]), tonumber(ARGV[2])
-local known = redis.call("HMGET", KEYS[1], "last", "streak", "longest", "total", "place")
-local last, streak = tonumber(known[1] or -1), tonumber(known[2] or 0)
-local longest, total, place = tonumber(known[3] or 0), tonumber(known[4] or 0), known[5]
--- @check_types members, active
-local years, finish = {}, start
-for number = 4, #KEYS do
-    years[number - 3] = { key = KEYS[number], first = finish, bits = redis.call("GET", KEYS[number]) or "" }
-    finish = finish + tonumber(ARGV[number + 1])
+local day, zone = tonumber(ARGV[1]), ARGV[6]
+-- @include _state
+local state = read_state(KEYS[1])
+local again = day == state.last and redis.call("GETBIT", KEYS[4], ARGV[2]) == 1
+if again then
+    local repeated = state.token == ARGV[5]
+    local before = repeated and state.before or state.longest
+    return string.format("%d %d %d %d %d", repeated and 1 or 0, state.streak, state.longest, state.total, before)
 end
-
-local function year_of(number)
-    for index = #years, 1, -1 do
-        if number >= years[index].first then
-            return years[index], number - years[index].first
-        end
-    end
+-- A gap may be one that a change of the zone made.
+local moved = zone ~= "" and state.zone ~= "" and zone ~= state.zone
+if day <= state.last or day <= state.frozen or (moved and day > state.last + 1) then
+    return false
 end
 
-local function marked(number)
-    local year, offset = year_of(number)
-    local byte = string.byte(year.bits, math.floor(offset / 8) + 1) or 0
-    return math.floor(byte / 2 ^ (7 - offset % 8)) % 2 == 1
+local is_first_of_day = redis.call("STRLEN", KEYS[2]) == 0
+-- @check_types streaks
+if state.place < 0 then
+    -- @check_types members, first
 end
-
-local function neighbours(step)
-    local number = day + step
-    while number >= start and number < finish and marked(number) do
-        number = number + step
-    end
-    return math.abs(number - day) - 1, number >= start and number < finish
+redis.call("SETBIT", KEYS[4], ARGV[2], 1)
+if state.place < 0 then
+    state.place = redis.call("RPUSH", KEYS[5], ARGV[3]) - 1
+    redis.call("SETBIT", KEYS[6], state.place, 1)
+    redis.call("PEXPIRE", KEYS[6], ARGV[4])
+    state.first = day
 end
-
-local new, length = not marked(day), 1
-local back, forward, seen, seen_too = 0, 0, true, true
-if day == last then
-    length = streak
-elseif day == last + 1 then
-    length = streak + 1
-elseif day < last then
-    back, seen = neighbours(-1)
-    forward, seen_too = neighbours(1)
-    length = back + 1 + forward
+state.streak = day == state.last + 1 and state.streak + 1 or 1
+state.last, state.before, state.token = day, state.longest, ARGV[5]
+state.longest, state.total = math.max(state.longest, state.streak), state.total + 1
+if zone ~= "" then
+    state.zone = zone
 end
-if not (seen and seen_too) then
-    return {}
+redis.call("SETBIT", KEYS[2], state.place, 1)
+redis.call("ZADD", KEYS[3], day * 100000 + state.streak, state.place)
+if is_first_of_day then
+    redis.call("PEXPIRE", KEYS[2], ARGV[4])
+    redis.call("ZREMRANGEBYSCORE", KEYS[3], 0, (day - 3) * 100000) -- nobody's streak goes on from there
 end
-if not new then
-    return { 0, length, longest, total, longest }
-end
-
-local before = longest
-if day + forward >= last then
-    last, streak = day + forward, length
-end
-longest, total = math.max(longest, length), total + 1
-place = place or redis.call("RPUSH", KEYS[2], ARGV[3]) - 1
-local year, offset = year_of(day)
-redis.call("SETBIT", year.key, offset, 1)
-redis.call("SETBIT", KEYS[3], place, 1)
-redis.call("PEXPIRE", KEYS[3], ARGV[4])
-redis.call("HSET", KEYS[1], "last", last, "streak", streak, "longest", longest, "total", total, "place", place)
-return { 1, length, longest, total, before }
+write_state(KEYS[1], state)
+return string.format("1 %d %d %d %d", state.streak, state.longest, state.total, state.before)

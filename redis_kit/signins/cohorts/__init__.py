@@ -1,0 +1,1 @@
+"""The sign-ins of all users of a model: active users, streaks, segments and retention."""

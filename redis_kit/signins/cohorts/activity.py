@@ -1,0 +1,154 @@
+"""The attribute ``sign_ins`` of a model's class: what is asked about all its instances."""
+
+from collections.abc import Iterable
+from datetime import date, timedelta
+from typing import Any
+
+from redis_kit.core import conf
+from redis_kit.core.errors import InvalidValue
+from redis_kit.core.primitive import Primitive
+from redis_kit.signins import days, keys
+from redis_kit.signins.cohorts import counts, retention, standings
+from redis_kit.signins.cohorts.counts import ActiveDay
+from redis_kit.signins.cohorts.retention import Cohort
+from redis_kit.signins.cohorts.segments import DAY, FIRST, Part, Segment
+from redis_kit.signins.cohorts.standings import Standing
+from redis_kit.signins.settings import SignInSettings
+
+WEEK, MONTH = 7, 30
+
+
+class Activity(Primitive):
+    """The sign-ins of all instances of a model. Each counts on the day in the instance's time zone.
+
+    Days are stored for ``RETENTION``. Counts are exact. Each method is one round trip unless it says otherwise.
+    """
+
+    component, settings = "signins", SignInSettings
+
+    def __init__(self, model: Any) -> None:
+        super().__init__(keys.label(model), using=conf.section(SignInSettings).USING)
+        self.model = model
+
+    def active(self, day: date | None = None) -> int:
+        """Return the number of users who signed in on a day, by default today."""
+        return self.daily_active(first := days.checked("day", day), first)[0].users
+
+    async def aactive(self, day: date | None = None) -> int:
+        """See active()."""
+        return (await self.adaily_active(first := days.checked("day", day), first))[0].users
+
+    def daily_active(self, start: date, end: date) -> list[ActiveDay]:
+        """Return the number of users on each day from start to end, both included.
+
+        Raises InvalidValue unless these are 1 to 366 days.
+        """
+        return self.run_flow(counts.counted(self.encoded, days.between(start, end)))
+
+    async def adaily_active(self, start: date, end: date) -> list[ActiveDay]:
+        """See daily_active()."""
+        return await self.arun_flow(counts.counted(self.encoded, days.between(start, end)))
+
+    def weekly_active(self, start: date, end: date) -> list[ActiveDay]:
+        """Return for each day from start to end the number of different users in the 7 days that end on it."""
+        return self.run_flow(counts.counted(self.encoded, days.between(start, end), WEEK))
+
+    async def aweekly_active(self, start: date, end: date) -> list[ActiveDay]:
+        """See weekly_active()."""
+        return await self.arun_flow(counts.counted(self.encoded, days.between(start, end), WEEK))
+
+    def monthly_active(self, start: date, end: date) -> list[ActiveDay]:
+        """Return for each day from start to end the number of different users in the 30 days that end on it."""
+        return self.run_flow(counts.counted(self.encoded, days.between(start, end), MONTH))
+
+    async def amonthly_active(self, start: date, end: date) -> list[ActiveDay]:
+        """See monthly_active()."""
+        return await self.arun_flow(counts.counted(self.encoded, days.between(start, end), MONTH))
+
+    def streaks(self, users: Iterable[Any]) -> dict[Any, int]:
+        """Return the present streak of each of these instances, by primary key. Raises InvalidValue for over 10,000."""
+        return self.run_flow(standings.streaks_of(self.model, users))
+
+    async def astreaks(self, users: Iterable[Any]) -> dict[Any, int]:
+        """See streaks()."""
+        return await self.arun_flow(standings.streaks_of(self.model, users))
+
+    def leaderboard(self, limit: int = 10, day: date | None = None) -> list[Standing]:
+        """Return the longest streaks that go on, the longest first. ``limit`` is 1 to 1000.
+
+        It needs no clean-up: a streak leaves it two days after its last sign-in.
+        """
+        return self.run_flow(standings.leaders(self.model, days.checked("day", day), limit))
+
+    async def aleaderboard(self, limit: int = 10, day: date | None = None) -> list[Standing]:
+        """See leaderboard()."""
+        return await self.arun_flow(standings.leaders(self.model, days.checked("day", day), limit))
+
+    def at_risk(self, streak: int = 3, *, limit: int = 1000, day: date | None = None) -> list[Standing]:
+        """Return streaks of this length or more that end today unless the user signs in, the longest first.
+
+        ``limit`` is 1 to 1000. Their ids are primary keys: ``User.objects.filter(pk__in=[...])``.
+        """
+        return self.run_flow(standings.at_risk(self.model, days.checked("day", day), streak, limit))
+
+    async def aat_risk(self, streak: int = 3, *, limit: int = 1000, day: date | None = None) -> list[Standing]:
+        """See at_risk()."""
+        return await self.arun_flow(standings.at_risk(self.model, days.checked("day", day), streak, limit))
+
+    def count_at_risk(self, streak: int = 3, *, day: date | None = None) -> int:
+        """Return the number of streaks that at_risk() would list without a limit."""
+        return self.run_flow(standings.count_at_risk(self.encoded, days.checked("day", day), streak))
+
+    async def acount_at_risk(self, streak: int = 3, *, day: date | None = None) -> int:
+        """See count_at_risk()."""
+        return await self.arun_flow(standings.count_at_risk(self.encoded, days.checked("day", day), streak))
+
+    def retention(self, cohort_day: date, number: int = 30, *, rolling: bool = False) -> Cohort:
+        """Return how many of the users whose first sign-in was on a day were here on each of so many days after it.
+
+        See retention_grid().
+        """
+        return self.retention_grid(cohort_day, cohort_day, until=_last(cohort_day, number), rolling=rolling)[0]
+
+    async def aretention(self, cohort_day: date, number: int = 30, *, rolling: bool = False) -> Cohort:
+        """See retention()."""
+        until = _last(cohort_day, number)
+        return (await self.aretention_grid(cohort_day, cohort_day, until=until, rolling=rolling))[0]
+
+    def retention_grid(
+        self, start: date, end: date, *, until: date | None = None, period: int = 1, rolling: bool = False
+    ) -> list[Cohort]:
+        """Return a cohort for each day from start to end: the users whose first sign-in was on it.
+
+        ``retained[n]`` is the number of them who signed in on the n-th day after it, up to ``until``, by default today.
+        With ``rolling`` it is the number who did so on that day or later. With a ``period`` of 7 days in place of 1,
+        cohorts and their days are weeks, the first of which begins at start. Four round trips, which transfer one bit
+        for each user and day, twice for the days of cohorts. Raises InvalidValue for over 366 days.
+        """
+        wanted = retention.Grid.of(start, end, days.checked("until", until), period, rolling)
+        return self.run_flow(retention.cohorts(self.encoded, wanted))
+
+    async def aretention_grid(
+        self, start: date, end: date, *, until: date | None = None, period: int = 1, rolling: bool = False
+    ) -> list[Cohort]:
+        """See retention_grid()."""
+        wanted = retention.Grid.of(start, end, days.checked("until", until), period, rolling)
+        return await self.arun_flow(retention.cohorts(self.encoded, wanted))
+
+    def on(self, start: date, end: date | None = None) -> Segment:
+        """Return the users who signed in on a day, or on at least one day from start to end. No round trip."""
+        return self._segment(DAY, start, end)
+
+    def first_on(self, start: date, end: date | None = None) -> Segment:
+        """Return the users whose first sign-in was on a day, or from start to end. No round trip."""
+        return self._segment(FIRST, start, end)
+
+    def _segment(self, kind: str, start: date, end: date | None) -> Segment:
+        chosen = days.between(start, start if end is None else end)
+        return Segment.any_of(self, [Part(kind, day) for day in chosen])
+
+
+def _last(cohort_day: date, number: int) -> date:
+    if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= 365:
+        raise InvalidValue(f"number is {number!r}; it must be a whole number of days from 1 to 365.")
+    return min(days.checked("cohort_day", cohort_day) + timedelta(number), max(days.today(), cohort_day))

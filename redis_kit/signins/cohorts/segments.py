@@ -1,0 +1,141 @@
+"""Sets of users by the days on which they signed in, joined by ``&``, ``|`` and ``~``.
+
+The server sends the bitmaps of these days, and this process joins them. So a question neither blocks the server nor
+leaves a key there.
+"""
+
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date
+from functools import reduce
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from redis_kit.core.errors import InvalidValue
+from redis_kit.core.flow import Flow
+from redis_kit.core.steps import Batch, Call
+from redis_kit.signins import keys
+
+if TYPE_CHECKING:
+    from redis_kit.signins.cohorts.activity import Activity
+
+DAY, FIRST, EVERYONE = "day", "first", "everyone"
+CHUNK = 1000  # ids in one round trip
+
+
+class Part(NamedTuple):
+    """A bitmap that a segment needs: of a day, of the users whose first day it was, or of all users."""
+
+    kind: str
+    day: date | None = None
+
+    def key(self, tag: str) -> str:
+        """Return its key in a bucket."""
+        if self.day is None:
+            return keys.erased(tag)
+        return keys.active(tag, self.day) if self.kind == DAY else keys.first(tag, self.day)
+
+
+Bitmaps = Mapping[Part, int]
+
+
+class Segment:
+    """A set of users. Joined with others, it gives another one: ``new & ~back``. Counting or listing it asks Redis."""
+
+    def __init__(self, activity: "Activity", parts: frozenset[Part], joined: Callable[[Bitmaps], int]) -> None:
+        self.activity, self.parts, self.joined = activity, parts, joined
+
+    @classmethod
+    def any_of(cls, activity: "Activity", parts: Sequence[Part]) -> "Segment":
+        """Return the users who are in at least one of these bitmaps."""
+        return cls(activity, frozenset(parts), lambda bitmaps: reduce(operator.or_, map(bitmaps.__getitem__, parts)))
+
+    def __and__(self, other: "Segment") -> "Segment":
+        """Return the users who are in both."""
+        return self._with(other, operator.and_)
+
+    def __or__(self, other: "Segment") -> "Segment":
+        """Return the users who are in at least one of both."""
+        return self._with(other, operator.or_)
+
+    def __invert__(self) -> "Segment":
+        """Return all other users who ever signed in."""
+        everyone = Part(EVERYONE)
+        return Segment(
+            self.activity, self.parts | {everyone}, lambda bitmaps: bitmaps[everyone] & ~self.joined(bitmaps)
+        )
+
+    def count(self) -> int:
+        """Return the number of users. Exact; one round trip, which transfers one bit for each user and day."""
+        return self.activity.run_flow(self._count())
+
+    async def acount(self) -> int:
+        """See count()."""
+        return await self.activity.arun_flow(self._count())
+
+    def ids(self, limit: int = CHUNK) -> list[Any]:
+        """Return the primary keys of at most ``limit`` users, in no order. A round trip more for each 1000 of them."""
+        return self.activity.run_flow(self._ids(limit))
+
+    async def aids(self, limit: int = CHUNK) -> list[Any]:
+        """See ids()."""
+        return await self.activity.arun_flow(self._ids(limit))
+
+    def _with(self, other: "Segment", operation: Callable[[int, int], int]) -> "Segment":
+        if not isinstance(other, Segment) or other.activity.model is not self.activity.model:
+            raise InvalidValue("Only segments of the same model can be joined.")
+        parts = self.parts | other.parts
+        return Segment(self.activity, parts, lambda bitmaps: operation(self.joined(bitmaps), other.joined(bitmaps)))
+
+    def _count(self) -> Flow[int]:
+        return sum(users.bit_count() for users in (yield from self._by_bucket()))
+
+    def _ids(self, limit: int) -> Flow[list[Any]]:
+        tags, by_bucket = keys.tags(self.activity.encoded), (yield from self._by_bucket())
+        calls = [
+            Call("LINDEX", keys.members(tag), place)
+            for tag, users in zip(tags, by_bucket, strict=True)
+            for place in places(users)
+        ]
+        ids: list[bytes] = []
+        for start in range(0, min(limit, len(calls)), CHUNK):
+            ids += yield Batch(calls[start : min(start + CHUNK, limit)])
+        to_python = self.activity.model._meta.pk.to_python
+        return [to_python(id.decode()) for id in ids if id]
+
+    def _by_bucket(self) -> Flow[list[int]]:
+        parts, tags = sorted(self.parts, key=repr), keys.tags(self.activity.encoded)
+        bitmaps = yield from read(parts, tags)
+        return [self.joined(each) for each in bitmaps]
+
+
+def read(parts: Sequence[Part], tags: Sequence[str]) -> Flow[list[Bitmaps]]:
+    """Return the bitmaps of each bucket, as numbers. One round trip."""
+    calls = [Call("MGET", *(part.key(tag) for part in parts)) for tag in tags]
+    has_everyone = any(part.kind == EVERYONE for part in parts)
+    calls += [Call("LLEN", keys.members(tag)) for tag in tags] if has_everyone else []
+    replies = yield Batch(calls)
+    lengths: Iterable[int] = replies[len(tags) :] if has_everyone else [0] * len(tags)
+    return [
+        _numbers(parts, bitmaps, length) for bitmaps, length in zip(islice(replies, len(tags)), lengths, strict=True)
+    ]
+
+
+def places(users: int) -> Iterable[int]:
+    """Yield the places of the bits that are set: in each byte, the first place is the highest bit."""
+    for at, byte in enumerate(users.to_bytes((users.bit_length() + 7) // 8, "little")):
+        if byte:
+            yield from (8 * at + bit for bit in range(8) if byte & 0x80 >> bit)
+
+
+def _numbers(parts: Sequence[Part], bitmaps: Sequence[bytes | None], length: int) -> Bitmaps:
+    numbers = {part: int.from_bytes(bits or b"", "little") for part, bits in zip(parts, bitmaps, strict=True)}
+    everyone = Part(EVERYONE)
+    if everyone in numbers:
+        numbers[everyone] = _first_places(length) & ~numbers[everyone]
+    return numbers
+
+
+def _first_places(number: int) -> int:
+    full, rest = divmod(number, 8)
+    return int.from_bytes(b"\xff" * full + bytes([0xFF00 >> rest & 0xFF]), "little")

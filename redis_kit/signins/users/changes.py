@@ -1,0 +1,171 @@
+"""Sign-ins, make-ups and freezes of one user."""
+
+from datetime import date, timedelta
+from itertools import pairwise
+from secrets import token_hex
+from typing import Any, Literal, NamedTuple
+
+from redis_kit.core import conf, scripts
+from redis_kit.core.errors import InvalidValue, RedisUnavailable
+from redis_kit.core.flow import Flow
+from redis_kit.core.keys import hashed
+from redis_kit.core.steps import Batch, Call
+from redis_kit.signins import keys
+from redis_kit.signins.calendar import month_length
+from redis_kit.signins.days import FIRST, Moment
+from redis_kit.signins.errors import NoneLeft
+from redis_kit.signins.settings import SignInSettings
+from redis_kit.signins.users.base import SignInUser, offset
+from redis_kit.signins.users.state import State
+
+SIGN_IN = scripts.load("redis_kit.signins", "sign_in")
+FILL_IN = scripts.load("redis_kit.signins", "fill_in")
+Kind = Literal["sign_in", "make_up", "freeze"]
+
+
+class SignIn(NamedTuple):
+    """The result of a sign-in: ``streak`` is the length of the streak around it, ``milestones`` are newly reached."""
+
+    new: bool
+    streak: int
+    longest: int
+    total: int
+    milestones: list[int]
+    day: date
+
+
+class Changes(SignInUser):
+    """What changes the days of one user. Every call carries a token: a repeated one returns the same answer."""
+
+    def sign_in(self, moment: Moment, *, token: str = "") -> SignIn:
+        """Record a sign-in. One round trip; two or three if it is not after all other days."""
+        return self.run_flow(self._sign_in(moment, token))
+
+    async def asign_in(self, moment: Moment, *, token: str = "") -> SignIn:
+        """See sign_in()."""
+        return await self.arun_flow(self._sign_in(moment, token))
+
+    def make_up(self, day: date, today: date, *, token: str = "") -> SignIn:
+        """Record a sign-in on a missed day. Raises NoneLeft, and InvalidValue for a day outside ``WINDOW``."""
+        return self.run_flow(self._make_up(day, today, token))
+
+    async def amake_up(self, day: date, today: date, *, token: str = "") -> SignIn:
+        """See make_up()."""
+        return await self.arun_flow(self._make_up(day, today, token))
+
+    def freeze(self, day: date, today: date, *, token: str = "") -> SignIn:
+        """Let streaks go on over a day. Raises NoneLeft, and InvalidValue for a day outside ``WINDOW``."""
+        return self.run_flow(self._freeze(day, today, token))
+
+    async def afreeze(self, day: date, today: date, *, token: str = "") -> SignIn:
+        """See freeze()."""
+        return await self.arun_flow(self._freeze(day, today, token))
+
+    def erase(self) -> bool:
+        """Delete all that is stored about the user, and return whether there was anything. Two round trips."""
+        return self.run_flow(self._erase())
+
+    async def aerase(self) -> bool:
+        """See erase()."""
+        return await self.arun_flow(self._erase())
+
+    def _sign_in(self, moment: Moment, token: str) -> Flow[SignIn]:
+        day, tag, token = moment.day, self.tag(), _token(token)
+        named = [
+            self.state_key(),
+            keys.active(tag, day),
+            keys.streaks(tag),
+            self.year_key(day.year),
+            keys.members(tag),
+            keys.first(tag, day),
+        ]
+        args = [day.toordinal(), offset(day), self.id, _ttl_ms(), token, moment.zone]
+        reply = yield from _repeated(SIGN_IN(named, args))
+        return _result(reply, day) if reply else (yield from self._fill_in(moment, "sign_in", token))
+
+    def _make_up(self, day: date, today: date, token: str) -> Flow[SignIn]:
+        window = conf.section(SignInSettings).WINDOW
+        earliest, latest = max(today - timedelta(window), FIRST), today - timedelta(1)
+        if not earliest <= day <= latest:
+            raise InvalidValue(f"day is {day}; only missed days from {earliest} to {latest} can be made up.")
+        return (yield from self._fill_in(Moment(day, "", 0), "make_up", _token(token)))
+
+    def _freeze(self, day: date, today: date, token: str) -> Flow[SignIn]:
+        window = timedelta(conf.section(SignInSettings).WINDOW)
+        if not max(today - window, FIRST) <= day <= today + window:
+            wrong = f"only days from {max(today - window, FIRST)} to {today + window} can be frozen"
+            raise InvalidValue(f"day is {day}; {wrong}.")
+        return (yield from self._fill_in(Moment(day, "", 0), "freeze", _token(token)))
+
+    def _fill_in(self, moment: Moment, kind: Kind, token: str) -> Flow[SignIn]:
+        day, tag, options = moment.day, self.tag(), conf.section(SignInSettings)
+        years, was = range(day.year - 1, day.year + 2), day
+        most = {"make_up": options.MAKE_UPS, "freeze": options.FREEZES}.get(kind, 0)
+        month = day.replace(day=1).toordinal()
+        month_end = month + month_length(day.year, day.month) - 1
+        while True:
+            starts = [date(year, 1, 1).toordinal() for year in (*years, years.stop)]
+            named = [
+                self.state_key(),
+                keys.active(tag, day),
+                keys.streaks(tag),
+                keys.members(tag),
+                keys.first(tag, day),
+                keys.first(tag, was),
+                *map(self.year_key, years),
+            ]
+            args = [day.toordinal(), starts[0], self.id, _ttl_ms(), token, moment.zone, moment.seconds]
+            args += [was.toordinal(), kind, most, month, month_end, *(end - start for start, end in pairwise(starts))]
+            reply = yield from _repeated(FILL_IN(named, args))
+            match reply.split():
+                case [b"used"]:
+                    what = "make-ups" if kind == "make_up" else "freezes"
+                    raise NoneLeft(f"The {what} of {day:%Y-%m} are used up: {most} in a month, by the settings.")
+                case [b"years"]:
+                    # A year without sign-ins on each side ends every streak.
+                    years = range(FIRST.year - 1, max(date.today().year, day.year) + 2)
+                case [b"first", number]:
+                    was = date.fromordinal(int(number))
+                case _:
+                    return _result(reply, day)
+
+    def _erase(self) -> Flow[bool]:
+        state = State.of((yield Call("GET", self.state_key())))
+        if state is None:
+            return False
+        tag, place, today = self.tag(), state.place, date.today()
+        years = [self.year_key(year) for year in range(FIRST.year, today.year + 2)]
+        calls = [Call("UNLINK", self.state_key(), *years)]
+        if place >= 0:
+            calls += [
+                Call("LSET", keys.members(tag), place, ""),
+                Call("SETBIT", keys.erased(tag), place, 1),
+                Call("ZREM", keys.streaks(tag), place),
+            ]
+        yield Batch(calls)
+        return True
+
+
+def _repeated(call: Any) -> Flow[Any]:
+    """Send a call, and once more if its reply was lost: its token makes the server answer the same again."""
+    try:
+        return (yield call)
+    except RedisUnavailable as error:
+        if not error.indeterminate:
+            raise
+    return (yield call)
+
+
+def _result(reply: bytes, day: date) -> SignIn:
+    new, streak, longest, total, before = map(int, reply.split())
+    options = conf.section(SignInSettings)
+    milestones = sorted(days for days in options.MILESTONES if before < days <= longest)
+    return SignIn(bool(new), streak, longest, total, milestones, day)
+
+
+def _token(token: str) -> str:
+    return hashed(token)[:8] if token else token_hex(4)
+
+
+def _ttl_ms() -> int:
+    return int(conf.section(SignInSettings).RETENTION * 1000)

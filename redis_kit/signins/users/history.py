@@ -1,0 +1,120 @@
+"""The days on which one user signed in."""
+
+from collections.abc import Iterator
+from datetime import date, timedelta
+
+from redis_kit.core.errors import InvalidValue
+from redis_kit.core.flow import Flow
+from redis_kit.core.steps import Batch, Call
+from redis_kit.signins import keys
+from redis_kit.signins.calendar import Calendar, month_length
+from redis_kit.signins.days import FIRST
+from redis_kit.signins.users.base import SignInUser, offset
+from redis_kit.signins.users.state import Summary, summarized
+
+WEEK = 7
+
+
+class History(SignInUser):
+    """What is asked about the days of one user. Each method is one round trip."""
+
+    def summary(self, today: date) -> Summary:
+        """Return streak, longest streak, total and first day."""
+        return self.run_flow(self._summary(today))
+
+    async def asummary(self, today: date) -> Summary:
+        """See summary()."""
+        return await self.arun_flow(self._summary(today))
+
+    def count(self, start: date, end: date) -> int:
+        """Return the number of days with a sign-in from start to end, both included.
+
+        Raises InvalidValue if the end is before the start.
+        """
+        return self.run_flow(self._count(start, end))
+
+    async def acount(self, start: date, end: date) -> int:
+        """See count()."""
+        return await self.arun_flow(self._count(start, end))
+
+    def first(self, start: date, end: date) -> date | None:
+        """Return the first day with a sign-in from start to end, both included; None if there is none.
+
+        Raises InvalidValue if the end is before the start.
+        """
+        return self.run_flow(self._first(start, end))
+
+    async def afirst(self, start: date, end: date) -> date | None:
+        """See first()."""
+        return await self.arun_flow(self._first(start, end))
+
+    def marked(self, day: date) -> bool:
+        """Return whether there was a sign-in on a day."""
+        return self.run_flow(self._marked(day))
+
+    async def amarked(self, day: date) -> bool:
+        """See marked()."""
+        return await self.arun_flow(self._marked(day))
+
+    def calendar(self, year: int, month: int, today: date) -> Calendar:
+        """Return a month, by one command. Raises InvalidValue for a month that does not exist."""
+        return self.run_flow(self._calendar(year, month, today))
+
+    async def acalendar(self, year: int, month: int, today: date) -> Calendar:
+        """See calendar()."""
+        return await self.arun_flow(self._calendar(year, month, today))
+
+    def week(self, first: date) -> list[bool]:
+        """Return for seven days from the first on whether there was a sign-in."""
+        return self.run_flow(self._week(first))
+
+    async def aweek(self, first: date) -> list[bool]:
+        """See week()."""
+        return await self.arun_flow(self._week(first))
+
+    def _summary(self, today: date) -> Flow[Summary]:
+        return summarized((yield Call("GET", self.state_key())), today)
+
+    def _count(self, start: date, end: date) -> Flow[int]:
+        calls = [Call("BITCOUNT", self.year_key(year), *bits, "BIT") for year, *bits in _years(start, end)]
+        return sum((yield Batch(calls))) if calls else 0
+
+    def _first(self, start: date, end: date) -> Flow[date | None]:
+        years = list(_years(start, end))
+        calls = [Call("BITPOS", self.year_key(year), 1, *bits, "BIT") for year, *bits in years]
+        places = (yield Batch(calls)) if calls else []
+        found = (date(year, 1, 1) + timedelta(at) for at, (year, *_) in zip(places, years, strict=True) if at >= 0)
+        return next(found, None)
+
+    def _marked(self, day: date) -> Flow[bool]:
+        return bool((yield Call("GETBIT", self.year_key(day.year), offset(day))))
+
+    def _calendar(self, year: int, month: int, today: date) -> Flow[Calendar]:
+        length = month_length(year, month)
+        place = offset(date(year, month, 1))
+        bits = ["GET", f"u{length}", place, "GET", f"u{length}", keys.COVERED + place]
+        marks, covered = yield Call("BITFIELD_RO", self.year_key(year), *bits)
+        return Calendar(year, month, _bits(marks, length), today, _bits(covered, length))
+
+    def _week(self, first: date) -> Flow[list[bool]]:
+        days = [first + timedelta(number) for number in range(WEEK)]
+        calls = []
+        for year in sorted({day.year for day in days}):
+            offsets = [offset(day) for day in days if day.year == year]
+            calls.append(Call("BITFIELD_RO", self.year_key(year), "GET", f"u{len(offsets)}", offsets[0]))
+        lengths = [int(call.command[3][1:]) for call in calls]
+        replies = yield Batch(calls)
+        return [bit for (bits,), length in zip(replies, lengths, strict=True) for bit in _bits(bits, length)]
+
+
+def _bits(number: int, length: int) -> list[bool]:
+    return [bit == "1" for bit in f"{number:0{length}b}"]
+
+
+def _years(start: date, end: date) -> Iterator[tuple[int, int, int]]:
+    """Yield each year of a range with the offsets of its first and its last day there."""
+    if end < start:
+        raise InvalidValue(f"start and end are {start} and {end}; a range must not end before it starts.")
+    first, last = max(start, FIRST), min(end, date(date.today().year + 1, 12, 31))
+    for year in range(first.year, last.year + 1):
+        yield year, offset(max(first, date(year, 1, 1))), offset(min(last, date(year, 12, 31)))

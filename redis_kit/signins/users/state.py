@@ -1,0 +1,39 @@
+"""The state of a user as it is stored, and what it says."""
+
+from datetime import date
+from typing import NamedTuple
+
+
+class Summary(NamedTuple):
+    """Figures of a user without a look at single days. ``first`` is the day of the first sign-in, or None."""
+
+    streak: int
+    longest: int
+    total: int
+    first: date | None
+
+
+class State(NamedTuple):
+    """The first fields of a stored state; see scripts/_state.lua."""
+
+    last: int
+    streak: int
+    longest: int
+    total: int
+    first: int
+    place: int
+
+    @classmethod
+    def of(cls, stored: bytes | None) -> "State | None":
+        """Return the state that is stored; None if there is none."""
+        return cls(*map(int, stored.split()[:6])) if stored else None
+
+
+def summarized(stored: bytes | None, today: date) -> Summary:
+    """Return the summary of a stored state. A streak goes on up to the day after its last day."""
+    state = State.of(stored)
+    if state is None:
+        return Summary(0, 0, 0, None)
+    # After a journey to the west the last day may be tomorrow.
+    streak = state.streak if state.last >= today.toordinal() - 1 else 0
+    return Summary(streak, state.longest, state.total, date.fromordinal(state.first) if state.first else None)
