@@ -14,7 +14,8 @@ from redis_kit.locks import Lock
 from redis_kit.pageviews import PageViews, periods
 from redis_kit.pageviews.batch import Event, ViewBatch, identified
 from redis_kit.queues import Queue
-from redis_kit.signins.history import History
+from redis_kit.signins.days import Moment
+from redis_kit.signins.users.changes import Changes
 from redis_kit.throttling import Throttle
 
 ROUNDS = 15
@@ -83,7 +84,7 @@ def _operations() -> dict[str, Operation]:
     queue, ready, numbers, throttle = Queue("scale"), Queue("scale ready"), count(), Throttle("scale", "10000/m")
     page, lock, hand = PageViews("scale"), Lock("scale", timeout=300), list[Any]()
     lasting = Throttle("scale lasting", "5/h")  # an identity is stored until its calls no longer count
-    histories = [History(_saved(User(pk=pk))) for pk in range(STORED)]
+    users = [Changes(User, pk) for pk in range(STORED)]
     ready.put_many({"n": number} for number in range(200_000))
 
     def exchange() -> None:
@@ -100,7 +101,7 @@ def _operations() -> dict[str, Operation]:
 
     def sign_in() -> None:
         number = next(numbers)
-        histories[number % STORED].sign_in(_moment(DAY + timedelta(number // STORED)))
+        users[number % STORED].sign_in(Moment(DAY + timedelta(number // STORED), "0 UTC", 0))
 
     return {
         "put of a job": Operation(
@@ -117,10 +118,7 @@ def _operations() -> dict[str, Operation]:
             store=lambda most: [lasting.hit(f"{most} {number}") for number in range(most)],
         ),
         f"view, {VIEWS} in a batch": Operation(views, VIEWS),
-        "sign-in": Operation(sign_in, store=lambda most: [history.sign_in(_moment(DAY)) for history in histories[-most:]]),
+        "sign-in": Operation(
+            sign_in, store=lambda most: [user.sign_in(Moment(DAY, "0 UTC", 0)) for user in users[-most:]]
+        ),
     }
-
-
-def _saved(user: Any) -> Any:
-    user._state.adding = False
-    return user

@@ -66,12 +66,12 @@ def moment(instance: Any, at: datetime | date | None = None) -> Moment:
     latest = _day(present)
     if at is None or isinstance(at, datetime):
         local = present if at is None else _aware(at).astimezone(where)
-        found = Moment(_day(local), _zone_text(local), int(local.timestamp()))
+        given = Moment(_day(local), _zone_text(local), int(local.timestamp()))
     else:
-        found = Moment(checked("at", at), "", 0)
-    if not FIRST <= found.day <= latest:
+        given = Moment(checked("at", at), "", 0)
+    if not FIRST <= given.day <= latest:
         raise InvalidValue(f"at is {at}; it must be a day from {FIRST} to {latest}, which is today.")
-    return found
+    return given
 
 
 def checked(name: str, day: date | None) -> date:

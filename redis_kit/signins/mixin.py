@@ -61,7 +61,7 @@ class SignInMixin:
         return await _asent(self, await _changes(self).amake_up(checked("day", day), today(self), token=token))
 
     def freeze_sign_ins(self, day: date, *, token: str = "") -> "SignIn":
-        """Let streaks go on over a day without a sign-in, which does not count. The first call is ``new``.
+        """Freeze a day: streaks continue over it without a sign-in, and it does not count. The first call is ``new``.
 
         Raises NoneLeft after ``FREEZES`` in the day's month, and InvalidValue for a day outside ``WINDOW``.
         """

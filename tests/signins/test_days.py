@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redis_kit.core.errors import ConfigurationError, InvalidValue
-from redis_kit.signins.days import between, checked, logical_day, today, zone
+from redis_kit.signins.days import between, checked, moment, today, zone
 
 
 class Person:
@@ -25,7 +25,7 @@ def options(settings):
 
 
 @pytest.mark.parametrize(
-    ("timezone", "moment", "day"),
+    ("timezone", "instant", "day"),
     [
         ("Pacific/Kiritimati", "2026-11-20T09:59:59+00:00", "2026-11-20"),
         ("Pacific/Kiritimati", "2026-11-20T10:00:00+00:00", "2026-11-21"),
@@ -36,12 +36,12 @@ def options(settings):
         ("Europe/Berlin", "2025-12-31T23:00:00+00:00", "2026-01-01"),
     ],
 )
-def test_day_is_in_the_time_zone_of_the_instance(options, timezone, moment, day):
-    assert logical_day(Person(timezone), datetime.fromisoformat(moment)) == date.fromisoformat(day)
+def test_day_is_in_the_time_zone_of_the_instance(options, timezone, instant, day):
+    assert moment(Person(timezone), datetime.fromisoformat(instant)).day == date.fromisoformat(day)
 
 
 @pytest.mark.parametrize(
-    ("moment", "day"),
+    ("instant", "day"),
     [
         # On 29 March 2026 the clock of Berlin went from 02:00 to 03:00, on 25 October from 03:00 back to 02:00.
         ("2026-03-29T00:59:59+00:00", "2026-03-28"),
@@ -53,9 +53,9 @@ def test_day_is_in_the_time_zone_of_the_instance(options, timezone, moment, day)
         ("2025-10-26T03:00:00+00:00", "2025-10-26"),
     ],
 )
-def test_day_begins_at_the_same_hour_of_the_clock_when_the_clock_changes(options, moment, day):
+def test_day_begins_at_the_same_hour_of_the_clock_when_the_clock_changes(options, instant, day):
     options(TIMEZONE="profile.timezone", DAY_START_HOUR=4)
-    assert logical_day(Person("Europe/Berlin"), datetime.fromisoformat(moment)) == date.fromisoformat(day)
+    assert moment(Person("Europe/Berlin"), datetime.fromisoformat(instant)).day == date.fromisoformat(day)
 
 
 def test_zone_comes_from_an_attribute_a_callable_or_django(options, settings):
@@ -98,18 +98,18 @@ def test_zone_that_does_not_exist_is_refused(options, name):
 )
 def test_time_without_a_zone_too_early_or_in_the_future_is_refused(at):
     with pytest.raises(InvalidValue, match="at"):
-        logical_day(None, at)
+        moment(None, at)
 
 
 def test_time_without_a_zone_is_in_the_sites_zone_without_use_tz(options, settings):
     settings.USE_TZ, settings.TIME_ZONE = False, "Asia/Tokyo"
-    assert logical_day(Person("America/New_York"), datetime(2026, 1, 5, 10)) == date(2026, 1, 4)
+    assert moment(Person("America/New_York"), datetime(2026, 1, 5, 10)).day == date(2026, 1, 4)
 
 
 @given(st.datetimes(datetime(2000, 1, 3), datetime(2025, 1, 1)), st.integers(-1439, 1439), st.integers(0, 23))
-def test_hours_of_one_logical_day_are_one_day(moment, offset, start):
+def test_hours_of_one_logical_day_are_one_day(instant, offset, start):
     zone = timezone(timedelta(minutes=offset))
-    wall = moment.replace(tzinfo=zone)
+    wall = instant.replace(tzinfo=zone)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
             "django.conf.settings.REDIS_KIT", {"SIGNINS": {"DAY_START_HOUR": start, "TIMEZONE": lambda _: zone}}
@@ -117,7 +117,7 @@ def test_hours_of_one_logical_day_are_one_day(moment, offset, start):
         from redis_kit.core import conf
 
         conf._cache.clear()
-        day = logical_day(object(), wall)
+        day = moment(object(), wall).day
     conf._cache.clear()
     begin = datetime(day.year, day.month, day.day, start, tzinfo=zone)
     assert begin <= wall < begin + timedelta(days=1)

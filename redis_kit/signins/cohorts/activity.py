@@ -104,7 +104,7 @@ class Activity(Primitive):
         return await self.arun_flow(standings.count_at_risk(self.encoded, days.checked("day", day), streak))
 
     def retention(self, cohort_day: date, number: int = 30, *, rolling: bool = False) -> Cohort:
-        """Return how many of the users whose first sign-in was on a day were here on each of so many days after it.
+        """Return the number of new users of a day, and how many of them signed in on each of the days after it.
 
         See retention_grid().
         """
@@ -120,8 +120,8 @@ class Activity(Primitive):
     ) -> list[Cohort]:
         """Return a cohort for each day from start to end: the users whose first sign-in was on it.
 
-        ``retained[n]`` is the number of them who signed in on the n-th day after it, up to ``until``, by default today.
-        With ``rolling`` it is the number who did so on that day or later. With a ``period`` of 7 days in place of 1,
+        ``retained[n]`` counts their sign-ins on the n-th day after it, up to ``until``, by default today. With ``rolling``
+        it counts the users with a sign-in on that day or later. With a ``period`` of 7 days in place of 1,
         cohorts and their days are weeks, the first of which begins at start. Four round trips, which transfer one bit
         for each user and day, twice for the days of cohorts. Raises InvalidValue for over 366 days.
         """

@@ -63,10 +63,10 @@ def _listed(model: Any, last_days: tuple[int, int], least: int, limit: int) -> F
     args = [*last_days, least, _checked("limit", limit, MOST)]
     tags = keys.tags(keys.label(model))
     listed = yield Batch([LIST([keys.streaks(tag), keys.members(tag)], args) for tag in tags])
-    found = [pair for ids in listed for pair in list(pairwise(ids))[::2]]
-    found.sort(key=lambda pair: (-pair[1], pair[0]))
+    pairs = [pair for ids in listed for pair in list(pairwise(ids))[::2]]
+    pairs.sort(key=lambda pair: (-pair[1], pair[0]))
     to_python = model._meta.pk.to_python
-    return [Standing(to_python(id.decode()), length) for id, length in found[:limit]]
+    return [Standing(to_python(id.decode()), length) for id, length in pairs[:limit]]
 
 
 def _checked(name: str, number: int, most: int) -> int:

@@ -27,95 +27,63 @@
 local day, kind, was, now = tonumber(ARGV[1]), ARGV[9], tonumber(ARGV[8]), tonumber(ARGV[7])
 -- @include _state
 -- @include _years
-local state = read_state(KEYS[1])
-local start = tonumber(ARGV[2])
+-- @include _zone
+local last, streak, longest, total, first_day, place, frozen, before, token, zone = read_state(KEYS[1])
 -- @check_types active, streaks, members, first, first_was
-local years, finish = years_from(7, 13, start)
+local years = years_from(7, 13, tonumber(ARGV[2]))
 
--- Whether the zone changed, and in the old one the day after the last one has not ended: then the dates between were
--- skipped and not missed.
-local function is_next_in_old_zone()
-    local offset, name = string.match(state.zone, "^(%S+) (.*)$")
-    local changed = name and kind == "sign_in" and ARGV[6] ~= "" and name ~= string.match(ARGV[6], " (.*)$")
-    return changed and day > state.last + 1 and math.floor((now + offset) / 86400) + 719163 <= state.last + 1
-end
-
-local skipped = is_next_in_old_zone() and state.last or day
-
-local function neighbours(step)
-    local number, signed = day + step, 0
-    while number >= start and number < finish do
-        if is_set(years, number, SIGNED) then
-            signed = signed + 1
-        elseif not is_set(years, number, COVERED) and not (number > skipped and number < day) then
-            break
-        end
-        number = number + step
-    end
-    return signed, number - step, number >= start and number < finish
-end
-
-local function used()
-    local count = 0
-    for number = tonumber(ARGV[11]), tonumber(ARGV[12]) do
-        if is_set(years, number, COVERED) and is_set(years, number, SIGNED) == (kind == "make_up") then
-            count = count + 1
-        end
-    end
-    return count
-end
+local skips = kind == "sign_in" and day > last + 1 and is_day_after(last, zone, ARGV[6], now)
+local skipped = skips and last or day
 
 local signed, covered = is_set(years, day, SIGNED), is_set(years, day, COVERED)
 local new = not signed and not (kind == "freeze" and covered)
-local back, _, is_whole = neighbours(-1)
-local forward, last, is_whole_too = neighbours(1)
+local back, _, is_whole = neighbours(years, day, -1, skipped)
+local forward, run_end, is_whole_too = neighbours(years, day, 1, skipped)
 if not (is_whole and is_whole_too) then
     return "years"
-elseif new and kind ~= "sign_in" and used() >= tonumber(ARGV[10]) then
+elseif new and kind ~= "sign_in" and count_covered(years, tonumber(ARGV[11]), tonumber(ARGV[12]), kind == "make_up") >= tonumber(ARGV[10]) then
     return "used"
-elseif new and kind ~= "freeze" and state.first > day and state.first ~= was then
-    return "first " .. state.first
+elseif new and kind ~= "freeze" and first_day > day and first_day ~= was then
+    return "first " .. first_day
 end
 local length = back + forward + ((kind == "freeze" and not signed) and 0 or 1)
 if not new then
-    local repeated = state.token == ARGV[5]
-    local before = repeated and state.before or state.longest
-    return string.format("%d %d %d %d %d", repeated and 1 or 0, length, state.longest, state.total, before)
+    local repeated = token == ARGV[5]
+    return answer(repeated, length, longest, total, repeated and before or longest)
 end
 
 if kind == "freeze" then
     set_bit(years, day, COVERED, 1)
-    state.frozen = math.max(state.frozen, day)
+    frozen = math.max(frozen, day)
 else
     for number = skipped + 1, day - 1 do
         set_bit(years, number, COVERED, 1)
-        state.frozen = math.max(state.frozen, number)
+        frozen = math.max(frozen, number)
     end
     if covered or kind == "make_up" then
         set_bit(years, day, COVERED, kind == "make_up" and 1 or 0)
     end
     set_bit(years, day, SIGNED, 1)
-    if state.place < 0 then
-        state.place = redis.call("RPUSH", KEYS[4], ARGV[3]) - 1
+    if place < 0 then
+        place = redis.call("RPUSH", KEYS[4], ARGV[3]) - 1
     end
-    redis.call("SETBIT", KEYS[2], state.place, 1)
+    redis.call("SETBIT", KEYS[2], place, 1)
     redis.call("PEXPIRE", KEYS[2], ARGV[4])
-    if state.first == 0 or day < state.first then
-        if state.first > 0 then
-            redis.call("SETBIT", KEYS[6], state.place, 0)
+    if first_day == 0 or day < first_day then
+        if first_day > 0 then
+            redis.call("SETBIT", KEYS[6], place, 0)
         end
-        redis.call("SETBIT", KEYS[5], state.place, 1)
+        redis.call("SETBIT", KEYS[5], place, 1)
         redis.call("PEXPIRE", KEYS[5], ARGV[4])
-        state.first = day
+        first_day = day
     end
-    state.total = state.total + 1
-    state.zone = ARGV[6] ~= "" and ARGV[6] or state.zone
+    total = total + 1
+    zone = ARGV[6] ~= "" and ARGV[6] or zone
 end
-state.before, state.token = state.longest, ARGV[5]
-state.longest = math.max(state.longest, length)
-if length > 0 and last >= state.last then
-    state.last, state.streak = last, length
-    redis.call("ZADD", KEYS[3], last * 100000 + length, state.place)
+before, longest = longest, math.max(longest, length)
+if length > 0 and run_end >= last then
+    last, streak = run_end, length
+    redis.call("ZADD", KEYS[3], last * 100000 + length, place)
 end
-write_state(KEYS[1], state)
-return string.format("1 %d %d %d %d", length, state.longest, state.total, state.before)
+write_state(KEYS[1], zone, last, streak, longest, total, first_day, place, frozen, before, ARGV[5])
+return answer(true, length, longest, total, before)

@@ -1,5 +1,6 @@
 """Sign-ins, make-ups and freezes of one user."""
 
+import struct
 from datetime import date, timedelta
 from itertools import pairwise
 from secrets import token_hex
@@ -9,7 +10,8 @@ from redis_kit.core import conf, scripts
 from redis_kit.core.errors import InvalidValue, RedisUnavailable
 from redis_kit.core.flow import Flow
 from redis_kit.core.keys import hashed
-from redis_kit.core.steps import Batch, Call
+from redis_kit.core.scripts import ScriptCall
+from redis_kit.core.steps import Argument, Batch, Call
 from redis_kit.signins import keys
 from redis_kit.signins.calendar import month_length
 from redis_kit.signins.days import FIRST, Moment
@@ -20,6 +22,7 @@ from redis_kit.signins.users.state import State
 
 SIGN_IN = scripts.load("redis_kit.signins", "sign_in")
 FILL_IN = scripts.load("redis_kit.signins", "fill_in")
+ANSWER = struct.Struct("<IIIII")
 Kind = Literal["sign_in", "make_up", "freeze"]
 
 
@@ -35,7 +38,7 @@ class SignIn(NamedTuple):
 
 
 class Changes(SignInUser):
-    """What changes the days of one user. Every call carries a token: a repeated one returns the same answer."""
+    """Changes of the days of one user. Every call carries a token: a repeated one returns the same answer."""
 
     def sign_in(self, moment: Moment, *, token: str = "") -> SignIn:
         """Record a sign-in. One round trip; two or three if it is not after all other days."""
@@ -54,7 +57,7 @@ class Changes(SignInUser):
         return await self.arun_flow(self._make_up(day, today, token))
 
     def freeze(self, day: date, today: date, *, token: str = "") -> SignIn:
-        """Let streaks go on over a day. Raises NoneLeft, and InvalidValue for a day outside ``WINDOW``."""
+        """Freeze a day, over which streaks continue. Raises NoneLeft, and InvalidValue for a day outside ``WINDOW``."""
         return self.run_flow(self._freeze(day, today, token))
 
     async def afreeze(self, day: date, today: date, *, token: str = "") -> SignIn:
@@ -79,7 +82,7 @@ class Changes(SignInUser):
             keys.members(tag),
             keys.first(tag, day),
         ]
-        args = [day.toordinal(), offset(day), self.id, _ttl_ms(), token, moment.zone]
+        args: list[Argument] = [day.toordinal(), offset(day), self.id, _ttl_ms(), token, moment.zone]
         reply = yield from _repeated(SIGN_IN(named, args))
         return _result(reply, day) if reply else (yield from self._fill_in(moment, "sign_in", token))
 
@@ -114,20 +117,19 @@ class Changes(SignInUser):
                 keys.first(tag, was),
                 *map(self.year_key, years),
             ]
-            args = [day.toordinal(), starts[0], self.id, _ttl_ms(), token, moment.zone, moment.seconds]
+            args: list[Argument] = [day.toordinal(), starts[0], self.id, _ttl_ms(), token, moment.zone, moment.seconds]
             args += [was.toordinal(), kind, most, month, month_end, *(end - start for start, end in pairwise(starts))]
             reply = yield from _repeated(FILL_IN(named, args))
-            match reply.split():
-                case [b"used"]:
-                    what = "make-ups" if kind == "make_up" else "freezes"
-                    raise NoneLeft(f"The {what} of {day:%Y-%m} are used up: {most} in a month, by the settings.")
-                case [b"years"]:
-                    # A year without sign-ins on each side ends every streak.
-                    years = range(FIRST.year - 1, max(date.today().year, day.year) + 2)
-                case [b"first", number]:
-                    was = date.fromordinal(int(number))
-                case _:
-                    return _result(reply, day)
+            if len(reply) == ANSWER.size:
+                return _result(reply, day)
+            word, _, number = reply.partition(b" ")
+            if word == b"used":
+                what = "make-ups" if kind == "make_up" else "freezes"
+                raise NoneLeft(f"The {what} of {day:%Y-%m} are used up: {most} in a month, by the settings.")
+            if word == b"first":
+                was = date.fromordinal(int(number))
+            else:  # a year without sign-ins on each side ends every streak
+                years = range(FIRST.year - 1, max(date.today().year, day.year) + 2)
 
     def _erase(self) -> Flow[bool]:
         state = State.of((yield Call("GET", self.state_key())))
@@ -146,18 +148,22 @@ class Changes(SignInUser):
         return True
 
 
-def _repeated(call: Any) -> Flow[Any]:
+def _repeated(call: ScriptCall) -> Flow[Any]:
     """Send a call, and once more if its reply was lost: its token makes the server answer the same again."""
     try:
         return (yield call)
     except RedisUnavailable as error:
         if not error.indeterminate:
             raise
-    return (yield call)
+        lost = error
+    try:
+        return (yield call)
+    except RedisUnavailable:
+        raise lost from None  # the first call may have been carried out, whatever became of the second
 
 
 def _result(reply: bytes, day: date) -> SignIn:
-    new, streak, longest, total, before = map(int, reply.split())
+    new, streak, longest, total, before = ANSWER.unpack(reply)
     options = conf.section(SignInSettings)
     milestones = sorted(days for days in options.MILESTONES if before < days <= longest)
     return SignIn(bool(new), streak, longest, total, milestones, day)

@@ -5,7 +5,7 @@ from datetime import date, timedelta
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
-from redis_kit.core.steps import Batch, Call
+from redis_kit.core.steps import Argument, Batch, Call
 from redis_kit.signins import keys
 from redis_kit.signins.calendar import Calendar, month_length
 from redis_kit.signins.days import FIRST
@@ -16,7 +16,7 @@ WEEK = 7
 
 
 class History(SignInUser):
-    """What is asked about the days of one user. Each method is one round trip."""
+    """Questions about the days of one user. Each method is one round trip."""
 
     def summary(self, today: date) -> Summary:
         """Return streak, longest streak, total and first day."""
@@ -83,8 +83,8 @@ class History(SignInUser):
         years = list(_years(start, end))
         calls = [Call("BITPOS", self.year_key(year), 1, *bits, "BIT") for year, *bits in years]
         places = (yield Batch(calls)) if calls else []
-        found = (date(year, 1, 1) + timedelta(at) for at, (year, *_) in zip(places, years, strict=True) if at >= 0)
-        return next(found, None)
+        days = (date(year, 1, 1) + timedelta(at) for at, (year, *_) in zip(places, years, strict=True) if at >= 0)
+        return next(days, None)
 
     def _marked(self, day: date) -> Flow[bool]:
         return bool((yield Call("GETBIT", self.year_key(day.year), offset(day))))
@@ -92,17 +92,17 @@ class History(SignInUser):
     def _calendar(self, year: int, month: int, today: date) -> Flow[Calendar]:
         length = month_length(year, month)
         place = offset(date(year, month, 1))
-        bits = ["GET", f"u{length}", place, "GET", f"u{length}", keys.COVERED + place]
+        bits: list[Argument] = ["GET", f"u{length}", place, "GET", f"u{length}", keys.COVERED + place]
         marks, covered = yield Call("BITFIELD_RO", self.year_key(year), *bits)
         return Calendar(year, month, _bits(marks, length), today, _bits(covered, length))
 
     def _week(self, first: date) -> Flow[list[bool]]:
-        days = [first + timedelta(number) for number in range(WEEK)]
-        calls = []
-        for year in sorted({day.year for day in days}):
-            offsets = [offset(day) for day in days if day.year == year]
-            calls.append(Call("BITFIELD_RO", self.year_key(year), "GET", f"u{len(offsets)}", offsets[0]))
-        lengths = [int(call.command[3][1:]) for call in calls]
+        years = list(_years(first, first + timedelta(WEEK - 1)))
+        lengths = [last - begin + 1 for _, begin, last in years]
+        calls = [
+            Call("BITFIELD_RO", self.year_key(year), "GET", f"u{length}", begin)
+            for (year, begin, _), length in zip(years, lengths, strict=True)
+        ]
         replies = yield Batch(calls)
         return [bit for (bits,), length in zip(replies, lengths, strict=True) for bit in _bits(bits, length)]
 

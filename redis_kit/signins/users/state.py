@@ -1,7 +1,10 @@
 """The state of a user as it is stored, and what it says."""
 
+import struct
 from datetime import date
 from typing import NamedTuple
+
+STATE = struct.Struct("<IIIIIi")
 
 
 class Summary(NamedTuple):
@@ -26,7 +29,7 @@ class State(NamedTuple):
     @classmethod
     def of(cls, stored: bytes | None) -> "State | None":
         """Return the state that is stored; None if there is none."""
-        return cls(*map(int, stored.split()[:6])) if stored else None
+        return cls(*STATE.unpack_from(stored)) if stored else None
 
 
 def summarized(stored: bytes | None, today: date) -> Summary:

@@ -38,10 +38,22 @@ met = Counter()
 class Histories(RuleBasedStateMachine):
     """One user, whose answers are compared after each step."""
 
-    @initialize(start=st.sampled_from(STARTS), hours=st.integers(0, 48), zone=st.sampled_from(FAR), first=st.integers(0, 23))
+    @initialize(
+        start=st.sampled_from(STARTS), hours=st.integers(0, 48), zone=st.sampled_from(FAR), first=st.integers(0, 23)
+    )
     def begin(self, start, hours, zone, first):
-        self.options = {"DAY_START_HOUR": first, "TIMEZONE": "zone", "MAKE_UPS": 2, "FREEZES": 2, "MILESTONES": [2, 3, 5]}
-        self.time, self.user, self.model = start, saved(next(numbers)), Model(make_ups=2, freezes=2, milestones=[2, 3, 5])
+        self.options = {
+            "DAY_START_HOUR": first,
+            "TIMEZONE": "zone",
+            "MAKE_UPS": 2,
+            "FREEZES": 2,
+            "MILESTONES": [2, 3, 5],
+        }
+        self.time, self.user, self.model = (
+            start,
+            saved(next(numbers)),
+            Model(make_ups=2, freezes=2, milestones=[2, 3, 5]),
+        )
         self.user.zone = zone
         given = {**conf.configured(), "SIGNINS": self.options}
         conf.substitute(lambda _: given)
@@ -163,7 +175,9 @@ def main(number):
             run(number)
     finally:
         server.stop()
-        print(f"{', '.join(f'{count:,} {name}' for name, count in sorted(met.items()))}, {time.monotonic() - began:.0f} s")
+        print(
+            f"{', '.join(f'{count:,} {name}' for name, count in sorted(met.items()))}, {time.monotonic() - began:.0f} s"
+        )
     print(f"0 differences in {met['histories']:,} histories")
     return 0
 
