@@ -50,7 +50,8 @@ def test_every_module_of_the_api_has_its_list_for_a_code_host(page):
 
 def test_list_of_the_api_has_signatures_and_first_sentences(generate):
     text = generate.api_list("redis_kit.signins")
-    assert "  - `sign_in(at=None, *, token='') -> SignIn`, `asign_in()`: Sign in now, or at an earlier time or day.\n" in text
+    signature = "sign_in(at=None, *, token='') -> SignIn"
+    assert f"  - `{signature}`, `asign_in()`: Sign in now, or at an earlier time or day.\n" in text
 
 
 def test_every_check_has_a_meaning(generate):
