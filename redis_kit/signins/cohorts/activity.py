@@ -4,31 +4,23 @@ from collections.abc import Iterable
 from datetime import date, timedelta
 from typing import Any
 
-from redis_kit.core import conf
 from redis_kit.core.errors import InvalidValue
-from redis_kit.core.primitive import Primitive
-from redis_kit.signins import days, keys
+from redis_kit.signins import days
 from redis_kit.signins.cohorts import counts, retention, standings
+from redis_kit.signins.cohorts.base import SignInModel
 from redis_kit.signins.cohorts.counts import ActiveDay
 from redis_kit.signins.cohorts.retention import Cohort
 from redis_kit.signins.cohorts.segments import DAY, FIRST, Part, Segment
 from redis_kit.signins.cohorts.standings import Standing
-from redis_kit.signins.settings import SignInSettings
 
 WEEK, MONTH = 7, 30
 
 
-class Activity(Primitive):
+class Activity(SignInModel):
     """The sign-ins of all instances of a model. Each counts on the day in the instance's time zone.
 
     Days are stored for ``RETENTION``. Counts are exact. Each method is one round trip unless it says otherwise.
     """
-
-    component, settings = "signins", SignInSettings
-
-    def __init__(self, model: Any) -> None:
-        super().__init__(keys.label(model), using=conf.section(SignInSettings).USING)
-        self.model = model
 
     def active(self, day: date | None = None) -> int:
         """Return the number of users who signed in on a day, by default today."""

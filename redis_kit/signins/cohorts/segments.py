@@ -9,15 +9,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from functools import reduce
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
 from redis_kit.core.steps import Batch, Call
 from redis_kit.signins import keys
-
-if TYPE_CHECKING:
-    from redis_kit.signins.cohorts.activity import Activity
+from redis_kit.signins.cohorts.base import SignInModel
 
 DAY, FIRST, EVERYONE = "day", "first", "everyone"
 CHUNK = 1000  # ids in one round trip
@@ -42,11 +40,11 @@ Bitmaps = Mapping[Part, int]
 class Segment:
     """A set of users. Joined with others, it gives another one: ``new & ~back``. Counting or listing it asks Redis."""
 
-    def __init__(self, activity: "Activity", parts: frozenset[Part], joined: Callable[[Bitmaps], int]) -> None:
+    def __init__(self, activity: SignInModel, parts: frozenset[Part], joined: Callable[[Bitmaps], int]) -> None:
         self.activity, self.parts, self.joined = activity, parts, joined
 
     @classmethod
-    def any_of(cls, activity: "Activity", parts: Sequence[Part]) -> "Segment":
+    def any_of(cls, activity: SignInModel, parts: Sequence[Part]) -> "Segment":
         """Return the users who are in at least one of these bitmaps."""
         return cls(activity, frozenset(parts), lambda bitmaps: reduce(operator.or_, map(bitmaps.__getitem__, parts)))
 
