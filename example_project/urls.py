@@ -8,5 +8,6 @@ urlpatterns = [
     path("admin", RedirectView.as_view(pattern_name="admin:index")),
     path("admin/", admin.site.urls),
     path("language/", include("django.conf.urls.i18n")),
+    path("", include("redis_kit.pageviews.urls")),
     path("", include("example_project.reading.urls")),
 ]

@@ -3,7 +3,7 @@
 from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import path
 
-from example_project.reading.views import articles, checkin, letters, report
+from example_project.reading.views import articles, checkin, letters, popular, report
 
 urlpatterns = [
     path("", articles.article_list, name="articles"),
@@ -11,6 +11,8 @@ urlpatterns = [
     path("read/<slug:slug>/vote/", articles.vote, name="vote"),
     path("read/<slug:slug>/send/", letters.send, name="send"),
     path("read/<slug:slug>/remind/", letters.remind, name="remind"),
+    path("popular/", popular.popular_now, name="popular"),
+    path("popular/box/", popular.PopularArticles.as_view(), name="popular-box"),
     path("letters/", letters.letters, name="letters"),
     path("check-in/", checkin.check_in, name="check-in"),
     path("check-in/<int:year>/<int:month>/", checkin.check_in, name="check-in-month"),

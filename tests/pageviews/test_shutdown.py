@@ -1,43 +1,16 @@
 """The last views before a server ends: real servers, ended by signals. The thread sends nothing by itself."""
 
 import contextlib
-import http.client
-import json
-import os
 import signal
-from pathlib import Path
 
 import pytest
 
 from redis_kit.pageviews import PageViews
-from tests.fixtures.fork_server import start_python
-from tests.fixtures.servers import free_port, wait_for
-from tests.pageviews.urls import BROWSER
+from tests.fixtures.servers import free_port
+from tests.pageviews.support.web_servers import Site, gunicorn, look, runserver, uvicorn
 
-ROOT = Path(__file__).parents[2]
 VIEWS = 30
 
-SETTINGS = """
-import json, os
-from tests.settings import *
-REDIS_KIT = json.loads(os.environ["REDIS_KIT"])
-ROOT_URLCONF = "tests.pageviews.urls"
-MIDDLEWARE = ["redis_kit.pageviews.middleware.PageViewMiddleware", "tests.pageviews.urls.signed_in_as"]
-ALLOWED_HOSTS = ["*"]
-TIME_ZONE = {zone!r}
-"""
-APPLICATIONS = """
-from redis_kit.pageviews.asgi import FlushAtShutdown
-from django.core.asgi import get_asgi_application
-from django.core.wsgi import get_wsgi_application
-
-bare = get_asgi_application()
-application = FlushAtShutdown(bare)
-wsgi = get_wsgi_application()
-
-from redis_kit.pageviews import buffer
-buffer.INTERVAL = 600.0
-"""
 # As servers with a process for each core do: the application is loaded, and has counted, before the fork.
 PREFORK = """
 import os, signal, sys, threading
@@ -65,53 +38,24 @@ server.serve_forever()
 @pytest.fixture
 def start(kit, tmp_path):
     """Start a server of the site; ``start(port, *command)`` returns its process when it has answered."""
-    (tmp_path / "site_settings.py").write_text(SETTINGS.format(zone=kit.settings.TIME_ZONE))
-    (tmp_path / "application.py").write_text(APPLICATIONS)
+    site = Site(tmp_path, zone=kit.settings.TIME_ZONE)
     (tmp_path / "prefork.py").write_text(PREFORK)
     with contextlib.ExitStack() as stack:
 
         def started(port, *command):
-            environment = {
-                **os.environ,
-                "DJANGO_SETTINGS_MODULE": "site_settings",
-                "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)]),
-                "REDIS_KIT": json.dumps(kit.settings.REDIS_KIT),
-            }
-            output = stack.enter_context((tmp_path / "output").open("wb"))
-            process = start_python(command, env=environment, stdout=output, stderr=output)
+            process = site.start(port, command, kit.settings.REDIS_KIT)
             stack.callback(process.wait, 20)
             stack.callback(process.kill)
-            wait_for(lambda: process.poll() is not None or answers(port), timeout=60)
-            assert process.poll() is None, (tmp_path / "output").read_text()
             return process
 
         yield started
-
-
-def answers(port):
-    with contextlib.suppress(OSError), contextlib.closing(http.client.HTTPConnection("127.0.0.1", port)) as connection:
-        connection.request("GET", "/nowhere/")
-        return connection.getresponse().status == 404
-    return False
-
-
-def look(port, *, times=VIEWS):
-    for _ in range(times):
-        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port)) as connection:
-            connection.request("GET", "/named/", headers={"User-Agent": BROWSER})
-            assert connection.getresponse().status == 200
-
-
-def uvicorn(port, *options, application="application"):
-    pytest.importorskip("uvicorn")
-    return ("-m", "uvicorn", f"application:{application}", "--port", str(port), *options)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda one: one.name)
 def test_asgi_server_counts_its_last_views(kit, start, number):
     port = free_port()
     server = start(port, *uvicorn(port))
-    look(port)
+    look(port, times=VIEWS)
     server.send_signal(number)
     server.wait(30)
     assert PageViews("front").views() == VIEWS
@@ -120,19 +64,10 @@ def test_asgi_server_counts_its_last_views(kit, start, number):
 def test_asgi_server_with_several_processes_counts_the_views_of_each(kit, start):
     port = free_port()
     server = start(port, *uvicorn(port, "--workers", "2"))
-    look(port)
+    look(port, times=VIEWS)
     server.terminate()
     server.wait(30)
     assert PageViews("front").views() == VIEWS
-
-
-def gunicorn(port, *options):
-    pytest.importorskip("gunicorn")
-    return ("-m", "gunicorn", "application:wsgi", "--bind", f"127.0.0.1:{port}", "--workers", "2", *options)
-
-
-def runserver(port, *options):
-    return ("-m", "django", "runserver", f"127.0.0.1:{port}", "--skip-checks", *options)
 
 
 @pytest.mark.parametrize(
@@ -143,7 +78,7 @@ def runserver(port, *options):
 def test_gunicorn_counts_the_last_views_of_each_worker(kit, start, options):
     port = free_port()
     server = start(port, *gunicorn(port, *options))
-    look(port)
+    look(port, times=VIEWS)
     server.terminate()
     assert server.wait(30) == 0
     assert PageViews("front").views() == VIEWS
@@ -152,7 +87,7 @@ def test_gunicorn_counts_the_last_views_of_each_worker(kit, start, options):
 def test_runserver_counts_its_last_views_when_it_is_interrupted(kit, start):
     port = free_port()
     server = start(port, *runserver(port, "--noreload"))
-    look(port)
+    look(port, times=VIEWS)
     server.send_signal(signal.SIGINT)
     server.wait(30)
     assert PageViews("front").views() == VIEWS
@@ -161,7 +96,7 @@ def test_runserver_counts_its_last_views_when_it_is_interrupted(kit, start):
 def test_asgi_server_loses_its_last_views_without_the_wrapper(kit, start):
     port = free_port()
     server = start(port, *uvicorn(port, application="bare"))
-    look(port)
+    look(port, times=VIEWS)
     server.terminate()
     server.wait(30)
     assert PageViews("front").views() == 0
@@ -171,7 +106,7 @@ def test_asgi_server_ends_and_logs_lost_views_while_redis_is_unavailable(kit, st
     kit.connect({"URL": "redis://127.0.0.1:1/0"})
     port = free_port()
     server = start(port, *uvicorn(port))
-    look(port)
+    look(port, times=VIEWS)
     server.terminate()
     server.wait(30)
     assert f"{VIEWS} page views are lost with this process: Redis can't be reached" in (tmp_path / "output").read_text()
@@ -180,7 +115,7 @@ def test_asgi_server_ends_and_logs_lost_views_while_redis_is_unavailable(kit, st
 def test_forked_wsgi_process_counts_its_own_views(kit, start):
     port = free_port()
     server = start(port, "-m", "prefork", str(port))
-    look(port)
+    look(port, times=VIEWS)
     server.terminate()
     assert server.wait(30) == 0
     assert PageViews("front").views() == VIEWS
