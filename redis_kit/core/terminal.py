@@ -1,6 +1,7 @@
 """Tools of management commands: arguments, failures with their exit codes, and text for a terminal."""
 
 import argparse
+import ipaddress
 import math
 import os
 import sys
@@ -166,6 +167,14 @@ def whole(least: int, most: int) -> Callable[[str], int]:
         return int(text)
 
     return read
+
+
+def ip_address(text: str) -> str:
+    """Read an argument that is an IP address."""
+    try:
+        return str(ipaddress.ip_address(text))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text[:80]!a} is not an IP address, such as 0.0.0.0") from error
 
 
 def aligned(rows: Iterable[Sequence[str]], *, right: Collection[int] = ()) -> Iterator[str]:

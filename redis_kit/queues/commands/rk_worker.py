@@ -27,7 +27,7 @@ class Command(terminal.KitCommand):
     requires_system_checks = "__all__"
     other_options = hints.WORKER
     exit_codes = (
-        "Exit codes: 0 stopped by a signal or a command, or --burst is done; 1 the health port is taken; 2 wrong "
+        "Exit codes: 0 stopped by a signal or a command, or --burst is done; 1 a port is taken; 2 wrong "
         "arguments; 78 wrong settings. A worker that can't reach Redis waits for it."
     )
     _restarted = False  # by --reload
@@ -66,7 +66,11 @@ class Command(terminal.KitCommand):
         text = "restart when code changes, and wait while it is broken, for development"
         add("--reload", action="store_true", help=text)
         port = terminal.whole(1, 65_535)
-        add("--health-port", type=port, metavar="PORT", help="answer GET /healthz on 127.0.0.1, 1 to 65535")
+        add("--health-port", type=port, metavar="PORT", help="answer GET /healthz and /readyz, 1 to 65535")
+        text = "answer GET /metrics for Prometheus, 1 to 65535; may be the health port"
+        add("--metrics-port", type=port, metavar="PORT", help=text)
+        text = "the address of these ports, such as 0.0.0.0 in a container (default: 127.0.0.1)"
+        add("--address", type=terminal.ip_address, default="127.0.0.1", help=text)
         text = (
             "seconds, or a duration such as 10m, that a ready job may wait before /healthz answers 503, 1 to 1d "
             "(default: 300)"
@@ -109,7 +113,12 @@ class Command(terminal.KitCommand):
             try:
                 supervisor = Supervisor(worker_options)
             except OSError as error:
-                raise CommandError(f"Can't listen on port {worker_options.health_port}: {error}") from error
+                ports = dict.fromkeys(filter(None, (options["health_port"], options["metrics_port"])))
+                wrong = f"Can't listen on port {' or '.join(map(str, ports))} of {options['address']}"
+                raise CommandError(f"{wrong}: {error}") from error
+            except ImportError as error:
+                missing = f"--metrics-port needs a package: pip install 'django-redis-kit[prometheus]' ({error})"
+                raise CommandError(missing, returncode=terminal.MISCONFIGURED) from error
         if settings.DEBUG:
             logger.warning("DEBUG is on and slows down the worker.")
         size = f"{worker_options.processes} x {counted(worker_options.threads, 'thread')}"

@@ -24,6 +24,8 @@ class Options(NamedTuple):
     reload: bool = False
     health_port: int | None = None
     max_wait: float = 300.0
+    metrics_port: int | None = None
+    address: str = "127.0.0.1"
     older_shards: tuple[str, ...] = ()
 
     @property

@@ -1,26 +1,35 @@
-"""Answers ``GET /healthz`` out of the supervisor's loop, without a thread."""
+"""Answers GET requests out of the supervisor's loop, without a thread."""
 
 import contextlib
 import json
 import socket
 from collections.abc import Callable
 from time import monotonic
-from typing import Any
+from typing import Any, NamedTuple
 
 REQUEST = 4096  # bytes of a request, at most
 PATIENCE = 2.0  # seconds in which it has to arrive
 MOST = 16  # callers at a time
 
-Report = Callable[[], tuple[bool, dict[str, Any]]]
+SENDING = 1.0  # seconds in which a caller has to take an answer
+
+
+class Answer(NamedTuple):
+    """The answer to a request."""
+
+    status: str
+    content_type: str
+    body: bytes
 
 
 class HealthServer:
-    """Listens on 127.0.0.1. ``report`` says whether all is well, and the details."""
+    """Listens on an address. ``answer`` returns the answer for a path, or None if there is none."""
 
-    def __init__(self, port: int, report: Report) -> None:
-        self._report = report
+    def __init__(self, address: str, port: int, answer: Callable[[str], Answer | None]) -> None:
+        self._answer_for = answer
         self._callers: dict[socket.socket, tuple[float, bytes]] = {}
-        self._listening = socket.create_server(("127.0.0.1", port), backlog=MOST)
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        self._listening = socket.create_server((address, port), family=family, backlog=MOST)
         self._listening.setblocking(False)
 
     def sockets(self) -> list[socket.socket]:
@@ -54,7 +63,8 @@ class HealthServer:
         request += chunk
         if b"\r\n\r\n" in request:
             with contextlib.suppress(OSError):
-                caller.send(self._answer(request.split(b" ", 2)))
+                caller.settimeout(SENDING)
+                caller.sendall(self._answer(request.split(b" ", 2)))
         elif chunk and len(request) <= REQUEST:
             self._callers[caller] = until, request
             return
@@ -63,11 +73,9 @@ class HealthServer:
     def _answer(self, request: list[bytes]) -> bytes:
         method, path = (*request, b"", b"")[:2]
         if method not in (b"GET", b"HEAD"):
-            return _response("405 Method Not Allowed", {"detail": "GET only"}, "Allow: GET, HEAD\r\n")
-        if path.partition(b"?")[0] != b"/healthz":
-            return _response("404 Not Found", {"detail": "only /healthz is served"})
-        well, details = self._report()
-        response = _response("200 OK" if well else "503 Service Unavailable", details)
+            return _response(_detail("405 Method Not Allowed", "GET only"), "Allow: GET, HEAD\r\n")
+        answer = self._answer_for(path.partition(b"?")[0].decode("latin-1"))
+        response = _response(answer or _detail("404 Not Found", "only /healthz, /readyz and /metrics are served"))
         return response if method == b"GET" else response.partition(b"\r\n\r\n")[0] + b"\r\n\r\n"
 
     def _hang_up(self, caller: socket.socket) -> None:
@@ -75,7 +83,11 @@ class HealthServer:
         caller.close()
 
 
-def _response(status: str, details: dict[str, Any], more: str = "") -> bytes:
-    body = json.dumps(details).encode()
-    fixed = "Content-Type: application/json\r\nCache-Control: no-store\r\nConnection: close\r\n"
-    return f"HTTP/1.1 {status}\r\n{fixed}{more}Content-Length: {len(body)}\r\n\r\n".encode() + body
+def _detail(status: str, text: str) -> Answer:
+    return Answer(status, "application/json", json.dumps({"detail": text}).encode())
+
+
+def _response(answer: Answer, more: str = "") -> bytes:
+    head = f"HTTP/1.1 {answer.status}\r\nContent-Type: {answer.content_type}\r\n"
+    fixed = "Cache-Control: no-store\r\nConnection: close\r\n"
+    return f"{head}{fixed}{more}Content-Length: {len(answer.body)}\r\n\r\n".encode() + answer.body

@@ -12,8 +12,7 @@ from math import inf
 from time import monotonic, sleep
 from typing import Any
 
-from redis_kit.core import conf, connections, text
-from redis_kit.core.errors import KeyConflict
+from redis_kit.core import conf, connections
 from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.queues.jobs import ids
 from redis_kit.queues.settings import QueueSettings
@@ -23,9 +22,9 @@ from redis_kit.queues.worker.shared.logs import counted, named, running
 from redis_kit.queues.worker.shared.reconnect import Outage
 from redis_kit.queues.worker.supervisor import autoreload, os_signals
 from redis_kit.queues.worker.supervisor.child import SPARE, Child, fork
-from redis_kit.queues.worker.supervisor.health import HealthServer
 from redis_kit.queues.worker.supervisor.heartbeat import Heartbeat
 from redis_kit.queues.worker.supervisor.os_signals import Interrupted, Signals
+from redis_kit.queues.worker.supervisor.probes import Probes
 from redis_kit.queues.worker.supervisor.reaper import Reaper
 from redis_kit.queues.worker.supervisor.respawn import RespawnBackoff
 from redis_kit.queues.worker.supervisor.scheduler import Scheduler
@@ -35,7 +34,6 @@ LONGEST = 1.0  # seconds of one wait
 AGAIN = 0.5  # seconds after a turn that failed
 MOMENT = 0.05  # seconds in which a child writes its stacks
 HASTE = 0.1  # seconds between two looks at the clock when the end is near
-SAID = 60.0  # seconds for which what a child said of the outbox holds
 LAST = 0.4  # seconds that a stopped supervisor has, when all children were killed, to return their jobs
 
 
@@ -50,14 +48,13 @@ class Supervisor:
         self._until = self._last = inf  # when jobs, and this process, are to have ended
         self._log_limit = LogRateLimit()
         outage = Outage()
-        self._beat = Heartbeat(outage, reports=options.health_port is not None)
+        self._beat = Heartbeat(outage, reports=options.health_port is not None or options.metrics_port is not None)
         self._reaper, self._restraint = Reaper(outage), RespawnBackoff()
         self._signals = Signals(self._judge)
         self._scheduler = Scheduler(self.id, options, outage, call=self._signals.call, in_child=self._free_child)
-        self._health = None if options.health_port is None else HealthServer(options.health_port, self._report)
+        self._probes = Probes(options, self._beat, lambda: self.children, lambda: not (self._quiet or self._stopping))
         self._files = autoreload.Files() if options.reload else None
         self._restart = False
-        self._outbox = 0.0, -inf  # seconds for which its oldest call waits, and when a child said so
         self._silent_yet: list[Child] = []  # children that have yet to tell their stacks
         self._dump_at = 0.0
 
@@ -75,8 +72,7 @@ class Supervisor:
                 with suppress(Interrupted):
                     self._beat.forget_unused()
             self._scheduler.close()
-            if self._health:
-                self._health.close()
+            self._probes.close()
             if self._restart and self._files:
                 self._restart = autoreload.usable(self._files, self._signals)
         self._restart = self._restart and not self._signals.stopped
@@ -124,8 +120,7 @@ class Supervisor:
 
     def _free_child(self) -> None:
         self._signals.forget()
-        if self._health:
-            self._health.close()
+        self._probes.close()
         for child in self.children:
             child.let_go()
 
@@ -137,11 +132,9 @@ class Supervisor:
         if min(self._beat.at, self._scheduler.at, dump) <= now:
             wait = 0
         channels = [child.channel for child in self.children if not child.channel.ended]
-        asked = self._health.sockets() if self._health else []
-        watched: list[Any] = [self._signals, *channels, *asked]
+        watched: list[Any] = [self._signals, *channels, *self._probes.sockets()]
         readable = os_signals.readable(watched, wait)
-        if self._health:
-            self._health.serve(readable)
+        self._probes.serve(readable)
 
     def _obey(self) -> None:
         for number in self._signals.taken():
@@ -207,7 +200,7 @@ class Supervisor:
             child.channel.flush()
             for word, *arguments in child.channel.heard():
                 if word == "outbox":
-                    self._outbox = float(arguments[0]), monotonic()
+                    self._probes.note_outbox(float(arguments[0]))
                 if word == "recycle" and not child.recycling:
                     logger.info("Child %d, worker %s, is quiet and will be replaced.", child.pid, child.worker)
                     child.recycle()
@@ -257,31 +250,6 @@ class Supervisor:
             logger.warning("%s has changed; the worker finishes its jobs and starts again.", path)
             self._restart = True
             self._stop()
-
-    def _report(self) -> tuple[bool, dict[str, Any]]:
-        silent = monotonic() - self._beat.answered
-        answers = silent <= conf.section(QueueSettings).WORKER_TIMEOUT
-        waits = self._beat.waits if answers else {}  # older ones say nothing about now
-        late = [name for name, wait in waits.items() if wait > self.options.max_wait]
-        damaged = {name: str(error) for name, error in self._beat.broken.items() if isinstance(error, KeyConflict)}
-        refused = {name: error for name, error in self._beat.broken.items() if name not in damaged}
-        reasons = {
-            "no child is alive": not self.children,
-            "the server does not answer": not answers,
-            f"a job of {', '.join(late)} waits for more than {text.number(self.options.max_wait)} s": bool(late),
-            f"a call waits in the outbox for more than {text.number(self.options.max_wait)} s": self._outbox_waits(),
-            **{f"queue {name} can't be read: {error}": True for name, error in refused.items()},
-        }
-        problems = [reason for reason, holds in reasons.items() if holds]
-        back = self._beat.clock.went_back
-        status = "failing" if problems else "degraded" if damaged or back else "ok"
-        details = {"status": status, "reasons": problems, "damaged": damaged, "children": len(self.children)}
-        # Neither a damaged key nor a clock is mended by a new process, as an orchestrator starts one after a 503.
-        return not problems, {**details, "silent": round(silent, 3), "waits": waits, "clock_back": back}
-
-    def _outbox_waits(self) -> bool:
-        seconds, at = self._outbox  # another supervisor's child may have looked since
-        return monotonic() - at < SAID and seconds > self.options.max_wait
 
 
 def _end(child: Child, code: int) -> str:

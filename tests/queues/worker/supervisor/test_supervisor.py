@@ -16,7 +16,7 @@ from redis_kit.queues.monitoring import control_worker, list_workers
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.shared.channel import pair
 from redis_kit.queues.worker.shared.status_board import StatusBoard
-from redis_kit.queues.worker.supervisor import supervisor as module
+from redis_kit.queues.worker.supervisor import probes
 from redis_kit.queues.worker.supervisor.child import Child
 from redis_kit.queues.worker.supervisor.respawn import RespawnBackoff
 from redis_kit.queues.worker.supervisor.supervisor import Supervisor
@@ -489,9 +489,9 @@ def test_call_that_waits_in_an_outbox_is_a_reason_of_health(kit, monkeypatch, se
     theirs.say("outbox", seconds)
     supervisor._listen()
     reason = "a call waits in the outbox for more than 5 s"
-    assert (reason in supervisor._report()[1]["reasons"]) == waits
+    assert (reason in supervisor._probes.health()["reasons"]) == waits
     now = time.monotonic()
-    monkeypatch.setattr(module, "monotonic", lambda: now + 61)
-    assert reason not in supervisor._report()[1]["reasons"]
+    monkeypatch.setattr(probes, "monotonic", lambda: now + 61)
+    assert reason not in supervisor._probes.health()["reasons"]
     supervisor.children[0].let_go()
     theirs.close()

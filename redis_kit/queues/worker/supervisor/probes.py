@@ -1,0 +1,119 @@
+"""The answers of a supervisor over HTTP: whether it is well, whether it is ready, and the metrics."""
+
+import json
+import logging
+from collections.abc import Callable, Sequence
+from math import inf
+from time import monotonic
+from typing import Any
+
+from redis_kit.core import conf, text
+from redis_kit.core.errors import KeyConflict
+from redis_kit.queues.settings import QueueSettings
+from redis_kit.queues.worker.options import Options
+from redis_kit.queues.worker.supervisor.child import Child
+from redis_kit.queues.worker.supervisor.health import Answer, HealthServer
+from redis_kit.queues.worker.supervisor.heartbeat import Heartbeat
+
+logger = logging.getLogger("redis_kit.worker")
+SAID = 60.0  # seconds for which what a child said of the outbox holds
+
+
+class Probes:
+    """The health port and the metrics port of a supervisor: one port if both have the same number.
+
+    ``children`` returns its children, and ``claiming`` whether they are to claim jobs. Raises OSError if a port is
+    taken, and ImportError without the package for metrics.
+    """
+
+    def __init__(
+        self,
+        options: Options,
+        heartbeat: Heartbeat,
+        children: Callable[[], Sequence[Child]],
+        claiming: Callable[[], bool],
+    ) -> None:
+        self._options, self._heartbeat, self._children, self._claiming = options, heartbeat, children, claiming
+        self._outbox = 0.0, -inf  # seconds for which its oldest call waits, and when a child said so
+        self._exposition: Callable[[], tuple[bytes, str]] | None = None
+        if options.metrics_port is not None:
+            from redis_kit.core.metrics.prometheus import exposition
+
+            self._exposition = exposition
+        ports = dict.fromkeys(port for port in (options.health_port, options.metrics_port) if port is not None)
+        self._servers = [HealthServer(options.address, port, self._answer) for port in ports]
+
+    def sockets(self) -> list[Any]:
+        """Return the sockets to select by."""
+        return [socket for server in self._servers for socket in server.sockets()]
+
+    def serve(self, readable: list[Any]) -> None:
+        """Answer requests."""
+        for server in self._servers:
+            server.serve(readable)
+
+    def close(self) -> None:
+        """Close the ports, in this process."""
+        for server in self._servers:
+            server.close()
+
+    def note_outbox(self, seconds: float) -> None:
+        """Note for how long the oldest call has been waiting in an outbox."""
+        self._outbox = seconds, monotonic()
+
+    def health(self) -> dict[str, Any]:
+        """Return whether the worker is well; the status ``failing`` means that it is not."""
+        silent, answers = self._silence()
+        waits = self._heartbeat.waits if answers else {}  # older ones say nothing about now
+        late = [name for name, wait in waits.items() if wait > self._options.max_wait]
+        broken = self._heartbeat.broken
+        damaged = {name: str(error) for name, error in broken.items() if isinstance(error, KeyConflict)}
+        refused = {name: error for name, error in broken.items() if name not in damaged}
+        most = f"more than {text.number(self._options.max_wait)} s"
+        reasons = {
+            "no child is alive": not self._children(),
+            "the server does not answer": not answers,
+            f"a job of {', '.join(late)} waits for {most}": bool(late),
+            f"a call waits in the outbox for {most}": self._outbox_waits(),
+            **{f"queue {name} can't be read: {error}": True for name, error in refused.items()},
+        }
+        problems = [reason for reason, holds in reasons.items() if holds]
+        back = self._heartbeat.clock.went_back
+        # Neither a damaged key nor a clock is mended by a new process, as an orchestrator starts one after a 503.
+        status = "failing" if problems else "degraded" if damaged or back else "ok"
+        details = {"status": status, "reasons": problems, "damaged": damaged, "children": len(self._children())}
+        return {**details, "silent": round(silent, 3), "waits": waits, "clock_back": back}
+
+    def readiness(self) -> dict[str, Any]:
+        """Return whether the worker claims jobs; the status ``failing`` means that it does not."""
+        silent, answers = self._silence()
+        reasons = {
+            "no child is alive": not self._children(),
+            "the server does not answer": not answers,
+            "the worker is quiet or stopping": not self._claiming(),
+        }
+        problems = [reason for reason, holds in reasons.items() if holds]
+        return {"status": "failing" if problems else "ok", "reasons": problems, "silent": round(silent, 3)}
+
+    def _silence(self) -> tuple[float, bool]:
+        silent = monotonic() - self._heartbeat.answered
+        return silent, silent <= conf.section(QueueSettings).WORKER_TIMEOUT
+
+    def _outbox_waits(self) -> bool:
+        seconds, at = self._outbox  # another supervisor's child may have looked since
+        return monotonic() - at < SAID and seconds > self._options.max_wait
+
+    def _answer(self, path: str) -> Answer | None:
+        if path == "/healthz":
+            return _report(self.health())
+        if path == "/readyz":
+            return _report(self.readiness())
+        if path == "/metrics" and self._exposition:
+            body, content_type = self._exposition()
+            return Answer("200 OK", content_type, body)
+        return None
+
+
+def _report(details: dict[str, Any]) -> Answer:
+    status = "503 Service Unavailable" if details["status"] == "failing" else "200 OK"
+    return Answer(status, "application/json", json.dumps(details).encode())

@@ -1,0 +1,86 @@
+"""The ports of a worker: health, readiness and metrics over HTTP."""
+
+import json
+import signal
+import sys
+import urllib.error
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from time import monotonic
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from redis_kit.queues.monitoring import control_worker, list_workers
+from redis_kit.queues.worker.supervisor.health import Answer, HealthServer
+from tests.fixtures.process import free_port, wait_for
+
+ADDRESS = "127.0.0.2"
+
+
+def fetch(port, path, address=ADDRESS):
+    try:
+        with urllib.request.urlopen(f"http://{address}:{port}{path}", timeout=10) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def reasons(port):
+    status, body = fetch(port, "/readyz")
+    return status, json.loads(body)["reasons"]
+
+
+@pytest.mark.once
+def test_ports_answer_on_the_address_of_choice(own_kit, start_worker):
+    health, metrics = free_port(), free_port()
+    worker = start_worker("--health-port", health, "--metrics-port", metrics, "--address", ADDRESS)
+    wait_for(lambda: fetch(health, "/healthz")[0] == 200)
+    wait_for(lambda: reasons(health) == (200, []))
+    status, text = fetch(metrics, "/metrics")
+    values = {sample.name: sample.value for each in text_string_to_metric_families(text) for sample in each.samples}
+    assert (status, values["redis_kit_up"]) == (200, 1)
+    (running,) = list_workers()
+    control_worker(running.supervisor, "quiet")
+    wait_for(lambda: reasons(health) == (503, ["the worker is quiet or stopping"]))
+    assert fetch(health, "/healthz")[0] == 200
+    own_kit.server.freeze()
+    began = monotonic()
+    try:
+        assert 'redis_kit_up{connection="default"} 0.0' in fetch(metrics, "/metrics")[1]
+    finally:
+        own_kit.server.thaw()
+    assert monotonic() - began < 8
+    wait_for(lambda: 'redis_kit_up{connection="default"} 1.0' in fetch(metrics, "/metrics")[1])
+    worker.send_signal(signal.SIGTERM)
+    assert worker.wait(30) == 0
+    assert "Traceback" not in Path(worker.log).read_text()
+
+
+def test_metrics_port_without_the_package_says_what_to_install(kit, shell, monkeypatch):
+    monkeypatch.setitem(sys.modules, "prometheus_client", None)
+    monkeypatch.delitem(sys.modules, "redis_kit.core.metrics.prometheus", raising=False)
+    code, _output, errors = shell("rk_worker", "--metrics-port", free_port())
+    assert code == 78
+    assert "pip install 'django-redis-kit[prometheus]'" in errors
+
+
+def test_one_port_may_serve_both(own_kit, start_worker):
+    port = free_port()
+    worker = start_worker("--health-port", port, "--metrics-port", port)
+    wait_for(lambda: fetch(port, "/readyz", "127.0.0.1")[0] == 200)
+    assert fetch(port, "/metrics", "127.0.0.1")[0] == 200
+    assert fetch(port, "/metrics/", "127.0.0.1")[0] == 404
+    worker.send_signal(signal.SIGTERM)
+    assert worker.wait(30) == 0
+
+
+def test_ipv6_address_is_served():
+    port = free_port()
+    server = HealthServer("::1", port, lambda path: Answer("200 OK", "text/plain", path.encode()))
+    with ThreadPoolExecutor(1) as thread:
+        answer = thread.submit(fetch, port, "/healthz", "[::1]")
+        wait_for(lambda: server.serve(server.sockets()) or answer.done())
+        assert answer.result() == (200, "/healthz")
+    server.close()
