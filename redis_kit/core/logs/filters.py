@@ -12,7 +12,7 @@ from redis_kit.core.text import MARGIN, clean, contained
 #: All loggers of the kit.
 LOGGERS = (
     *("redis_kit", "redis_kit.connections", "redis_kit.dashboard", "redis_kit.embedded", "redis_kit.locks"),
-    *("redis_kit.pageviews", "redis_kit.worker"),
+    *("redis_kit.metrics", "redis_kit.pageviews", "redis_kit.worker"),
 )
 FRAMEWORK = "django"  # the logger to which Django gives a handler
 

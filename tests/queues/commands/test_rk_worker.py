@@ -21,6 +21,8 @@ WRONG = {
     "--grace": ("seconds between 0 and 86,400", ["-1", "nan", "x", "inf", ""]),
     "--max-tasks": ("whole number between 1 and 1000000000", ["0", "-5", "many", "1000000001"]),
     "--max-rss": ("whole number between 16 and 1048576", ["15", "0", "1G"]),
+    "--address": ("is not an IP address", ["localhost", "0.0.0", "::g"]),
+    "--metrics-port": ("whole number between 1 and 65535", ["0", "65536", "http"]),
     "--health-port": ("whole number between 1 and 65535", ["0", "65536", "http"]),
     "--max-wait": ("seconds between 1 and 86,400", ["0", "0.5", "nan", "25h"]),
     "--queue-name": (

@@ -58,7 +58,7 @@ class Probes:
             server.close()
 
     def note_outbox(self, seconds: float) -> None:
-        """Note for how long the oldest call has been waiting in an outbox."""
+        """Note the seconds that the oldest call has been waiting in an outbox."""
         self._outbox = seconds, monotonic()
 
     def health(self) -> dict[str, Any]:
