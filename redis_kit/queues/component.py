@@ -73,6 +73,10 @@ class Queues(Component):
 
 
 def _check_schedules(**kwargs: Any) -> list[CheckMessage]:
+    from redis_kit.queues import framework
+
+    if not framework.FOUND:
+        return []  # no worker runs schedules then
     from redis_kit.queues.tasks.schedules import checks
 
     return checks.check_schedules(**kwargs)

@@ -795,6 +795,7 @@ assert not framework.FOUND
 queue = queues.Queue("mail")
 queue.put({"task": "shop.tasks.send", "args": ["secret"]})
 call_command("rk_queues", "mail")
+call_command("check", databases=["default"])
 try:
     queues.task
 except ImproperlyConfigured as error:
