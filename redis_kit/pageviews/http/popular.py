@@ -38,7 +38,7 @@ def popular(queryset: QuerySet[Any], page: str, n: int = 5, *, by: By = "day", k
 
 
 @page_of_view(None)
-class PopularView(ListView[Any]):
+class PopularView(ListView):  # type: ignore[type-arg]  # has no parameters at run time
     """A box with the most viewed objects of a model, as a fragment of HTML that is cached for ``max_age`` seconds.
 
     It is not counted as a page view. ``page`` is the name under which the objects of ``model`` or ``queryset`` are
