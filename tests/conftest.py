@@ -12,6 +12,7 @@ pytest_plugins = [
     "tests.fixtures.lanes",
     "tests.fixtures.servers",
     "tests.fixtures.brokers",
+    "tests.fixtures.projects",
     "tests.fixtures.proxy",
     "tests.fixtures.kit",
     "tests.fixtures.clock",

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.fixtures.fork_server import start_python
 from tests.fixtures.process import wait_for
 
 pytestmark = [pytest.mark.once, pytest.mark.alone(12)]
@@ -25,15 +24,9 @@ app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 """,
     "mysite/settings.py": """
-SECRET_KEY = "only-for-tests-and-as-long-as-a-real-one-is"
-USE_TZ = True
-INSTALLED_APPS = ["django.contrib.auth", "django.contrib.contenttypes", "redis_kit", "shop"]
-DATABASES = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": "db.sqlite3"}}
 CELERY_BROKER_URL = "%(server)s/5"
-REDIS_KIT = {"CONNECTIONS": {"default": {"URL": "%(server)s/4"}}, "PREFIX": "%(prefix)s"}
 TASKS = {"default": {"BACKEND": "redis_kit.queues.celery.CeleryTaskBackend", "QUEUES": []}}
 """,
-    "shop/__init__.py": "",
     "shop/tasks.py": """
 import time
 from pathlib import Path
@@ -44,7 +37,7 @@ from redis_kit.queues.celery import DelayedTask
 
 def note(text):
     with Path("journal").open("a") as file:
-        file.write(text + "\\\\n")
+        file.write(text + "\\n")
 
 @shared_task(base=DelayedTask, bind=True, max_retries=3)
 def send_reminder(self, order_id):
@@ -112,32 +105,13 @@ print(json.dumps(found))
 
 
 @pytest.fixture
-def project(tmp_path, tcp_valkey, kit):
-    """The folder of the project, and a function that starts Python there."""
-    values = {"server": f"redis://127.0.0.1:{tcp_valkey.port}", "prefix": kit.prefix}
-    for name, text in FILES.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text % values if "%(" in text else text.replace("\\\\n", "\\n"))
-    started = []
-    own = {**os.environ, "DJANGO_SETTINGS_MODULE": "mysite.settings"}
-
-    def start(*arguments):
-        path = tmp_path / f"log{len(started)}"
-        with path.open("wb") as log:
-            process = start_python(arguments, cwd=tmp_path, env=own, stdout=log, stderr=log, process_group=0)
-        process.log = path
-        started.append(process)
-        return process
-
-    yield tmp_path, start
-    for process in started:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+def project(make_project):
+    """The project, with Celery's server in another database of the kit's."""
+    return make_project(FILES)
 
 
 def test_project_of_the_guides_works_with_three_lines_more(project):
-    folder, start = project
+    folder, start = project.folder, project.start
     start("-m", "celery", "-A", "mysite", "worker", "--pool", "solo", "--without-mingle", "--without-gossip")
     start("-m", "django", "rk_worker", "--threads", "1")
     caller = start("-m", "call")
@@ -157,7 +131,7 @@ def rows(folder: Path) -> list[str]:
 
 
 def test_tasks_snooze_see_that_they_are_cancelled_and_go_on_after_a_deploy(project):
-    folder, start = project
+    folder, start = project.folder, project.start
     start("-m", "django", "rk_worker", "--threads", "2")
     command = ("-m", "celery", "-A", "mysite", "worker", "--concurrency", "3", "--without-mingle", "--without-gossip")
     caller, celery = start("-m", "jobs"), start(*command)
