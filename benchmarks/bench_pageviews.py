@@ -50,6 +50,7 @@ def run() -> None:
         gone = {**connection, "CONNECTIONS": {"default": {"URL": "redis://127.0.0.1:1"}}}
         added["gone"] = _case("buffer, Redis stopped", urls, gone)
         _case("sync", urls, {**connection, "PAGEVIEWS": {"WRITE": "sync"}}, rounds=SYNC_ROUNDS)
+        _case("sync, Redis stopped", urls, {**gone, "PAGEVIEWS": {"WRITE": "sync"}}, rounds=SYNC_ROUNDS)
         print()
         for name, microseconds in added.items():
             print(Goal(f"microseconds added, {name}", microseconds, "<=", LIMIT))

@@ -7,7 +7,7 @@ import os
 import threading
 from secrets import token_hex
 from time import monotonic
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 
 from redis_kit.core import conf, connections, flow
 from redis_kit.core.errors import ConfigurationError, OutOfMemory, PermissionDenied
@@ -157,11 +157,13 @@ class Buffer:
             if self._thread is threading.current_thread():
                 self._thread = None
 
-    def _send_all(self) -> NoReturn:
+    def _send_all(self) -> None:
         some, full, never = self._some, self._full, self._never
         while True:
             some.wait()
             full.wait(INTERVAL)
+            if some is not self._some:
+                return  # reset() has run since
             some.clear()
             full.clear()
             try:

@@ -30,7 +30,7 @@ class Mark(NamedTuple):
 
 
 _UNMARKED = Mark()
-marked_views: list[tuple[str, Mark]] = []  # dotted paths, for the system checks
+marked_views: dict[str, Mark] = {}  # by dotted path, for the system checks
 
 
 def page(
@@ -48,7 +48,7 @@ def page(
     def mark(view: AnyView) -> AnyView:
         made, source = Mark(name, beacon), getattr(view, "view_class", view)
         setattr(view, _MARK, made)
-        marked_views.append((f"{source.__module__}.{source.__qualname__}", made))
+        marked_views[f"{source.__module__}.{source.__qualname__}"] = made
         return view
 
     return mark

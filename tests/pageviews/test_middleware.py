@@ -1,11 +1,15 @@
 import asyncio
 import logging
+import random
 import socket
 import time
 from itertools import count
+from urllib.parse import quote
 
 import pytest
+from asgiref.sync import SyncToAsync
 from django.core.cache import cache
+from django.http import HttpResponse
 from django.test import AsyncClient, Client, RequestFactory
 
 from redis_kit.core import primitive
@@ -205,6 +209,52 @@ def test_unusual_request_is_served(site, meta, mode):
     assert response.status_code in (200, 404, 405)
     flush()
     assert len(site.keys()) <= 24
+
+
+def test_paths_queries_and_headers_make_no_keys(get, site):
+    chance = random.Random(7)
+
+    def noise(length):
+        return "".join(chance.choices("abc/%:{}*?[]\\~. é\t", k=length))
+
+    def ask(path):
+        headers = {"X-Moz": noise(5), "Accept-Language": noise(50), "Purpose": noise(9), "Sec-Purpose": noise(9)}
+        get(path, referer=f"https://{noise(30)}/", **headers)
+
+    for number in range(150):
+        ask(f"/{quote(noise(30))}/")
+        ask(f"/nowhere/{number}/?{quote(noise(30))}")
+        ask(f"/html/{number}/?{quote(noise(30))}={number}&utm_source={quote(noise(300))}")
+        ask(f"/named/?page={number}")
+    pages = set(top())
+    assert pages - {"/"} == {"by-name", "front"}  # "//host//" is a path of the first page
+    before = len(site.keys())
+    for path in ("/", "/html/1/?utm_source=other", "/named/"):
+        get(path, referer="https://other.example/")
+    top()
+    assert len(site.keys()) <= before + 20  # no more than a page, an hour and a list each
+
+
+def test_async_middleware_uses_no_thread(site, monkeypatch):
+    async def answer(request):
+        return HttpResponse("<p>Hello")
+
+    def hop(*args, **options):
+        raise AssertionError("a thread was asked")
+
+    async def count(mode, write):
+        site.options(PAGEVIEWS={"VISITOR": mode, "WRITE": write})
+        request = RequestFactory().get("/named/", headers={"user-agent": BROWSER, "referer": "https://a.example/"})
+        with monkeypatch.context() as patched:
+            patched.setattr(SyncToAsync, "__call__", hop)
+            patched.setattr(asyncio.get_running_loop(), "run_in_executor", hop)
+            await PageViewMiddleware(answer)(request)
+
+    for mode in ("daily_salt", "session", "cookie"):
+        for write in ("buffer", "sync"):
+            asyncio.run(count(mode, write))
+    assert dropped() == (0, 0, 0, 0)
+    assert top() == {"front": 6}
 
 
 def test_page_from_the_cache_counts(site, settings):

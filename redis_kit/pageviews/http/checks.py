@@ -33,8 +33,8 @@ def messages() -> Iterator[CheckMessage]:
         yield from _wrong_place(settings.MIDDLEWARE[:place])
     if place is not None or has_beacon:
         yield from _missing_middleware()
-    reported = [path for path, mark in marked_views if mark.beacon]
-    named = [path for path, mark in marked_views if mark.name is not None]
+    reported = [path for path, mark in marked_views.items() if mark.beacon]
+    named = [path for path, mark in marked_views.items() if mark.name is not None]
     if has_beacon is False and reported:
         yield Warning(
             f"The beacon counts the views of {_listed(reported)}, but no URL leads to it.",

@@ -1,7 +1,7 @@
 """Where visitors come from: hosts of other sites, and campaigns."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from redis_kit.pageviews.http.origins import campaign, referring_host
@@ -49,6 +49,7 @@ def test_campaign_is_named_by_a_link(query, named):
     assert campaign(query) == named
 
 
+@settings(max_examples=30)
 @given(st.text(), st.text())
 def test_any_text_gives_a_short_one(text, host):
     assert len(referring_host(f"https://{text}", host)) <= 253
