@@ -21,7 +21,9 @@ READERS = (
 )
 HISTORY = 6  # days in a row, up to yesterday, on which the administrator checked in
 WEEKS = 5  # of occasional check-ins by the readers
-VIEWED = 14  # days with page views
+VIEWED = 55  # days with page views: those that the dashboard shows, and as many before
+REFERRERS = ("", "", "", "search.example", "search.example", "news.example", "forum.example", "books.example")
+CAMPAIGNS = ("", "", "", "", "", "letter / email / autumn", "fair / print / books")
 
 
 def prepare() -> bool:
@@ -50,11 +52,14 @@ def fill_database() -> None:
 
 
 def seed_views(dice: random.Random) -> None:
-    """Count views of articles by some hundred visitors on the days before today."""
-    for ago in range(1, VIEWED + 1):
-        for _ in range(dice.randrange(15, 35)):
+    """Count views of articles on the days before today: more of late, more at noon, and fewer at weekends."""
+    for ago in range(VIEWED, 0, -1):
+        is_weekend = moment(dice, ago).weekday() > 4
+        for _ in range(dice.randrange(15, 35) * (VIEWED + 30 - ago) // (VIEWED * (2 if is_weekend else 1))):
             text = ARTICLES[min(dice.randrange(len(ARTICLES)), dice.randrange(len(ARTICLES)))]
-            PageViews("article", text.slug).add(f"reader {dice.randrange(60)}", at=moment(dice, ago))
+            visitor, origin = f"reader {dice.randrange(60)}", dice.choice(REFERRERS)
+            at = moment(dice, ago, hour=dice.gauss(13, 4))
+            PageViews("article", text.slug).add(visitor, at=at, referrer=origin, campaign=dice.choice(CAMPAIGNS))
 
 
 def seed_sign_ins(dice: random.Random) -> None:
@@ -68,7 +73,7 @@ def seed_sign_ins(dice: random.Random) -> None:
                 reader.sign_in(today - timedelta(ago))
 
 
-def moment(dice: random.Random, ago: int) -> datetime:
-    """Return a random time on the day that was ``ago`` days before today."""
+def moment(dice: random.Random, ago: int, *, hour: float = 12) -> datetime:
+    """Return a random time near an hour of the day that was ``ago`` days before today."""
     start = timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(ago)
-    return start + timedelta(seconds=dice.randrange(86_400))
+    return start + timedelta(seconds=min(max(hour, 0), 23) * 3600 + dice.randrange(3600))

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 
 from demo.articles import ARTICLES
-from demo.seed import PASSWORD, READERS
+from demo.seed import PASSWORD, READERS, REFERRERS
 from demo.visitor import BOT, BROWSER, Visitor
 
 PER_SECOND = 4.0  # visits, of one request or some more
@@ -52,7 +52,10 @@ class Traffic:
     def stranger(self) -> Visitor:
         """Return a visitor without an account, from one of 400 addresses."""
         place = random.randrange(STRANGERS)
-        return Visitor(self.port, address=f"198.51.{100 + place // 200}.{place % 200}", agent=random.choice(AGENTS))
+        visitor = Visitor(self.port, address=f"198.51.{100 + place // 200}.{place % 200}", agent=random.choice(AGENTS))
+        if origin := random.choice(REFERRERS):
+            visitor.headers["Referer"] = f"https://{origin}/"
+        return visitor
 
     def reader(self) -> Visitor:
         """Return one of the readers, logged in."""

@@ -1,26 +1,63 @@
-"""The dashboard's page about page views."""
+"""The dashboard's page about page views: of the site, of one page or object, or of two pages side by side."""
 
 from collections.abc import Iterator
 
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
-from redis_kit.core.panels import Bars, Content, Figure, Panel, Table
-from redis_kit.pageviews import periods
+from redis_kit.core.errors import InvalidName
+from redis_kit.core.panels import Content, Field, Panel, Search, Table
 from redis_kit.pageviews.counter import PageViews
-from redis_kit.pageviews.questions import numbers
 
 
 class PageViewsPanel(Panel):
-    """Today's views and visitors, by hour and by page."""
+    """Views and visitors by day and hour, the most viewed pages, and where visitors come from."""
 
     slug = "pageviews"
-    title = _("Page views")
+    title = gettext_lazy("Page views")
+
+    def search(self) -> Search | None:
+        """Return the form for one page, one object, or two pages."""
+        fields = (
+            Field("page", gettext_lazy("Page (empty: the whole site)"), optional=True),
+            Field("key", gettext_lazy("Key of an object"), optional=True),
+            Field("other", gettext_lazy("Compare with the page"), optional=True),
+        )
+        return Search(gettext_lazy("Show"), fields)
 
     def content(self) -> Iterator[Content]:
-        """Return the content, in three round trips."""
-        site = PageViews.site(on_failure="raise")
-        (hours,) = site.run_flow(numbers.hours_of_days(site.encoded, [periods.now().date()]))
-        yield Figure(_("Views today"), sum(hours))
-        yield Figure(_("Unique visitors today"), int(site.visitors()), hint=_("An estimate: ±0.81 %."))
-        yield Bars(_("Views per hour today"), [(f"{hour:02}", views) for hour, views in enumerate(hours)])
-        yield Table(_("Top pages today"), (_("Page"), _("Views")), site.top(20), empty=_("No views today."))
+        """Return the content, in one round trip; a comparison in two."""
+        page, key, other = (self.viewer.asked.get(name, "").strip() for name in ("page", "key", "other"))
+        try:
+            if other:
+                yield from self._compared(page, key, other)
+            else:
+                yield from self._shown(page, key if page else "")
+        except InvalidName as error:
+            yield Table(_("Page views"), (), [], empty=str(error))
+
+    def summary(self) -> Iterator[Content]:
+        """Return today's figures and the most viewed pages, in one round trip."""
+        from redis_kit.pageviews.dashboard import drawings, report
+
+        yield from drawings.overview(report.read_summary(_page("")))
+
+    def _shown(self, page: str, key: str) -> Iterator[Content]:
+        from redis_kit.pageviews.dashboard import drawings, report
+
+        numbers = report.read(_page(page, key))
+        yield from drawings.figures(numbers)
+        yield from drawings.charts(numbers)
+        yield from drawings.lists(numbers, page, key)
+
+    def _compared(self, page: str, key: str, other: str) -> Iterator[Content]:
+        from redis_kit.pageviews.dashboard import drawings, report
+
+        first, second = _page(page, key), _page(other)
+        *reports, overlap = report.compare(first, second)
+        names = (" ".join(filter(None, (page or _("Whole site"), key))), other)
+        yield from drawings.comparison(names, reports, overlap)
+
+
+def _page(name: str, key: str = "") -> PageViews:
+    return PageViews(name, key or None, on_failure="raise") if name else PageViews.site(on_failure="raise")

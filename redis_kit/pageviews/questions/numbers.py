@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import date
 from typing import Any
 
-from redis_kit.core import conf
+from redis_kit.core import conf, scripts
 from redis_kit.core.flow import Flow
 from redis_kit.core.steps import Batch, Call
 from redis_kit.pageviews import keys, periods
@@ -14,6 +14,7 @@ from redis_kit.pageviews.questions.values import Day, Hour, Visitors
 from redis_kit.pageviews.settings import PageViewSettings
 
 SALTED = "daily_salt"
+COUNT_EACH = scripts.load("redis_kit.pageviews", "count_each")
 
 
 def views(name: str, days: list[date]) -> Flow[int]:
@@ -41,17 +42,16 @@ def of_many(names: list[str], days: list[date]) -> Flow[list[tuple[int, Visitors
 def by_day(name: str, days: list[date]) -> Flow[list[Day]]:
     """Return what happened on each of some days."""
     months, bots = _by_month(name, days), _by_month(name, days, "b")
-    replies = yield Batch([*months, *bots, *(Call("PFCOUNT", keys.visitors(name, day)) for day in days)])
+    counts, *replies = yield Batch([COUNT_EACH([keys.visitors(name, day) for day in days]), *months, *bots])
     split = len(months)
-    rows = zip(days, _numbers(replies[:split]), replies[2 * split :], _numbers(replies[split : 2 * split]), strict=True)
-    return [Day(*row) for row in rows]
+    return [Day(*row) for row in zip(days, _numbers(replies[:split]), counts, _numbers(replies[split:]), strict=True)]
 
 
 def by_hour(name: str, day: date) -> Flow[list[Hour]]:
     """Return the views and visitors in each hour of a day."""
     hours = range(24)
-    sketches = [Call("PFCOUNT", keys.visitors(name, f"{day}T{hour:02}")) for hour in hours]
-    views_by_hour, *counts = yield Batch([_hours(name, day), *sketches])
+    sketches = COUNT_EACH([keys.visitors(name, f"{day}T{hour:02}") for hour in hours])
+    views_by_hour, counts = yield Batch([_hours(name, day), sketches])
     return [Hour(*row) for row in zip(hours, _numbers([views_by_hour]), counts, strict=True)]
 
 

@@ -1,26 +1,138 @@
+from datetime import timedelta
+
 import pytest
 
 from redis_kit.core.errors import RedisUnavailable
-from redis_kit.core.panels import Bars, Figure, Table
-from redis_kit.pageviews import PageViews
+from redis_kit.core.panels import Figure, HeatMap, LineChart, Viewer
+from redis_kit.pageviews import PageViews, batch, periods, snapshot
+from redis_kit.pageviews.batch import Event, ViewBatch, identified
 from redis_kit.pageviews.dashboard.panel import PageViewsPanel
+from redis_kit.pageviews.dashboard.report import DAYS
+
+pytestmark = pytest.mark.django_db
 
 
-def test_panel_shows_the_day_in_three_round_trips(kit, trips):
-    for number in range(5):
-        PageViews("post", number).add(f"visitor {number % 2}")
-    PageViews("front").add("visitor 0")
+@pytest.fixture(autouse=True)
+def fresh(monkeypatch):
+    monkeypatch.setattr(batch, "_admitted", {})
+
+
+@pytest.fixture
+def viewed(kit):
+    """Views of today, of yesterday and of the period before, and a request of a bot."""
+    moment = periods.now()
+    events = [Event(moment, "post", str(n), identified(f"v{n % 2}"), "search.example", "autumn") for n in range(5)]
+    events += [Event(moment, "front", "", identified("v0")), Event(moment, "front", "", "", bot=True)]
+    events += [Event(moment - timedelta(ago), "post", "1", identified("v1")) for ago in (1, DAYS)]
+    PageViews("any").run_flow(ViewBatch(events, using="default").send())
+    return kit
+
+
+def shown(**asked):
+    """Return the content for a search: figures by label, other content by title, and links by name."""
+    panel = PageViewsPanel()
+    panel.viewer = Viewer(asked=asked)
+    content = list(panel.content())
+    figures = {}
+    for one in content:
+        if isinstance(one, Figure):
+            figures.setdefault(str(one.label), []).append(one)
+    return figures, {str(one.title): one for one in content if not isinstance(one, Figure)}
+
+
+def names(table):
+    return [(getattr(row[0], "value", row[0]), row[1]) for row in table.rows]
+
+
+def test_site_is_read_in_one_round_trip(viewed, trips):
+    PageViews.site().by_day()
     del trips[:]
-    views, visitors, hours, top = PageViewsPanel().content()
-    assert len(trips) == 3
-    assert [type(one) for one in (views, visitors, hours, top)] == [Figure, Figure, Bars, Table]
-    assert (views.value, visitors.value) == (6, 2)
-    assert len(hours.bars) == 24
-    assert sum(value for _, value in hours.bars) == 6
-    assert top.rows == [("post", 5), ("front", 1)]
+    figures, items = shown()
+    assert len(trips) == 1
+    assert [figures[label][0].value for label in ("Views today", "Unique visitors today", "Visitors online")] == [
+        6,
+        2,
+        2,
+    ]
+    assert figures[f"Views in {DAYS} days"][0].value == 7
+    assert figures[f"Views in {DAYS} days"][0].hint == f"+600 % to the {DAYS} days before"
+    assert "once for each day" in figures[f"Visitors in {DAYS} days"][0].hint
+    assert (figures["Requests of bots"][0].value, figures["Requests of bots"][0].hint[:8]) == ("12 %", "1 of 8 r")
+    assert names(items["Top pages today"]) == [("post", 5), ("front", 1)]
+    assert names(items["Trending now"])[0][0] == "post"
+    assert items["Referrers today"].rows == [("search.example", 5)]
+    assert items["Campaigns today"].rows == [("autumn", 5)]
+
+
+def test_charts_have_the_days_before_beside_the_last_days(viewed):
+    _, items = shown()
+    chart = items["Views by day"]
+    assert isinstance(chart, LineChart)
+    (_, last), (_, before) = chart.lines
+    assert (len(chart.labels), last[-2:], before[-1], sum(last), sum(before)) == (DAYS, [1, 6], 1, 7, 1)
+    visitors = items["Unique visitors by day"].lines[0][1]
+    assert visitors[-2:] == [1, 2]
+
+
+def test_heat_map_adds_up_the_views_of_a_weekday_and_hour(viewed):
+    _, items = shown()
+    (heat_map,) = [one for one in items.values() if isinstance(one, HeatMap)]
+    now = periods.now()
+    cells = {(cell.row, cell.column): cell.value for cell in heat_map.cells}
+    assert (len(cells), sum(cells.values())) == (168, 7)
+    assert cells[now.weekday(), now.hour] == 6
+    viewed.options(PAGEVIEWS={"HOUR_RETENTION": 40 * 86_400})
+    assert any("in 28 days" in title for title in shown()[1])
+
+
+def test_page_and_object_have_their_own_page(viewed):
+    figures, items = shown(page="post")
+    assert figures["Views today"][0].value == 5
+    assert sorted(names(items["Top objects today"])) == [(str(number), 1) for number in range(5)]
+    link = items["Top objects today"].rows[0][0]
+    assert (link.slug, set(link.asked)) == ("pageviews", {"page", "key"})
+    figures, items = shown(page="post", key="1")
+    assert figures["Views in 28 days"][0].value == 2
+    assert "Top objects today" not in items
+
+
+def test_two_pages_are_compared_in_two_round_trips(viewed, trips):
+    PageViews("post").overlap(PageViews("front"))
+    del trips[:]
+    figures, items = shown(page="post", other="front")
+    assert len(trips) == 2
+    (common,) = figures["Common visitors in 28 days"]
+    assert common.value == "1 ± 0"
+    assert common.hint.startswith("Each day has its own identities")
+    assert [figure.hint for figure in figures["Views in 28 days"]] == ["post", "front"]
+    assert [name for name, _ in items["Views by day"].lines] == ["post", "front"]
+
+
+def test_charts_are_there_after_redis_was_wiped(viewed):
+    snapshot(days=DAYS + 1)
+    viewed.client.delete(*viewed.keys())
+    _, items = shown()
+    (_, last), (_, before) = items["Views by day"].lines
+    assert (last[-2:], before[-1]) == ([1, 0], 1)
+
+
+def test_views_beyond_the_limit_are_an_alarm(kit):
+    kit.options(PAGEVIEWS={"MAX_PAGES": 1})
+    PageViews("a").add()
+    PageViews("b").add()
+    (beyond,) = shown()[0]["Views of pages beyond MAX_PAGES today"]
+    assert (beyond.value, beyond.alarm) == (1, True)
+
+
+def test_wrong_name_is_told_and_an_unknown_page_is_empty(kit):
+    figures, items = shown(page="x" * 600)
+    assert (figures, "at most 512" in items["Page views"].empty) == ({}, True)
+    figures, items = shown(page="nothing")
+    assert figures["Views today"][0].value == 0
+    assert items["Top objects today"].empty == "No views today."
 
 
 def test_panel_does_not_show_zeros_while_redis_is_unavailable(settings):
     settings.REDIS_KIT = {"CONNECTIONS": {"default": {"URL": "redis://127.0.0.1:1/0"}}}
     with pytest.raises(RedisUnavailable):
-        list(PageViewsPanel().content())
+        shown()

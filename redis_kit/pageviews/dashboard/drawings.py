@@ -1,0 +1,143 @@
+"""The drawings of a report: figures, charts and tables."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import date
+from typing import Any
+
+from django.utils.dates import WEEKDAYS, WEEKDAYS_ABBR
+from django.utils.formats import date_format
+from django.utils.translation import gettext as _
+
+from redis_kit.core.panels import Figure, HeatCell, HeatMap, LineChart, Link, Table
+from redis_kit.pageviews.dashboard.report import DAYS, Report, Summary
+from redis_kit.pageviews.pages import OTHER
+from redis_kit.pageviews.questions.values import Day, Overlap, Visitors
+
+SLUG = "pageviews"
+HOURS = 24
+
+
+def overview(summary: Summary) -> Iterator[Figure | Table]:
+    """Yield today's numbers and the most viewed pages."""
+    yield from _today(summary.today, summary.online)
+    yield _top(_("Top pages today"), _("Page"), [(_page_link(name), views) for name, views in summary.top])
+
+
+def figures(report: Report) -> Iterator[Figure]:
+    """Yield today's numbers, those of the last days with their change, and the share of bots."""
+    yield from _today(report.days[-1], report.online)
+    yield Figure(_("Views in %d days") % DAYS, report.views, hint=_change(report.views, report.views_before))
+    yield Figure(_("Visitors in %d days") % DAYS, int(report.visitors), hint=_visitors_hint(report))
+    requests = report.views + report.bots
+    share = f"{100 * report.bots / requests:.0f} %" if requests else None
+    bots = _("%(bots)d of %(requests)d requests in %(days)d days") % {
+        "bots": report.bots,
+        "requests": requests,
+        "days": DAYS,
+    }
+    yield Figure(_("Requests of bots"), share, hint=bots)
+    if report.beyond_limit:
+        hint = _("They count under %s. Raise MAX_PAGES, or name pages by @page.") % OTHER
+        yield Figure(_("Views of pages beyond MAX_PAGES today"), report.beyond_limit, hint=hint, alarm=True)
+
+
+def charts(report: Report) -> Iterator[LineChart | HeatMap]:
+    """Yield views and visitors by day beside the days before, and views by weekday and hour."""
+    yield _beside_before(_("Views by day"), report, "views")
+    yield _beside_before(_("Unique visitors by day"), report, "visitors")
+    yield heat_map(report.hours)
+
+
+def lists(report: Report, page: str, key: str) -> Iterator[Table]:
+    """Yield the most viewed pages or objects, those that trend, and the sources of views."""
+    if not key:
+        column, link = (_("Object"), _object_link(page)) if page else (_("Page"), _page_link)
+        top = [(link(name), views) for name, views in report.top]
+        trends = [(link(trend.name), round(trend.score, 1)) for trend in report.trends]
+        yield _top(_("Top objects today") if page else _("Top pages today"), column, top)
+        yield Table(_("Trending now"), (column, _("Score")), trends, empty=_("No views lately."))
+    yield Table(
+        _("Referrers today"), (_("Site"), _("Views")), report.referrers, empty=_("No view came from another site.")
+    )
+    yield Table(
+        _("Campaigns today"), (_("Campaign"), _("Views")), report.campaigns, empty=_("No view came from a campaign.")
+    )
+
+
+def comparison(names: Sequence[str], reports: Sequence[Report], overlap: Overlap) -> Iterator[Figure | LineChart]:
+    """Yield the common visitors of two pages, and their views and visitors by day."""
+    hint = "" if overlap.distinct else _("Each day has its own identities, so this counts visits by day.")
+    yield Figure(_("Common visitors in %d days") % DAYS, f"{overlap.common} ± {overlap.error}", hint=hint)
+    for name, report in zip(names, reports, strict=True):
+        yield Figure(_("Views in %d days") % DAYS, report.views, hint=name)
+    for name, report in zip(names, reports, strict=True):
+        yield Figure(_("Visitors in %d days") % DAYS, int(report.visitors), hint=name)
+    days = [_label(day.day) for day in reports[0].days]
+    for title, field in ((_("Views by day"), "views"), (_("Unique visitors by day"), "visitors")):
+        lines = [(name, _values(report.days, field)) for name, report in zip(names, reports, strict=True)]
+        yield LineChart(title, days, lines)
+
+
+def heat_map(hours: Sequence[tuple[date, Sequence[int]]]) -> HeatMap:
+    """Return the views of some days added up by weekday and hour."""
+    views: Counter[tuple[int, int]] = Counter()
+    for day, counts in hours:
+        for hour, count in enumerate(counts):
+            views[day.weekday(), hour] += count
+    cells = [
+        HeatCell(weekday, hour, f"{WEEKDAYS[weekday]} {hour:02}:00", views[weekday, hour])
+        for weekday in WEEKDAYS
+        for hour in range(HOURS)
+    ]
+    title = _("Views by weekday and hour, in %d days") % len(hours)
+    return HeatMap(title, list(WEEKDAYS_ABBR.values()), [f"{hour:02}" for hour in range(HOURS)], cells)
+
+
+def _today(day: Day, online: int) -> Iterator[Figure]:
+    yield Figure(_("Views today"), day.views)
+    yield Figure(_("Unique visitors today"), day.visitors, hint=_("An estimate: ±0.81 %."))
+    yield Figure(_("Visitors online"), online, hint=_("in the last five minutes"))
+
+
+def _top(title: str, column: str, rows: Sequence[tuple[Any, int]]) -> Table:
+    return Table(title, (column, _("Views")), rows, empty=_("No views today."))
+
+
+def _beside_before(title: str, report: Report, field: str) -> LineChart:
+    lines = [
+        (_("Last %d days") % DAYS, _values(report.days, field)),
+        (_("The %d days before") % DAYS, _values(report.before, field)),
+    ]
+    return LineChart(title, [_label(day.day) for day in report.days], lines)
+
+
+def _values(days: Sequence[Day], field: str) -> list[float | None]:
+    return [getattr(day, field) for day in days]
+
+
+def _label(day: date) -> str:
+    return date_format(day, "MONTH_DAY_FORMAT")
+
+
+def _visitors_hint(report: Report) -> str:
+    if not report.visitors.distinct:
+        return _("A visitor counts once for each day, as identities change.")
+    return _change(report.visitors, report.visitors_before)
+
+
+def _change(now: int | Visitors, before: int | Visitors) -> str:
+    if not before:
+        return _("none in the %d days before") % DAYS
+    return _("%(change)s %% to the %(days)d days before") % {
+        "change": f"{100 * (now - before) / before:+.0f}",
+        "days": DAYS,
+    }
+
+
+def _page_link(name: str) -> Any:
+    return Link(name, SLUG, {"page": name})
+
+
+def _object_link(page: str) -> Any:
+    return lambda key: Link(key, SLUG, {"page": page, "key": key})

@@ -1,0 +1,138 @@
+"""The numbers behind the dashboard's page about page views, in one round trip for each page that it shows."""
+
+from datetime import date, timedelta
+from typing import Any, NamedTuple
+
+from django.db import DatabaseError, router, transaction
+
+from redis_kit.core import conf
+from redis_kit.core.flow import Flow
+from redis_kit.core.gather import gather
+from redis_kit.pageviews import keys, periods
+from redis_kit.pageviews.counter import PageViews
+from redis_kit.pageviews.database.history import merged, rows_of
+from redis_kit.pageviews.database.models import PageViewSnapshot, digest_of
+from redis_kit.pageviews.pages import OTHER, SITE, encoded
+from redis_kit.pageviews.questions import audiences, numbers, rankings
+from redis_kit.pageviews.questions.values import Day, Overlap, Trend, Visitors
+from redis_kit.pageviews.settings import PageViewSettings
+
+DAYS = 28  # of a chart, and as many before
+WEEK = 7
+LISTED = 20  # pages
+SOURCES = 10
+
+
+class Summary(NamedTuple):
+    """The numbers of the site on the overview."""
+
+    today: Day
+    online: int
+    top: list[tuple[str, int]]
+
+
+class Report(NamedTuple):
+    """The numbers of a page, of an object or of the site."""
+
+    days: list[Day]
+    before: list[Day]
+    visitors: Visitors
+    visitors_before: Visitors
+    hours: list[tuple[date, list[int]]]
+    online: int
+    top: list[tuple[str, int]]
+    trends: list[Trend]
+    referrers: list[tuple[str, int]]
+    campaigns: list[tuple[str, int]]
+    beyond_limit: int
+
+    @property
+    def views(self) -> int:
+        """Return the views of all days of the chart."""
+        return sum(day.views for day in self.days)
+
+    @property
+    def views_before(self) -> int:
+        """Return the views of as many days before."""
+        return sum(day.views for day in self.before)
+
+    @property
+    def bots(self) -> int:
+        """Return the requests of bots on all days of the chart."""
+        return sum(day.bots for day in self.days)
+
+
+def read_summary(site: PageViews) -> Summary:
+    """Return today's numbers of the site. One round trip."""
+    today = periods.now().date()
+    flows: list[Flow[Any]] = [
+        numbers.by_day(site.encoded, [today]),
+        audiences.online(site.encoded),
+        rankings.top(site.encoded, today.isoformat(), SOURCES),
+    ]
+    (day,), online, top = site.run_flow(gather(flows))
+    return Summary(day, online, top)
+
+
+def read(page: PageViews) -> Report:
+    """Return the report of a page, of an object or of the site. One round trip and one SQL query."""
+    report: Report = page.run_flow(_report(page.encoded))
+    return _with_snapshots([page], [report])[0]
+
+
+def compare(first: PageViews, second: PageViews) -> tuple[Report, Report, Overlap]:
+    """Return the reports of two pages and their common visitors. Two round trips and one SQL query."""
+    days = _days()[DAYS:]
+    flows: list[Flow[Any]] = [
+        _report(first.encoded),
+        _report(second.encoded),
+        audiences.overlap(first.encoded, second.encoded, days),
+    ]
+    *reports, overlap = first.run_flow(gather(flows))
+    of_first, of_second = _with_snapshots([first, second], reports)
+    return of_first, of_second, overlap
+
+
+def _days() -> list[date]:
+    today = periods.now().date()
+    return periods.days(today - timedelta(2 * DAYS - 1), today)
+
+
+def _report(name: str) -> Flow[Report]:
+    days = _days()
+    before, last, today = days[:DAYS], days[DAYS:], days[-1]
+    week = days[-_hour_days() :]
+    flows: list[Flow[Any]] = [
+        numbers.by_day(name, days),
+        numbers.visitors(name, last),
+        numbers.visitors(name, before),
+        numbers.hours_of_days(name, week),
+        audiences.online(name),
+        rankings.top(name, today.isoformat(), LISTED),
+        rankings.trending(name, LISTED),
+        rankings.sources(keys.referrers(name, today), SOURCES),
+        rankings.sources(keys.campaigns(name, today), SOURCES),
+        numbers.views(encoded(OTHER) if name == SITE else f"{name}:{encoded(OTHER)}", [today]),
+    ]
+    each, visitors, visitors_before, hours, *others = yield from gather(flows)
+    return Report(each[DAYS:], each[:DAYS], visitors, visitors_before, list(zip(week, hours, strict=True)), *others)
+
+
+def _hour_days() -> int:
+    """Return how many days the heat map adds up: whole weeks that are stored by hour, at most as many as the chart."""
+    stored = int(conf.section(PageViewSettings).HOUR_RETENTION // 86_400)
+    return min(max(stored // WEEK, 1) * WEEK, DAYS)
+
+
+def _with_snapshots(pages: list[PageViews], reports: list[Report]) -> list[Report]:
+    """Return the reports with the days that only the database has. Without its table they stay as they are."""
+    try:
+        with transaction.atomic(using=router.db_for_read(PageViewSnapshot)):
+            rows = list(rows_of([page.encoded for page in pages], _days()))
+    except DatabaseError:
+        return reports
+    own = [[row for row in rows if row.digest == digest_of(page.encoded)] for page in pages]
+    return [
+        report._replace(days=merged(report.days, stored), before=merged(report.before, stored))
+        for report, stored in zip(reports, own, strict=True)
+    ]
