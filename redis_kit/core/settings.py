@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from ipaddress import ip_network
 from typing import Any
 
@@ -45,6 +46,8 @@ class KitSettings(Section):
     FORWARDED_HEADER: str = "X-Forwarded-For"
     #: The secret of hashed identities, 32 bytes or more. Without it, one is derived from ``SECRET_KEY``.
     HASH_KEY: str = ""
+    #: True records spans of enqueued calls and of jobs by the API of OpenTelemetry.
+    TRACING: bool = False
 
     def problems(self) -> Iterator[Problem]:
         """Yield the problems of the prefix, the hash key and the proxies; ``client.addresses`` checks connections."""
@@ -60,6 +63,9 @@ class KitSettings(Section):
                 "REDIS_KIT['HASH_KEY'] is shorter than 32 bytes, so hashed identities could be guessed.",
                 "Use 32 random bytes or more, or leave it out to derive it from SECRET_KEY.",
             )
+        if self.TRACING and not find_spec("opentelemetry"):
+            wrong = "REDIS_KIT['TRACING'] is True, and the package opentelemetry-api is not installed."
+            yield Problem("E031", wrong, "pip install 'django-redis-kit[opentelemetry]'")
         yield from _proxy_problems(self.TRUSTED_PROXIES)
 
 

@@ -15,7 +15,7 @@ class Message(NamedTuple):
     """One call of a task. After ``expires`` ms beyond its time it need not begin; 0 is for ever.
 
     ``sink`` is the system to which it is handed over, whatever the options of its queue; ``options`` are for that one.
-    ``step`` is the step of a workflow whose call this is, if any.
+    ``step`` is the step of a workflow whose call this is, if any; ``trace`` the context of its span, see core.tracing.
     """
 
     task: str
@@ -25,6 +25,7 @@ class Message(NamedTuple):
     sink: str = ""
     options: Mapping[str, Any] = {}
     step: StepCall | None = None
+    trace: Mapping[str, Any] = {}
 
 
 VERSION = 2  # the latest that this release reads
@@ -42,6 +43,7 @@ def dumps(
     sink: str = "",
     options: Mapping[str, Any] | None = None,
     step: StepCall | None = None,
+    trace: Mapping[str, str] | None = None,
 ) -> bytes:
     """Return a call as JSON. Raises NotSerializable naming the place, such as ``args[1]['x']``, and PayloadTooLarge."""
     call: dict[str, Any] = {"task": task}
@@ -57,6 +59,8 @@ def dumps(
         call["sink"] = sink
     if options:
         call["options"] = {name: payload.plain(value, name) for name, value in options.items()}
+    if trace:
+        call["trace"] = trace
     return payload.encoded(call, "The call")
 
 
@@ -79,6 +83,8 @@ def loads(body: bytes) -> Message:
     for value, (name, kind) in zip(call, _KINDS.items(), strict=False):
         if not isinstance(value, kind):
             raise CorruptMessage(f"not a task's message: {name!r} is {type(value).__name__}, not {kind.__name__}")
+    if trace := content.get("trace"):
+        call = call._replace(trace=trace if isinstance(trace, dict) else {})
     return call if version == PLAIN else call._replace(step=_step(content))
 
 

@@ -3,9 +3,10 @@
 from collections.abc import Callable
 from contextvars import ContextVar, Token
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from redis_kit.queues.jobs.job import Job
+from redis_kit.queues.jobs.message import task_of
 
 if TYPE_CHECKING:
     from redis_kit.queues.queue import Queue
@@ -34,6 +35,16 @@ class CurrentJob:
         self.interruptible, self.stops = interruptible, stops
         self.cancelled, self.went_on, self.loops = False, False, 0
         self._next_report, self._complete = 0.0, False
+
+    def log_fields(self) -> dict[str, Any]:
+        """Return the fields of log lines while it runs."""
+        return {
+            "job": self.job.id,
+            "queue": getattr(self.queue, "queue_name", self.queue.name),
+            "task": task_of(self.job.body),
+            "attempt": self.job.attempt,
+            "worker": getattr(self.queue, "worker", ""),
+        }
 
     def begin_loop(self) -> int:
         """Note that a resumable loop begins, and return its number, from 0."""

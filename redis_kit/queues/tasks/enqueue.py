@@ -12,6 +12,7 @@ from django.db import transaction
 from redis_kit.core import conf
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
+from redis_kit.core.tracing import spans
 from redis_kit.queues import hints, signals, validation
 from redis_kit.queues.database import outbox
 from redis_kit.queues.database.outbox import OutboxCall
@@ -68,7 +69,9 @@ def packed(task: Task[..., Any], args: Any, kwargs: Any) -> PackedCall:
     """Return a call as it is stored. Raises InvalidArguments, NotSerializable, PayloadTooLarge, InvalidValue."""
     conf.warn_unless_installed()
     check_call(task, args, kwargs)
-    body = message.dumps(task.module_path, args, kwargs, expires=expiry.milliseconds(task.expires))
+    tracer = spans.tracer()
+    trace = tracer.sent(task.module_path, task.queue_name) if tracer else None
+    body = message.dumps(task.module_path, args, kwargs, expires=expiry.milliseconds(task.expires), trace=trace)
     return PackedCall(body, unique.key_of_call(task, args, kwargs), limits.lane_of_call(task, args, kwargs))
 
 

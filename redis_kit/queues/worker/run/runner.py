@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 from django.conf import settings
 from django.db import reset_queries
 
-from redis_kit.core.activity import current_work
 from redis_kit.core.errors import CommandFailed, RedisFailure
 from redis_kit.core.logs.error_text import cut_frames, described, text_of
 from redis_kit.core.signals import send_safely
@@ -39,6 +38,7 @@ from redis_kit.queues.jobs.message import Message
 from redis_kit.queues.tasks import current_job, expiry, registry
 from redis_kit.queues.tasks.current_job import CurrentJob
 from redis_kit.queues.tasks.task import Task, extended
+from redis_kit.queues.worker.run import activity
 from redis_kit.queues.worker.run.db_connections import tidy
 from redis_kit.queues.worker.run.event_loop import EventLoop, synchronous
 from redis_kit.queues.worker.run.outcome import FailedAttempt, failed
@@ -182,16 +182,16 @@ class JobRunner:
         send_safely(signals.job_started, JobRunner, queue=source.queue_name, job=job, task=task)
         if recorder:
             recorder.begin(call)
-        before = current_work.set(f"job {task.module_path} {job.id}")
         keeps, interruptible = recorder.keeps if recorder else None, task.on_cancel == "raise"
         running = CurrentJob(source, job, keeps, interruptible=interruptible, stops=self._stops)
         self._running[number, job.id] = running
-        here, has_ended = current_job.begin(running), False
+        here, tokens, has_ended = current_job.begin(running), activity.begin(running, task.module_path), False
         if step:
             step.enter()
         try:
             context = recorder.context() if recorder and task.takes_context else None
-            returned = self._call((number, job.id), task, call, context)
+            with activity.traced(source, running, call):
+                returned = self._call((number, job.id), task, call, context)
             has_ended = True
             failpoints.reach("called")
             value = recorder.value(returned) if recorder else b""
@@ -207,7 +207,7 @@ class JobRunner:
                 step.leave()
             self._running.pop((number, job.id), None)
             current_job.end(here)
-            current_work.reset(before)
+            activity.end(tokens)
 
     def _hand_over(self, number: int, job: Job, call: Message, route: Route) -> Outcome:
         """Hand a job over to another system. It is not noted as begun: a kill is not its fault."""
