@@ -45,7 +45,7 @@ def running(
     *,
     postponed: tuple[type[BaseException], ...],
 ) -> Iterator[None]:
-    """Record a span while a job runs, below that of its message. Exceptions that postpone the job are no failures."""
+    """Record a span while a job runs, below that of its message. Exceptions that postpone the job are not failures."""
     texts = {name: value for name, value in carrier.items() if isinstance(value, str)}
     attributes: dict[str, str | int] = {
         **_attributes(task, queue, "process"),

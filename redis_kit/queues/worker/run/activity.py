@@ -1,4 +1,4 @@
-"""What a job tells of itself while it runs: to holders of locks, to log lines, and to a tracer."""
+"""The job that runs, as holders of locks, log lines and a tracer see it."""
 
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import Token
