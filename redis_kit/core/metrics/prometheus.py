@@ -44,20 +44,41 @@ class RedisKitCollector(Collector):
         samples = [(alias, sample) for alias in sorted(aliases()) for sample in _read(alias, sources)]
         metrics = [UP, FAILED, *(metric for _label, source in sources for metric in source.metrics)]
         for metric in metrics:
-            kind = CounterMetricFamily if metric.kind == "counter" else GaugeMetricFamily
-            family = kind(metric.name, metric.help, labels=("connection", *metric.labels))
+            family = _family(metric, "connection", *metric.labels)
             for alias, sample in samples:
                 if sample.metric == metric:
                     family.add_metric((alias, *sample.labels), sample.value)
             yield family
 
 
-def exposition(accept: str = "") -> tuple[bytes, str]:
-    """Return the metrics of all components and their content type, in the format that an ``Accept`` header asks for."""
+class _OwnCollector(Collector):
+    """A collector of samples that are there already, of one process."""
+
+    def __init__(self, samples: Sequence[Sample]) -> None:
+        self._samples = samples
+
+    def collect(self) -> Iterator[Any]:
+        for sample in self._samples:
+            family = _family(sample.metric, *sample.metric.labels)
+            family.add_metric(sample.labels, sample.value)
+            yield family
+
+
+def exposition(accept: str = "", *, own: Sequence[Sample] = ()) -> tuple[bytes, str]:
+    """Return the metrics of all components and their content type, in the format that an ``Accept`` header asks for.
+
+    ``own`` are those of this process alone, one sample of each metric.
+    """
     registry = CollectorRegistry()
     registry.register(RedisKitCollector())
+    registry.register(_OwnCollector(own))
     encode, content_type = choose_encoder(accept)
     return encode(registry), content_type
+
+
+def _family(metric: Metric, *labels: str) -> Any:
+    kind = CounterMetricFamily if metric.kind == "counter" else GaugeMetricFamily
+    return kind(metric.name, metric.help, labels=labels)
 
 
 def _read(alias: str, sources: Sequence[tuple[str, MetricSource]]) -> Iterator[Sample]:

@@ -113,7 +113,7 @@ class JobRunner:
 
     def process(self, slot: int, source: int, job: Job) -> Done | None:
         """Run a job and return it if it is done. Record a failed attempt; during an outage, wait until that is over."""
-        if monotonic() - getattr(self._own, "closed", 0.0) > IDLE:
+        if (begun := monotonic()) - getattr(self._own, "closed", 0.0) > IDLE:
             guarded("The database connections of a thread", tidy, None)
         try:
             return self.run(slot, source, job)
@@ -121,7 +121,7 @@ class JobRunner:
             guarded("The database connections of a thread", tidy, None)
             self._own.closed = monotonic()
             self._board.end(slot)
-            self._board.tally(0 if self._own.gave_back else 1)
+            self._board.tally(0 if self._own.gave_back else 1, self._own.closed - begun)
             if settings.DEBUG:
                 reset_queries()
 

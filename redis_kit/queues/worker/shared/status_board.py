@@ -1,7 +1,8 @@
 """The state of a worker process in shared memory: its supervisor reads it even after a SIGKILL.
 
-The layout is in 8-byte words, each written at once: jobs done, which half of the log is in use, how full each half is.
-Then come the slots, one per thread, and the halves of the log. Data is written before the word that says it is there.
+The layout is in 8-byte words, each written at once: jobs done, which half of the log is in use, how full each half is,
+and for how many microseconds jobs ran. Then come the slots, one per thread, and the halves of the log. Data is written
+before the word that says it is there.
 """
 
 import math
@@ -10,9 +11,10 @@ import struct
 from threading import Lock
 from typing import NamedTuple
 
-DONE, HALF, USED = 0, 1, 2  # words; USED is followed by that of the other half
-HEAD = 4 * 8
+DONE, HALF, USED, RAN = 0, 1, 2, 4  # words; USED is followed by that of the other half
+HEAD = 5 * 8
 SLOT = 1024
+MILLION = 1_000_000
 IDLE, WRITING, BUSY = 0, 1, 2  # the lower bits of a slot's word; the others count changes
 _RUNNING = struct.Struct("<dHHH")  # deadline, source, lengths of token and id
 _LENGTH = struct.Struct("<I")
@@ -82,15 +84,21 @@ class StatusBoard:
         with self._lock:
             self._words[USED + 1 - self._words[HALF]] = 0
 
-    def tally(self, count: int) -> None:
-        """Count jobs that have ended."""
+    def tally(self, count: int, seconds: float = 0.0) -> None:
+        """Count jobs that have ended, and the seconds for which they ran."""
         with self._lock:
             self._words[DONE] += count
+            self._words[RAN] += round(seconds * MILLION)
 
     @property
     def done(self) -> int:
         """Return how many jobs have ended since the fork."""
         return self._words[DONE]
+
+    @property
+    def ran(self) -> float:
+        """Return for how many seconds jobs have run since the fork, those of all threads added up."""
+        return self._words[RAN] / MILLION
 
     def running(self) -> list[Running]:
         """Return what runs now."""

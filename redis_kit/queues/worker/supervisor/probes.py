@@ -9,6 +9,7 @@ from typing import Any
 
 from redis_kit.core import conf, text
 from redis_kit.core.errors import KeyConflict
+from redis_kit.core.metrics.families import Metric, Sample
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.supervisor.child import Child
@@ -16,6 +17,10 @@ from redis_kit.queues.worker.supervisor.health import Answer, HealthServer
 from redis_kit.queues.worker.supervisor.heartbeat import Heartbeat
 
 logger = logging.getLogger("redis_kit.worker")
+CHILDREN = Metric("redis_kit_worker_children", "gauge", "Child processes of this worker.")
+JOBS = Metric("redis_kit_worker_jobs_run_total", "counter", "Jobs that this worker ran.")
+RAN = Metric("redis_kit_worker_run_seconds_total", "counter", "Seconds for which its jobs ran, added up.")
+READY = Metric("redis_kit_worker_ready", "gauge", "Whether this worker claims jobs.")
 SAID = 60.0  # seconds for which what a child said of the outbox holds
 
 
@@ -34,8 +39,9 @@ class Probes:
         claiming: Callable[[], bool],
     ) -> None:
         self._options, self._heartbeat, self._children, self._claiming = options, heartbeat, children, claiming
+        self._ended = 0, 0.0  # the jobs of children that have ended, and their seconds
         self._outbox = 0.0, -inf  # seconds for which its oldest call waits, and when a child said so
-        self._exposition: Callable[[], tuple[bytes, str]] | None = None
+        self._exposition: Callable[..., tuple[bytes, str]] | None = None
         if options.metrics_port is not None:
             from redis_kit.core.metrics.prometheus import exposition
 
@@ -60,6 +66,20 @@ class Probes:
     def note_outbox(self, seconds: float) -> None:
         """Note the seconds that the oldest call has been waiting in an outbox."""
         self._outbox = seconds, monotonic()
+
+    def note_end(self, child: Child) -> None:
+        """Note that a child has ended, to count its jobs further on."""
+        self._ended = self._ended[0] + child.board.done, self._ended[1] + child.board.ran
+
+    def samples(self) -> list[Sample]:
+        """Return the metrics of this worker alone."""
+        boards = [child.board for child in self._children()]
+        return [
+            CHILDREN.sample(len(boards)),
+            JOBS.sample(self._ended[0] + sum(board.done for board in boards)),
+            RAN.sample(self._ended[1] + sum(board.ran for board in boards)),
+            READY.sample(self.readiness()["status"] == "ok"),
+        ]
 
     def health(self) -> dict[str, Any]:
         """Return whether the worker is well; the status ``failing`` means that it is not."""
@@ -109,7 +129,7 @@ class Probes:
         if path == "/readyz":
             return _report(self.readiness())
         if path == "/metrics" and self._exposition:
-            body, content_type = self._exposition()
+            body, content_type = self._exposition(own=self.samples())
             return Answer("200 OK", content_type, body)
         return None
 

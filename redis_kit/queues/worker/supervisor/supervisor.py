@@ -229,6 +229,7 @@ class Supervisor:
                 self._wanted = max(0, self._wanted - 1)
             elif not child.stopping:
                 self._restraint.note(monotonic() - child.born)
+            self._probes.note_end(child)
             self._reaper.add(child, crashed=code != 0)
             child.let_go()
 

@@ -1,6 +1,7 @@
 """The ports of a worker: health, readiness and metrics over HTTP."""
 
 import json
+import os
 import signal
 import sys
 import urllib.error
@@ -15,6 +16,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from redis_kit.queues.monitoring import control_worker, list_workers
 from redis_kit.queues.worker.supervisor.health import Answer, HealthServer
 from tests.fixtures.process import free_port, wait_for
+from tests.queues.support.processes import children
+from tests.queues.support.tasks import note_slowly
 
 ADDRESS = "127.0.0.2"
 
@@ -25,6 +28,13 @@ def fetch(port, path, address=ADDRESS):
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
         return error.code, error.read().decode()
+
+
+def own(port):
+    """Return the metrics of the worker alone."""
+    families = text_string_to_metric_families(fetch(port, "/metrics")[1])
+    samples = [sample for family in families for sample in family.samples]
+    return {sample.name: sample.value for sample in samples if "connection" not in sample.labels}
 
 
 def reasons(port):
@@ -41,6 +51,15 @@ def test_ports_answer_on_the_address_of_choice(own_kit, start_worker):
     status, text = fetch(metrics, "/metrics")
     values = {sample.name: sample.value for each in text_string_to_metric_families(text) for sample in each.samples}
     assert (status, values["redis_kit_up"]) == (200, 1)
+    assert (values["redis_kit_worker_children"], values["redis_kit_worker_ready"]) == (1, 1)
+    for _ in range(3):
+        note_slowly.enqueue("a", 0.1)
+    wait_for(lambda: own(metrics)["redis_kit_worker_jobs_run_total"] == 3)
+    assert 0.3 <= own(metrics)["redis_kit_worker_run_seconds_total"] < 3
+    (child,) = children(worker)
+    os.kill(child, signal.SIGKILL)
+    wait_for(lambda: children(worker) not in ([], [child]))
+    assert own(metrics)["redis_kit_worker_jobs_run_total"] == 3
     (running,) = list_workers()
     control_worker(running.supervisor, "quiet")
     wait_for(lambda: reasons(health) == (503, ["the worker is quiet or stopping"]))
