@@ -12,7 +12,6 @@ from opentelemetry import trace
 from opentelemetry.trace import SpanKind, Status, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from redis_kit import __version__
 from redis_kit.core.logs.error_text import path_of, text_of
 from redis_kit.core.logs.rate_limit import LogRateLimit
 
@@ -84,4 +83,4 @@ def _attributes(task: str, queue: str, operation: str) -> dict[str, str]:
 
 
 def _tracer() -> trace.Tracer:
-    return trace.get_tracer("redis_kit", __version__)
+    return trace.get_tracer("redis_kit")
