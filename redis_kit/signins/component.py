@@ -9,3 +9,4 @@ class SignIns(Component):
 
     settings = SignInSettings
     panels = ("redis_kit.signins.panel.SignInsPanel",)
+    metrics = ("redis_kit.signins.metrics.SignInMetrics",)

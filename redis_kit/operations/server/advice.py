@@ -126,6 +126,9 @@ def _replication(report: ServerReport) -> Iterator[Advice]:
         wrong = _("The connection leads to a replica, which refuses writes.")
         remedy = _("Give the connection the primary's address, or the Sentinels with SENTINELS and SERVICE.")
         yield Advice("error", wrong, remedy)
+    if report.replicas() and report.options.get("min-replicas-to-write") == "0":
+        wrong = _("A primary that is cut off from its replicas accepts writes that the fail-over loses.")
+        yield Advice("note", wrong, "CONFIG SET min-replicas-to-write 1")
     for replica in report.replicas():
         lag = int(replica.get("lag", 0))
         if replica.get("state") != "online" or lag > LAG:

@@ -18,7 +18,7 @@ from redis_kit.core.steps import Call, TolerantBatch
 from redis_kit.operations.keys.sample import ComponentMemory, measured, measuring, scanning
 
 SLOWEST = 10  # entries of the slow log
-OPTIONS = ("appendfsync", "maxmemory", "save", "slowlog-log-slower-than")
+OPTIONS = ("appendfsync", "min-replicas-to-write", "slowlog-log-slower-than")
 #: The commands of a report, by the words that an ACL has for them.
 READ = {
     "time": Call("TIME"),
@@ -115,9 +115,13 @@ def _report(using: str, where: str, sample: bool) -> Flow[ServerReport]:
         raise unavailable
     replies = {name: _or_none(reply) for name, reply in zip(READ, answers, strict=False)}
     memory = []
-    if page := _or_none(answers[len(READ)]) if sample else None:
+    page = _or_none(answers[len(READ)]) if sample else None
+    if page:
         sizes = yield TolerantBatch(measuring(page))
         memory = measured(page, [_or_none(size) for size in sizes], replies["dbsize"] or 0)
+        refused += ("memory|usage",) if sizes and isinstance(sizes[0], RedisFailure) else ()
+    elif sample:
+        refused += ("scan",)
     clock = _seconds(replies["time"]) - (before + after) / 2 if replies["time"] else 0.0
     options = replies["config|get"] or ()
     return ServerReport(

@@ -12,6 +12,7 @@ from redis_kit.core.metrics.prometheus import RedisKitCollector, exposition
 from redis_kit.locks import Lock
 from redis_kit.queues import Queue
 from redis_kit.throttling import Throttle
+from tests.signins.people import saved
 
 
 def scraped():
@@ -39,7 +40,7 @@ def test_families_follow_the_conventions_of_names(kit):
         assert metric.help.endswith(".")
 
 
-def test_numbers_are_those_of_the_components(kit):
+def test_numbers_are_those_of_the_components(kit, db):
     queue = Queue("mail")
     queue.put_many(["first", "second", "third"])
     job, failing = queue.claim(2)
@@ -49,10 +50,12 @@ def test_numbers_are_those_of_the_components(kit):
     for _ in range(5):
         throttle.hit("ann")
     lease = Lock("invoice:42").acquire()
+    saved("ann").sign_in()
     samples = scraped()
     lease.release()
     assert samples["redis_kit_up",] == 1
     assert samples["redis_kit_locks_held",] == 1
+    assert samples["redis_kit_sign_ins_today", "app.user"] == 1
     assert samples["redis_kit_queue_jobs", "mail", "ready"] == 1
     assert samples["redis_kit_queue_jobs", "mail", "dead"] == 1
     assert samples["redis_kit_queue_jobs_done_total", "mail"] == 1

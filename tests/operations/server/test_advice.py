@@ -21,6 +21,7 @@ INFO = {
     "maxclients": "1000",
 }
 WELL = ServerReport("default", "here", INFO, {"appendfsync": "everysec"}, 5, 0.0, 0.001, True, "site", [], (), [])
+REPLICA = "ip=10.0.0.2,port=6379,state=online,offset=1,lag=1"
 NOW = datetime.now(UTC)
 
 
@@ -50,6 +51,11 @@ def test_good_server_needs_no_advice():
         (given(connected_clients="990"), "warning", "CONFIG SET maxclients 2000"),
         (given(role="slave"), "error", "SENTINELS"),
         (given(slave0="ip=10.0.0.2,port=6379,state=online,offset=1,lag=60"), "warning", "network"),
+        (
+            given(slave0=REPLICA)._replace(options={"min-replicas-to-write": "0"}),
+            "note",
+            "CONFIG SET min-replicas-to-write 1",
+        ),
         (given(slave0="ip=10.0.0.2,port=6379,state=wait_bgsave,offset=1,lag=0"), "warning", "network"),
         (WELL._replace(clock=-3.0), "warning", "chronyc"),
         (WELL._replace(scripts_have_time=False), "error", "ACL SETUSER site +eval"),
@@ -70,7 +76,7 @@ def test_fault_has_its_advice(report, level, remedy):
         WELL._replace(clock=1.5, clock_error=0.6),
         WELL._replace(slow=[SlowCommand(NOW - timedelta(hours=2), 9.0, "KEYS", "")]),
         WELL._replace(slow=[SlowCommand(NOW, 0.05, "KEYS", "")]),
-        given(slave0="ip=10.0.0.2,port=6379,state=online,offset=1,lag=1"),
+        given(slave0=REPLICA),
         WELL._replace(info={}, options={}, refused=()),
     ],
 )

@@ -65,7 +65,7 @@ def test_user_with_few_rights_gets_a_report_of_the_rest(own_kit):
     url = own_kit.url.replace("redis://", "redis://site:secret@")
     own_kit.connect({"URL": url})
     (report,) = server_reports()
-    assert report.refused == ("info", "dbsize", "config|get", "slowlog|get", "acl|whoami")
+    assert report.refused == ("info", "dbsize", "config|get", "slowlog|get", "acl|whoami", "scan")
     assert report.scripts_have_time
     assert (report.version, report.memory, report.keys) == ("", [], None)
 
