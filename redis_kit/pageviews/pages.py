@@ -6,7 +6,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 from uuid import UUID
 
 from django.http import HttpRequest
-from django.urls import ResolverMatch, resolve
+from django.urls import Resolver404, ResolverMatch, resolve
 
 from redis_kit.core.errors import InvalidName
 from redis_kit.core.keys import encode
@@ -73,16 +73,20 @@ class PageViewMixin:
 
     def get_page(self, request: HttpRequest, **kwargs: Any) -> Named:
         """Return the page's name, optionally with a key; None if it does not count."""
-        name = self.page or _pattern(_match(request))
+        match = _match(request)
+        name = self.page or (_pattern(match) if match else OTHER)
         return (name, kwargs[self.page_key]) if self.page_key else name
 
 
 def page_of(request: HttpRequest) -> tuple[str, str] | None:
     """Return the name of a request's page and the key of its object, or None if it does not count.
 
+    A path that no URL pattern matches is ``(other)``, for which a middleware may have an answer.
     Raises InvalidName for a name that is not allowed.
     """
     match = _match(request)
+    if match is None:
+        return OTHER, ""
     named = _mark(match).name
     if callable(named):
         named = named(request, *match.args, **match.kwargs)
@@ -91,7 +95,8 @@ def page_of(request: HttpRequest) -> tuple[str, str] | None:
 
 def is_reported(request: HttpRequest) -> bool:
     """Return whether the beacon counts the views of a request's page, and not the middleware."""
-    return _mark(_match(request)).beacon
+    match = _match(request)
+    return match is not None and _mark(match).beacon
 
 
 def checked(named: Named) -> tuple[str, str] | None:
@@ -121,9 +126,13 @@ def _mark(match: ResolverMatch) -> Mark:
     return mark
 
 
-def _match(request: HttpRequest) -> ResolverMatch:
-    # A page from the cache middleware was answered before Django resolved its view.
-    return request.resolver_match or resolve(request.path_info, getattr(request, "urlconf", None))
+def _match(request: HttpRequest) -> ResolverMatch | None:
+    """Return the view of a request; None if a middleware answered a path without one, such as that of flat pages."""
+    try:
+        # A page from the cache middleware was answered before Django resolved its view.
+        return request.resolver_match or resolve(request.path_info, getattr(request, "urlconf", None))
+    except Resolver404:
+        return None
 
 
 def _pattern(match: ResolverMatch) -> str:

@@ -8,7 +8,7 @@ from typing import Literal
 from redis_kit.core.conf import Problem, Section
 
 DAY = 86_400
-_ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:[0-9]+)?")
+_ORIGIN = re.compile(r"https?://([a-z0-9.-]+|\[[0-9a-f:]+\])(:[0-9]+)?")
 
 
 @dataclass(frozen=True)

@@ -257,6 +257,14 @@ def test_async_middleware_uses_no_thread(site, monkeypatch):
     assert top() == {"front": 6}
 
 
+def test_answers_of_a_middleware_to_paths_without_a_view_count_together(get, settings):
+    settings.MIDDLEWARE = [*settings.MIDDLEWARE, "tests.pageviews.urls.flat_pages"]
+    for path in ("/flat/one/", "/flat/two/", "/nowhere/"):
+        get(path)
+    assert top() == {OTHER: 2}
+    assert dropped() == (0, 0, 0, 0)
+
+
 def test_page_from_the_cache_counts(site, settings):
     settings.CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "LOCATION": "views"}}
     settings.MIDDLEWARE = [

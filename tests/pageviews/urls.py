@@ -44,6 +44,17 @@ def signed_in_as(get_response):
     return middleware
 
 
+def flat_pages(get_response):
+    """Answer paths that no URL pattern matches, as the middleware of flat pages does."""
+
+    def middleware(request):
+        response = get_response(request)
+        is_flat = response.status_code == 404 and request.path.startswith("/flat/")
+        return HttpResponse("<p>Flat") if is_flat else response
+
+    return middleware
+
+
 def html(request, **kwargs):
     return HttpResponse("<p>Hello")
 
