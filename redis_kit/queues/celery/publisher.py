@@ -94,7 +94,10 @@ class Publisher:
         self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any], *, id: str, options: Mapping[str, Any]
     ) -> None:
         """Send the call of a task, and return when the broker has it. Raises NotTaken."""
-        link = self._link()
+        try:
+            link = self._link()
+        except Exception as error:  # it does not connect: a wrong URL, or a library that is missing
+            raise NotTaken("The broker of Celery can't be used; see the setting for its URL.") from error
         try:
             link.send(self.app, name, list(args), dict(kwargs), id, dict(options))
         except (OperationalError, OSError, *link.connection.connection_errors) as error:

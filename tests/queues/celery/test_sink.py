@@ -110,6 +110,16 @@ def test_message_that_the_broker_refuses_waits_and_others_pass(project, mail):
     assert [message.headers["task"] for message in project.sent()] == ["b"]
 
 
+def test_broker_whose_address_is_misspelt_leaves_jobs_in_their_queue(project, mail, caplog):
+    project.connect("redsi://127.0.0.1:1/5")
+    mail.put({"task": "a"})
+    with working(WorkerProcess(Options(("mail",), threads=1))):
+        wait_for(lambda: "No such transport: redsi" in caplog.text)
+        wait_for(lambda: mail.peek())
+    (job,) = mail.peek()
+    assert job.attempts == 0
+
+
 def test_app_is_the_one_that_was_loaded_or_is_named(project, monkeypatch):
     assert apps.project_app() is fleet.app
     for path, words in {
