@@ -2,12 +2,13 @@
 
 import logging
 import os
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from secrets import token_urlsafe
-from threading import Event, Lock
+from threading import Event, Lock, get_ident
 from time import monotonic
 from typing import Any
 
@@ -60,6 +61,10 @@ class Fleet:
             put_off=lambda number, job, seconds: None,
             stops=shutdown.stops,
         )
+        if get_ident() not in sys._current_frames():
+            logger.warning(
+                "Timeouts and cancel() don't interrupt tasks in this pool: its threads are not those of Python."
+            )
         discovery.discover()
         start_thread("deadlines", self._deadlines.run)
 

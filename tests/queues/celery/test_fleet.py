@@ -7,10 +7,11 @@ from itertools import accumulate
 import pytest
 
 from redis_kit.queues import Queue, QueueCounts, limits
+from redis_kit.queues.celery import fleet as celery_fleet
 from tests.fixtures.process import wait_for
 from tests.queues.support import fleet, tasks
 
-pytestmark = [pytest.mark.once, pytest.mark.alone(15)]
+pytestmark = [pytest.mark.once, pytest.mark.alone(20), pytest.mark.usefixtures("rabbitmq_soon")]
 BACKEND = "redis_kit.queues.celery.CeleryTaskBackend"
 # The broker delivers what is not acknowledged within a second again, and looks for it all the time.
 SHORT = json.dumps({"visibility_timeout": 1, "unacked_restore_interval": 0.3, "unacked_restore_throttle": 1})
@@ -101,7 +102,14 @@ def test_limits_and_fair_share_hold_on_a_fleet(project, journal, settings, monke
     assert [limit.running for name in ("default", "shared") for limit in limits.list_limits(name)] == [0, 0, 0, 0]
 
 
-def test_rabbitmq_confirms_messages_and_a_frozen_one_loses_none(project, journal, rabbitmq):
+def test_pool_whose_tasks_can_not_be_interrupted_is_logged(kit, monkeypatch, caplog):
+    monkeypatch.setattr(celery_fleet, "get_ident", lambda: -1)  # as gevent's greenlets have it
+    celery_fleet.Fleet().close()
+    assert "don't interrupt tasks in this pool" in caplog.text
+
+
+def test_rabbitmq_confirms_messages_and_a_frozen_one_loses_none(project, journal, rabbitmq, monkeypatch):
+    monkeypatch.setenv("BROKER_TIMEOUT", "1")
     project.connect(rabbitmq.url)
     project.start_celery("--pool", "threads", "--concurrency", "2")
     worker = project.start_worker()
