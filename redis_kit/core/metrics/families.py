@@ -5,7 +5,7 @@ from typing import ClassVar, Literal, NamedTuple
 
 from redis_kit.core.flow import Flow
 
-BLOCK = 240  # minutes
+BLOCK = 60  # minutes
 
 
 class Metric(NamedTuple):
@@ -51,8 +51,8 @@ class MetricSource:
 
 
 def since_block(minute: int, counts: Iterable[float]) -> float:
-    """Return the sum of the minutes since the present block of four hours began; ``minute`` is the last of them.
+    """Return the sum of the minutes since the present hour began; ``minute`` is the last of them.
 
-    So a counter is made of numbers by minute: every process returns the same, and it begins at 0 six times a day.
+    So a counter is made of numbers by minute: every process returns the same, and it begins at 0 each hour.
     """
     return sum(list(counts)[-(minute % BLOCK) - 1 :])

@@ -129,7 +129,7 @@ def test_collector_joins_a_registry_of_the_project(kit):
     assert registry.get_sample_value("redis_kit_up", {"connection": "default"}) == 1
 
 
-def test_counter_begins_again_with_a_block_of_four_hours():
+def test_counter_begins_again_each_hour():
     minutes = list(range(BLOCK))
     assert since_block(BLOCK * 7, minutes) == minutes[-1]
     assert since_block(BLOCK * 7 + 1, minutes) == sum(minutes[-2:])
