@@ -1,5 +1,6 @@
 """A batch of views on its way to the server: one script per page and hour, which recognises a repeated batch."""
 
+import logging
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -29,6 +30,8 @@ PAGES_TTL = 2 * 86_400.0
 MINUTE_TTL = 600.0
 LONGEST_SOURCE = 64  # characters: Redis stores a list of longer texts in ten times the memory
 
+logger = logging.getLogger("redis_kit.pageviews")
+_full: set[str] = set()  # days whose limit is reached, and logged
 _admitted: dict[tuple[str, str, str], set[str]] = {}  # by this process: prefix, connection, day -> names
 
 
@@ -194,9 +197,20 @@ def admitted(events: list[Event], *, using: str) -> Flow[list[Event]]:
         if unknown:
             replies = yield from _admit(day, unknown)
             admitted_names[day].update(name for name, may in zip(unknown, replies, strict=False) if may)
+            if 0 in replies:
+                _log_full(day)
     for past in list(_admitted)[:-8]:
         _admitted.pop(past, None)
     return [_renamed(event, admitted_names[f"{event.moment:%Y-%m-%d}"]) for event in events]
+
+
+def _log_full(day: str) -> None:
+    """Log once for each day that its limit is reached."""
+    if day not in _full:
+        _full.clear()
+        _full.add(day)
+        text = "%s has as many pages and objects as MAX_PAGES allows, %d; views of further ones count under %s."
+        logger.warning(text, day, conf.section(PageViewSettings).MAX_PAGES, OTHER)
 
 
 def _admit(day: str, names: list[str]) -> Flow[list[int]]:
@@ -238,4 +252,5 @@ def _ms(seconds: float) -> int:
     return int(seconds * 1000)
 
 
+conf.on_change(_full.clear)
 conf.on_change(_admitted.clear)  # another server may have other pages among those that count

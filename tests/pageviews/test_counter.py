@@ -179,6 +179,15 @@ def test_wrong_arguments_are_refused_before_anything_is_sent(settings, call):
         call(PageViews("news"))
 
 
+def test_limit_of_a_days_pages_is_logged_once(kit, caplog):
+    kit.options(PAGEVIEWS={"MAX_PAGES": 2})
+    for page in ("a", "b", "c", "d"):
+        PageViews(page).add()
+    assert dict(PageViews.site().top()) == {"a": 1, "b": 1, "(other)": 2}
+    (logged,) = [record.message for record in caplog.records if "MAX_PAGES" in record.message]
+    assert logged.endswith("as MAX_PAGES allows, 2; views of further ones count under (other).")
+
+
 @pytest.mark.parametrize("key", [["a"], b"a", 1.5, True, "", "x" * 600, "\ud800"])
 def test_wrong_keys_are_refused(key):
     with pytest.raises(InvalidName):
