@@ -17,20 +17,20 @@ def one_identity(kit, monkeypatch):
 
 
 def test_views_are_exact_and_visitors_within_the_error_of_sketches():
-    rows = list(truth.compare(truth.replay(truth.invented(7, 6000)), pages=3))
-    assert len(rows) > 400
+    rows = list(truth.compare(truth.replay(truth.invented(7, 3000)), pages=2))
+    assert len(rows) > 300
     assert not truth.off(rows, truth.MOST)
     assert len(truth.off(rows, truth.TOLERANCE)) <= len(rows) / 100
 
 
 def test_comparison_finds_a_missing_view_and_a_sum_in_place_of_a_union(monkeypatch):
-    exact = truth.replay(truth.invented(7, 2000))
+    exact = truth.replay(truth.invented(7, 900))
     exact.views["", max(exact.views)[1]] += 1
     assert truth.off(truth.compare(exact, pages=0), truth.MOST)
     monkeypatch.setattr(
         truth.PageViews, "visitors", lambda self, *days: sum(day.visitors for day in self.by_day(*days))
     )
-    assert truth.off(truth.compare(truth.replay(truth.invented(8, 2000)), pages=0), truth.MOST)
+    assert truth.off(truth.compare(truth.replay(truth.invented(8, 900)), pages=0), truth.MOST)
 
 
 @pytest.mark.skipif(not REAL.exists(), reason="the real log is not beside this checkout")
