@@ -37,6 +37,7 @@ class QueueKeys(NamedTuple):
     lanes: str
     limits: str
     parked: str
+    turns: str
 
     @classmethod
     def of(cls, base: str) -> "QueueKeys":

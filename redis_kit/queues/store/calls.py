@@ -65,10 +65,10 @@ DECLARE_SCHEDULES, STORE_SCHEDULES, LIST_SCHEDULES, FORGET_SCHEDULES = map(
 )
 SET_LIMIT, LIST_LIMITS = map(QueueScript, ("set_limit", "list_limits"))
 OF_LATER = ("scheduled",)
-OF_USED_ID = (*OF_LATER, "dead", "reasons", "unique", "owners", "cancels", "lanes")  # of an earlier job
-OF_LANE = (*OF_USED_ID, "limits", "parked")
+OF_LANE = (*OF_LATER, "lanes", "limits", "parked", "turns")
+OF_USED_ID = (*OF_LANE, "dead", "reasons", "unique", "owners", "cancels")  # of an earlier job
 RARE_OF_ACK = ("unique", "signal", "paused", "parked")  # only for queues with unique keys or lanes
-RARE_OF_CLAIM = ("unique", "limits", "parked")
+RARE_OF_CLAIM = ("unique", "limits", "parked", "turns")
 TAKEN = 200  # jobs in one call
 COMMAND_TTL = 60_000  # ms
 ASKS = -1  # the reply of a script that did nothing, as it needs the rare keys
@@ -87,7 +87,7 @@ def put(
     base: str, jobs: Sequence[NewJob], *, delay: int, due: int, priority: int, own: bool = False, lane: InLane = None
 ) -> ScriptCall:
     """Return the step that adds jobs, given as id and body; ``own`` if callers chose the ids. Times are in ms."""
-    parts = OF_LANE if lane else OF_USED_ID if own else OF_LATER if delay or due else ()
+    parts = OF_USED_ID if own else OF_LANE if lane else OF_LATER if delay or due else ()
     more, last = [base + part for part in parts], (lane.text,) if lane else ()
     return PUT(base, _when(delay, due), priority, *(part for job in jobs for part in job), *last, more=more)
 

@@ -5,7 +5,8 @@ from datetime import timedelta
 import pytest
 
 from redis_kit.core.errors import InvalidValue
-from redis_kit.queues import Queue
+from redis_kit.core.flow import single
+from redis_kit.queues import Queue, limits
 from redis_kit.queues.store import calls
 from redis_kit.testing.jobs import drain
 from tests.queues.support.tasks import remember
@@ -146,7 +147,8 @@ def test_names_of_groups_do_not_mix(queue):
     assert drained(queue, 3) == [ascii(name) for name in names] * 2
 
 
-def test_group_whose_head_an_older_worker_took_goes_on_after_a_sweep(queue, kit):
+def test_limited_group_whose_head_an_older_worker_took_goes_on(queue, kit):
+    limits.set_limit("default", "group=*", concurrency=9)
     queue.put_many([0, 1, 2], group="a")
     assert [job.payload for job in queue.claim(1, worker="w")] == [0]
     (head,) = kit.client.zpopmin(queue.key("ready"))  # as a release does that knows no groups
@@ -158,3 +160,75 @@ def test_group_whose_head_an_older_worker_took_goes_on_after_a_sweep(queue, kit)
 
     assert queue.run_flow(swept()) == []
     assert drained(queue) == [2]
+
+
+def test_jobs_that_become_due_at_once_take_turns_with_other_groups(queue, kit):
+    queue.put_many(["large"] * 50, group="tenant:1", delay=3600)
+    queue.put_many(["small"] * 5, group="tenant:2", delay=3600)
+    scheduled = queue.key("scheduled")
+    kit.client.zadd(scheduled, dict.fromkeys(kit.client.zrange(scheduled, 0, -1), 1))
+    order = drained(queue)
+    assert order.count("large") == 50
+    assert "".join(order[:10]).count("small") == 5
+
+
+def test_dead_and_failed_jobs_of_a_large_group_do_not_overtake_a_small_one(queue):
+    queue.put_many(["large"] * 30, group="tenant:1")
+    jobs = queue.claim(30, worker="w")
+    for job in jobs[:15]:
+        queue.nack(job, max_attempts=1)
+    for job in jobs[15:]:
+        assert queue.nack(job) == "ready"
+    assert queue.requeue() == 15
+    queue.put_many(["small"] * 5, group="tenant:2")
+    assert "".join(drained(queue)[:10]).count("small") == 5
+
+
+def test_jobs_without_a_group_do_not_wait_for_a_large_group(queue):
+    queue.put_many(["large"] * 500, group="a")
+    for _ in range(3):
+        queue.ack(*queue.claim(100, worker="w"))
+    queue.heartbeat(worker="w")
+    queue.put_many(["plain"] * 3)
+    assert [job.payload for job in queue.claim(5, worker="w")] == ["large", *["plain"] * 3, "large"]
+
+
+def test_turns_of_a_group_that_is_gone_are_forgotten(queue, kit):
+    turns = queue.key("turns")
+    queue.put_many(["x"] * 50, group="long")
+    for number in range(60):
+        queue.put("x", group=f"once:{number}")
+    claimed = [job for _ in range(100) for job in queue.claim(1, worker="w")]
+    for number in range(60):
+        queue.put("x", group=f"again:{number}")
+    assert len(claimed) == 100
+    assert kit.client.hlen(turns) < 110
+    queue.ack(*claimed)
+    drained(queue, 100)
+    queue.put("x", group="a")
+    assert kit.client.hkeys(turns) == ["0 group=a"]
+
+
+def test_order_holds_while_the_first_limit_is_set_and_the_last_one_reset(queue, kit):
+    queue.put_many([f"a{n}" for n in range(6)], group="a")
+    queue.put_many([f"b{n}" for n in range(3)], group="b")
+    assert drained_some(queue, 2) == ["a0", "b0"]
+    limits.set_limit("default", "group=a", concurrency=1)
+    queue.put("a6", group="a")
+    assert drained_some(queue, 4) == ["b1", "a1", "b2", "a2"]
+    limits.reset_limit("default", "group=a")
+    queue.put("a7", group="a")
+    assert drained(queue) == ["a3", "a4", "a5", "a6", "a7"]
+    queue.put("x")
+    queue.run_flow(single(calls.sweep(queue.key(""))))
+    assert not kit.client.exists(queue.key("limits"))
+
+
+def drained_some(queue, count):
+    """Return the payloads of the next jobs, claimed and acknowledged one by one."""
+    order = []
+    for _ in range(count):
+        (job,) = queue.claim(worker="w")
+        order.append(job.payload)
+        queue.ack(job)
+    return order

@@ -33,11 +33,7 @@ local function choose_jobs(room, woken)
                 redis.call("HSET", lanes, id, rank .. " " .. lane)
                 leave_places(lane, id)
             end
-            if lane and not state then
-                state = {kind = "ready", rank = rank, id = id, limit = ""}
-                set_state(lane, state)
-                strays[lane] = true  -- so that others of it are found
-            elseif lane and state.id ~= id then
+            if lane and not (state and state.id == id) then
                 redis.call("ZREM", ready, id)
                 redis.call("ZADD", parked, 0, job_member(lane, rank, id))
                 strays[lane] = true

@@ -2,7 +2,7 @@
 -- or to the end ("last"), or are over ("over"). Those that another system has ("away") keep their places, and come back to the
 -- end. Limits for which lanes wait are noted for the next claim. Returns how many are.
 -- needs  lanes, parked
--- gives  free_places
+-- gives  free_places, leave_lanes
 local function free_places(ids, whither)
     local places, names, freed = {}, {}, 0
     for at, stored in ipairs(redis.call("HMGET", lanes, unpack(ids))) do
@@ -23,4 +23,9 @@ local function free_places(ids, whither)
     end
     if whither == "over" and #places > 0 then redis.call("HDEL", lanes, unpack(ids)) end
     return freed
+end
+
+-- Take jobs that are done out of their lanes. Returns how many limits are noted.
+local function leave_lanes(ids, any_limits)
+    return any_limits and free_places(ids, "over") or redis.call("HDEL", lanes, unpack(ids)) * 0
 end

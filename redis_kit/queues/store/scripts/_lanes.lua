@@ -1,4 +1,5 @@
--- Jobs with the same limits wait in a lane, in their order. Only the head of a lane is ready, so lanes take turns. A lane is
+-- Jobs with the same limits wait in a lane, in their order. Only the head of a lane is ready, so lanes take turns (without any
+-- limit all are ready, see _turns). A lane is
 --   ready <rank> <id>          its head is ready
 --   timed <rank> <id> <limit>  its head is scheduled for when a rate allows it: at most one lane of a limit
 --   waits <turn> <limit>       for its turn at a limit; none of its jobs is ready

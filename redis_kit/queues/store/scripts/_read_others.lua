@@ -8,6 +8,10 @@ local function read_others(others)
     if others == 1 and coming then
         return coming, -2, false, false, false
     end
-    local any_unique, any_lanes = redis.call("HLEN", owners) > 0, redis.call("HLEN", lanes) > 0
+    local any_lanes = redis.call("HLEN", lanes) > 0
+    if any_lanes and others == (coming and 2 or 1) then
+        return coming, -2, false, false, true
+    end
+    local any_unique = redis.call("HLEN", owners) > 0
     return coming, redis.call("PTTL", paused), any_unique, redis.call("ZSCORE", repeats, owner), any_lanes
 end

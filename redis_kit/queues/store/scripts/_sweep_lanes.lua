@@ -1,12 +1,13 @@
 -- Note for the next claim what lanes and limits should look like but do not: no script leaves them like that, but a worker of an
 -- earlier release does, which knows no lanes, or a key that was damaged. At most 100 of each kind are looked at, by chance.
--- Returns whether anything was noted.
--- needs  jobs, ready, scheduled, lanes, limits, parked
+-- Returns whether anything was noted. When no limit is set any more, and nothing waits for one, jobs with lanes only take turns.
+-- needs  jobs, ready, scheduled, lanes, limits, parked, now
 -- gives  sweep_lanes
 local function sweep_lanes(held)
     local noted = false
     local function note(kind, name)
         redis.call("ZADD", parked, 0, "todo\n" .. kind .. " " .. name)
+        redis.call("HSET", limits, "any", 1)
         noted = true
     end
     for _, id in ipairs(redis.call("HRANDFIELD", lanes, 100)) do
@@ -36,6 +37,13 @@ local function sweep_lanes(held)
         if lane and kind ~= "waits" and not (redis.call("ZSCORE", ready, id or "") or redis.call("ZSCORE", scheduled, id or "")) then
             note("lane", lane)
         end
+        local start = string.sub(field, 1, 5) == "next " and (tonumber(redis.call("HGET", limits, field)) or 0)
+        if start and start < now * 1000 then redis.call("HDEL", limits, field) end
     end
+    local waits = noted
+    for _, kind in ipairs({"job", "todo", "turn"}) do
+        waits = waits or #redis.call("ZRANGEBYLEX", parked, "[" .. kind .. "\n", "(" .. kind .. "\11", "LIMIT", 0, 1) > 0
+    end
+    if not waits and redis.call("HLEN", limits) == 1 then redis.call("HDEL", limits, "any") end
     return noted
 end

@@ -29,13 +29,18 @@ local now, first_field = clock[1] * 1000 + math.floor(clock[2] / 1000), math.flo
 
 -- @include _count_minute
 -- @include _ack_jobs
-local left, any_unique, any_lanes = (redis.call("ZSCORE", workers, worker) or 0) - now, false, false
-if redis.call("EXISTS", owners, lanes) > 0 then
+local left, any_unique, any_lanes, any_limits = (redis.call("ZSCORE", workers, worker) or 0) - now, false, false, false
+local others = redis.call("EXISTS", owners, lanes)
+if others > 0 then
 -- @include _rare_keys
     if not has_rare_keys(7, to_store) then return -1 end
     unique, signal, paused, parked = KEYS[8], KEYS[9], KEYS[10], KEYS[11]
-    any_unique, any_lanes = redis.call("HLEN", owners) > 0, redis.call("HLEN", lanes) > 0
-    -- @check_types unique, parked, signal
+    any_lanes = redis.call("HLEN", lanes) > 0
+    any_unique = (others == 2 or not any_lanes) and redis.call("HLEN", owners) > 0
+    any_limits = any_lanes and redis.call("ZCARD", parked) > 0
+    if any_unique or any_limits then
+        -- @check_types unique, signal
+    end
 end
 local lost, done, sum, list, at_ids, records = ack_jobs(3)
 if records then
@@ -50,7 +55,7 @@ end
 if any_lanes and done > 0 then
 -- @include _wake
 -- @include _free_places
-    if free_places({unpack(list, at_ids, at_ids + done - 1)}, "over") > 0 then wake() end
+    if leave_lanes({unpack(list, at_ids, at_ids + done - 1)}, any_limits) > 0 then wake() end
 end
 if sum == done then
 -- @include _begin_minute

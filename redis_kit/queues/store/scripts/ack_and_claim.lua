@@ -16,9 +16,10 @@
 -- KEYS[12]     owners     hash: id -> until when it has a unique key, and that key
 -- KEYS[13]     repeats    zset: worker/claim of a repeated call -> when it was repeated, ms
 -- KEYS[14]     lanes      hash: id -> its rank in its lane, and that
--- KEYS[15...]  unique     hash: unique key -> id; this and the next two only if the script asked for them
+-- KEYS[15...]  unique     hash: unique key -> id; this and the next three only if the script asked for them
 -- KEYS[16...]  limits     hash: limit -> what it allows, lane -> what it does
 -- KEYS[17...]  parked     zset of scores 0: what waits for a limit
+-- KEYS[18...]  turns      hash: priority and lane -> place of its last job that is ready
 -- KEYS[18...]  results    of each acknowledged job that has one: the hash of the result, and the list for callers that wait for it
 -- ARGV[1]      worker
 -- ARGV[2]      claim        unique to this call; repeated, it gives the same jobs
@@ -33,7 +34,7 @@
 --              there are unique keys or lanes, and their keys are missing
 
 local workers, info, running, jobs, ready, scheduled, sequence, signal, paused, answers, minutes = unpack(KEYS)
-local owners, repeats, lanes, unique, limits, parked = KEYS[12], KEYS[13], KEYS[14], nil, nil, nil
+local owners, repeats, lanes, unique, limits, parked, turns = KEYS[12], KEYS[13], KEYS[14]
 local worker, limit, lease = ARGV[1], tonumber(ARGV[3]), tonumber(ARGV[4])
 local information, owner, repeated, acks = ARGV[5], worker .. "/" .. ARGV[2], ARGV[6] == "1", tonumber(ARGV[7])
 local clock = redis.call("TIME")
@@ -43,7 +44,7 @@ local left = (redis.call("ZSCORE", workers, worker) or 0) - now
 local woken, waiting = redis.call("LLEN", signal), redis.call("ZCARD", ready)
 local is_short = left <= lease * 0.95 or left > lease or left % 1 > 0
 local pause, claimed, next_end, reply = -2, 0, -1, {"", "", "", "", ""}
-local coming, any_unique, was_repeated, any_lanes, lost, done, sum, list, at_ids, records, is_new, chosen
+local coming, any_unique, was_repeated, any_lanes, lost, done, sum, list, at_ids, records, is_new, chosen, any_limits
 local others = redis.call("EXISTS", scheduled, paused, owners, repeats, lanes)  -- most queues have none of them
 if others > 0 then
 -- @include _read_others
@@ -51,13 +52,14 @@ if others > 0 then
     coming, pause, any_unique, was_repeated, any_lanes = read_others(others)
     if any_unique or any_lanes then
         if not has_rare_keys(14, 8 + 2 * acks) then return -1 end
-        unique, limits, parked = KEYS[15], KEYS[16], KEYS[17]
-        -- @check_types unique
+        unique, limits, parked, turns = KEYS[15], KEYS[16], KEYS[17], KEYS[18]
+        any_limits = any_lanes and redis.call("HLEN", limits) > 0
+        -- @check_types unique, turns
     end
     limit = was_repeated and not repeated and 0 or limit  -- this comes in late
 end
-if any_lanes then
-    -- @check_types limits, parked, running, jobs, minutes, sequence
+if any_limits then
+    -- @check_types parked, running, jobs, minutes, sequence
 end
 local is_due = coming and coming <= now and pause == -2
 if is_short or repeated or is_due then
@@ -65,9 +67,10 @@ if is_short or repeated or is_due then
 -- @include _worker_lease
 -- @include _record_head
 -- @include _record
+-- @include _turns
 -- @include _promote
     if is_short then renew_lease(left) end  -- also one that ends too late: the clock went back
-    if is_due then coming, waiting = promote() end
+    if is_due then coming, waiting = promote(any_lanes and ready_in_turn) end
 end
 if acks > 0 then
 -- @include _count_minute
@@ -82,14 +85,14 @@ if acks > 0 then
 -- @include _free_unique_key
 -- @include _free_places
         for at = at_ids, at_ids + done - 1 do free_unique_key(list[at], any_unique) end
-        if any_lanes then free_places({unpack(list, at_ids, at_ids + done - 1)}, "over") end
+        if any_lanes then leave_lanes({unpack(list, at_ids, at_ids + done - 1)}, any_limits) end
     end
 end
 if repeated then
 -- @include _repeat_claim
     limit = repeat_claim(reply) and 0 or limit
 end
-if any_lanes then
+if any_limits then
 -- @include _limits
 -- @include _lanes
 -- @include _admit_here

@@ -20,6 +20,7 @@
 -- KEYS[16]  unknown    hash: digest of a shape of calls -> jobs, since, known, and the shape
 -- KEYS[17]  lanes      hash: id -> its rank in its lane, and that
 -- KEYS[18]  parked     zset of scores 0: what waits for a limit
+-- KEYS[19]  sequence   counter of jobs that got ready
 -- ARGV[1]   worker
 -- ARGV[2]   lease        ms
 -- ARGV[3]   information  what the worker reports about itself
@@ -35,7 +36,7 @@
 -- notice: a lease from when the first of them was alive, marked by a half in its end. After it any worker may act.
 
 local workers, info, running, jobs, ready, scheduled, signal, dead, reasons, answers, paused = unpack(KEYS)
-local orders, cancels, unique, owners, unknown, lanes, parked = unpack(KEYS, 12)
+local orders, cancels, unique, owners, unknown, lanes, parked, sequence = unpack(KEYS, 12)
 local worker, lease, information, most, dead_limit = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
@@ -54,6 +55,10 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _return_jobs
 -- @include _up_since
 -- @check_types running, ready, scheduled, dead, info, jobs, reasons, unknown, signal, lanes, parked
+if redis.call("EXISTS", lanes) == 1 then
+-- @include _raise_sequence
+    raise_sequence()
+end
 local left, any_unique = (redis.call("ZSCORE", workers, worker) or 0) - now, has_unique_keys()
 local stored, cancelled = redis.call("HMGET", orders, worker, worker .. "/until"), {}
 local command = (tonumber(stored[2] or now) or 0) >= now and stored[1] or ""

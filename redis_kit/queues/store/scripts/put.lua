@@ -7,24 +7,26 @@
 -- KEYS[3]      sequence   counter of jobs that got ready
 -- KEYS[4]      signal     list: one element while a worker is to wake up
 -- KEYS[5]      paused     string  the queue is paused while it exists: since when, ms
--- KEYS[6...]   scheduled  zset: id -> when it is due, ms on the server's clock; only if ARGV[1] is not 0, or for a used id
--- KEYS[7...]   dead       zset: id -> when it died, ms; this and the others only for an id that may have been used before
--- KEYS[8...]   reasons    hash: id -> why it died
--- KEYS[9...]   unique     hash: unique key -> id
--- KEYS[10...]  owners     hash: id -> until when it has a unique key, and that key
--- KEYS[11...]  cancels    hash: id -> 1 for running jobs to cancel
--- KEYS[12...]  lanes      hash: id -> its rank in its lane, and that
--- KEYS[13...]  limits     hash: limit -> what it allows, lane -> what it does; this and the next one only for jobs with a lane
--- KEYS[14...]  parked     zset of scores 0: what waits for a limit
+-- KEYS[6...]   scheduled  zset: id -> when it is due, ms on the server's clock; only if ARGV[1] is not 0, or with the next ones
+-- KEYS[7...]   lanes      hash: id -> its rank in its lane, and that; this and the next three only for jobs with a lane, or a used id
+-- KEYS[8...]   limits     hash: limit -> what it allows, lane -> what it does
+-- KEYS[9...]   parked     zset of scores 0: what waits for a limit
+-- KEYS[10...]  turns      hash: priority and lane -> place of its last job that is ready
+-- KEYS[11...]  dead       zset: id -> when it died, ms; this and the others only for an id that may have been used before
+-- KEYS[12...]  reasons    hash: id -> why it died
+-- KEYS[13...]  unique     hash: unique key -> id
+-- KEYS[14...]  owners     hash: id -> until when it has a unique key, and that key
+-- KEYS[15...]  cancels    hash: id -> 1 for running jobs to cancel
 -- ARGV[1]      due        ms on the server's clock, or a + and the ms from now; 0 for now
 -- ARGV[2]      priority   -100 to 100
 -- ARGV[3]      id
 -- ARGV[4]      payload
--- ARGV[5...]   others     id and payload of each further job; then the ids are new; last, with its keys, the lane
+-- ARGV[5...]   others     id and payload of each further job; then the ids are new; last the lane, if they have one
 -- returns      how many were added; a job whose id is in use is left as it is
 
-local jobs, ready, sequence, signal, paused, scheduled, dead, reasons, unique, owners, cancels, lanes, limits, parked = unpack(KEYS)
-local lane = parked and table.remove(ARGV)
+local jobs, ready, sequence, signal, paused, scheduled, lanes, limits, parked, turns = unpack(KEYS)
+local dead, reasons, unique, owners, cancels = unpack(KEYS, 11)
+local lane = #ARGV % 2 == 1 and table.remove(ARGV)
 local priority, id = ARGV[2], ARGV[3]
 -- @include _due_of
 -- @include _record_head
@@ -38,26 +40,31 @@ if dead then
         return 0
     end
     -- @check_types cancels
-    if lane then
-        -- @check_types jobs, scheduled, lanes, limits, parked
-    end
     if died then
         -- @check_types ready, scheduled, reasons, unique, owners, lanes
     end
 end
 
+if lane then
+    -- @check_types jobs, lanes
+    if later then
+        -- @check_types scheduled
+    end
+end
 local count, head, stored, placed = #ARGV / 2 - 1, new_head(priority, due), 0, 0
 local to = later and scheduled or ready
-local place = later and due or place_of(priority, redis.call("INCRBY", sequence, count) - count + 1)
+local place = later and due or not lane and place_of(priority, redis.call("INCRBY", sequence, count) - count + 1)
 if lane then
+-- @include _turns
+-- @include _start_limits
 -- @include _put_in_lane
     local ids = {}
     for at = 3, #ARGV, 2 do
-        ids[#ids + 1] = ARGV[at]
-        redis.call("HSET", jobs, ARGV[at], head .. ARGV[at + 1])
-        if later then redis.call("ZADD", scheduled, due, ARGV[at]) end
+        ids[#ids + 1], ARGV[at + 1] = ARGV[at], head .. ARGV[at + 1]
     end
-    put_in_lane(lane, ids, not later and place)
+    put_in_lane(lane, ids, not later and priority)
+    for _, id in ipairs(later and ids or {}) do redis.call("ZADD", scheduled, due, id) end
+    redis.call("HSET", jobs, unpack(ARGV, 3))
 elseif count == 1 then
     stored, placed = redis.pcall("HSET", jobs, id, head .. ARGV[4]), redis.pcall("ZADD", to, place, id)
 else

@@ -7,10 +7,13 @@
 -- KEYS[4]  sequence   counter of jobs that got ready
 -- KEYS[5]  signal     list: one element while a worker is to wake up
 -- KEYS[6]  paused     string  the queue is paused while it exists: since when, ms
+-- KEYS[7]  lanes      hash: id -> its rank in its lane, and that
+-- KEYS[8]  limits     hash: limit -> what it allows, lane -> what it does
+-- KEYS[9]  turns      hash: priority and lane -> place of its last job that is ready
 -- ARGV[1]  id
 -- returns  1 when it is ready now, 0 if no job of this id was scheduled
 
-local jobs, ready, scheduled, sequence, signal, paused = unpack(KEYS)
+local jobs, ready, scheduled, sequence, signal, paused, lanes, limits, turns = unpack(KEYS)
 local id = ARGV[1]
 local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
@@ -18,9 +21,10 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- @include _record_head
 -- @include _record
 -- @include _wake
+-- @include _turns
 local record = redis.call("HGET", jobs, id)
 local signals = redis.call("LLEN", signal)
--- @check_types ready
+-- @check_types ready, lanes, limits, turns
 if not record or not redis.call("ZSCORE", scheduled, id) then
     return 0
 end
@@ -28,6 +32,6 @@ local last = redis.call("INCRBY", sequence, 1)
 local priority, attempts, crashes, _, payload = read_record(record)
 redis.call("ZREM", scheduled, id)
 write_record(id, priority, attempts, crashes, now, payload)
-redis.call("ZADD", ready, place_of(priority, last), id)
+if not ready_in_turn(id, priority) then redis.call("ZADD", ready, place_of(priority, last), id) end
 wake(signals)
 return 1
