@@ -40,8 +40,7 @@ local information, owner, repeated, acks = ARGV[5], worker .. "/" .. ARGV[2], AR
 local clock = redis.call("TIME")
 local now, first_field = clock[1] * 1000 + math.floor(clock[2] / 1000), math.floor(clock[1] / 60) * 4
 -- Rare parts are included where they are needed, as the definition of a function takes time.
-local left = (redis.call("ZSCORE", workers, worker) or 0) - now
-local woken, waiting = redis.call("LLEN", signal), redis.call("ZCARD", ready)
+local left, woken, waiting = (redis.call("ZSCORE", workers, worker) or 0) - now, redis.call("LLEN", signal), redis.call("ZCARD", ready)
 local is_short = left <= lease * 0.95 or left > lease or left % 1 > 0
 local pause, claimed, next_end, reply = -2, 0, -1, {"", "", "", "", ""}
 local coming, any_unique, was_repeated, any_lanes, lost, done, sum, list, at_ids, records, is_new, chosen, any_limits
