@@ -1,5 +1,5 @@
 -- Raise the counter beyond all ready jobs when the first limit is set, so that lanes that wait for a limit get later turns than
--- those that got theirs without limits.
+-- those that got a turn without limits.
 -- needs  ready, sequence, limits
 -- gives  start_limits
 local function start_limits()

@@ -3,7 +3,7 @@
 -- start-time fair queueing (Goyal, Vin and Cheng 1996). `turns` has the place of the last job of a lane and a priority.
 -- needs  ready, sequence, lanes, limits, turns, place_of
 -- gives  forget_turns, take_turns, ready_in_turn
-local ROUND = 1024  -- so many jobs without a lane may start while each lane starts one
+local ROUND = 1024  -- jobs without a lane that may start while each lane starts one
 
 -- The last of these places is no longer needed when others have overtaken it. More are removed than are added.
 local function forget_turns(priority, head)
