@@ -11,6 +11,7 @@ PARTS = {
     "locks": ("locks",),
     "throttles": ("throttles",),
     "queues": ("queues", "batches"),
+    "workflows": ("workflows",),
     "page_views": ("page_views", "view_batches"),
     "sign_ins": ("sign_ins",),
 }

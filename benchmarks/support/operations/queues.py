@@ -7,10 +7,13 @@ from typing import Any
 from benchmarks.support.server_cost import Operations, Part, Prepared
 from benchmarks.support.workers.server import Server
 from redis_kit.core import flow
+from redis_kit.core.flow import Flow
 from redis_kit.queues import Job, Queue
+from redis_kit.queues.database import outbox
 from redis_kit.queues.jobs.ids import this_process
+from redis_kit.queues.jobs.unique import PutResult
 from redis_kit.queues.monitoring import list_workers, queue_stats
-from redis_kit.queues.store import calls
+from redis_kit.queues.store import calls, enqueue
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, beat
 
 BATCH = 100
@@ -32,6 +35,7 @@ READ = "return redis.call('HMGET', KEYS[2], unpack(redis.call('ZRANGE', KEYS[1],
 GOALS = (
     ("kit: put", "script: ZADD, HSET", 2.0),
     ("kit: claim; ack", "scripts: LMOVE; LREM", 3.0),
+    ("kit: claim; ack, of two groups", "kit: claim; ack", 1.2),
 )
 
 
@@ -48,12 +52,19 @@ def queues(server: Server) -> Part:
         "kit: put": lambda: queue.put({"n": next(numbers)}),
         "kit: put, delayed": lambda: queue.put({"n": next(numbers)}, delay=3600),
         "kit: put, of a group": lambda: fair.put({"n": next(numbers)}, group="a"),
+        "kit: put, from an outbox": lambda: queue.run_flow(from_outbox(queue, next(numbers))),
         "kit: put, unique": lambda: queue.put({"n": next(numbers)}, unique=f"key{next(numbers) % 100}"),
         "scripts: LMOVE; LREM": lambda: end(["bench:hand"], [take(["bench:waiting", "bench:hand"])]),
         "kit: claim; ack": lambda: ended.ack(*ended.claim()),
         "kit: claim; ack, of two groups": lambda: taken.ack(*taken.claim()),
     }
     return Part("queues", operations | _bare(server) | _running() | _waiting() | _workers(), GOALS)
+
+
+def from_outbox(queue: Queue, number: int) -> Flow[PutResult]:
+    """Return the flow that puts a call which is in an outbox: Redis then knows for a while that it was sent."""
+    job = enqueue.job({"n": number})
+    return enqueue.put_one(queue, job, outbox.key_of(job[0]), own=True)
 
 
 def _bare(server: Server) -> Operations:

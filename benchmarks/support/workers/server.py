@@ -18,6 +18,7 @@ from benchmarks.support.workers import cpu_time
 from redis_kit.core.embedded.server import EmbeddedServer
 
 PINGS = 0.3  # seconds
+TASKS = "benchmarks.support.operations.workflows"
 END = b"the end of listening"
 LINE = re.compile(rb"\+\d+\.\d+ \[\d+ ([^\]]+)\] \"([^\"]*)\"")
 SET_UP = {b"CLIENT", b"HELLO", b"SELECT", b"PING", b"SCRIPT", b"INFO", b"MONITOR"}
@@ -126,8 +127,8 @@ def on_tcp(*, one_core: bool) -> Iterator[Server]:
     from django.test.utils import override_settings
 
     with pinned() if one_core else nullcontext(), closing(Server()) as server:
-        connections = {"CONNECTIONS": {"default": {"URL": server.url}}, "READ_TIMEOUT": 5}
-        with override_settings(REDIS_KIT=connections):
+        options = {"CONNECTIONS": {"default": {"URL": server.url, "TEST": True}}, "READ_TIMEOUT": 5}
+        with override_settings(REDIS_KIT=options | {"QUEUES": {"IMPORTS": [TASKS]}}):
             describe(server.client, "and workers on one of them" if one_core else "and workers on all of them")
             yield server
 
