@@ -65,7 +65,9 @@ def unexpected(name: str, function: Callable[..., Any], given: Iterable[str], wo
     first = next(iter(given))
     parameters = signature(function).parameters.values()
     allowed = [
-        each.name for each in parameters if each.kind in (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+        each.name
+        for each in parameters
+        if each.kind in (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY) and each.name != "self"
     ]
     hint = words.get(first) or did_you_mean(first, allowed, f"Arguments: {', '.join(allowed)}.")
     return TypeError(f"{name}() got an unexpected keyword argument {first!r}. {hint}")

@@ -63,6 +63,12 @@ class ScheduleAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         (_("If it comes at a bad time"), {"fields": ("overlap", "catch_up")}),
     )
 
+    def formfield_for_choice_field(self, db_field: Any, request: Any, **kwargs: Any) -> Any:
+        """Say in words what an empty choice means."""
+        if db_field.name == "overlap":
+            kwargs["choices"] = [("", _("as in the code")), *Schedule.Overlap.choices]
+        return super().formfield_for_choice_field(db_field, request, **kwargs)
+
     @admin.display(description=_("when"))
     def when(self, row: Schedule) -> str:
         """Return when a schedule ticks, in words."""

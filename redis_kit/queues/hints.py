@@ -7,6 +7,7 @@ from typing import ParamSpec, TypeVar
 
 from redis_kit.core.text import unexpected
 
+POSITIONAL = "*"  # in place of a name: the hint for arguments without a name, where all have one
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
@@ -70,7 +71,7 @@ QUEUE: Mapping[str, str] = {
 }
 USING: Mapping[str, str] = {
     **dict.fromkeys(("delay", "countdown", "eta", "run_in", "run_at", "schedule", "at", "delta"), AFTER),
-    **dict.fromkeys(("queue", "routing_key"), "write queue_name=..."),
+    **dict.fromkeys(("queue", "que", "queues", "routing_key"), "write queue_name=..."),
     **dict.fromkeys(("ttl", "expire", "expires_in", "max_age"), EXPIRES),
     **dict.fromkeys(("retries", "max_retries", "retry", "max_attempts"), ATTEMPTS),
     **dict.fromkeys(("time_limit", "soft_time_limit", "job_timeout", "timeout"), TIMEOUT),
@@ -82,7 +83,8 @@ USING: Mapping[str, str] = {
 }
 DECORATOR: Mapping[str, str] = {
     **{name: USING[name] for name in ("delay", "countdown", "eta", "run_in", "run_at", "schedule")},
-    **{name: USING[name] for name in ("queue", "routing_key", "ttl", "expire", "expires_in", "max_age")},
+    **{name: USING[name] for name in ("queue", "que", "queues", "routing_key", "ttl", "expire")},
+    **{name: USING[name] for name in ("expires_in", "max_age")},
     **{name: USING[name] for name in ("retries", "max_retries", "retry", "time_limit", "soft_time_limit")},
     **{name: USING[name] for name in ("job_timeout", "result_ttl", "ignore_result", "retry_delay", "retry_backoff")},
     **dict.fromkeys(("default_retry_delay", "retry_jitter", "retry_backoff_max", "retry_kwargs", "retry_when"), WAITS),
@@ -95,6 +97,12 @@ DECORATOR: Mapping[str, str] = {
     "on_commit": "write enqueue_on_commit=...",
     **dict.fromkeys(("every", "cron", "crontab", "periodic"), "write @periodic(every=...) above @task"),
 }
+LIMIT: Mapping[str, str] = {
+    **dict.fromkeys(("key", "keys", "arguments", "by_arguments"), "write by=('tenant_id',)"),
+    **dict.fromkeys(("local", "scope", "local_limit", "worker"), "write per_worker=True"),
+    **dict.fromkeys(("limit", "global_limit", "max_concurrency"), "write concurrency=..."),
+    **dict.fromkeys(("rate_limit", "period"), "write rate=..., such as '10/s'"),
+}
 CALL: Mapping[str, str] = {
     **{name: hint for name, hint in USING.items() if name not in ("args", "kwargs")},
     **dict.fromkeys(
@@ -102,6 +110,7 @@ CALL: Mapping[str, str] = {
     ),
 }
 PERIODIC: Mapping[str, str] = {
+    POSITIONAL: "write @periodic(every=60) above @task",
     **dict.fromkeys(("schedule", "interval", "seconds", "run_every", "period"), "write every=..., in seconds"),
     **dict.fromkeys(("minutes", "hours", "days"), "write every=timedelta(...)"),
     **dict.fromkeys(("crontab", "cron_string", "cron_expression"), "write cron='0 4 * * *'"),
@@ -131,15 +140,22 @@ def of_arguments(names: Iterable[str], hints: Mapping[str, str]) -> str:
     return next((f"{name} is not an argument here: {hints[name]}" for name in names if name in hints), "")
 
 
+def sentences(hints: Mapping[str, str]) -> dict[str, str]:
+    """Return hints as sentences."""
+    return {name: f"{hint[0].upper()}{hint[1:]}." for name, hint in hints.items()}
+
+
 def with_hints(hints: Mapping[str, str]) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
     """Decorate a function: the TypeError for an argument that it does not have says which one was probably meant."""
-    words = {name: f"{hint[0].upper()}{hint[1:]}." for name, hint in hints.items()}
+    words = sentences(hints)
 
     def decorated(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
         allowed = frozenset(signature(function).parameters)
 
         @wraps(function)
         def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+            if args and POSITIONAL in words:
+                raise TypeError(f"{function.__name__}() takes arguments with names only. {words[POSITIONAL]}")
             if unknown := kwargs.keys() - allowed:
                 raise unexpected(function.__name__, function, unknown, words)
             return function(*args, **kwargs)

@@ -39,6 +39,10 @@ def test_empty_arguments_are_shown_empty(kit, boss):
     assert {each.attributes["name"]: each.words for each in shown.find("textarea")} == {"args": "", "kwargs": ""}
 
 
+def test_empty_choice_of_the_overlap_says_what_it_means(kit, boss):
+    assert "as in the code" in [each.words for each in page(boss.get(ADD)).find("option")]
+
+
 @pytest.mark.parametrize(
     ("given", "field", "said"),
     [

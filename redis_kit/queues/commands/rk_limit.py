@@ -7,10 +7,14 @@ from django.core.management.base import CommandError, CommandParser
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.terminal import aligned, cut, duration
-from redis_kit.core.text import clean
+from redis_kit.core.text import clean, did_you_mean
 from redis_kit.queues import limits
 from redis_kit.queues.commands.base import QueueCommand
+from redis_kit.queues.jobs import lane
 from redis_kit.queues.limits import LimitInfo
+from redis_kit.queues.tasks import discovery, registry
+from redis_kit.queues.tasks import limits as task_limits
+from redis_kit.queues.tasks.task import Task
 
 COLUMNS = ("LIMIT", "CONCURRENCY", "RATE", "RUNNING", "WAITING", "NEXT", "CHANGED")
 
@@ -50,12 +54,27 @@ class Command(QueueCommand):
                     raise CommandError(f"The limit {clean(limit)} of {clean(name)} was not changed.")
                 self.report(f"Reset: {clean(limit)}.", {"queue": name, "limit": limit, "reset": True}, as_json=json)
                 return
+            self._check_name(name, limit, using)
             allowed = {"concurrency": options["concurrency"], "rate": options["rate"]}
             limits.set_limit(name, limit, **allowed, using=using)
         except InvalidValue as error:
             self.parser.error(str(error))
         text = f"Changed: {clean(limit)}, to {_allowed(**allowed)}."
         self.report(text, {"queue": name, "limit": limit, **allowed}, as_json=json)
+
+    def _check_name(self, queue: str, limit: str, using: str) -> None:
+        """End with 2 for a limit that no job can have: its task or argument is misspelt. A group may have any name."""
+        declared = lane.declared_name(lane.limit_name(limit))
+        if declared.startswith("group="):
+            return
+        discovery.discover()
+        kit_tasks = [task for task in registry.all_tasks() if isinstance(task, Task)]
+        listed = [info.name for info in limits.list_limits(queue, using=using)]
+        known = sorted({*listed, *task_limits.declared_names(queue, kit_tasks)})
+        if declared not in known:
+            names = ", ".join(["group=<name>", *known])
+            hint = did_you_mean(declared, known, f"Limits: {names}.")
+            self.parser.error(f"{clean(queue)} has no limit {clean(limit)}. {clean(hint)}")
 
     def _check(self, limit: str | None, **options: Any) -> None:
         changes = options["concurrency"] is not None or options["rate"] is not None

@@ -1,7 +1,6 @@
 """``manage.py rk_schedule``: see, pause, resume, run and import schedules."""
 
 import json
-from argparse import ArgumentTypeError
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,6 +20,7 @@ from redis_kit.queues.tasks.schedules.control import Listing, ScheduleInfo
 COLUMNS = ("SCHEDULE", "WHEN", "NEXT", "LAST", "LATE", "RUNS", "SKIPPED", "MISSED", "STATE")
 MOST = 10_000  # schedules
 NAMED = ("pause", "resume", "run")
+TRIED = ("prune", "import")
 
 
 class Command(terminal.KitCommand):
@@ -42,7 +42,9 @@ class Command(terminal.KitCommand):
         about = "; ".join(f"{name}: {text}" for name, text in self.actions.items())
         parser.add_argument("action", nargs="?", default="list", choices=self.actions, metavar="ACTION", help=about)
         parser.add_argument("name", nargs="?", metavar="NAME", help="name of a schedule")
-        parser.add_argument("--next", type=_count, metavar="N", help="show the next N ticks within 24 hours, 1 to 1000")
+        parser.add_argument(
+            "--next", type=terminal.whole(1, 1000), metavar="N", help="show the next N ticks within 24 hours, 1 to 1000"
+        )
         parser.add_argument("--dry-run", action="store_true", help="with prune and import: change nothing")
         parser.add_argument("--json", action="store_true", help="print JSON, with times in seconds")
 
@@ -51,6 +53,10 @@ class Command(terminal.KitCommand):
         action, name = options["action"], options["name"]
         if (name is not None) != (action in NAMED):
             self.parser.error(f"{action} needs the NAME of a schedule" if name is None else f"{action} takes no NAME")
+        if options["next"] and action != "list":
+            self.parser.error(f"--next belongs to list, not to {action}")
+        if options["dry_run"] and action not in TRIED:
+            self.parser.error(f"--dry-run belongs to {' and '.join(TRIED)}, not to {action}")
         with terminal.failing(), translation.override(None):
             try:
                 if action in NAMED:
@@ -189,9 +195,3 @@ def _plain(info: ScheduleInfo) -> dict[str, Any]:
         **{"runs": became.runs, "skipped": became.skips, "missed": became.missed},
         "problem": info.problem,
     }
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= 1000:
-        raise ArgumentTypeError(f"{text!a} is not a whole number between 1 and 1000")
-    return int(text)

@@ -44,21 +44,29 @@ class NamedLimit(NamedTuple):
 
 def lane_of(queue: str, group: Any = None, limits: Iterable[NamedLimit] = ()) -> Lane | None:
     """Return the lane of a job; None if it has neither a group nor limits. Raises InvalidValue, ConfigurationError."""
-    options, of_job = options_of(queue), list(limits)
+    of_job = list(limits)
     if group is not None:
+        options = options_of(queue)
         of_group = allowed(options.GROUP_CONCURRENCY, options.GROUP_RATE)
         of_job.insert(0, NamedLimit(group_name(group), "group=*", of_group))
-    if options.CONCURRENCY is not None or options.RATE:
-        of_job.append(NamedLimit("queue", "queue", allowed(options.CONCURRENCY, options.RATE)))
-    if options.WORKER_CONCURRENCY is not None or options.WORKER_RATE:
-        per_worker = allowed(options.WORKER_CONCURRENCY, options.WORKER_RATE)
-        of_job.append(NamedLimit(f"{PER_WORKER}queue", f"{PER_WORKER}queue", per_worker))
+    of_job += of_queue(queue)
     if not of_job:
         return None
     lines = [" ".join(limit.name for limit in of_job)]
     for limit in of_job:
         lines += (limit.declared, limit.allowed)
     return Lane("\n".join(lines))
+
+
+def of_queue(queue: str) -> list[NamedLimit]:
+    """Return the limits that the settings give all jobs of a queue. Raises ConfigurationError."""
+    options, found = options_of(queue), []
+    if options.CONCURRENCY is not None or options.RATE:
+        found.append(NamedLimit("queue", "queue", allowed(options.CONCURRENCY, options.RATE)))
+    if options.WORKER_CONCURRENCY is not None or options.WORKER_RATE:
+        per_worker = allowed(options.WORKER_CONCURRENCY, options.WORKER_RATE)
+        found.append(NamedLimit(f"{PER_WORKER}queue", f"{PER_WORKER}queue", per_worker))
+    return found
 
 
 def group_name(group: Any) -> str:
@@ -81,6 +89,11 @@ def limit_name(name: Any) -> str:
     if not _NAME.fullmatch(quoted) or len(quoted) > 3 * LONGEST:
         raise InvalidValue(f"The name of a limit is {NAMES}, not {shortened(name)}.")
     return quoted
+
+
+def declared_name(name: str) -> str:
+    """Return the name under which the code declares a limit: with a * for the group or the value of each argument."""
+    return re.sub(r"(&[^=]+=)[^&]*", r"\1*", re.sub(r"^group=.*", "group=*", name))
 
 
 def allowed(concurrency: Any = None, rate: Any = None) -> str:

@@ -1,12 +1,13 @@
 """Limits of tasks: how many of their jobs run at once, and how many start in a time."""
 
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from redis_kit.core.errors import InvalidValue
-from redis_kit.core.text import did_you_mean, shortened
+from redis_kit.core.text import did_you_mean, shortened, unexpected
+from redis_kit.queues import hints
 from redis_kit.queues.jobs import lane
 from redis_kit.queues.jobs.lane import Lane, NamedLimit
 
@@ -23,6 +24,13 @@ class Limit:
     rate: str | None = None
     by: tuple[str, ...] = ()
     per_worker: bool = False
+
+    if not TYPE_CHECKING:  # or all arguments would be right
+
+        def __new__(cls, *args, **given):
+            if unknown := [name for name in given if name not in cls.__dataclass_fields__]:
+                raise unexpected("Limit", cls.__init__, unknown, hints.sentences(hints.LIMIT))
+            return super().__new__(cls)
 
 
 class LimitOptions(Protocol):
@@ -64,6 +72,17 @@ def check(task: LimitOptions) -> None:
         if (limit.by, limit.per_worker) in seen:
             raise InvalidValue(f"Two limits of a task have the same arguments: {limit.by!r}. Write them as one Limit.")
         seen.add((limit.by, limit.per_worker))
+
+
+def declared_names(queue: str, tasks: Iterable[LimitOptions]) -> list[str]:
+    """Return the names of the limits that the settings and these tasks declare for a queue, with a * for each value."""
+    of_tasks = [
+        lane.task_limit(task.module_path, dict.fromkeys(limit.by, ""), "", per_worker=limit.per_worker).declared
+        for task in tasks
+        if task.queue_name == queue
+        for limit in _limits(task)
+    ]
+    return [*of_tasks, *(limit.name for limit in lane.of_queue(queue))]
 
 
 def lane_of_call(task: LimitOptions, args: Any, kwargs: Any) -> Lane | None:

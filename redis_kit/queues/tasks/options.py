@@ -4,12 +4,13 @@ import inspect
 from datetime import datetime
 from typing import Any, Literal, get_args
 
+from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS
 
 from redis_kit.core import conf
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.keys import encode
-from redis_kit.core.text import shortened
+from redis_kit.core.text import did_you_mean, shortened
 from redis_kit.queues import validation
 from redis_kit.queues.errors import InvalidTask
 from redis_kit.queues.settings import QueueSettings
@@ -61,6 +62,9 @@ def check_options(task: Any) -> None:
     if not (task.outbox is None or isinstance(task.outbox, bool) or (isinstance(task.outbox, str) and task.outbox)):
         wrong = shortened(task.outbox)
         raise InvalidValue(f"outbox must be True, False, None or the alias of a database, not {wrong}.")
+    if isinstance(task.outbox, str) and settings.configured and task.outbox not in settings.DATABASES:
+        hint = did_you_mean(task.outbox, settings.DATABASES, f"It has {', '.join(map(repr, settings.DATABASES))}.")
+        raise InvalidValue(f"outbox is {shortened(task.outbox)}, but DATABASES has no alias of that name. {hint}")
     expiry.milliseconds(task.expires)
     limits.check(task)
     retry.check(task.backoff)

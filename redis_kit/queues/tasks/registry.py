@@ -92,6 +92,11 @@ def queues_with_sinks() -> list[str]:
     return list(_sinks)
 
 
+def all_tasks() -> list[Any]:
+    """Return the registered tasks."""
+    return list(_tasks.values())
+
+
 def queue_names() -> list[str]:
     """Return the queues of the registered tasks, and those of register_queue(), sorted."""
     return sorted({*_sinks, *(task.queue_name for task in _tasks.values())})

@@ -5,7 +5,12 @@ import json
 import pytest
 from django.core.management import CommandError, call_command
 
-from redis_kit.queues import Queue
+from redis_kit.queues import Limit, Queue, task
+
+
+@task(queue_name="mail", concurrency=1, limits=[Limit(rate="1/s", by=("tenant_id",))])
+def limited(tenant_id: int) -> None:
+    """A task with two limits."""
 
 
 @pytest.fixture
@@ -57,12 +62,32 @@ def test_unlimited_takes_the_place_of_the_settings(kit, queue):
         (["group=a", "--reset", "--rate", "1/s"], "to change a limit"),
         (["group=a", "--rate", "fast"], "Write a rate as"),
         (["tenant:7", "--concurrency", "1"], "The name of a limit is"),
-        (["queue", "--concurrency", "-1"], "from 0 to 1000000"),
+        (["group=a", "--concurrency", "-1"], "from 0 to 1000000"),
     ],
 )
 def test_wrong_arguments_end_with_the_right_ones(queue, arguments, text):
     with pytest.raises(CommandError, match=text):
         call_command("rk_limit", "mail", *arguments)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        (f"task={limited.module_path}x", f"Did you mean 'task={limited.module_path}'"),
+        (f"task={limited.module_path}&tenant=7", rf"Did you mean 'task={limited.module_path}&tenant_id=\*'"),
+        ("task=x", r"Limits: group=<name>, .*, worker:queue\."),
+    ],
+)
+def test_misspelt_limit_is_an_error_that_names_the_known_ones(kit, queue, name, said):
+    kit.options(QUEUES={"QUEUE_OPTIONS": {"mail": {"WORKER_CONCURRENCY": 1}}})
+    with pytest.raises(CommandError, match=rf"mail has no limit .*{said}"):
+        call_command("rk_limit", "mail", name, "--rate", "1/s")
+
+
+def test_limit_of_a_task_whose_jobs_are_yet_to_come_is_known(kit, queue, capsys):
+    for name in (f"task={limited.module_path}", f"task={limited.module_path}&tenant_id=7"):
+        call_command("rk_limit", "mail", name, "--rate", "1/s")
+        assert "Changed" in capsys.readouterr().out
 
 
 def test_unknown_queue_is_an_error(queue):

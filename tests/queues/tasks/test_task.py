@@ -61,7 +61,13 @@ ARGUMENTS = {
     "queue": "queue_name",
     "ttl": "expires=",
 }
-OPTIONS = {"retries": "max_attempts", "max_retries": "max_attempts", "queue": "queue_name", "bind": "takes_context"}
+OPTIONS = {
+    "que": "queue_name",
+    "retries": "max_attempts",
+    "max_retries": "max_attempts",
+    "queue": "queue_name",
+    "bind": "takes_context",
+}
 
 
 @pytest.mark.parametrize("name", ATTRIBUTES)
@@ -217,6 +223,7 @@ def test_wrong_options_of_a_call_are_refused(wrong, error):
         {"store_result": "no"},
         {"enqueue_on_commit": 0},
         {"queue_name": "x" * 513},
+        {"outbox": "nodb"},
     ],
     ids=repr,
 )

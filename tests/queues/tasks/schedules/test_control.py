@@ -109,6 +109,8 @@ def test_unknown_name_gets_the_one_that_was_meant(kit, shell):
     assert shell("rk_schedule", "pause")[0] == 2
     assert shell("rk_schedule", "list", "hourly")[0] == 2
     assert shell("rk_schedule", "--next", "0")[0] == 2
+    assert "--next belongs to list, not to run" in shell("rk_schedule", "run", "x", "--next", "1")[2]
+    assert "--dry-run belongs to prune and import, not to list" in shell("rk_schedule", "--dry-run")[2]
 
 
 def test_run_adds_a_job_now_unless_one_has_not_ended(kit, shell):

@@ -44,6 +44,12 @@ def test_task_may_have_several_schedules(declared, settings):
     assert (found["often"].jitter, found["often"].overlap, found["often"].catch_up) == (1000, "allow", 3)
 
 
+def test_decorator_without_parentheses_is_an_error_that_shows_them(declared):
+    with pytest.raises(TypeError, match=r"periodic\(\) takes arguments with names only. Write @periodic\(every=60\)"):
+        periodic(report)
+    assert declared == {}
+
+
 def test_version_tells_one_set_of_schedules_from_another(declared):
     assert registry.version(registry.all_declared()) == ""
     periodic(every=5)(report)
