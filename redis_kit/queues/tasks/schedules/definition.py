@@ -128,7 +128,7 @@ def made(
     cron: Any = None,
     at: Any = None,
     timezone: Any = None,
-    overlap: Any = "skip",
+    overlap: Any = None,
     catch_up: Any = "last",
     jitter: Any = 0,
     enabled: Any = True,
@@ -148,18 +148,28 @@ def made(
         cron="" if cron is None else _cron(cron),
         at=_moment("at", at),
         timezone=_zone(timezone),
-        overlap=_one_of("overlap", overlap, OVERLAPS),
+        overlap=_one_of("overlap", "skip" if overlap is None else overlap, OVERLAPS),
         catch_up=caught_up(catch_up),
         jitter=_duration("jitter", jitter, 0, LONGEST_JITTER),
         enabled=bool(enabled),
         start=_moment("start", start),
         end=_moment("end", end),
     )
+    if overlap:
+        check_overlap(overlap, is_ours=kind == "task", task=task)
     if definition.every and definition.jitter >= definition.every:
         raise InvalidSchedule("jitter must be shorter than every, or ticks would overtake each other.", "jitter")
     if definition.end and definition.end <= definition.start:
         raise InvalidSchedule("end must be later than start.", "end")
     return definition
+
+
+def check_overlap(overlap: str, *, is_ours: bool, task: str) -> None:
+    """Raise InvalidSchedule for a policy that needs to know when a job of a task ends, if other workers run it."""
+    if not is_ours and overlap != "allow":
+        wrong = f"overlap={overlap!r} needs to know when a job ends, and {task or 'the task'} runs on other workers."
+        hint = "Leave it out, and let the task itself run once at a time, as SingletonTask and @locked do."
+        raise InvalidSchedule(f"{wrong} {hint}", "overlap")
 
 
 def caught_up(value: Any) -> int:

@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Literal, TypeVar
 
+from django.utils.module_loading import import_string
+
 from redis_kit.queues import framework, hints
 from redis_kit.queues.errors import InvalidSchedule
 from redis_kit.queues.tasks import signature
@@ -22,7 +24,7 @@ def periodic(
     args: Sequence[Any] = (),
     kwargs: Mapping[str, Any] | None = None,
     name: str | None = None,
-    overlap: Literal["skip", "queue_one", "allow"] = "skip",
+    overlap: Literal["skip", "queue_one", "allow"] | None = None,
     catch_up: Literal["none", "last"] | int = "last",
     jitter: float | timedelta = 0,
     enabled: bool = True,
@@ -35,8 +37,9 @@ def periodic(
     fields, such as ``0 4 * * *``, in a time zone, by default ``TIME_ZONE``; it needs the extra ``cron``. Each tick
     calls the task with ``args`` and ``kwargs``. The name is that of the task unless given.
 
-    If a job of the schedule still waits or runs at a tick, ``overlap`` says what happens: "skip" adds none; "queue_one"
-    adds one when the running job has ended; "allow" always adds one. ``catch_up`` says how many missed ticks run when
+    If a job of the schedule still waits or runs at a tick, ``overlap`` says what happens: "skip", the default, adds
+    none; "queue_one" adds one when the running job has ended; "allow" always adds one. Tasks of Celery and of other
+    backends allow "allow" only, as their end is not known. ``catch_up`` says how many missed ticks run when
     workers are back: "none", the "last" one, or the last n. ``jitter`` delays each tick by a random time of at most
     that. ``start`` and ``end`` limit the times; with ``every``, the first tick is at ``start``.
 
@@ -58,6 +61,8 @@ def periodic(
         if name is None and registry.is_taken(chosen, function):
             chosen = f"{path} {f'every {every}' if every is not None else cron}"
         made = definition.made(name=chosen, task=path, kind=kind, **given)
+        if kind == "task" and overlap:
+            definition.check_overlap(overlap, is_ours=runs_here(task), task=path)
         if kind == "task" and (wrong := mismatch(task, made.args, made.kwargs)):
             raise InvalidSchedule(wrong, "args")
         registry.add(made, function)
@@ -74,6 +79,11 @@ def described(task: Any) -> tuple[str, Kind, Any]:
         return task.name, "celery", getattr(task, "run", task)
     what = getattr(task, "__qualname__", type(task).__name__)
     raise InvalidSchedule(f"{what} is not a task. Write @periodic(...) above @task, which makes the function one.")
+
+
+def runs_here(task: Any) -> bool:
+    """Return whether workers of the kit run a task of ``django.tasks``, so that its end is known."""
+    return isinstance(task.get_backend(), import_string(framework.BACKEND))
 
 
 def mismatch(task: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:

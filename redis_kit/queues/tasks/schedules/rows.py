@@ -15,6 +15,7 @@ from redis_kit.queues.store.schedules import Schedules
 from redis_kit.queues.tasks import registry as tasks
 from redis_kit.queues.tasks.schedules import definition, registry, relay
 from redis_kit.queues.tasks.schedules.definition import Definition
+from redis_kit.queues.tasks.schedules.periodic import runs_here
 
 logger = logging.getLogger("redis_kit")
 TIME_FIELDS = ("every", "cron", "at")
@@ -48,7 +49,8 @@ def check(row: Schedule) -> None:
     """
     checked = made(row, registry.all_declared().get(row.name, ""))
     if checked.kind == "task":
-        tasks.find_for(Message(checked.task, checked.args, checked.kwargs))
+        task = tasks.find_for(Message(checked.task, checked.args, checked.kwargs))
+        definition.check_overlap(row.overlap or "allow", is_ours=runs_here(task), task=checked.task)
     else:
         relay.celery_send()
 

@@ -5,10 +5,8 @@ from base64 import urlsafe_b64encode
 from typing import NamedTuple
 
 from django.utils import timezone
-from django.utils.module_loading import import_string
 
 from redis_kit.core.scripts import ScriptCall
-from redis_kit.queues import framework
 from redis_kit.queues.jobs import history, ids, message
 from redis_kit.queues.jobs.lane import Lane, lane_of
 from redis_kit.queues.jobs.message import Message
@@ -19,6 +17,7 @@ from redis_kit.queues.store import calls
 from redis_kit.queues.tasks import enqueue, registry
 from redis_kit.queues.tasks.schedules import relay
 from redis_kit.queues.tasks.schedules.definition import Definition
+from redis_kit.queues.tasks.schedules.periodic import runs_here
 from redis_kit.queues.tasks.task import extended
 
 
@@ -79,7 +78,7 @@ def call_of(definition: Definition, relay_queue: str) -> ScheduledCall:
     name, args, kwargs = definition.task, definition.args, definition.kwargs
     if definition.kind == "task":
         task = registry.find_for(Message(name, args, kwargs))
-        if isinstance(task.get_backend(), import_string(framework.BACKEND)):
+        if runs_here(task):
             task = extended(task)
             if definition.queue:
                 task = task.using(queue_name=definition.queue)

@@ -11,7 +11,7 @@ from django.db import connection
 from django.utils import timezone
 
 from redis_kit.core.errors import InvalidValue, RedisUnavailable
-from redis_kit.queues import InvalidSchedule, Queue, framework
+from redis_kit.queues import InvalidSchedule, Queue, framework, periodic
 from redis_kit.queues.database.models import Schedule
 from redis_kit.queues.store import schedules as store
 from redis_kit.queues.store.schedules import Schedules
@@ -214,6 +214,8 @@ def test_tick_for_another_backend_goes_through_a_job(kit, settings):
     }
     from tests.queues.support import scheduled_elsewhere
 
+    with pytest.raises(InvalidSchedule, match="overlap='skip' needs to know when a job ends"):
+        periodic(every=3600, overlap="skip")(scheduled_elsewhere.note)
     declared(scheduled_elsewhere.note.module_path, "foreign", every=3600, args=["x"])
     worker = scheduler()
     tick(worker)

@@ -44,6 +44,16 @@ def test_task_may_have_several_schedules(declared, settings):
     assert (found["often"].jitter, found["often"].overlap, found["often"].catch_up) == (1000, "allow", 3)
 
 
+def test_policy_that_needs_the_end_of_a_job_is_refused_for_tasks_of_celery(declared):
+    celery = SimpleNamespace(name="shop.report", apply_async=print, run=print)
+    for policy in ("skip", "queue_one"):
+        with pytest.raises(InvalidSchedule, match=f"overlap='{policy}' needs to know when a job ends, and shop.report"):
+            periodic(every=5, overlap=policy)(celery)
+    periodic(every=5, overlap="allow", name="a")(celery)
+    periodic(every=5, name="b")(celery)
+    assert list(declared) == ["a", "b"]
+
+
 def test_decorator_without_parentheses_is_an_error_that_shows_them(declared):
     with pytest.raises(TypeError, match=r"periodic\(\) takes arguments with names only. Write @periodic\(every=60\)"):
         periodic(report)
