@@ -68,12 +68,11 @@ class Command(QueueCommand):
         if declared.startswith("group="):
             return
         discovery.discover()
-        kit_tasks = [task for task in registry.all_tasks() if isinstance(task, Task)]
+        tasks = [task for task in registry.all_tasks() if isinstance(task, Task)]
         listed = [info.name for info in limits.list_limits(queue, using=using)]
-        known = sorted({*listed, *task_limits.declared_names(queue, kit_tasks)})
-        if declared not in known:
-            names = ", ".join(["group=<name>", *known])
-            hint = did_you_mean(declared, known, f"Limits: {names}.")
+        names = sorted({*listed, *task_limits.declared_names(queue, tasks)})
+        if declared not in names:
+            hint = did_you_mean(declared, names, f"Limits: {', '.join(['group=<name>', *names])}.")
             self.parser.error(f"{clean(queue)} has no limit {clean(limit)}. {clean(hint)}")
 
     def _check(self, limit: str | None, **options: Any) -> None:

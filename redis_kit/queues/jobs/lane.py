@@ -60,13 +60,13 @@ def lane_of(queue: str, group: Any = None, limits: Iterable[NamedLimit] = ()) ->
 
 def of_queue(queue: str) -> list[NamedLimit]:
     """Return the limits that the settings give all jobs of a queue. Raises ConfigurationError."""
-    options, found = options_of(queue), []
+    options, of_jobs = options_of(queue), []
     if options.CONCURRENCY is not None or options.RATE:
-        found.append(NamedLimit("queue", "queue", allowed(options.CONCURRENCY, options.RATE)))
+        of_jobs.append(NamedLimit("queue", "queue", allowed(options.CONCURRENCY, options.RATE)))
     if options.WORKER_CONCURRENCY is not None or options.WORKER_RATE:
         per_worker = allowed(options.WORKER_CONCURRENCY, options.WORKER_RATE)
-        found.append(NamedLimit(f"{PER_WORKER}queue", f"{PER_WORKER}queue", per_worker))
-    return found
+        of_jobs.append(NamedLimit(f"{PER_WORKER}queue", f"{PER_WORKER}queue", per_worker))
+    return of_jobs
 
 
 def group_name(group: Any) -> str:
