@@ -84,5 +84,6 @@ class ScheduleAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
 def times(row: Schedule) -> dict[str, Any]:
     """Return the fields of a row that say when."""
-    names = ("every", "cron", "at", "timezone")
-    return {name: value for name in names if (value := getattr(row, name)) not in (None, "")}
+    from redis_kit.queues.tasks.schedules.definition import WHENS
+
+    return {name: value for name in (*WHENS, "timezone") if (value := getattr(row, name)) not in (None, "")}

@@ -18,7 +18,6 @@ from redis_kit.queues.tasks.schedules.definition import Definition
 from redis_kit.queues.tasks.schedules.periodic import runs_here
 
 logger = logging.getLogger("redis_kit")
-TIME_FIELDS = ("every", "cron", "at")
 
 
 def made(row: Schedule, declared: str = "") -> Definition:
@@ -30,7 +29,7 @@ def stored(row: Schedule) -> str:
     """Return what a row says as JSON. Raises InvalidSchedule for wrong fields."""
     given = row.given()
     # A row that changes only some fields of the code's schedule is checked with a time that it does not say.
-    timed = any(name in given for name in TIME_FIELDS)
+    timed = any(name in given for name in definition.WHENS)
     checked = definition.made(
         name=row.name, **{"task": "", "kind": row.kind, **given, **({} if timed else {"at": timezone.now()})}
     )
