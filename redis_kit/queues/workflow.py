@@ -175,16 +175,14 @@ class Workflow(Primitive):
 
 def announce(added: Sequence[Added]) -> None:
     """Send the signals for jobs that were added."""
-    if signals.job_enqueued.receivers:
-        for job in added:
-            signals.job_enqueued.send_robust(Queue, queue=whole(job.queue), id=job.id)
+    for job in added:
+        signals.announce(Queue, whole(job.queue), [job.id])
 
 
 async def aannounce(added: Sequence[Added]) -> None:
     """See announce()."""
-    if signals.job_enqueued.receivers:
-        for job in added:
-            await signals.job_enqueued.asend_robust(Queue, queue=whole(job.queue), id=job.id)
+    for job in added:
+        await signals.aannounce(Queue, whole(job.queue), [job.id])
 
 
 def unknown(id: str) -> UnknownWorkflow:
