@@ -113,7 +113,7 @@ class _Drawing:
 def graph(nodes: Sequence["NodeInfo"]) -> Graph:
     """Return the drawing of a workflow, without boxes if there would be too many."""
     drawing = _Drawing(nodes)
-    total = Counter(_word(node) for steps in drawing.steps.values() for node in steps)
+    total = Counter(node.state for steps in drawing.steps.values() for node in steps)
     summary = ", ".join(f"{STATES.get(word, word)}: {count}" for word, count in sorted(total.items()))
     if len(drawing.after) > MOST_BOXES:
         return Graph(_("Graph"), [], [], _("Too large to be drawn. %(summary)s") % {"summary": summary})
@@ -130,10 +130,10 @@ def graph(nodes: Sequence["NodeInfo"]) -> Graph:
 
 
 def _box(steps: Sequence["NodeInfo"], column: int, row: int) -> Box:
-    words = Counter(map(_word, steps))
+    words = Counter(node.state for node in steps)
     failed = words["failed"] + words["cancelled"]
     if len(steps) == 1:
-        note: Any = STATES.get(_word(steps[0]), "")
+        note: Any = STATES.get(steps[0].state, "")
     elif failed:
         note = _("%(done)d done, %(failed)d failed") % {"done": words["successful"], "failed": failed}
     else:
@@ -150,7 +150,3 @@ def _tone(words: Counter[str], failed: int) -> Literal["", "active", "good", "ba
     if words["due"] or words["running"]:
         return "active"
     return "good" if words["successful"] == words.total() else ""
-
-
-def _word(node: "NodeInfo") -> str:
-    return node.state
