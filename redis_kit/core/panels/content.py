@@ -1,7 +1,8 @@
 """The content of panels: figures, tables and charts, and the cells of tables. The dashboard draws them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import ceil
 from typing import Any, Literal, NamedTuple
 
 from django.utils.functional import Promise
@@ -168,6 +169,12 @@ class Pages:
     number: int
     count: int
     asked: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, slug: str, number: int, total: int) -> "Iterator[Pages]":
+        """Yield the links of a list of ``total`` rows, MOST_ROWS on each page, if it has more than one page."""
+        if (count := ceil(total / MOST_ROWS)) > 1:
+            yield cls(slug, min(number, count), count)
 
 
 Content = Figure | Table | Bars | LineChart | HeatMap | Graph | Listing | Pages

@@ -38,6 +38,12 @@ class Viewer:
     may: Callable[[str], bool] = lambda permission: False
     asked: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def page(self) -> int:
+        """Return the number of the page of a list that they ask for: 1 unless it is a number of up to 6 digits."""
+        number = self.asked.get("page", "")
+        return max(1, int(number)) if number.isdecimal() and len(number) <= 6 else 1
+
 
 class Panel:
     """One page of the dashboard. It calls its component's public API, never a key, and never scans all keys.

@@ -62,16 +62,12 @@ class LocksPanel(Panel):
         from redis_kit.locks.inspection.page import read_page
 
         search = self.viewer.asked.get("name", "").strip()
-        held, most = read_page(self._page_number(), search=search, size=MOST_ROWS), contended(limit=MOST_CONTENDED)
+        held, most = read_page(self.viewer.page, search=search, size=MOST_ROWS), contended(limit=MOST_CONTENDED)
         yield from _figures(held, most, search)
         yield from _tables(held, search)
         if held.pages > 1:
             yield Pages(self.slug, held.number, held.pages, {"name": search} if search else {})
         yield _contended(most[:CONTENDED])
-
-    def _page_number(self) -> int:
-        number = self.viewer.asked.get("page", "")
-        return int(number) if number.isascii() and number.isdigit() and len(number) < 10 else 1
 
     @action(
         _("Release"), permission="redis_kit.release_locks", asks=None, named=_name, typed=True, effect=_effect_of_end

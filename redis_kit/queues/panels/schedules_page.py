@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from math import ceil
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
@@ -38,13 +37,11 @@ class SchedulesPanel(Panel):
         """Yield figures, the schedules by name, and the ticks of the next 24 hours. Three round trips."""
         from redis_kit.queues.tasks.schedules import control
 
-        number = self._number()
         coming = control.listed("due", limit=MOST_ROWS)
-        page = control.listed(offset=(number - 1) * MOST_ROWS, limit=MOST_ROWS)
+        page = control.listed(offset=(self.viewer.page - 1) * MOST_ROWS, limit=MOST_ROWS)
         yield from figures(coming, len(control.next_ticks(coming, MOST_ROWS)))
         yield schedules_table(page, control.outcomes(page.schedules), linked=self.viewer.may(MANAGE))
-        if (count := ceil(page.total / MOST_ROWS)) > 1:
-            yield Pages(SLUG, min(number, count), count)
+        yield from Pages.of(SLUG, self.viewer.page, page.total)
         yield next_table(coming, control.next_ticks(coming, MOST_ROWS, each=OF_EACH))
 
     @action(gettext_lazy("Pause"), permission=MANAGE, asks=None, named=unquote)
@@ -70,10 +67,6 @@ class SchedulesPanel(Panel):
 
         queue, job = control.run(unquote(value))
         return _("Added to %(queue)s: job %(job)s.") % {"queue": queue, "job": job}
-
-    def _number(self) -> int:
-        asked = self.viewer.asked.get("page", "")
-        return int(asked) if asked.isdecimal() and int(asked[:9]) > 0 else 1
 
 
 def figures(coming: "Listing", ticks: int) -> Iterator[Figure]:

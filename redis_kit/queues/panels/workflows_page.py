@@ -1,7 +1,6 @@
 """The dashboard's panel of workflows: a list of them, and a page about one."""
 
 from collections.abc import Iterator
-from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from django.utils.translation import gettext as _
@@ -80,17 +79,14 @@ class WorkflowsPanel(Panel):
     def _all(self) -> Iterator[Content]:
         from redis_kit.queues.monitoring.workflows import list_workflows
 
-        asked = self.viewer.asked.get("page", "")
-        number = int(asked) if asked.isdecimal() and 0 < int(asked[:9]) < 1000 else 1
-        listing = list_workflows(offset=(number - 1) * MOST_ROWS, limit=MOST_ROWS)
+        listing = list_workflows(offset=(self.viewer.page - 1) * MOST_ROWS, limit=MOST_ROWS)
         readable = [(id, status) for id, status in listing.workflows if status]
         running = sum(status.state == "running" for _, status in readable)
         failed = sum(status.failed > 0 and status.state != "cancelled" for _, status in readable)
         yield Figure(gettext_lazy("Running workflows"), running)
         yield Figure(gettext_lazy("Workflows with failed steps"), failed, alarm=bool(failed))
         yield _table(gettext_lazy("Workflows"), readable, linked=self.viewer.may(MANAGE))
-        if (count := ceil(listing.total / MOST_ROWS)) > 1:
-            yield Pages(SLUG, min(number, count), count)
+        yield from Pages.of(SLUG, self.viewer.page, listing.total)
 
     @action(gettext_lazy("Cancel the workflow"), permission=MANAGE, asks=None, confirm=True, effect=_effect_of_cancel)
     def cancel(self, value: str) -> str:
