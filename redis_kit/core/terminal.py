@@ -2,6 +2,7 @@
 
 import argparse
 import ipaddress
+import json
 import math
 import os
 import sys
@@ -65,6 +66,10 @@ class KitCommand(BaseCommand):
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise SystemExit(PIPE_CLOSED) from error
         return output
+
+    def report(self, sentence: str, data: Any, *, as_json: bool) -> None:
+        """Print an outcome: a sentence, or its data as JSON."""
+        self.stdout.write(json.dumps(data) if as_json else sentence)
 
     def check(self, *args: Any, **options: Any) -> None:
         """Run the checks that this command needs. The exit code for errors is 78, as for all wrong settings."""

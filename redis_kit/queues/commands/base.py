@@ -1,6 +1,5 @@
 """The base of the commands about queues: the name of a queue, JSON output, and exit codes."""
 
-import json
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -56,10 +55,6 @@ class QueueCommand(terminal.KitCommand):
         """End with 2 if a program that reads JSON would be asked for confirmation."""
         if json and not no_input:
             self.parser.error("--json needs --no-input: it does not ask for confirmation")
-
-    def report(self, sentence: str, data: dict[str, Any], *, as_json: bool) -> None:
-        """Print the outcome."""
-        self.stdout.write(json.dumps(data) if as_json else sentence)
 
     def write(self, lines: Iterable[str]) -> None:
         """Print lines."""

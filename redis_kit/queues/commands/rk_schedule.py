@@ -60,7 +60,7 @@ class Command(terminal.KitCommand):
         with terminal.failing(), translation.override(None):
             try:
                 if action in NAMED:
-                    self._report(getattr(self, f"_{action}")(name), as_json=options["json"])
+                    self.report(*getattr(self, f"_{action}")(name), as_json=options["json"])
                 elif action == "prune":
                     self._prune(dry_run=options["dry_run"], as_json=options["json"])
                 elif action == "import":
@@ -84,15 +84,12 @@ class Command(terminal.KitCommand):
         queue, job = control.run(name)
         return f"Added to {clean(queue)}: job {job} of {clean(name)}.", {"schedule": name, "queue": queue, "job": job}
 
-    def _report(self, outcome: tuple[str, dict[str, Any]], *, as_json: bool) -> None:
-        self.stdout.write(json.dumps(outcome[1]) if as_json else outcome[0])
-
     def _prune(self, *, dry_run: bool, as_json: bool) -> None:
         names = control.prune(dry_run=dry_run)
         if not names:
             raise CommandError("Nothing was forgotten: workers or the database have all schedules.")
         verb = "Would forget" if dry_run else "Forgotten"
-        self._report((f"{verb}: {clean(', '.join(names))}.", {"forgotten": names, "dry_run": dry_run}), as_json=as_json)
+        self.report(f"{verb}: {clean(', '.join(names))}.", {"forgotten": names, "dry_run": dry_run}, as_json=as_json)
 
     def _import(self, *, dry_run: bool, as_json: bool) -> None:
         discovery.discover()
@@ -113,6 +110,9 @@ class Command(terminal.KitCommand):
         if as_json:
             rows = [{"schedule": info.name, "at": at / 1000, "in": (at - listing.now) / 1000} for at, info in ticks]
             self.stdout.write(json.dumps(rows, indent=2))
+            return
+        if not ticks:
+            self.stdout.write("No schedule ticks within 24 hours.")
             return
         for line in aligned([("AT", "IN", "SCHEDULE"), *(_tick(listing, at, info) for at, info in ticks)]):
             self.stdout.write(line)
