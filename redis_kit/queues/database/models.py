@@ -58,7 +58,7 @@ class Schedule(models.Model):
     """A schedule of its own, or, with the name of one in the code, what is different from the code."""
 
     class Kind(models.TextChoices):
-        """Whose task it is."""
+        """The system that runs the task."""
 
         TASK = "task", _("task of this project")
         CELERY = "celery", _("task of Celery")

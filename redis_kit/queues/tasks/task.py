@@ -97,8 +97,8 @@ class Task(framework.Task, Generic[Parameters, Result]):  # type: ignore[type-ar
     ) -> "Task[Parameters, Result]":
         """Return a copy of the task with another time, priority, queue, backend, expiry or group.
 
-        A time in the past means now. A timedelta counts from the moment at which the job is added. Of several groups,
-        such as "tenant:7", with ready jobs of the same priority, each starts one job in turn.
+        A time in the past means now. A timedelta counts from the moment at which the job is added. Groups, such as
+        "tenant:7", take turns: each starts one of its ready jobs of the same priority.
         """
         given = {"priority": priority, "queue_name": queue_name, "backend": backend, "expires": expires, "group": group}
         changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
@@ -249,7 +249,7 @@ def task(
     seconds (None: never) TaskTimeout is raised inside the task; a call into C code notices when it returns. A running
     job that is cancelled gets Cancelled in the same way; with ``on_cancel="flag"`` only ``cancelled()`` returns True. A
     job that could not begin within ``expires`` seconds, or a timedelta, after it was due does not run; its error is
-    Expired. Of two ready jobs the one with the higher ``priority`` (-100 to 100) starts first.
+    Expired. Ready jobs with a higher ``priority`` (-100 to 100) start first.
 
     With ``outbox=True``, or the alias of a database, a call is stored in that database, in the transaction in which it
     is enqueued, until Redis has it; see the option ``OUTBOX``.
