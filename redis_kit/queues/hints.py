@@ -22,6 +22,8 @@ TIMEOUT = "write @task(timeout=...), in seconds"
 EXPIRES = "write expires=...: seconds or a timedelta"
 STORED = "write @task(store_result=...); the options RESULT_TTL and FAILED_RESULT_TTL set the time"
 ENDED = "wait_until_finished(timeout) waits, and refresh() reads the result again; then see status and return_value"
+CALLBACK = "group(...).on_done(callback) runs the callback when the group has ended, also if a step failed"
+OF_STEP = "steps() tells the id of each step, and task.get_result(id) reads its result"
 
 TASK: Mapping[str, str] = {
     **dict.fromkeys(("delay", "apply_async", "send", "send_with_options", "apply", "schedule", "queue", "defer"), NOW),
@@ -37,8 +39,8 @@ PART: Mapping[str, str] = {
     **dict.fromkeys(("set", "options", "using"), "write task.using(...).step(...)"),
     **dict.fromkeys(("link", "then", "chain", "pipe"), "chain(a.step(), b.step()) runs one after the other"),
     **dict.fromkeys(("depends_on", "depends"), "write after(...)"),
-    **dict.fromkeys(("link_error", "on_error", "on_failure"), "group(...).on_done(callback) runs whatever happens"),
-    **dict.fromkeys(("completed", "add_completion_callback", "on", "callback"), "write on_done(...)"),
+    **dict.fromkeys(("link_error", "on_error", "on_failure"), CALLBACK),
+    **dict.fromkeys(("on_done", "completed", "add_completion_callback", "on", "callback"), CALLBACK),
     "get": "result stands for its result in the arguments of another step",
 }
 WORKFLOW: Mapping[str, str] = {
@@ -47,7 +49,8 @@ WORKFLOW: Mapping[str, str] = {
     ),
     **dict.fromkeys(("state", "successful", "failed", "completed_count", "done"), "see status()"),
     **dict.fromkeys(("revoke", "abort", "stop"), "cancel() cancels it"),
-    **dict.fromkeys(("children", "jobs", "results", "nodes"), "see steps()"),
+    **dict.fromkeys(("children", "jobs", "nodes"), "see steps()"),
+    **dict.fromkeys(("result", "results", "return_value", "errors"), OF_STEP),
     "add": "current_workflow().add(...) adds steps in a running step",
 }
 RESULT: Mapping[str, str] = {

@@ -3,9 +3,8 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from redis_kit.core.errors import InvalidValue
 from redis_kit.core.text import shortened
-from redis_kit.queues import hints
+from redis_kit.queues import framework, hints
 from redis_kit.queues.errors import InvalidWorkflow
 from redis_kit.queues.framework import BACKEND
 
@@ -66,6 +65,9 @@ class Part:
         """See enqueue(). The workflow starts now: Django has no transactions in asynchronous code."""
         started: Workflow = await self._starter("aenqueue_workflow")(self)
         return started
+
+    def __or__(self, other: object) -> NoReturn:
+        raise TypeError("Parts of a workflow can't be joined by |. Write chain(first, second).")
 
     def _starter(self, name: str) -> Callable[["Part"], Any]:
         task = self.first().task
@@ -168,8 +170,11 @@ def checked(part: Any) -> Part:
     """Return a part. Raises InvalidWorkflow for anything else."""
     if isinstance(part, Part):
         return part
-    hint = f" Write {part.func.__name__}.step(...)." if hasattr(part, "func") else ""
-    raise InvalidWorkflow(f"{shortened(part)} can't be a part of a workflow: only a step, chain or group can.{hint}")
+    if isinstance(part, framework.Task):
+        given, hint = f"The task {part.module_path}", f"Write {part.name}.step(...)."
+    else:
+        given, hint = shortened(part), "Write task.step(...) in place of task(...), which runs the function now."
+    raise InvalidWorkflow(f"{given} can't be a part of a workflow: only a step, chain or group can. {hint}")
 
 
 def several(parts: Iterable[Any], name: str) -> list[Part]:
@@ -195,6 +200,6 @@ def steps_of(part: Part) -> Iterator[Step]:
 def _given(parts: tuple[Any, ...]) -> Iterable[Any]:
     if len(parts) == 1 and not isinstance(parts[0], Part) and not hasattr(parts[0], "func"):
         if isinstance(parts[0], (str, bytes)) or not isinstance(parts[0], Iterable):
-            raise InvalidValue(f"{shortened(parts[0])} is not a step; write task.step(...).")
+            return [checked(parts[0])]
         return parts[0]
     return parts
