@@ -130,7 +130,7 @@ def graph(nodes: Sequence["NodeInfo"]) -> Graph:
 
 
 def _box(steps: Sequence["NodeInfo"], column: int, row: int) -> Box:
-    words = Counter(node.state for node in steps)
+    words: Counter[str] = Counter(node.state for node in steps)
     failed = words["failed"] + words["cancelled"]
     if len(steps) == 1:
         note: Any = STATES.get(steps[0].state, "")
