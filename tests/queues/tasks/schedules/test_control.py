@@ -144,6 +144,7 @@ def test_list_and_next_ticks_are_in_plain_words(kit, shell):
 
 def test_command_says_that_there_are_none(kit, shell):
     assert "There are no schedules." in shell("rk_schedule")[1]
+    assert shell("rk_schedule", "--next", "3")[1] == "No schedule ticks within 24 hours.\n"
     assert shell("rk_schedule", "--json")[1] == "[]\n"
 
 

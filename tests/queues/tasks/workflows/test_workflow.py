@@ -300,7 +300,8 @@ def test_workflow_starts_after_the_commit(kit):
     [
         (lambda: group(), "A group needs at least one step"),
         (lambda: chain([]), "A chain needs at least one step"),
-        (lambda: chain(work), r"can't be a part of a workflow.* Write work\.step"),
+        (lambda: chain(work), r"The task .*\.work can't be a part of a workflow.* Write work\.step"),
+        (lambda: chain(7), r"7 can't be a part of a workflow.* Write task\.step\(\.\.\.\) in place of task"),
         (lambda: chain(work.step(previous)), "nothing comes before it"),
         (lambda: chain(work.step(1), work.step(failures)), "not the callback of a group"),
         (lambda: chain(*[work.step(1)] * 2), "in the workflow twice"),
@@ -317,6 +318,23 @@ def test_parts_that_are_no_workflow_are_refused(kit, part, error):
     with pytest.raises(InvalidWorkflow, match=error):
         part().enqueue()
     assert not Queue("default").counts().ready
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error", "hint"),
+    [
+        (lambda: work.step(1) | work.step(2), TypeError, r"Write chain\(first, second\)"),
+        (
+            lambda: chain(work.step(1)).on_done(work.step(2)),
+            AttributeError,
+            r"group\(\.\.\.\)\.on_done\(callback\) runs",
+        ),
+        (lambda: Workflow("x").result, AttributeError, r"task\.get_result\(id\) reads its result"),
+    ],
+)
+def test_words_of_other_libraries_get_those_of_the_kit(wrong, error, hint):
+    with pytest.raises(error, match=hint):
+        wrong()
 
 
 def circle():
