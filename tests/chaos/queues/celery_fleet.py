@@ -22,11 +22,11 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import django
 from django.test.utils import override_settings
 
 from redis_kit.core import connections
 from redis_kit.queues import Queue, QueueCounts
+from tests.chaos.queues.support import program
 from tests.chaos.queues.support.workers import Fleet, wait_until
 from tests.fixtures.process import Server
 from tests.queues.support.journal import Journal, Line
@@ -173,6 +173,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
-    django.setup()
-    sys.exit(main())
+    program.run(main)

@@ -27,7 +27,7 @@ from redis_kit.queues import Queue, QueueCounts
 from redis_kit.queues.settings import QueueSettings
 from tests.chaos.queues import tasks
 from tests.chaos.queues.kill_loop import PATIENT
-from tests.chaos.queues.support import history
+from tests.chaos.queues.support import history, program
 from tests.chaos.queues.support.workers import COMMAND, ROOT, wait_until
 from tests.fixtures.fork_server import start_python
 from tests.fixtures.process import Server
@@ -154,8 +154,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    import django
-
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
-    django.setup()
-    raise SystemExit(main())
+    program.run(main)

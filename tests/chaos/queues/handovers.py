@@ -23,13 +23,13 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import django
 from django.test.utils import override_settings
 from kombu import Connection
 
 from redis_kit.core import connections
 from redis_kit.queues import Queue, QueueCounts
 from redis_kit.queues.monitoring import hand_overs
+from tests.chaos.queues.support import program
 from tests.chaos.queues.support.workers import Fleet, Supervisor, wait_until
 from tests.fixtures.brokers import RabbitMQ
 from tests.fixtures.process import Server
@@ -209,6 +209,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
-    django.setup()
-    sys.exit(main())
+    program.run(main)

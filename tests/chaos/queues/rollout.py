@@ -27,7 +27,7 @@ from django.test.utils import override_settings
 from redis_kit.core import connections
 from redis_kit.queues import Queue, QueueCounts
 from tests.chaos.queues.kill_loop import PATIENT
-from tests.chaos.queues.support import history
+from tests.chaos.queues.support import history, program
 from tests.chaos.queues.support.workers import COMMAND, ROOT, wait_until
 from tests.fixtures.fork_server import PythonProcess, start_python
 from tests.fixtures.process import Server
@@ -205,10 +205,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    import django
-    from django.conf import settings
-
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
-    django.setup()
-    assert settings.configured
-    raise SystemExit(main())
+    program.run(main)

@@ -7,7 +7,6 @@ The callback runs once, with all results; a step that ended runs again only if i
 
 import argparse
 import contextlib
-import os
 import secrets
 import time
 from collections import Counter, defaultdict
@@ -17,7 +16,7 @@ from dataclasses import dataclass, field
 from redis_kit.core.errors import RedisFailure
 from redis_kit.queues import Workflow, chain, failures, group, previous
 from tests.chaos.queues import kill_loop, tasks
-from tests.chaos.queues.support import history
+from tests.chaos.queues.support import history, program
 from tests.chaos.queues.support.fault_injector import ROUND, SUPERVISED, Aim, FaultInjector, Kill, Kind
 from tests.chaos.queues.support.history import Entry
 from tests.chaos.queues.support.workers import Fleet, wait_until
@@ -138,10 +137,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    import django
-    from django.conf import settings
-
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
-    django.setup()
-    assert settings.configured
-    raise SystemExit(main())
+    program.run(main)
