@@ -252,7 +252,8 @@ def test_file_has_at_most_300_lines():
 
 def test_folder_has_at_most_fifteen_modules():
     count = Counter(path.parent for path in MODULES if path.name != "__init__.py")
-    most = {folder: 18 if folder == PACKAGE / "core" else 15 for folder in count}
+    larger = {PACKAGE / "core": 18, PACKAGE / "management" / "commands": 40}  # Django looks for commands here
+    most = {folder: larger.get(folder, 15) for folder in count}
     wrong = {_name(folder): number for folder, number in count.items() if number > most[folder]}
     assert not wrong
 

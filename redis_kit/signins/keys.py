@@ -11,6 +11,7 @@ from redis_kit.core.keys import BUCKETS, encode, hashed
 from redis_kit.core.settings import KitSettings
 
 MAX_ID = 64  # characters of an id that is not hashed
+ERASED = "erased"
 COVERED = 368  # bits of a year's bitmap before those of covered days: 46 bytes
 
 
@@ -48,7 +49,7 @@ def members(tag: str) -> str:
 
 def erased(tag: str) -> str:
     """Return the bitmap of a bucket's places whose users were erased."""
-    return _key(tag, "erased")
+    return _key(tag, ERASED)
 
 
 def streaks(tag: str) -> str:
@@ -58,12 +59,28 @@ def streaks(tag: str) -> str:
 
 def active(tag: str, day: date) -> str:
     """Return the bitmap of a bucket's active users on a day, by their place."""
-    return _key(tag, f"day:{day}")
+    return _key(tag, active_part(day))
 
 
 def first(tag: str, day: date) -> str:
     """Return the bitmap of a bucket's users whose first sign-in was on a day, by their place."""
-    return _key(tag, f"first:{day}")
+    return _key(tag, first_part(day))
+
+
+def active_part(day: date) -> str:
+    """Return the part of active() that is the same in all buckets."""
+    return f"day:{day}"
+
+
+def first_part(day: date) -> str:
+    """Return the part of first() that is the same in all buckets."""
+    return f"first:{day}"
+
+
+def in_bucket(tag: str, parts: list[str]) -> list[str]:
+    """Return the keys of some parts in a bucket."""
+    start = _key(tag, "")
+    return [start + part for part in parts]
 
 
 def scratch(tag: str) -> str:

@@ -3,6 +3,7 @@
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
+from redis_kit.core.errors import RedisUnavailable
 from redis_kit.signins.calendar import Calendar
 from redis_kit.signins.days import FIRST, checked, moment, today
 from redis_kit.signins.signals import signed_in
@@ -43,33 +44,52 @@ class SignInMixin:
         If RedisUnavailable is ``indeterminate``, sign in again: the day counts once. With the same ``token``, which is
         any text, the second call returns what the first one would have returned, with its milestones.
         """
-        return _sent(self, _changes(self).sign_in(moment(self, at), token=token))
+        when = moment(self, at)
+        try:
+            result = _changes(self).sign_in(when, token=token)
+        except RedisUnavailable:
+            _record(self, when.day, "sign_in")  # rk_signins rebuild adds it later
+            raise
+        return _sent(self, result, "sign_in")
 
     async def asign_in(self, at: datetime | date | None = None, *, token: str = "") -> "SignIn":
         """See sign_in()."""
-        return await _asent(self, await _changes(self).asign_in(moment(self, at), token=token))
+        when = moment(self, at)
+        try:
+            result = await _changes(self).asign_in(when, token=token)
+        except RedisUnavailable:
+            await _arecord(self, when.day, "sign_in")
+            raise
+        return await _asent(self, result, "sign_in")
 
     def make_up_sign_in(self, day: date, *, token: str = "") -> "SignIn":
         """Sign in on a missed day, which then counts as others do. Two round trips at most; sends ``signed_in``.
 
         Raises NoneLeft after ``MAKE_UPS`` in the day's month, and InvalidValue for a day outside ``WINDOW``.
         """
-        return _sent(self, _changes(self).make_up(checked("day", day), today(self), token=token))
+        return _sent(self, _changes(self).make_up(checked("day", day), today(self), token=token), "make_up")
 
     async def amake_up_sign_in(self, day: date, *, token: str = "") -> "SignIn":
         """See make_up_sign_in()."""
-        return await _asent(self, await _changes(self).amake_up(checked("day", day), today(self), token=token))
+        result = await _changes(self).amake_up(checked("day", day), today(self), token=token)
+        return await _asent(self, result, "make_up")
 
     def freeze_sign_ins(self, day: date, *, token: str = "") -> "SignIn":
         """Freeze a day: streaks continue over it without a sign-in, and it does not count. The first call is ``new``.
 
         Raises NoneLeft after ``FREEZES`` in the day's month, and InvalidValue for a day outside ``WINDOW``.
         """
-        return _changes(self).freeze(checked("day", day), today(self), token=token)
+        result = _changes(self).freeze(checked("day", day), today(self), token=token)
+        if result.new:
+            _record(self, day, "freeze")
+        return result
 
     async def afreeze_sign_ins(self, day: date, *, token: str = "") -> "SignIn":
         """See freeze_sign_ins()."""
-        return await _changes(self).afreeze(checked("day", day), today(self), token=token)
+        result = await _changes(self).afreeze(checked("day", day), today(self), token=token)
+        if result.new:
+            await _arecord(self, day, "freeze")
+        return result
 
     def sign_in_summary(self) -> "Summary":
         """Return the present streak, the longest one, the total and the first day."""
@@ -142,27 +162,48 @@ class SignInMixin:
         return await _history(self).acalendar(year, month, today(self))
 
     def erase_sign_ins(self) -> bool:
-        """Delete all sign-ins of this instance, and return whether there were any. Two round trips.
+        """Delete all sign-ins of this instance, and return whether Redis had any. Two round trips and a query.
 
         Counts of active users keep it as a number without a name, for ``RETENTION``.
         """
+        from redis_kit.signins.database.record import rows_of
+
+        rows_of(self).delete()  # first, or they could be restored
         return _changes(self).erase()
 
     async def aerase_sign_ins(self) -> bool:
         """See erase_sign_ins()."""
+        from redis_kit.signins.database.record import rows_of
+
+        await rows_of(self).adelete()
         return await _changes(self).aerase()
 
 
-def _sent(instance: Any, result: "SignIn") -> "SignIn":
+def _sent(instance: Any, result: "SignIn", kind: str) -> "SignIn":
     if result.new:
+        _record(instance, result.day, kind)
         signed_in.send_robust(type(instance), instance=instance, result=result)
     return result
 
 
-async def _asent(instance: Any, result: "SignIn") -> "SignIn":
+async def _asent(instance: Any, result: "SignIn", kind: str) -> "SignIn":
     if result.new:
+        await _arecord(instance, result.day, kind)
         await signed_in.asend_robust(type(instance), instance=instance, result=result)
     return result
+
+
+# The table is imported late, as the models of a project import this module.
+def _record(instance: Any, day: date, kind: str) -> None:
+    from redis_kit.signins.database.record import record
+
+    record(instance, day, kind)
+
+
+async def _arecord(instance: Any, day: date, kind: str) -> None:
+    from redis_kit.signins.database.record import arecord
+
+    await arecord(instance, day, kind)
 
 
 def _history(instance: Any) -> "History":

@@ -4,16 +4,14 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
-from django.apps import apps
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from redis_kit.core.panels import Bars, Content, Figure, Panel, Table
-from redis_kit.signins import keys
+from redis_kit.signins import discovery
 from redis_kit.signins.cohorts.activity import Activity
 from redis_kit.signins.days import today
-from redis_kit.signins.mixin import SignInMixin
 
 DAYS = 14
 NO_MODEL = gettext_lazy(
@@ -31,7 +29,7 @@ class SignInsPanel(Panel):
 
     def content(self) -> Iterator[Content]:
         """Return the content, in one round trip for each model that can sign in."""
-        models = _models()
+        models = discovery.models()
         for model in models:
             yield from self._about(model)
         if not models:
@@ -44,12 +42,3 @@ class SignInsPanel(Panel):
         yield Figure(_("Signed in yesterday: %(name)s") % {"name": name}, active_days[-2].users)
         bars = [(date_format(day.day, "MONTH_DAY_FORMAT"), day.users) for day in active_days]
         yield Bars(_("Signed in by day: %(name)s") % {"name": name}, bars)
-
-
-def _models() -> list[Any]:
-    """Return the models that can sign in. Models that share their sign-ins are one: if possible, not a proxy."""
-    models: dict[str, Any] = {}
-    for model in sorted(apps.get_models(), key=lambda model: model._meta.proxy):
-        if issubclass(model, SignInMixin):
-            models.setdefault(keys.label(model), model)
-    return list(models.values())

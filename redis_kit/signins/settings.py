@@ -42,6 +42,10 @@ class SignInSettings(Section):
     FREEZES: int = 3
     #: Days before today that may be made up or frozen. As many days after today may be frozen.
     WINDOW: int = 7
+    #: Sign in each user who logs in. Without it, only the project's calls of ``sign_in()`` count.
+    AT_LOG_IN: bool = False
+    #: Also write each new day to a table of the database, from which ``rk_signins rebuild`` restores it.
+    RECORD: bool = False
     #: Seconds for which a day's active users are stored. The calendars of users do not expire.
     RETENTION: float = 400 * DAY
     #: The connection that stores sign-ins.

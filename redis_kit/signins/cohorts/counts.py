@@ -21,6 +21,7 @@ class ActiveDay(NamedTuple):
 def counted(model: str, days: list[date], window: int = 1) -> Flow[list[ActiveDay]]:
     """Return for each of these days, which follow each other, the users in as many days in a row as the window."""
     earlier = [days[0] - timedelta(ago) for ago in range(window - 1, 0, -1)]
-    named = [[keys.scratch(tag), *(keys.active(tag, day) for day in [*earlier, *days])] for tag in keys.tags(model)]
+    parts = [keys.active_part(day) for day in [*earlier, *days]]
+    named = [[keys.scratch(tag), *keys.in_bucket(tag, parts)] for tag in keys.tags(model)]
     by_bucket = yield Batch([COUNT(each, [window]) for each in named])
     return [ActiveDay(day, sum(users)) for day, users in zip(days, zip(*by_bucket, strict=True), strict=True)]

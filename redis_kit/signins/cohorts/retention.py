@@ -47,17 +47,17 @@ def cohorts(model: str, grid: Grid) -> Flow[list[Cohort]]:
     tags, tables = keys.tags(model), []
     for start in range(0, len(tags), BUCKETS_AT_ONCE):
         buckets = yield from read([*firsts, *actives], tags[start : start + BUCKETS_AT_ONCE])
-        new, active = (_periods([_side_by_side(part, buckets) for part in parts], grid) for parts in (firsts, actives))
+        width = max(users.bit_length() for bucket in buckets for users in bucket.values())
+        new, active = (_periods(_side_by_side(parts, buckets, width), grid) for parts in (firsts, actives))
         tables.append(_table(new, active, rolling=grid.rolling))
     rows = [[sum(cells) for cells in zip(*row, strict=True)] for row in zip(*tables, strict=True)]
     starts = grid.cohort_days[:: grid.period]
     return [Cohort(day, size, retained) for day, (size, *retained) in zip(starts, rows, strict=True)]
 
 
-def _side_by_side(part: Part, buckets: Sequence[Bitmaps]) -> int:
+def _side_by_side(parts: Sequence[Part], buckets: Sequence[Bitmaps], width: int) -> list[int]:
     """Return the users of several buckets as one number: joining few large numbers is faster than many small ones."""
-    width = 1 + max(users.bit_length() for bucket in buckets for users in bucket.values())
-    return reduce(operator.or_, (bucket[part] << at * width for at, bucket in enumerate(buckets)))
+    return [reduce(operator.or_, (bucket[part] << at * width for at, bucket in enumerate(buckets))) for part in parts]
 
 
 def _periods(days: Sequence[int], grid: Grid) -> list[int]:

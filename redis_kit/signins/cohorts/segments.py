@@ -8,7 +8,6 @@ import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from functools import reduce
-from itertools import islice
 from typing import Any, NamedTuple
 
 from redis_kit.core.errors import InvalidValue
@@ -17,7 +16,7 @@ from redis_kit.core.steps import Batch, Call
 from redis_kit.signins import keys
 from redis_kit.signins.cohorts.base import SignInModel
 
-DAY, FIRST, EVERYONE = "day", "first", "everyone"
+DAY, FIRST = "day", "first"
 CHUNK = 1000  # ids in one round trip
 
 
@@ -27,13 +26,15 @@ class Part(NamedTuple):
     kind: str
     day: date | None = None
 
-    def key(self, tag: str) -> str:
-        """Return its key in a bucket."""
+    @property
+    def in_key(self) -> str:
+        """Return the part of its key that is the same in all buckets."""
         if self.day is None:
-            return keys.erased(tag)
-        return keys.active(tag, self.day) if self.kind == DAY else keys.first(tag, self.day)
+            return keys.ERASED
+        return keys.active_part(self.day) if self.kind == DAY else keys.first_part(self.day)
 
 
+EVERYONE = Part("everyone")
 Bitmaps = Mapping[Part, int]
 
 
@@ -58,10 +59,7 @@ class Segment:
 
     def __invert__(self) -> "Segment":
         """Return all other users who ever signed in."""
-        everyone = Part(EVERYONE)
-        return Segment(
-            self.activity, self.parts | {everyone}, lambda bitmaps: bitmaps[everyone] & ~self.joined(bitmaps)
-        )
+        return Segment(self.activity, self.parts, lambda bitmaps: ~self.joined(bitmaps))
 
     def count(self) -> int:
         """Return the number of users. Exact; one round trip, which transfers one bit for each user and day."""
@@ -103,20 +101,22 @@ class Segment:
 
     def _by_bucket(self) -> Flow[list[int]]:
         parts, tags = sorted(self.parts, key=repr), keys.tags(self.activity.encoded)
+        # A number below 0 is one with all further bits set: the complement of a set, which ends with the last user.
+        is_complement = self.joined(dict.fromkeys(parts, 0)) < 0
+        if is_complement:
+            parts.append(EVERYONE)
         bitmaps = yield from read(parts, tags)
-        return [self.joined(each) for each in bitmaps]
+        return [self.joined(each) & each[EVERYONE] if is_complement else self.joined(each) for each in bitmaps]
 
 
 def read(parts: Sequence[Part], tags: Sequence[str]) -> Flow[list[Bitmaps]]:
     """Return the bitmaps of each bucket, as numbers. One round trip."""
-    calls = [Call("MGET", *(part.key(tag) for part in parts)) for tag in tags]
-    has_everyone = any(part.kind == EVERYONE for part in parts)
-    calls += [Call("LLEN", keys.members(tag)) for tag in tags] if has_everyone else []
+    in_keys = [part.in_key for part in parts]
+    calls = [Call("MGET", *keys.in_bucket(tag, in_keys)) for tag in tags]
+    calls += [Call("LLEN", keys.members(tag)) for tag in tags] if EVERYONE in parts else []
     replies = yield Batch(calls)
-    lengths: Iterable[int] = replies[len(tags) :] if has_everyone else [0] * len(tags)
-    return [
-        _numbers(parts, bitmaps, length) for bitmaps, length in zip(islice(replies, len(tags)), lengths, strict=True)
-    ]
+    lengths: Iterable[int] = replies[len(tags) :] or [0] * len(tags)
+    return [_numbers(parts, bitmaps, length) for bitmaps, length in zip(replies, lengths, strict=False)]
 
 
 def places(users: int) -> Iterable[int]:
@@ -128,9 +128,8 @@ def places(users: int) -> Iterable[int]:
 
 def _numbers(parts: Sequence[Part], bitmaps: Sequence[bytes | None], length: int) -> Bitmaps:
     numbers = {part: int.from_bytes(bits or b"", "little") for part, bits in zip(parts, bitmaps, strict=True)}
-    everyone = Part(EVERYONE)
-    if everyone in numbers:
-        numbers[everyone] = _first_places(length) & ~numbers[everyone]
+    if EVERYONE in numbers:
+        numbers[EVERYONE] = _first_places(length) & ~numbers[EVERYONE]
     return numbers
 
 

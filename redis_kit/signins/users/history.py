@@ -97,14 +97,16 @@ class History(SignInUser):
         return Calendar(year, month, _bits(marks, length), today, _bits(covered, length))
 
     def _week(self, first: date) -> Flow[list[bool]]:
-        years = list(_years(first, first + timedelta(WEEK - 1)))
-        lengths = [last - begin + 1 for _, begin, last in years]
-        calls = [
-            Call("BITFIELD_RO", self.year_key(year), "GET", f"u{length}", begin)
-            for (year, begin, _), length in zip(years, lengths, strict=True)
-        ]
+        rest = (date(first.year, 12, 31) - first).days + 1
+        calls = [self._slice(first, min(WEEK, rest))]
+        if rest < WEEK:
+            calls.append(self._slice(date(first.year + 1, 1, 1), WEEK - rest))
+        lengths = [min(WEEK, rest), WEEK - rest]
         replies = yield Batch(calls)
-        return [bit for (bits,), length in zip(replies, lengths, strict=True) for bit in _bits(bits, length)]
+        return [bit for (bits,), length in zip(replies, lengths, strict=False) for bit in _bits(bits, length)]
+
+    def _slice(self, first: date, length: int) -> Call:
+        return Call("BITFIELD_RO", self.year_key(first.year), "GET", f"u{length}", offset(first))
 
 
 def _bits(number: int, length: int) -> list[bool]:

@@ -57,6 +57,7 @@ def test_funnel_is_one_round_trip(crowd, trips, twin):
     assert len(twin((new | back).ids, 5)) == 5
 
 
+@pytest.mark.django_db
 def test_erased_user_is_in_no_list_and_not_among_the_others(kit):
     day = today()
     for number in range(1, 40):

@@ -1,0 +1,5 @@
+"""Show figures of sign-ins, export them, and store them again from the database."""
+
+from redis_kit.signins.commands.rk_signins import Command
+
+__all__ = ["Command"]

@@ -1,0 +1,134 @@
+"""``manage.py rk_signins``: figures of sign-ins, their export, and their return from the database."""
+
+import argparse
+import csv
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from datetime import date
+from itertools import islice
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from redis_kit.core import terminal
+from redis_kit.core.text import clean, did_you_mean
+from redis_kit.signins import discovery
+from redis_kit.signins.cohorts.activity import Activity
+from redis_kit.signins.database import record
+from redis_kit.signins.database.models import SignInDay
+from redis_kit.signins.database.rebuild import BATCH, Rebuild
+from redis_kit.signins.days import today
+from redis_kit.signins.table import formula_safe
+
+ACTIONS = {
+    "stats": "count users: today, in 7 and in 30 days, and streaks that end today",
+    "export": "write all days as CSV, or to the table of the setting RECORD",
+    "rebuild": "store the days of that table in Redis again",
+}
+PROGRESS = 1000  # users
+
+
+class Command(terminal.KitCommand):
+    """Count, export and restore sign-ins."""
+
+    actions = ACTIONS
+    help = "Show figures of sign-ins, export all days, and store them again after Redis lost them."
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Add the actions and their options."""
+        actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+        for action, about in ACTIONS.items():
+            subparser = actions.add_parser(action, help=about)
+            about_model = "label of the model, such as shop.User (default: the only one)"
+            subparser.add_argument("--model", metavar="LABEL", help=about_model)
+            subparser.add_argument("--json", action="store_true", help="print JSON")
+            for option in terminal.EVERYWHERE:
+                subparser.add_argument(option, help=argparse.SUPPRESS, default=argparse.SUPPRESS)
+        export = actions.choices["export"]
+        export.add_argument("--to-database", action="store_true", help="write to the table in place of CSV")
+
+    def handle(self, *args: Any, action: str, model: str | None, **options: Any) -> None:
+        """Run the action. Exit code 1 if there is nothing to do, 69 while Redis is unavailable."""
+        with terminal.failing():
+            getattr(self, f"_{action}")(_chosen(model), **options)
+
+    def _stats(self, model: Any, **options: Any) -> None:
+        activity, day = Activity(model), today()
+        figures = {
+            "model": model._meta.label,
+            "today": activity.active(day),
+            "week": activity.weekly_active(day, day)[0].users,
+            "month": activity.monthly_active(day, day)[0].users,
+            "at_risk": activity.count_at_risk(day=day),
+            "longest": max((standing.streak for standing in activity.leaderboard(1, day)), default=0),
+        }
+        if options["json"]:
+            self.stdout.write(json.dumps(figures, indent=2))
+            return
+        self.stdout.write(f"{figures['model']}, {day}")
+        self.stdout.write(f"  today                       {figures['today']:,}")
+        self.stdout.write(f"  in 7 days                   {figures['week']:,}")
+        self.stdout.write(f"  in 30 days                  {figures['month']:,}")
+        self.stdout.write(f"  streaks of 3 that end today {figures['at_risk']:,}")
+        self.stdout.write(f"  longest streak that goes on {figures['longest']:,}")
+
+    def _export(self, model: Any, *, to_database: bool, **options: Any) -> None:
+        rows = self._rows(model)
+        if to_database:
+            label = Rebuild(model).name
+            count = record.write(SignInDay(label=label, object_id=id, day=day, kind=kind) for id, day, kind in rows)
+            self._done({"days": count}, f"{count:,} days are in the table.", options["json"])
+        elif options["json"]:
+            for id, day, kind in rows:
+                self.stdout.write(json.dumps({"id": id, "day": str(day), "kind": kind}))
+        else:
+            writer = csv.writer(self.stdout, lineterminator="")
+            writer.writerow(("id", "day", "kind"))
+            for id, day, kind in rows:
+                writer.writerow((formula_safe(id), day, kind))
+
+    def _rebuild(self, model: Any, **options: Any) -> None:
+        rebuild, count, days = Rebuild(model), 0, 0
+        users = record.days_of(rebuild.name)
+        while batch := list(islice(users, BATCH)):
+            rebuild.add(batch)
+            days += sum(len(each) for _, each in batch)
+            count = self._counted(count, len(batch))
+        if not count:
+            hint = "Days are recorded if REDIS_KIT['SIGNINS']['RECORD'] is True, and by rk_signins export --to-database"
+            raise CommandError(f"Nothing was restored: the database has no days of {model._meta.label}. {hint}.")
+        text = f"{days:,} days of {count:,} users are in Redis."
+        self._done({"users": count, "days": days}, text, options["json"])
+
+    def _rows(self, model: Any) -> Iterator[tuple[str, date, str]]:
+        count = 0
+        for batch in Rebuild(model).users():
+            for id, days in batch:
+                yield from ((id, day, kind) for day, kind in days)
+            count = self._counted(count, len(batch))
+
+    def _counted(self, count: int, more: int) -> int:
+        if count // PROGRESS != (count + more) // PROGRESS:
+            print(f"{count + more:,} users", file=sys.stderr, flush=True)
+        return count + more
+
+    def _done(self, figures: dict[str, int], text: str, as_json: bool) -> None:
+        self.stdout.write(json.dumps(figures) if as_json else text)
+
+
+def _chosen(label: str | None) -> Any:
+    """Return the model of a label, or the only one that can sign in."""
+    by_label: dict[str, Any] = {model._meta.label: model for model in discovery.models()}
+    if label is None and len(by_label) == 1:
+        return next(iter(by_label.values()))
+    labels: Sequence[str] = sorted(by_label)
+    if not labels:
+        raise CommandError("No model has SignInMixin.")
+    if label is None:
+        raise CommandError(f"Give --model: one of {', '.join(labels)}.", returncode=2)
+    chosen = next((model for name, model in by_label.items() if name.lower() == label.lower()), None)
+    if chosen is None:
+        hint = did_you_mean(label, labels, f"There are {', '.join(labels)}.")
+        raise CommandError(f"No model {clean(label)} has SignInMixin. {hint}", returncode=2)
+    return chosen

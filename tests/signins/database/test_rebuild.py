@@ -1,0 +1,123 @@
+import random
+from datetime import UTC, date, datetime, timedelta
+
+import pytest
+from django.contrib.auth.signals import user_logged_in
+
+from redis_kit.core.errors import RedisUnavailable
+from redis_kit.signins.cohorts.activity import Activity
+from redis_kit.signins.database import record
+from redis_kit.signins.database.models import SignInDay
+from redis_kit.signins.database.rebuild import Rebuild
+from tests.app.models import User
+from tests.signins.people import numbers, saved
+from tests.signins.support.crowd import Crowd
+
+pytestmark = pytest.mark.django_db
+
+TODAY = datetime.now(UTC).date()
+DAY = timedelta(days=1)
+
+
+@pytest.fixture
+def recorded(kit):
+    kit.options(SIGNINS={"RECORD": True, "MAKE_UPS": 31, "FREEZES": 31})
+    return kit
+
+
+def wipe(kit):
+    kit.client.delete(*kit.keys())
+
+
+def rebuild():
+    Rebuild(User).add(list(record.days_of("app.user")))
+
+
+def everything(numbers, day=TODAY):
+    """Return all answers about users."""
+    users = [saved(number) for number in numbers]
+    months = [(month.year, month.month) for month in (day - timedelta(31), day)]
+    calendars = [[user.sign_in_calendar(*month) for month in months] for user in users]
+    grid = User.sign_ins.retention_grid(day - timedelta(25), day)
+    return (
+        [user.sign_in_summary() for user in users],
+        [user.sign_in_count(date(2000, 1, 1)) for user in users],
+        calendars,
+        User.sign_ins.monthly_active(day - timedelta(25), day),
+        grid,
+        sorted(User.sign_ins.leaderboard(1000)),
+    )
+
+
+def test_wiped_server_has_all_days_and_streaks_again(recorded):
+    crowd, chance = Crowd(40, 20).sign_in(), random.Random(5)
+    saved(3).sign_in(date(2024, 2, 29))
+    saved(3).sign_in(date(2023, 12, 31))
+    for number in crowd.days:
+        for method in (saved(number).make_up_sign_in, saved(number).freeze_sign_ins):
+            method(TODAY - DAY * chance.randrange(1, 8))
+    before = everything(crowd.days)
+    wipe(recorded)
+    assert everything(crowd.days) != before
+    rebuild()
+    assert everything(crowd.days) == before
+    rebuild()
+    assert everything(crowd.days) == before
+    assert saved(1).sign_in_summary().total + 1 >= saved(1).sign_in().total
+
+
+def test_rebuild_keeps_what_redis_has_and_tells_no_milestone_again(recorded):
+    user = saved(next(numbers))
+    for ago in range(7, 0, -1):
+        user.sign_in(TODAY - DAY * ago)
+    wipe(recorded)
+    assert user.sign_in().streak == 1
+    rebuild()
+    assert user.sign_in_summary().streak == 8
+    assert not user.sign_in().new
+    assert user.sign_in(TODAY - DAY * 8).milestones == []
+
+
+def test_day_that_redis_did_not_take_is_recorded_and_restored_later(recorded, twin):
+    user = saved(next(numbers))
+    user.sign_in(TODAY - DAY)
+    options = recorded.settings.REDIS_KIT
+    recorded.settings.REDIS_KIT = {**options, "CONNECTIONS": {"default": {"URL": "redis://127.0.0.1:1/0"}}}
+    with pytest.raises(RedisUnavailable):
+        user.sign_in()
+    recorded.settings.REDIS_KIT = options
+    rebuild()
+    assert user.sign_in_summary().streak == 2
+
+
+def test_day_has_one_row_with_its_latest_kind(recorded):
+    user = saved(next(numbers))
+    user.freeze_sign_ins(TODAY)
+    for _ in range(2):
+        user.sign_in()
+    assert list(SignInDay.objects.values_list("day", "kind")) == [(TODAY, "sign_in")]
+    user.erase_sign_ins()
+    assert not SignInDay.objects.exists()
+
+
+def test_nothing_is_written_without_the_setting(kit, user):
+    user.sign_in()
+    assert not SignInDay.objects.exists()
+
+
+def test_all_days_of_redis_are_listed(kit):
+    crowd = Crowd(130, 20).sign_in()
+    listed = dict(user for batch in Rebuild(User).users() for user in batch)
+    assert {int(id): {day for day, _ in days} for id, days in listed.items()} == crowd.days
+
+
+def test_log_in_counts_if_the_setting_is_on(kit, caplog):
+    user = User.objects.create(username="ann")
+    user_logged_in.send(User, request=None, user=user)
+    assert Activity(User).active() == 0
+    kit.options(SIGNINS={"AT_LOG_IN": True})
+    user_logged_in.send(User, request=None, user=user)
+    assert Activity(User).active() == 1
+    kit.options(CONNECTIONS={"default": {"URL": "redis://127.0.0.1:1/0"}})
+    user_logged_in.send(User, request=None, user=user)
+    assert "a log-in was not counted" in caplog.text
