@@ -10,7 +10,7 @@ class SignIns(Component):
     """Daily sign-ins: streaks, calendars, milestones."""
 
     settings = SignInSettings
-    panels = ("redis_kit.signins.panel.SignInsPanel",)
+    panels = ("redis_kit.signins.dashboard.panel.SignInsPanel",)
     metrics = ("redis_kit.signins.metrics.SignInMetrics",)
 
     def ready(self) -> None:

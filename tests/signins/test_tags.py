@@ -1,4 +1,4 @@
-from datetime import date
+from datetime import date, timedelta
 from html.parser import HTMLParser
 
 import pytest
@@ -74,3 +74,16 @@ def test_user_without_the_mixin_is_an_error_that_names_the_proxy(kit):
 def test_page_is_served_while_redis_is_unavailable(user, settings):
     settings.REDIS_KIT = {"CONNECTIONS": {"default": {"URL": "redis://127.0.0.1:1/0"}}}
     assert "temporarily unavailable" in draw(user=user, year=2024, month=2)
+
+
+def test_made_up_and_frozen_days_have_marks_of_their_own(kit, user):
+    kit.options(SIGNINS={"WINDOW": 62})
+    first = (date.today().replace(day=1) - timedelta(1)).replace(day=1)
+    user.make_up_sign_in(first)
+    user.freeze_sign_ins(first + timedelta(1))
+    page = Cells(draw(user=user, year=first.year, month=first.month))
+    assert [attributes["aria-label"] for attributes, _ in page.all("span")] == ["made up", "frozen"]
+    assert [attributes.get("class") for attributes, _ in page.all("td") if attributes] == [
+        "rk-signed-in rk-made-up",
+        "rk-frozen",
+    ]

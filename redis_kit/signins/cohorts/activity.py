@@ -114,7 +114,7 @@ class Activity(SignInModel):
 
         ``retained[n]`` counts those with a sign-in on the n-th day after it, up to ``until``, by default today. With
         ``rolling`` it counts those with one on that day or later. With a ``period`` of 7 days in place of 1, cohorts
-        and their days are weeks, the first of which begins at start. Four round trips, which transfer one bit
+        and their days are weeks, the first of which begins at start. Two round trips, which transfer one bit
         for each user and day, twice for the days of cohorts. Raises InvalidValue for over 366 days.
         """
         wanted = retention.Grid.of(start, end, days.checked("until", until), period, rolling)

@@ -13,7 +13,7 @@ from redis_kit.core.flow import Flow
 from redis_kit.signins import keys
 from redis_kit.signins.cohorts.segments import DAY, FIRST, Bitmaps, Part, read
 
-BUCKETS_AT_ONCE = 4  # in one round trip, so that not all bitmaps are in memory at the same time
+BUCKETS_AT_ONCE = 8  # in one round trip, so that not all bitmaps are in memory at the same time
 
 
 class Cohort(NamedTuple):

@@ -12,7 +12,7 @@ from redis_kit.signins.days import FIRST
 from redis_kit.signins.users.base import SignInUser, offset
 from redis_kit.signins.users.state import Summary, summarized
 
-WEEK = 7
+WEEK, YEAR = 7, 46  # days; bytes of the days of a year
 
 
 class History(SignInUser):
@@ -72,8 +72,22 @@ class History(SignInUser):
         """See week()."""
         return await self.arun_flow(self._week(first))
 
+    def overview(self, start: date, end: date) -> tuple[Summary, list[date]]:
+        """Return the summary on the last day, and the days with a sign-in from start to end, both included."""
+        return self.run_flow(self._overview(start, end))
+
+    async def aoverview(self, start: date, end: date) -> tuple[Summary, list[date]]:
+        """See overview()."""
+        return await self.arun_flow(self._overview(start, end))
+
     def _summary(self, today: date) -> Flow[Summary]:
         return summarized((yield Call("GET", self.state_key())), today)
+
+    def _overview(self, start: date, end: date) -> Flow[tuple[Summary, list[date]]]:
+        years = range(start.year, end.year + 1)
+        state, *bitmaps = yield Batch([Call("GET", key) for key in (self.state_key(), *map(self.year_key, years))])
+        days = [day for year, bitmap in zip(years, bitmaps, strict=True) for day in signed_days(year, bitmap or b"")]
+        return summarized(state, end), [day for day in days if start <= day <= end]
 
     def _count(self, start: date, end: date) -> Flow[int]:
         calls = [Call("BITCOUNT", self.year_key(year), *bits, "BIT") for year, *bits in _years(start, end)]
@@ -107,6 +121,13 @@ class History(SignInUser):
 
     def _slice(self, first: date, length: int) -> Call:
         return Call("BITFIELD_RO", self.year_key(first.year), "GET", f"u{length}", offset(first))
+
+
+def signed_days(year: int, bitmap: bytes) -> list[date]:
+    """Return the days of a year whose bits are set."""
+    first = date(year, 1, 1)
+    bits = _bits(int.from_bytes(bitmap[:YEAR].ljust(YEAR, b"\0"), "big"), 8 * YEAR)
+    return [first + timedelta(at) for at, bit in enumerate(bits) if bit]
 
 
 def _bits(number: int, length: int) -> list[bool]:

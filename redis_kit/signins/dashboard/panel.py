@@ -1,0 +1,106 @@
+"""The dashboard's page about sign-ins."""
+
+from collections.abc import Iterator
+from datetime import date, timedelta
+from typing import Any
+
+from django.utils.formats import date_format
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from redis_kit.core.flow import Flow
+from redis_kit.core.gather import gather
+from redis_kit.core.panels import Content, Field, Figure, LineChart, Link, Panel, Search, Table
+from redis_kit.signins import discovery
+from redis_kit.signins.cohorts import counts, retention, standings
+from redis_kit.signins.cohorts.activity import MONTH, WEEK, Activity
+from redis_kit.signins.cohorts.standings import Standing
+from redis_kit.signins.dashboard import charts
+from redis_kit.signins.days import today
+from redis_kit.signins.users.history import History
+
+LINES, COHORTS, LEADERS = 28, 8, 10  # days, weeks, users
+NO_MODEL = gettext_lazy(
+    "No model counts sign-ins. Add SignInMixin to the user model: class User(SignInMixin, AbstractUser). If "
+    "the site already uses Django's User, add a proxy model: class Customer(SignInMixin, User) with proxy = True in "
+    "its Meta. Then call sign_in() when a user is here, or set REDIS_KIT['SIGNINS']['AT_LOG_IN']."
+)
+
+
+class SignInsPanel(Panel):
+    """Active users, cohorts and streaks of a model, and the days of one user."""
+
+    slug = "signins"
+    title = gettext_lazy("Sign-ins")
+
+    def search(self) -> Search | None:
+        """Return the choice of a model, if there are several, and of a user."""
+        labels = [model._meta.label for model in discovery.models()]
+        fields = [Field("model", gettext_lazy("Model"), labels)] if len(labels) > 1 else []
+        user = Field("user", gettext_lazy("Primary key of a user"), optional=True)
+        return Search(gettext_lazy("Show"), [*fields, user]) if labels else None
+
+    def content(self) -> Iterator[Content]:
+        """Return the content. Two round trips for a model, one for a user."""
+        models = {model._meta.label: model for model in discovery.models()}
+        if not models:
+            yield Table(_("Sign-ins by day"), (), [], empty=NO_MODEL)
+            return
+        model = models.get(self.viewer.asked.get("model", ""), next(iter(models.values())))
+        if user := self.viewer.asked.get("user", "").strip():
+            yield from self._user(model, user)
+        else:
+            yield from self._model(model)
+
+    def _model(self, model: Any) -> Iterator[Content]:
+        last, name = today(), {"name": model._meta.verbose_name_plural}
+        activity, first = Activity(model), charts.first_day(last)
+        year = [first + timedelta(at) for at in range((last - first).days + 1)]
+        weeks = retention.Grid.of(_monday(last) - timedelta(WEEK * (COHORTS - 1)), last, last, WEEK, rolling=False)
+        flows: list[Flow[Any]] = [
+            counts.counted(activity.encoded, year),
+            counts.counted(activity.encoded, year[-LINES:], WEEK),
+            counts.counted(activity.encoded, year[-LINES:], MONTH),
+            retention.cohorts(activity.encoded, weeks),
+            standings.leaders(model, last, LEADERS),
+            standings.count_at_risk(activity.encoded, last, 3),
+        ]
+        daily, weekly, monthly, cohorts, leaders, at_risk = activity.run_flow(gather(flows, combine=True))
+        yield Figure(_("Signed in today: %(name)s") % name, daily[-1].users)
+        yield Figure(_("Signed in yesterday: %(name)s") % name, daily[-2].users)
+        yield Figure(_("In 7 days"), weekly[-1].users)
+        yield Figure(_("In 30 days"), monthly[-1].users)
+        yield Figure(_("Streaks that end today"), at_risk, hint=_("Of 3 days or more."))
+        lines = [(_("On the day"), daily[-LINES:]), (_("In 7 days"), weekly), (_("In 30 days"), monthly)]
+        labels = [date_format(day.day, "MONTH_DAY_FORMAT") for day in weekly]
+        yield LineChart(
+            _("Active users: %(name)s") % name, labels, [(line, [day.users for day in days]) for line, days in lines]
+        )
+        yield charts.year_of_days(_("Sign-ins by day: %(name)s") % name, last, dict(daily))
+        yield charts.cohort_table(_("Users who come back, by the week of their first sign-in"), cohorts)
+        yield self._leaders(model, leaders)
+        yield charts.as_csv(daily)
+
+    def _leaders(self, model: Any, leaders: list[Standing]) -> Table:
+        rows = [
+            (Link(str(id), self.slug, {"model": model._meta.label, "user": str(id)}), streak) for id, streak in leaders
+        ]
+        return Table(_("Longest streaks"), (_("Primary key"), _("Days in a row")), rows, empty=_("No streak goes on."))
+
+    def _user(self, model: Any, id: str) -> Iterator[Content]:
+        last = today()
+        history = History(model, id)
+        summary, days = history.overview(charts.first_day(last), last)
+        if summary.first is None:
+            none = _("No user with this primary key has signed in.")
+            yield Table(_("Sign-ins of %(name)s") % {"name": id}, (), [], empty=none)
+            return
+        yield Figure(_("Days in a row"), summary.streak)
+        yield Figure(_("Longest streak"), summary.longest)
+        yield Figure(_("Sign-ins"), summary.total)
+        yield Figure(_("First sign-in"), date_format(summary.first, "DATE_FORMAT"))
+        yield charts.year_of_days(_("Sign-ins of %(name)s") % {"name": id}, last, dict.fromkeys(days, 1))
+
+
+def _monday(day: date) -> date:
+    return day - timedelta(day.weekday())
