@@ -1,16 +1,13 @@
 """The metrics of sign-ins."""
 
-from django.apps import apps
-
 from redis_kit.core import conf
 from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
 from redis_kit.core.keys import encode
 from redis_kit.core.metrics.families import Metric, MetricSource, Sample
-from redis_kit.signins import keys
+from redis_kit.signins import discovery, keys
 from redis_kit.signins.cohorts import counts
 from redis_kit.signins.days import today
-from redis_kit.signins.mixin import SignInMixin
 from redis_kit.signins.settings import SignInSettings
 
 USERS = Metric("redis_kit_sign_ins_today", "gauge", "Users who signed in today.", ("model",))
@@ -25,6 +22,6 @@ class SignInMetrics(MetricSource):
         """Return the samples. One round trip."""
         if using != conf.section(SignInSettings).USING:
             return []
-        labels = sorted({keys.label(model) for model in apps.get_models() if issubclass(model, SignInMixin)})[:limit]
+        labels = sorted(map(keys.label, discovery.models()))[:limit]
         days = yield from gather([counts.counted(encode(label), [today()]) for label in labels])
         return [USERS.sample(day.users, label) for label, (day,) in zip(labels, days, strict=True)]
