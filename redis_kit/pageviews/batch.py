@@ -52,9 +52,14 @@ class Event(NamedTuple):
     bot: bool = False
 
     @property
+    def day(self) -> str:
+        """Return its day, such as ``2026-11-22``."""
+        return self.moment.isoformat()[:10]
+
+    @property
     def targets(self) -> list[Target]:
         """Return the names under which it counts: the site, the page and the object, with the hour."""
-        hour = f"{self.moment:%Y-%m-%dT%H}"
+        hour = self.moment.isoformat()[:13]
         return [(name, hour) for name in (SITE, *self.names)]
 
     @property
@@ -85,13 +90,12 @@ class Tally:
         self.views += 1
         if event.visitor:
             self.visitors.add(event.visitor)
-        for counts, text in (
-            (self.members, member),
-            (self.referrers, _source(event.referrer)),
-            (self.campaigns, _source(event.campaign)),
-        ):
-            if text:
-                counts[text] += 1
+        if member:
+            self.members[member] += 1
+        if event.referrer:
+            self.referrers[_source(event.referrer)] += 1
+        if event.campaign:
+            self.campaigns[_source(event.campaign)] += 1
 
 
 class ViewBatch:
@@ -190,7 +194,7 @@ def admitted(events: list[Event], *, using: str) -> Flow[list[Event]]:
     prefix = conf.section(KitSettings).PREFIX
     wanted: dict[str, dict[str, None]] = {}
     for event in events:
-        wanted.setdefault(f"{event.moment:%Y-%m-%d}", {}).update(dict.fromkeys(event.names))
+        wanted.setdefault(event.day, {}).update(dict.fromkeys(event.names))
     admitted_names = {day: _admitted.setdefault((prefix, using, day), set()) for day in wanted}
     for day, names in wanted.items():
         unknown = [name for name in names if name not in admitted_names[day]]
@@ -201,7 +205,7 @@ def admitted(events: list[Event], *, using: str) -> Flow[list[Event]]:
                 _log_full(day)
     for past in list(_admitted)[:-8]:
         _admitted.pop(past, None)
-    return [_renamed(event, admitted_names[f"{event.moment:%Y-%m-%d}"]) for event in events]
+    return [_renamed(event, admitted_names[event.day]) for event in events]
 
 
 def _log_full(day: str) -> None:
