@@ -29,8 +29,7 @@ class Mark(NamedTuple):
     beacon: bool = False
 
 
-_UNMARKED = Mark()
-marked_views: dict[str, Mark] = {}  # by dotted path, for the system checks
+UNMARKED = Mark()
 
 
 def page(
@@ -46,9 +45,7 @@ def page(
         checked(name)
 
     def mark(view: AnyView) -> AnyView:
-        made, source = Mark(name, beacon), getattr(view, "view_class", view)
-        setattr(view, _MARK, made)
-        marked_views[f"{source.__module__}.{source.__qualname__}"] = made
+        setattr(view, _MARK, Mark(name, beacon))
         return view
 
     return mark
@@ -87,7 +84,7 @@ def page_of(request: HttpRequest) -> tuple[str, str] | None:
     match = _match(request)
     if match is None:
         return OTHER, ""
-    named = _mark(match).name
+    named = mark_of(match.func).name
     if callable(named):
         named = named(request, *match.args, **match.kwargs)
     return checked(_pattern(match) if named is ... else named)
@@ -96,7 +93,13 @@ def page_of(request: HttpRequest) -> tuple[str, str] | None:
 def is_reported(request: HttpRequest) -> bool:
     """Return whether the beacon counts the views of a request's page, and not the middleware."""
     match = _match(request)
-    return match is not None and _mark(match).beacon
+    return match is not None and mark_of(match.func).beacon
+
+
+def mark_of(view: Callable[..., Any]) -> Mark:
+    """Return the mark of a view, or of its class."""
+    mark: Mark = getattr(view, _MARK, getattr(getattr(view, "view_class", None), _MARK, UNMARKED))
+    return mark
 
 
 def checked(named: Named) -> tuple[str, str] | None:
@@ -121,6 +124,7 @@ def encoded(name: str, key: Key | None = None) -> str:
     return f"{encode(name)}:{encode(str(key))}"
 
 
+<<<<<<< HEAD
 def _mark(match: ResolverMatch) -> Mark:
     mark: Mark = getattr(match.func, _MARK, getattr(getattr(match.func, "view_class", None), _MARK, _UNMARKED))
     return mark
@@ -133,6 +137,10 @@ def _match(request: HttpRequest) -> ResolverMatch | None:
         return request.resolver_match or resolve(request.path_info, getattr(request, "urlconf", None))
     except Resolver404:
         return None
+=======
+def _match(request: HttpRequest) -> ResolverMatch:
+    # A page from the cache middleware was answered before Django resolved its view.
+    return request.resolver_match or resolve(request.path_info, getattr(request, "urlconf", None))
 
 
 def _pattern(match: ResolverMatch) -> str:

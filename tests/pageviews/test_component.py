@@ -1,10 +1,13 @@
+from types import ModuleType
+
 import pytest
+from django.urls import include, path
+from django.views import View
 
 from redis_kit.core import conf
 from redis_kit.core.errors import ConfigurationError
-from redis_kit.pageviews import page, pages
+from redis_kit.pageviews import page
 from redis_kit.pageviews.component import PageViews, PageViewSettings
-from redis_kit.pageviews.http import checks
 from redis_kit.pageviews.middleware import PageViewMiddleware
 
 MIDDLEWARE = "redis_kit.pageviews.middleware.PageViewMiddleware"
@@ -23,12 +26,13 @@ OF_PROJECT = f"{__name__}.Ours"
 
 
 @pytest.fixture
-def found(settings, monkeypatch):
-    """Return the checks' messages for a MIDDLEWARE, some views and a URL configuration."""
-    monkeypatch.setattr(pages, "marked_views", {})
-    monkeypatch.setattr(checks, "marked_views", pages.marked_views)
+def found(settings):
+    """Return the checks' messages for a MIDDLEWARE, some views or a URL configuration."""
 
-    def run(middleware, *, urls="tests.urls", **options):
+    def run(middleware, *views, urls="", **options):
+        urls = urls or ModuleType("urls")
+        if views:
+            urls.urlpatterns = [path("shop/", include([path(f"{place}/", view) for place, view in enumerate(views)]))]
         settings.MIDDLEWARE, settings.ROOT_URLCONF, settings.REDIS_KIT = middleware, urls, {"PAGEVIEWS": options}
         return list(PageViews().checks())
 
@@ -66,20 +70,19 @@ def test_pages_that_nothing_counts_give_a_warning(found):
     def view(request): ...
 
     page(None)(view)
-    assert found([]) == []
+    assert found([], view) == found([]) == []
     page("shop")(view)
-    (message,) = found([])
+    assert found([]) == []
+    (message,) = found([], view)
     assert (message.id, f"{__name__}.test_pages" in message.msg) == ("redis_kit.W023", True)
     assert MIDDLEWARE in message.hint
-    assert found([MIDDLEWARE]) == found([OF_PROJECT]) == found([], urls="tests.pageviews.urls") == []
+    assert found([MIDDLEWARE], view) == found([OF_PROJECT], view) == []
     assert found([], urls="no.such.module") == []
 
 
 def test_pages_of_the_beacon_need_its_url(found):
-    for number in range(5):
-        view = type(f"View{number}", (), {})
-        page("shop", beacon=True)(view)
-    (message,) = found([MIDDLEWARE])
+    views = [page("shop", beacon=True)(type(f"View{number}", (View,), {})).as_view() for number in range(5)]
+    (message,) = found([MIDDLEWARE], *views)
     assert message.id == "redis_kit.W025"
     assert message.msg.startswith(f"The beacon counts the views of {__name__}.View0, {__name__}.View1, ")
     assert "and 2 more, but no URL leads to it." in message.msg

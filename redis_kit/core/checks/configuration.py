@@ -23,7 +23,7 @@ def check_settings(**kwargs: Any) -> list[CheckMessage]:
 
 def check_deployment(**kwargs: Any) -> list[CheckMessage]:
     """Return the problems of the servers: version, eviction, persistence. Two round trips to each server."""
-    if check_settings():
+    if any(message.is_serious() for message in check_settings()):
         return []
     from redis_kit.core.checks import servers
 

@@ -1,15 +1,15 @@
 """System checks of page views: what the middleware and the beacon need in ``MIDDLEWARE`` and ``urlpatterns``."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Warning
-from django.urls import NoReverseMatch, reverse
+from django.urls import NoReverseMatch, URLPattern, URLResolver, get_resolver, reverse
 from django.utils.module_loading import import_string
 
 from redis_kit.core import conf
 from redis_kit.pageviews.http.beacon import INCLUDE, ROUTE
-from redis_kit.pageviews.pages import marked_views
+from redis_kit.pageviews.pages import UNMARKED, Mark, mark_of
 from redis_kit.pageviews.settings import PageViewSettings
 
 OURS = "redis_kit.pageviews.middleware.PageViewMiddleware"
@@ -33,15 +33,20 @@ def messages() -> Iterator[CheckMessage]:
         yield from _wrong_place(settings.MIDDLEWARE[:place])
     if place is not None or has_beacon:
         yield from _missing_middleware()
-    reported = [path for path, mark in marked_views.items() if mark.beacon]
-    named = [path for path, mark in marked_views.items() if mark.name is not None]
-    if has_beacon is False and reported:
+    if has_beacon is False:
+        yield from _uncounted(dict(_marked(get_resolver().url_patterns)), has_middleware=place is not None)
+
+
+def _uncounted(marked: dict[str, Mark], *, has_middleware: bool) -> Iterator[CheckMessage]:
+    reported = [path for path, mark in marked.items() if mark.beacon]
+    named = [path for path, mark in marked.items() if mark.name is not None]
+    if reported:
         yield Warning(
             f"The beacon counts the views of {_listed(reported)}, but no URL leads to it.",
             hint=INCLUDE,
             id="redis_kit.W025",
         )
-    elif has_beacon is False and place is None and named:
+    elif named and not has_middleware:
         yield Warning(
             f"Nothing counts the views of {_listed(named)}: MIDDLEWARE has no PageViewMiddleware.",
             hint=f"Put {OURS!r} first in MIDDLEWARE.",
@@ -90,6 +95,15 @@ def _has_beacon() -> bool | None:
     except Exception:
         return None
     return True
+
+
+def _marked(patterns: Iterable[URLPattern | URLResolver]) -> Iterator[tuple[str, Mark]]:
+    """Yield the dotted path and the mark of each view with a mark to which a URL leads."""
+    for pattern in patterns:
+        if isinstance(pattern, URLResolver):
+            yield from _marked(pattern.url_patterns)
+        elif (mark := mark_of(pattern.callback)) is not UNMARKED:
+            yield pattern.lookup_str, mark
 
 
 def _listed(paths: list[str]) -> str:

@@ -42,6 +42,11 @@ def test_deployment_check_looks_at_the_real_server(any_kit, settings):
     assert found == ["redis_kit.W011"]
 
 
+def test_warning_about_the_settings_does_not_hide_the_server(own_kit):
+    own_kit.options(TRUSTED_PROXIES=["0.0.0.0/0"])
+    assert [message.id for message in check_deployment()] == ["redis_kit.W011"]
+
+
 def test_eviction_policy_of_a_real_server(own_kit):
     own_kit.client.config_set("maxmemory-policy", "allkeys-lru")
     assert "redis_kit.W010" in [message.id for message in check_deployment()]
