@@ -124,12 +124,6 @@ def encoded(name: str, key: Key | None = None) -> str:
     return f"{encode(name)}:{encode(str(key))}"
 
 
-<<<<<<< HEAD
-def _mark(match: ResolverMatch) -> Mark:
-    mark: Mark = getattr(match.func, _MARK, getattr(getattr(match.func, "view_class", None), _MARK, _UNMARKED))
-    return mark
-
-
 def _match(request: HttpRequest) -> ResolverMatch | None:
     """Return the view of a request; None if a middleware answered a path without one, such as that of flat pages."""
     try:
@@ -137,10 +131,6 @@ def _match(request: HttpRequest) -> ResolverMatch | None:
         return request.resolver_match or resolve(request.path_info, getattr(request, "urlconf", None))
     except Resolver404:
         return None
-=======
-def _match(request: HttpRequest) -> ResolverMatch:
-    # A page from the cache middleware was answered before Django resolved its view.
-    return request.resolver_match or resolve(request.path_info, getattr(request, "urlconf", None))
 
 
 def _pattern(match: ResolverMatch) -> str:
