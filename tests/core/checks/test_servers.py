@@ -3,7 +3,7 @@
 import pytest
 
 from redis_kit.core.checks import servers
-from redis_kit.core.checks.configuration import check_deployment
+from redis_kit.core.checks.configuration import check_deployment, check_settings
 
 GOOD = {"redis_version": "7.4.6", "maxmemory_policy": "noeviction", "aof_enabled": "1"}
 
@@ -42,8 +42,12 @@ def test_deployment_check_looks_at_the_real_server(any_kit, settings):
     assert found == ["redis_kit.W011"]
 
 
-def test_warning_about_the_settings_does_not_hide_the_server(own_kit):
-    own_kit.options(TRUSTED_PROXIES=["0.0.0.0/0"])
+def test_warning_about_the_settings_does_not_hide_the_server(kit, settings):
+    settings.MIDDLEWARE = [
+        "django.middleware.http.ConditionalGetMiddleware",
+        "redis_kit.pageviews.middleware.PageViewMiddleware",
+    ]
+    assert [message.id for message in check_settings()] == ["redis_kit.W024"]
     assert [message.id for message in check_deployment()] == ["redis_kit.W011"]
 
 
