@@ -183,7 +183,8 @@ class QueueSettings(Section):
 
 def options_of(queue: str) -> QueueOptions:
     """Return the options of a queue, given by its name or that of a shard. Raises ConfigurationError."""
-    given = conf.section(QueueSettings).QUEUE_OPTIONS.get(whole(queue))
+    entries = conf.section(QueueSettings).QUEUE_OPTIONS
+    given = entries.get(whole(queue)) if entries else None
     return QueueOptions(**given) if given else DEFAULTS
 
 

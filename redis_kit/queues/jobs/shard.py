@@ -14,9 +14,7 @@ from redis_kit.queues.settings import SHARD, QueueSettings, options_of, whole
 
 def shard_names(queue: str) -> tuple[str, ...]:
     """Return the shards of a queue that get jobs: the queue itself if it has no others, or is a shard."""
-    count = options_of(queue).SHARDS
-    if count == 1 or whole(queue) != queue:
-        return (queue,)
+    count = options_of(queue).SHARDS if may_have_shards(queue) else 1
     return (queue, *(f"{queue}{SHARD}{bucket}" for bucket in BUCKETS[1:count]))
 
 
@@ -31,8 +29,7 @@ def shard_for(queue: str, *, lane: Lane | None = None, key: UniqueKey | None = N
     Jobs of the same lane are in one shard, so that its limits hold; then those of the same unique key; then those of
     the same id, if the caller chose it. Any other job may be in any shard. Raises ConfigurationError for two limits.
     """
-    names = shard_names(queue)
-    if len(names) == 1:
+    if not may_have_shards(queue) or len(names := shard_names(queue)) == 1:
         return ""
     same = _only_limit(queue, lane) if lane else key.key if key else id
     return names[crc32(same.encode("utf-8", "surrogatepass")) % len(names)] if same else choice(names)  # noqa: S311 -- spreads load

@@ -101,8 +101,8 @@ def put_payload(
 ) -> Flow[PutResult]:
     """Add a job to the shard that it belongs to; see put_one()."""
     name = shard_for(queue.name, lane=lane, key=key, id=id or "")
-    new, own = job(payload, id, name), id is not None
-    return (yield from put_one(shard(queue, name), new, key, delay=delay, priority=priority, own=own, lane=lane))
+    home, new, own = shard(queue, name), job(payload, id, name), id is not None
+    return put_one(home, new, key, delay=delay, priority=priority, own=own, lane=lane)
 
 
 def put_over_shards(
@@ -111,7 +111,19 @@ def put_over_shards(
     """Add jobs to the shards of a queue in turn, those with a lane to one shard; return their ids, which name these."""
     names = shard_names(queue.name)
     if len(names) == 1:
-        return (yield from put(queue, jobs, delay=delay, priority=priority, lane=lane))
+        return put(queue, jobs, delay=delay, priority=priority, lane=lane)
+    return _put_in_turn(queue, names, jobs, delay=delay, priority=priority, lane=lane)
+
+
+def _put_in_turn(
+    queue: Primitive,
+    names: Sequence[str],
+    jobs: list[tuple[str, bytes]],
+    *,
+    delay: Delay,
+    priority: int,
+    lane: Lane | None,
+) -> Flow[list[str]]:
     turns = [shard_for(queue.name, lane=lane)] if lane else sample(names, len(names))
     named = [(identity.of_queue(id, name), body) for (id, body), name in zip(jobs, cycle(turns), strict=False)]
     parts = [(name, named[at :: len(turns)]) for at, name in enumerate(turns) if named[at:]]

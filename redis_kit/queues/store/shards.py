@@ -73,8 +73,10 @@ def until(queue: Primitive, limit: int | None, flow: Callable[[Primitive, int | 
 
 def of_id(queue: Primitive, id: str, flow: OfOne[Result]) -> Flow[Result]:
     """Carry out a flow for the shard of a job: the one that its id names, or else all. Return the first true result."""
-    if not is_spread(queue):
-        return (yield from flow(queue))
+    return _of_id(queue, id, flow) if is_spread(queue) else flow(queue)
+
+
+def _of_id(queue: Primitive, id: str, flow: OfOne[Result]) -> Flow[Result]:
     if named := shard_of_id(queue.name, id):
         result = yield from flow(shard(queue, named))
         if result:
@@ -86,7 +88,11 @@ def of_id(queue: Primitive, id: str, flow: OfOne[Result]) -> Flow[Result]:
 def claimed(queue: Primitive, limit: int, worker: str | None, done: Sequence[Job]) -> Flow[claim.Claimed]:
     """Acknowledge jobs and claim others, from one shard after the other, beginning with any."""
     if not is_spread(queue):
-        return (yield from claim.claim(queue, limit, worker, done=done))
+        return claim.claim(queue, limit, worker, done=done)
+    return _claimed(queue, limit, worker, done)
+
+
+def _claimed(queue: Primitive, limit: int, worker: str | None, done: Sequence[Job]) -> Flow[claim.Claimed]:
     names = shard_names(queue.name)
     lost = (yield from acknowledged(queue, done)) if done else []
     jobs: list[Job] = []
@@ -113,8 +119,10 @@ def _claim(queue: Primitive, names: Sequence[str], jobs: list[Job], limit: int, 
 
 def acknowledged(queue: Primitive, jobs: Sequence[Job]) -> Flow[list[Job]]:
     """Acknowledge jobs, of each shard in a call; return those whose claim was lost."""
-    if not is_spread(queue):
-        return (yield from claim.ack(queue, jobs))
+    return _acknowledged(queue, jobs) if is_spread(queue) else claim.ack(queue, jobs)
+
+
+def _acknowledged(queue: Primitive, jobs: Sequence[Job]) -> Flow[list[Job]]:
     by_shard: dict[str, list[Job]] = {}
     for job in jobs:
         by_shard.setdefault(of_job(queue, job).name, []).append(job)

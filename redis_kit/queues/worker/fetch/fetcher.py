@@ -14,7 +14,7 @@ from redis_kit.queues.worker.fetch.exchange import Exchanger, Reply
 from redis_kit.queues.worker.fetch.prefetch import Prefetch
 from redis_kit.queues.worker.fetch.reconciliation import Reconciler
 from redis_kit.queues.worker.fetch.rotation import Rotation
-from redis_kit.queues.worker.fetch.watchdog import LIMIT, NOW, Watchdog
+from redis_kit.queues.worker.fetch.watchdog import LIMIT, NEVER, NOW, Watchdog
 from redis_kit.queues.worker.shared import failpoints
 from redis_kit.queues.worker.shared.done import Done
 from redis_kit.queues.worker.shared.logs import guarded
@@ -28,6 +28,7 @@ RETRY = 1.0  # seconds until a call that failed is made again
 class Fetcher:
     """Composes claimed jobs and idle threads, what is done, the timer of wake-ups, and exchanges.
 
+    ``on_empty`` is called when all threads are idle and the server had no job the last time.
     Locks are taken in this order: that of the claimed jobs, then that of the watchdog or of the done jobs.
     """
 
@@ -38,7 +39,7 @@ class Fetcher:
         threads: int,
         board: StatusBoard,
         rotation: Rotation,
-        on_empty: Callable[[], None],
+        on_empty: Callable[[], None] | None = None,
     ) -> None:
         self._queues, self._on_empty = queues, on_empty
         self._claimed = ClaimedJobs(threads)
@@ -60,8 +61,12 @@ class Fetcher:
                         break
                     if claimed.stopped:
                         return None
-                    if self._empty and claimed.idle + 1 == claimed.threads and watchdog.claim_at > monotonic():
-                        self._on_empty()
+                    if self._on_empty and claimed.idle + 1 == claimed.threads and watchdog.claim_at > monotonic():
+                        if self._empty:
+                            self._on_empty()
+                        elif watchdog.claim_at == NEVER:  # the outcomes of the last jobs were sent without a claim
+                            watchdog.claim_by(NOW)
+                            continue
                     if claimed.closed:
                         self._plan_flush()
                     claimed.wait()

@@ -59,7 +59,7 @@ class WorkerProcess:
             threads=options.threads,
             board=board,
             rotation=Rotation([len(names) for names in options.shards], options.weights),
-            on_empty=self._empty,
+            on_empty=self.stop if options.burst else None,
         )
         self._processor = JobRunner(
             self.sources,
@@ -154,10 +154,6 @@ class WorkerProcess:
         # The end of its attempt is in the log.
         self._cancelled = (self._cancelled & {(item.source, item.id) for item in self._board.running()}) | {job}
         self._processor.cancel(job)
-
-    def _empty(self) -> None:
-        if self.options.burst:
-            self.stop()
 
     def _wait_for(self, *events: str, seconds: float | None = None) -> str:
         deadline = None if seconds is None else monotonic() + seconds

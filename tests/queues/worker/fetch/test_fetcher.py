@@ -25,7 +25,7 @@ def holding(kit, proxy):
     queue.put_many(range(2))
     source = WorkerQueue("mail", worker="w", about="")
     source.release([])  # the server learns the script
-    fetcher = Fetcher([source], threads=1, board=StatusBoard(1), rotation=Rotation([1]), on_empty=lambda: None)
+    fetcher = Fetcher([source], threads=1, board=StatusBoard(1), rotation=Rotation([1]))
     fetcher._ask([[]], 2)
     fetcher.next()
     return fetcher, queue
@@ -120,7 +120,7 @@ def test_refused_return_of_a_quiet_worker_is_repeated(holding, monkeypatch):
 def two(kit):
     """A fetcher that asks mail before news, with one thread and its watch, and what another worker hears of news."""
     sources = [WorkerQueue(name, worker="w", about="") for name in ("mail", "news")]
-    fetcher = Fetcher(sources, threads=1, board=StatusBoard(1), rotation=Rotation([1, 1]), on_empty=lambda: None)
+    fetcher = Fetcher(sources, threads=1, board=StatusBoard(1), rotation=Rotation([1, 1]))
     with watching(fetcher):
         yield fetcher, sources[1], WorkerQueue("news", worker="other", about="")
 
@@ -184,3 +184,22 @@ def test_sign_is_passed_on_where_jobs_came_for_all_free_threads(two):
         thread.start()
         thread.join(10)
     assert other.listen()
+
+
+def test_burst_ends_if_the_last_outcome_was_sent_without_a_claim(kit):
+    queue, ended = Queue("mail"), threading.Event()
+    queue.put(1)
+    source = WorkerQueue("mail", worker="w", about="")
+    alone = {"threads": 1, "board": StatusBoard(1), "rotation": Rotation([1])}
+    fetcher = Fetcher([source], **alone, on_empty=ended.set)
+    thread = threading.Thread(target=fetcher.next)
+    fetcher._ask([[]], 5)
+    _, job = fetcher.next()
+    fetcher._watchdog.begins(claim=True)  # as the exchange of the claim did
+    fetcher.add_done(Done(job, ack_of(job)))
+    fetcher.flush()  # as the watch does if an outcome has waited too long
+    thread.start()
+    assert ended.wait(10)
+    fetcher.stop()
+    thread.join(10)
+    assert queue.counts() == QueueCounts(0, 0, 0, 0)

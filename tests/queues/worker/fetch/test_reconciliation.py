@@ -59,7 +59,6 @@ def fetcher(queue):
         threads=1,
         board=StatusBoard(1),
         rotation=Rotation([1]),
-        on_empty=lambda: None,
     )
 
 
@@ -107,7 +106,7 @@ def test_claim_whose_answer_got_lost_is_repeated_and_not_given_back(kit, proxy):
     queue, source = Queue("mail"), WorkerQueue("mail", worker="w", about="")
     queue.put("x")
     source.exchange(0)
-    fetcher = Fetcher([source], threads=1, board=StatusBoard(1), rotation=Rotation([1]), on_empty=lambda: None)
+    fetcher = Fetcher([source], threads=1, board=StatusBoard(1), rotation=Rotation([1]))
     with proxy.fault("drop_replies"):
         fetcher._ask([[]], 1)
     assert queue.counts() == QueueCounts(0, 0, 1, 0)
