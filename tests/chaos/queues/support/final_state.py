@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from redis_kit.queues import Queue, QueueCounts
+from redis_kit.queues.jobs.shard import shard_names, shard_of_id
 
 # What may be there in the end. Those that expire by themselves are not looked at.
 LASTING = ("jobs", "dead", "reasons", "sequence", "minutes")
@@ -23,7 +24,20 @@ class State(NamedTuple):
 
 
 def read(queue: Queue, client: Any, ids: Iterable[str]) -> State:
-    """Read it with a client that decodes."""
+    """Read it with a client that decodes, from all shards of the queue."""
+    states = [_of_shard(Queue(name), client) for name in shard_names(queue.name)]
+    return State(
+        counts=queue.counts(),
+        jobs=frozenset().union(*(state.jobs for state in states)),
+        dead={id: reason for state in states for id, reason in state.dead.items()},
+        status=_status(queue, client, list(ids)),
+        done=sum(state.done for state in states),
+        workers=max(state.workers for state in states),
+        left=tuple(key for state in states for key in state.left),
+    )
+
+
+def _of_shard(queue: Queue, client: Any) -> State:
     reasons = client.hgetall(queue.key("reasons"))
     dead = client.zrange(queue.key("dead"), 0, -1)
     fields = [field for field in client.hkeys(queue.key("minutes")) if int(field) % 4 == 0]
@@ -32,7 +46,7 @@ def read(queue: Queue, client: Any, ids: Iterable[str]) -> State:
         counts=queue.counts(),
         jobs=frozenset(client.hkeys(queue.key("jobs"))),
         dead={id: reasons.get(id, "") for id in dead},
-        status=_status(queue, client, list(ids)),
+        status={},
         done=sum(minutes),
         workers=client.zcard(queue.key("workers")),
         left=tuple(_left(queue, client)),
@@ -45,7 +59,8 @@ def _status(queue: Queue, client: Any, ids: list[str]) -> dict[str, str]:
         part = ids[at : at + CHUNK]
         pipeline = client.pipeline(transaction=False)
         for id in part:
-            pipeline.hget(queue.key(f"result:{id}"), "status")
+            shard = Queue(shard_of_id(queue.name, id) or queue.name)
+            pipeline.hget(shard.key(f"result:{id}"), "status")
         found |= {id: status for id, status in zip(part, pipeline.execute(), strict=True) if status}
     return found
 
