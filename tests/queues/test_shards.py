@@ -2,24 +2,30 @@
 
 import contextlib
 import json
+from datetime import timedelta
 
 import pytest
 
 from redis_kit.core import conf
-from redis_kit.core.errors import ConfigurationError, InvalidValue
+from redis_kit.core.errors import ConfigurationError, InvalidValue, RedisUnavailable
 from redis_kit.queues import LeaseLost, Queue, QueueCounts, chain, group, signals, task
+from redis_kit.queues.database import relay as relays
+from redis_kit.queues.database.models import OutboxMessage
 from redis_kit.queues.jobs import ids
 from redis_kit.queues.jobs.shard import shard_for, shard_names
 from redis_kit.queues.limits import list_limits, set_limit
 from redis_kit.queues.monitoring import list_workers, queue_counts, queue_names, queue_stats
 from redis_kit.queues.monitoring.stats import older_shards
 from redis_kit.queues.settings import QueueSettings
+from redis_kit.queues.tasks import enqueue
+from redis_kit.queues.tasks.schedules import control
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.process.process import WorkerProcess
 from redis_kit.testing.jobs import drain
 from tests.fixtures.kit import Kit
 from tests.fixtures.process import wait_for
 from tests.queues.support.in_process import working
+from tests.queues.support.scheduled import declared, due_now, scheduler, states, tick
 from tests.queues.support.tasks import fail, remember
 
 BACKEND = {"BACKEND": "redis_kit.queues.backend.RedisTaskBackend", "QUEUES": []}
@@ -331,3 +337,43 @@ def test_worker_process_runs_what_is_left_in_older_shards(one_server, start_work
     for result in results:
         result.refresh()
         assert result.is_finished
+
+
+@pytest.mark.django_db
+def test_schedules_add_jobs_to_a_shard_of_their_own(one_server, monkeypatch):
+    for number in range(8):
+        declared(remember.module_path, f"every-{number}", every=3600, queue="mail", args=[number])
+    supervisor = scheduler()
+    tick(supervisor)
+    for number in range(8):
+        due_now(one_server, f"every-{number}")
+    tick(supervisor)
+    assert sum(size > 0 for size in sizes()) > 1
+    assert {state.queue for state in states().values()} == {"mail"}
+    with pytest.raises(InvalidValue, match="has not ended"):  # so the job of the tick is in the same shard
+        control.run("every-3")
+    assert drain("mail") == 8
+    assert control.run("every-3")[0] == "mail"
+    assert drain("mail") == 1
+    assert set(control.outcomes(control.listed().schedules).values()) == {"SUCCESSFUL"}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_call_in_the_outbox_names_its_shard(one_server, monkeypatch):
+    stored = task(outbox=True)(remember.func)
+    monkeypatch.setattr(relays, "SETTLED", timedelta(seconds=-1))
+    with monkeypatch.context() as patch:
+        patch.setattr(enqueue, "put", unavailable)
+        results = [stored.using(queue_name="mail").enqueue(number) for number in range(8)]
+    assert set(OutboxMessage.objects.values_list("queue", flat=True)) <= set(NAMES)
+    reshard(one_server, 2)
+    assert relays.relay("default", Queue).sent == 8
+    reshard(one_server, 4)
+    assert drain("mail") == 8
+    for number, result in enumerate(results):
+        result.refresh()
+        assert result.return_value == number
+
+
+def unavailable(*_, **__):
+    raise RedisUnavailable("it went away")
