@@ -28,7 +28,6 @@ RETRY = 1.0  # seconds until a call that failed is made again
 class Fetcher:
     """Composes claimed jobs and idle threads, what is done, the timer of wake-ups, and exchanges.
 
-    ``on_empty`` is called when all threads are idle and the server had no job the last time.
     Locks are taken in this order: that of the claimed jobs, then that of the watchdog or of the done jobs.
     """
 
@@ -42,13 +41,11 @@ class Fetcher:
         on_empty: Callable[[], None] | None = None,
     ) -> None:
         self._queues, self._on_empty = queues, on_empty
-        self._claimed = ClaimedJobs(threads)
-        self._done = DoneJobs(len(queues), board)
+        self._claimed, self._done = ClaimedJobs(threads), DoneJobs(len(queues), board)
         self._watchdog = Watchdog(len(queues))
         self._exchanger = Exchanger(queues, rotation, self._watchdog)
         self._reconciler = Reconciler(queues, self._exchanger.recent, self._held)
-        self._prefetch = Prefetch()
-        self._empty = False
+        self._prefetch, self._empty = Prefetch(), False
         self.recent = self._exchanger.recent
 
     def next(self, slot: int = 0) -> ClaimedJob | None:
@@ -64,8 +61,7 @@ class Fetcher:
                     if self._on_empty and claimed.idle + 1 == claimed.threads and watchdog.claim_at > monotonic():
                         if self._empty:
                             self._on_empty()
-                        elif watchdog.claim_at == NEVER:  # the outcomes of the last jobs were sent without a claim
-                            watchdog.claim_by(NOW)
+                        elif watchdog.claim_at == NEVER and watchdog.claim_by(NOW):  # these went without one
                             continue
                     if claimed.closed:
                         self._plan_flush()
