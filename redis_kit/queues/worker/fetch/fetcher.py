@@ -61,7 +61,7 @@ class Fetcher:
                     if self._on_empty and claimed.idle + 1 == claimed.threads and watchdog.claim_at > monotonic():
                         if self._empty:
                             self._on_empty()
-                        elif watchdog.claim_at == NEVER and watchdog.claim_by(NOW):  # these went without one
+                        elif watchdog.claim_at == NEVER and watchdog.claim_by(NOW):  # the last outcomes went alone
                             continue
                     if claimed.closed:
                         self._plan_flush()
