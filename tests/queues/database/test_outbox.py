@@ -264,7 +264,7 @@ def test_relay_sends_the_signal_of_a_job(queue, dying):
     assert told == [("default", result.id)]
 
 
-def test_setting_covers_all_tasks_that_wait_for_the_commit(queue, kit, settings):
+def test_setting_covers_all_tasks_that_wait_for_the_commit(queue, kit, settings, monkeypatch):
     kit.options(QUEUES={"OUTBOX": "default"})
     kinds = {"plain": {}, "now": {"enqueue_on_commit": False}, "off": {"outbox": False}, "on": {"outbox": True}}
     stored = {}
@@ -275,6 +275,7 @@ def test_setting_covers_all_tasks_that_wait_for_the_commit(queue, kit, settings)
     assert stored == {"plain": 1, "now": 0, "off": 0, "on": 1}
     assert registry.outboxes() == ["default"]
     kit.options(QUEUES={})
+    monkeypatch.setitem(settings.DATABASES, "other", {})
     assert task(outbox="other")(work)
     assert registry.outboxes() == ["other"]
 

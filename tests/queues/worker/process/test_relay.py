@@ -110,8 +110,7 @@ def test_outage_is_over_within_two_seconds(own_kit, made):
 def test_worker_sends_what_is_left_and_runs_it(kit, made, burst):
     leave(made, 7)
     with in_process.working(WorkerProcess(Options(("default",), threads=1, burst=burst))):
-        wait_for(lambda: tasks.done == [7])
-    assert not OutboxMessage.objects.filter(sent=None).exists()
+        wait_for(lambda: tasks.done == [7] and not OutboxMessage.objects.filter(sent=None).exists())
 
 
 def test_worker_of_tasks_without_an_outbox_has_no_relay(kit):
