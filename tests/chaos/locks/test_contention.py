@@ -67,6 +67,7 @@ def test_nothing_is_found_without_a_bug_in_async_code(runner, name):
     assert not [text for check in CHECKS for text in check(history)]
 
 
+@pytest.mark.seeded
 @pytest.mark.parametrize("bug", FOUND_BY)
 def test_seeded_bug_is_found(runner, bug):
     name, check = FOUND_BY[bug]

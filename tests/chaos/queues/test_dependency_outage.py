@@ -16,6 +16,7 @@ def test_no_job_dies_in_an_hour_without_another_service():
     assert min(outcome.attempts) > 3
 
 
+@pytest.mark.seeded
 @pytest.mark.timeout(180)
 def test_former_defaults_are_found_to_lose_the_jobs():
     outcome = dependency_outage.run(Plan(jobs=60, options=FORMER))

@@ -17,6 +17,7 @@ def test_no_job_is_lost_and_none_is_sent_twice_without_a_fault():
     assert not outcome.violations(), str(outcome)
 
 
+@pytest.mark.seeded
 def test_worker_that_takes_silence_for_an_answer_is_found():
     outcome = handovers.run(Plan(200, rate=100, faults=("broker",), command=BUGGY))
     print(outcome)

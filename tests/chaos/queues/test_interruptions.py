@@ -26,6 +26,7 @@ def test_tasks_are_interrupted_at_each_place_of_a_call_and_at_any_time():
     assert all(int(re.search(f"{kind} ([0-9]+)", said)[1]) > 10 for kind in ("TaskTimeout", "Cancelled"))
 
 
+@pytest.mark.seeded
 @pytest.mark.parametrize("bug", BUGS)
 def test_bug_that_was_put_in_is_found(bug):
     _, what, count = BUGS[bug]

@@ -85,6 +85,7 @@ def test_checker_finds_nothing_without_a_bug():
     clean(run_buggy("none", spare=20, patience=30))
 
 
+@pytest.mark.seeded
 @pytest.mark.parametrize("bug", FOUND_BY)
 def test_seeded_bug_is_found(bug):
     outcome = run_buggy(bug)

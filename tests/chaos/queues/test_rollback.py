@@ -20,6 +20,7 @@ def test_nothing_is_stuck_nor_lost_beyond_what_the_server_lost(how):
     assert outcome.settled_again()
 
 
+@pytest.mark.seeded
 def test_worker_that_does_not_compare_is_found():
     outcome = rollback.run(Plan(seed=5, patience=4.0, command=FORGETFUL))
     print(outcome)

@@ -18,6 +18,7 @@ def test_no_job_is_lost_or_dead_while_releases_are_rolled_out_and_back():
     assert outcome.given_back > 20
 
 
+@pytest.mark.seeded
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("bug", ["dead at once", "not recalled"])
 def test_seeded_bug_is_found(bug):

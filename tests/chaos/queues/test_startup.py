@@ -19,6 +19,7 @@ def test_no_signal_is_lost_at_any_line_that_changes_who_takes_them():
     assert not outcome.violations, "\n".join(outcome.violations)[:4000]
 
 
+@pytest.mark.seeded
 @pytest.mark.timeout(240)
 def test_lost_signals_of_a_seeded_bug_are_found():
     file = f"{ROOT}/tests/chaos/queues/support/buggy_signals.py"
