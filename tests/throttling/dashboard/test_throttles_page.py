@@ -21,6 +21,7 @@ NAMES = ("reset", "ban", "exempt", "override", "override_all", "lift")
 URLS = {name: f"{PAGE}do/{name}/" for name in NAMES}
 ADDRESS = "ip:198.51.100.4"
 WHO = hashed(ADDRESS)
+ALONE = tuple(path for path in component.BUILTIN if "throttling" in path or "dashboard" in path)
 
 
 @pytest.fixture
@@ -214,7 +215,8 @@ def test_look_up_in_a_missing_throttle_says_so_beside_the_tables(login, boss):
 
 
 @pytest.mark.parametrize("attack", SAMPLE[::3])  # a tag, a quote, a template, control characters
-def test_identities_are_escaped_in_the_page(kit, signed_in, attack):
+def test_identities_are_escaped_in_the_page(kit, signed_in, monkeypatch, attack):
+    monkeypatch.setattr(component, "BUILTIN", ALONE)  # what others show on the overview may change meanwhile
     kit.options(THROTTLING={"REMEMBER": 0})
 
     def pages(identity):
