@@ -189,6 +189,7 @@ def _place(kind: type[Section]) -> str:
     return f"REDIS_KIT['{kind.name}']" if kind.name else "REDIS_KIT"
 
 
+@cache
 def _hints(kind: type[Section]) -> dict[str, Any]:
     hints = get_type_hints(kind)
     return {name: hints[name] for name in options(kind)}

@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from gettext import GNUTranslations
 from pathlib import Path
 
@@ -34,11 +35,13 @@ def templated(path: Path) -> Iterator[tuple[str, ...]]:
         yield tuple(ast.literal_eval(one) for one in literals if one)
 
 
+@cache
 def in_source() -> set[tuple[str, ...]]:
     python = [one for path in PACKAGE.rglob("*.py") for one in called(path.read_text())]
     return {*python, *(one for path in PACKAGE.rglob("*.html") for one in templated(path))}
 
 
+@cache
 def in_catalogue() -> dict[tuple[str, ...], str]:
     """Return the translations by message, with its plural where it has one."""
     found = {}
