@@ -55,6 +55,7 @@ class Section:
 AnySection = TypeVar("AnySection", bound=Section)
 
 _cache: dict[type[Section], Any] = {}
+_types: dict[type[Section], dict[str, Any]] = {}  # of the options
 _substitute: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
 
 
@@ -189,10 +190,11 @@ def _place(kind: type[Section]) -> str:
     return f"REDIS_KIT['{kind.name}']" if kind.name else "REDIS_KIT"
 
 
-@cache
 def _hints(kind: type[Section]) -> dict[str, Any]:
-    hints = get_type_hints(kind)
-    return {name: hints[name] for name in options(kind)}
+    if kind not in _types:
+        hints = get_type_hints(kind)
+        _types[kind] = {name: hints[name] for name in options(kind)}
+    return _types[kind]
 
 
 def _wrong(kind: type[Section], where: str, name: str, value: Any) -> Iterator[Problem]:
