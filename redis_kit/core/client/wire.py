@@ -5,9 +5,12 @@ Short replies are read here, at a third of the cost; the client library parses a
 """
 
 import select
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from socket import SO_RCVTIMEO, SO_SNDTIMEO, SOL_SOCKET, socket
 from ssl import SSLSocket
+from struct import pack
 from typing import Any
 
 from redis.exceptions import ConnectionError as ClientConnectionError
@@ -25,15 +28,17 @@ def exchange(connection: Any, command: bytes) -> Any:
     Nothing may be left to read from before. The library's parser gets all but short replies, and reads on.
     """
     sock = connection._sock
+    if type(sock) is socket and sock.gettimeout() is not None:  # not one for TLS, or of another library
+        _limit_in_kernel(sock)
     sock.sendall(command)
     feed = _FEEDS.get(type(connection._parser).__name__)
     if feed is None:
         return read(connection)
     try:
         data = sock.recv(SIZE)
-    except TimeoutError:
+    except (TimeoutError, BlockingIOError):
         if not _has_news(sock, MOMENT):
-            raise
+            raise TimeoutError("timed out") from None
         data = sock.recv(SIZE)
     kind, end = data[:1], data[-2:] == b"\r\n"
     if kind == b"$" and end:
@@ -58,9 +63,12 @@ def read(connection: Any) -> Any:
     """Return the next reply, parsed by the client library. The caller drops the connection if that fails."""
     try:
         return connection.read_response(disconnect_on_error=False)
-    except ClientTimeoutError:
-        if not _has_news(connection._sock, MOMENT):
+    except (ClientTimeoutError, ClientConnectionError) as error:
+        is_late = isinstance(error, ClientTimeoutError) or isinstance(error.__context__, BlockingIOError)
+        if not is_late:
             raise
+        if not _has_news(connection._sock, MOMENT):
+            raise TimeoutError("timed out") from error
         return connection.read_response(disconnect_on_error=False)
 
 
@@ -139,11 +147,40 @@ def limited_steps(connection: Any, *, connect: float, read: float) -> Iterator[N
         del connection._connect, connection.read_response
 
 
+def _limit_in_kernel(sock: socket) -> None:
+    """Let the kernel limit each wait, by the socket's time limit: for its own, Python asks before each read and write.
+
+    The client library gives the socket its own limit again when it waits with another one.
+    """
+    seconds = sock.gettimeout() or 0.0
+    limit = pack("@ll", int(seconds), max(int(seconds % 1 * 1_000_000), 1))
+    sock.setsockopt(SOL_SOCKET, SO_RCVTIMEO, limit)
+    sock.setsockopt(SOL_SOCKET, SO_SNDTIMEO, limit)
+    sock.settimeout(None)
+
+
 def _has_news(sock: Any, seconds: float = 0) -> bool:
     """Tell whether there is something to read, or comes within some seconds."""
-    poll = select.poll()
-    poll.register(sock, select.POLLIN)
-    return bool(poll.poll(seconds * 1000))
+    return bool(_of_thread.polls[sock.fileno()].poll(seconds * 1000))
+
+
+class _Polls(dict[int, Any]):
+    """Polls by file descriptor: to make one costs more than to use it."""
+
+    def __missing__(self, fd: int) -> Any:
+        poll = self[fd] = select.poll()
+        poll.register(fd, select.POLLIN)
+        return poll
+
+
+class _OfThread(threading.local):
+    """The polls of a thread, as two threads can't use one at a time."""
+
+    def __init__(self) -> None:
+        self.polls = _Polls()
+
+
+_of_thread = _OfThread()
 
 
 def _feed_python(parser: Any, data: bytes) -> None:

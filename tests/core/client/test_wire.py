@@ -4,6 +4,7 @@ import asyncio
 import inspect
 import select
 import socket
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import redis
@@ -122,6 +123,37 @@ def test_connection_that_is_closed_or_has_a_late_reply_is_not_usable(connection)
     connection._sock.shutdown(socket.SHUT_RDWR)
     assert not wire.is_usable(connection)
     assert wire.is_open(connection)
+
+
+@pytest.mark.parametrize("answer", [b"", b"*2\r\n$3\r\nabc\r\n"], ids=["none", "half of one"])
+def test_silence_ends_at_the_time_limit(answer):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        found = Connection("127.0.0.1", server.getsockname()[1], socket_timeout=0.2, driver_info=None, protocol=2)
+        found._sock = socket.create_connection(server.getsockname())
+        found._sock.settimeout(0.2)
+        found._parser.on_connect(found)
+        peer, _ = server.accept()
+        with peer:
+            peer.sendall(answer)
+            with pytest.raises(TimeoutError):
+                wire.exchange(found, packed(("MGET", "a", "b")))
+        found.disconnect()
+
+
+def test_time_limit_of_a_wait_follows_one_by_the_kernel(connection):
+    connection.connect()
+    connection._sock.settimeout(5)
+    assert wire.exchange(connection, packed(("ECHO", "x"))) == b"x"
+    wire.set_timeout(connection, 0.05)
+    connection.send_command("BLPOP", "nothing", 1)
+    with pytest.raises((TimeoutError, redis.TimeoutError)):
+        wire.read(connection)
+
+
+def test_threads_may_look_at_one_connection_at_a_time(connection):
+    connection.connect()
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(lambda _: wire._has_news(connection._sock, 0.02), range(8))) == [False] * 8
 
 
 def test_async_connection_that_is_closed_or_has_a_late_reply_is_not_usable(kit):
