@@ -4,6 +4,7 @@ import asyncio
 import itertools
 import time
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import Any
 
 import redis
@@ -42,7 +43,7 @@ def strategies(client: redis.Redis, url: str) -> list[str]:
 
     throttled, limits = limiters.throttled_py(url), limiters.limits(url)
     kinds: dict[str, tuple[float, dict[str, Check]]] = {
-        "gcra": (0.8, picked(throttled, "gcra", "leaking_bucket")),
+        "gcra": (0.75 if find_spec("hiredis") else 0.8, picked(throttled, "gcra", "leaking_bucket")),
         "token_bucket": (0.8, picked(throttled, "token_bucket")),
         "fixed_window": (
             0.8,
