@@ -4,6 +4,7 @@ Short replies are read here, at a third of the cost; the client library parses a
 ``tests/core/client/test_wire.py`` fail if redis-py changes one of these parts.
 """
 
+import _socket
 import select
 import threading
 from collections.abc import Iterator
@@ -19,6 +20,8 @@ from redis.exceptions import TimeoutError as ClientTimeoutError
 from redis_kit.core.client.deadlines import Deadline
 
 SIZE = 65536  # bytes taken from the socket at once
+# The kernel can't limit the waits of a socket for TLS, or of one that gevent has put in the place of Python's.
+PLAIN = socket if issubclass(socket, _socket.socket) else None
 MOMENT = 0.01  # seconds for another look after a timeout: it may be this process that was stopped, not the server
 
 
@@ -28,7 +31,7 @@ def exchange(connection: Any, command: bytes) -> Any:
     Nothing may be left to read from before. The library's parser gets all but short replies, and reads on.
     """
     sock = connection._sock
-    if type(sock) is socket and sock.gettimeout() is not None:  # not one for TLS, or of another library
+    if type(sock) is PLAIN and sock.gettimeout() is not None:
         _limit_in_kernel(sock)
     sock.sendall(command)
     feed = _FEEDS.get(type(connection._parser).__name__)
