@@ -20,7 +20,7 @@ from redis.exceptions import TimeoutError as ClientTimeoutError
 from redis_kit.core.client.deadlines import Deadline
 
 SIZE = 65536  # bytes taken from the socket at once
-# The kernel can't limit the waits of a socket for TLS, or of one that gevent has put in the place of Python's.
+# The kernel limits the waits of sockets of this class, but not of those for TLS or of gevent, which replaces the class.
 PLAIN = socket if issubclass(socket, _socket.socket) else None
 MOMENT = 0.01  # seconds for another look after a timeout: it may be this process that was stopped, not the server
 
