@@ -1,6 +1,6 @@
 """The page between a button and its action, and what the viewer entered there."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from urllib.parse import unquote
 
 from django.utils.translation import gettext as _
@@ -14,11 +14,16 @@ MAX_REASON = 200  # characters
 
 
 class Confirmation:
-    """The value of a button and the viewer's answers. Raises InvalidValue without a value, and errors of ``named``."""
+    """The value of a button and the viewer's answers. Raises InvalidValue without a value, and errors of ``named``.
 
-    def __init__(self, button: ActionButton, given: Mapping[str, str]) -> None:
+    ``selected`` are the rows that the viewer selected, for a button below a table.
+    """
+
+    def __init__(self, button: ActionButton, given: Mapping[str, str], selected: Sequence[str] = ()) -> None:
         self.button, action = button, button.action
-        self.value = _value(given) if action.has_value else ""
+        self.value = ""
+        if action.has_value:
+            self.value = _selected(selected) if "selected" in given else _value(given)
         if action.has_value and not self.value:
             raise InvalidValue(_("Nothing was done: the field was empty."))
         self.name = action.named(self.value)
@@ -64,12 +69,23 @@ class Confirmation:
         """Return the arguments of the panel's method."""
         return (self.value, self.wants) if self.button.action.wants else (self.value,)
 
+    @property
+    def subject(self) -> str:
+        """Return what is done to what, as the admin's recent actions show it."""
+        label = str(self.button.action.label)
+        return f"{label}: {self.name}" if self.button.action.has_value else label
+
     def entry(self, outcome: str, limit: int) -> str:
         """Return the entry for the admin's log, cut at ``limit`` characters before the reason."""
-        label = str(self.button.action.label)
-        subject = f"{label}: {self.name}" if self.button.action.has_value else label
         reason = f" {_('Reason: %s') % self.reason}" if self.reason else ""
-        return visible(f"{subject} – {outcome}")[:limit] + reason
+        return visible(f"{self.subject} – {outcome}")[:limit] + reason
+
+
+def _selected(rows: Sequence[str]) -> str:
+    """Return the values of the rows that were selected, one a line. Raises InvalidValue if there are none."""
+    if not rows:
+        raise InvalidValue(_("Nothing was done: no row was selected."))
+    return "\n".join(map(unquote, rows))
 
 
 def _value(given: Mapping[str, str]) -> str:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from redis_kit.core.errors import RedisKitError
-from redis_kit.core.panels import Action, Field, Panel
+from redis_kit.core.panels import Action, Field, Panel, Text
 from redis_kit.dashboard.cells import Cell, cell
 
 
@@ -84,6 +84,11 @@ class FieldView:
             return self.field.choices()
         except RedisKitError:
             return ()
+
+    @property
+    def options(self) -> list[tuple[str, Text]]:
+        """Return the choices with their labels."""
+        return list(zip(self.choices, self.field.labels or self.choices, strict=True))
 
 
 class SearchView(NamedTuple):

@@ -47,16 +47,20 @@ class FigureView:
 
 
 class Row(NamedTuple):
-    """The first cell of a row, its other cells with the names of their columns, and its buttons."""
+    """The first cell of a row, its other cells with the names of their columns, its buttons, and its quoted value.
+
+    The value is "" if the row can't be selected.
+    """
 
     head: Cell
     cells: Sequence[tuple[Cell, Cell]]
     buttons: Sequence[RowButton]
+    value: str = ""
 
 
 @dataclass(frozen=True)
 class TableView:
-    """A table; ``left_out`` is the number of further rows."""
+    """A table; ``left_out`` is the number of further rows, ``selects`` are the buttons for selected rows."""
 
     template: ClassVar[str] = "redis_kit/dashboard/_table.html"
     title: Cell
@@ -65,11 +69,14 @@ class TableView:
     empty: Cell
     has_buttons: bool
     left_out: int = 0
+    selects: Sequence[ActionButton] = ()
 
     def first(self, count: int) -> "TableView":
         """Return the table with only its first rows, without buttons."""
-        rows = [row._replace(buttons=()) for row in self.rows[:count]]
-        return replace(self, rows=rows, has_buttons=False, left_out=self.left_out + len(self.rows) - len(rows))
+        rows = [row._replace(buttons=(), value="") for row in self.rows[:count]]
+        return replace(
+            self, rows=rows, has_buttons=False, selects=(), left_out=self.left_out + len(self.rows) - len(rows)
+        )
 
 
 @dataclass(frozen=True)
@@ -107,7 +114,10 @@ def render(content: Content, buttons: Mapping[str, ActionButton]) -> View:
     if isinstance(content, Figure):
         return FigureView(cell(content.label), cell(content.value), cell(content.hint), content.alarm)
     if isinstance(content, Table):
-        return _table(content, [buttons[name] for name in content.actions if name in buttons])
+        allowed, selects = (
+            [buttons[name] for name in names if name in buttons] for names in (content.actions, content.selects)
+        )
+        return _table(content, allowed, selects)
     if isinstance(content, Listing):
         return ListingView(cell(content.title), lines(content.text, MAX_TEXT))
     if isinstance(content, Pages):
@@ -118,12 +128,12 @@ def render(content: Content, buttons: Mapping[str, ActionButton]) -> View:
     raise TypeError(f"A panel yields one of {kinds}, not {type(content).__name__}.")
 
 
-def _table(table: Table, buttons: Sequence[ActionButton]) -> TableView:
+def _table(table: Table, buttons: Sequence[ActionButton], selects: Sequence[ActionButton]) -> TableView:
     columns = [cell(column) for column in table.columns]
     values = table.values or [str(row[0]) if row else "" for row in table.rows]
     offered = table.offered or [table.actions] * len(table.rows)
     rows = [
-        _row(row, columns, value, [button for button in buttons if button.name in chosen])
+        _row(row, columns, value, [button for button in buttons if button.name in chosen], selectable=bool(selects))
         for row, value, chosen in list(zip(table.rows, values, offered, strict=True))[:MOST_ROWS]
         if row
     ]
@@ -135,13 +145,17 @@ def _table(table: Table, buttons: Sequence[ActionButton]) -> TableView:
         )
         columns[index] = columns[index]._replace(number=number)
     empty = cell(table.empty or _("Nothing here."), MAX_TOOLTIP)  # a text of the panel
-    return TableView(cell(table.title), columns, rows, empty, bool(buttons), max(len(table.rows) - MOST_ROWS, 0))
+    left_out = max(len(table.rows) - MOST_ROWS, 0)
+    return TableView(cell(table.title), columns, rows, empty, bool(buttons), left_out, selects)
 
 
-def _row(row: Sequence[Any], columns: Sequence[Cell], value: str, buttons: Iterable[ActionButton]) -> Row:
+def _row(
+    row: Sequence[Any], columns: Sequence[Cell], value: str, buttons: Iterable[ActionButton], *, selectable: bool
+) -> Row:
     carried = quoted(value)
     row_buttons = [RowButton(button, carried) for button in buttons if value]
-    return Row(cell(row[0]), list(zip(columns[1:], map(cell, row[1:]), strict=True)), row_buttons)
+    cells = list(zip(columns[1:], map(cell, row[1:]), strict=True))
+    return Row(cell(row[0]), cells, row_buttons, carried if selectable else "")
 
 
 def _pages(pages: Pages) -> PagesView:

@@ -31,7 +31,8 @@ from redis_kit.dashboard.settings import DashboardSettings
 
 INTERVALS = {2, 5, 10, 30}  # seconds between refreshes, for viewers to choose from
 MAX_MESSAGE = 1000  # characters
-PLACE = re.compile(r"[0-9a-f.]{1,80}")  # the number of a page, or the cursor of a list
+MAX_SUBJECT = 200  # characters of an entry among the admin's recent actions
+PLACE = re.compile(r"[0-9a-f.]{1,1000}")  # the number of a page, or the cursor of a list
 
 
 def _or_missing(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
@@ -124,7 +125,7 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
             raise PermissionDenied
         try:
             url = self._url("act", panel.slug, name) + _query(panel)
-            confirmation = Confirmation(ActionButton(name, action, url), request.POST)
+            confirmation = Confirmation(ActionButton(name, action, url), request.POST, request.POST.getlist("chosen"))
             if not confirmation.given:
                 return self._confirm(request, panel, confirmation)
         except RedisKitError as error:
@@ -156,7 +157,7 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
             message = _("The outcome is unknown.")
         else:
             self.message_user(request, visible(message)[:MAX_MESSAGE], messages.SUCCESS)
-        entry = self.model(slug=panel.slug, title=cell(panel.title).text)
+        entry = self.model(slug=panel.slug, title=visible(confirmation.subject)[:MAX_SUBJECT])
         self.log_change(request, entry, confirmation.entry(message, MAX_MESSAGE))
 
     def _overview(self, request: HttpRequest) -> str:

@@ -26,16 +26,16 @@ def test_action_is_run_confirmed_by_a_message_and_logged(stock, boss):
     assert said(response) == ["bolt: 2 are left."]
     (entry,) = LogEntry.objects.all()
     assert entry.get_change_message() == "Sell one: bolt – bolt: 2 are left."
-    assert (entry.object_id, entry.object_repr, entry.action_flag) == ("stock", "Stock", CHANGE)
+    assert (entry.object_id, entry.object_repr, entry.action_flag) == ("stock", "Sell one: bolt", CHANGE)
     assert entry.user.pk == int(boss.session["_auth_user_id"])
     assert entry.get_admin_url() == f"{ADMIN}stock/"
     (message,) = whole_page(boss.get(f"{ADMIN}stock/")).find("ul", class_="messagelist")
     assert message.words == "Bolt: 2 are left."
 
 
-def test_recent_actions_of_the_admin_link_to_the_panel(stock, boss):
+def test_recent_actions_of_the_admin_say_what_was_done_and_link_to_the_panel(stock, boss):
     boss.post(SELL, {"row": "bolt"})
-    assert "Stock" in [one.words for one in page(boss.get("/admin/")).find("a", href=f"{ADMIN}stock/")]
+    assert "Sell one: bolt" in [one.words for one in page(boss.get("/admin/")).find("a", href=f"{ADMIN}stock/")]
 
 
 def test_value_can_be_typed(stock, boss):

@@ -71,7 +71,8 @@ class Table:
 
     ``actions`` names methods of the panel that become buttons of each row, for its first cell as their value, or for
     its place in ``values``: if that is "", the row has no buttons. ``offered``, if given, names for each row
-    those of ``actions`` that make sense there.
+    those of ``actions`` that make sense there. ``selects`` names methods that become buttons below the table, for the
+    rows that the viewer selects: their value is that of each row, one a line.
     """
 
     title: Text
@@ -81,6 +82,7 @@ class Table:
     actions: Sequence[str] = ()
     values: Sequence[str] = ()
     offered: Sequence[Sequence[str]] = ()
+    selects: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

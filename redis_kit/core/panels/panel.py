@@ -13,7 +13,8 @@ class Field:
     """A field of a search form: text, or one of the ``choices`` if given; ``any`` labels the choice of none of them.
 
     Text that is ``optional`` may be left out. ``choices`` may be a function, which may ask a server: it is called where
-    the form is drawn, after ``content()``, and a RedisKitError of it makes the field one for text.
+    the form is drawn, after ``content()``, and a RedisKitError of it makes the field one for text. ``labels`` are shown
+    in place of the choices.
     """
 
     name: str
@@ -21,6 +22,7 @@ class Field:
     choices: Sequence[str] | Callable[[], Sequence[str]] = ()
     any: Text = ""
     optional: bool = False
+    labels: Sequence[Text] = ()
 
 
 @dataclass(frozen=True)

@@ -115,7 +115,7 @@ class QueuesPanel(Panel):
 
         listed, first_jobs = queues_page.first_jobs(queue)
         reports = queue_stats([queue], minutes=1)
-        yield from queues_page.queues(reports, linked=False, title=_("Queue %s") % queue)
+        yield from queues_page.queues(reports, slug="jobs", title=_("Queue %s") % queue)
         yield from limits_table.tables(queue, listed)
         yield from first_jobs
 
@@ -130,7 +130,7 @@ class QueuesPanel(Panel):
         dead = {name: report.counts.dead for name, report in reports.items()}
         findings = inspect(dead, errors)
         yield from _unreadable(errors)
-        yield from queues_page.queues(reports, linked=self.viewer.may(MANAGE))
+        yield from queues_page.queues(reports, slug=self.slug if self.viewer.may(MANAGE) else "")
         yield from queues_page.unknown(reports)
         yield from queues_page.bars(reports)
         if findings.groups:

@@ -94,14 +94,14 @@ def outbox() -> Iterator[Figure]:
         yield Figure(title, count, hint=hint, alarm=age > OVERDUE)
 
 
-def queues(reports: Mapping[str, "QueueStats"], *, linked: bool, title: Any = QUEUES) -> Iterator[Table]:
-    """Yield the table of queues. If ``linked``, each name links to the first jobs of its queue."""
+def queues(reports: Mapping[str, "QueueStats"], *, slug: str, title: Any = QUEUES) -> Iterator[Table]:
+    """Yield the table of queues. Each name links to its queue on the page of this slug, if given."""
     yield Table(
         title,
         (_("Queue"), _("Scheduled"), _("Ready"), _("Running"), _("Dead"), _("Wait"), _("Workers"), _("Paused")),
         [
             (
-                _name(name, report, linked=linked),
+                _name(name, report, slug),
                 *report.counts,
                 _waits(report.wait),
                 _workers(report),
@@ -116,8 +116,8 @@ def queues(reports: Mapping[str, "QueueStats"], *, linked: bool, title: Any = QU
     )
 
 
-def _name(name: str, report: "QueueStats", *, linked: bool) -> Any:
-    shown = Link(name, "queues", {"queue": name}) if linked else name
+def _name(name: str, report: "QueueStats", slug: str) -> Any:
+    shown = Link(name, slug, {"queue": name}) if slug else name
     return Lines((shown, _("%d shards") % report.shards)) if report.shards > 1 else shown
 
 

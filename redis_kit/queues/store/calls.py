@@ -55,6 +55,7 @@ COUNT, QUEUE_STATS, LIST_WORKERS, SEND_COMMAND = map(
 )
 REQUEUE, RUN_NOW, DELETE, PURGE, CANCEL = map(QueueScript, ("requeue", "run_now", "delete", "purge", "cancel"))
 GET_JOB, GET_JOB_DETAILS, PEEK = map(QueueScript, ("get_job", "get_job_details", "peek"))
+LIST_JOBS = QueueScript("list_jobs")
 GET_RESULT, STORE_PROGRESS, STORE_CURSOR = map(QueueScript, ("get_result", "store_progress", "store_cursor"))
 POSTPONE, CLAIM_JOB = map(QueueScript, ("postpone", "claim_job"))
 COUNT_HANDOVERS, GET_HANDOVERS = map(QueueScript, ("count_handovers", "get_handovers"))

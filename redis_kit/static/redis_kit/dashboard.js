@@ -26,12 +26,17 @@
     if (state.textContent !== text) state.textContent = text;
   }
 
-  // Opened details stay open, and the focus stays on the same button of the same row.
+  // Opened details stay open, rows stay selected, and the focus stays on the same button of the same row.
   function show(html) {
     const open = [...live.querySelectorAll("details[open]")].map((each) => each.id);
+    const selected = [...live.querySelectorAll("input:checked")].map((each) => each.id);
     const focus = live.contains(document.activeElement) ? document.activeElement : null;
     const summary = focus && focus.parentElement.tagName === "DETAILS" ? focus.parentElement.id : "";
     live.innerHTML = html;
+    for (const id of selected) {
+      const box = document.getElementById(id);
+      if (box) box.checked = true;
+    }
     for (const id of open) document.getElementById(id)?.setAttribute("open", "");
     const target = summary ? document.getElementById(summary)?.querySelector("summary")
       : focus && focus.id ? document.getElementById(focus.id) : null;

@@ -5,10 +5,12 @@ from redis_kit.queues.jobs import message
 from redis_kit.queues.store import enqueue
 
 
-def put(queue: Queue, id: str, task: str, args: object = (), kwargs: object = None, *, priority: int = 0) -> None:
+def put(
+    queue: Queue, id: str, task: str, args: object = (), kwargs: object = None, *, priority: int = 0, delay: int = 0
+) -> None:
     """Put a job that calls a task of this name."""
     job = id, message.dumps(task, args, kwargs or {})
-    queue.run_flow(enqueue.put(queue, [job], priority=priority))
+    queue.run_flow(enqueue.put(queue, [job], priority=priority, delay=delay))
 
 
 def die(queue: Queue, *reasons: str, task: str = "shop.tasks.send", size: int = 0) -> None:

@@ -1,7 +1,5 @@
 #!lua flags=no-writes
--- Return jobs of one state: ready ones in the order of claims, after them those that wait for a limit, scheduled ones by due
--- time, running ones by worker, and dead ones from the latest. Fewer than the limit where they are large: a script must not
--- keep the server for long.
+-- Return jobs of one state, in the order of _read_jobs.
 --
 -- KEYS[1]  jobs       hash: id -> record
 -- KEYS[2]  ready      zset: id -> place
@@ -19,41 +17,8 @@
 -- returns  id, record, when it died or is to start in ms, or "", why or for which limit a ready job waits, or "", worker or "" of each
 
 local jobs, ready, scheduled, dead, reasons, running, limits, parked = unpack(KEYS)
-local state, offset, limit = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
-local cut, bytes = tonumber(ARGV[4]), tonumber(ARGV[5])
+local state = ARGV[1]
 local key = ({ready = ready, scheduled = scheduled, dead = dead, running = running})[state]
-local range = state == "dead" and "ZREVRANGE" or "ZRANGE"
 -- @include _awaited_limit
-local awaited = {}
-local entries = redis.call(range, key, offset, offset + limit - 1, "WITHSCORES")
-if state == "ready" and #entries < 2 * limit then
-    local from = math.max(0, offset - redis.call("ZCARD", ready))
-    for _, member in ipairs(redis.call("ZRANGEBYLEX", parked, "[job\n", "(job\11", "LIMIT", from, limit - #entries / 2)) do
-        local lane, id = string.match(member, "^job\n([^\n]*)\n.*\n(.*)$")
-        entries[#entries + 1], entries[#entries + 2] = id or member, ""
-        awaited[id or member] = lane and awaited_limit(lane)
-    end
-end
-
-local reply = {}
-for at = 1, #entries, 2 do
-    local id, moment, reason, worker = entries[at], "", awaited[entries[at]] or "", ""
-    if state == "dead" then
-        moment, reason = entries[at + 1], redis.call("HGET", reasons, id) or ""
-    elseif state == "scheduled" then
-        moment = entries[at + 1]
-    elseif state == "running" then
-        worker, id = string.match(id, "^([^/]+)/[^/]+/[^/]+/(.*)$")
-    end
-    local record = id and redis.call("HGET", jobs, id) or ""
-    local size = #record
-    if size > cut then record = string.gsub(record, "^([^\n]*\n~[^ \n]*)[^\n]*( [^ \n]*\n)", "%1%2") end
-    for _, item in ipairs({id or entries[at], string.sub(record, 1, cut), moment, reason, worker or ""}) do
-        table.insert(reply, item)
-    end
-    bytes = bytes - size
-    if bytes <= 0 then
-        break
-    end
-end
-return reply
+-- @include _read_jobs
+return (read_jobs(state, key, tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])))

@@ -1,0 +1,210 @@
+"""The dashboard's page of jobs: those of a queue in one state, searched and changed many at a time."""
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast
+
+from django.utils.translation import gettext_lazy as _
+
+from redis_kit.core.errors import InvalidValue
+from redis_kit.core.panels import MOST_ROWS, Content, Field, Figure, Lines, Link, Panel, Search, Table, action
+from redis_kit.queues.jobs.job import JobInfo, State, cause
+from redis_kit.queues.jobs.message import task_of
+from redis_kit.queues.panels import job_selection, queues_page
+from redis_kit.queues.panels.actions import JOB, JobTarget
+from redis_kit.queues.panels.job_page import OF_STATES, WAITS, moment
+from redis_kit.queues.panels.job_selection import JobSelection
+from redis_kit.queues.panels.panels import LONGEST_CHOICE, MANAGE
+
+if TYPE_CHECKING:
+    from redis_kit.queues.monitoring.failures import Group
+    from redis_kit.queues.monitoring.job_pages import JobFilter, JobPage
+
+SLUG = "jobs"
+SHOWN = 50  # jobs on a page
+TITLES = {"ready": _("Ready"), "scheduled": _("Scheduled"), "running": _("Running"), "dead": _("Dead")}
+BY_STATE = {
+    "ready": (_("Job"), _("Due"), _("Attempts"), _("Priority")),
+    "scheduled": (_("Job"), _("Due"), _("Attempts"), _("Priority")),
+    "running": (_("Job"), _("Due"), _("Begun"), _("Attempts"), _("Worker")),
+    "dead": (_("Job"), _("Died"), _("Attempts"), _("Error")),
+}
+BUTTONS = {state: tuple(f"{name}_jobs" for name in names) for state, names in OF_STATES.items()}
+
+
+def _named(value: str) -> str:
+    return JobSelection.parse(value).shown
+
+
+def _effect_of_retry(value: str) -> str:
+    return JobSelection.parse(value).effect(job_selection.of_retry)
+
+
+def _effect_of_running(value: str) -> str:
+    return JobSelection.parse(value).effect(job_selection.of_run_now)
+
+
+def _effect_of_cancel(value: str) -> str:
+    return JobSelection.parse(value).effect(job_selection.of_cancel)
+
+
+def _effect_of_deletion(value: str) -> str:
+    return JobSelection.parse(value).effect(job_selection.of_deletion)
+
+
+class JobsPanel(Panel):
+    """The jobs of one queue in one state, page by page."""
+
+    slug = SLUG
+    title = _("Jobs")
+    permission = MANAGE
+
+    def search(self) -> Search:
+        """Return the choice of a queue and a state, and the texts to look for."""
+        return Search(
+            _("Search"),
+            (
+                Field("queue", _("Queue"), self._choices),
+                Field("state", _("State"), tuple(TITLES), labels=tuple(TITLES.values())),
+                Field("task", _("Text in the task's name"), optional=True),
+                Field("error", _("Text in the error"), optional=True),
+            ),
+        )
+
+    def content(self) -> Iterator[Content]:
+        """Yield the number of jobs in each state, and a page of those of one. Two round trips, three with SHARDS."""
+        from redis_kit.queues.monitoring import job_pages
+        from redis_kit.queues.queue import Queue
+
+        if (queue := self._queue) not in self._names:
+            raise InvalidValue(_("There is no queue %(queue)s.") % {"queue": queue})
+        wanted = job_pages.JobFilter(self._asked("task"), self._asked("error"))
+        cursor, chosen = self._asked("cursor"), Queue(queue)
+        page: JobPage = chosen.run_flow(
+            job_pages.job_page(chosen, self._state, cursor=cursor, wanted=wanted, limit=SHOWN)
+        )
+        yield from self._tabs(page)
+        yield self._table(page)
+        if page.cursor or cursor:
+            yield self._further(page)
+        if any(wanted) and page.jobs:
+            yield self._matching(wanted)
+        if page.groups and not cursor:
+            yield self._groups(page.groups)
+
+    def summary(self) -> tuple[Content, ...]:
+        """Return nothing: the page of queues has a summary."""
+        return ()
+
+    @action(_("Retry"), permission=MANAGE, asks=None, named=_named, confirm=True, effect=_effect_of_retry)
+    def retry_jobs(self, value: str) -> str:
+        """Make dead jobs ready as if they were new."""
+        return JobSelection.parse(value).retry()
+
+    @action(_("Run now"), permission=MANAGE, asks=None, named=_named, confirm=True, effect=_effect_of_running)
+    def run_now_jobs(self, value: str) -> str:
+        """Make scheduled jobs ready."""
+        return JobSelection.parse(value).run_now()
+
+    @action(_("Cancel jobs"), permission=MANAGE, asks=None, named=_named, confirm=True, effect=_effect_of_cancel)
+    def cancel_jobs(self, value: str) -> str:
+        """Cancel jobs that wait or run."""
+        return JobSelection.parse(value).cancel()
+
+    @action(_("Delete"), permission=MANAGE, asks=None, named=_named, confirm=True, effect=_effect_of_deletion)
+    def delete_jobs(self, value: str) -> str:
+        """Delete jobs that are not running."""
+        return JobSelection.parse(value).delete()
+
+    def _tabs(self, page: "JobPage") -> Iterator[Figure]:
+        for state, title in TITLES.items():
+            here = state == self._state and not self._asked("cursor")
+            link = Link(_("Show"), SLUG, {"queue": self._queue, "state": state})
+            yield Figure(title, getattr(page.counts, state), hint=_("shown below") if here else link)
+
+    def _table(self, page: "JobPage") -> Table:
+        jobs, queue = page.jobs, self._queue
+        targets = [JobTarget(queue, info.id).value for info in jobs]
+        searched = self._asked("task") or self._asked("error")
+        looked = _("Searched %d jobs; none of them matches.") % page.looked_at if searched else ""
+        return Table(
+            _("%(state)s in %(queue)s") % {"state": TITLES[self._state], "queue": queue},
+            BY_STATE[self._state],
+            [_row(queue, info) for info in jobs],
+            empty=looked or _("No job is in this state."),
+            selects=BUTTONS[self._state],
+            values=[value if JOB.fullmatch(value) else "" for value in targets],
+        )
+
+    def _further(self, page: "JobPage") -> Figure:
+        further = Link(_("Continue"), SLUG, {**self._asked_for(), "cursor": page.cursor})
+        return Figure(_("Jobs looked at"), page.looked_at, further if page.cursor else _("This is the end."))
+
+    def _asked_for(self) -> dict[str, str]:
+        texts = {name: self._asked(name) for name in ("task", "error")}
+        return {"queue": self._queue, "state": self._state, **{name: text for name, text in texts.items() if text}}
+
+    def _matching(self, wanted: "JobFilter") -> Table:
+        selection = JobSelection(self._queue, (), self._state, *wanted)
+        return Table(
+            _("All jobs that match"),
+            (_("Search"), _("At most")),
+            [(selection.shown, job_selection.MOST)],
+            actions=BUTTONS[self._state],
+            values=[selection.value],
+        )
+
+    def _groups(self, groups: "list[Group]") -> Table:
+        from redis_kit.queues.panels import redaction
+
+        return Table(
+            _("Dead jobs by task and error"),
+            (_("Task"), _("Error"), _("Jobs"), _("Last failure")),
+            [
+                (
+                    Link(group.cause.task or _("no task"), SLUG, self._like(group)),
+                    Lines((group.cause.error, redaction.text(group.latest.reason))),
+                    group.jobs,
+                    Lines((moment(group.latest.died or 0), queues_page.link(self._queue, group.latest.id))),
+                )
+                for group in groups[:MOST_ROWS]
+            ],
+        )
+
+    def _like(self, group: "Group") -> dict[str, str]:
+        return {"queue": self._queue, "state": "dead", "task": group.cause.task, "error": group.cause.error}
+
+    @property
+    def _queue(self) -> str:
+        return self._asked("queue") or next(iter(self._names), "")
+
+    @property
+    def _state(self) -> State:
+        asked = self._asked("state")
+        return cast("State", asked) if asked in OF_STATES else "ready"
+
+    @cached_property
+    def _names(self) -> list[str]:
+        from redis_kit.queues.monitoring.stats import queue_names
+
+        return queue_names()
+
+    def _choices(self) -> list[str]:
+        return [name for name in self._names[:MOST_ROWS] if name.isprintable() and len(name) <= LONGEST_CHOICE]
+
+    def _asked(self, field: str) -> str:
+        return self.viewer.asked.get(field, "").strip()
+
+
+def _row(queue: str, info: JobInfo) -> tuple[Any, ...]:
+    from redis_kit.queues.panels import redaction
+
+    waits = WAITS % info.reason if info.state == "ready" and info.reason else ""
+    named = Lines((queues_page.link(queue, info.id), task_of(info.body), waits))
+    if info.state == "dead":
+        error = Lines((cause(info).error, redaction.text(info.reason)))
+        return named, moment(info.died or 0), info.attempts, error
+    if info.state == "running":
+        begun = None if info.begun is None else moment(info.begun)
+        return named, moment(info.due), begun, info.attempts, Link(info.worker or "?", "workers")
+    return named, moment(info.due), info.attempts, info.priority

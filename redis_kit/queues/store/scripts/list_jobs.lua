@@ -1,0 +1,49 @@
+#!lua flags=no-writes
+-- Return how many jobs have each state, and a page of those of one state: the ones after a place, in the order of _read_jobs.
+-- One script: the page belongs to the counts.
+--
+-- KEYS[1]  jobs       hash: id -> record
+-- KEYS[2]  ready      zset: id -> place
+-- KEYS[3]  scheduled  zset: id -> when it is due, ms on the server's clock
+-- KEYS[4]  dead       zset: id -> when it died, ms
+-- KEYS[5]  reasons    hash: id -> why it died
+-- KEYS[6]  running    zset of scores 0: worker/claim/place/id
+-- KEYS[7]  limits     hash: limit -> what it allows, lane -> what it does
+-- KEYS[8]  parked     zset of scores 0: what waits for a limit
+-- ARGV[1]  state
+-- ARGV[2]  after      the place after which the page begins; "" for the first page
+-- ARGV[3]  limit      how many, at most
+-- ARGV[4]  cut        bytes of a record that are returned; a longer one is without its attempts but the last
+-- ARGV[5]  bytes      of records that are read, at most, but for the last
+-- returns  how many are scheduled, ready, running, dead; those that wait for a limit are ready; {the place of each job}; {as peek
+--          returns it}
+
+local jobs, ready, scheduled, dead, reasons, running, limits, parked = unpack(KEYS)
+local state, after = ARGV[1], ARGV[2]
+local key = ({ready = ready, scheduled = scheduled, dead = dead, running = running})[state]
+-- @include _awaited_limit
+-- @include _read_jobs
+local waiting = redis.call("ZCARD", ready)
+local held = redis.call("ZLEXCOUNT", parked, "[job\n", "(job\11")
+
+-- A job that has left this state since is not found: the page begins where it was. No job is passed over for that.
+local function offset_after(score, member)
+    if not score then
+        return 0
+    elseif score == "parked" then
+        return waiting + redis.call("ZLEXCOUNT", parked, "[job\n", "[" .. member)
+    elseif redis.call("ZSCORE", key, member) == score then
+        return redis.call(state == "dead" and "ZREVRANK" or "ZRANK", key, member) + 1
+    elseif state == "running" then
+        return redis.call("ZLEXCOUNT", key, "-", "[" .. member)
+    elseif state == "dead" then
+        return redis.call("ZCOUNT", key, "(" .. score, "+inf")
+    end
+    return redis.call("ZCOUNT", key, "-inf", "(" .. score)
+end
+
+local offset = offset_after(string.match(after, "^(%S+) (.*)$"))
+local page, places = read_jobs(state, key, offset, tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]))
+return {
+    redis.call("ZCARD", scheduled), waiting + held, redis.call("ZCARD", running), redis.call("ZCARD", dead), places, page
+}
