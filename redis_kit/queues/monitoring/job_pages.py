@@ -90,15 +90,15 @@ def job_page(
 
 def all_matching(queue: Primitive, state: State, wanted: JobFilter, limit: int) -> Flow[list[JobInfo]]:
     """Return the first ``limit`` jobs that match, of 10,000 of each state. A round trip for each 1000."""
-    found: list[JobInfo] = []
+    jobs: list[JobInfo] = []
     cursor = ""
     for _ in range(ROUNDS):
-        page = yield from job_page(queue, state, cursor=cursor, wanted=wanted, limit=limit - len(found))
-        found += page.jobs
+        page = yield from job_page(queue, state, cursor=cursor, wanted=wanted, limit=limit - len(jobs))
+        jobs += page.jobs
         cursor = page.cursor
-        if not cursor or len(found) == limit:
+        if not cursor or len(jobs) == limit:
             break
-    return found
+    return jobs
 
 
 def _step(queue: Primitive, state: State, after: bytes, limit: int, share: int) -> Any:

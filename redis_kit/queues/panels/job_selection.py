@@ -58,7 +58,7 @@ class JobSelection(NamedTuple):
         return ", ".join([self.queue, self.state, *(repr(text) for text in (self.task, self.error) if text)])
 
     def effect(self, sentence: Callable[[int], str]) -> str:
-        """Return what will happen to how many jobs, and of which tasks. Raises InvalidValue if there are none."""
+        """Return what will happen, with the number of jobs and their tasks. Raises InvalidValue without a job."""
         if self.ids:
             return sentence(len(self.ids))
         jobs = self._matching(existing(self.queue))
@@ -71,14 +71,14 @@ class JobSelection(NamedTuple):
 
     def retry(self) -> str:
         """Make its dead jobs ready as if they were new. Raises InvalidValue if there are none."""
-        queue, ids = self._found()
+        queue, ids = self._chosen()
         return retried(_some(queue.requeue(ids)), self.queue)
 
     def run_now(self) -> str:
         """Make its scheduled jobs ready. Raises InvalidValue if there are none."""
         from redis_kit.queues.store import bulk
 
-        queue, ids = self._found()
+        queue, ids = self._chosen()
         count = _some(queue.run_flow(bulk.run_now(queue, ids)))
         return ngettext("Ready: %(count)d job of %(queue)s.", "Ready: %(count)d jobs of %(queue)s.", count) % {
             "count": count,
@@ -89,7 +89,7 @@ class JobSelection(NamedTuple):
         """Cancel its waiting jobs now, the running ones by their workers. Raises InvalidValue if there are none."""
         from redis_kit.queues.store import bulk
 
-        queue, ids = self._found()
+        queue, ids = self._chosen()
         waited, running = queue.run_flow(bulk.cancel(queue, ids))
         count = _some(waited + running)
         text = ngettext("Cancelled %(count)d job of %(queue)s.", "Cancelled %(count)d jobs of %(queue)s.", count)
@@ -100,12 +100,12 @@ class JobSelection(NamedTuple):
         """Delete its jobs that are not running. Raises InvalidValue if there are none."""
         from redis_kit.queues.store import bulk
 
-        queue, ids = self._found()
+        queue, ids = self._chosen()
         count = _some(queue.run_flow(bulk.delete(queue, ids)))
         text = ngettext("Deleted %(count)d job of %(queue)s.", "Deleted %(count)d jobs of %(queue)s.", count)
         return text % {"count": count, "queue": self.queue}
 
-    def _found(self) -> "tuple[Queue, Sequence[str]]":
+    def _chosen(self) -> "tuple[Queue, Sequence[str]]":
         queue = existing(self.queue)
         return queue, self.ids or [info.id for info in self._matching(queue)]
 
@@ -113,10 +113,10 @@ class JobSelection(NamedTuple):
         from redis_kit.queues.monitoring import job_pages
 
         wanted: JobFilter = job_pages.JobFilter(self.task, self.error)
-        found: list[JobInfo] = queue.run_flow(
+        jobs: list[JobInfo] = queue.run_flow(
             job_pages.all_matching(queue, cast("State", self.state), wanted, limit=MOST)
         )
-        return [info for info in found if info.id.isascii()]
+        return [info for info in jobs if info.id.isascii()]
 
 
 def _some(count: int) -> int:
