@@ -33,7 +33,7 @@ def test_action_is_run_confirmed_by_a_message_and_logged(stock, boss):
     assert message.words == "Bolt: 2 are left."
 
 
-def test_recent_actions_of_the_admin_say_what_was_done_and_link_to_the_panel(stock, boss):
+def test_recent_actions_say_what_was_done_and_link_to_the_panel(stock, boss):
     boss.post(SELL, {"row": "bolt"})
     assert "Sell one: bolt" in [one.words for one in page(boss.get("/admin/")).find("a", href=f"{ADMIN}stock/")]
 
