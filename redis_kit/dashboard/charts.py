@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
+from django.utils.translation import gettext as _
+
 from redis_kit.core.panels import Bars, Graph, HeatMap, LineChart
 from redis_kit.dashboard.cells import MAX_TOOLTIP, SHADES, Cell, cell, shade
 
@@ -25,6 +27,13 @@ class Whole:
     def first(self, count: int) -> Self:
         """Return it unchanged."""
         return self
+
+
+class Data(NamedTuple):
+    """The table below a chart: the names of its columns, and its rows, each a name and its values."""
+
+    columns: Sequence[Cell]
+    rows: Sequence[tuple[Cell, Sequence[Cell]]]
 
 
 class Bar(NamedTuple):
@@ -79,6 +88,11 @@ class BarsView(_Axis, Whole):
         """Return the labels of all bars."""
         return [bar.label for bar in self.bars]
 
+    @property
+    def data(self) -> Data:
+        """Return the table below it."""
+        return Data([cell(_("Bar")), cell(_("Value"))], [(bar.label, [bar.value]) for bar in self.bars])
+
 
 class Point(NamedTuple):
     """One label of a line chart: the place of the column that shows its values, and the values of all lines."""
@@ -114,6 +128,11 @@ class LinesView(_Axis, Whole):
     def labels(self) -> Sequence[Cell]:
         """Return the labels of all points."""
         return [point.label for point in self.points]
+
+    @property
+    def data(self) -> Data:
+        """Return the table below it."""
+        return Data([cell(_("Label")), *(line.name for line in self.lines)], [(point.label, point.values) for point in self.points])
 
 
 class Square(NamedTuple):
@@ -153,6 +172,11 @@ class HeatMapView(Whole):
     def flat(self) -> bool:
         """Return whether all squares are 0."""
         return not any(square.shade for square in self.squares)
+
+    @property
+    def data(self) -> Data:
+        """Return the table below it."""
+        return Data([cell(_("Square")), cell(_("Value"))], [(square.name, [square.value]) for square in self.squares])
 
 
 class DrawnBox(NamedTuple):

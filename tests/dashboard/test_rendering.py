@@ -105,3 +105,16 @@ def test_table_without_rows_shows_its_own_text():
 def test_text_of_a_panel_is_whole():
     text = "Do this first, then that. " * 12
     assert render(Table("T", (), [], empty=text), {}).empty.text == text
+
+
+def data(chart):
+    columns, rows = render(chart, {}).data
+    return [column.text for column in columns], [(name.text, [value.text for value in values]) for name, values in rows]
+
+
+def test_charts_have_a_table_of_their_data():
+    assert data(Bars("B", [("a", 1), ("b", 2)])) == (["Bar", "Value"], [("a", ["1"]), ("b", ["2"])])
+    lines = LineChart("L", ["a", "b"], [("one", [0, 4]), ("two", [1, None])])
+    assert data(lines) == (["Label", "one", "two"], [("a", ["0", "1"]), ("b", ["4", "–"])])
+    squares = HeatMap("H", ["Mon"], ["Jan"], [HeatCell(0, 0, "1 January", 3)])
+    assert data(squares) == (["Square", "Value"], [("1 January", ["3"])])
