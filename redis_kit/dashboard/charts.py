@@ -132,7 +132,8 @@ class LinesView(_Axis, Whole):
     @property
     def data(self) -> Data:
         """Return the table below it."""
-        return Data([cell(_("Label")), *(line.name for line in self.lines)], [(point.label, point.values) for point in self.points])
+        columns = [cell(_("Label")), *(line.name for line in self.lines)]
+        return Data(columns, [(point.label, point.values) for point in self.points])
 
 
 class Square(NamedTuple):
