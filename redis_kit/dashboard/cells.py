@@ -3,6 +3,7 @@
 import math
 import re
 import unicodedata
+from collections.abc import Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -68,6 +69,13 @@ class Cell(NamedTuple):
     def long(self) -> bool:
         """Return whether a word is too long for a line, so that it may be broken anywhere."""
         return any(len(word) > MAX_WORD for part in self.parts for word in part.split())
+
+
+class Data(NamedTuple):
+    """The table below a chart: the names of its columns, and its rows, each a name and its values."""
+
+    columns: Sequence[Cell]
+    rows: Sequence[tuple[Cell, Sequence[Cell]]]
 
 
 def _width(text: str) -> int:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 from django.utils.translation import gettext as _
 
 from redis_kit.core.panels import Bars, Graph, HeatMap, LineChart
-from redis_kit.dashboard.cells import MAX_TOOLTIP, SHADES, Cell, cell, shade
+from redis_kit.dashboard.cells import MAX_TOOLTIP, SHADES, Cell, Data, cell, shade
 
 MAX_VALUES = 400  # bars, and labels of lines
 MAX_LABELS = 7
@@ -27,13 +27,6 @@ class Whole:
     def first(self, count: int) -> Self:
         """Return it unchanged."""
         return self
-
-
-class Data(NamedTuple):
-    """The table below a chart: the names of its columns, and its rows, each a name and its values."""
-
-    columns: Sequence[Cell]
-    rows: Sequence[tuple[Cell, Sequence[Cell]]]
 
 
 class Bar(NamedTuple):
