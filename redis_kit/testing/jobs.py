@@ -16,6 +16,7 @@ from redis_kit.queues.jobs.shard import shard_names
 from redis_kit.queues.monitoring import queue_counts, queue_names
 from redis_kit.queues.tasks.enqueue import WaitingCall
 from redis_kit.queues.worker.run.event_loop import EventLoop
+from redis_kit.queues.worker.run.hand_over import NoJobs
 from redis_kit.queues.worker.run.outcome import FailedAttempt
 from redis_kit.queues.worker.run.runner import JobRunner
 from redis_kit.queues.worker.run.sink import Routes, sinks_of_backends
@@ -74,7 +75,7 @@ def drain(*names: str, raise_errors: bool = False) -> int:
             (number, job) for number, source in enumerate(sources) for job in source.claim(1, worker=worker)
         ]:
             for number, job in jobs:
-                if done := runs.run(0, number, job):
+                for done in runs.run(0, number, job):
                     _end(sources[number], done)
             count += len(jobs)
     finally:
@@ -109,18 +110,19 @@ def processor(sources: Sequence[WorkerQueue], *, raise_errors: bool = False) -> 
         "coroutines": _Here(),
         "given_up": Event(),
     }
-    routes = Routes(sources, sinks_of_backends())
-    runner = _Runner(sources, **alone, later=lambda call: None, recent=RecentAcks(), routes=routes, put_off=_not_taken)
+    alone |= {"recent": RecentAcks(), "routes": Routes(sources, sinks_of_backends()), "waiting": NoJobs()}
+    runner = _Runner(sources, **alone, later=lambda call: None, put_off=_not_taken)
     runner.raise_errors = raise_errors
     return runner
-
-
-def _not_taken(number: int, job: Job, seconds: float) -> None:
-    """Fail the test: to claim the job again and again would not end."""
-    raise RuntimeError(f"Job {job.id!a} was to be handed over, and the other system is unavailable; see the log.")
 
 
 def _end(source: WorkerQueue, done: Done) -> None:
     source.exchange(0, [done.ended])
     if done.announce:
         done.announce()
+
+
+def _not_taken(number: int, jobs: Sequence[Job], seconds: float) -> None:
+    """Fail the test: to claim the job again and again would not end."""
+    ids = ", ".join(ascii(job.id) for job in jobs)
+    raise RuntimeError(f"Job {ids} was to be handed over, and the other system is unavailable; see the log.")

@@ -23,6 +23,7 @@ from redis_kit.queues.store import claim, handover
 from redis_kit.queues.tasks import discovery
 from redis_kit.queues.worker.process.threads import start_thread
 from redis_kit.queues.worker.run.event_loop import EventLoop
+from redis_kit.queues.worker.run.hand_over import NoJobs
 from redis_kit.queues.worker.run.runner import JobRunner
 from redis_kit.queues.worker.run.sink import Routes
 from redis_kit.queues.worker.run.timeouts import Timeouts
@@ -58,7 +59,8 @@ class Fleet:
             later=lambda call: None,  # a claim whose end is not recorded ends with its lease
             recent=RecentAcks(),
             routes=Routes([], {}),  # it has come to where it runs
-            put_off=lambda number, job, seconds: None,
+            put_off=lambda number, jobs, seconds: None,
+            waiting=NoJobs(),
             stops=shutdown.stops,
         )
         if get_ident() not in sys._current_frames():
@@ -81,7 +83,7 @@ class Fleet:
                 return
             self._held.add(member(job))
             try:
-                if done := self._runner.process(0, number, job):
+                for done in self._runner.process(0, number, job):
                     self._end(source, done)
             finally:
                 self._held.discard(member(job))

@@ -5,6 +5,7 @@ from typing import Any
 
 from redis_kit.core import conf
 from redis_kit.queues.celery.app import project_app
+from redis_kit.queues.celery.link import TaskCall
 from redis_kit.queues.celery.publisher import Publisher
 
 
@@ -13,7 +14,7 @@ def send(name: str, args: list[Any], kwargs: dict[str, Any], *, id: str, queue: 
 
     Raises ConfigurationError without a Celery app, and NotTaken.
     """
-    _publisher().publish(name, args, kwargs, id=id, options={"queue": queue} if queue else {})
+    _publisher().publish(TaskCall(name, args, kwargs, id, {"queue": queue} if queue else {}))
 
 
 @cache

@@ -1,10 +1,12 @@
 """The sink "celery": jobs that are due go to the broker of Celery."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from redis_kit.queues import backend, framework
 from redis_kit.queues.celery.app import project_app
+from redis_kit.queues.celery.link import TaskCall
 from redis_kit.queues.celery.publisher import Publisher
 from redis_kit.queues.celery.tasks import RUN
 from redis_kit.queues.jobs import history
@@ -16,6 +18,7 @@ from redis_kit.queues.tasks import registry
 from redis_kit.queues.worker.run.sink import Sink
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 
+BATCH = 25  # messages: more of them hardly cost less each
 AGAIN = 3600.0  # seconds after which a job that no Celery worker has begun is handed over once more, at least
 
 
@@ -31,22 +34,14 @@ class CelerySink(Sink):
     def __init__(self) -> None:
         self._app = project_app()
         self._publisher = Publisher(self._app)
+        self.batch_size = BATCH if self._publisher.takes_many else 1
         self._backends = set(backend.sinks()) if framework.FOUND else set()
 
-    def hand_over(self, queue: WorkerQueue, job: Job, call: Message) -> float | None:
+    def hand_over_many(self, queue: WorkerQueue, jobs: Sequence[tuple[Job, Message]]) -> list[float | Exception | None]:
         """See Sink."""
-        if call.sink:
-            self._publisher.publish(call.task, call.args, call.kwargs, id=job.id, options=call.options)
-            return None
-        options = self._options(queue.queue_name, job)
-        if self._is_ours(job, call):
-            claim = [queue.name, job.id, handover.version(job), job.token]
-            self._publisher.publish(RUN, claim, {}, id=job.id, options=options | {"ignore_result": True})
-            return max(AGAIN, job.claimed - job.due)
-        if call.expires:
-            options["expires"] = datetime.fromtimestamp(job.due + call.expires / 1000, UTC).isoformat()
-        self._publisher.publish(call.task, call.args, call.kwargs, id=job.id, options=options)
-        return None
+        calls = [self._call(queue, job, call) for job, call in jobs]
+        errors = self._publisher.publish_many([call for call, _ in calls])
+        return [error or seconds for error, (_, seconds) in zip(errors, calls, strict=True)]
 
     def prepare(self) -> None:
         """See Sink."""
@@ -56,6 +51,19 @@ class CelerySink(Sink):
     def close(self) -> None:
         """See Sink."""
         self._publisher.close()
+
+    def _call(self, queue: WorkerQueue, job: Job, call: Message) -> tuple[TaskCall, float | None]:
+        """Return what Celery is to call, and the answer of hand_over() when the broker has that."""
+        if call.sink:
+            return TaskCall(call.task, call.args, call.kwargs, job.id, call.options), None
+        options = self._options(queue.queue_name, job)
+        if self._is_ours(job, call):
+            claim = [queue.name, job.id, handover.version(job), job.token]
+            options["ignore_result"] = True
+            return TaskCall(RUN, claim, {}, job.id, options), max(AGAIN, job.claimed - job.due)
+        if call.expires:
+            options["expires"] = datetime.fromtimestamp(job.due + call.expires / 1000, UTC).isoformat()
+        return TaskCall(call.task, call.args, call.kwargs, job.id, options), None
 
     def _is_ours(self, job: Job, call: Message) -> bool:
         """Return whether a job calls a task of the kit, and not one of Celery."""

@@ -1,11 +1,12 @@
 """Jobs that another system runs, as flows: those that it took, those that it did not, and those that it begins."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.scripts import ScriptCall
+from redis_kit.core.steps import Batch
 from redis_kit.queues.jobs.job import Job, read
 from redis_kit.queues.store import calls
 
@@ -27,12 +28,14 @@ class HandOvers(NamedTuple):
     to: str
 
 
-def postpone(queue: Primitive, job: Job, seconds: float, *, holds: bool) -> Flow[bool]:
-    """Return a claimed job for later, without counting the attempt. False if its claim is over.
+def postpone(queue: Primitive, jobs: Sequence[tuple[Job, float]], *, holds: bool) -> Flow[list[bool]]:
+    """Return claimed jobs, each for some seconds, without counting the attempt. False for those whose claim is over.
 
-    With ``holds`` another system has it: until it ends, or is due here again, it counts for its limits.
+    With ``holds`` another system has them: until it ends, or is due here again, a job counts for its limits.
     """
-    return bool((yield calls.postpone(queue.key(""), job, delay=int(seconds * 1000), holds=holds)))
+    base = queue.key("")
+    replies = yield Batch([calls.postpone(base, job, delay=int(wait * 1000), holds=holds) for job, wait in jobs])
+    return [bool(reply) for reply in replies]
 
 
 def version(job: Job) -> str:

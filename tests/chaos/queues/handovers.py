@@ -4,7 +4,7 @@
     python -m tests.chaos.queues.handovers 10000 --broker rabbitmq
 
 Nothing consumes the messages, so at the end the broker holds the history. Each job must be there. Twice is allowed only
-where a kill or a fault of the broker lies between its answer and the worker's note of it.
+where a kill or a fault of the broker lies between its answer and the note of it: a batch for each thread.
 """
 
 import argparse
@@ -28,6 +28,7 @@ from kombu import Connection
 
 from redis_kit.core import connections
 from redis_kit.queues import Queue, QueueCounts
+from redis_kit.queues.celery.sink import BATCH
 from redis_kit.queues.monitoring import hand_overs
 from tests.chaos.queues.support import program
 from tests.chaos.queues.support.workers import Fleet, Supervisor, wait_until
@@ -72,8 +73,8 @@ class Outcome:
     def violations(self) -> list[str]:
         """Return what must not be."""
         twice = sum(count - 1 for count in self.sent.values())
-        # Each fault may hit one message per thread between the broker's answer and the note of it.
-        allowed = sum(self.faults.values()) * THREADS * WORKERS
+        # Each fault may hit one batch per thread between the broker's answer and the note of it.
+        allowed = sum(self.faults.values()) * THREADS * WORKERS * BATCH
         found = [f"job {id} was lost" for id in sorted(self.wanted - set(self.sent))[:10]]
         found += [f"message {id} belongs to no job" for id in sorted(set(self.sent) - self.wanted)[:10]]
         if twice > allowed:

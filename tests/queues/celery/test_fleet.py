@@ -2,12 +2,16 @@
 
 import json
 import signal
+from collections import Counter
 from itertools import accumulate
 
 import pytest
 
-from redis_kit.queues import Queue, QueueCounts, limits
+from redis_kit.queues import NotTaken, Queue, QueueCounts, limits
 from redis_kit.queues.celery import fleet as celery_fleet
+from redis_kit.queues.celery.link import TaskCall
+from redis_kit.queues.celery.publisher import Publisher
+from tests.chaos.queues.handovers import messages
 from tests.fixtures.process import wait_for
 from tests.queues.support import fleet, tasks
 
@@ -126,3 +130,27 @@ def test_rabbitmq_confirms_messages_and_a_frozen_one_loses_none(project, journal
     wait_for(lambda: b"takes jobs again" in worker.log.read_bytes(), timeout=60)
     wait_for(lambda: journal.lines(name="frozen"), timeout=30)
     wait_for(lambda: Queue("celery").counts() == QueueCounts(0, 0, 0, 0))
+
+
+def test_rabbitmq_takes_or_refuses_each_message_of_a_batch(project, rabbitmq):
+    project.connect(rabbitmq.url)
+    sender = Publisher(fleet.app)
+    calls = [TaskCall("a", [number], {}, f"n{number}", {}) for number in range(9)]
+    calls[4] = calls[4]._replace(options={"exchange": "not there", "routing_key": "x"})
+    answers = sender.publish_many(calls)
+    assert [place for place, answer in enumerate(answers) if answer] == [4]
+    assert isinstance(answers[4], NotTaken)
+    assert not answers[4].unavailable
+    assert sender.publish_many(calls[:3]) == [None] * 3
+    sender.close()
+    sent = messages(rabbitmq.url)
+    assert sent == Counter({call.id: 2 if place < 3 else 1 for place, call in enumerate(calls) if place != 4})
+
+
+def test_event_that_a_message_was_sent_is_confirmed_beside_it(project, rabbitmq, monkeypatch):
+    monkeypatch.setitem(fleet.app.conf, "task_send_sent_event", True)
+    project.connect(rabbitmq.url)
+    sender = Publisher(fleet.app)
+    assert sender.publish_many([TaskCall("a", [number], {}, f"e{number}", {}) for number in range(5)]) == [None] * 5
+    sender.close()
+    assert messages(rabbitmq.url).total() == 5

@@ -7,7 +7,9 @@ import pytest
 from redis_kit.core.errors import ConfigurationError
 from redis_kit.queues import Queue, QueueCounts
 from redis_kit.queues.celery import app as apps
-from redis_kit.queues.celery import publisher
+from redis_kit.queues.celery import link
+from redis_kit.queues.celery.link import TaskCall
+from redis_kit.queues.celery.publisher import Publisher
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.process.process import WorkerProcess
 from redis_kit.queues.worker.run import sink
@@ -73,8 +75,8 @@ def test_kind_of_the_broker_is_found_out_once(project, mail, monkeypatch):
 
 def test_jobs_are_sent_once_though_the_broker_was_down(project, mail, make_server, monkeypatch, caplog, tmp_path):
     monkeypatch.setattr(sink, "FIRST", 0.05)
-    monkeypatch.setattr(publisher, "TIMEOUT", 0.5)
-    monkeypatch.setitem(publisher.LIMITS, "redis", {"socket_timeout": 0.5, "socket_connect_timeout": 0.5})
+    monkeypatch.setattr(link, "TIMEOUT", 0.5)
+    monkeypatch.setitem(link.LIMITS, "redis", {"socket_timeout": 0.5, "socket_connect_timeout": 0.5})
     broker = make_server(tcp=True, persistence=True, data_dir=tmp_path / "broker")
     project.connect(f"redis://127.0.0.1:{broker.port}/5")
     with working(WorkerProcess(Options(("mail",), threads=3))):
@@ -108,6 +110,25 @@ def test_message_that_the_broker_refuses_waits_and_others_pass(project, mail):
         assert len([one for one in client.client_list() if one["db"] == "5"]) == 1  # this one
     assert mail.counts().scheduled == 1
     assert [message.headers["task"] for message in project.sent()] == ["b"]
+
+
+def test_messages_of_a_batch_are_taken_or_refused_each_for_itself(project):
+    with project.client() as client:
+        calls = [TaskCall("a", [number], {}, f"n{number}", {}) for number in range(20)]
+        calls[1] = calls[1]._replace(options={"priority": 3})
+        calls[2] = calls[2]._replace(args=[object()])
+        sender = Publisher(fleet.app)
+        assert sender.publish_many(calls[:1]) == [None]
+        client.set("celery\x06\x163", 1)  # where messages of priority 3 would go
+        before = client.info("stats")["total_reads_processed"]
+        answers = sender.publish_many(calls)
+        sender.close()
+        assert client.info("stats")["total_reads_processed"] - before < 10
+    assert [type(answer).__name__ for answer in answers[:3]] == ["NoneType", "NotTaken", "EncodeError"]
+    assert not answers[1].unavailable
+    assert not any(answers[3:])
+    sent = [message.headers["id"] for message in project.sent()]
+    assert sent == ["n0", "n0", *[f"n{number}" for number in range(3, 20)]]
 
 
 def test_broker_whose_address_is_misspelt_leaves_jobs_in_their_queue(project, mail, caplog):

@@ -79,7 +79,7 @@ class Worker:
         before = len(touched)
         self.runner._stops = lambda: rows is not None and len(touched) - before >= rows
         (job,) = self.source.claim(1, worker=self.source.worker)
-        if done := self.runner.run(0, 0, job):
+        for done in self.runner.run(0, 0, job):
             self.source.exchange(0, [done.ended])
         return touched[before:]
 
@@ -172,7 +172,7 @@ def test_worker_that_lost_its_claim_can_not_move_the_loop_back(places, queue, ki
         return False
 
     runner._stops = lose
-    assert runner.run(0, 0, job) is None
+    assert not runner.run(0, 0, job)
     assert taken == [places[:30]]
     assert Worker("c").run() == places[30:]
 

@@ -1,7 +1,8 @@
 """Claimed jobs that no thread has begun, and the threads that wait for one."""
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from threading import Condition, Lock
 from time import monotonic
 
@@ -26,7 +27,7 @@ class ClaimedJobs:
         self.returning = 0  # calls under way that return jobs to their queues
         self.quiet = self.stopped = False
         self._work = Condition(self.lock)
-        self.in_hand: dict[int, ClaimedJob] = {}  # by thread, until that asks for the next job
+        self.in_hand: dict[int, list[ClaimedJob]] = {}  # by thread, until that asks for the next job
         self._waking = False
 
     @property
@@ -42,7 +43,8 @@ class ClaimedJobs:
     def take(self, slot: int) -> ClaimedJob | None:
         """Return the next job for a thread, None if there is none. Needs the lock."""
         if self.jobs:
-            job = self.in_hand[slot] = self.jobs.popleft()
+            job = self.jobs.popleft()
+            self.in_hand[slot] = [job]
             return job
         self.in_hand.pop(slot, None)
         return None
@@ -86,6 +88,23 @@ class ClaimedJobs:
                 self.jobs.extend(left)
         return jobs
 
+    def take_more(self, slot: int, number: int, limit: int) -> list[Job]:
+        """Give a thread that has a job the next ones too, if they are of this queue."""
+        jobs: list[Job] = []
+        with self.lock:
+            while self.jobs and self.jobs[0][0] == number and len(jobs) < limit:
+                self.in_hand[slot].append(self.jobs[0])
+                jobs.append(self.jobs.popleft()[1])
+        return jobs
+
+    def put_back(self, slot: int, number: int, jobs: Sequence[Job]) -> None:
+        """Take jobs back that take_more() gave last. They come first."""
+        if jobs:
+            with self.lock:
+                del self.in_hand[slot][-len(jobs) :]
+                self.jobs.extendleft([(number, job) for job in reversed(jobs)])
+                self.wake()
+
     def returned(self) -> None:
         """Note that what take_all() gave is back in its queues."""
         with self.lock:
@@ -94,7 +113,7 @@ class ClaimedJobs:
     def held(self) -> list[Job]:
         """Return the jobs that wait or that threads have in hand."""
         with self.lock:
-            return [job for _, job in (*self.jobs, *self.in_hand.values())]
+            return [job for _, job in (*self.jobs, *chain.from_iterable(self.in_hand.values()))]
 
     def stop(self) -> None:
         """Let all threads end once no job is left."""

@@ -41,8 +41,8 @@ class Fetcher:
         on_empty: Callable[[], None] | None = None,
     ) -> None:
         self._queues, self._on_empty = queues, on_empty
-        self._claimed, self._done = ClaimedJobs(threads), DoneJobs(len(queues), board)
-        self._watchdog = Watchdog(len(queues))
+        self.waiting = self._claimed = ClaimedJobs(threads)
+        self._done, self._watchdog = DoneJobs(len(queues), board), Watchdog(len(queues))
         self._exchanger = Exchanger(queues, rotation, self._watchdog)
         self._reconciler = Reconciler(queues, self._exchanger.recent, self._held)
         self._prefetch, self._empty = Prefetch(), False
@@ -87,10 +87,10 @@ class Fetcher:
         else:
             self._claim_by(monotonic() + RETRY)
 
-    def put_off(self, number: int, job: Job, seconds: float) -> None:
-        """Return a job, and others of its queue that no thread has begun, and claim none there for some seconds."""
+    def put_off(self, number: int, jobs: Sequence[Job], seconds: float) -> None:
+        """Return jobs, and others of their queue that no thread has begun, and claim none there for some seconds."""
         self._exchanger.closed_until[number] = at = monotonic() + seconds
-        self._return(number, [job])
+        self._return(number, list(jobs))
         self.give_back(number)
         self._claim_by(at)
 

@@ -71,6 +71,7 @@ class WorkerProcess:
             recent=self._fetcher.recent,
             routes=self._routes,
             put_off=self._fetcher.put_off,
+            waiting=self._fetcher.waiting,
             stops=self._stops,
         )
         self._relay = OutboxRelay(registry.outboxes(), self.sources[0], self._stopping, self._report_outbox)
@@ -93,7 +94,7 @@ class WorkerProcess:
         """Stop claiming and let the jobs end."""
         self._events.put("stop")
 
-    def _process(self, slot: int, source: int, job: Job) -> Done | None:
+    def _process(self, slot: int, source: int, job: Job) -> list[Done]:
         done = self._processor.process(slot, source, job)
         if self._limits and guarded("The limits of a process", self._limits.check, False):
             self._fetcher.quiet()

@@ -1,7 +1,7 @@
 """The threads of a worker."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from threading import Lock, Thread
 from time import sleep
@@ -22,7 +22,7 @@ class ThreadPool:
         threads: int,
         fetcher: Fetcher,
         *,
-        process: Callable[[int, int, Job], Done | None],
+        process: Callable[[int, int, Job], Sequence[Done]],
         on_end: Callable[[], None],
     ) -> None:
         self._fetcher, self._process, self._on_end = fetcher, process, on_end
@@ -35,13 +35,13 @@ class ThreadPool:
             start_thread(f"job-{slot}", partial(self._work, slot))
 
     def _work(self, slot: int) -> None:
-        while item := self._next(slot):
-            source, job = item
+        while claimed := self._next(slot):
+            source, job = claimed
             try:
                 done = self._process(slot, source, job)
-                if done:
-                    self._fetcher.add_done(done)
-                else:
+                for item in done:
+                    self._fetcher.add_done(item)
+                if not done:
                     self._fetcher.wake()
             except BaseException:
                 logger.exception("Job %a: the worker itself failed.", job.id)

@@ -25,7 +25,6 @@ from redis_kit.queues.errors import (
     LeaseLost,
     NewerMessage,
     NotSerializable,
-    NotTaken,
     PayloadTooLarge,
     Snooze,
     TaskTimeout,
@@ -41,10 +40,11 @@ from redis_kit.queues.tasks.task import Task, extended
 from redis_kit.queues.worker.run import activity
 from redis_kit.queues.worker.run.db_connections import tidy
 from redis_kit.queues.worker.run.event_loop import EventLoop, synchronous
+from redis_kit.queues.worker.run.hand_over import HandOver, RoutedJob, WaitingJobs
 from redis_kit.queues.worker.run.outcome import FailedAttempt, failed
 from redis_kit.queues.worker.run.postponement import InterruptedJob, PostponedJob, SnoozedJob, UnfitJob
 from redis_kit.queues.worker.run.recorder import ResultRecorder, recorder_of
-from redis_kit.queues.worker.run.sink import Route, Routes
+from redis_kit.queues.worker.run.sink import Routes
 from redis_kit.queues.worker.run.timeouts import JobKey, Timeouts
 from redis_kit.queues.worker.run.workflow_step import Ended, WorkflowStep
 from redis_kit.queues.worker.shared import failpoints
@@ -69,8 +69,7 @@ class Outcome(NamedTuple):
     value: bytes = b""
     final: bool = False  # another attempt can't help
     unfit: Message | NewerMessage | None = None  # a call that this worker can't run
-    route: Route | None = None  # on which it went to another system, or back to its queue
-    taken: bool = False  # by that system, so the job is done here
+    handed: RoutedJob | None = None  # it is to be handed over to another system
     expires: int = 0  # of the call
     step: WorkflowStep | None = None
 
@@ -89,14 +88,17 @@ class JobRunner:
         later: Callable[[Callable[[], None]], None],
         recent: RecentAcks,
         routes: Routes,
-        put_off: Callable[[int, Job, float], None],
+        put_off: Callable[[int, Sequence[Job], float], None],
+        waiting: WaitingJobs,
         stops: Callable[[], bool] = lambda: False,
     ) -> None:
         self._sources, self._board, self._given_up, self._later = sources, board, given_up, later
-        self._recent, self._routes, self._put_off, self._stops = recent, routes, put_off, stops
+        self._recent, self._routes, self._stops = recent, routes, stops
         self._deadlines, self._coroutines = deadlines, coroutines
         self._own = threading.local()
         self._backends: dict[str, Any] = {}
+        handing: dict[str, Any] = {"waiting": waiting, "put_off": put_off, "backends": self._backends}
+        self._hand_over = HandOver(sources, routes, **handing, record=lambda failure: self._record(failure))
         self._running: dict[JobKey, CurrentJob] = {}
 
     def cancel(self, job: JobKey) -> None:
@@ -111,8 +113,11 @@ class JobRunner:
         """End the connections to other systems that took jobs."""
         self._routes.close()
 
-    def process(self, slot: int, source: int, job: Job) -> Done | None:
-        """Run a job and return it if it is done. Record a failed attempt; during an outage, wait until that is over."""
+    def process(self, slot: int, source: int, job: Job) -> list[Done]:
+        """Run a job. Record a failed attempt; during an outage, wait until that is over.
+
+        Return the job if it is done, and others that were handed over beside it.
+        """
         if (begun := monotonic()) - getattr(self._own, "closed", 0.0) > IDLE:
             guarded("The database connections of a thread", tidy, None)
         try:
@@ -121,34 +126,37 @@ class JobRunner:
             guarded("The database connections of a thread", tidy, None)
             self._own.closed = monotonic()
             self._board.end(slot)
-            self._board.tally(0 if self._own.gave_back else 1, self._own.closed - begun)
+            self._board.tally(self._own.ended, self._own.closed - begun)
             if settings.DEBUG:
                 reset_queries()
 
-    def run(self, slot: int, number: int, job: Job) -> Done | None:
+    def run(self, slot: int, number: int, job: Job) -> list[Done]:
         """Do the same without a look at the thread's database connections. An outcome is recorded whatever fails."""
         source, recorder = self._sources[number], None
         outcome: Outcome | None = None
-        self._own.gave_back = False
+        self._own.ended = 1
         try:
             recorder = recorder_of(source, job, self._backends)
             outcome = self._attempt(slot, number, job, recorder)
             if postponed := _postponed(source, job, outcome, recorder):
-                self._own.gave_back = True
+                self._own.ended = 0
                 self._give_back(postponed)
-                return None
-            if route := outcome.route:
-                return Done(job, ack_of(job, source=number), route.report) if outcome.taken else None
+                return []
+            if outcome.handed:  # it is not noted as begun: a kill is not its fault
+                self._own.ended = 0
+                done = self._hand_over.run(slot, number, outcome.handed)
+                self._own.ended = len(done)
+                return done
             if outcome.error is None:
                 if outcome.step:
                     outcome.step.finish()
-                return self._succeeded(number, job, outcome, recorder)
+                return [self._succeeded(number, job, outcome, recorder)]
             failure = failed(source, job, outcome.error, task=outcome.task, recorder=recorder, final=outcome.final)
         except BaseException as error:  # of the worker itself, or of a plug-in
             failure = failed(source, job, error, recorder=recorder)
         self._record(failure)
         del failure, outcome  # the error's traceback refers to this frame: in a circle, what the task had would live on
-        return None
+        return []
 
     def _attempt(self, slot: int, number: int, job: Job, recorder: ResultRecorder | None) -> Outcome:
         source, step = self._sources[number], None
@@ -157,12 +165,9 @@ class JobRunner:
             if call.step:
                 step = WorkflowStep(source, call.step, self._given_up)
             late = expiry.expired(job, call)
-            alias = recorder.alias if recorder else None
-            if not (late or step) and (route := self._routes.of(number, call, alias)):
-                return self._hand_over(number, job, call, route)
+            if route := self._hand_over.route_of(number, job, call, recorder):
+                return Outcome(handed=RoutedJob(job, call, recorder, route))
             task = extended(registry.find_for(call))
-            if not (late or recorder or step) and (route := self._routes.of(number, call, task.backend)):
-                return self._hand_over(number, job, call, route)
         except NewerMessage as error:
             return Outcome(error=error, unfit=error)
         except CorruptMessage as error:
@@ -208,22 +213,6 @@ class JobRunner:
             self._running.pop((number, job.id), None)
             current_job.end(here)
             activity.end(tokens)
-
-    def _hand_over(self, number: int, job: Job, call: Message, route: Route) -> Outcome:
-        """Hand a job over to another system. It is not noted as begun: a kill is not its fault."""
-        self._own.gave_back = True
-        try:
-            if not route.hand_over(job, call):
-                return Outcome(route=route)
-        except NotTaken as error:
-            if error.unavailable:
-                self._put_off(number, job, route.pause)
-            else:
-                guarded("The return of a refused job", partial(route.put_off, job), None)
-            return Outcome(route=route)
-        self._own.gave_back = False
-        failpoints.reach("handed_over")
-        return Outcome(route=route, taken=True)
 
     def _call(self, job: JobKey, task: Task[..., Any], call: message.Message, context: Any) -> Any:
         args = [context, *call.args] if task.takes_context else call.args

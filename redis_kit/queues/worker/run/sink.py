@@ -1,7 +1,7 @@
 """Sinks: other systems that run the jobs of a queue. Without one, jobs run in this worker."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from random import uniform
 from threading import Lock
@@ -29,13 +29,17 @@ SHORTEST, MOST = 1.0, 600.0  # seconds until a job that another system refused i
 EVERY = 1.0  # seconds between two reports of how many jobs were handed over, if nothing else reports them
 
 
+Answer = float | Exception | None  # of a sink for a job: what hand_over() returned or raised
+
+
 class Sink:
     """Hands the jobs of queues over to another system. A worker process has one, which its threads share.
 
-    ``title`` is how the log names that system.
+    ``title`` is how the log names that system. ``batch_size`` is how many jobs hand_over_many() takes at once, at most.
     """
 
     title = "the other system"
+    batch_size: int = 1
 
     def hand_over(self, queue: WorkerQueue, job: Job, call: Message) -> float | None:
         """Return when the other system has the job: None, and the job is done here.
@@ -45,6 +49,14 @@ class Sink:
         other error is.
         """
         raise NotImplementedError
+
+    def hand_over_many(self, queue: WorkerQueue, jobs: Sequence[tuple[Job, Message]]) -> list[Answer]:
+        """Hand jobs over, and return for each, in their order, what hand_over() returns, or the error that it raises.
+
+        A system to which many jobs cost no more than a few overrides this and ``batch_size``: 1 by default, so that
+        threads hand jobs over side by side. An error that is raised here stands for the answers to all jobs.
+        """
+        return [_answer(self.hand_over, queue, job, call) for job, call in jobs]
 
     def prepare(self) -> None:
         """Connect, before there is a job, so that the first one is not late. It need not succeed."""
@@ -78,29 +90,33 @@ class Route:
         self._sent = self._failed = 0
         self._error, self._reported = "", 0.0
 
-    def hand_over(self, job: Job, call: Message) -> bool:
-        """Hand a job over. True if it is to be acknowledged; False if the other system claims it. Raises NotTaken."""
-        self._ask()
+    @property
+    def batch_size(self) -> int:
+        """Return how many jobs may be handed over at once: one alone asks whether a system is back."""
+        return 1 if self._failures else self._sink.batch_size
+
+    def hand_over(self, jobs: Sequence[tuple[Job, Message]]) -> list[Answer]:
+        """Hand jobs over, and return the answer for each. Those that the other system claims are back in the queue."""
         try:
-            seconds = self._sink.hand_over(self._source, job, call)
+            self._ask()
         except NotTaken as error:
-            self._not_taken(error)
-            raise
-        except BaseException:
+            return [error] * len(jobs)
+        try:
+            answers = self._answers(jobs)
+            self._note(answers)
+        finally:
             self._asking = False
-            raise
-        self._taken()
-        if seconds is None:
-            return True
-        # One that it began before this is not in our hands any more.
-        guarded("The return of a job that was handed over", lambda: self._postpone(job, seconds, holds=True), None)
-        self.report(every=EVERY)
-        return False
+        pairs = zip(jobs, answers, strict=True)
+        claimed = [(job, answer) for (job, _), answer in pairs if isinstance(answer, int | float)]
+        if claimed:  # one that it began before this is not in our hands any more
+            guarded("The return of jobs that were handed over", lambda: self._postpone(claimed, holds=True), None)
+            self.report(every=EVERY)
+        return answers
 
     def put_off(self, job: Job) -> None:
         """Return a job that the other system refused to its queue, for as long as it is late, and 1 s at least."""
         seconds = min(MOST, max(SHORTEST, job.claimed - job.due)) * uniform(0.75, 1.0)  # noqa: S311
-        self._postpone(job, seconds, holds=False)
+        self._postpone([(job, seconds)], holds=False)
 
     @property
     def pause(self) -> float:
@@ -127,20 +143,40 @@ class Route:
                 raise NotTaken(self._error)
             self._asking = bool(self._failures)
 
-    def _taken(self) -> None:
+    def _answers(self, jobs: Sequence[tuple[Job, Message]]) -> list[Answer]:
+        """Ask the sink. An error that it raises stands for the answers to all jobs."""
+        try:
+            answers = list(self._sink.hand_over_many(self._source, jobs))
+            if len(answers) != len(jobs):
+                what = f"{type(self._sink).__name__}.hand_over_many()"
+                raise ValueError(f"{what} must return an answer for each job, not {len(answers)} for {len(jobs)} jobs.")
+        except Exception as error:
+            return [error] * len(jobs)
+        return answers
+
+    def _note(self, answers: Sequence[Answer]) -> None:
+        """Count what was taken and what was not, and remember whether the other system answers."""
+        not_taken = [answer for answer in answers if isinstance(answer, NotTaken)]
+        if taken := sum(not isinstance(answer, Exception) for answer in answers):
+            self._taken(taken, back=not not_taken)
+        if not_taken:
+            self._not_taken(max(not_taken, key=lambda error: error.unavailable), len(not_taken))
+
+    def _taken(self, count: int, *, back: bool) -> None:
         with self._lock:
-            self._sent += 1
-            back, self._failures, self._refusing, self._asking = self._failures or self._refusing, 0, False, False
+            self._sent += count
+            back = back and bool(self._failures or self._refusing)
+            if back:
+                self._failures, self._refusing = 0, False
         if back:
             logger.warning("Queue %a: %s takes jobs again.", self._source.name, self._sink.title)
 
-    def _not_taken(self, error: NotTaken) -> None:
+    def _not_taken(self, error: NotTaken, count: int) -> None:
         text = described(error.__cause__ or error)
         with self._lock:
-            self._failed += 1
+            self._failed += count
             self._error = text
             first = not (self._failures or self._refusing)
-            self._asking = False
             if error.unavailable:
                 pause = min(LONGEST, FIRST * 2 ** min(self._failures, 30)) * uniform(0.5, 1.0)  # noqa: S311
                 self._failures += 1
@@ -152,9 +188,11 @@ class Route:
             logger.error("Queue %a: %s does not take jobs; they stay in the queue: %s", *details)
         guarded("The count of a failure", self.report, None)
 
-    def _postpone(self, job: Job, seconds: float, *, holds: bool) -> None:
-        if not self._source.run_flow(handover.postpone(self._source, job, seconds, holds=holds)):
-            logger.debug("Queue %a: job %a is not claimed here any more.", self._source.name, job.id)
+    def _postpone(self, jobs: Sequence[tuple[Job, float]], *, holds: bool) -> None:
+        postponed = self._source.run_flow(handover.postpone(self._source, jobs, holds=holds))
+        for (job, _), is_here in zip(jobs, postponed, strict=True):
+            if not is_here:
+                logger.debug("Queue %a: job %a is not claimed here any more.", self._source.name, job.id)
 
 
 class Routes:
@@ -207,6 +245,14 @@ class Routes:
                 except ConfigurationError as error:
                     self._sinks[name] = UnusableSink(error)
             return self._sinks[name]
+
+
+def _answer(ask: Callable[..., float | None], *args: Any) -> Answer:
+    """Return what a sink answers, or the error that it raises."""
+    try:
+        return ask(*args)
+    except Exception as error:
+        return error
 
 
 def sinks_of_backends() -> dict[str, str]:

@@ -202,7 +202,7 @@ def drain_one():
 
     source = WorkerQueue("default", worker="one", about="{}")
     (job,) = source.claim(1, worker="one")
-    done = processor([source]).run(0, 0, job)
+    (done,) = processor([source]).run(0, 0, job)
     source.exchange(0, [done.ended])
     source.sign_off(worker="one")
 

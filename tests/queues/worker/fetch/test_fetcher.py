@@ -78,7 +78,7 @@ def test_return_that_fails_is_not_tried_again_at_once(holding, proxy, monkeypatc
 def test_quiet_worker_acknowledges_when_its_queue_may_be_asked_again(holding):
     fetcher, queue = holding
     fetcher.give_back()
-    _, job = fetcher._claimed.in_hand[0]
+    ((_, job),) = fetcher._claimed.in_hand[0]
     fetcher._exchanger.retry_at[0] = monotonic() + 0.3  # a claim failed
     fetcher.wake()  # as after an attempt that failed
     fetcher.quiet()

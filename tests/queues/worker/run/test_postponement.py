@@ -242,7 +242,7 @@ def test_outage_delays_the_return_of_the_job(own_kit):
     runner = processor([source])
     own_kit.server.stop()
     runner._given_up.set()
-    assert runner.run(0, 0, job) is None  # it gives up, and the lease of the job ends
+    assert not runner.run(0, 0, job)  # it gives up, and the lease of the job ends
     with pytest.raises(RedisUnavailable):
         source.counts()
     own_kit.server.restart()

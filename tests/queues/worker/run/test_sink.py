@@ -27,7 +27,15 @@ def queue(kit, monkeypatch):
     monkeypatch.setattr(sink, "FIRST", 0.02)
     sinks.taken.clear()
     sinks.errors.clear()
+    sinks.batches.clear()
     return Queue("mail")
+
+
+@pytest.fixture
+def together(kit, queue):
+    """A queue whose jobs are handed over several at once."""
+    kit.options(QUEUES={"QUEUE_OPTIONS": {"mail": {"SINK": f"{PATH[:-9]}Together"}}, "RETRY_BACKOFF": 60})
+    return queue
 
 
 def put(queue, *names, **options):
@@ -120,6 +128,46 @@ def test_job_that_the_other_system_does_not_claim_comes_again(queue):
     assert len(sinks.taken) == 2
 
 
+def test_jobs_that_are_handed_over_at_once_have_their_own_answers(together, kit):
+    put(together, *range(30), "refused", "broken", "claims it", *range(30, 60))
+    together.put({"task": "far.away", "args": ["late"], "expires": 1})
+    put(together, *range(60, 90))
+    with working(WorkerProcess(Options(("mail",), threads=1))):
+        wait_for(lambda: sinks.taken[-1:] == [("mail", 89, 1)])
+        wait_for(lambda: together.counts() == QueueCounts(3, 0, 0, 1))
+    numbers = [name for _, name, _ in sinks.taken if name != "claims it"]
+    assert numbers == list(range(90))  # in their order, and each once
+    assert max(sinks.batches) == 10
+    attempts = {job.payload["args"][0]: job.attempts for job in together.peek(state="scheduled")}
+    assert attempts == {"refused": 0, "broken": 1, "claims it": 0}
+    assert together.peek(state="dead")[0].reason.startswith("expired: ")
+    counts = counted(together)
+    assert (counts.sent, counts.failed) == (91, 1)
+
+
+def test_system_that_is_unavailable_is_asked_for_one_job_at_a_time(together):
+    put(together, *range(60))
+    with working(WorkerProcess(Options(("mail",), threads=1))):
+        wait_for(lambda: 10 in sinks.batches)
+        sinks.errors += [NotTaken("down")] * 3
+        wait_for(lambda: not sinks.errors)
+        put(together, *range(60, 90))
+        wait_for(lambda: len(sinks.taken) == 90)
+        wait_for(lambda: together.counts() == QueueCounts(0, 0, 0, 0))
+    first, second, third = [size for size in sinks.batches if size < 0]
+    assert (second, third) == (-1, -1)
+    assert sorted(name for _, name, _ in sinks.taken) == list(range(90))
+    assert counted(together).failed == 2 - first
+
+
+def test_sink_that_does_not_answer_for_each_job_costs_an_attempt(together, caplog):
+    put(together, "wrong")
+    assert drain("mail") == 1
+    (job,) = together.peek(state="scheduled")
+    assert job.attempts == 1
+    assert "Together.hand_over_many() must return an answer for each job, not 0 for 1 jobs." in caplog.text
+
+
 def test_wrong_setting_costs_no_job_an_attempt(queue, kit, caplog):
     kit.options(QUEUES={"QUEUE_OPTIONS": {"mail": {"SINK": "tests.nothing.Here"}}})
     put(queue, "a", "b")
@@ -147,7 +195,7 @@ class Source:
         (self.job,) = self.queue.claim(worker="here")
 
     def postpone(self, seconds=60.0):
-        return self.queue.run_flow(handover.postpone(self.queue, self.job, seconds, holds=True))
+        return all(self.queue.run_flow(handover.postpone(self.queue, [(self.job, seconds)], holds=True)))
 
     def claim(self, claim="c", *, worker="there", attempts=0):
         version = handover.version(self.job._replace(attempt=attempts + 1))
