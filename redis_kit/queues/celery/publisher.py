@@ -9,7 +9,7 @@ from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
-from redis_kit.queues.celery.link import LINKS, Link, Outcomes, TaskCall
+from redis_kit.queues.celery.broker import LINKS, Link, Outcomes, TaskCall
 from redis_kit.queues.errors import NotTaken
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from redis_kit.core import conf
 from redis_kit.queues.celery.app import project_app
-from redis_kit.queues.celery.link import TaskCall
+from redis_kit.queues.celery.broker import TaskCall
 from redis_kit.queues.celery.publisher import Publisher
 
 

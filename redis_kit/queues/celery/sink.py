@@ -6,7 +6,7 @@ from typing import Any
 
 from redis_kit.queues import backend, framework
 from redis_kit.queues.celery.app import project_app
-from redis_kit.queues.celery.link import TaskCall
+from redis_kit.queues.celery.broker import TaskCall
 from redis_kit.queues.celery.publisher import Publisher
 from redis_kit.queues.celery.tasks import RUN
 from redis_kit.queues.jobs import history

@@ -9,7 +9,7 @@ import pytest
 
 from redis_kit.queues import NotTaken, Queue, QueueCounts, limits
 from redis_kit.queues.celery import fleet as celery_fleet
-from redis_kit.queues.celery.link import TaskCall
+from redis_kit.queues.celery.broker import TaskCall
 from redis_kit.queues.celery.publisher import Publisher
 from tests.chaos.queues.handovers import messages
 from tests.fixtures.process import wait_for

@@ -7,8 +7,8 @@ import pytest
 from redis_kit.core.errors import ConfigurationError
 from redis_kit.queues import Queue, QueueCounts
 from redis_kit.queues.celery import app as apps
-from redis_kit.queues.celery import link
-from redis_kit.queues.celery.link import TaskCall
+from redis_kit.queues.celery import broker
+from redis_kit.queues.celery.broker import TaskCall
 from redis_kit.queues.celery.publisher import Publisher
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.process.process import WorkerProcess
@@ -75,23 +75,23 @@ def test_kind_of_the_broker_is_found_out_once(project, mail, monkeypatch):
 
 def test_jobs_are_sent_once_though_the_broker_was_down(project, mail, make_server, monkeypatch, caplog, tmp_path):
     monkeypatch.setattr(sink, "FIRST", 0.05)
-    monkeypatch.setattr(link, "TIMEOUT", 0.5)
-    monkeypatch.setitem(link.LIMITS, "redis", {"socket_timeout": 0.5, "socket_connect_timeout": 0.5})
-    broker = make_server(tcp=True, persistence=True, data_dir=tmp_path / "broker")
-    project.connect(f"redis://127.0.0.1:{broker.port}/5")
+    monkeypatch.setattr(broker, "TIMEOUT", 0.5)
+    monkeypatch.setitem(broker.LIMITS, "redis", {"socket_timeout": 0.5, "socket_connect_timeout": 0.5})
+    server = make_server(tcp=True, persistence=True, data_dir=tmp_path / "broker")
+    project.connect(f"redis://127.0.0.1:{server.port}/5")
     with working(WorkerProcess(Options(("mail",), threads=3))):
         mail.put({"task": "a", "args": [0]})
         wait_for(lambda: len(project.sent()) == 1)
-        broker.stop()
+        server.stop()
         for number in range(1, 4):
             mail.put({"task": "a", "args": [number]})
         wait_for(lambda: "does not take jobs" in caplog.text)
-        broker.start()
+        server.start()
         wait_for(lambda: len(project.sent()) >= 4)
-        broker.freeze()
+        server.freeze()
         mail.put({"task": "a", "args": [4]})
         wait_for(lambda: caplog.text.count("does not take jobs") == 2)
-        broker.thaw()
+        server.thaw()
         wait_for(lambda: {message.args[0] for message in project.sent()} == set(range(5)))
         wait_for(lambda: mail.counts() == QueueCounts(0, 0, 0, 0))
     numbers = [message.args[0] for message in project.sent()]

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from celery import Celery
 from celery.signals import worker_ready
 
-from redis_kit.queues.celery import DelayedTask, SingletonTask, link
+from redis_kit.queues.celery import DelayedTask, SingletonTask, broker
 from tests.queues.support.journal import write as journal
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.queues.support.worker_settings")
@@ -26,7 +26,7 @@ app.conf.update(
     timezone="UTC",
 )
 app.autodiscover_tasks()
-link.TIMEOUT = float(os.environ.get("BROKER_TIMEOUT", link.TIMEOUT))
+broker.TIMEOUT = float(os.environ.get("BROKER_TIMEOUT", broker.TIMEOUT))
 
 
 def connect(url: str) -> None:
