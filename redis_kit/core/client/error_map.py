@@ -37,7 +37,7 @@ def translate(error: Exception, *, sent: bool, where: str = "the server") -> Exc
     """
     if isinstance(error, (RedisKitError, *REDIRECTED)):
         return error
-    text = str(error) or type(error).__name__
+    text = (str(error) or type(error).__name__).removeprefix("ERR ")  # left by a script that ran inside another one
     if type(error).__name__ == "MasterNotFoundError" and _DENIED.search(text):
         return AuthenticationFailed(
             f"The Sentinels refused access ({where}), so the primary's address is not known. Give the connection the "

@@ -1,0 +1,107 @@
+"""Something of each component, so that each page of the dashboard has rows, links and buttons."""
+
+import json
+from typing import Any
+
+from django.test import TestCase
+
+from redis_kit.core import connections
+from redis_kit.locks import Lock, Semaphore
+from redis_kit.locks.kinds.read_write_lock import ReadWriteLock
+from redis_kit.pageviews import PageViews, periods
+from redis_kit.pageviews.batch import Event, ViewBatch, identified
+from redis_kit.queues import Queue, chain, limits
+from redis_kit.queues.store import calls
+from redis_kit.testing.jobs import drain
+from redis_kit.throttling import Throttle
+from tests.app.models import User
+from tests.queues.support import scheduled, workflow_tasks
+from tests.queues.support.putting import die, put
+
+SINKS = {"parcels": {"SINK": "celery"}}
+HELD: list[Any] = []  # leases and throttles, which end when nobody refers to them
+
+
+def fill(kit: Any, text: str = "summer sale") -> None:
+    """Fill the server of a kit. ``text`` is in each field that visitors or programs may choose."""
+    kit.options(
+        QUEUES={"NAMES": ["archive", "default", "mail"], "WORKER_TIMEOUT": 600, "QUEUE_OPTIONS": SINKS},
+        THROTTLING={"REMEMBER": 0},
+    )
+    HELD[:] = [*_locks(text), _throttle(text)]
+    _workflows()
+    _schedules()
+    _queues(text)
+    _workers(text)
+    _page_views(text)
+    user = User(pk=7)
+    user._state.adding = False
+    user.sign_in()
+
+
+def _locks(text: str) -> list[Any]:
+    return [
+        Lock(text, timeout=300).acquire(),
+        Lock(f"{text} 2", timeout=300).acquire(),
+        Semaphore(text, 3, timeout=300).acquire(),
+        Semaphore(text, 3, timeout=300).acquire(),
+        Semaphore(f"{text} 2", 3, timeout=300).acquire(),
+        ReadWriteLock(text, timeout=300).read.acquire(),
+    ]
+
+
+def _throttle(text: str) -> Throttle:
+    throttle = Throttle("sales", "1/h")
+    text = text[:40]  # of longer ones only the hash is kept
+    for identity in (text, "ip:198.51.100.4"):
+        throttle.hit(identity)
+        throttle.hit(identity)
+    throttle.rules.ban(f"user:{text}", 600)
+    throttle.rules.exempt("user:8", 600)
+    return throttle
+
+
+def _queues(text: str) -> None:
+    mail = Queue("mail")
+    die(Queue("archive"), "OSError: full")
+    Queue("archive").put(text, delay=600)
+    die(mail, *[f"ValueError: {text}"] * 3, *["OSError: full"] * 12)
+    put(mail, "p1", "shop.tasks.send", (text,), {text: text})
+    mail.claim(worker="w1")
+    mail.put_many([text, text, text], group="tenant:7")
+    limits.set_limit("mail", "group=tenant:7", concurrency=1, rate="10/s")
+    Queue("default").put(text)
+    Queue("default").pause()
+
+
+def _workers(text: str) -> None:
+    said = {"host": text, "pid": 7, "supervisor": "s1", "supervisor_pid": 5, "threads": 4, "state": "working"}
+    for worker, about in (("w1", said), ("w2", {**said, "supervisor": "s2", "state": "quiet"}), ("w3", {"host": text})):
+        calls.heartbeat(Queue("mail").key(""), worker, json.dumps(about)).run(connections.client())
+
+
+def _schedules() -> None:
+    task = workflow_tasks.work.module_path
+    scheduled.declared(task, "hourly", every=3600, args=[7])
+    scheduled.declared(task, "nightly", cron="0 4 * * *", timezone="Europe/Berlin")
+    scheduled.declared(task, "off", every=60, enabled=False)
+    scheduled.tick(scheduled.scheduler())
+
+
+def _workflows() -> None:
+    workflow_tasks.broken.clear()
+    workflow_tasks.broken.add("fails")
+    _start("fails")
+    drain()
+    _start("waits")
+
+
+def _start(value: str) -> None:
+    with TestCase.captureOnCommitCallbacks(execute=True):
+        chain(workflow_tasks.work.step(value), workflow_tasks.work.step("last")).enqueue()
+
+
+def _page_views(text: str) -> None:
+    moment = periods.now()
+    events = [Event(moment, text, str(n), identified(f"v{n}"), "search.example", text) for n in range(3)]
+    PageViews("any").run_flow(ViewBatch([*events, Event(moment, "front", "", "", bot=True)], using="default").send())

@@ -1,0 +1,165 @@
+"""All pages with something of each component on them: every link leads somewhere, and every button works."""
+
+import contextlib
+import re
+import secrets
+from collections import Counter
+from collections.abc import Callable
+from urllib.parse import urljoin
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.utils.html import escape
+
+from redis_kit.core import component, connections
+from redis_kit.dashboard.collect import panels
+from tests.dashboard.support.attacks import SAMPLE, harmless_links, without_titles
+from tests.dashboard.support.filled import fill
+from tests.dashboard.support.html import page, whole_page
+from tests.dashboard.test_custom_site import OFFICE
+from tests.fixtures.dashboard import ADMIN
+
+pytestmark = pytest.mark.once
+
+BUILTIN = component.BUILTIN
+EXAMPLE = re.compile(r"such as (.+?)(,| or |$)")  # what the label of a field names
+
+
+@pytest.fixture
+def filled(kit):
+    fill(kit)
+    return kit
+
+
+def crawled(links_of: Callable[[str], list[str]], start: str = ADMIN, *, alike: int = 6) -> list[str]:
+    """Follow the links of each page within the dashboard, and return the addresses of the pages.
+
+    At most ``alike`` of them differ only in the values of their search.
+    """
+    found, kinds = [start], Counter()
+    for url in found:  # which grows meanwhile
+        for link in links_of(url):
+            there = urljoin(url, link).partition("#")[0]
+            kind = re.sub(r"=[^&]*", "", there)
+            if there.startswith(start) and there not in found and kinds[kind] < alike:
+                kinds[kind] += 1
+                found.append(there)
+    return found
+
+
+def links_with(client):
+    """Return a function that returns the links of a page, which must be whole."""
+
+    def links_of(url):
+        found = whole_page(client.get(url))
+        assert not [one.words for one in found.elements if "rk-error" in (one.attributes.get("class") or "")], url
+        return [one.attributes["href"] for one in found.find("a") if one.attributes.get("href")]
+
+    return links_of
+
+
+@contextlib.contextmanager
+def user(kit, *rules):
+    """Connect as a user of the server with these rules."""
+    name, password = f"reader-{secrets.token_hex(4)}", secrets.token_hex(8)
+    kit.client.execute_command("ACL", "SETUSER", name, "on", f">{password}", "&*", *rules)
+    known = kit.settings.REDIS_KIT["CONNECTIONS"]["default"]
+    kit.options(CONNECTIONS={"default": {**known, "USERNAME": name, "PASSWORD": password}})
+    connections.close()
+    yield
+    connections.close()
+    kit.client.execute_command("ACL", "DELUSER", name)
+
+
+def test_every_link_leads_to_a_page_and_no_page_writes(filled, boss):
+    # Only BITOP and its like need a key for their result, which ends with the script.
+    scratch = "(+eval +evalsha +bitop +pfmerge +del %R~* %RW~*:scratch %RW~*:union)"
+    with user(filled, "~*", "+@all", "-@write", scratch):
+        found = crawled(links_with(boss))
+    assert {f"{ADMIN}{panel.slug}/" for panel in panels()} < {*found}
+    assert len(found) > 30
+
+
+def test_refused_access_is_told_on_every_page(filled, boss):
+    with user(filled, "~*", "+@connection"):
+        for panel in panels():
+            errors = page(boss.get(f"{ADMIN}{panel.slug}/")).find("p", class_="rk-error")
+            told = [one.words.startswith("Redis refused access") and "ACL LOG" in one.words for one in errors]
+            # The page of servers shows what it may, and without sinks that of hand-overs asks nothing.
+            assert told == [True] or panel.slug in ("server", "hand-overs"), panel.slug
+    with user(filled, "~*", "+@all", "-del"):  # the script is allowed, and a command in it is not
+        (error,) = page(boss.get(f"{ADMIN}signins/")).find("p", class_="rk-error")
+        assert re.match("Redis refused access.* 'del' command", error.words)
+
+
+def buttons_on(client, urls):
+    """Return for each action one page with its button, those of single jobs first."""
+    found = {}
+    for url in sorted(urls, key=lambda url: "id=" not in url):
+        for action in re.findall(r'formaction="([^"?]*/do/[^"?]*)', client.get(url).content.decode()):
+            found.setdefault(action, url)
+    return found
+
+
+def press(browser, url, action):
+    """Press a button, confirm it with the examples of its fields, and return the messages of the page after it."""
+    browser.goto(url)
+    browser.locator(f"button[formaction^='{action}']").first.click()
+    if browser.locator(".rk-confirm").count():
+        if browser.locator("#rk-typed").count():
+            browser.fill("#rk-typed", browser.locator(".rk-confirm dd").inner_text())
+        if browser.locator("#rk-wants").count():
+            example = EXAMPLE.search(browser.locator("label[for=rk-wants]").inner_text())
+            browser.fill("#rk-wants", example[1] if example else "")
+        browser.locator(".rk-confirm button").click()
+    return [each.get_attribute("class") for each in browser.locator(".messagelist li").all()]
+
+
+@pytest.mark.urls("tests.dashboard.test_custom_site")
+def test_every_button_works_without_javascript_and_in_a_site_of_the_project(filled, visit, boss, monkeypatch):
+    monkeypatch.setattr(component, "BUILTIN", BUILTIN)
+    filled.options(EXTRA_COMPONENTS=[])
+    buttons = buttons_on(boss, crawled(links_with(boss), OFFICE))
+    actions = {f"{OFFICE}{panel.slug}/do/{name}/" for panel in panels() for name in panel.actions()}
+    assert actions - {*buttons} == set(), "fill() gives these no button"
+
+    def look(browser):
+        answers = {action: press(browser, url, action) for action, url in buttons.items()}
+        assert {action: answer for action, answer in answers.items() if answer != ["success"]} == {}
+
+    visit(look, start=OFFICE, java_script_enabled=False)
+    assert {entry.object_id for entry in LogEntry.objects.all()} >= {"locks", "throttles", "queues", "workers"}
+    assert LogEntry.objects.count() == len(buttons)
+
+
+def test_every_page_breaks_no_policy_in_a_browser(filled, visit, monkeypatch):
+    monkeypatch.setattr(component, "BUILTIN", BUILTIN)
+
+    def look(browser):
+        def links_of(url):
+            assert browser.goto(url).status == 200, url
+            return browser.locator("a[href]").evaluate_all("all => all.map((each) => each.getAttribute('href'))")
+
+        assert len(crawled(links_of, alike=1)) > 15
+
+    visit(look)
+
+
+@pytest.mark.parametrize("attack", ["".join(SAMPLE[::2]), "".join(SAMPLE[1::2])])
+def test_text_of_visitors_and_programs_adds_nothing_to_a_page(kit, boss, attack):
+    showing = set()
+
+    def problems(url):
+        response = boss.get(url)
+        found = whole_page(response)
+        if escape(attack[:8]) in response.content.decode():
+            showing.add(url.removeprefix(ADMIN).partition("/")[0])
+        assert harmless_links(found), url
+        shape = str(without_titles(found.shape))
+        assert not [word for word in ("onerror", "onload", "onmouseover", "iframe", "'b'") if word in shape], url
+        assert all(one.attributes.get("src") for one in found.find("script")), url
+        return [one.attributes["href"] for one in found.find("a") if one.attributes.get("href")]
+
+    fill(kit, attack)
+    assert len(crawled(problems, alike=1)) > 15
+    assert showing == {"", "locks", "throttles", "queues", "workers", "pageviews"}
