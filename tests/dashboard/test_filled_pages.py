@@ -116,7 +116,7 @@ def press(browser, url, action):
 
 
 @pytest.mark.urls("tests.dashboard.test_custom_site")
-def test_every_button_works_without_javascript_and_in_a_site_of_the_project(filled, visit, boss, monkeypatch):
+def test_every_button_works_without_javascript_in_a_site_of_a_project(filled, visit, boss, monkeypatch):
     monkeypatch.setattr(component, "BUILTIN", BUILTIN)
     filled.options(EXTRA_COMPONENTS=[])
     buttons = buttons_on(boss, crawled(links_with(boss), OFFICE))
