@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from redis_kit.core.panels import Lines, Link, Meter, Ring, Shade
 
 MAX_SHOWN = 200  # characters
-MAX_UNBROKEN = 16  # characters that stay on one line; wide ones, as Chinese has, count twice
+MAX_UNBROKEN = 19  # characters that stay on one line, as a date with its time; wide ones, as Chinese has, count twice
 MAX_WORD = 40  # characters that are not broken, if they are one word
 BREAK = "\0"  # in no text that visible() returns
 DOTTED = re.compile(r"(?<!\S)[^\W\d]\w*(?:\.[^\W\d]\w*)+(?=[\s,:;()]|$)")

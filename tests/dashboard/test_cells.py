@@ -146,7 +146,7 @@ def test_only_words_over_40_characters_may_break_anywhere():
 
 
 @pytest.mark.parametrize(
-    ("text", "short"), [("", True), ("a" * 16, True), ("a" * 17, False), ("进" * 8, True), ("进" * 9, False)]
+    ("text", "short"), [("", True), ("a" * 19, True), ("a" * 20, False), ("进" * 9, True), ("进" * 10, False)]
 )
 def test_short_text_stays_on_one_line(text, short):
     assert cell(text).short is short

@@ -93,17 +93,22 @@ def test_refused_access_is_told_on_every_page(filled, boss):
 
 
 def buttons_on(client, urls):
-    """Return for each action one page with its button, those of single jobs first."""
-    found = {}
-    for url in sorted(urls, key=lambda url: "id=" not in url):
+    """Return for each action a page with its button: where actions share pages, one may take what another needs."""
+    found, used = {}, Counter()
+    for url in sorted(urls, key=lambda url: ("id=" not in url, "state=" not in url)):
         for action in re.findall(r'formaction="([^"?]*/do/[^"?]*)', client.get(url).content.decode()):
-            found.setdefault(action, url)
-    return found
+            found.setdefault(action, []).append(url)
+    for action, where in sorted(found.items(), key=lambda item: len({*item[1]})):
+        found[action] = min(where, key=used.__getitem__)
+        used[found[action]] += 1
+    return dict(sorted(found.items(), key=lambda item: "id=" not in item[1]))
 
 
 def press(browser, url, action):
     """Press a button, confirm it with the examples of its fields, and return the messages of the page after it."""
     browser.goto(url)
+    for box in browser.locator(".rk-table input[type=checkbox]").all()[:1]:
+        box.check()
     browser.locator(f"button[formaction^='{action}']").first.click()
     if browser.locator(".rk-confirm").count():
         if browser.locator("#rk-typed").count():

@@ -63,8 +63,8 @@ def _throttle(text: str) -> Throttle:
 
 def _queues(text: str) -> None:
     mail = Queue("mail")
-    die(Queue("archive"), "OSError: full")
-    Queue("archive").put(text, delay=600)
+    die(Queue("archive"), *["OSError: full"] * 5)
+    Queue("archive").put_many([text, text, text], delay=600)
     die(mail, *[f"ValueError: {text}"] * 3, *["OSError: full"] * 12)
     put(mail, "p1", "shop.tasks.send", (text,), {text: text})
     mail.claim(worker="w1")
