@@ -126,6 +126,23 @@ class TolerantCombinedBatch(CombinedBatch, TolerantBatch):
     """A combined batch whose errors are replies."""
 
 
+class Spread:
+    """Calls for the keys of several slots, or one in place of all, which a Cluster refuses. The replies are a list."""
+
+    __slots__ = ("parts", "whole")
+
+    def __init__(self, whole: Any, parts: Sequence[Any]) -> None:
+        self.whole, self.parts = whole, parts
+
+    def run(self, client: Any) -> list[Any]:
+        """Send the one call, or all in a batch: one round trip."""
+        return Batch(self.parts).run(client) if client.is_cluster else [self.whole.run(client)]
+
+    async def arun(self, client: Any) -> list[Any]:
+        """See run()."""
+        return await Batch(self.parts).arun(client) if client.is_cluster else [await self.whole.arun(client)]
+
+
 class Pop:
     """Wait for an element of a list, for at most ``timeout`` seconds, and remove it; its bytes, or None."""
 

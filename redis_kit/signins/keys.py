@@ -12,7 +12,6 @@ from redis_kit.core.settings import KitSettings
 
 MAX_ID = 64  # characters of an id that is not hashed
 ERASED = "erased"
-COVERED = 368  # bits of a year's bitmap before those of covered days: 46 bytes
 
 
 def label(model: Any) -> str:
@@ -38,7 +37,7 @@ def user(tag: str, member: str) -> str:
 
 
 def year(tag: str, member: str, year: int) -> str:
-    """Return the bitmap of a user's year: by day of the year the sign-ins, and from COVERED on the covered days."""
+    """Return the bitmap of a user's year: by day of the year the sign-ins, then the covered days; see users/year.py."""
     return _key(tag, f"year:{member}:{year}")
 
 

@@ -5,7 +5,7 @@ import pytest
 from redis_kit.core import connections, flow, scripts
 from redis_kit.core.errors import KeyConflict, RedisFailure
 from redis_kit.core.gather import gather
-from redis_kit.core.steps import Batch, Call, CombinedBatch
+from redis_kit.core.steps import Batch, Call, CombinedBatch, Spread
 
 COUNT = scripts.load("redis_kit.queues.store", "count")
 PAUSE = scripts.load("redis_kit.queues.store", "get_pause")
@@ -103,3 +103,10 @@ def test_any_reply_is_passed_on(kit, reply):
         assert "broken" in str(replies[0])
     else:
         assert replies == plain * 2
+
+
+def test_spread_call_is_one_command_or_one_for_each_slot_of_a_cluster(any_kit):
+    parts = [Call("STRLEN", key(any_kit, number)) for number in range(3)]
+    whole = Call("EXISTS", *(part.command[1] for part in parts))
+    is_cluster = connections.client().is_cluster
+    assert flow.run(flow.single(Spread(whole, parts)), connections.client()) == ([0, 0, 0] if is_cluster else [0])

@@ -22,4 +22,7 @@ def test_sign_ins_are_the_same_on_every_server(any_kit, twin):
     assert twin(user.sign_in_calendar, TODAY.year, TODAY.month).marks[TODAY.day - 1]
     activity = User.sign_ins
     assert twin(activity.active) == twin(activity.active, TODAY) == 6
+    both = activity.on(TODAY - timedelta(1)) & activity.on(TODAY)
+    assert twin(both.count) == twin((both & ~activity.first_on(TODAY)).count) == 6
+    assert twin((both & activity.first_on(TODAY)).count) == 0
     assert twin(activity.daily_active, TODAY - timedelta(1), TODAY) == [(TODAY - timedelta(1), 6), (TODAY, 6)]

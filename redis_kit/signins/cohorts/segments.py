@@ -10,13 +10,16 @@ from datetime import date
 from functools import reduce
 from typing import Any, NamedTuple
 
+from redis_kit.core import scripts
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
-from redis_kit.core.steps import Batch, Call
+from redis_kit.core.steps import Batch, Call, Spread
 from redis_kit.signins import keys
 from redis_kit.signins.cohorts.base import SignInModel
 
+READ = scripts.load("redis_kit.signins", "read_side_by_side")
 DAY, FIRST = "day", "first"
+FEW = 8  # bitmaps that a script puts together: with more it would keep the server from other commands
 CHUNK = 1000  # ids in one round trip
 
 
@@ -84,6 +87,9 @@ class Segment:
         return Segment(self.activity, parts, lambda bitmaps: operation(self.joined(bitmaps), other.joined(bitmaps)))
 
     def _count(self) -> Flow[int]:
+        if len(self.parts) <= FEW and not self._is_complement():
+            bitmaps = yield from _side_by_side(sorted(self.parts, key=repr), keys.tags(self.activity.encoded))
+            return sum(self.joined(each).bit_count() for each in bitmaps)
         return sum(users.bit_count() for users in (yield from self._by_bucket()))
 
     def _ids(self, limit: int) -> Flow[list[Any]]:
@@ -101,12 +107,23 @@ class Segment:
 
     def _by_bucket(self) -> Flow[list[int]]:
         parts, tags = sorted(self.parts, key=repr), keys.tags(self.activity.encoded)
-        # A number below 0 is one with all further bits set: the complement of a set, which ends with the last user.
-        is_complement = self.joined(dict.fromkeys(parts, 0)) < 0
-        if is_complement:
+        if is_complement := self._is_complement():
             parts.append(EVERYONE)
         bitmaps = yield from read(parts, tags)
         return [self.joined(each) & each[EVERYONE] if is_complement else self.joined(each) for each in bitmaps]
+
+    def _is_complement(self) -> bool:
+        # A number below 0 is one with all further bits set: the complement of a set, which ends with the last user.
+        return self.joined(dict.fromkeys(self.parts, 0)) < 0
+
+
+def _side_by_side(parts: Sequence[Part], tags: Sequence[str]) -> Flow[list[Bitmaps]]:
+    """Return the bitmaps of all buckets together, or of each on a Cluster. One round trip."""
+    in_keys = [part.in_key for part in parts]
+    buckets = [keys.in_bucket(tag, in_keys) for tag in tags]
+    whole = READ([key for bucket in buckets for key in bucket], [len(parts)])
+    replies = yield Spread(whole, [READ(bucket, [len(parts)]) for bucket in buckets])
+    return [_numbers(parts, bitmaps, 0) for bitmaps in replies]
 
 
 def read(parts: Sequence[Part], tags: Sequence[str]) -> Flow[list[Bitmaps]]:

@@ -15,10 +15,10 @@ from redis_kit.signins.days import FIRST
 from redis_kit.signins.settings import SignInSettings
 from redis_kit.signins.users.base import SignInUser, offset
 from redis_kit.signins.users.state import State
+from redis_kit.signins.users.year import BYTES, covered_days, signed_days
 
 RESTORE = scripts.load("redis_kit.signins", "restore")
 BATCH = 100  # users in one round trip
-YEAR = 46  # bytes
 Days = Sequence[tuple[date, str]]
 
 
@@ -84,27 +84,24 @@ def _restore(user: SignInUser, days: Days, first_was: int) -> ScriptCall:
         *(keys.active(tag, day) for day in signed if day >= oldest),
     ]
     args: list[Argument] = [user.id, int(options.RETENTION * 1000), earliest.toordinal() if earliest else 0]
-    args += [was.toordinal(), starts[0], len(years)]
+    args += [was.toordinal(), starts[0], len(years), int(options.PACK_YEARS)]
     for year, (start, end) in zip(years, pairwise(starts), strict=True):
         args += [end - start, _bitmap(days, year)]
     return RESTORE(named, args)
 
 
 def _bitmap(days: Days, year: int) -> bytes:
-    bits = bytearray(2 * YEAR)
+    bits = bytearray(2 * BYTES)
     for day, kind in days:
         if day.year == year:
             at, mask = offset(day) // 8, 0x80 >> offset(day) % 8
             bits[at] |= mask if kind != "freeze" else 0
-            bits[YEAR + at] |= mask if kind != "sign_in" else 0
+            bits[BYTES + at] |= mask if kind != "sign_in" else 0
     return bytes(bits)
 
 
 def _listed(bitmaps: Sequence[bytes | None], years: Sequence[int]) -> Iterator[tuple[date, str]]:
-    for year, bitmap in zip(years, bitmaps, strict=True):
-        bits = (bitmap or b"").ljust(2 * YEAR, b"\0")
-        for at in range(366):
-            signed, covered = (bool(bits[start + at // 8] & 0x80 >> at % 8) for start in (0, YEAR))
-            if signed or covered:
-                kind = "freeze" if not signed else "make_up" if covered else "sign_in"
-                yield date(year, 1, 1) + timedelta(at), kind
+    for year, stored in zip(years, bitmaps, strict=True):
+        signed, covered = set(signed_days(year, stored or b"")), covered_days(year, (stored or b"")[BYTES - 1 :])
+        for day in sorted(signed | covered):
+            yield day, "freeze" if day not in signed else "make_up" if day in covered else "sign_in"

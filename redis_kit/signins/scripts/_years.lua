@@ -1,18 +1,18 @@
 -- Days of a user in the bitmaps of years that follow each other.
 --
--- needs  KEYS, ARGV
--- gives  years_from, year_of, is_set, set_bit, neighbours, count_covered
+-- needs  ARGV, KEYS, join_year, split_year
+-- gives  years_from, year_of, is_set, set_bit, write_years, neighbours, count_covered
 --
--- A year's bitmap has one bit for each day: those with a sign-in from SIGNED on, and the covered days from COVERED on. A
--- day with both was made up, and one that is only covered is frozen.
+-- A day is one with a sign-in, a covered one, or both. A day with both was made up, and one that is only covered is frozen.
 
-local SIGNED, COVERED = 0, 368
+local SIGNED, COVERED = "signed", "covered"
 
 local function years_from(first_key, first_argument, start)
     local years = { start = start, finish = start }
     for number = first_key, #KEYS do
         local key, length = KEYS[number], ARGV[first_argument + number - first_key]
-        years[#years + 1] = { key = key, first = years.finish, bits = redis.call("GET", key) or "" }
+        local signed, covered = split_year(redis.call("GET", key) or "")
+        years[#years + 1] = { key = key, first = years.finish, signed = signed, covered = covered }
         years.finish = years.finish + length
     end
     return years
@@ -26,15 +26,25 @@ local function year_of(years, day)
     end
 end
 
-local function is_set(years, day, from)
+local function is_set(years, day, kind)
     local year, offset = year_of(years, day)
-    local byte = string.byte(year.bits, math.floor((from + offset) / 8) + 1) or 0
-    return math.floor(byte / 2 ^ (7 - offset % 8)) % 2 == 1
+    return bit.band(string.byte(year[kind], math.floor(offset / 8) + 1), 2 ^ (7 - offset % 8)) ~= 0
 end
 
-local function set_bit(years, day, from, bit)
+local function set_bit(years, day, kind, value)
     local year, offset = year_of(years, day)
-    redis.call("SETBIT", year.key, from + offset, bit)
+    local index, mask, days = math.floor(offset / 8) + 1, 2 ^ (7 - offset % 8), year[kind]
+    local byte = bit.band(string.byte(days, index), bit.bnot(mask)) + value * mask
+    year[kind] = string.sub(days, 1, index - 1) .. string.char(byte) .. string.sub(days, index + 1)
+    year.is_changed = true
+end
+
+local function write_years(years, may_pack)
+    for _, year in ipairs(years) do
+        if year.is_changed then
+            redis.call("SET", year.key, join_year(year.signed, year.covered, may_pack))
+        end
+    end
 end
 
 -- The number of sign-ins beside a day, before it with a step of -1 and after it with 1, up to the first missed day; the

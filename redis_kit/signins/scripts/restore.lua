@@ -13,11 +13,13 @@
 -- ARGV[4]     was        number of the day of first_was
 -- ARGV[5]     start      number of the first day of the first year
 -- ARGV[6]     count      of the years
--- ARGV[7...]             for each year its length and its days to add: 46 bytes of sign-ins and 46 of covered days
+-- ARGV[7]     may_pack   1 if covered days may be packed
+-- ARGV[8...]             for each year its length and its days to add: 46 bytes of sign-ins and 46 of covered days
 -- returns     1, or "first <day>" if first_was is another day; then nothing was written
 
 local ttl, earliest, count = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[6])
 -- @include _state
+-- @include _year
 local last, streak, longest, total, first_day, place, frozen, before, token, zone = read_state(KEYS[1])
 -- @check_types streaks, members, first, first_was
 if earliest > 0 and first_day > earliest and first_day ~= tonumber(ARGV[4]) then
@@ -25,9 +27,9 @@ if earliest > 0 and first_day > earliest and first_day ~= tonumber(ARGV[4]) then
 end
 local years = {}
 for number = 1, count do
-    local stored = redis.call("GET", KEYS[5 + number]) or ""
-    years[number] = { key = KEYS[5 + number], length = tonumber(ARGV[5 + 2 * number]), added = ARGV[6 + 2 * number],
-                      stored = stored .. string.rep("\0", 92 - #stored) }
+    local signed, covered = split_year(redis.call("GET", KEYS[5 + number]) or "")
+    years[number] = { key = KEYS[5 + number], length = tonumber(ARGV[6 + 2 * number]), added = ARGV[7 + 2 * number],
+                      stored = signed .. covered }
 end
 for number = 6 + count, #KEYS do
     redis.call("GETBIT", KEYS[number], 0)
@@ -52,7 +54,7 @@ for _, year in ipairs(years) do
     local signed, covered = merged(year.stored, year.added)
     local has_covered = string.find(covered, "[^%z]")
     if string.find(signed, "[^%z]") or has_covered then
-        redis.call("SET", year.key, has_covered and signed .. covered or signed)
+        redis.call("SET", year.key, join_year(signed, covered, ARGV[7] == "1"))
         for offset = 0, year.length - 1 do
             local byte, mask = math.floor(offset / 8) + 1, 2 ^ (7 - offset % 8)
             local is_signed = bit.band(string.byte(signed, byte), mask) ~= 0

@@ -118,7 +118,8 @@ class Changes(SignInUser):
                 *map(self.year_key, years),
             ]
             args: list[Argument] = [day.toordinal(), starts[0], self.id, _ttl_ms(), token, moment.zone, moment.seconds]
-            args += [was.toordinal(), kind, most, month, month_end, *(end - start for start, end in pairwise(starts))]
+            args += [was.toordinal(), kind, most, month, month_end, int(options.PACK_YEARS)]
+            args += [end - start for start, end in pairwise(starts)]
             reply = yield from _repeated(FILL_IN(named, args))
             if len(reply) == ANSWER.size:
                 return _result(reply, day)

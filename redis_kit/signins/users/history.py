@@ -5,14 +5,14 @@ from datetime import date, timedelta
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
-from redis_kit.core.steps import Argument, Batch, Call
-from redis_kit.signins import keys
+from redis_kit.core.steps import Batch, Call
 from redis_kit.signins.calendar import Calendar, month_length
 from redis_kit.signins.days import FIRST
 from redis_kit.signins.users.base import SignInUser, offset
 from redis_kit.signins.users.state import Summary, summarized
+from redis_kit.signins.users.year import BYTES, covered_days, signed_days
 
-WEEK, YEAR = 7, 46  # days; bytes of the days of a year
+WEEK = 7  # days
 
 
 class History(SignInUser):
@@ -57,7 +57,7 @@ class History(SignInUser):
         return await self.arun_flow(self._marked(day))
 
     def calendar(self, year: int, month: int, today: date) -> Calendar:
-        """Return a month, by one command. Raises InvalidValue for a month that does not exist."""
+        """Return a month. Raises InvalidValue for a month that does not exist."""
         return self.run_flow(self._calendar(year, month, today))
 
     async def acalendar(self, year: int, month: int, today: date) -> Calendar:
@@ -86,7 +86,7 @@ class History(SignInUser):
     def _overview(self, start: date, end: date) -> Flow[tuple[Summary, list[date]]]:
         years = range(start.year, end.year + 1)
         state, *bitmaps = yield Batch([Call("GET", key) for key in (self.state_key(), *map(self.year_key, years))])
-        days = [day for year, bitmap in zip(years, bitmaps, strict=True) for day in signed_days(year, bitmap or b"")]
+        days = [day for year, stored in zip(years, bitmaps, strict=True) for day in signed_days(year, stored or b"")]
         return summarized(state, end), [day for day in days if start <= day <= end]
 
     def _count(self, start: date, end: date) -> Flow[int]:
@@ -105,10 +105,11 @@ class History(SignInUser):
 
     def _calendar(self, year: int, month: int, today: date) -> Flow[Calendar]:
         length = month_length(year, month)
-        place = offset(date(year, month, 1))
-        bits: list[Argument] = ["GET", f"u{length}", place, "GET", f"u{length}", keys.COVERED + place]
-        marks, covered = yield Call("BITFIELD_RO", self.year_key(year), *bits)
-        return Calendar(year, month, _bits(marks, length), today, _bits(covered, length))
+        first, covered_from = date(year, month, 1), Call("GETRANGE", self.year_key(year), BYTES - 1, -1)
+        (marks,), behind = yield Batch([self._slice(first, length), covered_from])
+        covered = covered_days(year, behind)
+        is_covered = [first + timedelta(at) in covered for at in range(length)]
+        return Calendar(year, month, _bits(marks, length), today, is_covered)
 
     def _week(self, first: date) -> Flow[list[bool]]:
         rest = (date(first.year, 12, 31) - first).days + 1
@@ -121,13 +122,6 @@ class History(SignInUser):
 
     def _slice(self, first: date, length: int) -> Call:
         return Call("BITFIELD_RO", self.year_key(first.year), "GET", f"u{length}", offset(first))
-
-
-def signed_days(year: int, bitmap: bytes) -> list[date]:
-    """Return the days of a year whose bits are set."""
-    first = date(year, 1, 1)
-    bits = _bits(int.from_bytes(bitmap[:YEAR].ljust(YEAR, b"\0"), "big"), 8 * YEAR)
-    return [first + timedelta(at) for at, bit in enumerate(bits) if bit]
 
 
 def _bits(number: int, length: int) -> list[bool]:

@@ -1,12 +1,15 @@
+import random
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from threading import Thread
 
 import pytest
 
 from redis_kit.core.errors import InvalidValue, RedisUnavailable
 from redis_kit.signins.errors import NoneLeft
+from redis_kit.signins.users.changes import Changes
+from tests.app.models import User
 from tests.fixtures.process import wait_for
 from tests.signins.people import numbers, saved
 
@@ -118,6 +121,26 @@ def test_year_of_a_user_takes_at_most_46_bytes(kit, user):
     (state,) = (key for key in kit.keys() if ":user:" in key)
     assert kit.client.strlen(year) == 46
     assert kit.client.strlen(state) <= 64
+
+
+def test_two_covered_days_a_month_take_at_most_64_bytes_of_a_year(kit):
+    kit.options(SIGNINS={"MAKE_UPS": 31, "FREEZES": 31})
+    user, chance, first = saved(next(numbers)), random.Random(3), date(TODAY.year - 1, 1, 1)
+    days = sorted(chance.sample(range(365), 24))
+    changes = Changes(User, user.pk)
+    for at in range(365):
+        day = first + DAY * at
+        if at not in days:
+            user.sign_in(day)
+    for made_up, frozen in zip(days[::2], days[1::2], strict=True):
+        changes.make_up(first + DAY * made_up, first + DAY * made_up + DAY)
+        changes.freeze(first + DAY * frozen, first + DAY * frozen)
+    (year,) = (key for key in kit.keys() if ":year:" in key)
+    assert kit.client.strlen(year) <= 64
+    months = [user.sign_in_calendar(first.year, month) for month in range(1, 13)]
+    assert [day.date for month in months for day in month.days if day.made_up] == [first + DAY * at for at in days[::2]]
+    assert [day.date for month in months for day in month.days if day.frozen] == [first + DAY * at for at in days[1::2]]
+    assert user.sign_in_summary().longest == user.sign_in_count() == 365 - 12
 
 
 @contextmanager
