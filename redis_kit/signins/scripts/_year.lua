@@ -3,9 +3,9 @@
 -- needs  nothing
 -- gives  join_year, pack_days, split_year, to_bits, to_bytes, unpack_days
 --
--- The covered days are a bitmap, too, or they are packed: then the last bit of the 46 bytes is set, which is no day. They
--- are packed as bits: for each 8 days of the year a 1 and the place in three bits of each covered day, then a 0. In both
--- forms, zeros at the end are left out. Packed, 24 days take at most 18 bytes.
+-- The covered days are a bitmap, too, or they are packed: then the last bit of the 46 bytes is set, which stands for no
+-- day. They are packed as bits: for each 8 days of the year a 1 and the place in three bits of each covered day, then a 0.
+-- In both forms, zeros at the end are left out. Packed, 24 days take at most 18 bytes.
 
 local BYTES = 46
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import date, timedelta
 
 BYTES = 46
-MARK = 1  # the last bit of these bytes, which is no day: the covered days are packed
+MARK = 1  # the last bit of these bytes, which stands for no day: the covered days are packed
 
 
 def signed_days(year: int, stored: bytes) -> list[date]:
