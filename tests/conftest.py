@@ -1,10 +1,12 @@
 """Fixtures of every test: a kit on a real server, sync and async twins, and a count of commands."""
 
+import functools
 import gc
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import redis.utils
 from django.db import connection
 from hypothesis import settings
 
@@ -21,6 +23,9 @@ pytest_plugins = [
 
 # While thousands of tests are collected, the garbage collector would look through all of them again and again.
 gc.disable()
+
+# Plain clients of tests look for the version in the metadata of redis-py for each connection, which takes a millisecond.
+redis.utils.get_lib_version = functools.cache(redis.utils.get_lib_version)
 
 
 def pytest_configure() -> None:
