@@ -24,7 +24,7 @@ pytest_plugins = [
 # While thousands of tests are collected, the garbage collector would look through all of them again and again.
 gc.disable()
 
-# Plain clients of tests look for the version in the metadata of redis-py for each connection, which takes a millisecond.
+# For each connection, plain clients of tests read the metadata of redis-py for its version, which takes a millisecond.
 redis.utils.get_lib_version = functools.cache(redis.utils.get_lib_version)
 
 
