@@ -12,7 +12,8 @@ from urllib.parse import quote, urlencode
 from django.utils import formats, timezone
 from django.utils.translation import gettext as _
 
-from redis_kit.core.panels import Lines, Link, Meter, Ring, Shade
+from redis_kit.core.panels import Lines, Link, Meter, Ring, Shade, Sparkline
+from redis_kit.dashboard.paths import highest, level, line_path
 
 MAX_SHOWN = 200  # characters
 MAX_UNBROKEN = 19  # characters that stay on one line, as a date with its time; wide ones, as Chinese has, count twice
@@ -21,6 +22,7 @@ BREAK = "\0"  # in no text that visible() returns
 DOTTED = re.compile(r"(?<!\S)[^\W\d]\w*(?:\.[^\W\d]\w*)+(?=[\s,:;()]|$)")
 MAX_TOOLTIP = 4096  # characters
 SHADES = 4  # above 0
+SPARK_HEIGHT, MOST_POINTS = 20, 120  # of a sparkline
 # Persian and Indic scripts and joined emoji need these two; every other format character can deceive.
 JOINERS = "\u200c\u200d"
 HIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
@@ -41,6 +43,15 @@ class MeterView(NamedTuple):
     template: str = "redis_kit/dashboard/_meter.html"
 
 
+class SparklineView(NamedTuple):
+    """The path of a small line, in a drawing of this size."""
+
+    path: str
+    width: int
+    height: int = SPARK_HEIGHT
+    template: str = "redis_kit/dashboard/_sparkline.html"
+
+
 class Cell(NamedTuple):
     """A text, the drawing beside it, and the lines below it; ``full`` is the uncut text if it was cut.
 
@@ -50,7 +61,7 @@ class Cell(NamedTuple):
     text: str
     full: str = ""
     number: bool = False
-    drawing: RingView | MeterView | None = None
+    drawing: RingView | MeterView | SparklineView | None = None
     below: tuple["Cell", ...] = ()
     link: str = ""
     shade: int = 0
@@ -95,6 +106,11 @@ def cell(value: Any, cut: int = MAX_SHOWN) -> Cell:
         reached = value.number >= value.most and not value.wanted
         meter = MeterView(_part(value.number, value.most), reached) if value.most > 0 else None
         return Cell(_of(value), drawing=meter)
+    if isinstance(value, Sparkline):
+        points = [level(point) for point in value.values[-MOST_POINTS:]]
+        line = line_path(points, highest(points), SPARK_HEIGHT, 1)
+        spark = SparklineView(line, max(len(points) - 1, 1))
+        return cell(value.value, cut)._replace(number=False, drawing=spark)
     if isinstance(value, Shade):
         return cell(value.value, cut)._replace(shade=shade(value.share, 1))
     if isinstance(value, Link):

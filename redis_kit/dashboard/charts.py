@@ -3,12 +3,13 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple
 
 from django.utils.translation import gettext as _
 
 from redis_kit.core.panels import Bars, Graph, HeatMap, LineChart
 from redis_kit.dashboard.cells import MAX_TOOLTIP, SHADES, Cell, Data, cell, shade
+from redis_kit.dashboard.paths import highest, level, line_path
 
 MAX_VALUES = 400  # bars, and labels of lines
 MAX_LABELS = 7
@@ -19,14 +20,6 @@ BOX, BETWEEN = (160, 44), (36, 12)  # pixels: a box of a graph, and the space be
 MAX_SQUARES = 800
 SQUARE, SMALL_SQUARE, MANY_COLUMNS = 22, 14, 31  # pixels from one square to the next; small ones in many columns
 LABEL_ROOM, ROW_LABELS, HEAD = 34, 80, 20  # pixels: between labels of columns, left of the squares, above them
-
-
-class Whole:
-    """A view that is shown whole where tables are cut."""
-
-    def first(self, count: int) -> Self:
-        """Return it unchanged."""
-        return self
 
 
 class Bar(NamedTuple):
@@ -60,7 +53,7 @@ class _Axis:
 
 
 @dataclass(frozen=True)
-class BarsView(_Axis, Whole):
+class BarsView(_Axis):
     """A bar chart drawn from 0, and its data."""
 
     template: ClassVar[str] = "redis_kit/dashboard/_bars.html"
@@ -104,7 +97,7 @@ class Line(NamedTuple):
 
 
 @dataclass(frozen=True)
-class LinesView(_Axis, Whole):
+class LinesView(_Axis):
     """A line chart drawn from 0, and its data."""
 
     template: ClassVar[str] = "redis_kit/dashboard/_lines.html"
@@ -148,7 +141,7 @@ class Label(NamedTuple):
 
 
 @dataclass(frozen=True)
-class HeatMapView(Whole):
+class HeatMapView:
     """A heat map, and its data."""
 
     template: ClassVar[str] = "redis_kit/dashboard/_heat_map.html"
@@ -184,7 +177,7 @@ class DrawnBox(NamedTuple):
 
 
 @dataclass(frozen=True)
-class GraphView(Whole):
+class GraphView:
     """A graph: boxes, and the paths of its arrows."""
 
     template: ClassVar[str] = "redis_kit/dashboard/_graph.html"
@@ -201,15 +194,15 @@ class GraphView(Whole):
 def draw_bars(chart: Bars) -> BarsView:
     """Return the drawing of a bar chart."""
     data = list(chart.bars)[-MAX_VALUES:]
-    highest = max((value for _label, value in data if math.isfinite(value)), default=0)
-    bars = [_bar(index, label, value, highest) for index, (label, value) in enumerate(data)]
-    return BarsView(cell(chart.title), bars, cell(max(highest, 0)), max(len(bars), 1) * STEP)
+    most = highest(level(value) for _label, value in data)
+    bars = [_bar(index, label, value, most) for index, (label, value) in enumerate(data)]
+    return BarsView(cell(chart.title), bars, cell(most), max(len(bars), 1) * STEP)
 
 
-def _bar(index: int, label: Any, value: float, highest: float) -> Bar:
+def _bar(index: int, label: Any, value: float, most: float) -> Bar:
     drawn = value > 0 and math.isfinite(value)
     # A value above 0 must be visible, however small it is beside the others.
-    height = max(HEIGHT * value / highest, 0.5) if drawn else 0
+    height = max(HEIGHT * value / most, 0.5) if drawn else 0
     x = index * STEP + (STEP - WIDTH) // 2
     return Bar(x, f"{HEIGHT - height:.1f}", f"{height:.1f}", cell(label), cell(value))
 
@@ -217,43 +210,29 @@ def _bar(index: int, label: Any, value: float, highest: float) -> Bar:
 def draw_lines(chart: LineChart) -> LinesView:
     """Return the drawing of a line chart."""
     labels = list(chart.labels)[-MAX_VALUES:]
-    series = [(cell(name), [_level(value) for value in values[-MAX_VALUES:]]) for name, values in chart.lines]
-    highest = max((value for _name, values in series for value in values if value is not None), default=0)
-    lines = [Line(number, name, _path(values, highest)) for number, (name, values) in enumerate(series, 1)]
+    series = [(cell(name), [level(value) for value in values[-MAX_VALUES:]]) for name, values in chart.lines]
+    most = highest(value for _name, values in series for value in values)
+    lines = [
+        Line(number, name, line_path(values, most, HEIGHT, STEP)) for number, (name, values) in enumerate(series, 1)
+    ]
     by_label = zip(labels, *(values for _name, values in series), strict=True)
     points = [
         Point(index * STEP - STEP // 2, cell(label), list(map(cell, values)))
         for index, (label, *values) in enumerate(by_label)
     ]
     width = max(len(labels) - 1, 1) * STEP
-    return LinesView(cell(chart.title), lines, points, cell(highest), not highest, width)
-
-
-def _level(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) and value >= 0 else None
-
-
-def _path(values: Sequence[float | None], highest: float) -> str:
-    """Return the path of a line, which begins again after a gap; a value between two gaps is a dot."""
-    path, pen = "", "M"
-    for index, value in enumerate(values):
-        if value is None:
-            pen = "M"
-            continue
-        path += f"{pen}{index * STEP} {HEIGHT - HEIGHT * value / (highest or 1):.1f}" + ("h0" if pen == "M" else "")
-        pen = "L"
-    return path
+    return LinesView(cell(chart.title), lines, points, cell(most), not most, width)
 
 
 def draw_heat_map(chart: HeatMap) -> HeatMapView:
     """Return the drawing of a heat map."""
     pitch = SMALL_SQUARE if len(chart.columns) > MANY_COLUMNS else SQUARE
-    highest = max((square.value for square in chart.cells if math.isfinite(square.value)), default=0)
+    most = highest(level(square.value) for square in chart.cells)
     squares = [
         Square(
             ROW_LABELS + square.column * pitch,
             HEAD + square.row * pitch,
-            shade(square.value, highest),
+            shade(square.value, most),
             cell(square.name),
             cell(square.value),
         )
@@ -262,7 +241,7 @@ def draw_heat_map(chart: HeatMap) -> HeatMapView:
     rows = [Label(0, HEAD + row * pitch + pitch // 2 + 3, cell(label)) for row, label in enumerate(chart.rows)]
     width, height = ROW_LABELS + len(chart.columns) * pitch, HEAD + len(chart.rows) * pitch
     columns = _column_labels(chart.columns, pitch)
-    return HeatMapView(cell(chart.title), squares, rows, columns, cell(max(highest, 0)), width, height, pitch - 2)
+    return HeatMapView(cell(chart.title), squares, rows, columns, cell(most), width, height, pitch - 2)
 
 
 def _column_labels(labels: Sequence[Any], pitch: int) -> list[Label]:

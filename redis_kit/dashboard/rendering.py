@@ -1,7 +1,7 @@
 """Views of what panels yield, for the templates: cells of text, rows with buttons, charts."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, get_args
 
 from django.utils.translation import gettext as _
@@ -25,7 +25,6 @@ from redis_kit.dashboard.charts import (
     GraphView,
     HeatMapView,
     LinesView,
-    Whole,
     draw_bars,
     draw_graph,
     draw_heat_map,
@@ -71,16 +70,9 @@ class TableView:
     left_out: int = 0
     selects: Sequence[ActionButton] = ()
 
-    def first(self, count: int) -> "TableView":
-        """Return the table with only its first rows, without buttons."""
-        rows = [row._replace(buttons=(), value="") for row in self.rows[:count]]
-        return replace(
-            self, rows=rows, has_buttons=False, selects=(), left_out=self.left_out + len(self.rows) - len(rows)
-        )
-
 
 @dataclass(frozen=True)
-class ListingView(Whole):
+class ListingView:
     """A long text."""
 
     template: ClassVar[str] = "redis_kit/dashboard/_listing.html"
@@ -89,7 +81,7 @@ class ListingView(Whole):
 
 
 @dataclass(frozen=True)
-class PagesView(Whole):
+class PagesView:
     """Links to the previous and the next page, relative to the overview; "" if there is none."""
 
     template: ClassVar[str] = "redis_kit/dashboard/_pages.html"
@@ -112,7 +104,7 @@ _DRAWN: dict[type, Callable[[Any], ItemView]] = {
 def render(content: Content, buttons: Mapping[str, ActionButton]) -> View:
     """Return the view of one piece of a panel's content."""
     if isinstance(content, Figure):
-        return FigureView(cell(content.label), cell(content.value), cell(content.hint), content.alarm)
+        return figure_view(content)
     if isinstance(content, Table):
         allowed, selects = (
             [buttons[name] for name in names if name in buttons] for names in (content.actions, content.selects)
@@ -126,6 +118,11 @@ def render(content: Content, buttons: Mapping[str, ActionButton]) -> View:
         return draw(content)
     kinds = ", ".join(kind.__name__ for kind in get_args(Content))
     raise TypeError(f"A panel yields one of {kinds}, not {type(content).__name__}.")
+
+
+def figure_view(figure: Figure) -> FigureView:
+    """Return the view of a figure."""
+    return FigureView(cell(figure.label), cell(figure.value), cell(figure.hint), figure.alarm)
 
 
 def _table(table: Table, buttons: Sequence[ActionButton], selects: Sequence[ActionButton]) -> TableView:

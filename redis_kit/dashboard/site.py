@@ -24,9 +24,10 @@ from redis_kit.core.errors import RedisKitError
 from redis_kit.core.panels import Panel, Viewer
 from redis_kit.core.settings import KitSettings
 from redis_kit.dashboard.cells import cell, visible
-from redis_kit.dashboard.collect import PanelContent, collect, outages, panels, summaries, text_of
+from redis_kit.dashboard.collect import collect, panels, text_of
 from redis_kit.dashboard.confirmation import Confirmation
 from redis_kit.dashboard.forms import ActionButton, action_buttons, search_view
+from redis_kit.dashboard.overview import TileView, outages, tiles
 from redis_kit.dashboard.settings import DashboardSettings
 
 INTERVALS = {2, 5, 10, 30}  # seconds between refreshes, for viewers to choose from
@@ -80,7 +81,7 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
     has_change_permission = has_delete_permission = has_add_permission
 
     def overview(self, request: HttpRequest) -> HttpResponse:
-        """Show the figures of all panels and the first table or chart of each."""
+        """Show what needs attention, and a tile for each panel."""
         fragment = self._overview(request)
         return self._page(
             request, "overview", {"title": _("Dashboard"), "fragment": fragment}, self._url("overview_fragment")
@@ -165,11 +166,10 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
         allowed = _panels(request)
         for panel in allowed:
             panel.viewer = Viewer(request.user.has_perm)
-        collected = summaries(allowed)
-        shown = [content for content in collected if not content.is_missing]
-        contents = [(content, self._url("change", content.panel.slug)) for content in shown]
-        alarms = [(content, url, figure) for content, url in contents for figure in content.figures if figure.alarm]
-        context = {"contents": contents, "alarms": alarms, "base": self._url("changelist"), **_outages(collected)}
+        views = tiles(allowed)
+        shown = [view for view in views if view.is_shown]
+        alerts = [alert for view in shown for alert in view.alerts]
+        context = {"views": shown, "alerts": alerts, "base": self._url("changelist"), **_outages(views)}
         return render_to_string("redis_kit/dashboard/_overview.html", context)
 
     def _content(self, panel: Panel, buttons: Sequence[ActionButton]) -> str:
@@ -239,9 +239,9 @@ def _may_view(request: HttpRequest, panel: Panel) -> bool:
     return not panel.permission or request.user.has_perm(panel.permission)
 
 
-def _outages(contents: Sequence[PanelContent]) -> dict[str, Any]:
+def _outages(views: Sequence[TileView]) -> dict[str, Any]:
     """Return the connections that are unavailable, and the panels that were skipped as nobody knows what they use."""
-    unavailable, skipped = outages(contents), [content for content in contents if content.skipped]
+    unavailable, skipped = outages(views), [view for view in views if view.skipped]
     if len(unavailable) == 1 and len(conf.section(KitSettings).CONNECTIONS or ("default",)) == 1:
         unavailable[0].contents += skipped
         skipped = []

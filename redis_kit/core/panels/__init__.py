@@ -18,15 +18,18 @@ from redis_kit.core.panels.content import (
     Pages,
     Ring,
     Shade,
+    Sparkline,
     Table,
     Text,
 )
 from redis_kit.core.panels.panel import Field, Panel, Search, Viewer
+from redis_kit.core.panels.tile import Alert, Tile
 
 __all__ = [
     "MOST_ROWS",
     "NAME",
     "Action",
+    "Alert",
     "Bars",
     "Box",
     "Content",
@@ -45,8 +48,10 @@ __all__ = [
     "Ring",
     "Search",
     "Shade",
+    "Sparkline",
     "Table",
     "Text",
+    "Tile",
     "Viewer",
     "action",
     "duration",

@@ -32,6 +32,17 @@ class Meter:
 
 
 @dataclass(frozen=True)
+class Sparkline:
+    """A cell: a text, and a small line without axes above or beside it, such as the numbers of the last hour.
+
+    It is drawn from 0; None leaves a gap. The text is its alternative, so it should say what the line shows.
+    """
+
+    value: Any
+    values: Sequence[float | None]
+
+
+@dataclass(frozen=True)
 class Shade:
     """A cell: a value on a background that is stronger the higher ``share`` is, 0 to 1."""
 

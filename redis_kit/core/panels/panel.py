@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from redis_kit.core.flow import Flow
 from redis_kit.core.panels.action import Action
 from redis_kit.core.panels.content import Content, Text
+from redis_kit.core.panels.tile import Tile
 
 
 @dataclass(frozen=True)
@@ -70,8 +72,24 @@ class Panel:
         """Return the content. The dashboard shows a notice in its place if this raises RedisUnavailable."""
         raise NotImplementedError
 
+    def reads(self) -> Mapping[str, Flow[Any]]:
+        """Return what tile() needs: a flow for each connection, by its alias. None by default.
+
+        The overview carries out the flows of all panels side by side, so it costs no more round trips than the longest
+        of them: at most two.
+        """
+        return {}
+
+    def tile(self, replies: Mapping[str, Any]) -> Tile | None:
+        """Return the tile on the overview, from the results of reads(), by alias. None if there is nothing to show.
+
+        By default it is made of summary(): three figures, a sparkline of the first chart, and the figures with an
+        alarm.
+        """
+        return Tile.of(self.summary())
+
     def summary(self) -> Iterable[Content]:
-        """Return the content for the overview, by default that of the page. Without any, the overview skips it."""
+        """Return the content of which tile() is made, by default that of the page. Without any there is no tile."""
         return self.content()
 
     def actions(self) -> dict[str, Action]:

@@ -1,14 +1,16 @@
 """The dashboard's page about locks and semaphores."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
+from redis_kit.core.flow import Flow
 from redis_kit.core.panels import (
     MOST_ROWS,
+    Alert,
     Content,
     Field,
     Figure,
@@ -19,6 +21,7 @@ from redis_kit.core.panels import (
     Ring,
     Search,
     Table,
+    Tile,
     action,
 )
 from redis_kit.locks.dashboard.actions import Target
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
     from redis_kit.locks.inspection.page import HeldPage
 
 CONTENDED = 20  # rows
+LONG = 60  # seconds for which a lock is held before those who wait for it are an alert
 MOST_CONTENDED = 200  # names whose waits are added up
 KINDS = {
     "lock": _("lock"),
@@ -68,6 +72,22 @@ class LocksPanel(Panel):
         if held.pages > 1:
             yield Pages(self.slug, held.number, held.pages, {"name": search} if search else {})
         yield _contended(most[:CONTENDED])
+
+    def reads(self) -> dict[str, Flow[Any]]:
+        """Return the number of held locks, the first hundred to end, and the longest waits. Two round trips."""
+        from redis_kit.locks.inspection import api
+
+        return {"default": api.read_overview(MOST_ROWS, MOST_CONTENDED, "default")}
+
+    def tile(self, replies: Mapping[str, Any]) -> Tile | None:
+        """Return how much is held and how long callers waited. A lock that blocks callers for long is an alert."""
+        held, most = replies["default"]
+        figures = [
+            Figure(_("Held"), len(held.locks) + len(held.semaphores) + held.more),
+            Figure(_("Waiting now"), sum(each.waiters for each in (*held.locks, *held.semaphores))),
+            Figure(_("Waited in a day"), _seconds(sum(name.waited for name in most))),
+        ]
+        return Tile(figures, alerts=list(_blocking(held.locks)))
 
     @action(
         _("Release"), permission="redis_kit.release_locks", asks=None, named=_name, typed=True, effect=_effect_of_end
@@ -110,6 +130,14 @@ def _figures(held: "HeldPage", most: Sequence["Contended"], search: str) -> Iter
         yield Figure(_("Names that match"), held.matching)
     if held.left_out:
         yield Figure(_("Not counted"), held.left_out, hint=_("Only the 10,000 that end first are counted and listed."))
+
+
+def _blocking(locks: Sequence["HeldLock"]) -> Iterator[Alert]:
+    for lock in locks:
+        if lock.waiters and lock.held_for > LONG:
+            waiting = ngettext("%(count)d caller waits for it.", "%(count)d callers wait for it.", lock.waiters)
+            hint = f"{waiting % {'count': lock.waiters}} {lock.holder}"
+            yield Alert(_("%s is held for") % lock.name, _seconds(lock.held_for), hint, {"name": lock.name})
 
 
 def _tables(held: "HeldPage", search: str) -> Iterable[Table]:

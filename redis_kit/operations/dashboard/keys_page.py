@@ -1,7 +1,8 @@
 """The dashboard's page about keys."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
+from typing import Any
 
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -67,9 +68,8 @@ class KeysPanel(Panel):
             empty=_("No match on this page. Continue the search.") if page.cursor else _("No further key matches."),
         )
 
-    def summary(self) -> tuple[Content, ...]:
+    def tile(self, replies: Mapping[str, Any]) -> None:
         """Return nothing: the overview does not list keys."""
-        return ()
 
 
 def memory_table(rows: Sequence[ComponentMemory], *, linked: bool) -> Table:

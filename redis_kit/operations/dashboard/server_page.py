@@ -1,18 +1,20 @@
 """The dashboard's page about the servers."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.utils.translation import gettext_lazy as _
 
-from redis_kit.core.panels import MOST_ROWS, Content, Figure, Lines, Panel, Search, Table
+from redis_kit.core.panels import MOST_ROWS, Alert, Content, Figure, Lines, Panel, Search, Table, Tile
 from redis_kit.core.text import byte_size
 from redis_kit.operations.dashboard.keys_page import KeysPanel, connection_of, connections_field, memory_table
 from redis_kit.operations.keys.sample import merged
 from redis_kit.operations.server.advice import Advice, advice
 from redis_kit.operations.server.report import ServerReport, server_reports
 
+MOST_ALERTS = 5  # of advice on the overview
+ROUND = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)  # seconds
 LEVELS = {"error": _("Error"), "warning": _("Warning"), "note": _("Note")}
 STATUS = {"ok": _("ok"), "err": _("failed")}
 
@@ -38,9 +40,31 @@ class ServerPanel(Panel):
             yield Table(_("Server %s") % report.where, (_("Property"), _("Value")), _facts(report))
         yield _slow_log(reports)
 
-    def summary(self) -> Iterator[Content]:
-        """Return the figures and the advice, without the memory of components. One round trip to each server."""
-        yield from _state(server_reports(connection_of(self.viewer), sample=False))
+    def tile(self, replies: Mapping[str, Any]) -> Tile | None:
+        """Return a line about the servers, and their advice as alerts. One round trip to each server."""
+        reports = server_reports(connection_of(self.viewer), sample=False)
+        urgent = [each for report in reports for each in advice(report) if each.level != "note"]
+        alerts = [Alert(each.message, hint=each.remedy) for each in urgent[:MOST_ALERTS]]
+        if len(urgent) > MOST_ALERTS:
+            alerts.append(Alert(_("Further advice"), len(urgent) - MOST_ALERTS))
+        return Tile(list(_health(reports)), alerts=alerts, wide=True)
+
+
+def _health(reports: Sequence[ServerReport]) -> Iterator[Figure]:
+    info = reports[0].info
+    if len(reports) > 1:
+        yield Figure(_("Servers"), len(reports))
+    elif info:
+        yield Figure(_("Version"), f"{reports[0].kind} {reports[0].version}")
+    memory, _keys, connections, commands = _figures(reports)
+    yield from (memory, connections, commands)
+    yield Figure(_("Eviction"), info.get("maxmemory_policy"))
+    yield Figure(_("Answers within"), timedelta(seconds=_rounded(2 * max(report.clock_error for report in reports))))
+
+
+def _rounded(seconds: float) -> float:
+    """Return the next round number of seconds, so that the page does not change with each refresh."""
+    return next((step for step in ROUND if seconds <= step), seconds)
 
 
 def _state(reports: Sequence[ServerReport]) -> Iterator[Content]:

@@ -8,8 +8,9 @@ from typing import Any
 from django.utils.dates import WEEKDAYS, WEEKDAYS_ABBR
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
-from redis_kit.core.panels import Figure, HeatCell, HeatMap, LineChart, Link, Table
+from redis_kit.core.panels import Figure, HeatCell, HeatMap, LineChart, Link, Sparkline, Table, Tile
 from redis_kit.pageviews.dashboard.report import DAYS, Report, Summary
 from redis_kit.pageviews.pages import OTHER
 from redis_kit.pageviews.questions.values import Day, Overlap, Visitors
@@ -18,10 +19,16 @@ SLUG = "pageviews"
 HOURS = 24
 
 
-def overview(summary: Summary) -> Iterator[Figure | Table]:
-    """Yield today's numbers and the most viewed pages."""
-    yield from _today(summary.today, summary.online)
-    yield _top(_("Top pages today"), _("Page"), [(_page_link(name), views) for name, views in summary.top])
+def overview(summary: Summary) -> Tile:
+    """Return the tile of today's numbers and the views of the last 24 hours."""
+    views = sum(summary.hours)
+    text = ngettext("%(count)d view in 24 hours", "%(count)d views in 24 hours", views) % {"count": views}
+    figures = [
+        Figure(_("Views today"), summary.today.views),
+        Figure(_("Visitors today"), summary.today.visitors),
+        Figure(_("Online"), summary.online),
+    ]
+    return Tile(figures, Sparkline(text, summary.hours))
 
 
 def figures(report: Report) -> Iterator[Figure]:

@@ -1,12 +1,14 @@
 """The dashboard's page about page views: of the site, of one page or object, or of two pages side by side."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from redis_kit.core.errors import InvalidName
-from redis_kit.core.panels import Content, Field, Panel, Search, Table
+from redis_kit.core.flow import Flow
+from redis_kit.core.panels import Content, Field, Panel, Search, Table, Tile
 from redis_kit.pageviews.counter import PageViews
 
 
@@ -36,11 +38,19 @@ class PageViewsPanel(Panel):
         except InvalidName as error:
             yield Table(_("Page views"), (), [], empty=str(error))
 
-    def summary(self) -> Iterator[Content]:
-        """Return today's figures and the most viewed pages, in one round trip."""
-        from redis_kit.pageviews.dashboard import drawings, report
+    def reads(self) -> dict[str, Flow[Any]]:
+        """Return today's numbers of the site. One round trip."""
+        from redis_kit.pageviews.dashboard import report
 
-        yield from drawings.overview(report.read_summary(_page("")))
+        site = _page("")
+        return {site.using: report.read_summary(site)}
+
+    def tile(self, replies: Mapping[str, Any]) -> Tile | None:
+        """Return today's views and visitors, and the views of the last 24 hours."""
+        from redis_kit.pageviews.dashboard import drawings
+
+        (summary,) = replies.values()
+        return drawings.overview(summary)
 
     def _shown(self, page: str, key: str) -> Iterator[Content]:
         from redis_kit.pageviews.dashboard import drawings, report

@@ -24,11 +24,11 @@ SOURCES = 10
 
 
 class Summary(NamedTuple):
-    """The numbers of the site on the overview."""
+    """The numbers of the site on the overview; ``hours`` are the views of the last 24."""
 
     today: Day
     online: int
-    top: list[tuple[str, int]]
+    hours: list[int]
 
 
 class Report(NamedTuple):
@@ -62,16 +62,17 @@ class Report(NamedTuple):
         return sum(day.bots for day in self.days)
 
 
-def read_summary(site: PageViews) -> Summary:
-    """Return today's numbers of the site. One round trip."""
-    today = periods.now().date()
+def read_summary(site: PageViews) -> Flow[Summary]:
+    """Read today's numbers of the site. One round trip."""
+    now = periods.now()
+    days = [now.date() - timedelta(1), now.date()]
     flows: list[Flow[Any]] = [
-        numbers.by_day(site.encoded, [today]),
+        numbers.by_day(site.encoded, days[1:]),
         audiences.online(site.encoded),
-        rankings.top(site.encoded, today.isoformat(), SOURCES),
+        numbers.hours_of_days(site.encoded, days),
     ]
-    (day,), online, top = site.run_flow(gather(flows))
-    return Summary(day, online, top)
+    (day,), online, (yesterday, today) = yield from gather(flows)
+    return Summary(day, online, [*yesterday[now.hour + 1 :], *today[: now.hour + 1]])
 
 
 def read(page: PageViews) -> Report:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from redis_kit.core.flow import Flow
 from redis_kit.core.steps import CombinedBatch
+from redis_kit.queues.monitoring import stats
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.store import handover, shards
 from redis_kit.queues.store.handover import HandOvers
@@ -22,6 +23,12 @@ async def ahand_overs(queues: Iterable[str], *, using: str = "default") -> dict[
     """See hand_overs()."""
     sources = [Queue(name, using=using) for name in queues]
     return await sources[0].arun_flow(_read(sources)) if sources else {}
+
+
+def read_all(using: str) -> Flow[dict[str, HandOvers]]:
+    """Read the hand-overs of all queues. Two round trips, and one more if the settings name SHARDS of a queue."""
+    names = yield from stats.read_names()
+    return (yield from _read([Queue(name, using=using) for name in names])) if names else {}
 
 
 def _read(sources: Sequence[Queue]) -> Flow[dict[str, HandOvers]]:

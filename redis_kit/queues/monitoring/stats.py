@@ -50,12 +50,12 @@ def queue_names(*, using: str = "default") -> list[str]:
 
     One round trip. A queue with shards has one name. ``rk_worker`` removes a name that was never used when it stops.
     """
-    return _over(using).run_flow(_names())
+    return _over(using).run_flow(read_names())
 
 
 async def aqueue_names(*, using: str = "default") -> list[str]:
     """See queue_names()."""
-    return await _over(using).arun_flow(_names())
+    return await _over(using).arun_flow(read_names())
 
 
 def never_used(queues: Iterable[str], *, using: str = "default") -> set[str]:
@@ -142,9 +142,20 @@ def older_shards(queues: Iterable[str], *, using: str = "default") -> list[str]:
     return _over(using).run_flow(_older(_listed(queues), using))
 
 
+def read_stats(minutes: int, using: str, errors: Errors) -> Flow[dict[str, QueueStats]]:
+    """Read the numbers of all queues. Two round trips."""
+    names = yield from read_names()
+    return (yield from _reports(names, minutes, using, errors))
+
+
+def read_workers(using: str, errors: Errors) -> Flow[list[WorkerInfo]]:
+    """Read the workers of all queues. Two round trips."""
+    return (yield from _workers(None, using, errors))
+
+
 def read_all(minutes: int, using: str, errors: Errors) -> Flow[tuple[dict[str, QueueStats], list[WorkerInfo]]]:
     """Read the numbers and the workers of all queues. Two round trips."""
-    names = yield from _names()
+    names = yield from read_names()
     parts: list[Flow[Any]] = [_reports(names, minutes, using, errors), _workers(names, using, errors)]
     stats, workers = yield from gather(parts)
     return stats, workers
@@ -165,7 +176,8 @@ def _bases(queues: Iterable[str], using: str) -> list[str]:
     return [Queue(name, using=using).key("") for name in queues]
 
 
-def _names() -> Flow[list[str]]:
+def read_names() -> Flow[list[str]]:
+    """Read the names of all queues. One round trip."""
     members = yield Call("SMEMBERS", names_key())
     used = sorted(name.decode("utf-8", "replace") for name in members)
     return [*dict.fromkeys([*conf.section(QueueSettings).NAMES, *map(whole, filter(_is_name, used))])]
@@ -238,7 +250,7 @@ def _reports(queues: list[str], minutes: int, using: str, errors: Errors | None)
 
 
 def _workers(queues: Iterable[str] | None, using: str, errors: Errors | None = None) -> Flow[list[WorkerInfo]]:
-    looked_at = (yield from _names()) if queues is None else _listed(queues)
+    looked_at = (yield from read_names()) if queues is None else _listed(queues)
     replies = yield from _of_each(looked_at, using, _list_workers, lenient=True, most=TOGETHER)
     by_id: dict[str, WorkerInfo] = {}
     for name, reply in [(name, reply) for name, several in zip(looked_at, replies, strict=True) for reply in several]:

@@ -21,7 +21,7 @@ class Listing(NamedTuple):
 
 def list_workflows(*, offset: int = 0, limit: int = 100) -> Listing:
     """Return workflows from the latest on, of the last 10,000. Two round trips, and one more if some have expired."""
-    listing: Listing = Queue("default").run_flow(_listed(offset, limit))
+    listing: Listing = Queue("default").run_flow(read(offset, limit))
     return listing
 
 
@@ -32,7 +32,8 @@ def nodes(id: str, most: int) -> list[NodeInfo]:
     return read
 
 
-def _listed(offset: int, limit: int) -> Flow[Listing]:
+def read(offset: int, limit: int) -> Flow[Listing]:
+    """See list_workflows()."""
     key = WorkflowLists.of().listed
     total, ids = yield Batch([Call("ZCARD", key), Call("ZREVRANGE", key, offset, offset + limit - 1)])
     names = [id.decode("utf-8", "replace") for id in ids]

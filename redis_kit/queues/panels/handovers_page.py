@@ -1,16 +1,21 @@
 """The page of jobs that are handed over to other systems, such as Celery."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from django.utils.translation import gettext_lazy as _
 
 from redis_kit.core import conf
-from redis_kit.core.panels import MOST_ROWS, Content, Figure, Lines, Link, Panel, Table
+from redis_kit.core.flow import Flow
+from redis_kit.core.panels import MOST_ROWS, Content, Figure, Lines, Link, Panel, Table, Tile
 from redis_kit.queues.panels.job_page import moment
 from redis_kit.queues.settings import QueueSettings, options_of
 from redis_kit.queues.tasks import registry
 from redis_kit.queues.worker.run.sink import sinks_of_backends
+
+if TYPE_CHECKING:
+    from redis_kit.queues.store.handover import HandOvers
 
 
 class HandOversPanel(Panel):
@@ -30,12 +35,7 @@ class HandOversPanel(Panel):
             return
         counts = hand_overs(queue_names())
         shown = sorted(counts.items())[:MOST_ROWS]
-        # A failure that came after the last success may last.
-        failing = [name for name, count in shown if (count.failed_at or 0) > (count.sent_at or 0)]
-        yield Figure(_("Handed over"), sum(count.sent for count in counts.values()))
-        yield Figure(_("Not taken"), sum(count.failed for count in counts.values()))
-        if failing:
-            yield Figure(_("Failing now"), len(failing), hint=", ".join(failing), alarm=True)
+        yield from _figures(counts)
         columns = (_("Queue"), _("To"), _("Handed over"), _("Last one"), _("Not taken"), _("Last failure"))
         rows = [
             (
@@ -49,6 +49,25 @@ class HandOversPanel(Panel):
             for name, count in shown
         ]
         yield Table(_("Hand-overs"), columns, rows, empty=_("No job was handed over to another system."))
+
+    def reads(self) -> dict[str, Flow[Any]]:
+        """Return the hand-overs of all queues; nothing in a project without sinks."""
+        from redis_kit.queues.monitoring import handovers
+
+        return {"default": handovers.read_all("default")} if _any_sink() else {}
+
+    def tile(self, replies: Mapping[str, Any]) -> Tile | None:
+        """Return the numbers of hand-overs, and the queues whose jobs are not taken now."""
+        return Tile.of(_figures(replies["default"])) if replies else None
+
+
+def _figures(counts: "Mapping[str, HandOvers]") -> Iterator[Figure]:
+    # A failure that came after the last success may last.
+    failing = [name for name, count in sorted(counts.items()) if (count.failed_at or 0) > (count.sent_at or 0)]
+    yield Figure(_("Handed over"), sum(count.sent for count in counts.values()))
+    yield Figure(_("Not taken"), sum(count.failed for count in counts.values()))
+    if failing:
+        yield Figure(_("Failing now"), len(failing), hint=", ".join(failing[:MOST_ROWS]), alarm=True)
 
 
 def _any_sink() -> bool:

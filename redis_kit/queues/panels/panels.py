@@ -1,18 +1,22 @@
 """The dashboard's panels of queues and workers."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
 from django.utils.translation import gettext_lazy as _
 
 from redis_kit.core.errors import InvalidName, InvalidValue, KeyConflict, RedisKitError
-from redis_kit.core.panels import MOST_ROWS, Content, Field, Figure, Panel, Search, Table, action
+from redis_kit.core.flow import Flow
+from redis_kit.core.panels import MOST_ROWS, Content, Field, Figure, Panel, Search, Table, Tile, action
 from redis_kit.queues.jobs import ids
 from redis_kit.queues.panels import actions, job_page, limits_table, queues_page, workers_page
 from redis_kit.queues.panels.actions import GroupTarget, JobTarget, SupervisorTarget
 from redis_kit.queues.panels.limits_table import LimitTarget
 from redis_kit.queues.settings import whole
 
+HOUR = 60  # minutes of the trend on the overview
 TEN = 10  # jobs of "Retry 10"
 LONGEST_CHOICE = 100  # characters of a name
 MANAGE = "redis_kit.manage_queues"
@@ -58,6 +62,20 @@ def _unreadable(errors: Mapping[str, Exception]) -> Iterator[Content]:
         yield Table(_("Queues that can't be read"), (_("Queue"), _("Error")), rows)
 
 
+def _read_stats() -> Flow[Any]:
+    from redis_kit.queues.monitoring import stats
+
+    errors: stats.Errors = {}
+    return (yield from stats.read_stats(HOUR, "default", errors)), errors
+
+
+def _read_workers() -> Flow[Any]:
+    from redis_kit.queues.monitoring import stats
+
+    errors: stats.Errors = {}
+    return (yield from stats.read_workers("default", errors)), errors
+
+
 class QueuesPanel(Panel):
     """The queues: their sizes, waiting times, the last half hour, and dead jobs by cause."""
 
@@ -87,6 +105,19 @@ class QueuesPanel(Panel):
             if self._asked("queue") or self._asked("id"):
                 return
         yield from self._all(self._names[:MOST_ROWS])
+
+    def reads(self) -> dict[str, Flow[Any]]:
+        """Return the numbers of all queues. Two round trips."""
+        return {"default": _read_stats()}
+
+    def tile(self, replies: Mapping[str, Any]) -> Tile | None:
+        """Return the jobs that wait and run, the longest wait, and the jobs done in the last hour."""
+        reports, errors = replies["default"]
+        figures = [*queues_page.figures(reports), *queues_page.outbox(), *_unreadable(errors)]
+        shown = [figures[0], figures[2], figures[4]]  # ready, running, oldest wait
+        tile = Tile.of([*shown, *(figure for figure in figures if figure not in shown)], queues_page.trend(reports))
+        late = queues_page.late(reports, linked=self.viewer.may(MANAGE))
+        return replace(tile, alerts=[*tile.alerts, *late]) if tile else None
 
     def _looked_up(self, names: list[str], queue: str, id: str) -> Iterator[Content]:
         from redis_kit.queues.monitoring.lookup import look_up
@@ -240,6 +271,16 @@ class WorkersPanel(Panel):
         yield from workers_page.worker_processes(supervisors, linked=linked)
         if alone := [worker for worker in workers if not worker.supervisor]:
             yield workers_page.others(alone[:MOST_ROWS], linked=linked)
+
+    def reads(self) -> dict[str, Flow[Any]]:
+        """Return the workers of all queues. Two round trips."""
+        return {"default": _read_workers()}
+
+    def tile(self, replies: Mapping[str, Any]) -> Tile | None:
+        """Return the number of workers, their running jobs and their memory."""
+        workers, errors = replies["default"]
+        figures = workers_page.figures(workers, workers_page.supervisors(workers))
+        return Tile.of([*figures, *_unreadable(errors)])
 
     @action(_("Quiet"), permission=MANAGE, asks=None, named=_supervisor)
     def quiet(self, value: str) -> str:

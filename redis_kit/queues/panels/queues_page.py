@@ -10,10 +10,11 @@ from django.db import DatabaseError, transaction
 from django.utils import timezone
 from django.utils.connection import ConnectionDoesNotExist
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
 
 from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
-from redis_kit.core.panels import MOST_ROWS, Bars, Figure, Lines, Link, Table
+from redis_kit.core.panels import MOST_ROWS, Alert, Bars, Figure, Lines, Link, Sparkline, Table
 from redis_kit.core.steps import Batch
 from redis_kit.queues.jobs import job
 from redis_kit.queues.jobs.job import JobInfo, QueueCounts, State, cause
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from redis_kit.queues.store.unknown_calls import UnknownCalls
 
 MINUTES = 30
+LATE = 300  # seconds for which a queue's next job has been due, before that is an alert
 OVERDUE = timedelta(minutes=1)  # for a call in the outbox
 QUEUES = _("Queues")
 TASKS_IN_HINT = 5
@@ -154,6 +156,24 @@ def bars(reports: Mapping[str, "QueueStats"]) -> Iterator[Bars]:
         yield Bars(_("Attempts failed per minute"), list(zip(minutes, failed, strict=True)))
         yield Bars(_("How late attempts began, on average (s)"), list(zip(minutes, _lateness(all_stats), strict=True)))
         yield Bars(_("How late attempts began, at most (s)"), list(zip(minutes, latest, strict=True)))
+
+
+def late(reports: Mapping[str, "QueueStats"], *, linked: bool) -> Iterator[Alert]:
+    """Yield the queues whose next job has been due for long although they have workers and are not paused."""
+    for name, report in reports.items():
+        if report.wait is not None and report.wait > LATE and not report.paused and not report.deserted:
+            hint = _("The next job has been due for this time.")
+            asked = {"queue": name} if linked else {}
+            yield Alert(_("Late queue: %s") % name, timedelta(seconds=report.wait), hint, asked)
+
+
+def trend(reports: Mapping[str, "QueueStats"]) -> Sparkline | None:
+    """Return the jobs done in each minute that was read; None without queues."""
+    if not reports:
+        return None
+    done = [sum(same) for same in zip(*(stats.done for stats in reports.values()), strict=True)]
+    ended = ngettext("%(count)d job done in an hour", "%(count)d jobs done in an hour", sum(done))
+    return Sparkline(ended % {"count": sum(done)}, done)
 
 
 def groups(findings: "Findings", dead: int, *, linked: bool) -> Table:

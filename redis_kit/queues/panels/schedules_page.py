@@ -1,6 +1,6 @@
 """The dashboard's panel of schedules: what happens in the next day, and what became of the last ticks."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
@@ -8,7 +8,8 @@ from urllib.parse import quote, unquote
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from redis_kit.core.panels import MOST_ROWS, Content, Figure, Lines, Link, Pages, Panel, Table, action
+from redis_kit.core.flow import Flow
+from redis_kit.core.panels import MOST_ROWS, Content, Figure, Lines, Link, Pages, Panel, Table, Tile, action
 from redis_kit.core.terminal import duration
 from redis_kit.queues.panels.job_page import STATUSES
 from redis_kit.queues.panels.panels import MANAGE
@@ -44,6 +45,20 @@ class SchedulesPanel(Panel):
         yield from Pages.of(SLUG, self.viewer.page, page.total)
         yield next_table(coming, control.next_ticks(coming, MOST_ROWS, each=OF_EACH))
 
+    def reads(self) -> dict[str, Flow[Any]]:
+        """Return the schedules that tick next. One round trip."""
+        from redis_kit.queues.tasks.schedules import control
+
+        return {"default": control.read("due", 0, MOST_ROWS)}
+
+    def tile(self, replies: Mapping[str, Any]) -> Tile | None:
+        """Return how many schedules there are, and those that are late; None without schedules."""
+        from redis_kit.queues.tasks.schedules import control
+
+        coming = replies["default"]
+        ticks = control.next_ticks(coming, MOST_ROWS)
+        return Tile.of(figures(coming, len(ticks))) if coming.total else None
+
     @action(gettext_lazy("Pause"), permission=MANAGE, asks=None, named=unquote)
     def pause(self, value: str) -> str:
         """Turn a schedule off."""
@@ -73,7 +88,7 @@ def figures(coming: "Listing", ticks: int) -> Iterator[Figure]:
     """Yield how many schedules there are, which of the next ones can't run, and whether ticks are overdue."""
     yield Figure(_("Schedules"), coming.total, hint=_("%d of them tick") % coming.active)
     shown = f"{ticks}+" if ticks >= MOST_ROWS else ticks
-    yield Figure(_("Ticks within 24 hours"), shown)
+    yield Figure(_("Ticks in 24 hours"), shown)
     stuck = [info.name for info in coming.schedules if info.problem]
     if stuck:
         hint = ", ".join(stuck[:5]) + ", …" * (len(stuck) > 5)

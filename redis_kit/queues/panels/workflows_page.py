@@ -1,12 +1,13 @@
 """The dashboard's panel of workflows: a list of them, and a page about one."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from redis_kit.core.errors import InvalidValue
+from redis_kit.core.flow import Flow
 from redis_kit.core.panels import (
     MOST_ROWS,
     Content,
@@ -19,6 +20,7 @@ from redis_kit.core.panels import (
     Panel,
     Search,
     Table,
+    Tile,
     action,
 )
 from redis_kit.queues.errors import UnknownWorkflow
@@ -76,15 +78,23 @@ class WorkflowsPanel(Panel):
         else:
             yield from self._all()
 
+    def reads(self) -> dict[str, Flow[Any]]:
+        """Return the latest workflows. Two round trips."""
+        from redis_kit.queues.monitoring import workflows
+
+        return {"default": workflows.read(0, MOST_ROWS)}
+
+    def tile(self, replies: Mapping[str, Any]) -> Tile | None:
+        """Return how many of the latest workflows run and failed; None without workflows."""
+        listing = replies["default"]
+        return Tile.of(_figures([status for _, status in listing.workflows if status])) if listing.total else None
+
     def _all(self) -> Iterator[Content]:
         from redis_kit.queues.monitoring.workflows import list_workflows
 
         listing = list_workflows(offset=(self.viewer.page - 1) * MOST_ROWS, limit=MOST_ROWS)
         readable = [(id, status) for id, status in listing.workflows if status]
-        running = sum(status.state == "running" for _, status in readable)
-        failed = sum(status.failed > 0 and status.state != "cancelled" for _, status in readable)
-        yield Figure(gettext_lazy("Running workflows"), running)
-        yield Figure(gettext_lazy("Workflows with failed steps"), failed, alarm=bool(failed))
+        yield from _figures([status for _, status in readable])
         yield _table(gettext_lazy("Workflows"), readable, linked=self.viewer.may(MANAGE))
         yield from Pages.of(SLUG, self.viewer.page, listing.total)
 
@@ -126,6 +136,13 @@ def _content_of(id: str) -> Iterator[Content]:
     yield _table(title, [(id, status)], linked=False)
     yield workflow_graph.graph(nodes)
     yield _steps([node for node in nodes if node.step])
+
+
+def _figures(workflows: "Iterable[WorkflowStatus]") -> Iterator[Figure]:
+    states = [(status.state, status.failed) for status in workflows]
+    failed = sum(steps > 0 and state != "cancelled" for state, steps in states)
+    yield Figure(gettext_lazy("Running"), sum(state == "running" for state, _steps in states))
+    yield Figure(gettext_lazy("With failed steps"), failed, alarm=bool(failed))
 
 
 def _table(title: Any, workflows: list[tuple[str, "WorkflowStatus"]], *, linked: bool) -> Table:

@@ -1,6 +1,6 @@
 """The dashboard's page about sign-ins."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import date, timedelta
 from typing import Any
 
@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy
 
 from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
-from redis_kit.core.panels import Content, Field, Figure, LineChart, Link, Panel, Search, Table
+from redis_kit.core.panels import Content, Field, Figure, LineChart, Link, Panel, Search, Sparkline, Table, Tile
 from redis_kit.signins import discovery
 from redis_kit.signins.cohorts import counts, retention, standings
 from redis_kit.signins.cohorts.activity import MONTH, WEEK, Activity
@@ -51,6 +51,31 @@ class SignInsPanel(Panel):
             yield from self._user(model, user)
         else:
             yield from self._model(model)
+
+    def reads(self) -> dict[str, Flow[Any]]:
+        """Return the active users of the first model on the last days. One round trip."""
+        models = discovery.models()
+        if not models:
+            return {}
+        activity, last = Activity(models[0]), today()
+        flows: list[Flow[Any]] = [
+            counts.counted(activity.encoded, [last - timedelta(back) for back in reversed(range(LINES))]),
+            standings.count_at_risk(activity.encoded, last, 3),
+        ]
+        return {activity.using: gather(flows)}
+
+    def tile(self, replies: Mapping[str, Any]) -> Tile | None:
+        """Return the users who signed in, and the streaks that end today; None if no model counts sign-ins."""
+        if not replies:
+            return None
+        ((daily, at_risk),) = replies.values()
+        figures = [
+            Figure(_("Today"), daily[-1].users),
+            Figure(_("Yesterday"), daily[-2].users),
+            Figure(_("Streaks that end today"), at_risk),
+        ]
+        trend = _("Active users on each of %d days") % LINES
+        return Tile(figures, Sparkline(trend, [day.users for day in daily]))
 
     def _model(self, model: Any) -> Iterator[Content]:
         last, name = today(), {"name": model._meta.verbose_name_plural}

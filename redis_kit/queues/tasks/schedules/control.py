@@ -62,8 +62,12 @@ class Listing(NamedTuple):
 
 def listed(order: Literal["due", "names"] = "names", *, offset: int = 0, limit: int = PAGE) -> Listing:
     """Return schedules, by name or the next ones. One round trip."""
-    schedules = Schedules("all")
-    page: Page = schedules.run_flow(store.page(schedules, order, offset, limit))
+    return Schedules("all").run_flow(read(order, offset, limit))
+
+
+def read(order: Literal["due", "names"], offset: int, limit: int) -> Flow[Listing]:
+    """See listed()."""
+    page: Page = yield from store.page(Schedules("all"), order, offset, limit)
     infos = [_info(schedule, page.versions, page.now) for schedule in page.schedules]
     return Listing(page.now, page.total, page.active, infos)
 
