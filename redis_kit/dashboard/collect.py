@@ -27,7 +27,7 @@ REASONS = {
 
 @dataclass
 class Collected:
-    """What was asked of one panel; ``error`` if it could not answer, and ``outage`` if a server is the cause."""
+    """The answer of one panel; ``error`` if it failed, and ``outage`` if a server is the cause."""
 
     panel: Panel
     error: Cell | None = None

@@ -19,7 +19,7 @@ TIME_LIMIT = 0.4  # seconds in which the overview still asks panels after the fi
 
 
 class AlertView(NamedTuple):
-    """What needs attention: the title of its panel, a text that links to the panel, its value, and a hint."""
+    """An alert: the title of its panel, a text that links to the panel, its value, and a hint."""
 
     title: Cell
     text: Cell

@@ -89,7 +89,7 @@ class Panel:
         return Tile.of(self.summary())
 
     def summary(self) -> Iterable[Content]:
-        """Return the content of which tile() is made, by default that of the page. Without any there is no tile."""
+        """Return the content for tile(), by default that of the page. Without any there is no tile."""
         return self.content()
 
     def actions(self) -> dict[str, Action]:

@@ -1,4 +1,4 @@
-"""What the overview shows of a panel: a few figures, a small chart, and what needs attention."""
+"""Tiles of the overview: a few figures of a panel, a small chart, and alerts."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

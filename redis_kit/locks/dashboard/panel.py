@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from redis_kit.locks.inspection.page import HeldPage
 
 CONTENDED = 20  # rows
-LONG = 60  # seconds for which a lock is held before those who wait for it are an alert
+LONG = 60  # seconds for which a lock is held before its waiters are an alert
 MOST_CONTENDED = 200  # names whose waits are added up
 KINDS = {
     "lock": _("lock"),
