@@ -88,7 +88,7 @@ def test_alarms_of_all_panels_are_at_the_top_of_the_overview(stock, boss):
     assert [one.words for one in found.find("p", class_="rk-well")] == ["Nothing needs attention."]
 
 
-def test_tile_of_its_own_has_replies_of_its_connections_and_alerts_with_a_search(stock, boss, monkeypatch):
+def test_own_tile_gets_replies_and_its_alerts_link_to_a_search(stock, boss, monkeypatch):
     def tile(self, replies):
         trend = Sparkline("an hour", [0, 1, None, 3])
         return Tile([Figure("Echo", replies["default"])], trend, [Alert("Loud", 9, "Hush.", {"name": "a b"})])

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import ngettext
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
@@ -18,7 +17,6 @@ from redis_kit.core.panels import (
     Lines,
     Panel,
     Search,
-    Sparkline,
     Table,
     Tile,
     action,
@@ -36,7 +34,6 @@ if TYPE_CHECKING:
     from redis_kit.throttling.statistics.shadow_report import ShadowReport
 
 SHOWN = 30  # minutes
-HOUR = 60  # minutes of the trend on the overview
 OFFENDERS = 20  # rows
 CHANGE, UNMASK = "redis_kit.reset_throttles", "redis_kit.view_identities"
 OF_IDENTITIES = ("reset", "ban", "exempt", "override")
@@ -105,29 +102,16 @@ class ThrottlesPanel(Panel):
 
     def reads(self) -> dict[str, Flow[Any]]:
         """Return the calls of the last hour on each connection. One round trip."""
+        from redis_kit.throttling.dashboard import summary
         from redis_kit.throttling.discovery import built_throttles
-        from redis_kit.throttling.statistics import counters
 
-        by_connection: dict[str, list[BaseThrottle]] = {}
-        for throttle in built_throttles()[:MOST_ROWS]:
-            if not throttle.shadow:
-                by_connection.setdefault(throttle.using, []).append(throttle)
-        return {using: counters.read(throttles, HOUR) for using, throttles in by_connection.items()}
+        return summary.reads(built_throttles()[:MOST_ROWS])
 
-    def tile(self, replies: Mapping[str, Any]) -> Tile | None:
+    def tile(self, replies: Mapping[str, Any]) -> Tile:
         """Return the calls that throttles allowed and refused in the last hour; those in shadow mode are left out."""
-        by_throttle = [minutes for of_connection in replies.values() for minutes in of_connection.values()]
-        by_minute = [_sum(same) for same in zip(*by_throttle, strict=True)]
-        refused = [minute.refused for minute in by_minute]
-        if not by_minute:
-            return Tile([Figure(_("Throttles"), 0)])
-        calls = ngettext("%(count)d call refused in an hour", "%(count)d calls refused in an hour", sum(refused))
-        figures = [
-            Figure(_("Throttles"), len(by_throttle)),
-            Figure(_("Allowed"), sum(minute.allowed for minute in by_minute)),
-            Figure(_("Refused"), sum(refused)),
-        ]
-        return Tile(figures, Sparkline(calls % {"count": sum(refused)}, refused))
+        from redis_kit.throttling.dashboard import summary
+
+        return summary.tile(replies)
 
     @action(_("Reset"), permission=CHANGE, asks=None, named=_named, confirm=True, effect=_effect_of("reset"))
     def reset(self, value: str) -> str:

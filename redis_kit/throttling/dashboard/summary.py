@@ -1,0 +1,38 @@
+"""The tile of throttles on the dashboard's overview."""
+
+from collections.abc import Mapping, Sequence
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from redis_kit.core.flow import Flow
+from redis_kit.core.panels import Figure, Sparkline, Tile
+from redis_kit.throttling.engine.base import BaseThrottle
+from redis_kit.throttling.statistics import counters
+from redis_kit.throttling.statistics.counters import Minute
+
+HOUR = 60  # minutes
+Calls = dict[BaseThrottle, list[Minute]]
+
+
+def reads(throttles: Sequence[BaseThrottle]) -> dict[str, Flow[Calls]]:
+    """Return the flows that read the last hour, by connection. One round trip each."""
+    by_connection: dict[str, list[BaseThrottle]] = {}
+    for throttle in throttles:
+        if not throttle.shadow:
+            by_connection.setdefault(throttle.using, []).append(throttle)
+    return {using: counters.read(several, HOUR) for using, several in by_connection.items()}
+
+
+def tile(replies: Mapping[str, Calls]) -> Tile:
+    """Return the tile of all throttles, from the results of the flows."""
+    throttles = [minutes for calls in replies.values() for minutes in calls.values()]
+    allowed = sum(minute.allowed for minutes in throttles for minute in minutes)
+    refused = [sum(minute.refused for minute in same) for same in zip(*throttles, strict=True)]
+    text = ngettext("%(count)d call refused in an hour", "%(count)d calls refused in an hour", sum(refused))
+    figures = [
+        Figure(_("Throttles"), len(throttles)),
+        Figure(_("Allowed"), allowed),
+        Figure(_("Refused"), sum(refused)),
+    ]
+    return Tile(figures, Sparkline(text % {"count": sum(refused)}, refused) if throttles else None)
