@@ -60,7 +60,7 @@ def test_refresh_out_of_range_is_refused(stock, refresh):
         conf.section(DashboardSettings)
 
 
-def test_overview_has_a_tile_of_each_panel_with_its_first_figures_and_chart(stock, boss):
+def test_overview_has_a_tile_of_each_panel_with_its_first_figures(stock, boss):
     parts.MIRROR[:] = [Table("Long", ("A",), [("row",)] * 9), *(Figure(name, n) for n, name in enumerate("abcd"))]
     found = page(boss.get(ADMIN))
     assert [one.words for one in found.find("dd")] == ["7 Alarm", "of all parts", "0", "1", "2"]

@@ -21,6 +21,7 @@ from redis_kit.core.panels import (
     Tile,
     action,
 )
+from redis_kit.throttling.dashboard import shadow
 from redis_kit.throttling.dashboard.actions import Target
 from redis_kit.throttling.values.masking import masked
 from redis_kit.throttling.values.titles import DEFAULT
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from redis_kit.throttling.statistics.counters import Minute
     from redis_kit.throttling.statistics.offenders import Offender
     from redis_kit.throttling.statistics.overview import ThrottleFigures
-    from redis_kit.throttling.statistics.shadow_report import ShadowReport
 
 SHOWN = 30  # minutes
 OFFENDERS = 20  # rows
@@ -98,7 +98,7 @@ class ThrottlesPanel(Panel):
         yield self._rules(figures)
         reports = [(row, row.report) for row in figures if row.report]
         if reports:
-            yield _reports(reports)
+            yield shadow.reports_table(reports)
 
     def reads(self) -> dict[str, Flow[Any]]:
         """Return the calls of the last hour on each connection. One round trip."""
@@ -264,28 +264,6 @@ def _per_minute(calls: int, minutes: int) -> float:
     """Return a rate, which is 0 only without calls: a call in 30 minutes is 0.03."""
     rate = calls / minutes
     return round(rate, 1) or round(rate, 2)
-
-
-def _reports(reports: Sequence[tuple["ThrottleFigures", "ShadowReport"]]) -> Table:
-    return Table(
-        _("Shadow mode: calls that would be refused"),
-        (
-            _("Throttle"),
-            _("First rate"),
-            _("Calls in a day"),
-            _("Would be refused"),
-            _("99.9 % of periods, at most"),
-            _("All periods, at most"),
-            _("Proposed rate"),
-        ),
-        [(_name(figures.throttle), str(report.rate), *_figures(report)) for figures, report in reports],
-    )
-
-
-def _figures(report: "ShadowReport") -> tuple[Any, ...]:
-    calls = report.allowed + report.refused
-    share = f"{100 * report.share:.1f} %"
-    return calls, share, report.high, report.highest, str(report.proposed) if report.proposed else None
 
 
 def _true_minutes(figures: "ThrottleFigures") -> list["Minute"]:
