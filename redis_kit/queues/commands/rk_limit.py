@@ -14,7 +14,6 @@ from redis_kit.queues.jobs import lane
 from redis_kit.queues.limits import LimitInfo
 from redis_kit.queues.tasks import discovery, registry
 from redis_kit.queues.tasks import limits as task_limits
-from redis_kit.queues.tasks.task import Task
 
 COLUMNS = ("LIMIT", "CONCURRENCY", "RATE", "RUNNING", "WAITING", "NEXT", "CHANGED")
 
@@ -68,7 +67,7 @@ class Command(QueueCommand):
         if declared.startswith("group="):
             return
         discovery.discover()
-        tasks = [task for task in registry.all_tasks() if isinstance(task, Task)]
+        tasks = [task for task in registry.all_tasks() if hasattr(task, "limits")]  # others are not the kit's
         listed = [info.name for info in limits.list_limits(queue, using=using)]
         names = sorted({*listed, *task_limits.declared_names(queue, tasks)})
         if declared not in names:

@@ -11,6 +11,8 @@ from redis_kit.queues import NotTaken, Queue, QueueCounts, limits
 from redis_kit.queues.celery import fleet as celery_fleet
 from redis_kit.queues.celery.broker import TaskCall
 from redis_kit.queues.celery.publisher import Publisher
+from redis_kit.queues.jobs.shard import shard_of_id
+from redis_kit.queues.monitoring import hand_overs
 from tests.chaos.queues.handovers import messages
 from tests.fixtures.process import wait_for
 from tests.queues.support import fleet, tasks
@@ -104,6 +106,33 @@ def test_limits_and_fair_share_hold_on_a_fleet(project, journal, settings, monke
     assert set(groups[:3]) == {"group-a", "group-b", "group-c"}
     wait_for(lambda: all(not any(Queue(name).counts()) for name in ("default", "shared")))
     assert [limit.running for name in ("default", "shared") for limit in limits.list_limits(name)] == [0, 0, 0, 0]
+
+
+def test_jobs_of_all_shards_run_on_a_fleet_and_come_back_to_their_shard(project, journal):
+    project.options(QUEUE_OPTIONS={"spread": {"SINK": "celery", "SHARDS": 4}, "celery": {"SHARDS": 2}})
+    for number in range(4):
+        fleet.delayed.apply_async((f"delayed{number}",), countdown=1.5)
+    fleet.delayed.apply_async(("cancelled",), countdown=1.5, key="1")
+    assert fleet.delayed.cancel("1")
+    results = [tasks.note.using(queue_name="spread").enqueue(f"note{number}") for number in range(12)]
+    failing = tasks.fail.using(queue_name="spread").enqueue("no")
+    assert len({shard_of_id("spread", result.id) for result in results}) > 1
+    project.start_celery("--pool", "threads", "--concurrency", "4")
+    project.start_worker("--queue-name", "celery,spread")
+    for result in results:
+        assert result.wait_until_finished(30)
+        assert (result.status, result.attempts) == ("SUCCESSFUL", 1)
+    wait_for(lambda: all(journal.lines(name=f"delayed{number}") for number in range(4)), timeout=30)
+    wait_for(lambda: Queue("spread").counts() == QueueCounts(1, 0, 0, 0))  # the one that failed is retried later
+    assert Queue("spread").get(failing.id).attempts == 1
+    assert Queue("spread").run_now(failing.id)
+    assert failing.wait_until_finished(10)
+    assert (failing.status, failing.attempts) == ("FAILED", 2)
+    wait_for(lambda: Queue("celery").counts() == QueueCounts(0, 0, 0, 0))
+    names = [line.name for line in journal.lines(step="end")]
+    assert sorted(names) == sorted(f"note{number}" for number in range(12))
+    assert not journal.lines(name="cancelled")
+    wait_for(lambda: hand_overs(["spread"])["spread"].sent == 14)
 
 
 def test_pool_whose_tasks_can_not_be_interrupted_is_logged(kit, monkeypatch, caplog):
