@@ -1,4 +1,4 @@
-"""What the actions of ``rk_schedule`` do and print."""
+"""The actions of ``rk_schedule``, and their output."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping

@@ -28,14 +28,18 @@ class HandOvers(NamedTuple):
     to: str
 
 
-def postpone(queue: Primitive, jobs: Sequence[tuple[Job, float]], *, holds: bool) -> Flow[list[bool]]:
+def postpone(
+    queue: Primitive, jobs: Sequence[tuple[Job, float]], *, holds: bool, more: Sequence[ScriptCall] = ()
+) -> Flow[list[bool]]:
     """Return claimed jobs, each for some seconds, without counting the attempt. False for those whose claim is over.
 
-    With ``holds`` another system has them: until it ends, or is due here again, a job counts for its limits.
+    With ``holds`` another system has them: until it ends, or is due here again, a job counts for its limits. ``more``
+    is done in the same round trip.
     """
     base = queue.key("")
-    replies = yield Batch([calls.postpone(base, job, delay=int(wait * 1000), holds=holds) for job, wait in jobs])
-    return [bool(reply) for reply in replies]
+    steps = [calls.postpone(base, job, delay=int(wait * 1000), holds=holds) for job, wait in jobs]
+    replies = yield Batch([*steps, *more])
+    return [bool(reply) for reply in replies[: len(steps)]]
 
 
 def version(job: Job) -> str:
@@ -56,9 +60,9 @@ def claim_job(
     return Job(id, parts.body, held, parts.attempts, parts.crashes, parts.priority, parts.due, parts.history, moment)
 
 
-def count(queue: Primitive, *, sent: int, failed: int, error: str, to: str) -> Flow[None]:
-    """Count jobs that were handed over to a sink, and failures."""
-    yield calls.count_handovers(queue.key(""), sent=sent, failed=failed, error=error, to=to, ttl_ms=TTL_MS)
+def count(queue: Primitive, *, sent: int, failed: int, error: str, to: str) -> ScriptCall:
+    """Return the step that counts jobs that were handed over to a sink, and failures."""
+    return calls.count_handovers(queue.key(""), sent=sent, failed=failed, error=error, to=to, ttl_ms=TTL_MS)
 
 
 def read_step(queue: Primitive) -> ScriptCall:

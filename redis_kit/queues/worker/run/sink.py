@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from random import uniform
 from threading import Lock
 from time import monotonic
@@ -11,7 +10,9 @@ from typing import Any
 from django.utils.module_loading import import_string
 
 from redis_kit.core.errors import ConfigurationError, RedisFailure
+from redis_kit.core.flow import single
 from redis_kit.core.logs.error_text import described
+from redis_kit.core.scripts import ScriptCall
 from redis_kit.queues import framework
 from redis_kit.queues.errors import CorruptMessage, NotTaken
 from redis_kit.queues.jobs.job import Job
@@ -26,7 +27,6 @@ logger = logging.getLogger("redis_kit.worker")
 PATHS = {CELERY: "redis_kit.queues.celery.sink.CelerySink"}
 FIRST, LONGEST = 0.5, 30.0  # seconds until another system that does not answer is asked again
 SHORTEST, MOST = 1.0, 600.0  # seconds until a job that another system refused is handed over again
-EVERY = 1.0  # seconds between two reports of how many jobs were handed over, if nothing else reports them
 
 
 Answer = float | Exception | None  # of a sink for a job: what hand_over() returned or raised
@@ -88,7 +88,7 @@ class Route:
         self._asking = False  # while it is unavailable, one thread asks after each pause
         self._refusing = False
         self._sent = self._failed = 0
-        self._error, self._reported = "", 0.0
+        self._error = ""
 
     @property
     def batch_size(self) -> int:
@@ -110,7 +110,6 @@ class Route:
         claimed = [(job, answer) for (job, _), answer in pairs if isinstance(answer, int | float)]
         if claimed:  # one that it began before this is not in our hands any more
             guarded("The return of jobs that were handed over", lambda: self._postpone(claimed, holds=True), None)
-            self.report(every=EVERY)
         return answers
 
     def put_off(self, job: Job) -> None:
@@ -123,18 +122,21 @@ class Route:
         """Return the seconds until the other system is asked again; 0 if it answers."""
         return max(FIRST if self._asking else 0.0, self._retry_at - monotonic()) if self._failures else 0.0
 
-    def report(self, *, every: float = 0.0) -> None:
-        """Store what was counted since the last report, if that is as many seconds ago. One round trip, or none."""
-        with self._lock:
-            if not (self._sent or self._failed) or monotonic() < self._reported + every:
-                return
-            steps = partial(handover.count, sent=self._sent, failed=self._failed, error=self._error, to=self._name)
-            self._sent = self._failed = 0
-            self._reported = monotonic()
+    def report(self) -> None:
+        """Store what was counted since the last report. One round trip, or none."""
         try:
-            self._source.run_flow(steps(self._source))
+            for step in self._counts():
+                self._source.run_flow(single(step))
         except RedisFailure as error:
             logger.debug("Queue %a: hand-overs could not be counted: %s", self._source.name, error)
+
+    def _counts(self) -> list[ScriptCall]:
+        """Return the step that stores what was counted since the last one, if there is anything."""
+        with self._lock:
+            if not (self._sent or self._failed):
+                return []
+            sent, failed, self._sent, self._failed = self._sent, self._failed, 0, 0
+            return [handover.count(self._source, sent=sent, failed=failed, error=self._error, to=self._name)]
 
     def _ask(self) -> None:
         """Return if the other system may be asked now. Raises NotTaken."""
@@ -189,7 +191,7 @@ class Route:
         guarded("The count of a failure", self.report, None)
 
     def _postpone(self, jobs: Sequence[tuple[Job, float]], *, holds: bool) -> None:
-        postponed = self._source.run_flow(handover.postpone(self._source, jobs, holds=holds))
+        postponed = self._source.run_flow(handover.postpone(self._source, jobs, holds=holds, more=self._counts()))
         for (job, _), is_here in zip(jobs, postponed, strict=True):
             if not is_here:
                 logger.debug("Queue %a: job %a is not claimed here any more.", self._source.name, job.id)
