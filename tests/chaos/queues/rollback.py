@@ -1,18 +1,18 @@
 """A server that comes back without its last seconds, or is replaced by a replica that lags, while workers have jobs.
 
-    python -m tests.chaos.queues.rollback 20
+    python -m tests.chaos.queues.rollback 20 [--shards 4]
 
 What the server lost is known: the puts that it acknowledged in those seconds. Nothing else may be missing, no job may
 stay among the running ones, and none may run again whose claim the server had kept.
 """
 
+import argparse
 import contextlib
 import json
 import os
 import re
 import secrets
 import signal
-import sys
 import tempfile
 import threading
 import time
@@ -28,6 +28,7 @@ from django.test.utils import override_settings
 from redis_kit.core import connections
 from redis_kit.core.errors import RedisUnavailable
 from redis_kit.queues import Queue, QueueCounts
+from redis_kit.queues.jobs.shard import shard_of_id
 from tests.chaos.queues import tasks
 from tests.chaos.queues.support import history
 from tests.chaos.queues.support.executions import SECOND, Run, runs
@@ -80,6 +81,7 @@ class Plan:
     processes: int = 2
     threads: int = 6
     patience: float = STATED
+    shards: int = 1
     kills: bool = False  # a child too, within a second before the server dies
     command: tuple[str, ...] = COMMAND
     seed: int = field(default_factory=lambda: secrets.randbelow(1_000_000))
@@ -254,7 +256,7 @@ def run(plan: Plan) -> Outcome:
         settings = {
             "PREFIX": f"r{secrets.token_hex(4)}",
             "CONNECTIONS": {"default": server.connection},
-            "QUEUES": LEASES,
+            "QUEUES": {**LEASES, "QUEUE_OPTIONS": {"default": {"SHARDS": plan.shards}}},
             "CONNECT_TIMEOUT": 2.0,
             "READ_TIMEOUT": 2.0,
         }
@@ -307,21 +309,26 @@ def _status(queue: Queue, ids: Sequence[str]) -> Iterator[tuple[str, str]]:
     from redis_kit.core.steps import Batch, Call
 
     def ask() -> Any:
-        return (yield Batch([Call("HGET", queue.key(f"result:{id}"), "status") for id in ids]))
+        of = {id: Queue(shard_of_id(queue.name, id) or queue.name) for id in ids}
+        return (yield Batch([Call("HGET", of[id].key(f"result:{id}"), "status") for id in ids]))
 
     for id, found in zip(ids, queue.run_flow(ask()), strict=True):
         if found:
             yield id, found.decode()
 
 
-def main(rounds: int) -> int:
+def main() -> int:
     """Run many rounds of both kinds, and print what they came to."""
     import django
 
     django.setup()
-    worst, plans = 0, [Plan(how=how, rounds=rounds, workers=2) for how in SERVERS]
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("rounds", type=int, nargs="?", default=5)
+    parser.add_argument("--shards", type=int, default=1)
+    given = vars(parser.parse_args())
+    worst, plans = 0, [Plan(how=how, workers=2, **given) for how in SERVERS]
     # A child that had died may be there again: then its lease decides, and the notice that others get before.
-    slow = Plan(rounds=rounds, workers=2, kills=True, patience=STATED + 2 * LEASES["WORKER_TIMEOUT"])
+    slow = Plan(**given, workers=2, kills=True, patience=STATED + 2 * LEASES["WORKER_TIMEOUT"])
     for plan in [*plans, slow]:
         outcome = run(plan)
         found = outcome.violations()
@@ -332,4 +339,4 @@ def main(rounds: int) -> int:
 
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
-    raise SystemExit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 5))
+    raise SystemExit(main())

@@ -1,6 +1,6 @@
 """Releases come and go under load: some tasks are new, renamed or changed, so that no worker knows them all.
 
-    python -m tests.chaos.queues.rollout 20000 --rounds 10
+    python -m tests.chaos.queues.rollout 20000 --rounds 10 [--shards 4]
 
 Workers of both releases are started and stopped in waves, rolled out and rolled back; the load calls the tasks of both.
 In the end a worker of each is there, and every job must have run once. The same seed brings the same calls.
@@ -57,6 +57,7 @@ class Plan:
     calm: float = 1.0  # seconds between two steps
     seed: int = field(default_factory=lambda: secrets.randbelow(1_000_000))
     options: Mapping[str, Any] = field(default_factory=dict)  # of queues
+    shards: int = 1
     command: tuple[str, ...] = COMMAND
     patience: float = 30.0  # seconds for all to be done when workers of both releases are there
 
@@ -146,7 +147,8 @@ def run(plan: Plan) -> Outcome:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="rollout")))
         server = Server(tcp=True, extra_args=("--maxmemory", "0"))
         stack.callback(server.stop)
-        kit = {"CONNECTIONS": {"default": server.connection}, "QUEUES": {**LEASES, **plan.options}, **PATIENT}
+        queues = {**LEASES, **plan.options, "QUEUE_OPTIONS": {"default": {"SHARDS": plan.shards}}}
+        kit = {"CONNECTIONS": {"default": server.connection}, "QUEUES": queues, **PATIENT}
         stack.enter_context(override_settings(REDIS_KIT=kit))
         stack.callback(connections.close)
         environment = {"REDIS_KIT": json.dumps(kit), history.VARIABLE: str(folder / "history"), "CHAOS_LOG": "INFO"}
@@ -197,9 +199,10 @@ def main() -> int:
     parser.add_argument("jobs", type=int)
     parser.add_argument("--rate", type=float, default=300.0)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--shards", type=int, default=1)
     parser.add_argument("--seed", type=int, default=secrets.randbelow(1_000_000))
     given = parser.parse_args()
-    outcome = run(Plan(given.jobs, rate=given.rate, rounds=given.rounds, seed=given.seed))
+    outcome = run(Plan(**vars(given)))
     print(outcome, *outcome.violations[:20], sep="\n")
     return int(bool(outcome.violations))
 

@@ -38,7 +38,7 @@ def outputs(kit, *lines):
     return [part.partition("\n")[2].strip() for part in done.stdout.split("-- ")[1:]]
 
 
-def test_commands_about_queues_work_and_those_about_tasks_say_what_to_install(kit):
+def test_commands_work_or_say_what_to_install(kit):
     queue = Queue("mail")
     dead, waiting, _ = queue.put_many([1, 2, 3], group="tenant:7")
     for job in queue.claim():
