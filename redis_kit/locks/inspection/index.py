@@ -1,5 +1,6 @@
 """The buckets over which locks and semaphores are spread, and their indexes, which are read without a key scan."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from redis_kit.core import scripts
@@ -16,6 +17,7 @@ from redis_kit.locks.settings import LockSettings
 LIST_HELD = scripts.load("redis_kit.locks", "list_held")
 LIST_CONTENDED = scripts.load("redis_kit.locks", "list_contended")
 INSPECT_LOCK = scripts.load("redis_kit.locks", "inspect_lock")
+COUNT_WAITERS = scripts.load("redis_kit.locks", "count_waiters")
 
 KINDS = ("lock", "fairlock", "rwlock", "semaphore")  # all but the first are built like a semaphore
 
@@ -108,6 +110,10 @@ class Bucket(Primitive):
             lock_keys = LockKeys(*map(self.key, parts_of(LockKeys, member)))
             return INSPECT_LOCK([lock_keys.holder, lock_keys.waiters])
         return slots.inspect(self.slot_keys(member), count)
+
+    def count_waiters(self, locks: Sequence[HeldName]) -> ScriptCall:
+        """Return the step that counts who waits for members of the kind lock."""
+        return COUNT_WAITERS([self.key(LockKeys(*parts_of(LockKeys, member)).waiters) for member in locks])
 
     def list_held(self, limit: int) -> ScriptCall:
         """Return the step that lists what is held."""

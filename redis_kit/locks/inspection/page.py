@@ -1,15 +1,17 @@
 """A page of the list of held locks and semaphores, with the figures of all of them."""
 
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from redis_kit.core.flow import Flow
+from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import CombinedBatch
 from redis_kit.locks.inspection import index
 from redis_kit.locks.inspection.index import HeldLock, HeldSemaphore, IndexEntry
 
 MOST = 10_000  # names that are counted
 MAX_HOLDERS = 20  # of each semaphore
-BATCH = 100  # names that one script reads
+COUNTED = 40  # locks in a call that counts waiters; some of these calls are one command
 
 
 class HeldPage(NamedTuple):
@@ -47,9 +49,11 @@ def _read_page(number: int, search: str, size: int, using: str) -> Flow[HeldPage
     pages = max(1, -(-len(matching) // size))
     number = min(max(1, number), pages)
     shown = {entry.member for entry in matching[(number - 1) * size : number * size]}
-    steps = [entry.bucket.inspect(entry.member, MAX_HOLDERS if entry.member in shown else 1) for entry in entries]
-    replies = (yield CombinedBatch(steps, most=BATCH)) if steps else ()
-    held = [(entry.member, index.parse(entry.member, reply)) for entry, reply in zip(entries, replies, strict=True)]
+    counted = [entry for entry in entries if entry.member.kind == "lock" and entry.member not in shown]
+    read = [entry for entry in entries if entry.member.kind != "lock" or entry.member in shown]
+    steps = [entry.bucket.inspect(entry.member, MAX_HOLDERS if entry.member in shown else 1) for entry in read]
+    replies = (yield CombinedBatch([*steps, *_waiters(counted)])) if entries else ()
+    held = [(entry.member, index.parse(entry.member, reply)) for entry, reply in zip(read, replies, strict=False)]
     locks = [lock for _, lock in held if isinstance(lock, HeldLock)]
     semaphores = [semaphore for _, semaphore in held if isinstance(semaphore, HeldSemaphore)]
     read_write = sum(semaphore.kind != "semaphore" for semaphore in semaphores)
@@ -59,11 +63,22 @@ def _read_page(number: int, search: str, size: int, using: str) -> Flow[HeldPage
         number,
         pages,
         len(matching),
-        all_locks=len(locks) + read_write,
+        all_locks=len(locks) + len(counted) + read_write,
         all_slots=sum(semaphore.used for semaphore in semaphores if semaphore.kind == "semaphore"),
-        all_waiters=sum(lock.waiters for lock in locks) + sum(semaphore.waiters for semaphore in semaphores),
+        all_waiters=sum(replies[len(read) :])
+        + sum(lock.waiters for lock in locks)
+        + sum(semaphore.waiters for semaphore in semaphores),
         left_out=total - len(entries),
     )
+
+
+def _waiters(locks: Sequence[IndexEntry]) -> Iterator[ScriptCall]:
+    by_bucket: dict[str, list[IndexEntry]] = {}
+    for entry in locks:
+        by_bucket.setdefault(entry.bucket.name, []).append(entry)
+    for entries in by_bucket.values():
+        for first in range(0, len(entries), COUNTED):
+            yield entries[0].bucket.count_waiters([entry.member for entry in entries[first : first + COUNTED]])
 
 
 def _matches(entry: IndexEntry, search: str) -> bool:

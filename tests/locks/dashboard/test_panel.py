@@ -1,6 +1,6 @@
 """The dashboard's page about locks: what it shows, and what its buttons do."""
 
-from time import sleep
+from time import sleep, time
 
 import pytest
 
@@ -9,6 +9,8 @@ from redis_kit.core.panels import Figure, Lines, Meter, Pages, Ring, Table, View
 from redis_kit.locks import Lock, LockLost, Semaphore
 from redis_kit.locks.dashboard.actions import Target
 from redis_kit.locks.dashboard.panel import LocksPanel
+from redis_kit.locks.inspection.index import bucket_of
+from redis_kit.locks.keys import HeldName
 from redis_kit.locks.kinds.read_write_lock import ReadWriteLock
 from tests.fixtures.servers import wait_for
 
@@ -137,9 +139,13 @@ def many(kit):
 
 
 def test_figures_are_those_of_all_pages(many):
-    for page in ("", "1", "2"):
-        figures, _tables = shown(page=page)
-        assert (figures["Locks held"], figures["Slots in use"], figures["Waiting now"]) == (104, 3, 0)
+    for count, name in enumerate(("n7", "n102", "n102"), 1):
+        member = HeldName.of("lock", name)
+        waiters = bucket_of(member, "default").key(f"{member}:waiters")
+        many.client.zadd(waiters, {f"token {count}": (time() + 60) * 1000, "gone": 1})
+        for page in ("", "1", "2"):
+            figures, _tables = shown(page=page)
+            assert (figures["Locks held"], figures["Slots in use"], figures["Waiting now"]) == (104, 3, count)
 
 
 def test_pages_follow_each_other_in_the_order_of_ends(many):
