@@ -1,6 +1,11 @@
 """The panels of the built-in components."""
 
+import contextlib
+import os
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
+import redis
 from django.apps import apps
 
 from redis_kit.core import connections
@@ -11,6 +16,8 @@ from redis_kit.queues.queue import Queue
 from redis_kit.signins import SignInMixin
 from tests.dashboard.support.html import page
 from tests.fixtures.dashboard import ADMIN
+from tests.fixtures.kit import Kit
+from tests.fixtures.servers import wait_for
 
 ROUND_TRIPS = 3  # of one page
 
@@ -90,3 +97,58 @@ def test_all_panels_wait_for_three_answers_at_most_in_an_outage(own_kit, boss, u
             assert len(errors) == 1 or url.endswith(("/throttles/", "/hand-overs/")), url
     finally:
         own_kit.server.thaw() if how == "freeze" else None
+
+
+@pytest.fixture
+def debugged_kit(make_server, settings):
+    """The kit on a server that accepts commands for debugging."""
+    server = make_server(tcp=True, extra_args=("--enable-debug-command", "yes"))
+    with contextlib.closing(Kit(server, settings, patient=False)) as found:
+        found.options(THROTTLING={"POLICIES": {"api": {"RATES": "1/m"}}})  # without any, one page asks nothing
+        yield found
+
+
+def errors_of_pages(client):
+    """Return the errors of each page, of which each is asked on a new connection."""
+    errors = {}
+    for slug in ("", *(f"{panel.slug}/" for panel in panels() if panel.slug != "hand-overs")):
+        connections.close()  # so that no breaker is open
+        found = page(client.get(f"{ADMIN}{slug}"))
+        boxes = [one.words for one in (*found.find("p", class_="rk-error"), *found.find("section", class_="rk-error"))]
+        errors[slug] = next(iter(boxes), "")
+    return errors
+
+
+def test_pages_tell_what_a_server_that_can_not_serve_says(debugged_kit, boss):
+    server = debugged_kit.client
+    errors_of_pages(boss)  # loads the scripts
+    server.config_set("replica-serve-stale-data", "no")
+    server.replicaof("127.0.0.1", "1")
+    errors = errors_of_pages(boss)
+    assert [slug for slug, error in errors.items() if "Redis can't serve now" not in error] == []
+    server.replicaof("NO", "ONE")
+
+
+def test_pages_tell_that_a_server_loads_its_data(debugged_kit, boss):
+    server = debugged_kit.client
+    errors_of_pages(boss)
+    server.mset({f"{number}": os.urandom(500) for number in range(2000)})
+    server.config_set("loading-process-events-interval-bytes", 1024)
+    server.config_set("key-load-delay", 2000)  # µs
+    with ThreadPoolExecutor(1) as thread, redis.Redis.from_url(debugged_kit.url, socket_timeout=60) as patient:
+        reloaded = thread.submit(patient.execute_command, "DEBUG", "RELOAD")
+        wait_for(lambda: server.info("persistence")["loading"])
+        errors = errors_of_pages(boss)
+        server.config_set("key-load-delay", 0)
+        assert reloaded.result(30)
+    assert [slug for slug, error in errors.items() if "Redis can't" not in error] == []
+    assert any("is loading the dataset in memory" in error for error in errors.values())
+
+
+def test_pages_can_be_read_while_a_server_is_full(debugged_kit, boss):
+    errors_of_pages(boss)
+    debugged_kit.client.config_set("maxmemory", "1mb")
+    errors = errors_of_pages(boss)
+    # Figures of sign-ins need a key for their result, and say so.
+    assert {slug for slug, error in errors.items() if error} <= {"", "signins/"}
+    assert all(error.startswith("Redis is full") for error in errors.values() if error)

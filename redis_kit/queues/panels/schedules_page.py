@@ -112,7 +112,7 @@ def next_table(coming: "Listing", ticks: "list[tuple[int, ScheduleInfo]]") -> Ta
 def schedules_table(page: "Listing", outcomes: dict[str, str], *, linked: bool) -> Table:
     """Return the schedules of a page, with their buttons. If ``linked``, jobs link to their pages."""
     columns = (
-        *(_("Schedule"), _("When"), _("Next"), _("Last tick"), _("Outcome"), _("Late (ms)")),
+        *(_("Schedule"), _("When"), _("Next tick"), _("Last tick"), _("Outcome"), _("Late (ms)")),
         _("Runs"),
     )
     return Table(

@@ -51,7 +51,7 @@ def test_next_day_and_last_ticks_are_shown(three, boss):
     assert by_name["hourly"]["Outcome"] == "job added successful"
     assert by_name["hourly"]["Runs"] == "1 1 missed"
     assert by_name["nightly"]["When"] == "every day at 04:00 Europe/Berlin"
-    assert (by_name["off"]["Next"], by_name["nightly"]["Last tick"]) == ("paused", "")
+    assert (by_name["off"]["Next tick"], by_name["nightly"]["Last tick"]) == ("paused", "")
     assert {"3", "25"} <= {each.words for each in found.find("dd")}
 
 
