@@ -32,7 +32,7 @@ class Bar(NamedTuple):
     value: Cell
 
 
-class _Axis:
+class Axis:
     """A chart over labels from left to right."""
 
     @property
@@ -53,7 +53,7 @@ class _Axis:
 
 
 @dataclass(frozen=True)
-class BarsView(_Axis):
+class BarsView(Axis):
     """A bar chart drawn from 0, and its data."""
 
     template: ClassVar[str] = "redis_kit/dashboard/_bars.html"
@@ -97,7 +97,7 @@ class Line(NamedTuple):
 
 
 @dataclass(frozen=True)
-class LinesView(_Axis):
+class LinesView(Axis):
     """A line chart drawn from 0, and its data."""
 
     template: ClassVar[str] = "redis_kit/dashboard/_lines.html"

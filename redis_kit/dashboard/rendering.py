@@ -17,6 +17,7 @@ from redis_kit.core.panels import (
     Link,
     Listing,
     Pages,
+    StackedBars,
     Table,
 )
 from redis_kit.dashboard.cells import MAX_TOOLTIP, Cell, address, cell, lines
@@ -31,6 +32,7 @@ from redis_kit.dashboard.charts import (
     draw_lines,
 )
 from redis_kit.dashboard.forms import ActionButton, RowButton, quoted
+from redis_kit.dashboard.stacks import StackedBarsView, draw_stacked_bars
 
 MAX_TEXT = 20_000  # characters of a listing
 
@@ -91,10 +93,11 @@ class PagesView:
     next: str
 
 
-ItemView = TableView | BarsView | LinesView | HeatMapView | GraphView | ListingView | PagesView
+ItemView = TableView | BarsView | StackedBarsView | LinesView | HeatMapView | GraphView | ListingView | PagesView
 View = FigureView | ItemView
 _DRAWN: dict[type, Callable[[Any], ItemView]] = {
     Bars: draw_bars,
+    StackedBars: draw_stacked_bars,
     LineChart: draw_lines,
     HeatMap: draw_heat_map,
     Graph: draw_graph,

@@ -1,6 +1,6 @@
 import pytest
 
-from redis_kit.core.panels import Bars, HeatCell, HeatMap, LineChart, Table
+from redis_kit.core.panels import Bars, HeatCell, HeatMap, LineChart, StackedBars, Table
 from redis_kit.dashboard.rendering import render
 
 
@@ -39,6 +39,19 @@ def test_few_bars_all_have_labels_and_many_fill_the_page():
 def test_chart_keeps_the_newest_of_too_many_bars():
     drawn = render(Bars("B", [(str(n), n) for n in range(1000)]), {})
     assert (len(drawn.bars), drawn.bars[-1].label.text) == (400, "999")
+
+
+def test_parts_of_a_bar_stand_on_each_other():
+    chart = StackedBars("S", ["a", "b", "c"], [("done", [3, 0, float("nan")]), ("failed", [1, 2, 0])])
+    drawn = render(chart, {})
+    assert [[tuple(piece) for piece in stack.pieces] for stack in drawn.stacks] == [
+        [(1, "25.0", "75.0"), (2, "0.0", "25.0")],
+        [(2, "50.0", "50.0")],
+        [],
+    ]
+    assert (drawn.highest.text, drawn.flat, drawn.width) == ("4", False, 30)
+    assert [[value.text for value in values] for _name, values in drawn.data.rows][2] == ["–", "0"]
+    assert render(StackedBars("S", [], [("done", [])]), {}).flat
 
 
 def test_lines_begin_at_the_left_and_break_at_gaps():

@@ -19,6 +19,7 @@ from redis_kit.core.panels.content import (
     Ring,
     Shade,
     Sparkline,
+    StackedBars,
     Table,
     Text,
 )
@@ -49,6 +50,7 @@ __all__ = [
     "Search",
     "Shade",
     "Sparkline",
+    "StackedBars",
     "Table",
     "Text",
     "Tile",

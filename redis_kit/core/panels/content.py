@@ -105,6 +105,18 @@ class Bars:
 
 
 @dataclass(frozen=True)
+class StackedBars:
+    """Bars of up to four parts, the first at the bottom: the name and the values of each part, by label.
+
+    It is drawn from 0 and shown with its data as a table. The second part is red, such as failures above successes.
+    """
+
+    title: Text
+    labels: Sequence[Text]
+    parts: Sequence[tuple[Text, Sequence[float]]]
+
+
+@dataclass(frozen=True)
 class LineChart:
     """Up to five lines over the same labels, drawn from 0: the name and the values of each; None leaves a gap.
 
@@ -190,4 +202,4 @@ class Pages:
             yield cls(slug, min(number, count), count)
 
 
-Content = Figure | Table | Bars | LineChart | HeatMap | Graph | Listing | Pages
+Content = Figure | Table | Bars | StackedBars | LineChart | HeatMap | Graph | Listing | Pages

@@ -4,9 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from redis_kit.core.panels.content import Bars, Content, Figure, LineChart, Sparkline, Table, Text
+from redis_kit.core.panels.content import Bars, Content, Figure, LineChart, Sparkline, StackedBars, Table, Text
 
 SHOWN = 3  # figures
+CHARTS = (Bars, StackedBars, LineChart)
 
 
 @dataclass(frozen=True)
@@ -49,11 +50,12 @@ class Tile:
         pieces = list(contents)
         tables = (Figure(piece.title, len(piece.rows)) for piece in pieces if isinstance(piece, Table))
         figures = [piece for piece in pieces if isinstance(piece, Figure)] or list(tables)
-        trend = trend or next((_trend(piece) for piece in pieces if isinstance(piece, (Bars, LineChart))), None)
+        trend = trend or next((_trend(piece) for piece in pieces if isinstance(piece, CHARTS)), None)
         alerts = [Alert.of(figure) for figure in figures[SHOWN:] if figure.alarm]
         return cls(figures[:SHOWN], trend, alerts) if pieces else None
 
 
-def _trend(chart: Bars | LineChart) -> Sparkline:
-    values = [value for _label, value in chart.bars] if isinstance(chart, Bars) else chart.lines[0][1]
-    return Sparkline(chart.title, values)
+def _trend(chart: Bars | StackedBars | LineChart) -> Sparkline:
+    if isinstance(chart, Bars):
+        return Sparkline(chart.title, [value for _label, value in chart.bars])
+    return Sparkline(chart.title, (chart.parts if isinstance(chart, StackedBars) else chart.lines)[0][1])

@@ -14,7 +14,7 @@ from django.utils.translation import ngettext
 
 from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
-from redis_kit.core.panels import MOST_ROWS, Alert, Bars, Figure, Lines, Link, Sparkline, Table
+from redis_kit.core.panels import MOST_ROWS, Alert, Bars, Figure, Lines, Link, Sparkline, StackedBars, Table
 from redis_kit.core.steps import Batch
 from redis_kit.queues.jobs import job
 from redis_kit.queues.jobs.job import JobInfo, QueueCounts, State, cause
@@ -144,16 +144,16 @@ def unrunnable(report: "QueueStats") -> list["UnknownCalls"]:
     return [calls for calls in report.unknown if not calls.known]
 
 
-def bars(reports: Mapping[str, "QueueStats"]) -> Iterator[Bars]:
+def bars(reports: Mapping[str, "QueueStats"]) -> Iterator[Bars | StackedBars]:
     """Yield jobs done, attempts failed and how late attempts began, by minute, if there are queues."""
     if reports:
         all_stats = list(reports.values())
         minutes = [_clock(all_stats[0].minute - MINUTES + 1 + place) for place in range(MINUTES)]
         done = [float(sum(same)) for same in zip(*(stats.done for stats in all_stats), strict=True)]
         latest = [max(same) for same in zip(*(stats.latest for stats in all_stats), strict=True)]
-        yield Bars(_("Jobs done per minute"), list(zip(minutes, done, strict=True)))
         failed = [float(sum(same)) for same in zip(*(stats.failed for stats in all_stats), strict=True)]
-        yield Bars(_("Attempts failed per minute"), list(zip(minutes, failed, strict=True)))
+        parts = [(_("Jobs done"), done), (_("Failed attempts"), failed)]
+        yield StackedBars(_("Attempts that ended, per minute"), minutes, parts)
         yield Bars(_("How late attempts began, on average (s)"), list(zip(minutes, _lateness(all_stats), strict=True)))
         yield Bars(_("How late attempts began, at most (s)"), list(zip(minutes, latest, strict=True)))
 

@@ -76,8 +76,7 @@ def test_page_shows_queues_and_what_jobs_died_of(mail, boss):
     late = ["How late attempts began, on average (s)", "How late attempts began, at most (s)"]
     assert titles == [
         "Queues",
-        "Jobs done per minute",
-        "Attempts failed per minute",
+        "Attempts that ended, per minute",
         *late,
         "Dead jobs by task and error",
         "Actions",
