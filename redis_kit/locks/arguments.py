@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.text import shortened, unexpected
+from redis_kit.core.values import numbers
 
 Seconds = float | timedelta
 
@@ -36,22 +37,7 @@ LIMIT = (1, 1_000_000)
 def seconds(name: str, value: Any, allowed: tuple[float, float]) -> float:
     """Return a number of seconds, or a timedelta, as a float. Raises InvalidValue naming the range."""
     number = value.total_seconds() if isinstance(value, timedelta) else value
-    is_number = isinstance(number, (int, float)) and not isinstance(number, bool)
-    if not is_number or not allowed[0] <= number <= allowed[1]:
-        raise InvalidValue(
-            f"{name} must be {allowed[0]:g} to {allowed[1]:,.0f} seconds, a number or a timedelta, "
-            f"not {shortened(value)}."
-        )
-    return float(number)
-
-
-def whole_number(name: str, value: Any, allowed: tuple[int, int]) -> int:
-    """Return a whole number. Raises InvalidValue naming the range."""
-    if isinstance(value, bool) or not isinstance(value, int) or not allowed[0] <= value <= allowed[1]:
-        raise InvalidValue(
-            f"{name} must be a whole number from {allowed[0]} to {allowed[1]:,}, not {shortened(value)}."
-        )
-    return value
+    return numbers.seconds(name, number, allowed)
 
 
 def under_name(name: str, function: Callable[..., Any], given: Mapping[str, Any]) -> TypeError | None:

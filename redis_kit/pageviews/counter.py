@@ -7,6 +7,7 @@ from redis_kit.core import conf
 from redis_kit.core.errors import InvalidName, InvalidValue, PermissionDenied, PoolExhausted
 from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
+from redis_kit.core.values.numbers import whole_number
 from redis_kit.pageviews import keys, periods
 from redis_kit.pageviews.batch import Event, ViewBatch, identified
 from redis_kit.pageviews.pages import SITE, Key, encoded
@@ -114,11 +115,11 @@ class PageViews(Primitive):
 
         At most 1000 are compared. Raises InvalidValue unless ``n`` is from 1 to 1000.
         """
-        return self.run_flow(rankings.trending(self.encoded, _number(n, MAX_TOP)), if_open=[])
+        return self.run_flow(rankings.trending(self.encoded, whole_number("n", n, (1, MAX_TOP))), if_open=[])
 
     async def atrending(self, n: int = 10) -> list[Trend]:
         """See trending()."""
-        return await self.arun_flow(rankings.trending(self.encoded, _number(n, MAX_TOP)), if_open=[])
+        return await self.arun_flow(rankings.trending(self.encoded, whole_number("n", n, (1, MAX_TOP))), if_open=[])
 
     def referrers(self, n: int = 10, day: date | None = None) -> list[tuple[str, int]]:
         """Return the ``n`` hosts that most views of a day came from.
@@ -127,22 +128,22 @@ class PageViews(Primitive):
         and numbers may be too high. Raises InvalidValue unless ``n`` is from 1 to 100.
         """
         key = keys.referrers(self.encoded, periods.checked("day", day))
-        return self.run_flow(rankings.sources(key, _number(n, MAX_SOURCES)), if_open=[])
+        return self.run_flow(rankings.sources(key, whole_number("n", n, (1, MAX_SOURCES))), if_open=[])
 
     async def areferrers(self, n: int = 10, day: date | None = None) -> list[tuple[str, int]]:
         """See referrers()."""
         key = keys.referrers(self.encoded, periods.checked("day", day))
-        return await self.arun_flow(rankings.sources(key, _number(n, MAX_SOURCES)), if_open=[])
+        return await self.arun_flow(rankings.sources(key, whole_number("n", n, (1, MAX_SOURCES))), if_open=[])
 
     def campaigns(self, n: int = 10, day: date | None = None) -> list[tuple[str, int]]:
         """Return the ``n`` campaigns that brought most views of a day, with the limits of referrers()."""
         key = keys.campaigns(self.encoded, periods.checked("day", day))
-        return self.run_flow(rankings.sources(key, _number(n, MAX_SOURCES)), if_open=[])
+        return self.run_flow(rankings.sources(key, whole_number("n", n, (1, MAX_SOURCES))), if_open=[])
 
     async def acampaigns(self, n: int = 10, day: date | None = None) -> list[tuple[str, int]]:
         """See campaigns()."""
         key = keys.campaigns(self.encoded, periods.checked("day", day))
-        return await self.arun_flow(rankings.sources(key, _number(n, MAX_SOURCES)), if_open=[])
+        return await self.arun_flow(rankings.sources(key, whole_number("n", n, (1, MAX_SOURCES))), if_open=[])
 
     def online(self) -> int:
         """Return the number of visitors in the last five minutes: in the present minute and the five before it."""
@@ -178,7 +179,8 @@ class PageViews(Primitive):
         return not await self.arun_flow(self._add(visitor, at, referrer, campaign), if_open="outage")
 
     def _top(self, n: int, day: date | None, period: Period) -> Flow[list[tuple[str, int]]]:
-        return rankings.top(self.encoded, periods.period_of(periods.checked("day", day), period), _number(n, MAX_TOP))
+        whole_number("n", n, (1, MAX_TOP))
+        return rankings.top(self.encoded, periods.period_of(periods.checked("day", day), period), n)
 
     def _overlap(self, other: "PageViews", days: list[date]) -> Flow[Overlap]:
         if not isinstance(other, PageViews) or other.using != self.using:
@@ -198,9 +200,3 @@ NO_OVERLAP = Overlap(0, 0, 0, 0, 0, True)
 
 def _counted(batch: ViewBatch) -> Flow[str]:
     return "refused" if (yield from batch.send()) else ""
-
-
-def _number(n: int, most: int) -> int:
-    if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= most:
-        raise InvalidValue(f"n is {n!r}; it must be a whole number from 1 to {most}.")
-    return n

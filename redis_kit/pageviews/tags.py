@@ -1,6 +1,6 @@
 """Template tags of page views: ``{% load redis_kit_pageviews %}``."""
 
-from datetime import timedelta
+from datetime import date, timedelta
 from typing import Any
 
 from django import template
@@ -10,7 +10,7 @@ from django.templatetags.static import static
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from redis_kit.core.errors import InvalidValue
+from redis_kit.core.values.numbers import whole_number
 from redis_kit.pageviews import periods
 from redis_kit.pageviews.counter import PageViews
 from redis_kit.pageviews.http.beacon import beacon_url, page_token
@@ -23,15 +23,13 @@ register = template.Library()
 @register.simple_tag
 def page_views(page: str, key: Key | None = None, *, days: int = 1) -> int:
     """Return the views of a page, or of its object by its key, today or in the last days. One round trip."""
-    end = periods.now().date()
-    return PageViews(page, key).views(end - timedelta(days=_whole(days) - 1), end)
+    return PageViews(page, key).views(*_last(days))
 
 
 @register.simple_tag
 def page_visitors(page: str, key: Key | None = None, *, days: int = 1) -> int:
     """Return the unique visitors, as page_views() returns views."""
-    end = periods.now().date()
-    return PageViews(page, key).visitors(end - timedelta(days=_whole(days) - 1), end)
+    return PageViews(page, key).visitors(*_last(days))
 
 
 @register.inclusion_tag("redis_kit/pageviews/popular.html", name="popular")
@@ -58,7 +56,6 @@ def page_view_beacon(context: template.Context) -> SafeString:
     return format_html(script, static("redis_kit/pageviews.js"), beacon_url(), page_token(name, key or None))
 
 
-def _whole(days: int) -> int:
-    if isinstance(days, bool) or not isinstance(days, int) or not 1 <= days <= 366:
-        raise InvalidValue(f"days is {days!r}; it must be a whole number from 1 to 366.")
-    return days
+def _last(days: int) -> tuple[date, date]:
+    today = periods.now().date()
+    return today - timedelta(whole_number("days", days, (1, 366)) - 1), today

@@ -11,6 +11,7 @@ from django.utils.timezone import is_naive, make_aware
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.text import shortened
+from redis_kit.core.values.numbers import is_number
 
 Delay = float | timedelta
 LONGEST_DELAY = 10 * 365 * 86_400  # seconds
@@ -25,8 +26,7 @@ def milliseconds(delay: Any, name: str = "delay", *, positive: bool = False) -> 
     With ``positive`` 0 is not allowed.
     """
     time = delay.total_seconds() if isinstance(delay, timedelta) else delay
-    is_number = isinstance(time, (int, float)) and not isinstance(time, bool)
-    if not is_number or not 0 <= time <= LONGEST_DELAY or (positive and not time):
+    if not is_number(time) or not 0 <= time <= LONGEST_DELAY or (positive and not time):
         least = "more than 0 and at most" if positive else "0 to"
         raise InvalidValue(f"{name} must be {least} {LONGEST_DELAY:,} seconds or a timedelta, not {shortened(delay)}.")
     return math.ceil(time * 1000)
@@ -42,20 +42,6 @@ def moment(when: datetime) -> int:
     if when > latest:
         raise InvalidValue(f"run_after is {when!r}; it must be within 10 years.")
     return max(1, math.ceil(when.timestamp() * 1000))
-
-
-def seconds(name: str, value: Any, allowed: tuple[float, float]) -> float:
-    """Return a number of seconds. Raises InvalidValue naming the range."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not allowed[0] <= value <= allowed[1]:
-        raise InvalidValue(f"{name} must be {allowed[0]:g} to {allowed[1]:,.0f} seconds, not {shortened(value)}.")
-    return float(value)
-
-
-def whole(name: str, value: Any, allowed: tuple[int, int]) -> int:
-    """Return a whole number. Raises InvalidValue naming the range."""
-    if isinstance(value, bool) or not isinstance(value, int) or not allowed[0] <= value <= allowed[1]:
-        raise InvalidValue(f"{name} must be a whole number from {allowed[0]} to {allowed[1]}, not {shortened(value)}.")
-    return value
 
 
 def identifier(name: str, value: Any) -> str:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn
 from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.steps import Pop
+from redis_kit.core.values.numbers import seconds
+from redis_kit.core.values.sequences import batched
 from redis_kit.queues import hints, signals, validation
 from redis_kit.queues.errors import UnknownWorkflow
 from redis_kit.queues.jobs import history, message
@@ -154,7 +156,7 @@ class Workflow(Primitive):
         return read_status(self, (yield calls.READ_STATUS(self.name, int(waits))))
 
     def _wait(self, timeout: float) -> Flow[WorkflowStatus]:
-        deadline = monotonic() + validation.seconds("timeout", timeout, WAIT)
+        deadline = monotonic() + seconds("timeout", timeout, WAIT)
         while True:
             status = yield from self._status(waits=True)
             left = deadline - monotonic()
@@ -221,8 +223,7 @@ def nodes(workflow: Workflow, most: int = 1_000_000) -> Flow[list[NodeInfo]]:
 
 
 def _nodes(rows: Sequence[bytes]) -> Iterator[NodeInfo]:
-    for at in range(0, len(rows), 4):
-        number, text, state, error = rows[at : at + 4]
+    for number, text, state, error in batched(rows, 4):
         node = calls.read_node(number, text)
         word, since, began = _state(state)
         step = None

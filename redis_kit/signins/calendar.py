@@ -7,6 +7,8 @@ from datetime import date
 from typing import NamedTuple
 
 from redis_kit.core.errors import InvalidValue
+from redis_kit.core.text import shortened
+from redis_kit.core.values.numbers import is_whole, whole_number
 
 
 class CalendarDay(NamedTuple):
@@ -65,7 +67,7 @@ class Calendar:
 
 def month_length(year: int, month: int) -> int:
     """Return the number of days of a month. Raises InvalidValue unless it is a month from 2000 to 9999."""
-    for name, value, least, most in (("year", year, 2000, 9999), ("month", month, 1, 12)):
-        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-            raise InvalidValue(f"{name} is {value!r}; it must be a whole number from {least} to {most}.")
+    if not is_whole(year) or not 2000 <= year <= 9999:
+        raise InvalidValue(f"year must be a whole number from 2000 to 9999, not {shortened(year)}.")
+    whole_number("month", month, (1, 12))
     return calendar.monthrange(year, month)[1]

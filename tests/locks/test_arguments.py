@@ -16,13 +16,13 @@ NOT_SECONDS = ["5", True, None.__class__, math.nan, math.inf, -math.inf, Decimal
 
 @pytest.mark.parametrize("value", [*NOT_SECONDS, 0, -1, 0.0004, 0.0999, 86_400.1, timedelta(0), timedelta(days=2)])
 def test_timeout_out_of_range_is_refused(value):
-    with pytest.raises(InvalidValue, match=r"timeout must be 0\.1 to 86,400 seconds"):
+    with pytest.raises(InvalidValue, match=r"timeout must be a number of seconds from 0\.1 to 86,400, not"):
         Lock("a", timeout=value)
 
 
 @pytest.mark.parametrize("value", [*NOT_SECONDS, -1, -0.001, timedelta(seconds=-1)])
 def test_blocking_timeout_out_of_range_is_refused(value):
-    with pytest.raises(InvalidValue, match="blocking_timeout must be 0 to 31,536,000 seconds"):
+    with pytest.raises(InvalidValue, match="blocking_timeout must be a number of seconds from 0 to 31,536,000"):
         Lock("a", blocking_timeout=value)
     with pytest.raises(InvalidValue, match="blocking_timeout"):
         Lock("a").acquire(blocking_timeout=value)

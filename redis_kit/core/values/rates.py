@@ -8,6 +8,7 @@ from typing import Any
 
 from redis_kit.core.errors import InvalidRate
 from redis_kit.core.text import shortened
+from redis_kit.core.values.numbers import is_number, is_whole
 
 GRAMMAR = (
     "Write a rate as '10/m', '10_000/d', '15/5m', '10/300' (seconds) or '100 per hour'. Append ' burst 20' to allow "
@@ -54,7 +55,7 @@ class Rate:
     def __post_init__(self) -> None:
         if self.burst == -1:
             object.__setattr__(self, "burst", self.limit)
-        if not (_whole(self.limit) and _whole(self.burst) and _number(self.period)):
+        if not (is_whole(self.limit) and is_whole(self.burst) and _number(self.period)):
             raise _invalid((self.limit, self.period, self.burst), "its numbers must be whole, and its period above 0")
         if self.limit < 0 or self.burst < min(self.limit, 1):
             raise _invalid((self.limit, self.period, self.burst), "limit starts at 0 and burst at 1")
@@ -128,13 +129,8 @@ def _pair(value: tuple[Any, ...]) -> Rate:
     return Rate(*value)
 
 
-def _whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
 def _number(value: Any) -> bool:
-    right = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-    return right and round(value * MICROSECONDS) > 0
+    return is_number(value) and math.isfinite(value) and round(value * MICROSECONDS) > 0
 
 
 def _invalid(value: Any, why: str = "") -> InvalidRate:

@@ -8,7 +8,7 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
 from redis_kit.core.steps import Batch, CombinedBatch
 from redis_kit.core.text import did_you_mean, shortened
-from redis_kit.locks.arguments import whole_number
+from redis_kit.core.values.numbers import whole_number
 from redis_kit.locks.holders.holder import Holder
 from redis_kit.locks.inspection import forced_release, index
 from redis_kit.locks.inspection.index import KINDS, Contended, HeldLock, HeldSemaphore

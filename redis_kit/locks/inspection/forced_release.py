@@ -9,6 +9,7 @@ from itertools import chain, repeat
 from redis_kit.core.flow import Flow
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import Batch, Call
+from redis_kit.core.values.sequences import batched
 from redis_kit.locks.holders.holder import Holder, StoredLease, parse_lock, parse_slot
 from redis_kit.locks.inspection import index
 from redis_kit.locks.inspection.index import Bucket
@@ -44,9 +45,9 @@ def force(member: HeldName, fence: int | None, using: str) -> Flow[list[Holder]]
     find = _releases_of_lock if member.kind == "lock" else _releases_of_slots
     releases = yield from find(member, index.bucket_of(member, using), fence)
     holders = []
-    for start in range(0, len(releases), BATCH):
-        replies = yield Batch([step for _, step in releases[start : start + BATCH]])
-        for (lease, _), reply in zip(releases[start:], replies, strict=False):
+    for some in batched(releases, BATCH):
+        replies = yield Batch([step for _, step in some])
+        for (lease, _), reply in zip(some, replies, strict=True):
             if reply:
                 logger.warning(
                     "%a (fence %d) was released by force; holder: %a.", member, lease.fence, lease.holder.text

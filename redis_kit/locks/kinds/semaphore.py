@@ -8,8 +8,9 @@ from redis_kit.core import flow
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.text import shortened
+from redis_kit.core.values.numbers import whole_number
 from redis_kit.locks.acquiring.attempt import Attempt, Refusal
-from redis_kit.locks.arguments import LIMIT, Seconds, flag, whole_number
+from redis_kit.locks.arguments import LIMIT, Seconds, flag
 from redis_kit.locks.errors import LockNotAcquired
 from redis_kit.locks.keys import SlotKeys
 from redis_kit.locks.kinds import slots

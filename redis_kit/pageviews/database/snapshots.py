@@ -1,14 +1,15 @@
 """Periods that are over, copied from Redis into the project's database."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import date, timedelta
-from itertools import count, islice
+from itertools import count
 from typing import NamedTuple
 
 from django.db import router, transaction
 
-from redis_kit.core.errors import InvalidValue
 from redis_kit.core.gather import gather
+from redis_kit.core.values.numbers import whole_number
+from redis_kit.core.values.sequences import batched
 from redis_kit.pageviews import periods
 from redis_kit.pageviews.counter import PageViews
 from redis_kit.pageviews.database.models import PageViewSnapshot, digest_of
@@ -43,13 +44,12 @@ def snapshot(*, days: int = 3, using: str | None = None) -> SnapshotResult:
     lost data changes nothing. Takes a few round trips and SQL statements for every 200 pages or objects of a period.
     Raises RedisUnavailable, and InvalidValue unless ``days`` is from 1 to 400.
     """
-    if isinstance(days, bool) or not isinstance(days, int) or not 1 <= days <= MAX_DAYS:
-        raise InvalidValue(f"days is {days!r}; it must be a whole number from 1 to {MAX_DAYS}.")
+    whole_number("days", days, (1, MAX_DAYS))
     site = PageViews.site(using=using, on_failure="raise")
     results = [
         _store(period, names, site)
         for period in closed_periods(periods.now().date(), days)
-        for names in _chunks(_names(period, site))
+        for names in batched(_names(period, site), CHUNK)
     ]
     return SnapshotResult(*map(sum, zip(*results, strict=True)))
 
@@ -84,12 +84,6 @@ def _listed(name: str, period: ClosedPeriod, site: PageViews, *, start: int = 0)
             yield members
         if len(members) < CHUNK:
             return
-
-
-def _chunks(names: Iterable[str]) -> Iterator[list[str]]:
-    iterator = iter(names)
-    while chunk := list(islice(iterator, CHUNK)):
-        yield chunk
 
 
 def _store(period: ClosedPeriod, names: list[str], site: PageViews) -> SnapshotResult:

@@ -10,6 +10,7 @@ from django.utils.cache import patch_cache_control
 from django.views.generic import ListView
 
 from redis_kit.core.errors import InvalidValue
+from redis_kit.core.values.numbers import whole_number
 from redis_kit.pageviews.counter import PageViews
 from redis_kit.pageviews.pages import page as page_of_view
 
@@ -26,8 +27,7 @@ def popular(queryset: QuerySet[Any], page: str, n: int = 5, *, by: By = "day", k
     queryset lacks are left out. One round trip and one query; empty while Redis is unavailable. Raises InvalidValue
     unless ``n`` is from 1 to 100, or for another ``by``.
     """
-    if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= MOST:
-        raise InvalidValue(f"n is {n!r}; it must be a whole number from 1 to {MOST}.")
+    whole_number("n", n, (1, MOST))
     views = dict(_values(queryset, key, _ranking(PageViews(page), 2 * n + SPARE, by)))
     objects = list(queryset.filter(**{f"{key}__in": list(views)})) if views else []
     places = {value: place for place, value in enumerate(views)}

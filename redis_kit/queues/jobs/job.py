@@ -4,6 +4,7 @@ import re
 import struct
 from typing import Any, Literal, NamedTuple
 
+from redis_kit.core.values.sequences import batched
 from redis_kit.queues.errors import CorruptMessage
 from redis_kit.queues.jobs import message
 from redis_kit.queues.jobs import payload as serializers
@@ -151,7 +152,7 @@ def claimed(reply: bytes, at: int, claim: str, now: float) -> list[Job]:
 
 def stored(state: State, reply: list[Any]) -> list[JobInfo]:
     """Return the jobs of a reply that holds id, record, time of its death or next start, reason and worker of each."""
-    return [_stored(state, *reply[at : at + 5]) for at in range(0, len(reply), 5)]
+    return [_stored(state, *parts) for parts in batched(reply, 5)]
 
 
 def pause(since: int, left: int) -> PauseInfo | None:

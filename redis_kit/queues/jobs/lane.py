@@ -9,7 +9,7 @@ from urllib.parse import quote
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.text import shortened
 from redis_kit.core.values import rates
-from redis_kit.queues import validation
+from redis_kit.core.values.numbers import whole_number
 from redis_kit.queues.jobs import payload
 from redis_kit.queues.jobs.unique import digest
 from redis_kit.queues.settings import options_of
@@ -102,7 +102,7 @@ def allowed(concurrency: Any = None, rate: Any = None) -> str:
     Raises InvalidValue, InvalidRate.
     """
     if concurrency is not None:
-        validation.whole("concurrency", concurrency, CONCURRENCY)
+        whole_number("concurrency", concurrency, CONCURRENCY)
     interval, shown = _interval(rate)
     if interval == 0:  # never
         concurrency, interval = 0, None

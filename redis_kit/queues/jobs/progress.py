@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.text import shortened
+from redis_kit.core.values.numbers import is_number
 from redis_kit.queues.errors import CorruptMessage
 from redis_kit.queues.jobs import history, payload
 
@@ -41,6 +42,5 @@ def loads(stored: bytes | None) -> Progress | None:
 def check(done: Any, total: Any) -> None:
     """Raise InvalidValue unless these are numbers of 0 or more; ``total`` may be None."""
     for name, value in (("done", done), ("total", done if total is None else total)):
-        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if not is_number or not 0 <= value < 2**63 or math.isnan(value):
+        if not is_number(value) or not 0 <= value < 2**63 or math.isnan(value):
             raise InvalidValue(f"{name} must be a number of 0 or more, not {shortened(value)}.")

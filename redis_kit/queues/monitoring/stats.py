@@ -15,6 +15,8 @@ from redis_kit.core.primitive import Primitive
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import Batch, Call, CombinedBatch
 from redis_kit.core.text import shortened
+from redis_kit.core.values.numbers import whole_number
+from redis_kit.core.values.sequences import batched
 from redis_kit.queues import validation
 from redis_kit.queues.jobs.job import QueueCounts
 from redis_kit.queues.jobs.shard import shard_names
@@ -242,7 +244,7 @@ def _readable(queues: list[str], replies: list[list[Any]], errors: Errors | None
 
 
 def _reports(queues: list[str], minutes: int, using: str, errors: Errors | None) -> Flow[dict[str, QueueStats]]:
-    validation.whole("minutes", minutes, MINUTES)
+    whole_number("minutes", minutes, MINUTES)
     replies = yield from _of_each(
         queues, using, lambda base: calls.QUEUE_STATS(base, minutes), lenient=errors is not None, most=TOGETHER
     )
@@ -257,8 +259,8 @@ def _workers(queues: Iterable[str] | None, using: str, errors: Errors | None = N
         if isinstance(reply, RedisFailure):
             _left_out(name, reply, errors)
             continue
-        for at in range(0, len(reply), 4):
-            worker = workerinfo.worker(name, *reply[at : at + 4])
+        for parts in batched(reply, 4):
+            worker = workerinfo.worker(name, *parts)
             by_id[worker.id] = workerinfo.merged(by_id[worker.id], worker) if worker.id in by_id else worker
     return sorted(by_id.values())
 

@@ -3,6 +3,7 @@
 import json
 from typing import Any, NamedTuple
 
+from redis_kit.core.values.sequences import batched
 from redis_kit.queues.jobs.message import task_of
 from redis_kit.queues.store import calls
 
@@ -53,7 +54,7 @@ class WorkerInfo(NamedTuple):
 def worker(queue: str, id: bytes, left: int, information: bytes, jobs: list[Any]) -> WorkerInfo:
     """Return a worker in the reply of LIST_WORKERS."""
     report = _about(information)
-    held = tuple(_held(queue, *jobs[at : at + 3]) for at in range(0, len(jobs), 3))
+    held = tuple(_held(queue, *parts) for parts in batched(jobs, 3))
     memory = report.get("memory")
     return WorkerInfo(
         id.decode("utf-8", "replace"),

@@ -12,6 +12,7 @@ from redis_kit.core.errors import InvalidValue, RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.scripts import ScriptCall
+from redis_kit.core.values.numbers import whole_number
 from redis_kit.queues import validation
 from redis_kit.queues.errors import LeaseLost
 from redis_kit.queues.jobs.ack import Ack, ack_of
@@ -44,7 +45,7 @@ class Claimed(NamedTuple):
 
 def claim(queue: Primitive, limit: int, worker: str | None, about: str = "", done: Iterable[Job] = ()) -> Flow[Claimed]:
     """Acknowledge jobs and claim others, with arguments that were not checked yet."""
-    validation.whole("limit", limit, validation.LIMIT)
+    whole_number("limit", limit, validation.LIMIT)
     acks = _acks(done)
     if len(acks) > MOST_ACKS:
         raise InvalidValue(f"{len(acks)} jobs can't be acknowledged in one call; at most {MOST_ACKS} are allowed.")
@@ -131,7 +132,7 @@ def nack(
 ) -> Flow[State]:
     """Record a failed attempt; ``result`` is the error to store for the caller, and for how many ms."""
     most = conf.section(QueueSettings).MAX_ATTEMPTS if max_attempts is None else max_attempts
-    validation.whole("max_attempts", most, validation.LIMIT)
+    whole_number("max_attempts", most, validation.LIMIT)
     wait = validation.milliseconds(delay)
     (stored, ttl_ms), base = result, queue.key("")
     try:

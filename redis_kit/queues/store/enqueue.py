@@ -11,6 +11,7 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.steps import Batch, Call
+from redis_kit.core.values.numbers import whole_number
 from redis_kit.queues import validation
 from redis_kit.queues.jobs import ids as identity
 from redis_kit.queues.jobs import payload as serializers
@@ -78,7 +79,7 @@ def put(
     lane: Lane | None = None,
 ) -> Flow[list[str]]:
     """Add jobs, due after a delay or at a time in ms; return their ids, or none where an ``own`` id was in use."""
-    validation.whole("priority", priority, validation.PRIORITY)
+    whole_number("priority", priority, validation.PRIORITY)
     wait = validation.milliseconds(delay)
     try:
         added = yield calls.put(queue.key(""), jobs, delay=wait, due=due, priority=priority, own=own, lane=lane)
@@ -148,7 +149,7 @@ def put_one(
     if key is None:
         added = yield from put(queue, [job], delay=delay, due=due, priority=priority, own=own, lane=lane)
         return PutResult(job[0], bool(added))
-    validation.whole("priority", priority, validation.PRIORITY)
+    whole_number("priority", priority, validation.PRIORITY)
     wait = validation.milliseconds(delay)
     try:
         step = calls.put_unique(queue.key(""), job, key, delay=wait, due=due, priority=priority, own=own, lane=lane)

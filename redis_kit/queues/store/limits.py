@@ -7,6 +7,7 @@ from typing import NamedTuple
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
+from redis_kit.core.values.sequences import batched
 from redis_kit.queues.jobs import lane
 from redis_kit.queues.jobs.shard import shard_names
 from redis_kit.queues.store import calls, shards
@@ -43,7 +44,7 @@ def listed(queue: Primitive) -> Flow[list[LimitInfo]]:
 
 def _listed(queue: Primitive) -> Flow[list[LimitInfo]]:
     now, *reply = yield calls.LIST_LIMITS(queue.key(""), "")
-    return [_info(now, *reply[at : at + 6]) for at in range(0, len(reply), 6)]
+    return [_info(now, *parts) for parts in batched(reply, 6)]
 
 
 def _merged(info: LimitInfo, other: LimitInfo) -> LimitInfo:

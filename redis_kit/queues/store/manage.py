@@ -10,6 +10,8 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.text import shortened
+from redis_kit.core.values.numbers import whole_number
+from redis_kit.core.values.sequences import batched
 from redis_kit.queues import validation
 from redis_kit.queues.errors import Cancelled
 from redis_kit.queues.jobs import job, payload
@@ -37,7 +39,7 @@ _ORDERS: Mapping[str, Callable[[JobInfo], Any]] = {  # of the jobs of several sh
 
 def peek(queue: Primitive, limit: int, state: State) -> Flow[list[JobInfo]]:
     """Read jobs of one state."""
-    validation.whole("limit", limit, validation.LIMIT)
+    whole_number("limit", limit, validation.LIMIT)
     validation.one_of("state", state, STATES)
     return merged(state, (yield from shards.each(queue, partial(_peek, limit=limit, state=state))), limit)
 
@@ -138,7 +140,7 @@ def requeue(
         chosen = [validation.identifier("id", id) for id in ids]
         return sum((yield from shards.each(queue, partial(_requeue, ids=chosen))))
     if (task, error) == (None, None):
-        most = validation.whole("limit", validation.LIMIT[1] if limit is None else limit, validation.LIMIT)
+        most = whole_number("limit", validation.LIMIT[1] if limit is None else limit, validation.LIMIT)
         return (yield from shards.until(queue, most, _requeue_oldest))
     return (yield from shards.until(queue, limit, partial(_requeue_by_cause, task=task, error=error)))
 
@@ -155,8 +157,8 @@ def _requeue_by_cause(queue: Primitive, limit: int | None, *, task: str | None, 
 
 def _requeue(queue: Primitive, *, ids: Sequence[str]) -> Flow[int]:
     moved = 0
-    for at in range(0, len(ids), CHUNK):
-        moved += yield calls.REQUEUE(queue.key(""), 0, *ids[at : at + CHUNK])
+    for some in batched(ids, CHUNK):
+        moved += yield calls.REQUEUE(queue.key(""), 0, *some)
     return moved
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.steps import Pop
-from redis_kit.queues import validation
+from redis_kit.core.values.numbers import seconds
 from redis_kit.queues.keys import of_one
 from redis_kit.queues.store import calls
 
@@ -23,7 +23,7 @@ def find(queue: Primitive, id: str) -> Flow[list[Any]]:
 
 def wait(queue: Primitive, id: str, timeout: float) -> Flow[list[Any]]:
     """Read it when the call has ended, or when the time is up."""
-    deadline = monotonic() + validation.seconds("timeout", timeout, WAIT)
+    deadline = monotonic() + seconds("timeout", timeout, WAIT)
     while True:
         reply: list[Any] = yield calls.get_result(queue.key(""), id, waits=True)
         left = deadline - monotonic()

@@ -8,6 +8,7 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import Batch, Call
+from redis_kit.core.values.sequences import batched
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.store import calls
 
@@ -95,7 +96,7 @@ class Confirmation(NamedTuple):
 def declare(schedules: Primitive, version: str, definitions: Mapping[str, str]) -> Flow[int]:
     """Store what code declares, and return how many schedules are planned again. One round trip for 200."""
     planned = 0
-    for chunk in _chunks(list(definitions.items())):
+    for chunk in batched(definitions.items(), CHUNK):
         rows = [part for pair in chunk for part in pair]
         planned += yield calls.DECLARE_SCHEDULES(schedules.key(""), version, REPLACED, FORGOTTEN, *rows)
     return planned
@@ -107,7 +108,7 @@ def store(schedules: Primitive, rows: Sequence[tuple[str, str]], *, read: int = 
     ``read`` says that these are all, and when they were read, as stored() returned it; 0: they were just saved.
     """
     changed = 0
-    chunks = _chunks(rows) or [[]]
+    chunks = list(batched(rows, CHUNK)) or [[]]
     for number, chunk in enumerate(chunks, 1):
         parts = [part for row in chunk for part in row]
         is_last = read > 0 and number == len(chunks)
@@ -167,13 +168,9 @@ def find(schedules: Primitive, name: str) -> Flow[StoredSchedule | None]:
 def forget(schedules: Primitive, names: Sequence[str], alive: int = REPLACED) -> Flow[list[str]]:
     """Forget what code declared that no worker has any more, for ``alive`` ms; return the names."""
     forgotten: list[str] = []
-    for chunk in _chunks(names):
+    for chunk in batched(names, CHUNK):
         forgotten += map(_text, (yield calls.FORGET_SCHEDULES(schedules.key(""), alive, *chunk)))
     return forgotten
-
-
-def _chunks(items: Sequence[Any]) -> list[Sequence[Any]]:
-    return [items[at : at + CHUNK] for at in range(0, len(items), CHUNK)]
 
 
 def _versions(flat: Sequence[bytes]) -> Versions:
@@ -189,7 +186,7 @@ def _versions(flat: Sequence[bytes]) -> Versions:
 
 
 def _schedules(rows: Sequence[bytes]) -> list[StoredSchedule]:
-    return [_schedule(*rows[at : at + 5]) for at in range(0, len(rows), 5)]
+    return [_schedule(*row) for row in batched(rows, 5)]
 
 
 def _schedule(name: bytes, due: bytes, code: bytes, row: bytes, state: bytes) -> StoredSchedule:

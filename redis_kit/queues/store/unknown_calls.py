@@ -7,6 +7,7 @@ from redis_kit.core import conf
 from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.scripts import ScriptCall
+from redis_kit.core.values.sequences import batched
 from redis_kit.queues.jobs import call_shape
 from redis_kit.queues.jobs.job import Job
 from redis_kit.queues.settings import QueueSettings
@@ -61,7 +62,7 @@ def recalled(shape: str, reply: Sequence[int]) -> Recalled | None:
 
 def read(reply: Sequence[Any]) -> tuple[UnknownCalls, ...]:
     """Return the calls in a reply: shape, jobs, and how many ms ago the first job came and a worker could run it."""
-    return _sorted(_calls(*reply[at : at + 4]) for at in range(0, len(reply), 4))
+    return _sorted(_calls(*parts) for parts in batched(reply, 4))
 
 
 def merged(calls: Iterable[UnknownCalls]) -> tuple[UnknownCalls, ...]:

@@ -13,6 +13,7 @@ from redis_kit.core import conf
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.tracing import spans
+from redis_kit.core.values.numbers import whole_number
 from redis_kit.queues import hints, signals, validation
 from redis_kit.queues.database import outbox
 from redis_kit.queues.database.outbox import OutboxCall
@@ -150,7 +151,7 @@ def _outbox_call(task: Task[..., Any], id: str, call: PackedCall, key: UniqueKey
     due = 0 if task.run_after is None else validation.moment(task.run_after)
     if task.run_in is not None:
         due = math.ceil(time() * 1000) + validation.milliseconds(task.run_in)
-    validation.whole("priority", task.priority, validation.PRIORITY)
+    whole_number("priority", task.priority, validation.PRIORITY)
     return OutboxCall(ids.queue_of(id), id, call.body, key, task.priority, due, call.lane)
 
 

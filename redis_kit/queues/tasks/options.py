@@ -11,6 +11,7 @@ from redis_kit.core import conf
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.keys import encode
 from redis_kit.core.text import did_you_mean, shortened
+from redis_kit.core.values.numbers import seconds, whole_number
 from redis_kit.queues import validation
 from redis_kit.queues.errors import InvalidTask
 from redis_kit.queues.settings import QueueSettings
@@ -42,11 +43,11 @@ def check_function(function: Any) -> None:
 def check_options(task: Any) -> None:
     """Raise InvalidName or InvalidValue if an option of a task is wrong."""
     encode(task.queue_name)
-    validation.whole("priority", task.priority, validation.PRIORITY)
+    whole_number("priority", task.priority, validation.PRIORITY)
     if task.max_attempts is not None:
-        validation.whole("max_attempts", task.max_attempts, validation.LIMIT)
+        whole_number("max_attempts", task.max_attempts, validation.LIMIT)
     if task.timeout is not None:
-        validation.seconds("timeout", task.timeout, TIMEOUT)
+        seconds("timeout", task.timeout, TIMEOUT)
     if task.run_in is not None:
         validation.milliseconds(task.run_in)
     if isinstance(task.run_after, datetime):

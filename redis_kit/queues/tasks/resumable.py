@@ -13,7 +13,7 @@ from django.db.models import Manager, Model, QuerySet
 from redis_kit.core.errors import InvalidValue, PoolExhausted, RedisUnavailable
 from redis_kit.core.flow import Flow
 from redis_kit.core.text import shortened
-from redis_kit.queues import validation
+from redis_kit.core.values.numbers import whole_number
 from redis_kit.queues.errors import Cancelled, CorruptMessage, Interrupted, LeaseLost
 from redis_kit.queues.jobs import payload
 from redis_kit.queues.jobs import progress as stored_progress
@@ -219,7 +219,7 @@ def resumable(rows: "Rows[Row]", *, every: int = 100, count: bool = True) -> Res
     ``count=False`` saves the query for the number of rows, which progress shows. One round trip when it begins, one for
     each ``every`` rows and one at its end. Raises InvalidValue.
     """
-    validation.whole("every", every, EVERY)
+    whole_number("every", every, EVERY)
     if not (isinstance(rows, (QuerySet, Manager)) or inspect.isfunction(rows) or inspect.ismethod(rows)):
         raise InvalidValue(f"resumable() needs {ALLOWED}, not {shortened(rows)}.")
     return Resumable(rows, every, count=count)

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import date, timedelta
 from typing import Any
 
-from redis_kit.core.errors import InvalidValue
+from redis_kit.core.values.numbers import whole_number
 from redis_kit.signins import days
 from redis_kit.signins.cohorts import counts, retention, standings
 from redis_kit.signins.cohorts.base import SignInModel
@@ -141,6 +141,5 @@ class Activity(SignInModel):
 
 
 def _last(cohort_day: date, number: int) -> date:
-    if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= 365:
-        raise InvalidValue(f"number is {number!r}; it must be a whole number of days from 1 to 365.")
-    return min(days.checked("cohort_day", cohort_day) + timedelta(number), max(days.today(), cohort_day))
+    last = days.checked("cohort_day", cohort_day) + timedelta(whole_number("number", number, (1, 365)))
+    return min(last, max(days.today(), cohort_day))

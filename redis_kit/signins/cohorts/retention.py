@@ -10,6 +10,7 @@ from typing import NamedTuple
 from redis_kit.core import dates
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
+from redis_kit.core.values.sequences import batched
 from redis_kit.signins import keys
 from redis_kit.signins.cohorts.segments import DAY, FIRST, Bitmaps, Part, read
 
@@ -45,8 +46,8 @@ def cohorts(model: str, grid: Grid) -> Flow[list[Cohort]]:
     firsts = [Part(FIRST, day) for day in grid.cohort_days]
     actives = [Part(DAY, day) for day in grid.days]
     tags, tables = keys.tags(model), []
-    for start in range(0, len(tags), BUCKETS_AT_ONCE):
-        buckets = yield from read([*firsts, *actives], tags[start : start + BUCKETS_AT_ONCE])
+    for some in batched(tags, BUCKETS_AT_ONCE):
+        buckets = yield from read([*firsts, *actives], some)
         width = max(users.bit_length() for bucket in buckets for users in bucket.values())
         new, active = (_periods(_side_by_side(parts, buckets, width), grid) for parts in (firsts, actives))
         tables.append(_table(new, active, rolling=grid.rolling))
@@ -61,7 +62,7 @@ def _side_by_side(parts: Sequence[Part], buckets: Sequence[Bitmaps], width: int)
 
 
 def _periods(days: Sequence[int], grid: Grid) -> list[int]:
-    return [reduce(operator.or_, days[at : at + grid.period]) for at in range(0, len(days), grid.period)]
+    return [reduce(operator.or_, some) for some in batched(days, grid.period)]
 
 
 def _table(new: Sequence[int], active: Sequence[int], *, rolling: bool) -> list[list[int]]:

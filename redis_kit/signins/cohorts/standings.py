@@ -9,6 +9,7 @@ from redis_kit.core import conf, scripts
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
 from redis_kit.core.steps import Batch, Call
+from redis_kit.core.values.numbers import whole_number
 from redis_kit.signins import keys
 from redis_kit.signins.days import today
 from redis_kit.signins.settings import SignInSettings
@@ -49,27 +50,21 @@ def leaders(model: Any, day: date, limit: int) -> Flow[list[Standing]]:
 def at_risk(model: Any, day: date, streak: int, limit: int) -> Flow[list[Standing]]:
     """Return the streaks whose last day is the day before."""
     yesterday = day.toordinal() - 1
-    return (yield from _listed(model, (yesterday, yesterday), _checked("streak", streak, LONGEST), limit))
+    return (yield from _listed(model, (yesterday, yesterday), whole_number("streak", streak, (1, LONGEST)), limit))
 
 
 def count_at_risk(model: str, day: date, streak: int) -> Flow[int]:
     """Return the number of streaks whose last day is the day before."""
     begin = (day.toordinal() - 1) * (LONGEST + 1)
-    least, most = begin + _checked("streak", streak, LONGEST), begin + LONGEST
+    least, most = begin + whole_number("streak", streak, (1, LONGEST)), begin + LONGEST
     return sum((yield Batch([Call("ZCOUNT", keys.streaks(tag), least, most) for tag in keys.tags(model)])))
 
 
 def _listed(model: Any, last_days: tuple[int, int], least: int, limit: int) -> Flow[list[Standing]]:
-    args = [*last_days, least, _checked("limit", limit, MOST)]
+    args = [*last_days, least, whole_number("limit", limit, (1, MOST))]
     tags = keys.tags(keys.label(model))
     listed = yield Batch([LIST([keys.streaks(tag), keys.members(tag)], args) for tag in tags])
     pairs = [pair for ids in listed for pair in list(pairwise(ids))[::2]]
     pairs.sort(key=lambda pair: (-pair[1], pair[0]))
     to_python = model._meta.pk.to_python
     return [Standing(to_python(id.decode()), length) for id, length in pairs[:limit]]
-
-
-def _checked(name: str, number: int, most: int) -> int:
-    if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= most:
-        raise InvalidValue(f"{name} is {number!r}; it must be a whole number from 1 to {most:,}.")
-    return number

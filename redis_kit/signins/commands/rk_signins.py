@@ -6,13 +6,13 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from datetime import date
-from itertools import islice
 from typing import Any
 
 from django.core.management.base import CommandError
 
 from redis_kit.core import terminal
 from redis_kit.core.text import clean, did_you_mean
+from redis_kit.core.values.sequences import batched
 from redis_kit.signins import discovery
 from redis_kit.signins.cohorts.activity import Activity
 from redis_kit.signins.database import record
@@ -90,8 +90,7 @@ class Command(terminal.KitCommand):
 
     def _rebuild(self, model: Any, **options: Any) -> None:
         rebuild, count, days = Rebuild(model), 0, 0
-        users = record.days_of(rebuild.name)
-        while batch := list(islice(users, BATCH)):
+        for batch in batched(record.days_of(rebuild.name), BATCH):
             rebuild.add(batch)
             days += sum(len(each) for _, each in batch)
             count = self._counted(count, len(batch))

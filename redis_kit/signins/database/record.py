@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Iterator
 from datetime import date
-from itertools import islice
 from typing import Any
 
 from django.db import connections, router
 from django.db.models import QuerySet
 
 from redis_kit.core import conf
+from redis_kit.core.values.sequences import batched
 from redis_kit.signins import keys
 from redis_kit.signins.database.models import SignInDay
 from redis_kit.signins.settings import SignInSettings
@@ -31,8 +31,8 @@ async def arecord(instance: Any, day: date, kind: str) -> None:
 
 def write(rows: Iterable[SignInDay]) -> int:
     """Write rows in batches, and return their number."""
-    remaining, count = iter(rows), 0
-    while batch := list(islice(remaining, BATCH)):
+    count = 0
+    for batch in batched(rows, BATCH):
         SignInDay.objects.bulk_create(batch, **_on_conflict())
         count += len(batch)
     return count

@@ -6,6 +6,7 @@ from typing import Any
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
 from redis_kit.core.steps import Batch
+from redis_kit.core.values.numbers import whole_number
 from redis_kit.throttling.engine.base import BaseThrottle
 from redis_kit.throttling.engine.decide import Call, Outcome, settle
 from redis_kit.throttling.values.decision import Decision
@@ -60,8 +61,7 @@ class Reservation:
         await self.asettle(0)
 
     def _must_settle(self, actual: int) -> bool:
-        if isinstance(actual, bool) or not isinstance(actual, int) or not 0 <= actual <= 2**31:
-            raise InvalidValue(f"The actual cost must be a whole number, 0 or more, not {actual!r}.")
+        whole_number("actual", actual, (0, 2**31))
         if self._settled:
             raise InvalidValue(f"The cost of the reservation with the throttle {self.throttle.name!r} was already set.")
         self._settled = True

@@ -6,6 +6,7 @@ from redis_kit.core import connections, flow
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
 from redis_kit.core.steps import Batch
+from redis_kit.core.values.numbers import whole_number
 from redis_kit.throttling.engine.base import AnyThrottle, BaseThrottle
 from redis_kit.throttling.rules import storage
 from redis_kit.throttling.rules.storage import Rule, Subject
@@ -93,13 +94,13 @@ class Rules:
         At most ``limit`` rules, 1 to 10,000. Two round trips.
         """
         rules: RuleList
-        _count, rules = self.throttle.carry_out(storage.listed(self.throttle, _limit(limit)))
+        _count, rules = self.throttle.carry_out(_listed(self.throttle, limit))
         return rules
 
     async def alist(self, limit: int = 100) -> RuleList:
         """See list()."""
         rules: RuleList
-        _count, rules = await self.throttle.acarry_out(storage.listed(self.throttle, _limit(limit)))
+        _count, rules = await self.throttle.acarry_out(_listed(self.throttle, limit))
         return rules
 
     def _set(self, steps: Flow[Rule]) -> Rule:
@@ -120,6 +121,10 @@ class Rules:
         return subject
 
 
+def _listed(throttle: BaseThrottle, limit: int) -> Flow[tuple[int, RuleList]]:
+    return storage.listed(throttle, whole_number("limit", limit, (1, LIMIT)))
+
+
 def counts(throttles: Sequence[AnyThrottle]) -> dict[AnyThrottle, int]:
     """Return how many rules each throttle has. One round trip for each connection."""
     by_throttle: dict[AnyThrottle, int] = {}
@@ -132,9 +137,3 @@ def counts(throttles: Sequence[AnyThrottle]) -> dict[AnyThrottle, int]:
 def _counts(throttles: Sequence[AnyThrottle]) -> Flow[dict[AnyThrottle, int]]:
     replies = yield Batch([storage.index(throttle, 0) for throttle in throttles])
     return {throttle: count for throttle, (count, _) in zip(throttles, replies, strict=True)}
-
-
-def _limit(limit: int) -> int:
-    if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= LIMIT:
-        raise InvalidValue(f"limit must be a whole number from 1 to {LIMIT:,}, not {limit!r}.")
-    return limit

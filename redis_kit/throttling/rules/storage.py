@@ -12,6 +12,7 @@ from redis_kit.core.keys import hashed
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import Batch, Call
 from redis_kit.core.text import shortened
+from redis_kit.core.values.numbers import is_number
 from redis_kit.core.values.rates import Rate, parse
 from redis_kit.throttling.engine import refusal_cache
 from redis_kit.throttling.engine.base import BaseThrottle
@@ -185,8 +186,7 @@ def _milliseconds(throttle: BaseThrottle, seconds: float) -> int:
             f"The throttle {throttle.name!r} gives all identities the same answer without asking the server, so no "
             "rule can take effect: build it with rates above 0."
         )
-    is_number = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
-    if not is_number or not 0.001 <= seconds <= LONGEST:
+    if not is_number(seconds) or not 0.001 <= seconds <= LONGEST:
         raise InvalidValue(
             f"seconds must be from 0.001 to {LONGEST:,}, which is 366 days, not {shortened(seconds)}: every rule ends. "
             "Set it again to extend it."

@@ -3,8 +3,8 @@
 from typing import NamedTuple
 
 from redis_kit.core import scripts
-from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
+from redis_kit.core.values.numbers import whole_number
 from redis_kit.throttling.engine.base import BaseThrottle
 
 LIST = scripts.load("redis_kit.throttling", "list_offenders")
@@ -25,8 +25,7 @@ class Offender(NamedTuple):
 
 def read(throttle: BaseThrottle, limit: int) -> Flow[list[Offender]]:
     """Return the identities that were refused most often. One round trip. Raises InvalidValue."""
-    if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= LIMIT:
-        raise InvalidValue(f"limit must be a whole number from 1 to {LIMIT}, not {limit!r}.")
+    whole_number("limit", limit, (1, LIMIT))
     flat = yield LIST([throttle.keys_of("").offenders], [LIMIT])
     by_hash: dict[str, Offender] = {}
     for entry, refusals in zip(flat[::2], flat[1::2], strict=True):

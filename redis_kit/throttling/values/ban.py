@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from redis_kit.core.errors import InvalidValue
+from redis_kit.core.values.numbers import is_number, is_whole
 from redis_kit.core.values.rates import MICROSECONDS
 
 LONGEST = 30 * 86_400  # seconds
@@ -27,7 +28,7 @@ class Ban:
     def __post_init__(self) -> None:
         lengths = self.seconds if isinstance(self.seconds, (tuple, list)) else (self.seconds,)
         object.__setattr__(self, "seconds", tuple(lengths))
-        if isinstance(self.after, bool) or not isinstance(self.after, int) or self.after < 1:
+        if not is_whole(self.after) or self.after < 1:
             raise InvalidValue(f"A ban comes after 1 or more refusals, not after {self.after!r}.")
         if not 1 <= len(lengths) <= MOST_LENGTHS:
             raise InvalidValue(
@@ -62,4 +63,4 @@ def read(given: Any) -> Ban | None:
 
 
 def _is_length(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0.001 <= value <= LONGEST
+    return is_number(value) and 0.001 <= value <= LONGEST

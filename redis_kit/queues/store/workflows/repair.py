@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from redis_kit.core.flow import Flow
 from redis_kit.core.steps import Batch, Call
+from redis_kit.core.values.sequences import batched
 from redis_kit.queues.jobs.step import StepCall
 from redis_kit.queues.keys import QueueKeys, WorkflowLists
 from redis_kit.queues.store.workflows import calls, transitions
@@ -46,8 +47,7 @@ def repair(id: str) -> Flow[Repaired]:
         yield Call("ZREM", WorkflowLists.of().checked, id)
     unsent: list[tuple[bytes, StepJob]] = []
     sent: list[_Sent] = []
-    for at in range(0, len(rows), 3):
-        number, state, text = rows[at : at + 3]
+    for number, state, text in batched(rows, 3):
         job = read_node(number, text).job
         if job and b"\n" in text:
             unsent.append((number, job))

@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from redis_kit.core.flow import Flow
 from redis_kit.core.steps import Batch, Call
+from redis_kit.core.values.sequences import batched
 from redis_kit.queues.errors import Cancelled
 from redis_kit.queues.jobs import history, payload
 from redis_kit.queues.jobs.lane import Lane
@@ -132,7 +133,7 @@ def send(id: str, owner: int, page: Sequence[Any]) -> Flow[list[Added]]:
     """Add the jobs of steps that are due, given as numbers and nodes, then those of further pages."""
     added: list[Added] = []
     while page:
-        added += yield from put([job for at in range(0, len(page), 2) if (job := _job(page[at], page[at + 1]))])
+        added += yield from put([job for number, node in batched(page, 2) if (job := _job(number, node))])
         page = yield calls.CONFIRM(id, owner, *page[::2])
     return added
 
@@ -140,8 +141,7 @@ def send(id: str, owner: int, page: Sequence[Any]) -> Flow[list[Added]]:
 def put(jobs: Sequence[StepJob]) -> Flow[list[Added]]:
     """Add the jobs of steps; one that is in its queue already is left as it is."""
     added = []
-    for at in range(0, len(jobs), PUT):
-        some = jobs[at : at + PUT]
+    for some in batched(jobs, PUT):
         counts = yield Batch([_put(job) for job in some])
         added += [Added(job.queue, job.id) for job, count in zip(some, counts, strict=True) if count]
     for name in {job.queue for job in jobs}:
@@ -176,8 +176,7 @@ def base_of(queue: str) -> str:
 
 
 def _failures(parts: Sequence[bytes]) -> Iterator[Failure]:
-    for at in range(0, len(parts), 3):
-        number, node, error = parts[at : at + 3]
+    for number, node, error in batched(parts, 3):
         try:
             job = calls.read_node(number, node).job
         except ValueError:

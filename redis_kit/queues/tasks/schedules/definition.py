@@ -14,6 +14,7 @@ from django.utils.timezone import is_naive, make_aware
 from redis_kit.core.errors import InvalidName, InvalidValue
 from redis_kit.core.keys import encode
 from redis_kit.core.text import did_you_mean, number, shortened
+from redis_kit.core.values.numbers import is_number, is_whole
 from redis_kit.queues import validation
 from redis_kit.queues.errors import InvalidSchedule
 from redis_kit.queues.jobs import message, payload
@@ -177,7 +178,7 @@ def caught_up(value: Any) -> int:
     words = {"none": 0, "last": 1}
     if isinstance(value, str) and value in words:
         return words[value]
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_CAUGHT_UP:
+    if is_whole(value) and 0 <= value <= MOST_CAUGHT_UP:
         return value
     allowed = f"'none', 'last' or a whole number up to {MOST_CAUGHT_UP}"
     raise InvalidSchedule(f"catch_up must be {allowed}, not {shortened(value)}.", "catch_up")
@@ -224,8 +225,7 @@ def _queue(name: str) -> str:
 
 def _duration(name: str, value: Any, least: float, most: float) -> int:
     time = value.total_seconds() if isinstance(value, timedelta) else value
-    is_number = isinstance(time, (int, float)) and not isinstance(time, bool)
-    if not is_number or not least <= time <= most:
+    if not is_number(time) or not least <= time <= most:
         allowed = f"{number(least)} to {number(most)} seconds, as a number or a timedelta"
         raise InvalidSchedule(f"{name} must be {allowed}, not {shortened(value)}.", name)
     return round(time * 1000)
