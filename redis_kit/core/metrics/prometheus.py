@@ -41,13 +41,15 @@ class RedisKitCollector(Collector):
     def collect(self) -> Iterator[Any]:
         """Yield the families of all components and connections."""
         sources = [(component.label, source) for component in components() for source in component.load_metrics()]
-        samples = [(alias, sample) for alias in sorted(aliases()) for sample in _read(alias, sources)]
+        samples: dict[Metric, list[tuple[str, Sample]]] = {}
+        for alias in sorted(aliases()):
+            for sample in _read(alias, sources):
+                samples.setdefault(sample.metric, []).append((alias, sample))
         metrics = [UP, FAILED, *(metric for _label, source in sources for metric in source.metrics)]
         for metric in metrics:
             family = _family(metric, "connection", *metric.labels)
-            for alias, sample in samples:
-                if sample.metric == metric:
-                    family.add_metric((alias, *sample.labels), sample.value)
+            for alias, sample in samples.get(metric, ()):
+                family.add_metric((alias, *sample.labels), sample.value)
             yield family
 
 
