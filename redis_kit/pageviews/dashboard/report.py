@@ -77,20 +77,21 @@ def read_summary(site: PageViews) -> Flow[Summary]:
 
 def read(page: PageViews) -> Report:
     """Return the report of a page, of an object or of the site. One round trip and one SQL query."""
-    report: Report = page.run_flow(_report(page.encoded))
-    return _with_snapshots([page], [report])[0]
+    days = _days()
+    report: Report = page.run_flow(_report(page.encoded, days))
+    return _with_snapshots([page], [report], days)[0]
 
 
 def compare(first: PageViews, second: PageViews) -> tuple[Report, Report, Overlap]:
     """Return the reports of two pages and their common visitors. Two round trips and one SQL query."""
-    days = _days()[DAYS:]
+    days = _days()
     flows: list[Flow[Any]] = [
-        _report(first.encoded),
-        _report(second.encoded),
-        audiences.overlap(first.encoded, second.encoded, days),
+        _report(first.encoded, days),
+        _report(second.encoded, days),
+        audiences.overlap(first.encoded, second.encoded, days[DAYS:]),
     ]
     *reports, overlap = first.run_flow(gather(flows))
-    of_first, of_second = _with_snapshots([first, second], reports)
+    of_first, of_second = _with_snapshots([first, second], reports, days)
     return of_first, of_second, overlap
 
 
@@ -99,8 +100,7 @@ def _days() -> list[date]:
     return periods.days(today - timedelta(2 * DAYS - 1), today)
 
 
-def _report(name: str) -> Flow[Report]:
-    days = _days()
+def _report(name: str, days: list[date]) -> Flow[Report]:
     before, last, today = days[:DAYS], days[DAYS:], days[-1]
     week = days[-_hour_days() :]
     flows: list[Flow[Any]] = [
@@ -125,11 +125,11 @@ def _hour_days() -> int:
     return min(max(stored // WEEK, 1) * WEEK, DAYS)
 
 
-def _with_snapshots(pages: list[PageViews], reports: list[Report]) -> list[Report]:
+def _with_snapshots(pages: list[PageViews], reports: list[Report], days: list[date]) -> list[Report]:
     """Return the reports with the days that only the database has. Without its table they stay as they are."""
     try:
         with transaction.atomic(using=router.db_for_read(PageViewSnapshot)):
-            rows = list(rows_of([page.encoded for page in pages], _days()))
+            rows = list(rows_of([page.encoded for page in pages], days))
     except DatabaseError:
         return reports
     own = [[row for row in rows if row.digest == digest_of(page.encoded)] for page in pages]

@@ -14,7 +14,7 @@ from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.steps import Argument, Batch, Call
 from redis_kit.signins import keys
 from redis_kit.signins.calendar import month_length
-from redis_kit.signins.days import FIRST, Moment
+from redis_kit.signins.days import FIRST, Moment, today
 from redis_kit.signins.errors import NoneLeft
 from redis_kit.signins.settings import SignInSettings
 from redis_kit.signins.users.base import SignInUser, offset
@@ -130,14 +130,14 @@ class Changes(SignInUser):
             if word == b"first":
                 was = date.fromordinal(int(number))
             else:  # a year without sign-ins on each side ends every streak
-                years = range(FIRST.year - 1, max(date.today().year, day.year) + 2)
+                years = range(FIRST.year - 1, max(today().year, day.year) + 2)
 
     def _erase(self) -> Flow[bool]:
         state = State.of((yield Call("GET", self.state_key())))
         if state is None:
             return False
-        tag, place, today = self.tag(), state.place, date.today()
-        years = [self.year_key(year) for year in range(FIRST.year, today.year + 2)]
+        tag, place = self.tag(), state.place
+        years = [self.year_key(year) for year in range(FIRST.year, today().year + 2)]
         calls = [Call("UNLINK", self.state_key(), *years)]
         if place >= 0:
             calls += [

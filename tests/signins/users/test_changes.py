@@ -7,6 +7,7 @@ from threading import Thread
 import pytest
 
 from redis_kit.core.errors import InvalidValue, RedisUnavailable
+from redis_kit.signins import days
 from redis_kit.signins.errors import NoneLeft
 from redis_kit.signins.users.changes import Changes
 from tests.app.models import User
@@ -157,3 +158,16 @@ def _first_reply_lost(proxy):
     thread.start()
     yield
     thread.join()
+
+
+def test_year_of_the_site_is_erased_though_the_system_is_not_yet_in_it(kit, twin, monkeypatch):
+    """The site is two years ahead, and not some hours, as the year after that of the system is erased anyway."""
+    present = datetime.now(UTC) + 731 * DAY
+    monkeypatch.setattr(days, "now", present.astimezone)
+    user = saved(next(numbers))
+    user.sign_in(present.date())
+    changes = Changes(type(user), user.pk)
+    year = changes.year_key(present.year)
+    assert kit.client.exists(year)
+    assert twin(changes.erase)
+    assert not kit.client.exists(year)
