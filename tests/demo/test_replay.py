@@ -10,11 +10,10 @@ import pytest
 from demo.access_log import read
 from demo.management.commands.rk_demo import Command
 from redis_kit.pageviews.rules import is_bot
-from tests.demo.support.demo_process import ROOT
+from tests.fixtures.real_log import REAL_LOG, needs_real_log
 
 pytestmark = pytest.mark.alone(15)
 
-REAL = ROOT.parent / "shared" / "data" / "access.log.gz"
 LINES = 700  # of the real log
 FIREFOX, SAFARI, BOT = (
     "Mozilla/5.0 (X11) Firefox/140.0",
@@ -118,10 +117,10 @@ def test_file_without_a_request_is_refused(tmp_path, capsys, content, message):
     assert output.out == ""
 
 
-@pytest.mark.skipif(not REAL.exists(), reason="the real log is not beside this checkout")
+@needs_real_log
 def test_views_of_a_real_log_are_exact_and_visitors_within_two_percent(start, folder):
     log = folder / "real.log"
-    with gzip.open(REAL) as lines:
+    with gzip.open(REAL_LOG) as lines:
         log.write_bytes(b"".join(islice(lines, LINES)))
     demo = start("--replay", str(log), "--rate", "2000")
     assert demo.ended(seconds=100) == 0, demo.text

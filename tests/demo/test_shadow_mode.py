@@ -1,13 +1,10 @@
 """The report of shadow mode on a log, compared with an exact count."""
 
 from collections import Counter, defaultdict
-from pathlib import Path
-
-import pytest
 
 from demo import access_log, shadow_mode
+from tests.fixtures.real_log import REAL_LOG, needs_real_log
 
-REAL = Path(__file__).parents[3] / "shared" / "data" / "access.log.gz"
 LINE = '{address} - - [17/May/2015:10:{minute:02}:{second:02} +0000] "GET / HTTP/1.1" 200 2 "-" "Mozilla/5.0"\n'
 
 
@@ -39,10 +36,10 @@ def test_addresses_over_the_rate_are_named_and_a_rate_is_proposed(kit, tmp_path)
     assert report[-1] == "Proposed rate: 90/m"
 
 
-@pytest.mark.skipif(not REAL.exists(), reason="the real log is not beside this checkout")
+@needs_real_log
 def test_report_on_a_real_log_equals_an_exact_count(kit):
-    sent, refused = exact(REAL)
-    report = list(shadow_mode.lines(REAL))
+    sent, refused = exact(REAL_LOG)
+    report = list(shadow_mode.lines(REAL_LOG))
     assert (
         f"it would refuse {refused.total():,} of {sent:,} requests ({refused.total() / sent:.2%}), most of them:"
         in report

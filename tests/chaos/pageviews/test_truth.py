@@ -4,9 +4,7 @@ import pytest
 
 from redis_kit.pageviews import batch
 from tests.chaos.pageviews import truth
-from tests.demo.support.demo_process import ROOT
-
-REAL = ROOT.parent / "shared" / "data" / "access.log.gz"
+from tests.fixtures.real_log import REAL_LOG, needs_real_log
 
 
 @pytest.fixture(autouse=True)
@@ -33,8 +31,8 @@ def test_comparison_finds_a_missing_view_and_a_sum_in_place_of_a_union(monkeypat
     assert truth.off(truth.compare(truth.replay(truth.invented(8, 900)), pages=0), truth.MOST)
 
 
-@pytest.mark.skipif(not REAL.exists(), reason="the real log is not beside this checkout")
+@needs_real_log
 def test_all_days_and_pages_of_a_real_log_are_within_two_percent():
-    rows = list(truth.compare(truth.replay(truth.read(REAL))))
+    rows = list(truth.compare(truth.replay(truth.read(REAL_LOG))))
     assert len(rows) > 100
     assert not truth.off(rows, truth.TOLERANCE)
