@@ -83,5 +83,7 @@ def _proxy_problems(trusted: int | Sequence[str]) -> Iterator[Problem]:
         else:
             if network.prefixlen == 0:
                 yield Problem(
-                    "W013", f"{place} holds {text!r}: every client is trusted, so every client can choose its address."
+                    "E008",
+                    f"{place} holds {text!r}: every client is trusted, so every client can choose its address.",
+                    "Write the networks of your proxies, such as '10.0.0.0/8', or their number.",
                 )

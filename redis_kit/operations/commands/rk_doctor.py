@@ -15,7 +15,7 @@ from redis_kit.operations.server.advice import Advice, advice
 from redis_kit.operations.server.report import ServerReport, server_reports
 from redis_kit.operations.server.sentinels import sentinel_advice
 
-WELL, ADVICE, UNREACHABLE = 0, 1, 2  # exit codes
+WELL, ADVICE = 0, 1  # exit codes
 
 
 class Examination(NamedTuple):
@@ -37,8 +37,8 @@ class Command(terminal.KitCommand):
 
     help = "Examine the servers of all connections: version, memory, persistence, replication, clock and rights."
     exit_codes = (
-        "Exit codes: 0 nothing is wrong, 1 there are errors or warnings, 2 a server can't be reached or wrong "
-        "arguments, 78 wrong settings. Notes do not change the exit code."
+        "Exit codes: 0 nothing is wrong, 1 there are errors or warnings, 2 wrong arguments, 69 a server can't be "
+        "reached or read, 78 wrong settings. Notes do not change the exit code."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -72,7 +72,7 @@ def _examine(alias: str) -> Examination:
 
 def _code(examination: Examination) -> int:
     if examination.error:
-        return UNREACHABLE
+        return terminal.UNAVAILABLE
     return ADVICE if any(each.level != "note" for each in examination.advice) else WELL
 
 

@@ -36,11 +36,11 @@ def test_advice_exits_with_1_and_says_what_to_type(well, shell):
     assert "    -> CONFIG SET maxmemory-policy noeviction" in output.splitlines()
 
 
-def test_unreachable_server_exits_with_2_and_the_others_are_shown(well, shell, settings):
+def test_unreachable_server_exits_with_69_and_the_others_are_shown(well, shell, settings):
     gone = {"URL": "redis://user:password@127.0.0.1:1/0", "TEST": True}
     well.options(CONNECTIONS={**settings.REDIS_KIT["CONNECTIONS"], "gone": gone})
     code, output, _errors = shell("rk_doctor")
-    assert code == 2
+    assert code == 69
     assert "default: valkey 9." in output
     assert "gone: Redis can't be reached" in output
     assert "password" not in output
@@ -60,7 +60,7 @@ def test_json_has_all_of_it(well, shell):
 def test_json_of_an_unreachable_server_has_the_error(well, shell):
     well.server.stop()
     code, output, _errors = shell("rk_doctor", "--json")
-    assert code == 2
+    assert code == 69
     assert "can't be reached" in json.loads(output)[0]["error"]
 
 
