@@ -16,10 +16,11 @@ from redis_kit.core.panels import Lines, Link, Meter, Ring, Shade, Sparkline
 from redis_kit.dashboard.paths import highest, level, line_path
 
 MAX_SHOWN = 200  # characters
-MAX_UNBROKEN = 19  # characters that stay on one line, as a date with its time; wide ones, as Chinese has, count twice
+MAX_UNBROKEN = 16  # characters that stay on one line; wide ones, as Chinese has, count twice
 MAX_WORD = 40  # characters that are not broken, if they are one word
 BREAK = "\0"  # in no text that visible() returns
 DOTTED = re.compile(r"(?<!\S)[^\W\d]\w*(?:\.[^\W\d]\w*)+(?=[\s,:;()]|$)")
+MOMENT = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)?")
 MAX_TOOLTIP = 4096  # characters
 SHADES = 4  # above 0
 SPARK_HEIGHT, MOST_POINTS = 20, 120  # of a sparkline
@@ -70,6 +71,11 @@ class Cell(NamedTuple):
     def short(self) -> bool:
         """Return whether the text is too short to be broken."""
         return len(self.text) <= MAX_UNBROKEN and _width(self.text) <= MAX_UNBROKEN
+
+    @property
+    def moment(self) -> list[str]:
+        """Return the date and the time of a text that is both: a line may break only between them."""
+        return self.text.split() if MOMENT.fullmatch(self.text) and not self.link else []
 
     @property
     def parts(self) -> list[str]:

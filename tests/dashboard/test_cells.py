@@ -146,7 +146,12 @@ def test_only_words_over_40_characters_may_break_anywhere():
 
 
 @pytest.mark.parametrize(
-    ("text", "short"), [("", True), ("a" * 19, True), ("a" * 20, False), ("进" * 9, True), ("进" * 10, False)]
+    ("text", "short"), [("", True), ("a" * 16, True), ("a" * 17, False), ("进" * 8, True), ("进" * 9, False)]
 )
 def test_short_text_stays_on_one_line(text, short):
     assert cell(text).short is short
+
+
+def test_date_and_time_may_break_only_between_them():
+    assert cell(datetime(2026, 11, 23, 10, 29, 48)).moment == ["2026-11-23", "10:29:48"]
+    assert cell("since 2026-11-23 10:29").moment == []
