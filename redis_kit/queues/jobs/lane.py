@@ -12,7 +12,7 @@ from redis_kit.core.values import rates
 from redis_kit.core.values.numbers import whole_number
 from redis_kit.queues.jobs import payload
 from redis_kit.queues.jobs.unique import digest
-from redis_kit.queues.settings import options_of
+from redis_kit.queues.settings import DEFAULTS, QueueOptions, options_of
 
 CONCURRENCY = (0, 1_000_000)
 LONGEST = 200  # bytes of a group's name
@@ -44,12 +44,13 @@ class NamedLimit(NamedTuple):
 
 def lane_of(queue: str, group: Any = None, limits: Iterable[NamedLimit] = ()) -> Lane | None:
     """Return the lane of a job; None if it has neither a group nor limits. Raises InvalidValue, ConfigurationError."""
-    of_job = list(limits)
+    options, of_job = options_of(queue), list(limits)
+    if options is DEFAULTS and group is None and not of_job:
+        return None
     if group is not None:
-        options = options_of(queue)
         of_group = allowed(options.GROUP_CONCURRENCY, options.GROUP_RATE)
         of_job.insert(0, NamedLimit(group_name(group), "group=*", of_group))
-    of_job += of_queue(queue)
+    of_job += of_queue(options)
     if not of_job:
         return None
     lines = [" ".join(limit.name for limit in of_job)]
@@ -58,9 +59,9 @@ def lane_of(queue: str, group: Any = None, limits: Iterable[NamedLimit] = ()) ->
     return Lane("\n".join(lines))
 
 
-def of_queue(queue: str) -> list[NamedLimit]:
-    """Return the limits that the settings give all jobs of a queue. Raises ConfigurationError."""
-    options, of_jobs = options_of(queue), []
+def of_queue(options: QueueOptions) -> list[NamedLimit]:
+    """Return the limits that the options of a queue give all its jobs."""
+    of_jobs = []
     if options.CONCURRENCY is not None or options.RATE:
         of_jobs.append(NamedLimit("queue", "queue", allowed(options.CONCURRENCY, options.RATE)))
     if options.WORKER_CONCURRENCY is not None or options.WORKER_RATE:

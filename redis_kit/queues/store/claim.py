@@ -77,15 +77,15 @@ def ack_and_claim(
     queue: Primitive, worker: str, limit: int, about: str = "", acks: Sequence[Ack] = ()
 ) -> Flow[tuple[Claimed, float]]:
     """Acknowledge jobs and claim others; return also in how many ms another worker's lease ends."""
-    base = queue.key("")
-    unanswered = _unanswered[queue.using, base, worker]
+    place = queue.using, (base := queue.key(""))
+    unanswered = _unanswered[*place, worker]
     try:
         token, again = unanswered.pop(), True
     except IndexError:
         token, again = token_urlsafe(6), False
     call = partial(calls.ack_and_claim, base, worker, token, limit, about, again=again, acks=acks)
     try:
-        reply: bytes = yield from _asked(queue, call)
+        reply: bytes = yield from _asked(place, call)
     except BaseException as error:
         if again or not isinstance(error, RedisFailure) or getattr(error, "indeterminate", False):
             unanswered.append(token)
@@ -120,9 +120,10 @@ def ack(queue: Primitive, jobs: Iterable[Job]) -> Flow[list[Job]]:
 def acknowledge(queue: Primitive, worker: str, acks: Sequence[Ack]) -> Flow[list[int]]:
     """Acknowledge jobs of one worker; return the places, from 0, of those whose claim was lost."""
     lost = []
+    place = queue.using, (base := queue.key(""))
     for start in range(0, len(acks), MOST_ACKS):
         batch = acks[start : start + MOST_ACKS]
-        numbers = yield from _asked(queue, partial(calls.ack, queue.key(""), worker, batch))
+        numbers = yield from _asked(place, partial(calls.ack, base, worker, batch))
         lost += [start + number - 1 for number in numbers or ()]
     return lost
 
@@ -176,9 +177,8 @@ def _acks(jobs: Iterable[Job]) -> list[Ack]:
         raise _unclaimed(error) from error
 
 
-def _asked(queue: Primitive, call: Callable[..., ScriptCall]) -> Flow[Any]:
-    """Make a call, with the rare keys if a script of this queue asked for them before or does so now."""
-    place = (queue.using, queue.key(""))
+def _asked(place: tuple[str, str], call: Callable[..., ScriptCall]) -> Flow[Any]:
+    """Make a call, with the rare keys if a script of the queue in this place asked for them before or does so now."""
     reply = yield call(rare=place in _have_rare_keys)
     if reply == calls.ASKS:
         _have_rare_keys.add(place)

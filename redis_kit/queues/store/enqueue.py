@@ -16,7 +16,7 @@ from redis_kit.queues import validation
 from redis_kit.queues.jobs import ids as identity
 from redis_kit.queues.jobs import payload as serializers
 from redis_kit.queues.jobs.lane import Lane
-from redis_kit.queues.jobs.shard import shard_for, shard_names
+from redis_kit.queues.jobs.shard import may_have_shards, shard_for, shard_names
 from redis_kit.queues.jobs.unique import PutResult, UniqueKey
 from redis_kit.queues.keys import QueueKeys, names_key
 from redis_kit.queues.store import calls
@@ -101,9 +101,12 @@ def put_payload(
     lane: Lane | None,
 ) -> Flow[PutResult]:
     """Add a job to the shard that it belongs to; see put_one()."""
-    name = shard_for(queue.name, lane=lane, key=key, id=id or "")
-    home, new, own = shard(queue, name), job(payload, id, name), id is not None
-    return put_one(home, new, key, delay=delay, priority=priority, own=own, lane=lane)
+    name, home = "", queue
+    if may_have_shards(queue.name):
+        name = shard_for(queue.name, lane=lane, key=key, id=id or "")
+        home = shard(queue, name)
+    own = id is not None
+    return put_one(home, job(payload, id, name), key, delay=delay, priority=priority, own=own, lane=lane)
 
 
 def put_over_shards(

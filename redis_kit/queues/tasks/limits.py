@@ -10,6 +10,7 @@ from redis_kit.core.text import did_you_mean, shortened, unexpected
 from redis_kit.queues import hints
 from redis_kit.queues.jobs import lane
 from redis_kit.queues.jobs.lane import Lane, NamedLimit
+from redis_kit.queues.settings import options_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +83,7 @@ def declared_names(queue: str, tasks: Iterable[LimitOptions]) -> list[str]:
         if task.queue_name == queue
         for limit in _limits(task)
     ]
-    return [*of_tasks, *(limit.name for limit in lane.of_queue(queue))]
+    return [*of_tasks, *(limit.name for limit in lane.of_queue(options_of(queue)))]
 
 
 def lane_of_call(task: LimitOptions, args: Any, kwargs: Any) -> Lane | None:

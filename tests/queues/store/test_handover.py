@@ -27,7 +27,7 @@ def queue(kit):
 def hand_over(queue, *, holds=True):
     """Claim the first job and hand it over."""
     (job,) = queue.claim(9, worker="here")
-    assert queue.run_flow(handover.postpone(queue, job, 60.0, holds=holds))
+    assert queue.run_flow(handover.postpone(queue, [(job, 60.0)], holds=holds)) == [True]
     return job
 
 

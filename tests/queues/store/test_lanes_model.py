@@ -114,7 +114,7 @@ class Model:
     def hand_over(self, at):
         if self.running:
             job = self.take(at)
-            assert self.run(handover.postpone(self.queue, job, 60.0, holds=True))
+            assert self.run(handover.postpone(self.queue, [(job, 60.0)], holds=True)) == [True]
             self.away[job.id] = job
 
     def claim_by_id(self, at):
