@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from redis_kit.core.embedded.server import Guarded
+from redis_kit.core.text import contained
 
 
 class Failed(Exception):
@@ -27,7 +28,8 @@ class ChildProcess:
     def check(self) -> None:
         """Raise Failed with the end of its log if it has ended."""
         if self.guarded.poll() is not None:
-            raise Failed(f"The {self.name} has ended. The end of its log:\n{self.guarded.log_tail()}")
+            # A margin parts the log from what the demo says itself: jobs that fail leave tracebacks in it.
+            raise Failed(contained(f"The {self.name} has ended. The end of its log:\n{self.guarded.log_tail()}"))
 
     def terminate(self) -> None:
         """Ask it to end."""

@@ -87,7 +87,7 @@ def test_end_of_one_process_ends_the_demo_with_a_message(start, port):
     os.kill(demo.child("rk_worker"), signal.SIGKILL)
     assert demo.ended(seconds=60) == 1
     assert "The worker has ended." in demo.text
-    assert "Traceback" not in demo.text
+    assert not re.search("^Traceback", demo.text, re.MULTILINE)  # of the demo; the log of the worker may have some
     assert demo.leaves_nothing()
 
 
