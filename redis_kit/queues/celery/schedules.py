@@ -22,4 +22,11 @@ def _publisher() -> Publisher:
     return Publisher(project_app())
 
 
-conf.on_change(_publisher.cache_clear)
+def _forget() -> None:
+    """Close the connections to the broker, which may be another one from now on."""
+    if _publisher.cache_info().currsize:
+        _publisher().close()
+    _publisher.cache_clear()
+
+
+conf.on_change(_forget)
