@@ -295,7 +295,8 @@ def test_lowered_number_of_shards_leaves_no_job_behind(sharded):
         assert all(result.wait_until_finished(20) for result in results)
     assert [result.return_value for result in results] == list(range(20))
     reshard(sharded, 1)
-    assert set(older_shards(["mail"])) == set(NAMES[1:])  # jobs began a moment ago: not forgotten yet
+    # Shards in which jobs began a moment ago are not forgotten yet; chance may leave one without any of the 20 tasks.
+    assert set(older_shards(["mail"])) == {ids.queue_of(result.id) for result in results} - {"mail"}
     assert end_all(queue) == []
 
 
