@@ -15,8 +15,8 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.keys import hashed
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.settings import KitSettings
-from redis_kit.core.steps import Batch
-from redis_kit.pageviews import keys
+from redis_kit.core.steps import Batch, Call
+from redis_kit.pageviews import keys, periods
 from redis_kit.pageviews.errors import TEMPORARY, log_once
 from redis_kit.pageviews.pages import OTHER, SITE, encoded
 from redis_kit.pageviews.settings import PageViewSettings
@@ -206,6 +206,13 @@ def admitted(events: list[Event], *, using: str) -> Flow[list[Event]]:
     for past in list(_admitted)[:-8]:
         _admitted.pop(past, None)
     return [_renamed(event, admitted_names[event.day]) for event in events]
+
+
+def dropped_today(count: int) -> Flow[None]:
+    """Add to the number of views that were dropped today. One round trip."""
+    now = periods.now()
+    days, ttl = keys.views(SITE, periods.month_of(now.date())), conf.section(PageViewSettings).RETENTION
+    yield Batch([Call("HINCRBY", days, f"{keys.DROPPED}{now.day}", count), Call("PEXPIRE", days, _ms(ttl))])
 
 
 def _log_full(day: str) -> None:

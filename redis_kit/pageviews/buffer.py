@@ -10,8 +10,8 @@ from time import monotonic
 from typing import NamedTuple
 
 from redis_kit.core import conf, connections, flow
-from redis_kit.core.errors import ConfigurationError, OutOfMemory, PermissionDenied
-from redis_kit.pageviews.batch import MEMORY, Event, ViewBatch
+from redis_kit.core.errors import ConfigurationError, OutOfMemory, PermissionDenied, RedisUnavailable
+from redis_kit.pageviews.batch import MEMORY, Event, ViewBatch, dropped_today
 from redis_kit.pageviews.errors import TEMPORARY, log_once
 from redis_kit.pageviews.settings import PageViewSettings
 
@@ -50,7 +50,7 @@ class Buffer:
         self._pause = INTERVAL
         self._thread: threading.Thread | None = None
         self._writer, self._number = token_hex(6), 0
-        self._dropped = dict.fromkeys(Dropped._fields, 0)
+        self._dropped, self._reported = dict.fromkeys(Dropped._fields, 0), 0
 
     def discard(self) -> None:
         """Drop the views that wait, without counting them as dropped. A batch on its way is sent first."""
@@ -108,7 +108,27 @@ class Buffer:
                     self.drop("refused", refused)
                     self._recovered()
                 self._done()
+            self._report()
             return True
+
+    def _report(self) -> None:
+        """Add the views that this process dropped since the last report to the day's number in Redis.
+
+        A report whose reply is lost isn't sent again, so the number is never too high.
+        """
+        with self._lock:
+            total = sum(self._dropped.values())
+            count, self._reported = total - self._reported, total
+        if not count:
+            return
+        try:
+            flow.run(dropped_today(count), connections.client(conf.section(PageViewSettings).USING, "worker"))
+        except TEMPORARY as error:
+            if not (isinstance(error, RedisUnavailable) and error.indeterminate):
+                with self._lock:
+                    self._reported -= count
+        except Exception as error:
+            log_once(error, "Dropped page views could not be reported: %s")
 
     async def aflush(self) -> bool:
         """See flush(). Runs in a thread, since all event loops of the process share the buffer."""

@@ -7,6 +7,8 @@ from redis_kit.core import conf
 from redis_kit.core.settings import KitSettings
 from redis_kit.pageviews import periods
 
+BOTS, DROPPED = "b", "d"  # before the day of the month, in the hash of a month's views
+
 
 class HourKeys(NamedTuple):
     """The keys in which one hour of a page, an object or the site is counted, in the order of the script."""

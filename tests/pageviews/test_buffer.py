@@ -10,7 +10,8 @@ from redis_kit.pageviews import PageViews, dropped, flush
 from redis_kit.pageviews.batch import Event, ViewBatch
 from redis_kit.pageviews.buffer import CAPACITY, Buffer, Dropped, buffer
 from redis_kit.pageviews.component import PageViews as PageViewsComponent
-from redis_kit.pageviews.periods import now
+from redis_kit.pageviews.periods import days, now
+from redis_kit.pageviews.questions import numbers
 from tests.fixtures.fork_server import start_python
 from tests.fixtures.servers import wait_for
 
@@ -47,6 +48,20 @@ def test_views_are_exact_under_several_threads(kit):
     assert PageViews.site().views() == 6300
     assert PageViews.site().visitors() == pytest.approx(700, rel=0.03)
     assert dropped() == Dropped(0, 0, 0, 0)
+
+
+def test_dropped_views_are_added_up_for_all_processes_after_the_next_flush(kit, no_thread):
+    first, second = Buffer(), Buffer()
+    for process, count in ((first, 3), (second, 4)):
+        process.drop("outage", count)
+    kit.connect({"URL": "redis://127.0.0.1:1/0"})
+    assert first.flush()  # no view waits
+    kit.connect(kit.server.connection)
+    for process in (first, second, first):
+        assert process.flush()
+    today = days(None, None)
+    assert PageViews.site().run_flow(numbers.dropped(today)) == [7]
+    assert PageViews.site().views() == 0
 
 
 def test_batch_of_five_hundred_is_sent_at_once(kit, monkeypatch):

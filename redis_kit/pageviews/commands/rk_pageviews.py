@@ -17,6 +17,7 @@ from redis_kit.pageviews import periods
 from redis_kit.pageviews.counter import MAX_TOP, PageViews
 from redis_kit.pageviews.database.history import history
 from redis_kit.pageviews.database.snapshots import MAX_DAYS, snapshot
+from redis_kit.pageviews.questions import numbers
 from redis_kit.pageviews.questions.values import Day
 
 EXPORTED = 30  # days
@@ -30,6 +31,7 @@ class Command(terminal.KitCommand):
         "snapshot": "copy days, weeks and months that are over into the database",
         "export": "print the views and visitors of each day, also from snapshots, as CSV",
         "top": "list the most viewed pages, or the objects of a page",
+        "dropped": "print how many views were not counted on each day, as CSV",
     }
     other_options = {"--limit": "-n", "--since": "--start", "--until": "--end"}
 
@@ -38,15 +40,16 @@ class Command(terminal.KitCommand):
         added = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
         for action, about in self.actions.items():
             added.add_parser(action, help=about)
-        of_snapshot, of_export, of_top = (added.choices[action] for action in self.actions)
+        of_snapshot, of_export, of_top, of_dropped = (added.choices[action] for action in self.actions)
         of_snapshot.add_argument(
             "--days", type=whole(1, MAX_DAYS), default=3, help=f"days to go back, 1 to {MAX_DAYS} (default: 3)"
         )
         for subparser in (of_export, of_top):
             subparser.add_argument("--page", type=terminal.name, help="name of a page (default: the whole site)")
+        for subparser in (of_export, of_dropped):
+            subparser.add_argument("--start", type=_day, help=f"first day, YYYY-MM-DD (default: {EXPORTED} days)")
+            subparser.add_argument("--end", type=_day, help="last day (default: today)")
         of_export.add_argument("--key", type=terminal.name, help="key of an object of the page")
-        of_export.add_argument("--start", type=_day, help=f"first day, YYYY-MM-DD (default: {EXPORTED} days)")
-        of_export.add_argument("--end", type=_day, help="last day (default: today)")
         of_top.add_argument("--day", type=_day, help="YYYY-MM-DD (default: today)")
         of_top.add_argument(
             "--period", choices=("day", "week", "month"), help="the day, or what it is in (default: day)"
@@ -80,13 +83,20 @@ class Command(terminal.KitCommand):
     ) -> None:
         if key is not None and page is None:
             raise CommandError("--key needs --page, the page that it is an object of", returncode=2)
-        last = end or periods.now().date()
-        days = history(_views(page, key), start or last - timedelta(EXPORTED - 1), last)
+        days = history(_views(page, key), *_range(start, end))
         if options["json"]:
             self.stdout.write(json.dumps([{**day._asdict(), "day": day.day.isoformat()} for day in days], indent=2))
             return
         writer = csv.writer(self.stdout, lineterminator="\n")
         writer.writerows([Day._fields, *days])
+
+    def _dropped(self, *, start: date | None, end: date | None, **options: Any) -> None:
+        days = periods.days(*_range(start, end))
+        rows = list(zip(days, PageViews.site(on_failure="raise").run_flow(numbers.dropped(days)), strict=True))
+        if options["json"]:
+            self.stdout.write(json.dumps([{"day": str(day), "dropped": count} for day, count in rows], indent=2))
+        else:
+            csv.writer(self.stdout, lineterminator="\n").writerows([("day", "dropped"), *rows])
 
     def _top(
         self, *, page: str | None, day: date | None, period: str | None, trending: bool, n: int, **options: Any
@@ -108,6 +118,11 @@ class Command(terminal.KitCommand):
 
 def _views(page: str | None, key: str | None = None) -> PageViews:
     return PageViews(page, key, on_failure="raise") if page else PageViews.site(on_failure="raise")
+
+
+def _range(start: date | None, end: date | None) -> tuple[date, date]:
+    last = end or periods.now().date()
+    return start or last - timedelta(EXPORTED - 1), last
 
 
 def _day(text: str) -> date:

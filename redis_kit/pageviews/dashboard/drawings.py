@@ -31,7 +31,7 @@ def overview(summary: Summary) -> Tile:
     return Tile(figures, Sparkline(text, summary.hours))
 
 
-def figures(report: Report) -> Iterator[Figure]:
+def figures(report: Report, *, is_site: bool) -> Iterator[Figure]:
     """Yield today's numbers, those of the last days with their change, and the share of bots."""
     yield from _today(report.days[-1], report.online)
     yield Figure(_("Views in %d days") % DAYS, report.views, hint=_change(report.views, report.views_before))
@@ -47,6 +47,9 @@ def figures(report: Report) -> Iterator[Figure]:
     if report.beyond_limit:
         hint = _("They count under %s. Raise MAX_PAGES, or name pages by @page.") % OTHER
         yield Figure(_("Views of pages beyond MAX_PAGES today"), report.beyond_limit, hint=hint, alarm=True)
+    if is_site and any(report.dropped):
+        hint = _("%d of them today. The log of each process says why.") % report.dropped[-1]
+        yield Figure(_("Dropped views in %d days") % DAYS, sum(report.dropped), hint=hint, alarm=report.dropped[-1] > 0)
 
 
 def charts(report: Report) -> Iterator[LineChart | HeatMap]:

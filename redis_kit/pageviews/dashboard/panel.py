@@ -56,7 +56,7 @@ class PageViewsPanel(Panel):
         from redis_kit.pageviews.dashboard import drawings, report
 
         numbers = report.read(_page(page, key))
-        yield from drawings.figures(numbers)
+        yield from drawings.figures(numbers, is_site=not page)
         yield from drawings.charts(numbers)
         yield from drawings.lists(numbers, page, key)
 

@@ -45,6 +45,7 @@ class Report(NamedTuple):
     referrers: list[tuple[str, int]]
     campaigns: list[tuple[str, int]]
     beyond_limit: int
+    dropped: list[int]
 
     @property
     def views(self) -> int:
@@ -114,6 +115,7 @@ def _report(name: str, days: list[date]) -> Flow[Report]:
         rankings.sources(keys.referrers(name, today), SOURCES),
         rankings.sources(keys.campaigns(name, today), SOURCES),
         numbers.views(encoded(OTHER) if name == SITE else f"{name}:{encoded(OTHER)}", [today]),
+        numbers.dropped(last),
     ]
     each, visitors, visitors_before, hours, *others = yield from gather(flows)
     return Report(each[DAYS:], each[:DAYS], visitors, visitors_before, list(zip(week, hours, strict=True)), *others)

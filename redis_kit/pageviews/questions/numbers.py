@@ -41,7 +41,7 @@ def of_many(names: list[str], days: list[date]) -> Flow[list[tuple[int, Visitors
 
 def by_day(name: str, days: list[date]) -> Flow[list[Day]]:
     """Return what happened on each of some days."""
-    months, bots = _by_month(name, days), _by_month(name, days, "b")
+    months, bots = _by_month(name, days), _by_month(name, days, keys.BOTS)
     counts, *replies = yield Batch([COUNT_EACH([keys.visitors(name, day) for day in days]), *months, *bots])
     split = len(months)
     return [Day(*row) for row in zip(days, _numbers(replies[:split]), counts, _numbers(replies[split:]), strict=True)]
@@ -63,10 +63,15 @@ def hours_of_days(name: str, days: list[date]) -> Flow[list[list[int]]]:
 
 def closed(name: str, period: str, days: list[date]) -> Flow[tuple[int, int, int]]:
     """Return the views, the visitors and the requests of bots of one day, week or month."""
-    months = [*_by_month(name, days), *_by_month(name, days, "b")]
+    months = [*_by_month(name, days), *_by_month(name, days, keys.BOTS)]
     count, *replies = yield Batch([Call("PFCOUNT", keys.visitors(name, period)), *months])
     split = len(months) // 2
     return sum(_numbers(replies[:split])), count, sum(_numbers(replies[split:]))
+
+
+def dropped(days: list[date]) -> Flow[list[int]]:
+    """Return how many views all processes dropped on each of some days."""
+    return _numbers((yield Batch(_by_month(SITE, days, keys.DROPPED))))
 
 
 def identities(days: list[date]) -> list[Call]:

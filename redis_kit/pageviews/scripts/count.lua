@@ -3,7 +3,7 @@
 --
 -- KEYS[1]   batch      string: number of the last batch of this writer that was added
 -- KEYS[2]   hours      hash: hour of the day -> views
--- KEYS[3]   days       hash: day of the month -> views; b and the day -> requests of bots
+-- KEYS[3]   days       hash: day of the month -> views; b and the day -> requests of bots; d and it -> dropped
 -- KEYS[4]   minutely   string: sketch of a minute's visitors
 -- KEYS[5]   hourly     string: sketch of the hour's visitors
 -- KEYS[6]   daily      string: sketch of the day's visitors

@@ -42,6 +42,11 @@ class Rebuild(SignInModel):
                 start += len(ids)
                 yield self.run_flow(self._days_of([id.decode() for id in ids if id]))
 
+    def days_of(self, ids: Sequence[str]) -> Iterator[tuple[str, list[tuple[date, str]]]]:
+        """Yield users, given by id, with their days. One round trip for each 100."""
+        for start in range(0, len(ids), BATCH):
+            yield from self.run_flow(self._days_of(ids[start : start + BATCH]))
+
     def _add(self, users: Sequence[tuple[str, Days]]) -> Flow[None]:
         waiting = [(SignInUser(self.model, id), days) for id, days in users]
         states = yield Batch([Call("GET", user.state_key()) for user, _ in waiting])
@@ -54,7 +59,7 @@ class Rebuild(SignInModel):
             again = [(user, int(reply.split()[1])) for user, reply in zip(waiting, replies, strict=True) if reply != 1]
             waiting, was = [user for user, _ in again], [first for _, first in again]
 
-    def _days_of(self, ids: list[str]) -> Flow[list[tuple[str, list[tuple[date, str]]]]]:
+    def _days_of(self, ids: Sequence[str]) -> Flow[list[tuple[str, list[tuple[date, str]]]]]:
         years = range(FIRST.year, date.today().year + 2)
         users = [SignInUser(self.model, id) for id in ids]
         stored = (yield Batch([Call("MGET", *map(user.year_key, years)) for user in users])) if users else []

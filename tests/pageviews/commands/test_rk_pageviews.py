@@ -9,7 +9,7 @@ from functools import partial
 
 import pytest
 
-from redis_kit.pageviews import PageViews, periods
+from redis_kit.pageviews import PageViews, batch, periods
 from redis_kit.pageviews.database.models import PageViewSnapshot
 
 AWAY = {"URL": "redis://127.0.0.1:1/0"}
@@ -42,6 +42,15 @@ def test_snapshot_says_what_it_did_and_can_be_repeated(viewed, rk_pageviews):
     code, output, _ = rk_pageviews("snapshot", "--days", "400", "--json")
     assert (code, json.loads(output)["unchanged"] >= 3) == (0, True)
     assert PageViewSnapshot.objects.filter(period="day").count() == 3
+
+
+def test_dropped_views_are_listed_by_day(kit, rk_pageviews):
+    PageViews.site().run_flow(batch.dropped_today(5))
+    today = periods.now().date()
+    code, output, _ = rk_pageviews("dropped", "--start", str(today - timedelta(1)))
+    assert (code, output) == (0, f"day,dropped\n{today - timedelta(1)},0\n{today},5\n")
+    code, output, _ = rk_pageviews("dropped", "--start", str(today), "--json")
+    assert (code, json.loads(output)) == (0, [{"day": str(today), "dropped": 5}])
 
 
 @pytest.mark.django_db

@@ -136,3 +136,12 @@ def test_panel_does_not_show_zeros_while_redis_is_unavailable(settings):
     settings.REDIS_KIT = {"CONNECTIONS": {"default": {"URL": "redis://127.0.0.1:1/0"}}}
     with pytest.raises(RedisUnavailable):
         shown()
+
+
+def test_dropped_views_of_all_processes_are_on_the_page_of_the_site(viewed):
+    figures, _ = shown()
+    assert "Dropped views in 28 days" not in figures
+    PageViews.site().run_flow(batch.dropped_today(5))
+    (figure,) = shown()[0]["Dropped views in 28 days"]
+    assert (figure.value, figure.alarm) == (5, True)
+    assert "Dropped views in 28 days" not in shown(page="post")[0]
