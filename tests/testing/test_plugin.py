@@ -4,12 +4,14 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from subprocess import PIPE, CompletedProcess
 
 import pytest
 
 from redis_kit.core.errors import ConfigurationError
 from redis_kit.queues import Queue
 from redis_kit.testing.jobs import drain
+from tests.fixtures.fork_server import start_python
 
 ROOT = Path(__file__).parents[2]
 
@@ -67,20 +69,26 @@ REDIS_KIT = {"CONNECTIONS": {"default": {"URL": "redis://production.example:6379
 
 @pytest.fixture
 def run(tmp_path):
-    def run(*arguments, tests=PROJECT, settings="", **environment):
+    """A function that runs pytest on a project; with ``fresh`` in an interpreter that has imported nothing before."""
+
+    def run(*arguments, tests=PROJECT, settings="", fresh=False, **environment):
         (tmp_path / "test_project.py").write_text(tests)
         (tmp_path / "project_settings.py").write_text(SETTINGS + settings)
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:valkey", "-p", "no:cacheprovider", *arguments]
+        command = ["-m", "pytest", "-q", "-p", "no:valkey", "-p", "no:cacheprovider", *arguments, str(tmp_path)]
         given = {"DJANGO_SETTINGS_MODULE": "project_settings", "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
-        env = {**os.environ, **given, **environment}
-        command.append(str(tmp_path))
-        return subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+        streams = {"cwd": tmp_path, "env": {**os.environ, **given, **environment}, "stdout": PIPE, "stderr": PIPE}
+        if fresh:
+            process = subprocess.Popen([sys.executable, *command], text=True, **streams)
+        else:
+            process = start_python(command, **streams)
+        output, errors = process.communicate()
+        return CompletedProcess(command, process.returncode, output, errors)
 
     return run
 
 
 def test_a_project_tests_with_the_plugin(run):
-    done = run()
+    done = run(fresh=True)
     assert "4 passed" in done.stdout, done.stdout + done.stderr
 
 
