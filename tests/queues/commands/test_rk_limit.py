@@ -62,7 +62,7 @@ def test_unlimited_takes_the_place_of_the_settings(kit, queue):
         (["group=a", "--reset", "--rate", "1/s"], "to change a limit"),
         (["group=a", "--rate", "fast"], "Write a rate as"),
         (["tenant:7", "--concurrency", "1"], "The name of a limit is"),
-        (["group=a", "--concurrency", "-1"], "from 0 to 1000000"),
+        (["group=a", "--concurrency", "-1"], "from 0 to 1,000,000"),
     ],
 )
 def test_wrong_arguments_end_with_the_right_ones(queue, arguments, text):
