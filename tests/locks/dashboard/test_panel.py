@@ -4,6 +4,7 @@ from time import sleep, time
 
 import pytest
 
+from redis_kit.core import connections, flow
 from redis_kit.core.errors import InvalidName, InvalidValue
 from redis_kit.core.panels import Figure, Lines, Meter, Pages, Ring, Table, Viewer
 from redis_kit.locks import Lock, LockLost, Semaphore
@@ -295,3 +296,20 @@ def test_what_is_no_target_is_refused(value):
 def test_name_that_can_t_be_one_is_refused(kit):
     with pytest.raises(InvalidName):
         LocksPanel().set_limit("x" * 600, "1")
+
+
+def test_tile_counts_all_locks_and_warns_of_one_that_blocks_others(kit):
+    lease, panel = Lock("report", timeout=300).acquire(), LocksPanel()
+
+    def tile():
+        return panel.tile({alias: flow.run(read, connections.client(alias)) for alias, read in panel.reads().items()})
+
+    assert [figure.value for figure in tile().figures[:2]] == [1, 0]
+    assert not tile().alerts
+    ((held, waits),) = [flow.run(read, connections.client()) for read in panel.reads().values()]
+    blocking = [lock._replace(waiters=2, held_for=61.0) for lock in held.locks]
+    brief = [lock._replace(waiters=2, held_for=59.0) for lock in held.locks]
+    (alert,) = panel.tile({"default": (held._replace(locks=blocking + brief), waits)}).alerts
+    assert (str(alert.text), alert.asked) == ("report is held for", {"name": "report"})
+    assert alert.hint.startswith("2 callers wait for it.")
+    lease.release()

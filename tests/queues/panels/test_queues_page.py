@@ -12,6 +12,9 @@ from redis_kit.queues import Queue, QueueCounts
 from redis_kit.queues.database import outbox
 from redis_kit.queues.database.models import OutboxMessage
 from redis_kit.queues.jobs import ids
+from redis_kit.queues.jobs.job import PauseInfo
+from redis_kit.queues.monitoring.stats import queue_stats
+from redis_kit.queues.panels import queues_page
 from redis_kit.testing.jobs import drain
 from tests.dashboard.support.attacks import SAMPLE, harmless_links, without_titles
 from tests.dashboard.support.html import page, row_buttons, said, whole_page
@@ -560,3 +563,27 @@ def test_outbox_is_shown_if_a_task_has_one(mail, boss, kit):
     outbox.store("default", outbox.OutboxCall("mail", "j", b"{}", outbox.key_of("j"), 0, 0))
     OutboxMessage.objects.update(created=timezone.now() - timedelta(minutes=5))
     assert shown().startswith(" 1 Alarm The oldest call has waited for 30")
+
+
+def test_queue_is_late_only_if_it_has_workers_and_is_not_paused(kit):
+    stats = queue_stats(["mail"])["mail"]._replace(wait=301.0, workers=1)
+    others = {
+        "quick": stats._replace(wait=300.0),
+        "deserted": stats._replace(workers=0),
+        "empty": stats._replace(wait=None),
+    }
+    paused = stats._replace(paused=PauseInfo(0.0, None))
+    (alert,) = queues_page.late({"mail": stats, "paused": paused, **others}, linked=True)
+    assert (str(alert.text), alert.value, alert.asked) == (
+        "Late queue: mail",
+        timedelta(seconds=301),
+        {"queue": "mail"},
+    )
+    assert not next(queues_page.late({"mail": stats}, linked=False)).asked
+
+
+def test_overview_tells_of_dead_jobs(mail, boss):
+    found = page(boss.get(ADMIN))
+    (box,) = found.find("section", class_="rk-attention")
+    assert "Queues: Dead" in box.words
+    assert f"{ADMIN}queues/" in [one.attributes["href"] for one in found.find("a")]
