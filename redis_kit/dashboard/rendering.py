@@ -17,8 +17,10 @@ from redis_kit.core.panels import (
     Link,
     Listing,
     Pages,
+    Ranges,
     StackedBars,
     Table,
+    Text,
 )
 from redis_kit.dashboard.cells import MAX_TOOLTIP, Cell, address, cell, lines
 from redis_kit.dashboard.charts import (
@@ -93,7 +95,25 @@ class PagesView:
     next: str
 
 
-ItemView = TableView | BarsView | StackedBarsView | LinesView | HeatMapView | GraphView | ListingView | PagesView
+class RangeLink(NamedTuple):
+    """A link to the page with another range of time, and whether it is the present one."""
+
+    label: Cell
+    address: str
+    chosen: bool
+
+
+@dataclass(frozen=True)
+class RangesView:
+    """A choice of ranges of time."""
+
+    template: ClassVar[str] = "redis_kit/dashboard/_ranges.html"
+    links: Sequence[RangeLink]
+
+
+ItemView = (
+    TableView | BarsView | StackedBarsView | LinesView | HeatMapView | GraphView | ListingView | PagesView | RangesView
+)
 View = FigureView | ItemView
 _DRAWN: dict[type, Callable[[Any], ItemView]] = {
     Bars: draw_bars,
@@ -117,6 +137,8 @@ def render(content: Content, buttons: Mapping[str, ActionButton]) -> View:
         return ListingView(cell(content.title), lines(content.text, MAX_TEXT))
     if isinstance(content, Pages):
         return _pages(content)
+    if isinstance(content, Ranges):
+        return _ranges(content)
     if draw := _DRAWN.get(type(content)):
         return draw(content)
     kinds = ", ".join(kind.__name__ for kind in get_args(Content))
@@ -164,3 +186,11 @@ def _pages(pages: Pages) -> PagesView:
         return address(Link("", pages.slug, {**pages.asked, "page": str(number)})) if there else ""
 
     return PagesView(pages.number, pages.count, to(pages.number - 1), to(pages.number + 1))
+
+
+def _ranges(choice: Ranges) -> RangesView:
+    def link(label: Text, hours: int) -> RangeLink:
+        there = address(Link("", choice.slug, {**choice.asked, "range": str(hours)}))
+        return RangeLink(cell(label), there, hours == choice.chosen)
+
+    return RangesView([link(label, hours) for label, hours in choice.ranges])

@@ -268,5 +268,5 @@ def _query(panel: Panel) -> str:
     """Return the viewer's search and page as a query string, so that an action leads back to them."""
     search, given = search_view(panel), panel.viewer.asked
     fields = {field.name: field.value for field in search.fields if field.name in given} if search else {}
-    fields |= {name: given[name] for name in ("page", "cursor") if PLACE.fullmatch(given.get(name, ""))}
+    fields |= {name: given[name] for name in ("page", "cursor", "range") if PLACE.fullmatch(given.get(name, ""))}
     return f"?{urlencode(fields)}" if fields else ""

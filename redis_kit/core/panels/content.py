@@ -202,4 +202,17 @@ class Pages:
             yield cls(slug, min(number, count), count)
 
 
-Content = Figure | Table | Bars | StackedBars | LineChart | HeatMap | Graph | Listing | Pages
+@dataclass(frozen=True)
+class Ranges:
+    """Links to the same page with other ranges of time, in hours: each its label and its hours, one of them chosen.
+
+    The panel finds the hours in ``self.viewer.asked["range"]``. ``asked`` is the rest of the viewer's search.
+    """
+
+    slug: str
+    ranges: Sequence[tuple[Text, int]]
+    chosen: int
+    asked: Mapping[str, str] = field(default_factory=dict)
+
+
+Content = Figure | Table | Bars | StackedBars | LineChart | HeatMap | Graph | Listing | Pages | Ranges

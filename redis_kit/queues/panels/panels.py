@@ -11,7 +11,7 @@ from redis_kit.core.errors import InvalidName, InvalidValue, KeyConflict, RedisK
 from redis_kit.core.flow import Flow
 from redis_kit.core.panels import MOST_ROWS, Content, Field, Figure, Panel, Search, Table, Tile, action
 from redis_kit.queues.jobs import ids
-from redis_kit.queues.panels import actions, job_page, limits_table, queues_page, workers_page
+from redis_kit.queues.panels import actions, history, job_page, limits_table, queues_page, workers_page
 from redis_kit.queues.panels.actions import GroupTarget, JobTarget, SupervisorTarget
 from redis_kit.queues.panels.limits_table import LimitTarget
 from redis_kit.queues.settings import whole
@@ -145,8 +145,10 @@ class QueuesPanel(Panel):
         from redis_kit.queues.monitoring.stats import queue_stats
 
         listed, first_jobs = queues_page.first_jobs(queue)
-        reports = queue_stats([queue], minutes=1)
+        hours = history.hours(self._asked("range"))
+        reports = queue_stats([queue], minutes=60 * hours)
         yield from queues_page.queues(reports, slug="jobs", title=_("Queue %s") % queue)
+        yield from history.charts(queue, reports[queue], hours)
         yield from limits_table.tables(queue, listed)
         yield from first_jobs
 

@@ -14,7 +14,7 @@ from redis_kit.queues.database.models import OutboxMessage
 from redis_kit.queues.jobs import ids
 from redis_kit.queues.jobs.job import PauseInfo
 from redis_kit.queues.monitoring.stats import queue_stats
-from redis_kit.queues.panels import queues_page
+from redis_kit.queues.panels import history, queues_page
 from redis_kit.testing.jobs import drain
 from tests.dashboard.support.attacks import SAMPLE, harmless_links, without_titles
 from tests.dashboard.support.html import page, row_buttons, said, whole_page
@@ -587,3 +587,23 @@ def test_overview_tells_of_dead_jobs(mail, boss):
     (box,) = found.find("section", class_="rk-attention")
     assert "Queues: Dead" in box.words
     assert f"{ADMIN}queues/" in [one.attributes["href"] for one in found.find("a")]
+
+
+def test_page_of_one_queue_has_a_choice_of_ranges(mail, boss):
+    for asked, bars in (("1", 60), ("24", 48), ("72", 72), ("5", 60), ("<b>", 60)):
+        found = page(boss.get(PAGE, {"queue": "mail", "range": asked}))
+        (nav,) = found.find("nav", class_="rk-pages")
+        assert nav.words == "1 hour 24 hours 72 hours"
+        (chart,) = [one for one in found.find("desc") if one.words.startswith(f"{bars} bars")][:1]
+        chosen = [one.words for one in found.find("a", aria_current="true")]
+        assert chosen == [{"24": "24 hours", "72": "72 hours"}.get(asked, "1 hour")]
+    (live,) = page(boss.get(PAGE, {"queue": "mail", "range": "24"})).find("div", id="rk-live")
+    assert live.attributes["data-url"].endswith("?queue=mail&range=24")
+
+
+def test_bars_of_a_range_add_up_its_minutes(kit):
+    stats = queue_stats(["mail"], minutes=1440)["mail"]
+    stats = stats._replace(done=[1] * 1440, failed=[0] * 1439 + [5], latest=[0.0] * 1438 + [3.0, 1.0])
+    _ranges, ended, late = history.charts("mail", stats, 24)
+    assert [values for _name, values in ended.parts] == [[30] * 48, [0] * 47 + [5]]
+    assert [value for _label, value in late.bars] == [0.0] * 47 + [3.0]
