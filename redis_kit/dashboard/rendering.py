@@ -111,9 +111,8 @@ class RangesView:
     links: Sequence[RangeLink]
 
 
-ItemView = (
-    TableView | BarsView | StackedBarsView | LinesView | HeatMapView | GraphView | ListingView | PagesView | RangesView
-)
+ChartView = BarsView | StackedBarsView | LinesView | HeatMapView | GraphView
+ItemView = TableView | ChartView | ListingView | PagesView | RangesView
 View = FigureView | ItemView
 _DRAWN: dict[type, Callable[[Any], ItemView]] = {
     Bars: draw_bars,

@@ -188,9 +188,10 @@ def test_queue_alone_is_looked_up_for_its_first_jobs(mail, signed_in):
     put(mail, "mine", TASK, (7,), {"password": "hunter2"}, priority=5)
     client = signed_in("view_dashboard", "manage_queues")
     found = page(client.get(PAGE, {"queue": "mail"}))
+    charts = ["Attempts that ended", "How late attempts began, at most (s)"]
     titles = ["Running in mail: 1 of 1", "Ready in mail: 2 of 2", "Scheduled in mail: 1 of 1"]
     dead = "Dead in mail, the latest first: 13 of 13"
-    assert [one.words for one in found.find("h2")] == ["Queue mail", *titles, dead, "Actions"]
+    assert [one.words for one in found.find("h2")] == ["Queue mail", *charts, *titles, dead, "Actions"]
     assert {("pause", "mail"), ("retry_dead", "mail")} <= set(row_buttons(found))
     heads = [one.words for one in found.find("th", scope="row") if "role" in one.attributes]
     assert heads[0] == "mail"
@@ -204,7 +205,7 @@ def test_queue_alone_is_looked_up_for_its_first_jobs(mail, signed_in):
     assert "queue=mail&id=mine" in link.attributes["href"].replace("&amp;", "&")
     (back,) = page(client.get(PAGE, {"queue": "mail", "id": "mine"})).find("a", href=f"{PAGE}?queue=mail")
     assert back.words == "First jobs of mail"
-    assert hints(client, queue="default") == ["The queue has no jobs."]
+    assert hints(client, queue="default")[-1] == "The queue has no jobs."
     assert page(signed_in("view_dashboard").get(PAGE, {"queue": "mail"})).find("h2")[0].words == "Queues"
 
 
@@ -594,7 +595,7 @@ def test_page_of_one_queue_has_a_choice_of_ranges(mail, boss):
         found = page(boss.get(PAGE, {"queue": "mail", "range": asked}))
         (nav,) = found.find("nav", class_="rk-pages")
         assert nav.words == "1 hour 24 hours 72 hours"
-        (chart,) = [one for one in found.find("desc") if one.words.startswith(f"{bars} bars")][:1]
+        assert any(one.words.startswith(f"{bars} bars") for one in found.find("desc"))
         chosen = [one.words for one in found.find("a", aria_current="true")]
         assert chosen == [{"24": "24 hours", "72": "72 hours"}.get(asked, "1 hour")]
     (live,) = page(boss.get(PAGE, {"queue": "mail", "range": "24"})).find("div", id="rk-live")
