@@ -22,6 +22,8 @@ class Component:
     panels: ClassVar[tuple[str, ...]] = ()
     #: Dotted paths of subclasses of MetricSource.
     metrics: ClassVar[tuple[str, ...]] = ()
+    #: The Redis commands of its calls, with spaces between. ``rk_doctor`` names those that the user may not run.
+    commands: ClassVar[str] = ""
     #: Codenames and names of permissions of the app ``redis_kit``, for the panels of built-in components. Panels of
     #: ``EXTRA_COMPONENTS`` use permissions of the project's models. Names are in English, as Django's are.
     permissions: ClassVar[tuple[tuple[str, str], ...]] = ()

@@ -14,6 +14,11 @@ class Locks(Component):
     """Locks and semaphores."""
 
     settings = LockSettings
+    commands = (
+        "append blpop del exists expire get getrange hdel hlen hmget hset llen lpop lpush pexpire pexpireat "
+        "pexpiretime pttl rpush set zadd zcard zcount zincrby zrange zrangebyscore zrank zrem zremrangebyrank "
+        "zremrangebyscore zrevrange zscore"
+    )
     panels = ("redis_kit.locks.dashboard.panel.LocksPanel",)
     metrics = ("redis_kit.locks.inspection.metrics.LockMetrics",)
     permissions = (

@@ -12,6 +12,10 @@ class PageViews(Component):
     """Views and unique visitors of pages."""
 
     settings = PageViewSettings
+    commands = (
+        "del get getrange hget hincrby hmget pexpire pfadd pfcount pfmerge sadd scard set sismember smembers zadd "
+        "zcard zincrby zpopmin zrange zremrangebyrank zscore"
+    )
     panels = ("redis_kit.pageviews.dashboard.panel.PageViewsPanel",)
     metrics = ("redis_kit.pageviews.dashboard.metrics.PageViewMetrics",)
 

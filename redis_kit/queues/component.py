@@ -20,6 +20,12 @@ class Queues(Component):
     """Job queues and their workers."""
 
     settings = QueueSettings
+    commands = (
+        "blpop del exists get hdel hexists hget hgetall hincrby hkeys hlen hmget hrandfield hset hvals incrby llen "
+        "lrange ltrim persist pexpire pttl rpush sadd scard set sismember smembers srem zadd zcard zcount zlexcount "
+        "zmscore zpopmin zrandmember zrange zrangebylex zrangebyscore zrem zremrangebylex zremrangebyrank "
+        "zremrangebyscore zrevrange zscore"
+    )
     panels = (
         "redis_kit.queues.panels.panels.QueuesPanel",
         "redis_kit.queues.panels.job_list_page.JobsPanel",

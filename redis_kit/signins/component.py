@@ -10,6 +10,10 @@ class SignIns(Component):
     """Daily sign-ins: streaks, calendars, milestones."""
 
     settings = SignInSettings
+    commands = (
+        "bitcount bitfield_ro bitop bitpos del get getbit lindex llen lrange lset mget pexpire rpush set setbit "
+        "strlen unlink zadd zcard zcount zrange zrem zremrangebyscore"
+    )
     panels = ("redis_kit.signins.dashboard.panel.SignInsPanel",)
     metrics = ("redis_kit.signins.metrics.SignInMetrics",)
 

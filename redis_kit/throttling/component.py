@@ -14,6 +14,11 @@ class Throttling(Component):
     """Limits on how often something may happen."""
 
     settings = ThrottlingSettings
+    commands = (
+        "append bitfield bitfield_ro del exists expire get getrange hdel hgetall hincrby hlen incr pexpire "
+        "pexpiretime set strlen zadd zcard zcount zincrby zpopmin zrange zrangebyscore zrem zremrangebyrank "
+        "zremrangebyscore zrevrange zscore"
+    )
     panels = ("redis_kit.throttling.dashboard.panel.ThrottlesPanel",)
     metrics = ("redis_kit.throttling.dashboard.metrics.ThrottleMetrics",)
     permissions = (

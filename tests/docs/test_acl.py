@@ -14,6 +14,7 @@ from redis.exceptions import NoPermissionError
 
 from redis_kit.core import connections, scripts
 from redis_kit.core.checks import servers
+from redis_kit.core.component import components
 from redis_kit.core.errors import PermissionDenied
 from redis_kit.locks import FairLock, Lock, ReadWriteLock, Semaphore
 from redis_kit.locks.compat import Lock as CompatLock
@@ -86,6 +87,8 @@ def test_line_of_each_component_adds_its_commands():
         title: {rule[1:].upper() for rule in line if rule[0] == "+"} for title, line in rules_of_components().items()
     }
     assert added == {title: commands_of(component) - EVERYWHERE for title, component in COMPONENTS.items()}
+    declared = {component.label: component.commands.upper().split() for component in components() if component.commands}
+    assert declared == {component: sorted(added[title]) for title, component in COMPONENTS.items()}
     assert {rule[1:].upper() for rule in rules(1) if rule[0] == "+"} == EVERYWHERE
 
 

@@ -49,7 +49,7 @@ def translate(error: Exception, *, sent: bool, where: str = "the server") -> Exc
         return AuthenticationFailed(
             f"Redis refused access ({where}): it wants a password, and this connection has none: {text}"
         )
-    if isinstance(error, REFUSED) or text.startswith(("NOPERM", *IN_SCRIPT)):
+    if isinstance(error, REFUSED) or text.removeprefix("ERR ").startswith(("NOPERM", *IN_SCRIPT)):
         return PermissionDenied(f"Redis refused access ({where}): {text.rstrip('.')}. {ACL_HINT}")
     if isinstance(error, client.OutOfMemoryError) or text.startswith("OOM"):
         return OutOfMemory(f"Redis is full ({where}) and refuses new data; raise its maxmemory or remove keys: {text}")

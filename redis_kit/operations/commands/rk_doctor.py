@@ -61,7 +61,7 @@ class Command(terminal.KitCommand):
 
 def _examine(alias: str) -> Examination:
     try:
-        sentinels = sentinel_advice(alias)
+        sentinels = sentinel_advice(alias, timeout=1.0)
         reports = server_reports(alias, profile="worker")
     except ConfigurationError:
         raise
@@ -129,6 +129,7 @@ def _plain(examination: Examination) -> dict[str, Any]:
                 "clock_ahead": round(report.clock, 3),
                 "user": report.user,
                 "refused": report.refused,
+                "missing": [each._asdict() for each in report.missing],
                 "memory": [row._asdict() for row in report.memory],
                 "slow": [entry._asdict() | {"at": entry.at.isoformat()} for entry in report.slow],
                 "advice": [each._asdict() for each in of_server],

@@ -12,6 +12,7 @@ from redis_kit.operations.dashboard.keys_page import KeysPanel, connection_of, c
 from redis_kit.operations.keys.sample import merged
 from redis_kit.operations.server.advice import Advice, advice
 from redis_kit.operations.server.report import ServerReport, server_reports
+from redis_kit.operations.server.sentinels import sentinel_advice
 
 MOST_ALERTS = 5  # of advice on the overview
 ROUND = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)  # seconds
@@ -32,9 +33,11 @@ class ServerPanel(Panel):
         return Search(_("Show"), [field]) if field else None
 
     def content(self) -> Iterator[Content]:
-        """Return the state of each server. Two round trips to each."""
-        reports = server_reports(connection_of(self.viewer))
-        yield from _state(reports)
+        """Return the state of each server. Two round trips to each, and one to each Sentinel."""
+        using = connection_of(self.viewer)
+        sentinels = sentinel_advice(using)
+        reports = server_reports(using)
+        yield from _state(reports, sentinels)
         yield memory_table(merged([report.memory for report in reports]), linked=self.viewer.may(KeysPanel.permission))
         for report in reports:
             yield Table(_("Server %s") % report.where, (_("Property"), _("Value")), _facts(report))
@@ -67,22 +70,23 @@ def _rounded(seconds: float) -> float:
     return next((step for step in ROUND if seconds <= step), seconds)
 
 
-def _state(reports: Sequence[ServerReport]) -> Iterator[Content]:
-    problems = [(report, each) for report in reports for each in advice(report)]
-    urgent = [each for _report, each in problems if each.level != "note"]
+def _state(reports: Sequence[ServerReport], sentinels: Sequence[Advice] = ()) -> Iterator[Content]:
+    problems = [(_("Sentinels"), each) for each in sentinels]
+    problems += [(report.where, each) for report in reports for each in advice(report)]
+    urgent = [each for _where, each in problems if each.level != "note"]
     yield Figure(_("Advice"), len(urgent), _("errors and warnings"), alarm=bool(urgent))
     yield from _figures(reports)
-    yield _advice(problems, several=len(reports) > 1)
+    yield _advice(problems, several=len(reports) > 1 or bool(sentinels))
 
 
-def _advice(problems: Sequence[tuple[ServerReport, Advice]], *, several: bool) -> Table:
+def _advice(problems: Sequence[tuple[Any, Advice]], *, several: bool) -> Table:
     columns = (_("Level"), _("Problem"), _("Remedy"), *((_("Server"),) if several else ()))
     return Table(
         _("Advice"),
         columns,
         [
-            (LEVELS[each.level], each.message, each.remedy, report.where)[: len(columns)]
-            for report, each in problems[:MOST_ROWS]
+            (LEVELS[each.level], each.message, each.remedy, where)[: len(columns)]
+            for where, each in problems[:MOST_ROWS]
         ],
         empty=_("Nothing to improve was found."),
     )

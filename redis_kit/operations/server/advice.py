@@ -1,6 +1,6 @@
 """Advice about a server: the faults that its report shows, and what to type."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from typing import Literal, NamedTuple
 
@@ -40,6 +40,7 @@ def advice(report: ServerReport) -> list[Advice]:
     """Return the advice about a server, errors first. Calls no server."""
     rules: tuple[Callable[[ServerReport], Iterator[Advice]], ...] = (
         _access,
+        _rights,
         _settings,
         _persistence,
         _memory,
@@ -49,7 +50,15 @@ def advice(report: ServerReport) -> list[Advice]:
         _slow_commands,
     )
     order = ("error", "warning", "note")
-    return sorted((each for rule in rules for each in rule(report)), key=lambda each: order.index(each.level))
+    found = sorted((each for rule in rules for each in rule(report)), key=lambda each: order.index(each.level))
+    return [*found, *_lasting(report, found)]
+
+
+def _lasting(report: ServerReport, found: Sequence[Advice]) -> Iterator[Advice]:
+    if any(each.remedy.startswith(("CONFIG SET", "ACL SETUSER")) for each in found):
+        wrong = _("What CONFIG SET and ACL SETUSER change is lost when the server restarts.")
+        by_hand = _("Write them into the server's configuration.")
+        yield Advice("note", wrong, "CONFIG REWRITE" if report.info.get("config_file") else by_hand)
 
 
 def _access(report: ServerReport) -> Iterator[Advice]:
@@ -61,6 +70,22 @@ def _access(report: ServerReport) -> Iterator[Advice]:
         wrong = _("The user may not run these commands, so parts of this report are missing: %(commands)s.")
         rights = " ".join(f"+{name}" for name in unread)
         yield Advice("note", wrong % {"commands": ", ".join(unread)}, f"ACL SETUSER {report.user or 'USER'} {rights}")
+
+
+def _rights(report: ServerReport) -> Iterator[Advice]:
+    user = report.user or "USER"
+    for rights in report.missing:
+        if rights.commands:
+            wrong = _("The user may not run these commands of %(component)s, so some calls fail: %(commands)s.")
+            named = {"component": rights.component, "commands": ", ".join(rights.commands)}
+            granted = " ".join(f"+{name}" for name in rights.commands)
+            yield Advice("error", wrong % named, f"ACL SETUSER {user} {granted}")
+    closed = [rights for rights in report.missing if rights.keys]
+    if closed:
+        wrong = _("The user may not use the keys of these components, so their calls fail: %(components)s.")
+        names = ", ".join(rights.component for rights in closed)
+        patterns = " ".join(rights.keys for rights in closed)
+        yield Advice("note", wrong % {"components": names}, f"ACL SETUSER {user} {patterns}")
 
 
 def _settings(report: ServerReport) -> Iterator[Advice]:

@@ -16,6 +16,7 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.settings import KitSettings
 from redis_kit.core.steps import Call, TolerantBatch
 from redis_kit.operations.keys.sample import ComponentMemory, measured, measuring, scanning
+from redis_kit.operations.server.rights import MissingRights, asking, missing_rights
 
 SLOWEST = 10  # entries of the slow log
 OPTIONS = ("appendfsync", "min-replicas-to-write", "slowlog-log-slower-than")
@@ -51,6 +52,7 @@ class ServerReport(NamedTuple):
     - ``scripts_have_time``: whether a script can read the clock.
     - ``user``: the user of the connection, "" if it is not known.
     - ``refused``: the commands that the server refused, as in an ACL: ``info``, ``slowlog|get``.
+    - ``missing``: the rights that the user lacks for components.
     - ``memory``: the estimated memory of each component, the largest first.
     """
 
@@ -65,6 +67,7 @@ class ServerReport(NamedTuple):
     user: str
     slow: list[SlowCommand]
     refused: tuple[str, ...]
+    missing: list[MissingRights]
     memory: list[ComponentMemory]
 
     @property
@@ -106,7 +109,8 @@ def server_reports(
 
 def _report(using: str, where: str, sample: bool) -> Flow[ServerReport]:
     before = time.time()
-    answers = yield TolerantBatch([*READ.values(), *([scanning(0)] if sample else [])])
+    rights = asking()
+    answers = yield TolerantBatch([*READ.values(), *rights.values(), *([scanning(0)] if sample else [])])
     after = time.time()
     refused = tuple(name for name, reply in zip(READ, answers, strict=False) if isinstance(reply, Exception))
     unavailable = next((reply for reply in answers if isinstance(reply, RedisUnavailable)), None)
@@ -114,8 +118,9 @@ def _report(using: str, where: str, sample: bool) -> Flow[ServerReport]:
         unavailable.using = using
         raise unavailable
     replies = {name: _or_none(reply) for name, reply in zip(READ, answers, strict=False)}
+    missing = missing_rights({name: _or_none(reply) for name, reply in zip(rights, answers[len(READ) :], strict=False)})
     memory = []
-    page = _or_none(answers[len(READ)]) if sample else None
+    page = _or_none(answers[-1]) if sample else None
     if page:
         sizes = yield TolerantBatch(measuring(page))
         memory = measured(page, [_or_none(size) for size in sizes], replies["dbsize"] or 0)
@@ -136,6 +141,7 @@ def _report(using: str, where: str, sample: bool) -> Flow[ServerReport]:
         _text(replies["acl|whoami"] or b""),
         [_slow(*entry[1:4]) for entry in replies["slowlog|get"] or ()],
         refused,
+        missing,
         memory,
     )
 

@@ -1,5 +1,6 @@
 """Advice about the Sentinels of a connection."""
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -9,18 +10,18 @@ from redis_kit.core.client.addresses import address
 from redis_kit.core.errors import RedisUnavailable
 from redis_kit.operations.server.advice import Advice
 
-TIMEOUTS = {"socket_connect_timeout": 1.0, "socket_timeout": 1.0}  # seconds, for each Sentinel
 
+def sentinel_advice(alias: str, *, timeout: float = 0.25) -> list[Advice]:
+    """Return the advice about the Sentinels of a connection; none without Sentinels. Asks all of them at once.
 
-def sentinel_advice(alias: str) -> list[Advice]:
-    """Return the advice about the Sentinels of a connection; none without Sentinels. Asks each of them, once.
-
-    Raises RedisUnavailable if none answers.
+    ``timeout`` is that of connecting and of reading, in seconds. Raises RedisUnavailable if none answers.
     """
     server = address(alias)
     if not server.sentinels:
         return []
-    answers = [_answer(client) for client in connection_factory.factory(server, TIMEOUTS).sentinels]
+    timeouts = {"socket_connect_timeout": timeout, "socket_timeout": timeout}
+    with ThreadPoolExecutor(len(server.sentinels)) as threads:
+        answers = list(threads.map(_answer, connection_factory.factory(server, timeouts).sentinels))
     states = [services.get(server.service) for services in answers if services is not None]
     missing = [f"{host}:{port}" for (host, port), each in zip(server.sentinels, answers, strict=True) if each is None]
     if not states:

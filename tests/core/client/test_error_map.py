@@ -15,9 +15,10 @@ from django.http import HttpResponse
 from django.test import RequestFactory
 
 from redis_kit.core import connections, primitive
-from redis_kit.core.errors import AuthenticationFailed, CommandFailed, RedisUnavailable
+from redis_kit.core.errors import AuthenticationFailed, CommandFailed, PermissionDenied, RedisUnavailable
 from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.locks import Lock
+from redis_kit.locks.inspection import held_locks
 from redis_kit.queues import Queue
 from redis_kit.throttling import Throttle, throttle
 from tests.fixtures.kit import Kit
@@ -176,3 +177,15 @@ def test_sentinels_are_named_by_address_and_cause(settings, twin, count):
     )
     assert "<redis" not in text
     assert len(text) < 80 + 200 * count, json.dumps(text)
+
+
+@pytest.mark.parametrize("kind", ["valkey", "debian_redis"])
+def test_refusal_in_a_script_for_several_keys_is_one_of_access(request, kit, kind):
+    kit.server = request.getfixturevalue(kind)
+    with kit.server.client() as admin:
+        rules = [f"~{kit.prefix}:*", "+@all", "-zcount"]
+        admin.execute_command("ACL", "SETUSER", kit.prefix, "on", ">secret", *rules)
+        kit.connect({**kit.server.connection, "USERNAME": kit.prefix, "PASSWORD": "secret"})
+        with pytest.raises(PermissionDenied, match="The component 'locks' uses the keys"):
+            held_locks()
+        admin.execute_command("ACL", "DELUSER", kit.prefix)

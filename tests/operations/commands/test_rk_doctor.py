@@ -54,7 +54,8 @@ def test_json_has_all_of_it(well, shell):
     (server,) = connection["servers"]
     assert code == 1
     assert server["kind"] == "valkey"
-    assert [each["remedy"] for each in server["advice"]] == ["CONFIG SET appendonly yes"]
+    assert [each["level"] for each in server["advice"]] == ["warning", "note"]
+    assert server["advice"][0]["remedy"] == "CONFIG SET appendonly yes"
 
 
 def test_json_of_an_unreachable_server_has_the_error(well, shell):

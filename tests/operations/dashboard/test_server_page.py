@@ -18,9 +18,19 @@ def test_page_shows_the_same_advice_as_the_command(filled, boss, shell):
     headings = [one.words for one in found.find("h2")]
     assert headings == ["Advice", "Memory by component", f"Server {filled.url}", "Slow log"]
     text = " ".join(one.words for one in found.find("td"))
-    advised = [line for line in shell("rk_doctor")[1].splitlines() if line.startswith("    -> ")]
-    assert advised
-    assert all(line.removeprefix("    -> ") in text for line in advised)
+    lines = shell("rk_doctor")[1].splitlines()
+    advised = [line.removeprefix("    -> ") for line in lines if line.startswith("    -> ")]
+    advised += [line.partition(": ")[2] for line in lines if line.startswith(("  ERROR: ", "  WARNING: ", "  NOTE: "))]
+    assert len(advised) >= 4
+    assert [line for line in advised if line not in text] == []
+
+
+def test_page_has_the_advice_about_sentinels(kit, sentinel, boss):
+    kit.server = sentinel
+    kit.connect({**sentinel.connection, "SENTINELS": [*sentinel.connection["SENTINELS"], ["127.0.0.1", 1]]})
+    cells = [cell.words for cell in page(boss.get(PAGE)).find("td")]
+    at = cells.index("These Sentinels do not answer: 127.0.0.1:1.")
+    assert cells[at + 1 : at + 3] == ["Start them, or remove them from SENTINELS.", "Sentinels"]
 
 
 def test_page_costs_two_round_trips_and_little_time(filled, boss, trips):

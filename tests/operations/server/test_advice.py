@@ -6,10 +6,12 @@ import pytest
 
 from redis_kit.operations import advice, server_reports
 from redis_kit.operations.server.report import ServerReport, SlowCommand
+from redis_kit.operations.server.rights import MissingRights
 from tests.fixtures.process import wait_for
 
 INFO = {
     "redis_version": "7.4.6",
+    "config_file": "/etc/redis.conf",
     "role": "master",
     "maxmemory": "1000000000",
     "maxmemory_policy": "noeviction",
@@ -20,7 +22,8 @@ INFO = {
     "connected_clients": "5",
     "maxclients": "1000",
 }
-WELL = ServerReport("default", "here", INFO, {"appendfsync": "everysec"}, 5, 0.0, 0.001, True, "site", [], (), [])
+WELL = ServerReport("default", "here", INFO, {"appendfsync": "everysec"}, 5, 0.0, 0.001, True, "site", [], (), [], [])
+COMMANDS = ("CONFIG SET", "ACL SETUSER")
 REPLICA = "ip=10.0.0.2,port=6379,state=online,offset=1,lag=1"
 NOW = datetime.now(UTC)
 
@@ -60,14 +63,21 @@ def test_good_server_needs_no_advice():
         (WELL._replace(clock=-3.0), "warning", "chronyc"),
         (WELL._replace(scripts_have_time=False), "error", "ACL SETUSER site +eval"),
         (WELL._replace(refused=("info", "slowlog|get")), "note", "ACL SETUSER site +info +slowlog|get"),
+        (WELL._replace(missing=[MissingRights("locks", "", ("get", "set"))]), "error", "ACL SETUSER site +get +set"),
+        (
+            WELL._replace(missing=[MissingRights("locks", "~rk:{locks*", ()), MissingRights("queues", "~q", ())]),
+            "note",
+            "ACL SETUSER site ~rk:{locks* ~q",
+        ),
         (WELL._replace(options={"slowlog-log-slower-than": "-1"}), "note", "slowlog-log-slower-than"),
         (WELL._replace(slow=[SlowCommand(NOW, 0.2, "KEYS", "")]), "warning", "SLOWLOG"),
     ],
 )
 def test_fault_has_its_advice(report, level, remedy):
-    (only,) = advice(report)
-    assert only.level == level
-    assert remedy in only.remedy
+    first, *others = advice(report)
+    assert first.level == level
+    assert remedy in first.remedy
+    assert [each.remedy for each in others] == (["CONFIG REWRITE"] if first.remedy.startswith(COMMANDS) else [])
 
 
 @pytest.mark.parametrize(
@@ -86,13 +96,15 @@ def test_what_is_well_has_none(report):
 
 def test_errors_come_first():
     levels = [each.level for each in advice(given(maxmemory="0", aof_enabled="0", role="slave"))]
-    assert levels == ["error", "warning", "note"]
+    assert levels == ["error", "warning", "note", "note"]
 
 
 def test_remedies_mend_a_real_server(own_kit):
     own_kit.client.config_set("maxmemory-policy", "allkeys-lru")
     own_kit.client.config_set("slowlog-log-slower-than", -1)
-    for each in advice(server_reports()[0]):
+    *found, last = advice(server_reports()[0])
+    for each in found:
         assert each.remedy.startswith("CONFIG SET "), each
         own_kit.client.execute_command(*each.remedy.split())
+    assert last.remedy == "Write them into the server's configuration."  # it has no file
     assert wait_for(lambda: not advice(server_reports()[0]))

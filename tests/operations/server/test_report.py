@@ -4,6 +4,7 @@ import pytest
 
 from redis_kit.core.errors import RedisUnavailable
 from redis_kit.operations import server_reports
+from redis_kit.operations.server.rights import MissingRights
 from tests.operations.conftest import fill
 
 
@@ -15,6 +16,7 @@ def test_report_has_the_state_of_the_server(filled, trips):
     assert report.kind == "valkey"
     assert report.user == "default"
     assert report.refused == ()
+    assert report.missing == []
     assert report.keys == filled.client.dbsize()
     assert abs(report.clock) <= report.clock_error + 0.5
     by_component = {row.component: row for row in report.memory}
@@ -68,6 +70,25 @@ def test_user_with_few_rights_gets_a_report_of_the_rest(own_kit):
     assert report.refused == ("info", "dbsize", "config|get", "slowlog|get", "acl|whoami", "scan")
     assert report.scripts_have_time
     assert (report.version, report.memory, report.keys) == ("", [], None)
+
+
+@pytest.mark.parametrize("kind", ["valkey", "debian_redis", "cluster"])
+def test_missing_rights_of_components_are_named(request, kit, kind):
+    kit.server = request.getfixturevalue(kind)
+    nodes = [node.client() for node in getattr(kit.server, "nodes", [kit.server])]
+    rules = [f"~{kit.prefix}:{{locks*", f"~{kit.prefix}:{{signins*", "+@all", "-blpop", "-evalsha", "-zadd"]
+    for node in nodes:
+        node.execute_command("ACL", "SETUSER", kit.prefix, "on", ">secret", *rules)
+    kit.connect({**kit.server.connection, "USERNAME": kit.prefix, "PASSWORD": "secret"})
+    missing = server_reports()[-1].missing
+    for node in nodes:
+        node.execute_command("ACL", "DELUSER", kit.prefix)
+        node.close()
+    assert missing == [
+        MissingRights("locks", "", ("evalsha", "blpop", "zadd")),
+        *(MissingRights(name, f"~{kit.prefix}:{{{name}*", ()) for name in ("throttling", "queues", "pageviews")),
+        MissingRights("signins", "", ("evalsha", "zadd")),
+    ]
 
 
 def test_unavailable_server_is_named(own_kit):
