@@ -20,6 +20,7 @@ MEANINGS = {
     "E017": "A module in `IMPORTS`, or that of a `SINK` or `CELERY_APP`, of queues does not exist.",
     "E018": "`OUTBOX` of queues names no database.",
     "E030": "`METRICS_TOKEN` is too short.",
+    "E032": "A panel of `EXTRA_COMPONENTS` does not exist, has no slug or title, or the slug of another one.",
     "E031": "`TRACING` is on, and the package `opentelemetry-api` is not installed.",
     "W010": "The server evicts keys when it is full, so locks and jobs could vanish. Only with `--deploy`.",
     "W011": "The server has no append-only file, so a crash loses writes. Only with `--deploy`.",

@@ -17,7 +17,8 @@ from redis_kit.core.settings import KitSettings
 class Component:
     """The base of components: the settings, panels and checks of a feature."""
 
-    settings: ClassVar[type[conf.Section]]
+    #: The section of its options; None if it has none.
+    settings: ClassVar[type[conf.Section] | None] = None
     #: Dotted paths of the dashboard's panels.
     panels: ClassVar[tuple[str, ...]] = ()
     #: Dotted paths of subclasses of MetricSource.
@@ -30,8 +31,8 @@ class Component:
 
     @property
     def label(self) -> str:
-        """Return the name used in keys and urls, such as ``locks``."""
-        return self.settings.name.lower()
+        """Return the name used in keys and urls, such as ``locks``: that of the section, else that of the class."""
+        return (self.settings.name if self.settings else type(self).__name__).lower()
 
     def ready(self) -> None:
         """Connect signals; called once when Django has loaded. Must not talk to a server."""

@@ -23,6 +23,11 @@ async def talk_async():
     logger.warning("from a coroutine")
 
 
+@task(max_attempts=1)
+def fail():
+    raise LookupError("no such order")
+
+
 @pytest.fixture
 def lines():
     """Set the logger up by a dict, as Django does, and return a function that reads the lines."""
@@ -54,6 +59,14 @@ def test_line_has_the_fields_of_its_job(kit, transactional_db, lines):
     assert of_job["worker"]
     assert of_job["time"].endswith("+00:00")
     assert "job" not in after
+
+
+def test_line_about_a_failed_job_has_them(kit, transactional_db, lines):
+    result = fail.enqueue()
+    drain()
+    (failed,) = lines()
+    assert "is dead after attempt 1 of 1" in failed["message"]
+    assert (failed["job"], failed["task"], failed["attempt"]) == (result.id, fail.module_path, 1)
 
 
 def test_coroutine_has_them_too(kit, transactional_db, lines):

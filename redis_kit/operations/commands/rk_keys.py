@@ -36,7 +36,8 @@ class Command(terminal.KitCommand):
         """Print the keys. Exit code 1 if none matches."""
         labels = [each.label for each in components()]
         if component is not None and component not in labels:
-            self.parser.error(f"{component!a} is not a component. {did_you_mean(component, labels, ', '.join(labels))}")
+            hint = did_you_mean(component, labels, f"There are {', '.join(labels)}.")
+            self.parser.error(f"{component!a} is not a component. {hint}")
         with terminal.failing():
             if text is None and component is None:
                 self._components(using, as_json=options["json"])

@@ -71,7 +71,7 @@ def _rounded(seconds: float) -> float:
 
 
 def _state(reports: Sequence[ServerReport], sentinels: Sequence[Advice] = ()) -> Iterator[Content]:
-    problems = [(_("Sentinels"), each) for each in sentinels]
+    problems: list[tuple[Any, Advice]] = [(_("Sentinels"), each) for each in sentinels]
     problems += [(report.where, each) for report in reports for each in advice(report)]
     urgent = [each for _where, each in problems if each.level != "note"]
     yield Figure(_("Advice"), len(urgent), _("errors and warnings"), alarm=bool(urgent))

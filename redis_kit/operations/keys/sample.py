@@ -12,7 +12,7 @@ from redis_kit.core.steps import Batch, Call
 LOOKED_AT = 1000  # keys of the database
 MEASURED = 200  # keys of the kit
 SAMPLES = 5  # elements of a value, from which the server estimates the size of all
-COMPONENT = re.compile(r":\{([a-z]+)")
+COMPONENT = re.compile(r":\{(?!project\})([a-z]+)")  # "project" has the name of the project, for the checks
 
 
 class ComponentMemory(NamedTuple):

@@ -14,6 +14,17 @@ if TYPE_CHECKING:
 INTERVAL = 0.1  # seconds between two reports that are sent
 
 
+def log_fields(queue: Any, job: Job) -> dict[str, Any]:
+    """Return the fields of log lines about a job."""
+    return {
+        "job": job.id,
+        "queue": getattr(queue, "queue_name", queue.name),
+        "task": task_of(job.body),
+        "attempt": job.attempt,
+        "worker": getattr(queue, "worker", ""),
+    }
+
+
 class CurrentJob:
     """A running job. ``result_ttl`` returns for how many ms its result is stored; None if none is.
 
@@ -38,13 +49,7 @@ class CurrentJob:
 
     def log_fields(self) -> dict[str, Any]:
         """Return the fields of log lines while it runs."""
-        return {
-            "job": self.job.id,
-            "queue": getattr(self.queue, "queue_name", self.queue.name),
-            "task": task_of(self.job.body),
-            "attempt": self.job.attempt,
-            "worker": getattr(self.queue, "worker", ""),
-        }
+        return log_fields(self.queue, self.job)
 
     def begin_loop(self) -> int:
         """Note that a resumable loop begins, and return its number, from 0."""

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from redis_kit.core import conf
+from redis_kit.core.activity import current_fields
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.logs.error_text import ExcInfo, described, exc_info, name_of, text_of
@@ -31,6 +32,7 @@ from redis_kit.queues.jobs.job import Job, State, read
 from redis_kit.queues.jobs.step import StepCall, step_of
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.tasks import registry, retry
+from redis_kit.queues.tasks.current_job import log_fields
 from redis_kit.queues.tasks.task import Task, extended
 from redis_kit.queues.worker.run.recorder import ResultRecorder, recorder_of
 from redis_kit.queues.worker.run.workflow_step import report_failure
@@ -92,7 +94,9 @@ class FailedAttempt(NamedTuple):
 
     def announce(self, state: State) -> None:
         """Log the job's new state and send the signals. It is recorded already, so a failure here changes nothing."""
+        fields = current_fields.set(partial(log_fields, self.source, self.job))
         guarded("The log of a failed attempt", partial(self._log, state), None)
+        current_fields.reset(fields)
         queue = self.source.queue_name
         if state != "dead":
             details = {"queue": queue, "job": self.job, "task": self.task, "error": self.error}
