@@ -70,7 +70,7 @@ def _rounded(seconds: float) -> float:
     return next((step for step in ROUND if seconds <= step), seconds)
 
 
-def _state(reports: Sequence[ServerReport], sentinels: Sequence[Advice] = ()) -> Iterator[Content]:
+def _state(reports: Sequence[ServerReport], sentinels: Sequence[Advice]) -> Iterator[Content]:
     problems: list[tuple[Any, Advice]] = [(_("Sentinels"), each) for each in sentinels]
     problems += [(report.where, each) for report in reports for each in advice(report)]
     urgent = [each for _where, each in problems if each.level != "note"]
