@@ -50,13 +50,13 @@ def advice(report: ServerReport) -> list[Advice]:
         _slow_commands,
     )
     order = ("error", "warning", "note")
-    found = sorted((each for rule in rules for each in rule(report)), key=lambda each: order.index(each.level))
-    return [*found, *_lasting(report, found)]
+    advice = sorted((each for rule in rules for each in rule(report)), key=lambda each: order.index(each.level))
+    return [*advice, *_lasting(report, advice)]
 
 
-def _lasting(report: ServerReport, found: Sequence[Advice]) -> Iterator[Advice]:
-    if any(each.remedy.startswith(("CONFIG SET", "ACL SETUSER")) for each in found):
-        wrong = _("What CONFIG SET and ACL SETUSER change is lost when the server restarts.")
+def _lasting(report: ServerReport, advice: Sequence[Advice]) -> Iterator[Advice]:
+    if any(each.remedy.startswith(("CONFIG SET", "ACL SETUSER")) for each in advice):
+        wrong = _("A restart of the server loses the changes by CONFIG SET and ACL SETUSER.")
         by_hand = _("Write them into the server's configuration.")
         yield Advice("note", wrong, "CONFIG REWRITE" if report.info.get("config_file") else by_hand)
 

@@ -12,7 +12,7 @@ LIST_MISSING = scripts.load(__package__, "list_missing_rights")
 
 
 class MissingRights(NamedTuple):
-    """What the user lacks for a component: some ``commands``, or its ``keys``, which are then given as a pattern."""
+    """The rights that the user lacks for a component: some ``commands``, or its ``keys``, given as a pattern."""
 
     component: str
     keys: str

@@ -3,7 +3,7 @@
 --
 -- ARGV[1]     key       a key of the component, which need not exist
 -- ARGV[2...]  commands  their names
--- returns  {1 if the user may use such keys, or 0; names that it may not run}
+-- returns  {1 if the user may use keys of the component, or 0; names that it may not run}
 
 local key = ARGV[1]
 
