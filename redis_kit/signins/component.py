@@ -11,8 +11,8 @@ class SignIns(Component):
 
     settings = SignInSettings
     commands = (
-        "bitcount bitfield_ro bitop bitpos del get getbit getrange lindex llen lrange lset mget pexpire rpush set setbit "
-        "strlen unlink zadd zcard zcount zrange zrem zremrangebyscore"
+        "bitcount bitfield_ro bitop bitpos del get getbit getrange lindex llen lrange lset mget pexpire rpush set "
+        "setbit strlen unlink zadd zcard zcount zrange zrem zremrangebyscore"
     )
     panels = ("redis_kit.signins.dashboard.panel.SignInsPanel",)
     metrics = ("redis_kit.signins.metrics.SignInMetrics",)
