@@ -29,6 +29,7 @@ class Queues(Component):
     panels = (
         "redis_kit.queues.panels.panels.QueuesPanel",
         "redis_kit.queues.panels.job_list_page.JobsPanel",
+        "redis_kit.queues.panels.tasks_page.TasksPanel",
         "redis_kit.queues.panels.panels.WorkersPanel",
         "redis_kit.queues.panels.schedules_page.SchedulesPanel",
         "redis_kit.queues.panels.workflows_page.WorkflowsPanel",

@@ -38,6 +38,9 @@ class QueueKeys(NamedTuple):
     limits: str
     parked: str
     turns: str
+    done: str
+    tasks: str
+    past: str
 
     @classmethod
     def of(cls, base: str) -> "QueueKeys":

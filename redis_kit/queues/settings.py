@@ -24,6 +24,7 @@ class QueueOptions(Section):
 
     ranges = {
         **dict.fromkeys(("CONCURRENCY", "WORKER_CONCURRENCY", "GROUP_CONCURRENCY"), (1, 1_000_000)),
+        "DONE_LIMIT": (0, 100_000),
         "SHARDS": (1, len(BUCKETS)),
     }
 
@@ -49,6 +50,9 @@ class QueueOptions(Section):
     #: Slots of a Cluster over which the jobs of the queue are spread, 1 to 16. Keep the option while a smaller number,
     #: such as 1, replaces a larger one: workers then also run what is left in the other shards.
     SHARDS: int = 1
+
+    #: Done jobs kept for the list of jobs, about as many: the latest ones of the queue, or of each shard. 0 keeps none.
+    DONE_LIMIT: int = 0
 
     def problems(self) -> Iterator[Problem]:
         """Yield the problems of rates, of shards with a limit, and of a sink that is not a word or a dotted path."""

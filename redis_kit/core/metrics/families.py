@@ -15,15 +15,22 @@ class Metric(NamedTuple):
     """
 
     name: str
-    kind: Literal["gauge", "counter"]
+    kind: Literal["gauge", "counter", "histogram"]
     help: str
     labels: tuple[str, ...] = ()
 
-    def sample(self, value: float, *labels: str) -> "Sample":
+    def sample(self, value: "float | Histogram", *labels: str) -> "Sample":
         """Return a sample of this metric."""
         if len(labels) != len(self.labels):
             raise TypeError(f"{self.name} has the labels {self.labels}, not {labels}.")
         return Sample(self, labels, value)
+
+
+class Histogram(NamedTuple):
+    """The value of a histogram: the sum, and how many are at most each bound, the last of which is infinite."""
+
+    buckets: tuple[tuple[float, int], ...]
+    total: float
 
 
 class Sample(NamedTuple):
@@ -31,7 +38,7 @@ class Sample(NamedTuple):
 
     metric: Metric
     labels: tuple[str, ...]
-    value: float
+    value: float | Histogram
 
 
 class MetricSource:

@@ -2,10 +2,11 @@
 
 import logging
 from collections.abc import Iterable, Iterator, Sequence
+from math import isinf
 from typing import Any
 
 from prometheus_client import CollectorRegistry
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
@@ -16,9 +17,10 @@ from redis_kit.core.errors import RedisKitError, RedisUnavailable
 from redis_kit.core.gather import gather
 from redis_kit.core.logs.error_text import described
 from redis_kit.core.logs.rate_limit import LogRateLimit
-from redis_kit.core.metrics.families import Metric, MetricSource, Sample
+from redis_kit.core.metrics.families import Histogram, Metric, MetricSource, Sample
 
 logger = logging.getLogger("redis_kit.metrics")
+KINDS = {"gauge": GaugeMetricFamily, "counter": CounterMetricFamily, "histogram": HistogramMetricFamily}
 LABELS = 100  # values of one label
 UP = Metric("redis_kit_up", "gauge", "Whether the server of a connection answers.")
 FAILED = Metric(
@@ -49,7 +51,7 @@ class RedisKitCollector(Collector):
         for metric in metrics:
             family = _family(metric, "connection", *metric.labels)
             for alias, sample in samples.get(metric, ()):
-                family.add_metric((alias, *sample.labels), sample.value)
+                _add(family, (alias, *sample.labels), sample.value)
             yield family
 
 
@@ -62,7 +64,7 @@ class _OwnCollector(Collector):
     def collect(self) -> Iterator[Any]:
         for sample in self._samples:
             family = _family(sample.metric, *sample.metric.labels)
-            family.add_metric(sample.labels, sample.value)
+            _add(family, sample.labels, sample.value)
             yield family
 
 
@@ -79,8 +81,19 @@ def exposition(accept: str = "", *, own: Sequence[Sample] = ()) -> tuple[bytes, 
 
 
 def _family(metric: Metric, *labels: str) -> Any:
-    kind = CounterMetricFamily if metric.kind == "counter" else GaugeMetricFamily
-    return kind(metric.name, metric.help, labels=labels)
+    return KINDS[metric.kind](metric.name, metric.help, labels=labels)
+
+
+def _add(family: Any, labels: Sequence[str], value: float | Histogram) -> None:
+    if isinstance(value, Histogram):
+        buckets = [(_bound(bound), count) for bound, count in value.buckets]
+        family.add_metric(labels, buckets, value.total)
+    else:
+        family.add_metric(labels, value)
+
+
+def _bound(seconds: float) -> str:
+    return "+Inf" if isinf(seconds) else str(seconds)
 
 
 def _read(alias: str, sources: Sequence[tuple[str, MetricSource]]) -> Iterator[Sample]:

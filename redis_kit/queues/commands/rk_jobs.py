@@ -9,9 +9,9 @@ from django.core.management.base import CommandError, CommandParser
 from redis_kit.core import terminal
 from redis_kit.core.text import clean
 from redis_kit.queues.commands.base import QueueCommand, jobs
-from redis_kit.queues.commands.tables import age, job_table
+from redis_kit.queues.commands.tables import age, done_table, job_table
 from redis_kit.queues.jobs.job import JobInfo, State, cause
-from redis_kit.queues.monitoring.job_list import LOOKED_THROUGH, first_jobs
+from redis_kit.queues.monitoring.job_list import LOOKED_THROUGH, first_jobs, latest_done
 from redis_kit.queues.monitoring.stats import Errors, queue_counts, queue_names
 from redis_kit.queues.queue import Queue
 
@@ -31,13 +31,16 @@ class Listed(NamedTuple):
 class Command(QueueCommand):
     """List jobs."""
 
-    help = "List the first jobs of a queue, or of all queues: ids, tasks, states, ages, attempts and workers."
+    help = (
+        "List the first jobs of a queue, or of all queues: ids, tasks, states, ages, attempts and workers. Done jobs "
+        "are listed with --state done, from the latest, if the queue keeps them by its option DONE_LIMIT."
+    )
     name_count = "?"
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the options."""
         super().add_arguments(parser)
-        parser.add_argument("--state", choices=STATES, help="only jobs of this state")
+        parser.add_argument("--state", choices=(*STATES, "done"), help="only jobs of this state")
         parser.add_argument("--task", metavar="NAME", help="only jobs of this task, such as shop.tasks.send_mail")
         limit = f"number of jobs of each state and queue, 1 to {LIMIT} (default: 20)"
         parser.add_argument("--limit", type=terminal.whole(1, LIMIT), default=20, metavar="N", help=limit)
@@ -46,6 +49,9 @@ class Command(QueueCommand):
         """List the jobs. Two round trips, one for each state of a queue, and more with a task."""
         names = queue_names(using=using) if name is None else [self.queue(name, using).name]
         errors: Errors = {}
+        if options["state"] == "done":
+            self._list_done([Queue(queue, using=using) for queue in names], **options)
+            return
         counts = queue_counts(names, using=using, errors=errors)
         listed = [part for queue in counts for part in _listed(Queue(queue, using=using), counts[queue], **options)]
         if options["json"]:
@@ -58,6 +64,16 @@ class Command(QueueCommand):
         if errors:
             many = f"{len(errors):,} of {len(names):,} queues"
             raise CommandError(f"{many} can't be read.", returncode=terminal.UNAVAILABLE)
+
+    def _list_done(self, queues: Sequence[Queue], *, task: str | None, limit: int, **options: Any) -> None:
+        rows = [(queue.name, info) for queue in queues for info in queue.run_flow(latest_done(queue, limit, task))]
+        if options["json"]:
+            self.stdout.write(json.dumps([{"queue": name, **info._asdict()} for name, info in rows], indent=2))
+        elif rows:
+            self.write(done_table(rows))
+        else:
+            matching = "No done job matches." if task else "No done job is kept."
+            self.write([f"{matching} The option DONE_LIMIT of a queue keeps the latest ones."])
 
 
 def _listed(

@@ -12,10 +12,14 @@ from redis_kit.core.errors import RedisUnavailable
 from redis_kit.core.terminal import cut, duration
 from redis_kit.core.text import clean
 from redis_kit.queues.commands.base import QueueCommand, jobs
-from redis_kit.queues.commands.tables import lateness, per_minute, table
+from redis_kit.queues.commands.tables import lateness, per_minute, table, task_table
+from redis_kit.queues.jobs.run_counts import TaskStats
 from redis_kit.queues.monitoring.report import QueueStats
 from redis_kit.queues.monitoring.stats import Errors, list_workers, queue_names, queue_stats
+from redis_kit.queues.monitoring.task_runs import all_stats
 from redis_kit.queues.monitoring.workers import DEAD, WorkerInfo
+from redis_kit.queues.queue import Queue
+from redis_kit.queues.store.task_runs import HOURS
 from redis_kit.queues.store.unknown_calls import UnknownCalls
 
 MINUTES = 6  # five full ones and the current one
@@ -32,11 +36,23 @@ class Command(QueueCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the options."""
         super().add_arguments(parser)
-        parser.add_argument("--watch", action="store_true", help="update every 2 s, until Ctrl-C")
+        shown = parser.add_mutually_exclusive_group()
+        shown.add_argument("--watch", action="store_true", help="update every 2 s, until Ctrl-C")
+        shown.add_argument(
+            "--tasks",
+            type=terminal.whole(1, HOURS),
+            nargs="?",
+            const=HOURS,
+            metavar="HOURS",
+            help=f"show the tasks of the last hours in place of the queues, 1 to {HOURS} (default: {HOURS})",
+        )
 
-    def run(self, *, name: str | None, using: str, watch: bool, **options: Any) -> None:
+    def run(self, *, name: str | None, using: str, watch: bool, tasks: int | None, **options: Any) -> None:
         """Show the queues. Queues that are first used later do not appear."""
         names = queue_names(using=using) if name is None else [self.queue(name, using).name]
+        if tasks:
+            self._show_tasks(names, tasks, using, as_json=options["json"])
+            return
         if not watch:
             errors: Errors = {}
             reports = queue_stats(names, minutes=MINUTES, using=using, errors=errors)
@@ -52,6 +68,19 @@ class Command(QueueCommand):
                 time.sleep(INTERVAL)
         except KeyboardInterrupt:
             self.stdout.write("")
+
+    def _show_tasks(self, names: list[str], hours: int, using: str, *, as_json: bool) -> None:
+        stats = Queue(names[0], using=using).run_flow(all_stats(names, hours, using)) if names else {}
+        by_time = [
+            (queue, task, stats[queue][task])
+            for queue in stats
+            for task in sorted(stats[queue], key=lambda task, queue=queue: -stats[queue][task].total)
+        ]
+        if as_json:
+            rows = [{"queue": queue, "task": task, **_plain_task(each)} for queue, task, each in by_time]
+            self.stdout.write(json.dumps(rows, indent=2))
+        else:
+            self.write(task_table(by_time) if by_time else ["No task ran in this time."])
 
     def _look(self, names: list[str], using: str, *, as_json: bool) -> None:
         try:
@@ -73,6 +102,11 @@ def _warnings(names: list[str], using: str) -> list[str]:
     back = max((worker.clock_back for worker in workers), default=0)
     text = f"The server's clock went back by {back:,} s: scheduled jobs and the jobs of dead workers are late."
     return [text] * bool(back) + [_dead(worker) for worker in workers if worker.state == DEAD and worker.jobs]
+
+
+def _plain_task(stats: TaskStats) -> dict[str, Any]:
+    numbers = {"attempts": stats.runs, "failed": stats.failures, "seconds": stats.total}
+    return {**numbers, "run_time": stats.run_time._asdict(), "wait": stats.wait._asdict()}
 
 
 def _dead(worker: WorkerInfo) -> str:

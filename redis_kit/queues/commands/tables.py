@@ -5,10 +5,17 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from redis_kit.core.terminal import aligned, cut, duration
 from redis_kit.core.text import clean
+from redis_kit.queues.jobs.done import DoneJob
 from redis_kit.queues.jobs.job import JobInfo, cause
+from redis_kit.queues.jobs.run_counts import TaskStats
 from redis_kit.queues.monitoring.report import QueueStats
 
 JOB_COLUMNS = ("QUEUE", "ID", "TASK", "STATE", "AGE", "ATTEMPTS", "WORKER", "ERROR")
+DONE_COLUMNS = ("QUEUE", "ID", "TASK", "ENDED", "RAN", "WAITED", "ATTEMPTS", "WORKER")
+TASK_COLUMNS = (
+    *("QUEUE", "TASK", "ATTEMPTS", "FAILED", "IN ALL"),
+    *("RUN P50", "P95", "P99", "WAIT P50", "P95", "P99"),
+)
 COLUMNS = (
     *("QUEUE", "READY", "SCHEDULED", "RUNNING", "DEAD", "WAITS"),
     *("DONE/MIN", "FAILED/MIN", "LATE", "WORKERS", "PAUSED"),
@@ -24,6 +31,16 @@ def table(reports: Mapping[str, QueueStats]) -> Iterator[str]:
 def job_table(jobs: Sequence[tuple[str, JobInfo]]) -> Iterator[str]:
     """Return a header line and a line for each job, given with its queue."""
     return aligned([JOB_COLUMNS, *(_job_row(queue, info) for queue, info in jobs)], right=(5,))
+
+
+def done_table(jobs: Sequence[tuple[str, DoneJob]]) -> Iterator[str]:
+    """Return a header line and a line for each done job, given with its queue."""
+    return aligned([DONE_COLUMNS, *(_done_row(queue, info) for queue, info in jobs)], right=(4, 5, 6))
+
+
+def task_table(tasks: Sequence[tuple[str, str, TaskStats]]) -> Iterator[str]:
+    """Return a header line and a line for each task, given with its queue and its name."""
+    return aligned([TASK_COLUMNS, *(_task_row(*task) for task in tasks)], right=range(2, len(TASK_COLUMNS)))
 
 
 def age(info: JobInfo) -> float | None:
@@ -67,6 +84,18 @@ def _job_row(queue: str, info: JobInfo) -> tuple[str, ...]:
     shown = "" if seconds is None else duration(seconds) if seconds >= 0 else f"in {duration(-seconds)}"
     attempts = f"{info.attempts:,}"
     return cut(clean(queue)), info.id, cut(clean(task)), info.state, shown, attempts, info.worker or "", cut(error)
+
+
+def _done_row(queue: str, info: DoneJob) -> tuple[str, ...]:
+    ago = f"{duration(max(0.0, time.time() - info.ended))} ago"
+    ran = "" if info.run_time is None else duration(info.run_time)
+    names = cut(clean(queue)), clean(info.id), cut(clean(info.task))
+    return *names, ago, ran, duration(info.wait), f"{info.attempts:,}", clean(info.worker)
+
+
+def _task_row(queue: str, task: str, stats: TaskStats) -> tuple[str, ...]:
+    times = [duration(each or 0.0) for each in (stats.total, *stats.run_time, *stats.wait)]
+    return cut(clean(queue)), cut(clean(task)) or "(others)", f"{stats.runs:,}", f"{stats.failures:,}", *times
 
 
 def _workers(report: QueueStats) -> str:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from redis_kit.core.lazy import lazily
 
 if TYPE_CHECKING:
+    from redis_kit.queues.jobs.run_counts import Percentiles, TaskStats
     from redis_kit.queues.monitoring.handovers import ahand_overs, hand_overs
     from redis_kit.queues.monitoring.report import QueueStats
     from redis_kit.queues.monitoring.stats import (
@@ -19,14 +20,17 @@ if TYPE_CHECKING:
         queue_names,
         queue_stats,
     )
+    from redis_kit.queues.monitoring.task_runs import atask_stats, task_stats
     from redis_kit.queues.monitoring.workers import RunningJob, WorkerInfo
     from redis_kit.queues.store.handover import HandOvers
     from redis_kit.queues.store.unknown_calls import UnknownCalls
 
 __all__ = [
     "HandOvers",
+    "Percentiles",
     "QueueStats",
     "RunningJob",
+    "TaskStats",
     "UnknownCalls",
     "WorkerInfo",
     "acontrol_worker",
@@ -35,12 +39,14 @@ __all__ = [
     "aqueue_counts",
     "aqueue_names",
     "aqueue_stats",
+    "atask_stats",
     "control_worker",
     "hand_overs",
     "list_workers",
     "queue_counts",
     "queue_names",
     "queue_stats",
+    "task_stats",
 ]
 
 __getattr__, __dir__ = lazily(
@@ -58,6 +64,7 @@ __getattr__, __dir__ = lazily(
             ),
             *("acontrol_worker", "alist_workers", "aqueue_counts", "aqueue_names", "aqueue_stats"),
         ),
+        "task_runs": ("Percentiles", "TaskStats", "atask_stats", "task_stats"),
         "workers": ("RunningJob", "WorkerInfo"),
     },
 )

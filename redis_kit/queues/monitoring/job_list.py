@@ -4,7 +4,9 @@ from functools import partial
 
 from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
-from redis_kit.queues.jobs import job
+from redis_kit.core.steps import Call
+from redis_kit.queues.jobs import done, job
+from redis_kit.queues.jobs.done import DoneJob
 from redis_kit.queues.jobs.job import JobInfo, State
 from redis_kit.queues.jobs.message import task_of
 from redis_kit.queues.store import manage, shards
@@ -20,6 +22,22 @@ def first_jobs(queue: Primitive, state: State, limit: int, task: str | None = No
     """
     by_shard = yield from shards.each(queue, partial(_first_jobs, state=state, limit=limit, task=task))
     return manage.merged(state, by_shard, limit)
+
+
+def latest_done(queue: Primitive, limit: int, task: str | None = None) -> Flow[list[DoneJob]]:
+    """Return the latest ``limit`` done jobs that the queue keeps, and if ``task`` is given only those of it.
+
+    One round trip, two if the settings name SHARDS. With a task 10,000 are looked at.
+    """
+    by_shard = yield from shards.each(queue, partial(_latest_done, limit=limit, task=task))
+    return sorted((info for some in by_shard for info in some), key=lambda info: -info.ended)[:limit]
+
+
+def _latest_done(queue: Primitive, *, limit: int, task: str | None) -> Flow[list[DoneJob]]:
+    most = limit if task is None else LOOKED_THROUGH
+    entries = yield Call("XREVRANGE", queue.key("done"), "+", "-", "COUNT", most)
+    jobs = [info for id, fields in entries if (info := done.read(id, fields))]
+    return [info for info in jobs if task in (None, info.task)][:limit]
 
 
 def _first_jobs(queue: Primitive, *, state: State, limit: int, task: str | None) -> Flow[list[JobInfo]]:

@@ -1,9 +1,11 @@
 """The metrics of queues and workers."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from math import inf
 
 from redis_kit.core.flow import Flow
-from redis_kit.core.metrics.families import BLOCK, Metric, MetricSource, Sample, since_block
+from redis_kit.core.metrics.families import BLOCK, Histogram, Metric, MetricSource, Sample, since_block
+from redis_kit.queues.jobs.run_counts import TaskStats, class_of
 from redis_kit.queues.monitoring.report import QueueStats
 from redis_kit.queues.monitoring.stats import Errors, read_all
 from redis_kit.queues.monitoring.workers import WorkerInfo
@@ -26,6 +28,15 @@ LATEST = Metric(
 PAUSED = Metric("redis_kit_queue_paused", "gauge", "Whether a queue is paused.", QUEUE)
 CLAIMING = Metric("redis_kit_queue_workers", "gauge", "Living workers that claim jobs of a queue.", QUEUE)
 UNKNOWN = Metric("redis_kit_queue_unknown_jobs", "gauge", "Jobs that no living worker can run.", QUEUE)
+RUN_TIME = Metric(
+    "redis_kit_task_run_seconds",
+    "histogram",
+    "Seconds that attempts of a task took, failed ones among them.",
+    ("queue", "task"),
+)
+TASK_FAILED = Metric(
+    "redis_kit_task_attempts_failed_total", "counter", "Attempts of a task that failed.", ("queue", "task")
+)
 LONGEST = Metric(
     "redis_kit_queue_running_max_seconds", "gauge", "Seconds for which the oldest of the running jobs has run.", QUEUE
 )
@@ -35,6 +46,7 @@ WORKERS = Metric("redis_kit_workers", "gauge", "Worker processes, by state.", ("
 RUNNING = Metric("redis_kit_workers_running_jobs", "gauge", "Running jobs of all workers.")
 THREADS = Metric("redis_kit_workers_threads", "gauge", "Threads of all workers: the jobs that can run at once.")
 MEMORY = Metric("redis_kit_workers_memory_bytes", "gauge", "Resident memory of all workers.")
+BOUNDS = [4**power / 1000 for power in range(11)]  # seconds: 1 ms to 17 minutes, each at the end of a class
 STATES = ("working", "quiet", "stopping", "dead", "damaged")
 
 
@@ -43,16 +55,17 @@ class QueueMetrics(MetricSource):
 
     metrics = (
         *(JOBS, WAIT, DONE, FAILED, BEGUN, LATE, LATEST, PAUSED, CLAIMING, UNKNOWN, LONGEST, DAMAGED, OMITTED),
-        *(WORKERS, RUNNING, THREADS, MEMORY),
+        *(WORKERS, RUNNING, THREADS, MEMORY, RUN_TIME, TASK_FAILED),
     )
 
     def read(self, using: str, limit: int) -> Flow[list[Sample]]:
         """Return the samples. Two round trips."""
         errors: Errors = {}
-        stats, workers = yield from read_all(BLOCK, using, errors)
+        stats, workers, tasks = yield from read_all(BLOCK, using, errors)
         shown = dict(list(stats.items())[:limit])
         samples = [sample for name, queue in shown.items() for sample in _queue(name, queue)]
         samples += _workers(workers, shown)
+        samples += _tasks({queue: tasks[queue] for queue in shown}, limit)
         return [*samples, DAMAGED.sample(len(errors)), OMITTED.sample(len(stats) - len(shown))]
 
 
@@ -68,6 +81,15 @@ def _queue(name: str, stats: QueueStats) -> Iterator[Sample]:
     yield PAUSED.sample(stats.paused is not None, name)
     yield CLAIMING.sample(max(stats.claiming, 0), name)
     yield UNKNOWN.sample(sum(calls.jobs for calls in stats.unknown if not calls.known), name)
+
+
+def _tasks(tasks: Mapping[str, Mapping[str, TaskStats]], limit: int) -> Iterator[Sample]:
+    """Yield the samples of tasks; those that took the most time if there are more of them than ``limit``."""
+    listed = [(queue, task, stats) for queue, by_task in tasks.items() for task, stats in by_task.items()]
+    for queue, task, stats in sorted(listed, key=lambda each: -each[2].total)[:limit]:
+        counts = [(end, sum(stats.classes[: class_of(end) + 1])) for end in BOUNDS]
+        yield RUN_TIME.sample(Histogram((*counts, (inf, stats.runs)), stats.total), queue, task)
+        yield TASK_FAILED.sample(stats.failures, queue, task)
 
 
 def _workers(workers: Sequence[WorkerInfo], shown: dict[str, QueueStats]) -> Iterator[Sample]:

@@ -19,9 +19,10 @@ from redis_kit.core.values.numbers import whole_number
 from redis_kit.core.values.sequences import batched
 from redis_kit.queues import validation
 from redis_kit.queues.jobs.job import QueueCounts
+from redis_kit.queues.jobs.run_counts import TaskStats
 from redis_kit.queues.jobs.shard import shard_names
 from redis_kit.queues.keys import names_key
-from redis_kit.queues.monitoring import report
+from redis_kit.queues.monitoring import report, task_runs
 from redis_kit.queues.monitoring import workers as workerinfo
 from redis_kit.queues.monitoring.report import QueueStats
 from redis_kit.queues.monitoring.workers import WorkerInfo
@@ -155,12 +156,18 @@ def read_workers(using: str, errors: Errors) -> Flow[list[WorkerInfo]]:
     return (yield from _workers(None, using, errors))
 
 
-def read_all(minutes: int, using: str, errors: Errors) -> Flow[tuple[dict[str, QueueStats], list[WorkerInfo]]]:
-    """Read the numbers and the workers of all queues. Two round trips."""
+def read_all(
+    minutes: int, using: str, errors: Errors
+) -> Flow[tuple[dict[str, QueueStats], list[WorkerInfo], dict[str, dict[str, TaskStats]]]]:
+    """Read the numbers and the workers of all queues, and their tasks in the present hour. Two round trips."""
     names = yield from read_names()
-    parts: list[Flow[Any]] = [_reports(names, minutes, using, errors), _workers(names, using, errors)]
-    stats, workers = yield from gather(parts)
-    return stats, workers
+    parts: list[Flow[Any]] = [
+        _reports(names, minutes, using, errors),
+        _workers(names, using, errors),
+        task_runs.all_stats(names, 1, using),
+    ]
+    stats, workers, tasks = yield from gather(parts)
+    return stats, workers, tasks
 
 
 def _over(using: str) -> _Overview:

@@ -1,35 +1,43 @@
 """The dashboard's page of jobs: those of a queue in one state, searched and changed many at a time."""
 
 from collections.abc import Iterator
-from functools import cached_property
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, cast
 
 from django.utils.translation import gettext_lazy as _
 
-from redis_kit.core.errors import InvalidValue
-from redis_kit.core.panels import MOST_ROWS, Content, Field, Figure, Lines, Link, Panel, Search, Table, action
+from redis_kit.core.panels import MOST_ROWS, Content, Field, Figure, Lines, Link, Search, Table, action
+from redis_kit.queues.jobs.done import DoneJob
 from redis_kit.queues.jobs.job import JobInfo, State, cause
 from redis_kit.queues.jobs.message import task_of
 from redis_kit.queues.panels import job_selection, queues_page
 from redis_kit.queues.panels.actions import JOB, JobTarget
 from redis_kit.queues.panels.job_page import OF_STATES, WAITS, moment
 from redis_kit.queues.panels.job_selection import JobSelection
-from redis_kit.queues.panels.panels import LONGEST_CHOICE, MANAGE
+from redis_kit.queues.panels.one_queue import OneQueuePanel
+from redis_kit.queues.panels.panels import MANAGE
 
 if TYPE_CHECKING:
     from redis_kit.queues.monitoring.failures import Group
     from redis_kit.queues.monitoring.job_pages import JobFilter, JobPage
 
 SLUG = "jobs"
+KEEPS_NONE = _("No done job is kept. The option DONE_LIMIT of a queue keeps the latest ones.")
 SHOWN = 50  # jobs on a page
-TITLES = {"ready": _("Ready"), "scheduled": _("Scheduled"), "running": _("Running"), "dead": _("Dead")}
+TITLES = {
+    **{"ready": _("Ready"), "scheduled": _("Scheduled"), "running": _("Running"), "dead": _("Dead")},
+    "done": _("Done"),
+}
 BY_STATE = {
     "ready": (_("Job"), _("Due"), _("Attempts"), _("Priority")),
     "scheduled": (_("Job"), _("Due"), _("Attempts"), _("Priority")),
     "running": (_("Job"), _("Due"), _("Begun"), _("Attempts"), _("Worker")),
     "dead": (_("Job"), _("Died"), _("Attempts"), _("Error")),
+    "done": (_("Job"), _("Ended"), _("Run time"), _("Wait"), _("Attempts"), _("Worker")),
 }
-BUTTONS = {state: tuple(f"{name}_jobs" for name in names) for state, names in OF_STATES.items()}
+BUTTONS: dict[str, tuple[str, ...]] = {"done": ()} | {
+    state: tuple(f"{name}_jobs" for name in names) for state, names in OF_STATES.items()
+}
 
 
 def _named(value: str) -> str:
@@ -52,7 +60,7 @@ def _effect_of_deletion(value: str) -> str:
     return JobSelection.parse(value).effect(job_selection.of_deletion)
 
 
-class JobsPanel(Panel):
+class JobsPanel(OneQueuePanel):
     """The jobs of one queue in one state, page by page."""
 
     slug = SLUG
@@ -64,7 +72,7 @@ class JobsPanel(Panel):
         return Search(
             _("Search"),
             (
-                Field("queue", _("Queue"), self._choices),
+                self.queue_field,
                 Field("state", _("State"), tuple(TITLES), labels=tuple(TITLES.values())),
                 Field("task", _("Text in the task's name"), optional=True),
                 Field("error", _("Text in the error"), optional=True),
@@ -76,10 +84,8 @@ class JobsPanel(Panel):
         from redis_kit.queues.monitoring import job_pages
         from redis_kit.queues.queue import Queue
 
-        if (queue := self._queue) not in self._names:
-            raise InvalidValue(_("There is no queue %(queue)s.") % {"queue": queue})
-        wanted = job_pages.JobFilter(self._asked("task"), self._asked("error"))
-        cursor, chosen = self._asked("cursor"), Queue(queue)
+        wanted = job_pages.JobFilter(self.asked("task"), self.asked("error"))
+        cursor, chosen = self.asked("cursor"), Queue(self.queue())
         page: JobPage = chosen.run_flow(
             job_pages.job_page(chosen, self._state, cursor=cursor, wanted=wanted, limit=SHOWN)
         )
@@ -87,14 +93,10 @@ class JobsPanel(Panel):
         yield self._table(page)
         if page.cursor or cursor:
             yield self._further(page)
-        if any(wanted) and page.jobs:
+        if any(wanted) and page.jobs and self._state in OF_STATES:
             yield self._matching(wanted)
         if page.groups and not cursor:
             yield self._groups(page.groups)
-
-    def summary(self) -> tuple[Content, ...]:
-        """Return nothing: the page of queues has a summary."""
-        return ()
 
     @action(_("Retry"), permission=MANAGE, asks=None, named=_named, confirm=True, effect=_effect_of_retry)
     def retry_jobs(self, value: str) -> str:
@@ -118,20 +120,21 @@ class JobsPanel(Panel):
 
     def _tabs(self, page: "JobPage") -> Iterator[Figure]:
         for state, title in TITLES.items():
-            here = state == self._state and not self._asked("cursor")
-            link = Link(_("Show"), SLUG, {"queue": self._queue, "state": state})
-            yield Figure(title, getattr(page.counts, state), hint=_("shown below") if here else link)
+            here = state == self._state and not self.asked("cursor")
+            link = Link(_("Show"), SLUG, {"queue": self.queue(), "state": state})
+            count = page.done if state == "done" else getattr(page.counts, state)
+            yield Figure(title, count, hint=_("shown below") if here else link)
 
     def _table(self, page: "JobPage") -> Table:
-        jobs, queue = page.jobs, self._queue
+        jobs, queue = page.jobs, self.queue()
         targets = [JobTarget(queue, info.id).value for info in jobs]
-        searched = self._asked("task") or self._asked("error")
+        searched = self.asked("task") or self.asked("error")
         looked = _("Searched %d jobs; none of them matches.") % page.looked_at if searched else ""
         return Table(
             _("%(state)s in %(queue)s") % {"state": TITLES[self._state], "queue": queue},
             BY_STATE[self._state],
             [_row(queue, info) for info in jobs],
-            empty=looked or _("No job is in this state."),
+            empty=looked or (KEEPS_NONE if self._state == "done" else _("No job is in this state.")),
             selects=BUTTONS[self._state],
             values=[value if JOB.fullmatch(value) else "" for value in targets],
         )
@@ -141,11 +144,11 @@ class JobsPanel(Panel):
         return Figure(_("Jobs looked at"), page.looked_at, further if page.cursor else _("This is the end."))
 
     def _asked_for(self) -> dict[str, str]:
-        texts = {name: self._asked(name) for name in ("task", "error")}
-        return {"queue": self._queue, "state": self._state, **{name: text for name, text in texts.items() if text}}
+        texts = {name: self.asked(name) for name in ("task", "error")}
+        return {"queue": self.queue(), "state": self._state, **{name: text for name, text in texts.items() if text}}
 
     def _matching(self, wanted: "JobFilter") -> Table:
-        selection = JobSelection(self._queue, (), self._state, *wanted)
+        selection = JobSelection(self.queue(), (), self._state, *wanted)
         return Table(
             _("All jobs that match"),
             (_("Search"), _("At most")),
@@ -165,40 +168,28 @@ class JobsPanel(Panel):
                     Link(group.cause.task or _("no task"), SLUG, self._like(group)),
                     Lines((group.cause.error, redaction.text(group.latest.reason))),
                     group.jobs,
-                    Lines((moment(group.latest.died or 0), queues_page.link(self._queue, group.latest.id))),
+                    Lines((moment(group.latest.died or 0), queues_page.link(self.queue(), group.latest.id))),
                 )
                 for group in groups[:MOST_ROWS]
             ],
         )
 
     def _like(self, group: "Group") -> dict[str, str]:
-        return {"queue": self._queue, "state": "dead", "task": group.cause.task, "error": group.cause.error}
-
-    @property
-    def _queue(self) -> str:
-        return self._asked("queue") or next(iter(self._names), "")
+        return {"queue": self.queue(), "state": "dead", "task": group.cause.task, "error": group.cause.error}
 
     @property
     def _state(self) -> State:
-        asked = self._asked("state")
-        return cast("State", asked) if asked in OF_STATES else "ready"
-
-    @cached_property
-    def _names(self) -> list[str]:
-        from redis_kit.queues.monitoring.stats import queue_names
-
-        return queue_names()
-
-    def _choices(self) -> list[str]:
-        return [name for name in self._names[:MOST_ROWS] if name.isprintable() and len(name) <= LONGEST_CHOICE]
-
-    def _asked(self, field: str) -> str:
-        return self.viewer.asked.get(field, "").strip()
+        asked = self.asked("state")
+        return cast("State", asked) if asked in TITLES else "ready"
 
 
-def _row(queue: str, info: JobInfo) -> tuple[Any, ...]:
+def _row(queue: str, info: JobInfo | DoneJob) -> tuple[Any, ...]:
     from redis_kit.queues.panels import redaction
 
+    if isinstance(info, DoneJob):
+        named, run_time = Lines((queues_page.link(queue, info.id), info.task)), info.run_time
+        took = None if run_time is None else timedelta(seconds=run_time)
+        return named, moment(info.ended), took, timedelta(seconds=info.wait), info.attempts, info.worker
     waits = WAITS % info.reason if info.state == "ready" and info.reason else ""
     named = Lines((queues_page.link(queue, info.id), task_of(info.body), waits))
     if info.state == "dead":

@@ -103,11 +103,15 @@ def ack_and_claim(
     again: bool = False,
     acks: Sequence[Ack] = (),
     rare: bool = True,
+    done_limit: int = 0,
 ) -> ScriptCall:
-    """Return the step that acknowledges jobs and claims others. Without the ``rare`` keys it may answer ASKS."""
+    """Return the step that acknowledges jobs and claims others. Without the ``rare`` keys it may answer ASKS.
+
+    The stream of done jobs keeps ``done_limit`` jobs; with 0 it gets none.
+    """
     args = (worker, claim, limit, lease(), about or identity.information(), int(again))
-    more = [*_rare(base, RARE_OF_CLAIM, rare), *_of_results(base, acks)]
-    return ACK_AND_CLAIM(base, *args, *_flat(acks), worker=worker, more=more)
+    more = [*_rare(base, RARE_OF_CLAIM, rare), *_of_results(base, acks), *_stream(base, acks, done_limit)]
+    return ACK_AND_CLAIM(base, *args, *_flat(acks, done_limit), worker=worker, more=more)
 
 
 def put_unique(
@@ -145,10 +149,10 @@ def put_tick(
     )
 
 
-def ack(base: str, worker: str, acks: Sequence[Ack], *, rare: bool = True) -> ScriptCall:
-    """Return the step that acknowledges jobs. Without the ``rare`` keys it may answer ASKS."""
-    more = [*_rare(base, RARE_OF_ACK, rare), *_of_results(base, acks)]
-    return ACK(base, worker, lease(), *_flat(acks), worker=worker, more=more)
+def ack(base: str, worker: str, acks: Sequence[Ack], *, rare: bool = True, done_limit: int = 0) -> ScriptCall:
+    """Return the step that acknowledges jobs; see ack_and_claim()."""
+    more = [*_rare(base, RARE_OF_ACK, rare), *_of_results(base, acks), *_stream(base, acks, done_limit)]
+    return ACK(base, worker, lease(), *_flat(acks, done_limit), worker=worker, more=more)
 
 
 def return_claimed(base: str, jobs: Sequence[Job]) -> ScriptCall:
@@ -186,22 +190,11 @@ def claim_job(base: str, worker: str, claim: str, id: str, *, version: str, toke
     return CLAIM_JOB(base, worker, claim, id, version, token, lease(), about, worker=worker)
 
 
-def count_handovers(base: str, *, sent: int, failed: int, error: str, to: str, ttl_ms: int) -> ScriptCall:
-    """Return the step that counts jobs that were handed over, and failures to do so."""
-    text = error[:REASON].encode("utf-8", "backslashreplace")
-    return COUNT_HANDOVERS(base, sent, failed, text, to, ttl_ms)
-
-
 def snooze(base: str, job: Job, *, delay: int, expires: int, why: str, ttl_ms: int) -> ScriptCall:
     """Return the step that returns a job whose task asked to run later. Times are in ms."""
     text = why[:REASON].encode("utf-8", "backslashreplace")
     args = (*_claimed(job), lease(), delay, expires, text, ttl_ms)
     return SNOOZE(base, *args, worker=_worker(job), job=job.id if ttl_ms else "-")
-
-
-def recall(base: str, digest: str, runs: bool, limit: int) -> ScriptCall:
-    """Return the step that makes these jobs ready if the caller runs them, and counts them again if not."""
-    return RECALL(base, digest, int(runs), limit, job=digest)
 
 
 def store_progress(base: str, job: Job, *, progress: bytes, ttl_ms: int) -> ScriptCall:
@@ -270,14 +263,19 @@ def _when(delay: int, due: int) -> str | int:
     return due or (f"+{delay}" if delay else 0)
 
 
-def _flat(acks: Sequence[Ack]) -> list[Any]:
-    """Return how many there are, the members of `running`, the ids, and of each with a result its number and that."""
+def _flat(acks: Sequence[Ack], done_limit: int) -> list[Any]:
+    """Return how many there are, the members of `running`, the ids, and of each with a result its number and that.
+
+    Then, if the stream of done jobs keeps some, 0, a line about each, and how many it keeps.
+    """
     flat: list[Any] = [len(acks)]
     flat += [ack.token + b"/" + ack.id for ack in acks]
     flat += [ack.id for ack in acks]
     for number, ack in enumerate(acks, 1):
         if ack.value:
             flat += (number, ack.value, ack.ttl_ms)
+    if acks and done_limit:
+        flat += (0, b"".join(ack.about + b"\n" for ack in acks), done_limit)
     return flat
 
 
@@ -287,6 +285,10 @@ def _rare(base: str, parts: Sequence[str], given: bool) -> list[str]:
 
 def _of_results(base: str, acks: Sequence[Ack]) -> list[str]:
     return [of_one(base, part, ack.id.decode()) for ack in acks if ack.value for part in OF_JOB]
+
+
+def _stream(base: str, acks: Sequence[Ack], done_limit: int) -> list[str]:
+    return [f"{base}done"] * 2 if acks and done_limit else []
 
 
 def _worker(job: Job) -> str:

@@ -15,9 +15,10 @@ from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.values.numbers import whole_number
 from redis_kit.queues import validation
 from redis_kit.queues.errors import LeaseLost
+from redis_kit.queues.jobs import done as done_jobs
 from redis_kit.queues.jobs.ack import Ack, ack_of
 from redis_kit.queues.jobs.job import Job, State, claimed
-from redis_kit.queues.settings import QueueSettings
+from redis_kit.queues.settings import QueueSettings, options_of
 from redis_kit.queues.store import calls
 from redis_kit.queues.store.liveness import heartbeat_reply, seconds, worker_id
 from redis_kit.queues.validation import Delay
@@ -46,7 +47,7 @@ class Claimed(NamedTuple):
 def claim(queue: Primitive, limit: int, worker: str | None, about: str = "", done: Iterable[Job] = ()) -> Flow[Claimed]:
     """Acknowledge jobs and claim others, with arguments that were not checked yet."""
     whole_number("limit", limit, validation.LIMIT)
-    acks = _acks(done)
+    acks = _acks(queue, done)
     if len(acks) > MOST_ACKS:
         raise InvalidValue(f"{len(acks)} jobs can't be acknowledged in one call; at most {MOST_ACKS} are allowed.")
     return (yield from claim_and_reap(queue, worker_id(worker), limit, about, acks))
@@ -83,7 +84,8 @@ def ack_and_claim(
         token, again = unanswered.pop(), True
     except IndexError:
         token, again = token_urlsafe(6), False
-    call = partial(calls.ack_and_claim, base, worker, token, limit, about, again=again, acks=acks)
+    most = options_of(queue.name).DONE_LIMIT if acks else 0
+    call = partial(calls.ack_and_claim, base, worker, token, limit, about, again=again, acks=acks, done_limit=most)
     try:
         reply: bytes = yield from _asked(place, call)
     except BaseException as error:
@@ -112,18 +114,18 @@ def ack(queue: Primitive, jobs: Iterable[Job]) -> Flow[list[Job]]:
         raise _unclaimed(error) from error
     lost = []
     for worker, claims in by_worker.items():
-        places = yield from acknowledge(queue, worker, _acks(claims))
+        places = yield from acknowledge(queue, worker, _acks(queue, claims))
         lost += [claims[place] for place in places]
     return lost
 
 
 def acknowledge(queue: Primitive, worker: str, acks: Sequence[Ack]) -> Flow[list[int]]:
     """Acknowledge jobs of one worker; return the places, from 0, of those whose claim was lost."""
-    lost = []
+    lost, most = [], options_of(queue.name).DONE_LIMIT
     place = queue.using, (base := queue.key(""))
     for start in range(0, len(acks), MOST_ACKS):
         batch = acks[start : start + MOST_ACKS]
-        numbers = yield from _asked(place, partial(calls.ack, base, worker, batch))
+        numbers = yield from _asked(place, partial(calls.ack, base, worker, batch, done_limit=most))
         lost += [start + number - 1 for number in numbers or ()]
     return lost
 
@@ -170,9 +172,10 @@ def _unclaimed(error: AttributeError) -> InvalidValue:
     return InvalidValue(f"{text}: {error}.")
 
 
-def _acks(jobs: Iterable[Job]) -> list[Ack]:
+def _acks(queue: Primitive, jobs: Iterable[Job]) -> list[Ack]:
+    is_noted = options_of(queue.name).DONE_LIMIT > 0
     try:
-        return [ack_of(job) for job in jobs]
+        return [ack_of(job, about=done_jobs.line(job) if is_noted else b"") for job in jobs]
     except AttributeError as error:
         raise _unclaimed(error) from error
 

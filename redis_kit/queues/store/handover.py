@@ -62,7 +62,8 @@ def claim_job(
 
 def count(queue: Primitive, *, sent: int, failed: int, error: str, to: str) -> ScriptCall:
     """Return the step that counts jobs that were handed over to a sink, and failures."""
-    return calls.count_handovers(queue.key(""), sent=sent, failed=failed, error=error, to=to, ttl_ms=TTL_MS)
+    text = error[: calls.REASON].encode("utf-8", "backslashreplace")
+    return calls.COUNT_HANDOVERS(queue.key(""), sent, failed, text, to, TTL_MS)
 
 
 def read_step(queue: Primitive) -> ScriptCall:

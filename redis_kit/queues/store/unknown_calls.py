@@ -52,7 +52,8 @@ class Recalled(NamedTuple):
 
 def recall_step(queue: Primitive, shape: str, *, can_run: bool) -> ScriptCall:
     """Return the step that makes jobs of a shape ready if this process can run them, else counts them again."""
-    return moves.recall(queue.key(""), call_shape.digest(shape), can_run, RECALLED)
+    digest = call_shape.digest(shape)
+    return moves.RECALL(queue.key(""), digest, int(can_run), RECALLED, job=digest)
 
 
 def recalled(shape: str, reply: Sequence[int]) -> Recalled | None:

@@ -332,7 +332,7 @@ def test_programs_get_json(mail, command, name, arguments, data):
         ("rk_retry", ("mail", "../x")),
         ("rk_retry", ("mail", "--limit", "0")),
         ("rk_jobs", ("mail", "--limit", "1001")),
-        ("rk_jobs", ("mail", "--state", "done")),
+        ("rk_jobs", ("mail", "--state", "finished")),
         ("rk_retry", ("mail", "j0", "--limit", "1")),
         ("rk_purge", ("mail",)),
         ("rk_purge", ("mail", "--state", "running")),

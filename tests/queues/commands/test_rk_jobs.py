@@ -108,3 +108,26 @@ def test_damaged_queue_is_named_beside_the_others(mail, kit, shell):
     code, output, errors = shell("rk_jobs")
     assert (code, len(output.splitlines())) == (69, 5)
     assert errors.startswith(f"Queue default can't be read: The key {Queue('default').key('ready')!a} is a string")
+
+
+def test_done_jobs_are_listed_from_the_latest(kit, shell):
+    kit.options(QUEUES={"QUEUE_OPTIONS": {"mail": {"DONE_LIMIT": 100}}})
+    queue = Queue("mail")
+    for number in range(3):
+        put(queue, f"j{number}", "shop.tasks.send" if number else CALL)
+        queue.ack(*queue.claim(worker="w1"))
+    code, output, errors = shell("rk_jobs", "mail", "--state", "done", "--limit", 2)
+    titles, *lines = [line.split() for line in output.splitlines()]
+    assert (code, errors) == (0, "")
+    assert titles == ["QUEUE", "ID", "TASK", "ENDED", "RAN", "WAITED", "ATTEMPTS", "WORKER"]
+    assert [line[:3] + line[-2:] for line in lines] == [["mail", f"j{n}", "shop.tasks.send", "1", "w1"] for n in (2, 1)]
+    (one,) = json.loads(shell("rk_jobs", "--state", "done", "--task", CALL, "--json")[1])
+    assert (one["queue"], one["id"], one["task"], one["attempts"], one["run_time"]) == ("mail", "j0", CALL, 1, None)
+
+
+def test_without_done_jobs_the_option_is_named(mail, shell):
+    code, output, _ = shell("rk_jobs", "mail", "--state", "done")
+    assert (code, output.strip()) == (
+        0,
+        "No done job is kept. The option DONE_LIMIT of a queue keeps the latest ones.",
+    )

@@ -10,8 +10,8 @@ RANDOM = random.Random(7)
 
 
 def some():
-    texts = [RANDOM.randbytes(RANDOM.choice([0, 1, 60, 3000])) for _ in range(3)]
-    return Ack(RANDOM.randrange(1 << 16), *texts, RANDOM.randrange(1 << 50))
+    texts = [RANDOM.randbytes(RANDOM.choice([0, 1, 60, 3000])) for _ in range(4)]
+    return Ack(RANDOM.randrange(1 << 16), *texts[:3], RANDOM.randrange(1 << 50), texts[3])
 
 
 def test_what_was_packed_is_unpacked():
@@ -20,7 +20,7 @@ def test_what_was_packed_is_unpacked():
 
 
 def test_what_is_torn_or_too_long_is_refused():
-    whole = Ack(3, b"worker/claim.1/5", b"id", b'{"a":1}', 86_400_000).pack()
+    whole = Ack(3, b"worker/claim.1/5", b"id", b'{"a":1}', 86_400_000, b"[]").pack()
     for at in range(len(whole)):
         with pytest.raises(ValueError, match=r"short|lengths"):
             Ack.unpack(whole[:at])

@@ -64,7 +64,7 @@ def press(client, name, *values, confirmed=True, **given):
 
 def test_page_shows_the_jobs_of_each_state(mail, boss):
     found = look(boss, queue="mail")
-    assert figures(found) == {"Ready": "2", "Scheduled": "2", "Running": "1", "Dead": "3"}
+    assert figures(found) == {"Ready": "2", "Scheduled": "2", "Running": "1", "Dead": "3", "Done": "0"}
     assert [row["Attempts"] for row in rows(found, "Ready in mail")] == ["0", "0"]
     assert [ids(look(boss, queue="mail", state=state)) for state in ("running", "ready", "scheduled", "dead")] == [
         ["running"],
@@ -205,7 +205,7 @@ def test_page_and_its_buttons_need_the_permission_to_manage_queues(mail, signed_
     assert mail.counts().dead == 3
 
 
-@pytest.mark.parametrize("cursor", ["zz", "00", "30206e616e2078", "2d312030", "f" * 900])
+@pytest.mark.parametrize("cursor", ["zz", "00", "30206e616e2078", "2d312030", "f" * 900, b"0 5-1".hex()])
 def test_wrong_cursor_is_an_error_of_the_page(cursor, mail, boss):
     found = look(boss, queue="mail", cursor=cursor)
     assert "The cursor of a page is that of the page before it, unchanged." in str([p.words for p in found.elements])
@@ -225,9 +225,9 @@ def test_page_takes_two_round_trips(mail, boss, trips):
 
 def test_viewing_writes_nothing(mail, boss, commands, kit):
     with commands(kit) as sent:
-        for state in ("ready", "scheduled", "running", "dead"):
+        for state in job_list_page.TITLES:
             look(boss, queue="mail", state=state, task="x")
-    assert set(sent) <= {"SMEMBERS", "EVALSHA"}
+    assert set(sent) <= {"SMEMBERS", "EVALSHA", "XLEN", "XREVRANGE"}
 
 
 @pytest.mark.parametrize("attack", SAMPLE)
@@ -239,6 +239,28 @@ def test_hostile_names_stay_text(attack, kit, boss):
     assert ids(plain) == ["j1"]
     found = look(boss, queue="mail", state="dead", task=attack, error=attack)
     assert harmless_links(found)
+
+
+def test_done_jobs_are_listed_from_the_latest_page_by_page(kit, boss, monkeypatch):
+    monkeypatch.setattr(job_list_page, "SHOWN", 2)
+    queue = Queue("mail")
+    put(queue, "first", SEND)
+    queue.ack(*queue.claim())
+    assert "No done job is kept." in str([one.words for one in look(boss, queue="mail", state="done").find("p")])
+    kit.options(QUEUES={"QUEUE_OPTIONS": {"mail": {"DONE_LIMIT": 100}}})
+    for number in range(3):
+        put(queue, f"j{number}", COUNT if number else SEND)
+        queue.ack(*queue.claim(worker="w1"))
+    found = look(boss, queue="mail", state="done")
+    assert figures(found)["Done"] == "3"
+    done = rows(found, "Done in mail")
+    assert [row[""].split() for row in done] == [["j2", COUNT], ["j1", COUNT]]
+    assert {(row["Attempts"], row["Worker"], row["Run time"]) for row in done} == {("1", "w1", "–")}
+    assert not found.find("button", name="selected")
+    last = rows(page(boss.get(links(found, "Continue")[0])), "Done in mail")
+    assert [row[""].split()[0] for row in last] == ["j0"]
+    (one,) = rows(look(boss, queue="mail", state="done", task="send"), "Done in mail")
+    assert one[""].startswith("j0")
 
 
 def test_selected_rows_outlast_a_refresh_and_pages_fit_any_window(mail, visit, monkeypatch):

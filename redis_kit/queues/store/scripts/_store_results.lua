@@ -1,15 +1,30 @@
 -- Store the results of acknowledged jobs: from ARGV[at] on the number of each, the result, and the ms to store it. Their
--- keys are the last ones. One whose key is of a wrong type is not stored, or no job would end until that is gone.
--- needs  KEYS, ARGV, store_result
--- gives  store_results
+-- keys are the last ones. One whose key is of a wrong type is not stored, or no job would end until that is gone. The
+-- number 0 stands for the stream of done jobs: then lines about the jobs follow, and how many jobs the stream keeps.
+-- needs  KEYS, ARGV, worker, store_result
+-- gives  note_done, store_results
+local function note_done(done, most, lines, records)  -- empty lines are of jobs that are not noted
+    local number = 0
+    for line in string.gmatch(lines, "([^\n]*)\n") do
+        number = number + 1
+        if line ~= "" and records[number] ~= nil then
+            redis.pcall("XADD", done, "MAXLEN", "~", most, "*", "worker", worker, "job", line)
+        end
+    end
+end
+
 local function store_results(at, records)
     local results = #KEYS - 2 * (#ARGV - at + 1) / 3 + 1
     for at = at, #ARGV, 3 do
         local result, finished, record = KEYS[results], KEYS[results + 1], records[tonumber(ARGV[at])]
-        local waiting, list = redis.pcall("HGET", result, "waiting"), redis.pcall("LLEN", finished)
-        if record ~= nil and type(waiting) ~= "table" then
-            local callers = type(list) == "number" and waiting
-            store_result(result, finished, ARGV[at + 2], callers, "SUCCESSFUL", record or "", "value", ARGV[at + 1])
+        if ARGV[at] == "0" then
+            note_done(result, ARGV[at + 2], ARGV[at + 1], records)
+        elseif record ~= nil then
+            local waiting, list = redis.pcall("HGET", result, "waiting"), redis.pcall("LLEN", finished)
+            if type(waiting) ~= "table" then
+                local callers = type(list) == "number" and waiting
+                store_result(result, finished, ARGV[at + 2], callers, "SUCCESSFUL", record or "", "value", ARGV[at + 1])
+            end
         end
         results = results + 2
     end

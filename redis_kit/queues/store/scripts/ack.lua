@@ -14,10 +14,12 @@
 -- KEYS[10...] paused   string  the queue is paused while it exists: since when, ms
 -- KEYS[11...] parked   zset of scores 0: what waits for a limit
 -- KEYS[12...] results  of each job that has one: the hash of the result, and the list for callers that wait for it
+-- KEYS[13...] done     stream: the latest done jobs; twice, if the queue keeps any
 -- ARGV[1]     worker
 -- ARGV[2]     lease    ms
 -- ARGV[3...]  acks     how many jobs; worker/claim/place/id of each; the id of each; then the number of each that has a
---                      result, from 1, that result, and the ms to store it
+--                      result, from 1, that result, and the ms to store it; then for the stream 0, a line about each, and
+--                      how many jobs it keeps
 -- returns     the numbers of those whose claim was lost, from 1; nil if no claim was; or -1: nothing was done, as there are
 --             unique keys or lanes, and their keys are missing
 

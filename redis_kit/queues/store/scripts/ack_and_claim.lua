@@ -21,13 +21,15 @@
 -- KEYS[17...]  parked     zset of scores 0: what waits for a limit
 -- KEYS[18...]  turns      hash: priority and lane -> place of its last job that is ready
 -- KEYS[18...]  results    of each acknowledged job that has one: the hash of the result, and the list for callers that wait for it
+-- KEYS[18...]  done     stream: the latest done jobs; twice, if the queue keeps any
 -- ARGV[1]      worker
 -- ARGV[2]      claim        unique to this call; repeated, it gives the same jobs
 -- ARGV[3]      limit        how many jobs, at most
 -- ARGV[4]      lease        ms
 -- ARGV[5]      information  what a new worker reports about itself
 -- ARGV[6]      repeated     1 when the answer to the same call was lost, else 0
--- ARGV[7...]   acks         how many; worker/claim/place/id of each; the ids; the number, result and ms to store of those with one
+-- ARGV[7...]   acks         how many; worker/claim/place/id of each; the ids; the number, result and ms to store of those with one;
+--                            for the stream of done jobs 0, a line about each, and how many it keeps
 -- returns      one text: a line with ms to the next job or the end of a pause, to the end of another's lease (-1: never, or
 --              it was not read), the time in s and us, and the numbers of acknowledged jobs whose claim was lost; then of
 --              each job the lengths of place, id and record in 1, 4 and 4 bytes, and these three; or -1: nothing was done, as

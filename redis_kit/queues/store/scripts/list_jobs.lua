@@ -33,7 +33,7 @@ local function offset_after(score, member)
     elseif score == "parked" then
         return waiting + redis.call("ZLEXCOUNT", parked, "[job\n", "[" .. member)
     elseif redis.call("ZSCORE", key, member) == score then
-        return redis.call(state == "dead" and "ZREVRANK" or "ZRANK", key, member) + 1
+        return (state == "dead" and redis.call("ZREVRANK", key, member) or redis.call("ZRANK", key, member)) + 1
     elseif state == "running" then
         return redis.call("ZLEXCOUNT", key, "-", "[" .. member)
     elseif state == "dead" then

@@ -22,6 +22,7 @@ from redis_kit.queues.worker.run.event_loop import EventLoop
 from redis_kit.queues.worker.run.outcome import record_unstoppable
 from redis_kit.queues.worker.run.runner import JobRunner
 from redis_kit.queues.worker.run.sink import Routes, sinks_of_backends
+from redis_kit.queues.worker.run.statistics import TaskStatistics
 from redis_kit.queues.worker.run.timeouts import JobKey, Timeouts
 from redis_kit.queues.worker.shared.channel import Channel
 from redis_kit.queues.worker.shared.done import Done
@@ -53,6 +54,7 @@ class WorkerProcess:
         self._events: SimpleQueue[str] = SimpleQueue()
         self._given_up, self._stopping = Event(), Event()
         self._deadlines, self._coroutines = Timeouts(), EventLoop()
+        self._statistics = TaskStatistics(self.sources, self._stopping)
         self._routes = Routes(self.sources, sinks_of_backends())
         self._fetcher = Fetcher(
             self.sources,
@@ -73,6 +75,7 @@ class WorkerProcess:
             put_off=self._fetcher.put_off,
             waiting=self._fetcher.waiting,
             stops=self._stops,
+            statistics=self._statistics,
         )
         self._relay = OutboxRelay(registry.outboxes(), self.sources[0], self._stopping, self._report_outbox)
         self._manager = ThreadPool(options.threads, self._fetcher, process=self._process, on_end=self._ended)
@@ -118,6 +121,7 @@ class WorkerProcess:
             "sinks": self._routes.prepare,
             "watch": self._fetcher.watch,
             "deadlines": self._deadlines.run,
+            "statistics": self._statistics.run,
         }
         if self._relay.aliases and not self.options.burst:
             threads["outbox"] = self._relay.run
@@ -177,6 +181,7 @@ class WorkerProcess:
         self._deadlines.stop()
         unsent = self._fetcher.flush_all()
         self._processor.close()
+        guarded("The statistics of tasks", self._statistics.report, None)
         self._end_cancelled()
         for number, source in enumerate(self.sources):
             if number in unsent:  # its jobs that are done would run again; the supervisor sends what is on the board

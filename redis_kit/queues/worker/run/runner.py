@@ -30,10 +30,11 @@ from redis_kit.queues.errors import (
     TaskTimeout,
     UnknownTask,
 )
-from redis_kit.queues.jobs import message
+from redis_kit.queues.jobs import done, message
 from redis_kit.queues.jobs.ack import ack_of
 from redis_kit.queues.jobs.job import Job
 from redis_kit.queues.jobs.message import Message
+from redis_kit.queues.settings import options_of
 from redis_kit.queues.tasks import current_job, expiry, registry
 from redis_kit.queues.tasks.current_job import CurrentJob
 from redis_kit.queues.tasks.task import Task, extended
@@ -45,6 +46,7 @@ from redis_kit.queues.worker.run.outcome import FailedAttempt, failed
 from redis_kit.queues.worker.run.postponement import InterruptedJob, PostponedJob, SnoozedJob, UnfitJob
 from redis_kit.queues.worker.run.recorder import ResultRecorder, recorder_of
 from redis_kit.queues.worker.run.sink import Routes
+from redis_kit.queues.worker.run.statistics import TaskStatistics
 from redis_kit.queues.worker.run.timeouts import JobKey, Timeouts
 from redis_kit.queues.worker.run.workflow_step import Ended, WorkflowStep
 from redis_kit.queues.worker.shared import failpoints
@@ -72,6 +74,7 @@ class Outcome(NamedTuple):
     handed: RoutedJob | None = None  # it is to be handed over to another system
     expires: int = 0  # of the call
     step: WorkflowStep | None = None
+    run_time: float | None = None  # seconds; None if the task did not begin
 
 
 class JobRunner:
@@ -91,9 +94,11 @@ class JobRunner:
         put_off: Callable[[int, Sequence[Job], float], None],
         waiting: WaitingJobs,
         stops: Callable[[], bool] = lambda: False,
+        statistics: TaskStatistics | None = None,
     ) -> None:
         self._sources, self._board, self._given_up, self._later = sources, board, given_up, later
         self._recent, self._routes, self._stops = recent, routes, stops
+        self._statistics = statistics
         self._deadlines, self._coroutines = deadlines, coroutines
         self._own = threading.local()
         self._backends: dict[str, Any] = {}
@@ -147,6 +152,8 @@ class JobRunner:
                 done = self._hand_over.run(slot, number, outcome.handed)
                 self._own.ended = len(done)
                 return done
+            if self._statistics and outcome.task and (seconds := outcome.run_time) is not None:
+                self._statistics.add(number, outcome.task.module_path, seconds, job, failed=outcome.error is not None)
             if outcome.error is None:
                 if outcome.step:
                     outcome.step.finish()
@@ -193,6 +200,7 @@ class JobRunner:
         here, tokens, has_ended = current_job.begin(running), activity.begin(running, task.module_path), False
         if step:
             step.enter()
+        started = monotonic()
         try:
             context = recorder.context() if recorder and task.takes_context else None
             with activity.traced(source, running, call):
@@ -202,11 +210,11 @@ class JobRunner:
             value = recorder.value(returned) if recorder else b""
             if step:
                 step.returned(returned, value)
-            return Outcome(task, value=value, step=step)
+            return Outcome(task, value=value, step=step, run_time=monotonic() - started)
         except BaseException as error:
             cut_frames(error, HERE)
-            final = has_ended and issubclass(type(error), UNSTORED)
-            return Outcome(task, error, final=final, expires=call.expires)
+            final, seconds = has_ended and issubclass(type(error), UNSTORED), monotonic() - started
+            return Outcome(task, error, final=final, expires=call.expires, run_time=seconds)
         finally:
             if step:
                 step.leave()
@@ -243,7 +251,8 @@ class JobRunner:
 
         keep = recorder.keeps(failed=False) if recorder else 0
         heard = recorder or signals.job_succeeded.receivers
-        end = ack_of(job, outcome.value, keep, source=number)
+        about = done.line(job, outcome.run_time) if options_of(self._sources[number].name).DONE_LIMIT else b""
+        end = ack_of(job, outcome.value, keep, source=number, about=about)
         return Done(job, end, announce if heard else None, outcome.step.repeatable(end) if outcome.step else None)
 
     def _give_back(self, postponed: PostponedJob, *, again: bool = False) -> None:

@@ -1,0 +1,111 @@
+"""How long attempts of a task took and waited: counts in classes of time, each 1.41 times as long as the one before.
+
+Counts of many processes and hours add up, and a percentile of the sum is off by a fifth at most. It is a histogram with
+exponential buckets, as in Prometheus and HdrHistogram, with two classes for each power of two.
+"""
+
+import math
+import struct
+from collections import Counter
+from collections.abc import Iterator
+from itertools import accumulate
+from typing import NamedTuple
+
+CLASSES = 64  # the first ends at 0.125 ms, the last but one after 4 days
+FIRST = 6  # classes below 1 ms
+ROUNDING = 1e-9  # the end of a class is in it
+FAILURES, RUN_MS, WAIT_MS = 128, 129, 130  # after the classes of run times and those of waits
+HOUR = 3600
+MIDDLE = 2**-0.25  # of a class, as a part of its end
+_COUNT = struct.Struct(">BI")
+_BLOCK = struct.Struct(">IH")
+_MOST = 2**32 - 1
+
+
+class Percentiles(NamedTuple):
+    """Seconds within which half, 95 % and 99 % of the attempts are; None without an attempt."""
+
+    p50: float | None
+    p95: float | None
+    p99: float | None
+
+
+class TaskStats(NamedTuple):
+    """The attempts of a task: how many ran and failed, how long they took and waited, and seconds that all took.
+
+    ``classes`` are the numbers of attempts by their run time: up to end_of(0), from there up to end_of(1), and so on.
+    """
+
+    runs: int
+    failures: int
+    run_time: Percentiles
+    wait: Percentiles
+    total: float
+    classes: tuple[int, ...]
+
+
+def attempt(run_time: float, wait: float, *, failed: bool) -> dict[int, int]:
+    """Return the counts of one attempt, given its times in seconds."""
+    counts = {
+        class_of(run_time): 1,
+        CLASSES + class_of(wait): 1,
+        RUN_MS: round(run_time * 1000),
+        WAIT_MS: round(wait * 1000),
+    }
+    return counts | {FAILURES: 1} if failed else counts
+
+
+def class_of(seconds: float) -> int:
+    """Return the class of a time."""
+    if seconds <= 0:
+        return 0
+    return min(CLASSES - 1, max(0, math.ceil(2 * math.log2(seconds * 1000) - ROUNDING) + FIRST))
+
+
+def end_of(number: int) -> float:
+    """Return the longest time of a class, in seconds."""
+    return float(2 ** ((number - FIRST) / 2) / 1000)
+
+
+def dumps(counts: Counter[int]) -> bytes:
+    """Return counts as they are sent to the server."""
+    return b"".join(_COUNT.pack(what, min(count, _MOST)) for what, count in counts.items() if count > 0)
+
+
+def summed(blocks: bytes) -> Counter[int]:
+    """Return the sums of the blocks of a task; what can't be read ends the list."""
+    counts: Counter[int] = Counter()
+    for _, block in _blocks(blocks):
+        for what, count in _COUNT.iter_unpack(block):
+            counts[what] += count
+    return counts
+
+
+def stats(counts: Counter[int]) -> TaskStats:
+    """Return the statistics in the counts of a task."""
+    run_times, waits = ([counts[first + number] for number in range(CLASSES)] for first in (0, CLASSES))
+    return TaskStats(
+        sum(run_times),
+        counts[FAILURES],
+        Percentiles(*(_percentile(run_times, share) for share in (0.5, 0.95, 0.99))),
+        Percentiles(*(_percentile(waits, share) for share in (0.5, 0.95, 0.99))),
+        counts[RUN_MS] / 1000,
+        tuple(run_times),
+    )
+
+
+def _blocks(text: bytes) -> Iterator[tuple[int, bytes]]:
+    at = 0
+    while at + _BLOCK.size <= len(text):
+        hour, size = _BLOCK.unpack_from(text, at)
+        begin = at + _BLOCK.size
+        at = begin + size * _COUNT.size
+        if at <= len(text):
+            yield hour, text[begin:at]
+
+
+def _percentile(classes: list[int], share: float) -> float | None:
+    """Return the time that a share of the attempts do not exceed: the middle of the class of the nearest rank."""
+    rank = math.ceil(share * sum(classes))
+    number = next((number for number, below in enumerate(accumulate(classes)) if below >= rank > 0), None)
+    return None if number is None else end_of(number) * MIDDLE

@@ -1,0 +1,72 @@
+"""Counts the attempts of tasks in a worker process, and sends the counts every few seconds, in one round trip."""
+
+from collections import Counter
+from collections.abc import Sequence
+from threading import Event, Lock
+
+from redis_kit.core.errors import RedisFailure
+from redis_kit.core.flow import Flow
+from redis_kit.core.steps import CombinedBatch
+from redis_kit.queues.jobs import run_counts
+from redis_kit.queues.jobs.done import wait_of
+from redis_kit.queues.jobs.job import Job
+from redis_kit.queues.store import task_runs
+from redis_kit.queues.worker.shared.logs import guarded
+from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
+
+EVERY = 5.0  # seconds
+
+Counts = dict[tuple[int, str], Counter[int]]  # by the number of the queue, and the task
+
+
+class TaskStatistics:
+    """Counts lie here for up to five seconds, so the death of a process loses as much.
+
+    Counts that the server did not take are sent again, unless it may have added them: nothing is counted twice.
+    """
+
+    def __init__(self, sources: Sequence[WorkerQueue], stopping: Event) -> None:
+        self._sources, self._stopping = sources, stopping
+        self._lock = Lock()
+        self._counts: Counts = {}
+
+    def add(self, number: int, task: str, run_time: float, job: Job, *, failed: bool) -> None:
+        """Count an attempt of a job of this queue, which took this time in seconds."""
+        attempt = run_counts.attempt(run_time, wait_of(job), failed=failed)
+        with self._lock:
+            counts = self._counts.setdefault((number, task), Counter())
+            for what, count in attempt.items():  # an update() takes three times as long
+                counts[what] += count
+
+    def run(self) -> None:
+        """Send what was counted every five seconds, until the worker stops."""
+        while not self._stopping.wait(EVERY):
+            guarded("The statistics of tasks", self.report, None)
+
+    def report(self) -> None:
+        """Send what was counted since the last report. One round trip, on a Cluster one for each node, or none."""
+        with self._lock:
+            counts, self._counts = self._counts, {}
+        if not counts:
+            return
+        try:
+            self._sources[0].run_flow(_send(self._sources, counts))
+        except RedisFailure as error:
+            if not getattr(error, "indeterminate", False):
+                self._put_back(counts)
+
+    def _put_back(self, counts: Counts) -> None:
+        with self._lock:
+            for key, more in counts.items():
+                self._counts.setdefault(key, Counter()).update(more)
+
+
+def _send(sources: Sequence[WorkerQueue], counts: Counts) -> Flow[None]:
+    numbers = dict.fromkeys(number for number, _ in counts)
+    steps = [
+        task_runs.count_runs(
+            sources[number].key(""), {task: sums for (of, task), sums in counts.items() if of == number}
+        )
+        for number in numbers
+    ]
+    yield CombinedBatch(steps, lenient=True)

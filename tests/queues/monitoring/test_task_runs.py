@@ -1,0 +1,194 @@
+"""Statistics of tasks: their classes of time, what workers count, and who reads it."""
+
+import random
+from collections import Counter
+from itertools import pairwise
+
+import pytest
+from asgiref.sync import async_to_sync
+
+from redis_kit.core import connections
+from redis_kit.core.errors import InvalidValue, RedisUnavailable
+from redis_kit.core.flow import run
+from redis_kit.core.metrics.families import Histogram
+from redis_kit.queues import Queue
+from redis_kit.queues.jobs import run_counts
+from redis_kit.queues.jobs.job import Job
+from redis_kit.queues.jobs.shard import shard_names
+from redis_kit.queues.monitoring import atask_stats, task_stats
+from redis_kit.queues.monitoring.metrics import BOUNDS, RUN_TIME, QueueMetrics
+from redis_kit.queues.store import task_runs
+from redis_kit.queues.worker.run.statistics import TaskStatistics
+from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
+
+SEND = "shop.tasks.send"
+HOUR = 3600
+JOB = Job("id", b"{}", "w1/c/1", due=1e9, claimed=1e9)
+
+
+class Clock:
+    """An event that never happens."""
+
+    def wait(self, seconds):
+        return True
+
+
+@pytest.fixture
+def mail(kit):
+    return WorkerQueue("mail", worker="w1", about="")
+
+
+def count(queue, *attempts, task=SEND):
+    """Send the counts of attempts, given as run time, wait and whether they failed."""
+    statistics = TaskStatistics([queue], Clock())
+    for run_time, wait, failed in attempts:
+        statistics.add(0, task, run_time, JOB._replace(claimed=1e9 + wait), failed=failed)
+    statistics.report()
+
+
+def put_back(queue, hours, task=SEND):
+    """Make all blocks of a task older."""
+    client = connections.client()
+    for part in ("tasks", "past"):
+        if stored := client.call("HGET", queue.key(part), task):
+            blocks = run_counts._blocks(stored)
+            older = [run_counts._BLOCK.pack(hour - hours, len(block) // 5) + block for hour, block in blocks]
+            client.call("HSET", queue.key(part), task, b"".join(older))
+
+
+def test_classes_hold_every_time_and_each_is_a_step_longer():
+    ends = [run_counts.end_of(number) for number in range(run_counts.CLASSES)]
+    assert [round(after / before, 6) for before, after in pairwise(ends)] == [1.414214] * 63
+    assert [run_counts.class_of(end) for end in ends] == list(range(run_counts.CLASSES))
+    assert (run_counts.class_of(0), run_counts.class_of(-1), run_counts.class_of(1e12)) == (0, 0, 63)
+    assert [run_counts.end_of(run_counts.class_of(bound)) for bound in BOUNDS] == BOUNDS
+
+
+def test_percentiles_are_off_by_a_fifth_at_most():
+    dice = random.Random(5)
+    times = sorted(dice.lognormvariate(-2, 1.5) for _ in range(5000))
+    counts = Counter()
+    for seconds in times:
+        counts.update(run_counts.attempt(seconds, seconds / 10, failed=False))
+    stats = run_counts.stats(counts)
+    for share, seconds in zip((0.5, 0.95, 0.99), stats.run_time, strict=True):
+        assert seconds == pytest.approx(times[round(share * 5000) - 1], rel=0.2)
+    assert stats.total == pytest.approx(sum(times), rel=0.01)
+
+
+def test_counts_of_processes_and_hours_add_up(mail, kit):
+    count(mail, (0.1, 0.01, False), (0.2, 0.02, True))
+    put_back(mail, 2)
+    count(mail, (0.1, 0.01, False), (3, 1, False))
+    count(mail, (0.1, 0.01, False))
+    stats = task_stats("mail")[SEND]
+    assert (stats.runs, stats.failures, round(stats.total, 3)) == (5, 1, 3.5)
+    assert task_stats("mail", hours=1)[SEND].runs == 3
+    assert stats.run_time.p50 == pytest.approx(0.1, rel=0.2)
+    assert stats.run_time.p99 == pytest.approx(3, rel=0.2)
+
+
+def test_hours_that_are_over_and_tasks_without_newer_ones_are_dropped(mail, kit):
+    count(mail, (0.1, 0, False))
+    put_back(mail, 72)
+    assert task_stats("mail") == {}
+    count(mail, (0.1, 0, False))
+    assert task_stats("mail")[SEND].runs == 1
+    assert connections.client().call("HGET", mail.key("past"), SEND) == b""
+    count(mail, (0.1, 0, False), task="old")
+    put_back(mail, 72, task="old")
+    for _ in range(20):
+        count(mail, (0.1, 0, False))
+    assert connections.client().call("HKEYS", mail.key("tasks")) == [SEND.encode()]
+    assert 71 * HOUR < kit.client.ttl(mail.key("tasks")) <= 72 * HOUR
+
+
+def test_an_earlier_clock_adds_to_the_latest_hour(mail, kit):
+    count(mail, (0.1, 0, False))
+    put_back(mail, -3)
+    count(mail, (0.1, 0, False))
+    assert task_stats("mail")[SEND].runs == 2
+
+
+def test_tasks_beyond_the_limit_are_counted_together(mail, kit, monkeypatch):
+    monkeypatch.setattr(task_runs, "MOST_TASKS", 2)
+    for task in ("a", "b", "c", "d", "a"):
+        count(mail, (0.1, 0, False), task=task)
+    assert {task: stats.runs for task, stats in task_stats("mail").items()} == {"a": 2, "b": 1, "": 2}
+
+
+@pytest.mark.parametrize("damage", [b"", b"x", b"\0\0\0\1\xff\xff", b"\xff" * 40])
+@pytest.mark.parametrize("part", ["tasks", "past"])
+def test_damaged_counts_begin_again(damage, part, mail, kit):
+    connections.client().call("HSET", mail.key(part), SEND, damage)
+    assert task_stats("mail") == {}
+    count(mail, (0.1, 0, False))
+    assert task_stats("mail")[SEND].runs == 1
+
+
+@pytest.mark.parametrize("part", ["tasks", "past"])
+def test_a_key_of_another_type_costs_only_the_statistics(part, mail, kit):
+    kit.client.set(mail.key(part), "x")
+    count(mail, (0.1, 0, False))
+    assert task_stats("mail") == {}
+
+
+def test_counts_wait_while_the_server_does_not_answer(mail, kit, monkeypatch):
+    statistics = TaskStatistics([mail], Clock())
+    statistics.add(0, SEND, 0.1, JOB, failed=False)
+    with monkeypatch.context() as away:
+        away.setattr(WorkerQueue, "run_flow", unanswered(indeterminate=False))
+        statistics.report()
+    statistics.report()
+    assert task_stats("mail")[SEND].runs == 1
+    statistics.add(0, SEND, 0.1, JOB, failed=False)
+    with monkeypatch.context() as away:
+        away.setattr(WorkerQueue, "run_flow", unanswered(indeterminate=True))
+        statistics.report()  # the server may have added these
+    statistics.report()
+    assert task_stats("mail")[SEND].runs == 1
+
+
+def unanswered(*, indeterminate):
+    def run_flow(*args):
+        raise RedisUnavailable("gone", indeterminate=indeterminate)
+
+    return run_flow
+
+
+def test_counts_of_all_queues_and_shards_take_one_round_trip(kit, trips):
+    kit.options(QUEUES={"QUEUE_OPTIONS": {"mail": {"SHARDS": 2}}})
+    sources = [WorkerQueue(name, worker="w1", about="") for name in (*shard_names("mail"), "video")]
+    statistics = TaskStatistics(sources, Clock())
+    for _ in range(2):
+        for number in range(3):
+            statistics.add(number, SEND, 0.1, JOB, failed=False)
+        trips.clear()
+        statistics.report()
+    assert len(trips) == 1
+    statistics.report()
+    assert len(trips) == 1
+    assert task_stats("mail")[SEND].runs == 4
+
+
+@pytest.mark.parametrize("hours", [0, 73, 1.5, True, "1", None])
+def test_hours_out_of_range_are_refused(hours, kit):
+    with pytest.raises(InvalidValue, match="hours must be a whole number from 1 to 72"):
+        task_stats("mail", hours=hours)
+
+
+def test_twin_returns_the_same(mail, kit):
+    count(mail, (0.1, 0, False))
+    assert async_to_sync(atask_stats)("mail") == task_stats("mail")
+
+
+def test_metrics_are_a_histogram_of_the_present_hour(mail, kit):
+    Queue("mail").put("x")
+    count(mail, (0.1, 0, False), (0.003, 0, False), (2000, 0, True))
+    samples = run(QueueMetrics().read("default", 100), connections.client())
+    ((labels, value),) = [(sample.labels, sample.value) for sample in samples if sample.metric == RUN_TIME]
+    assert labels == ("mail", SEND)
+    assert isinstance(value, Histogram)
+    counts = dict(value.buckets)
+    assert (counts[0.001], counts[0.004], counts[0.256], counts[BOUNDS[-1]], counts[float("inf")]) == (0, 1, 2, 2, 3)
+    assert value.total == pytest.approx(2000.103)
