@@ -32,7 +32,7 @@ class Queues(Component):
         "redis_kit.queues.panels.tasks_page.TasksPanel",
         "redis_kit.queues.panels.panels.WorkersPanel",
         "redis_kit.queues.panels.schedules_page.SchedulesPanel",
-        "redis_kit.queues.panels.workflows_page.WorkflowsPanel",
+        "redis_kit.queues.panels.workflows.page.WorkflowsPanel",
         "redis_kit.queues.panels.handovers_page.HandOversPanel",
     )
     metrics = ("redis_kit.queues.monitoring.metrics.QueueMetrics",)

@@ -110,7 +110,7 @@ class _Drawing:
                     del self.after[other]
 
 
-def graph(nodes: Sequence["NodeInfo"]) -> Graph:
+def drawing(nodes: Sequence["NodeInfo"]) -> Graph:
     """Return the drawing of a workflow, without boxes if there would be too many."""
     drawing = _Drawing(nodes)
     total = Counter(node.state for steps in drawing.steps.values() for node in steps)

@@ -8,8 +8,8 @@ from redis_kit.core.panels import Figure
 from redis_kit.queues import Queue, chain, failures, group, previous
 from redis_kit.queues.keys import WorkflowLists
 from redis_kit.queues.monitoring import workflows
-from redis_kit.queues.panels import workflow_graph
-from redis_kit.queues.panels.workflows_page import WorkflowsPanel
+from redis_kit.queues.panels.workflows.graph import drawing
+from redis_kit.queues.panels.workflows.page import WorkflowsPanel
 from redis_kit.testing.jobs import drain
 from tests.dashboard.support.attacks import SAMPLE, harmless_links, without_titles
 from tests.dashboard.support.html import page, row_buttons, rows, said, whole_page
@@ -42,7 +42,7 @@ def waiting(kit):
 
 
 def drawn(workflow):
-    graph = workflow_graph.graph(workflows.nodes(workflow.id, 1000))
+    graph = drawing(workflows.nodes(workflow.id, 1000))
     return graph, [(str(box.name), str(box.note), box.column, box.tone) for box in graph.boxes]
 
 

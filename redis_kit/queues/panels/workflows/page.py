@@ -24,9 +24,9 @@ from redis_kit.core.panels import (
     action,
 )
 from redis_kit.queues.errors import UnknownWorkflow
-from redis_kit.queues.panels import workflow_graph
 from redis_kit.queues.panels.panels import MANAGE
-from redis_kit.queues.panels.workflow_graph import STATES
+from redis_kit.queues.panels.workflows import graph
+from redis_kit.queues.panels.workflows.graph import STATES
 
 if TYPE_CHECKING:
     from redis_kit.queues.workflow import NodeInfo, StepInfo, Workflow, WorkflowStatus
@@ -134,7 +134,7 @@ def _content_of(id: str) -> Iterator[Content]:
         yield Table(title, (), [], empty=str(error))
         return
     yield _table(title, [(id, status)], linked=False)
-    yield workflow_graph.graph(nodes)
+    yield graph.drawing(nodes)
     yield _steps([node for node in nodes if node.step])
 
 
