@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any, NamedTuple
 
-from redis_kit.core import connections, flow
+from redis_kit.core import flow
 from redis_kit.core.errors import RedisKitError, RedisUnavailable
 from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
@@ -135,6 +135,8 @@ def _reads(views: Iterable[TileView]) -> dict[str, list[tuple[TileView, Flow[Any
 
 def _replies(alias: str, flows: list[Flow[Any]]) -> Iterator[Any]:
     """Yield the result of each flow, or its error."""
+    from redis_kit.core import connections  # late, since Django imports the admin at start-up, and this the client
+
     try:
         yield from flow.run(gather(flows, return_exceptions=True, combine=True), connections.client(alias))
     except RedisKitError as error:
