@@ -59,7 +59,7 @@ def run(proxy, folder, requests, kind, *, outage=0.0, kills=0):
 
     port, site = free_port(), Site(Path(folder), zone=settings.TIME_ZONE, interval=0.2, capacity=CAPACITY)
     kit = {**settings.REDIS_KIT, "CONNECTIONS": {"default": proxy.connection}}
-    server = site.start(port, SERVERS[kind](port), kit)
+    server = site.start(port, SERVERS[kind](port), kit, own_interpreter=True)
     clients = [Client(port, requests // CLIENTS) for _ in range(CLIENTS)]
     killed = 0
     try:

@@ -4,6 +4,8 @@ import contextlib
 import http.client
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +26,8 @@ MIDDLEWARE = ["redis_kit.pageviews.middleware.PageViewMiddleware", "tests.pagevi
 ALLOWED_HOSTS = ["*"]
 TIME_ZONE = {zone!r}
 """
-# Each process writes at its end how many views it dropped, after the last flush: exit functions run in reverse order.
+# Each process writes at its end how many views it dropped. Exit functions run in reverse order, so this comes after the
+# last flush if the process had not imported the buffer before: start() it with ``own_interpreter``.
 APPLICATIONS = """
 import atexit, json, os
 from pathlib import Path
@@ -79,7 +82,9 @@ class Site:
         applications = APPLICATIONS.format(folder=str(folder), interval=interval, capacity=capacity)
         (folder / "application.py").write_text(applications)
 
-    def start(self, port: int, command: tuple[str, ...], redis_kit: dict[str, Any]) -> PythonProcess:
+    def start(
+        self, port: int, command: tuple[str, ...], redis_kit: dict[str, Any], *, own_interpreter: bool = False
+    ) -> PythonProcess | subprocess.Popen[bytes]:
         """Start a server, and return its process when it has answered."""
         environment = {
             **os.environ,
@@ -88,13 +93,20 @@ class Site:
             "REDIS_KIT": json.dumps(redis_kit),
         }
         with self.output.open("ab") as output:
-            process = start_python(command, env=environment, stdout=output, stderr=output)
+            process = (
+                subprocess.Popen([sys.executable, *command], cwd=ROOT, env=environment, stdout=output, stderr=output)
+                if own_interpreter
+                else start_python(command, env=environment, stdout=output, stderr=output)
+            )
         wait_for(lambda: process.poll() is not None or answers(port), timeout=60)
         assert process.poll() is None, self.output.read_text()
         return process
 
     def lost(self) -> dict[str, int]:
-        """Return the views that the processes dropped, and those that waited at their end, by reason."""
+        """Return the views that the processes dropped, and those that waited at their end, by reason.
+
+        Needs ``own_interpreter``.
+        """
         notes = [json.loads(path.read_text()) for path in self.folder.glob("dropped.*")]
         return {name: sum(note[name] for note in notes) for name in notes[0]} if notes else {}
 
