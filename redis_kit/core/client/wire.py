@@ -5,13 +5,13 @@ Short replies are read here, at a third of the cost; the client library parses a
 """
 
 import _socket
+import os
 import select
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from socket import SO_RCVTIMEO, SO_SNDTIMEO, SOL_SOCKET, socket
+from socket import socket
 from ssl import SSLSocket
-from struct import pack
 from typing import Any
 
 from redis.exceptions import ConnectionError as ClientConnectionError
@@ -20,7 +20,7 @@ from redis.exceptions import TimeoutError as ClientTimeoutError
 from redis_kit.core.client.deadlines import Deadline
 
 SIZE = 65536  # bytes taken from the socket at once
-# The kernel limits the waits of sockets of this class, but not of those for TLS or of gevent, which replaces the class.
+# A class whose sockets os.write() can write to, unlike those for TLS, and those of gevent, which replaces this class.
 PLAIN = socket if issubclass(socket, _socket.socket) else None
 MOMENT = 0.01  # seconds for another look after a timeout: it may be this process that was stopped, not the server
 
@@ -31,17 +31,15 @@ def exchange(connection: Any, command: bytes) -> Any:
     Nothing may be left to read from before. The library's parser gets all but short replies, and reads on.
     """
     sock = connection._sock
-    if type(sock) is PLAIN and sock.gettimeout() is not None:
-        _limit_in_kernel(sock)
-    sock.sendall(command)
+    _send(sock, command)
     feed = _FEEDS.get(type(connection._parser).__name__)
     if feed is None:
         return read(connection)
     try:
         data = sock.recv(SIZE)
-    except (TimeoutError, BlockingIOError):
+    except TimeoutError:
         if not _has_news(sock, MOMENT):
-            raise TimeoutError("timed out") from None
+            raise
         data = sock.recv(SIZE)
     kind, end = data[:1], data[-2:] == b"\r\n"
     if kind == b"$" and end:
@@ -66,12 +64,9 @@ def read(connection: Any) -> Any:
     """Return the next reply, parsed by the client library. The caller drops the connection if that fails."""
     try:
         return connection.read_response(disconnect_on_error=False)
-    except (ClientTimeoutError, ClientConnectionError) as error:
-        is_late = isinstance(error, ClientTimeoutError) or isinstance(error.__context__, BlockingIOError)
-        if not is_late:
-            raise
+    except ClientTimeoutError:
         if not _has_news(connection._sock, MOMENT):
-            raise TimeoutError("timed out") from error
+            raise
         return connection.read_response(disconnect_on_error=False)
 
 
@@ -150,16 +145,14 @@ def limited_steps(connection: Any, *, connect: float, read: float) -> Iterator[N
         del connection._connect, connection.read_response
 
 
-def _limit_in_kernel(sock: socket) -> None:
-    """Let the kernel limit each wait, by the socket's time limit: for its own, Python asks before each read and write.
-
-    The client library gives the socket its own limit again when it waits with another one.
-    """
-    seconds = sock.gettimeout() or 0.0
-    limit = pack("@ll", int(seconds), max(int(seconds % 1 * 1_000_000), 1))
-    sock.setsockopt(SOL_SOCKET, SO_RCVTIMEO, limit)
-    sock.setsockopt(SOL_SOCKET, SO_SNDTIMEO, limit)
-    sock.settimeout(None)
+def _send(sock: Any, data: bytes) -> None:
+    """Send data. The method of a socket with a time limit asks the kernel for room first, and there nearly always is."""
+    try:
+        left = data[os.write(sock.fileno(), data) :] if type(sock) is PLAIN else data
+    except BlockingIOError:
+        left = data
+    if left:
+        sock.sendall(left)
 
 
 def _has_news(sock: Any, seconds: float = 0) -> bool:

@@ -3,6 +3,7 @@
 import asyncio
 import inspect
 import select
+import signal
 import socket
 from concurrent.futures import ThreadPoolExecutor
 
@@ -135,19 +136,32 @@ def test_silence_ends_at_the_time_limit(answer):
         peer, _ = server.accept()
         with peer:
             peer.sendall(answer)
-            with pytest.raises(TimeoutError):
+            with pytest.raises((TimeoutError, redis.TimeoutError)):
                 wire.exchange(found, packed(("MGET", "a", "b")))
         found.disconnect()
 
 
-def test_time_limit_of_a_wait_follows_one_by_the_kernel(connection):
+def test_command_that_the_kernel_has_no_room_for_is_sent_whole(connection):
     connection.connect()
-    connection._sock.settimeout(5)
-    assert wire.exchange(connection, packed(("ECHO", "x"))) == b"x"
-    wire.set_timeout(connection, 0.05)
-    connection.send_command("BLPOP", "nothing", 1)
-    with pytest.raises((TimeoutError, redis.TimeoutError)):
-        wire.read(connection)
+    connection._sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+    text = "x" * 20_000_000
+    assert wire.exchange(connection, packed(("STRLEN", text))) == 0
+    assert wire.exchange(connection, packed(("ECHO", "after"))) == b"after"
+
+
+def test_signals_do_not_prolong_a_wait():
+    own, peer = socket.socketpair()
+    found = Connection("127.0.0.1", 1, protocol=2)
+    found._sock = own
+    own.settimeout(0.3)
+    before = signal.signal(signal.SIGALRM, lambda *_: None)
+    signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
+    try:
+        with peer, own, pytest.raises(TimeoutError):
+            wire.exchange(found, packed(("ECHO", "x")))
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def test_threads_may_look_at_one_connection_at_a_time(connection):
