@@ -146,7 +146,7 @@ def limited_steps(connection: Any, *, connect: float, read: float) -> Iterator[N
 
 
 def _send(sock: Any, data: bytes) -> None:
-    """Send data. The method of a socket with a time limit asks the kernel for room first, and there nearly always is."""
+    """Send data. The method of a socket with a time limit asks for room first, which there nearly always is."""
     try:
         left = data[os.write(sock.fileno(), data) :] if type(sock) is PLAIN else data
     except BlockingIOError:

@@ -6,6 +6,7 @@ from datetime import datetime
 
 import pytest
 
+from redis_kit.core import flow
 from redis_kit.core.panels import Figure, Table
 from redis_kit.queues import Queue
 from redis_kit.queues.monitoring import hand_overs
@@ -17,7 +18,7 @@ from redis_kit.queues.tasks import registry
 def count(name, **counts):
     queue = Queue(name)
     queue.put(1)
-    queue.run_flow(handover.count(queue, **{"sent": 0, "failed": 0, "error": "", "to": "", **counts}))
+    queue.run_flow(flow.single(handover.count(queue, **{"sent": 0, "failed": 0, "error": "", "to": "", **counts})))
 
 
 def shown():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from redis_kit.core.panels import Bars, Figure, Table, Viewer
+from redis_kit.core.panels import Bars, Figure, StackedBars, Table, Viewer
 from redis_kit.queues import Queue
 from redis_kit.queues.panels.panels import QueuesPanel, WorkersPanel
 from redis_kit.testing.jobs import drain
@@ -33,11 +33,12 @@ def test_queues_show_their_states_and_the_last_half_hour(busy):
     assert 0 <= wait.total_seconds() < 10
     assert figures == {"Ready": 1, "Scheduled": 1, "Running": 1, "Dead": 1}
     assert [row[:5] for row in rows] == [("default", 0, 0, 0, 0), ("mail", 1, 1, 1, 1)]
-    done, failed, mean, most = [one for one in content if isinstance(one, Bars)]
-    assert {len(bars.bars) for bars in (done, failed, mean, most)} == {30}
-    assert sum(value for _, value in done.bars) == 1
-    assert sum(value for _, value in failed.bars) == 1
-    assert done.bars[-1][0].count(":") == 1
+    (ended,) = [one for one in content if isinstance(one, StackedBars)]
+    (_, done), (_, failed) = ended.parts
+    assert (sum(done), sum(failed)) == (1, 1)
+    assert ended.labels[-1].count(":") == 1
+    lates = [one.bars for one in content if isinstance(one, Bars)]
+    assert [len(bars) for bars in (done, failed, ended.labels, *lates)] == [30] * 5
     (dead,) = [one for one in content if isinstance(one, Figure) and one.alarm]
     assert str(dead.label) == "Dead"
 
@@ -52,7 +53,7 @@ def test_queues_show_how_late_attempts_began(kit):
             kit.client.hset(queue.key("jobs"), f"x{number}", f"{head} {int(due) - seconds * 1000}\n1")
         queue.claim(2)
     content, _, _ = shown(QueuesPanel())
-    _, _, mean, most = [[value for _, value in one.bars if value] for one in content if isinstance(one, Bars)]
+    mean, most = [[value for _, value in one.bars if value] for one in content if isinstance(one, Bars)]
     assert max(most) == pytest.approx(60, abs=5)
     assert mean == [pytest.approx(30, abs=5)] or len(mean) == 2  # a minute may have begun meanwhile
 
@@ -167,7 +168,9 @@ def test_queue_that_cannot_be_read_hides_no_other(busy, kit, part):
     (told,) = panel.content()
     assert wrong in str(told.empty)
     panel.viewer = Viewer(lambda permission: True, {"queue": "mail"})
-    assert len(list(panel.content())) == 5
+    shown_alone = list(panel.content())
+    assert [row[1:5] for row in shown_alone[0].rows] == [(1, 1, 1, 1)]
+    assert wrong not in str(shown_alone)
     panel.viewer = Viewer()
     (figure,) = [one for one in panel.content() if isinstance(one, Figure) and "read" in str(one.label)]
     assert (figure.value, figure.hint, figure.alarm) == (1, "default", True)

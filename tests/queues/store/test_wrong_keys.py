@@ -10,6 +10,7 @@ from redis_kit.queues import LeaseLost, Queue
 from redis_kit.queues.jobs.ids import this_process
 from redis_kit.queues.jobs.unique import chosen
 from redis_kit.queues.store import calls as moves
+from redis_kit.queues.store import handover
 from redis_kit.queues.store.handover import version
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, beat
 from tests.queues.support.backup import Backup
@@ -82,7 +83,7 @@ class Scene:
                     base, "e", "c", "x", version=f"0 {round(queue.get('x').due * 1000)}", token="", about="{}"
                 )
             ),
-            lambda: self.run(moves.count_handovers(base, sent=1, failed=1, error="e", to="celery", ttl_ms=1000)),
+            lambda: self.run(handover.count(queue, sent=1, failed=1, error="e", to="celery")),
             lambda: self.run(moves.reap(base, "w", [job.id])),
             lambda: self.run(moves.cancel(base, other.id, error=b"[]", ttl_ms=1000)),
             lambda: self.run(moves.cancel(base, "x", error=b"[]", ttl_ms=1000)),
