@@ -3,7 +3,7 @@
 from collections import Counter
 from itertools import count
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from redis_kit.queues import Queue
@@ -15,6 +15,8 @@ LANES = ("", "group=a", "group=b", "task=t group=a", "task=t group=b", "task=t")
 LANES = (*LANES, "group=a worker:task=u", "task=t worker:task=u worker:queue", "worker:queue")
 LIMITS = ("group=a", "task=t", "group=*", "worker:task=u", "worker:queue")
 WORKERS = ("w", "x")
+PUT = ("put", "group=a", 0)
+LIMIT_AFTER_HAND_OVER = [PUT, PUT, PUT, ("claim", 2, "w"), ("hand_over", 0), ("limit", "group=a", 2), ("claim", 1, "w")]
 NUMBERS = count()
 number = st.integers(0, 5)
 operations = st.one_of(
@@ -194,6 +196,7 @@ def named(lane):
 
 @settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(operations, max_size=40))
+@example(LIMIT_AFTER_HAND_OVER)
 def test_lanes_do_what_the_model_does(kit, steps):
     model = Model()
     for name, *values in steps:

@@ -9,6 +9,7 @@ local function free_places(ids, whither)
         local lane = string.match(stored or "", "^%S+ (.*)$")
         for name in string.gmatch(lane or "", "%S+") do
             places[#places + 1], names[name] = "run\n" .. name .. "\n" .. ids[at], true
+            if whither == "away" then redis.call("ZADD", parked, 0, places[#places]) end  -- also for limits that are set later
         end
         if lane and (whither == "last" or whither == "away") then redis.call("HSET", lanes, ids[at], "- " .. lane) end
     end
