@@ -35,6 +35,8 @@ class Bar(NamedTuple):
 class Axis:
     """A chart over labels from left to right."""
 
+    css_class: ClassVar[str] = "rk-chart"
+
     @property
     def labels(self) -> Sequence[Cell]:
         """Return all labels."""
@@ -101,6 +103,7 @@ class LinesView(Axis):
     """A line chart drawn from 0, and its data."""
 
     template: ClassVar[str] = "redis_kit/dashboard/_lines.html"
+    css_class: ClassVar[str] = "rk-chart rk-line-chart"
     title: Cell
     lines: Sequence[Line]
     points: Sequence[Point]
