@@ -1,6 +1,5 @@
 """Actions on users in the admin: their days as CSV, and yesterday made up."""
 
-import csv
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, ClassVar
@@ -11,10 +10,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from redis_kit.core.errors import RedisKitError
+from redis_kit.core.values.csv_rows import CSVWriter
 from redis_kit.signins.days import today
 from redis_kit.signins.errors import NoneLeft
 from redis_kit.signins.mixin import SignInMixin
-from redis_kit.signins.table import formula_safe
 
 MOST_EXPORTED, MOST_MADE_UP = 10_000, 1000  # users
 
@@ -28,12 +27,12 @@ def export_sign_ins(model_admin: Any, request: Any, queryset: Any) -> HttpRespon
         return None
     response = HttpResponse(content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = 'attachment; filename="sign-ins.csv"'
-    writer = csv.writer(response)
+    writer = CSVWriter(response)
     writer.writerow(("id", "day", "kind"))
     ids = [str(pk) for pk in queryset.values_list("pk", flat=True)]
     try:
         for id, days in Rebuild(model_admin.model).days_of(ids):
-            writer.writerows((formula_safe(id), day, kind) for day, kind in days)
+            writer.writerows((id, day, kind) for day, kind in days)
     except RedisKitError as error:
         model_admin.message_user(request, str(error), messages.ERROR)
         return None

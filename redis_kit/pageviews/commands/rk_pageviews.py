@@ -1,7 +1,6 @@
 """``manage.py rk_pageviews``: copies closed periods into the database, exports days, lists pages."""
 
 import argparse
-import csv
 import json
 from datetime import date, timedelta
 from typing import Any
@@ -13,6 +12,7 @@ from redis_kit.core import terminal
 from redis_kit.core.errors import InvalidName, InvalidValue
 from redis_kit.core.terminal import aligned, cut, whole
 from redis_kit.core.text import clean
+from redis_kit.core.values.csv_rows import CSVWriter
 from redis_kit.pageviews import periods
 from redis_kit.pageviews.counter import MAX_TOP, PageViews
 from redis_kit.pageviews.database.history import history
@@ -87,7 +87,7 @@ class Command(terminal.KitCommand):
         if options["json"]:
             self.stdout.write(json.dumps([{**day._asdict(), "day": day.day.isoformat()} for day in days], indent=2))
             return
-        writer = csv.writer(self.stdout, lineterminator="\n")
+        writer = CSVWriter(self.stdout, lineterminator="\n")
         writer.writerows([Day._fields, *days])
 
     def _dropped(self, *, start: date | None, end: date | None, **options: Any) -> None:
@@ -96,7 +96,7 @@ class Command(terminal.KitCommand):
         if options["json"]:
             self.stdout.write(json.dumps([{"day": str(day), "dropped": count} for day, count in rows], indent=2))
         else:
-            csv.writer(self.stdout, lineterminator="\n").writerows([("day", "dropped"), *rows])
+            CSVWriter(self.stdout, lineterminator="\n").writerows([("day", "dropped"), *rows])
 
     def _top(
         self, *, page: str | None, day: date | None, period: str | None, trending: bool, n: int, **options: Any

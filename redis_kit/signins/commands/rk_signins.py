@@ -1,7 +1,6 @@
 """``manage.py rk_signins``: figures of sign-ins, their export, and their return from the database."""
 
 import argparse
-import csv
 import json
 import sys
 from collections.abc import Iterator, Sequence
@@ -12,6 +11,7 @@ from django.core.management.base import CommandError
 
 from redis_kit.core import terminal
 from redis_kit.core.text import clean, did_you_mean
+from redis_kit.core.values.csv_rows import CSVWriter
 from redis_kit.core.values.sequences import batched
 from redis_kit.signins import discovery
 from redis_kit.signins.cohorts.activity import Activity
@@ -19,7 +19,6 @@ from redis_kit.signins.database import record
 from redis_kit.signins.database.models import SignInDay
 from redis_kit.signins.database.rebuild import BATCH, Rebuild
 from redis_kit.signins.days import today
-from redis_kit.signins.table import formula_safe
 
 ACTIONS = {
     "stats": "count users: today, in 7 and in 30 days, and streaks that end today",
@@ -83,10 +82,9 @@ class Command(terminal.KitCommand):
             for id, day, kind in rows:
                 self.stdout.write(json.dumps({"id": id, "day": str(day), "kind": kind}))
         else:
-            writer = csv.writer(self.stdout, lineterminator="")
+            writer = CSVWriter(self.stdout, lineterminator="")
             writer.writerow(("id", "day", "kind"))
-            for id, day, kind in rows:
-                writer.writerow((formula_safe(id), day, kind))
+            writer.writerows(rows)
 
     def _rebuild(self, model: Any, **options: Any) -> None:
         rebuild, count, days = Rebuild(model), 0, 0

@@ -6,7 +6,6 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from redis_kit.signins.database.models import SignInDay
-from redis_kit.signins.table import formula_safe
 from tests.app.models import User
 from tests.signins.people import saved
 
@@ -75,7 +74,3 @@ def test_wrong_calls_say_what_to_do(kit, shell, arguments, code, words):
 def test_outage_ends_with_69(kit, shell):
     kit.connect({"URL": "redis://127.0.0.1:1/0"})
     assert shell("rk_signins", "stats", "--model", User._meta.label)[0] == 69
-
-
-def test_formulas_are_text():
-    assert [formula_safe(text) for text in ("=1", "+1", "-1", "@a", "a=1")] == ["'=1", "'+1", "'-1", "'@a", "a=1"]
