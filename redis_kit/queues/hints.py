@@ -109,7 +109,7 @@ LIMIT: Mapping[str, str] = {
 CALL: Mapping[str, str] = {
     **{name: hint for name, hint in USING.items() if name not in ("args", "kwargs")},
     **dict.fromkeys(
-        ("run_after", "queue_name", "priority", "backend", "expires"), "options of a call belong in using(...)"
+        ("run_after", "queue_name", "priority", "backend", "expires", "tags"), "options of a call belong in using(...)"
     ),
 }
 PERIODIC: Mapping[str, str] = {

@@ -16,6 +16,7 @@ from redis_kit.core.errors import InvalidValue, RedisUnavailable
 from redis_kit.core.flow import Flow
 from redis_kit.core.steps import Call
 from redis_kit.core.text import shortened
+from redis_kit.core.tracing import spans
 from redis_kit.queues import validation
 from redis_kit.queues.jobs import message
 from redis_kit.queues.jobs.shard import shard_for
@@ -148,7 +149,9 @@ class DelayedTask(DjangoTask):
         stored = {
             name: _plain(name, value) for name, value in options.items() if value is not None and name not in LOCAL
         }
-        return message.dumps(self.name, list(args or ()), dict(kwargs or {}), sink=CELERY, options=stored)
+        tracer = spans.tracer()
+        trace = tracer.sent(self.name, self.delay_queue) if tracer else None
+        return message.dumps(self.name, list(args or ()), dict(kwargs or {}), sink=CELERY, options=stored, trace=trace)
 
 
 def _seconds(app: Any, countdown: float | None, eta: Any) -> float | None:

@@ -1,6 +1,6 @@
 """The sink "celery": jobs that are due go to the broker of Celery."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -55,8 +55,8 @@ class CelerySink(Sink):
     def _call(self, queue: WorkerQueue, job: Job, call: Message) -> tuple[TaskCall, float | None]:
         """Return what Celery is to call, and the answer of hand_over() when the broker has that."""
         if call.sink:
-            return TaskCall(call.task, call.args, call.kwargs, job.id, call.options), None
-        options = self._options(queue.queue_name, job)
+            return TaskCall(call.task, call.args, call.kwargs, job.id, _traced(call.options, call)), None
+        options = _traced(self._options(queue.queue_name, job), call)
         if self._is_ours(job, call):
             claim = [queue.name, job.id, handover.version(job), job.token]
             options["ignore_result"] = True
@@ -90,3 +90,9 @@ class CelerySink(Sink):
         if self._publisher.kind == "redis":
             return 0 if priority > 0 else 3 + (-priority * 6) // 100
         return 5 + (priority * 4) // 100 if priority > 0 else (100 + priority) * 4 // 100
+
+
+def _traced(options: Mapping[str, Any], call: Message) -> dict[str, Any]:
+    """Return options with the context of the call's span as headers, where Celery's instrumentation looks for it."""
+    headers = {"headers": {**call.trace, **(options.get("headers") or {})}} if call.trace else {}
+    return {**options, **headers}

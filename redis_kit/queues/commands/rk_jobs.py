@@ -11,7 +11,8 @@ from redis_kit.core.text import clean
 from redis_kit.queues.commands.base import QueueCommand, jobs
 from redis_kit.queues.commands.tables import age, done_table, job_table
 from redis_kit.queues.jobs.job import JobInfo, State, cause
-from redis_kit.queues.monitoring.job_list import LOOKED_THROUGH, first_jobs, latest_done
+from redis_kit.queues.jobs.message import tags_of
+from redis_kit.queues.monitoring.job_list import ANY, LOOKED_THROUGH, Wanted, first_jobs, latest_done
 from redis_kit.queues.monitoring.stats import Errors, queue_counts, queue_names
 from redis_kit.queues.queue import Queue
 
@@ -42,58 +43,61 @@ class Command(QueueCommand):
         super().add_arguments(parser)
         parser.add_argument("--state", choices=(*STATES, "done"), help="only jobs of this state")
         parser.add_argument("--task", metavar="NAME", help="only jobs of this task, such as shop.tasks.send_mail")
+        parser.add_argument("--tag", help="only jobs with this tag, such as billing")
         limit = f"number of jobs of each state and queue, 1 to {LIMIT} (default: 20)"
         parser.add_argument("--limit", type=terminal.whole(1, LIMIT), default=20, metavar="N", help=limit)
 
-    def run(self, *, name: str | None, using: str, **options: Any) -> None:
-        """List the jobs. Two round trips, one for each state of a queue, and more with a task."""
+    def run(self, *, name: str | None, using: str, task: str | None, tag: str | None, **options: Any) -> None:
+        """List the jobs. Two round trips, one for each state of a queue, and more with a task or a tag."""
+        wanted = Wanted(task, tag)
         names = queue_names(using=using) if name is None else [self.queue(name, using).name]
         errors: Errors = {}
         if options["state"] == "done":
-            self._list_done([Queue(queue, using=using) for queue in names], **options)
+            self._list_done([Queue(queue, using=using) for queue in names], wanted, **options)
             return
         counts = queue_counts(names, using=using, errors=errors)
-        listed = [part for queue in counts for part in _listed(Queue(queue, using=using), counts[queue], **options)]
+        queues = [Queue(queue, using=using) for queue in counts]
+        listed = [part for queue in queues for part in _listed(queue, counts[queue.name], wanted, **options)]
         if options["json"]:
             rows = [_plain(part.queue, info) for part in listed for info in part.jobs]
             self.stdout.write(json.dumps(rows, indent=2))
         else:
-            self.write(_text(listed, options["task"]))
+            self.write(_text(listed, wanted))
         for queue, error in errors.items():
             self.stderr.write(f"Queue {clean(queue)} can't be read: {clean(str(error))}")
         if errors:
             many = f"{len(errors):,} of {len(names):,} queues"
             raise CommandError(f"{many} can't be read.", returncode=terminal.UNAVAILABLE)
 
-    def _list_done(self, queues: Sequence[Queue], *, task: str | None, limit: int, **options: Any) -> None:
-        rows = [(queue.name, info) for queue in queues for info in queue.run_flow(latest_done(queue, limit, task))]
+    def _list_done(self, queues: Sequence[Queue], wanted: Wanted, *, limit: int, **options: Any) -> None:
+        rows = [(queue.name, info) for queue in queues for info in queue.run_flow(latest_done(queue, limit, wanted))]
         if options["json"]:
             self.stdout.write(json.dumps([{"queue": name, **info._asdict()} for name, info in rows], indent=2))
         elif rows:
             self.write(done_table(rows))
         else:
-            matching = "No done job matches." if task else "No done job is kept."
+            matching = "No done job matches." if wanted != ANY else "No done job is kept."
             self.write([f"{matching} The option DONE_LIMIT of a queue keeps the latest ones."])
 
 
 def _listed(
-    queue: Queue, counts: Any, *, state: State | None, task: str | None, limit: int, **options: Any
+    queue: Queue, counts: Any, wanted: Wanted, *, state: State | None, limit: int, **options: Any
 ) -> Iterator[Listed]:
     for each in STATES:
         if state in (None, each) and (total := getattr(counts, each)):
-            yield Listed(queue.name, each, queue.run_flow(first_jobs(queue, each, limit, task)), total)
+            yield Listed(queue.name, each, queue.run_flow(first_jobs(queue, each, limit, wanted)), total)
 
 
-def _text(listed: Sequence[Listed], task: str | None) -> Iterator[str]:
+def _text(listed: Sequence[Listed], wanted: Wanted) -> Iterator[str]:
     rows = [(part.queue, info) for part in listed for info in part.jobs]
     if rows:
         yield from job_table(rows)
     else:
         yield "No job matches." if listed else "There are no jobs."
     for queue, state, shown, total in listed:
-        if task and total > LOOKED_THROUGH:
+        if wanted != ANY and total > LOOKED_THROUGH:
             yield f"Looked at the first {LOOKED_THROUGH:,} of {jobs(total, state)} of {clean(queue)}."
-        elif not task and total > len(shown):
+        elif wanted == ANY and total > len(shown):
             yield f"{clean(queue)}: {len(shown):,} of {jobs(total, state)} are shown; see --limit."
 
 
@@ -104,6 +108,7 @@ def _plain(queue: str, info: JobInfo) -> dict[str, Any]:
         "queue": queue,
         "id": info.id,
         "task": task,
+        "tags": tags_of(info.body),
         "state": info.state,
         "age": None if seconds is None else round(seconds, 3),
         "attempts": info.attempts,

@@ -4,7 +4,7 @@ import json
 from typing import Any, NamedTuple
 
 from redis_kit.queues.jobs.job import Job
-from redis_kit.queues.jobs.message import task_of
+from redis_kit.queues.jobs.message import tags_of, task_of
 
 
 class DoneJob(NamedTuple):
@@ -21,12 +21,14 @@ class DoneJob(NamedTuple):
     wait: float
     run_time: float | None
     worker: str
+    tags: tuple[str, ...] = ()
 
 
 def line(job: Job, run_time: float | None = None) -> bytes:
     """Return what is noted about a job."""
     wait, took = wait_of(job), None if run_time is None else round(run_time, 6)
-    return json.dumps([job.id, task_of(job.body), job.attempt, round(wait, 3), took], separators=(",", ":")).encode()
+    about = [job.id, task_of(job.body), job.attempt, round(wait, 3), took, *tags_of(job.body)]
+    return json.dumps(about, separators=(",", ":")).encode()
 
 
 def wait_of(job: Job) -> float:
@@ -38,11 +40,12 @@ def read(place: bytes, fields: list[bytes]) -> DoneJob | None:
     """Return a job by its place in the stream and the fields there; None for a damaged entry."""
     noted = dict(zip(fields[::2], fields[1::2], strict=False))
     try:
-        id, task, attempts, wait, took = json.loads(noted[b"job"])
+        id, task, attempts, wait, took, *tags = json.loads(noted[b"job"])
         worker = noted.get(b"worker", b"").decode("utf-8", "replace")
         ended = int(place.partition(b"-")[0]) / 1000
         run_time = None if took is None else float(took)
-        return DoneJob(_text(id), _text(task), ended, int(attempts), float(wait), run_time, worker)
+        texts = tuple(map(_text, tags))
+        return DoneJob(_text(id), _text(task), ended, int(attempts), float(wait), run_time, worker, texts)
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return None
 

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from redis_kit.queues.errors import CorruptMessage, NewerMessage
@@ -31,6 +32,7 @@ class Message(NamedTuple):
 VERSION = 2  # the latest that this release reads
 PLAIN, OF_STEP = 1, 2  # versions that it writes: workers that know no workflows leave the second to others
 _KINDS = {"task": str, "args": list, "kwargs": dict, "expires": int, "sink": str, "options": dict}
+_BEFORE_TAGS = ("v", "workflow")  # what dumps() writes between the task and the tags
 _TASK = re.compile(rb'\{"task":("(?:[^"\\]|\\.)*")')
 
 
@@ -44,11 +46,14 @@ def dumps(
     options: Mapping[str, Any] | None = None,
     step: StepCall | None = None,
     trace: Mapping[str, str] | None = None,
+    tags: Sequence[str] = (),
 ) -> bytes:
     """Return a call as JSON. Raises NotSerializable naming the place, such as ``args[1]['x']``, and PayloadTooLarge."""
     call: dict[str, Any] = {"task": task}
     if step:
         call |= {"v": OF_STEP, "workflow": step.dump()}  # first: the beginning of a body tells which step it is
+    if tags:
+        call["tags"] = list(tags)  # also in the beginning; see tags_of()
     if args:
         call["args"] = payload.plain(list(args), "args")
     if kwargs:
@@ -101,3 +106,22 @@ def task_of(body: bytes) -> str:
         return str(json.loads(begun[1])) if (begun := _TASK.match(body)) else ""
     except ValueError:
         return ""
+
+
+def tags_of(body: bytes) -> tuple[str, ...]:
+    """Return the tags that a body, or its beginning, names; () if it names none."""
+    if not (begun := _TASK.match(body)):
+        return ()
+    text, at = body[begun.end() :].decode("utf-8", "replace"), 0
+    with suppress(ValueError, RecursionError):  # the body ends in the midst of a value
+        while text.startswith(',"', at):
+            name, colon = _decode(text, at + 1)
+            value, at = _decode(text, colon + 1)
+            if name == "tags" and isinstance(value, list):
+                return tuple(tag for tag in value if isinstance(tag, str))
+            if name not in _BEFORE_TAGS:
+                break
+    return ()
+
+
+_decode = json.JSONDecoder().raw_decode

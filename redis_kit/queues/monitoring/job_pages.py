@@ -14,7 +14,7 @@ from redis_kit.queues.jobs import done as done_jobs
 from redis_kit.queues.jobs import job
 from redis_kit.queues.jobs.done import DoneJob
 from redis_kit.queues.jobs.job import JobInfo, QueueCounts, State
-from redis_kit.queues.jobs.message import task_of
+from redis_kit.queues.jobs.message import tags_of, task_of
 from redis_kit.queues.monitoring import failures
 from redis_kit.queues.monitoring.failures import Group
 from redis_kit.queues.store import calls, manage, shards
@@ -28,19 +28,25 @@ _POSITION_OF_DONE = re.compile(rb"(\d{1,2}) (\d{1,19}-\d{1,19})")
 
 
 class JobFilter(NamedTuple):
-    """Which jobs of a state: those with this text in the name of their task, and this one in the reason of their death.
+    """Which jobs of a state: those with this text in the name of their task, this one in the reason of their death, and
+    this tag.
 
     The case of letters makes no difference; "" is in all.
     """
 
     task: str = ""
     error: str = ""
+    tag: str = ""
 
     def matches(self, info: JobInfo | DoneJob) -> bool:
         """Return whether a job is one of them. The first bytes of its body are enough."""
-        task, reason = (info.task, "") if isinstance(info, DoneJob) else (task_of(info.body), info.reason)
-        in_task = self.task.casefold() in task.casefold()
-        return in_task and (not self.error or self.error.casefold() in reason.casefold())
+        if isinstance(info, DoneJob):
+            return self._fits(info.task, "", info.tags)
+        return self._fits(task_of(info.body), info.reason, tags_of(info.body))
+
+    def _fits(self, task: str, reason: str, tags: Sequence[str]) -> bool:
+        in_texts = self.task.casefold() in task.casefold() and self.error.casefold() in reason.casefold()
+        return in_texts and (not self.tag or self.tag.casefold() in map(str.casefold, tags))
 
 
 ALL = JobFilter()

@@ -9,11 +9,11 @@ from django.utils.translation import gettext_lazy as _
 from redis_kit.core.panels import MOST_ROWS, Content, Field, Figure, Lines, Link, Search, Table, action
 from redis_kit.queues.jobs.done import DoneJob
 from redis_kit.queues.jobs.job import JobInfo, State, cause
-from redis_kit.queues.jobs.message import task_of
+from redis_kit.queues.jobs.message import tags_of, task_of
 from redis_kit.queues.panels import job_selection, queues_page
 from redis_kit.queues.panels.actions import JOB, JobTarget
 from redis_kit.queues.panels.job_page import OF_STATES, WAITS, moment
-from redis_kit.queues.panels.job_selection import JobSelection
+from redis_kit.queues.panels.job_selection import TEXTS, JobSelection
 from redis_kit.queues.panels.one_queue import OneQueuePanel
 from redis_kit.queues.panels.panels import MANAGE
 
@@ -76,6 +76,7 @@ class JobsPanel(OneQueuePanel):
                 Field("state", _("State"), tuple(TITLES), labels=tuple(TITLES.values())),
                 Field("task", _("Text in the task's name"), optional=True),
                 Field("error", _("Text in the error"), optional=True),
+                Field("tag", _("Tag"), optional=True),
             ),
         )
 
@@ -84,7 +85,7 @@ class JobsPanel(OneQueuePanel):
         from redis_kit.queues.monitoring import job_pages
         from redis_kit.queues.queue import Queue
 
-        wanted = job_pages.JobFilter(self.asked("task"), self.asked("error"))
+        wanted = job_pages.JobFilter(*map(self.asked, TEXTS))
         cursor, chosen = self.asked("cursor"), Queue(self.queue())
         page: JobPage = chosen.run_flow(
             job_pages.job_page(chosen, self._state, cursor=cursor, wanted=wanted, limit=SHOWN)
@@ -128,7 +129,7 @@ class JobsPanel(OneQueuePanel):
     def _table(self, page: "JobPage") -> Table:
         jobs, queue = page.jobs, self.queue()
         targets = [JobTarget(queue, info.id).value for info in jobs]
-        searched = self.asked("task") or self.asked("error")
+        searched = any(map(self.asked, TEXTS))
         looked = _("Searched %d jobs; none of them matches.") % page.looked_at if searched else ""
         return Table(
             _("%(state)s in %(queue)s") % {"state": TITLES[self._state], "queue": queue},
@@ -144,7 +145,7 @@ class JobsPanel(OneQueuePanel):
         return Figure(_("Jobs looked at"), page.looked_at, further if page.cursor else _("This is the end."))
 
     def _asked_for(self) -> dict[str, str]:
-        texts = {name: self.asked(name) for name in ("task", "error")}
+        texts = {name: self.asked(name) for name in TEXTS}
         return {"queue": self.queue(), "state": self._state, **{name: text for name, text in texts.items() if text}}
 
     def _matching(self, wanted: "JobFilter") -> Table:
@@ -187,11 +188,11 @@ def _row(queue: str, info: JobInfo | DoneJob) -> tuple[Any, ...]:
     from redis_kit.queues.panels import redaction
 
     if isinstance(info, DoneJob):
-        named, run_time = Lines((queues_page.link(queue, info.id), info.task)), info.run_time
+        named, run_time = Lines((queues_page.link(queue, info.id), info.task, _tags(info.tags))), info.run_time
         took = None if run_time is None else timedelta(seconds=run_time)
         return named, moment(info.ended), took, timedelta(seconds=info.wait), info.attempts, info.worker
     waits = WAITS % info.reason if info.state == "ready" and info.reason else ""
-    named = Lines((queues_page.link(queue, info.id), task_of(info.body), waits))
+    named = Lines((queues_page.link(queue, info.id), task_of(info.body), _tags(tags_of(info.body)), waits))
     if info.state == "dead":
         error = Lines((cause(info).error, redaction.text(info.reason)))
         return named, moment(info.died or 0), info.attempts, error
@@ -199,3 +200,7 @@ def _row(queue: str, info: JobInfo | DoneJob) -> tuple[Any, ...]:
         begun = None if info.begun is None else moment(info.begun)
         return named, moment(info.due), begun, info.attempts, Link(info.worker or "?", "workers")
     return named, moment(info.due), info.attempts, info.priority
+
+
+def _tags(tags: tuple[str, ...]) -> str:
+    return " ".join(f"#{tag}" for tag in tags)

@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 from redis_kit.core.logs import error_text
 from redis_kit.core.panels import MOST_ROWS, Content, Lines, Link, Listing, Meter, Table
-from redis_kit.queues.jobs.message import task_of
+from redis_kit.queues.jobs.message import tags_of, task_of
 from redis_kit.queues.jobs.step import step_of
 from redis_kit.queues.panels.actions import JobTarget
 
@@ -79,6 +79,9 @@ def _job(title: Any, target: JobTarget, details: "JobDetails") -> Table:
         (_("Crashes"), record and record.crashes),
         (_("Arguments"), redaction.payload(body)),
     ]
+    if tags := tags_of(body):
+        same = {"queue": target.queue, "state": job.state if job else "done"}
+        cells.insert(-1, (_("Tags"), Lines([Link(tag, "jobs", {**same, "tag": tag}) for tag in tags])))
     if job and job.reason and job.state == "dead":
         cells.insert(-1, (_("Reason"), redaction.text(job.reason)))
     names = OF_STATES.get(job.state, ()) if job else ()
@@ -111,7 +114,7 @@ def _state(details: "JobDetails") -> tuple[Any, ...]:
         status = _("cancelled") if result.cancelled else STATUSES.get(result.status, result.status)
         return status, result.ended, _("the job is gone, its result is stored")
     if job.state == "running":
-        return STATES[job.state], job.worker, _("being cancelled") if details.cancelling else ""
+        return STATES[job.state], Link(job.worker or "?", "workers"), _("being cancelled") if details.cancelling else ""
     waits = WAITS % job.reason if job.state == "ready" and job.reason else ""
     return STATES[job.state], moment(job.due if job.died is None else job.died), waits
 

@@ -19,17 +19,19 @@ if TYPE_CHECKING:
     from redis_kit.queues.queue import Queue
 
 MOST = 1000  # jobs that one button changes
+TEXTS = ("task", "error", "tag")  # of a filter
 MATCHING = "?"  # begins the value of a button for all that match
 
 
 class JobSelection(NamedTuple):
-    """Jobs of a queue, by their ids, or if there are none all in a state that match the texts."""
+    """Jobs of a queue, by their ids, or if there are none all in a state that match the filter."""
 
     queue: str
     ids: tuple[str, ...]
     state: str = ""
     task: str = ""
     error: str = ""
+    tag: str = ""
 
     @classmethod
     def parse(cls, value: str) -> "JobSelection":
@@ -39,7 +41,7 @@ class JobSelection(NamedTuple):
             queue, state = fields.get("queue", ""), fields.get("state", "")
             if not queue or state not in OF_STATES:
                 raise InvalidValue(_("Nothing was done: this is not a search for jobs."))
-            return cls(queue, (), state, fields.get("task", ""), fields.get("error", ""))
+            return cls(queue, (), state, *(fields.get(name, "") for name in TEXTS))
         targets = [JobTarget.parse(line) for line in value.split("\n")]
         if len(targets) > MOST or len({target.queue for target in targets}) != 1:
             raise InvalidValue(_("Nothing was done: select up to %d jobs of one queue.") % MOST)
@@ -55,7 +57,7 @@ class JobSelection(NamedTuple):
         """Return its name for confirmations and the log."""
         if self.ids:
             return f"{self.queue}, {', '.join(self.ids[:NAMED])}{', …' * (len(self.ids) > NAMED)}"
-        return ", ".join([self.queue, self.state, *(repr(text) for text in (self.task, self.error) if text)])
+        return ", ".join([self.queue, self.state, *(repr(text) for text in self[3:] if text)])
 
     def effect(self, sentence: Callable[[int], str]) -> str:
         """Return what will happen, with the number of jobs and their tasks. Raises InvalidValue without a job."""
@@ -112,7 +114,7 @@ class JobSelection(NamedTuple):
     def _matching(self, queue: "Queue") -> "list[JobInfo]":
         from redis_kit.queues.monitoring import job_pages
 
-        wanted: JobFilter = job_pages.JobFilter(self.task, self.error)
+        wanted: JobFilter = job_pages.JobFilter(*self[3:])
         jobs: list[JobInfo] = queue.run_flow(
             job_pages.all_matching(queue, cast("State", self.state), wanted, limit=MOST)
         )

@@ -21,6 +21,7 @@ from redis_kit.queues.errors import InvalidArguments
 from redis_kit.queues.jobs import ids, message
 from redis_kit.queues.jobs.lane import Lane
 from redis_kit.queues.jobs.shard import shard_for
+from redis_kit.queues.jobs.step import StepCall
 from redis_kit.queues.jobs.unique import PutResult, UniqueKey
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.store import enqueue as flows
@@ -70,10 +71,16 @@ def packed(task: Task[..., Any], args: Any, kwargs: Any) -> PackedCall:
     """Return a call as it is stored. Raises InvalidArguments, NotSerializable, PayloadTooLarge, InvalidValue."""
     conf.warn_unless_installed()
     check_call(task, args, kwargs)
+    key, lane = unique.key_of_call(task, args, kwargs), limits.lane_of_call(task, args, kwargs)
+    return PackedCall(body_of(task, args, kwargs), key, lane)
+
+
+def body_of(task: Task[..., Any], args: Any, kwargs: Any, step: StepCall | None = None) -> bytes:
+    """Return the message of a call, with the context of its span. Raises NotSerializable and PayloadTooLarge."""
     tracer = spans.tracer()
     trace = tracer.sent(task.module_path, task.queue_name) if tracer else None
-    body = message.dumps(task.module_path, args, kwargs, expires=expiry.milliseconds(task.expires), trace=trace)
-    return PackedCall(body, unique.key_of_call(task, args, kwargs), limits.lane_of_call(task, args, kwargs))
+    expires = expiry.milliseconds(task.expires)
+    return message.dumps(task.module_path, args, kwargs, expires=expires, step=step, trace=trace, tags=task.tags)
 
 
 def new_id(task: Task[..., Any], call: PackedCall) -> str:

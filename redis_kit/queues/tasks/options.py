@@ -17,6 +17,7 @@ from redis_kit.queues.errors import InvalidTask
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.tasks import expiry, limits, retry, unique
 
+TAGS, LONGEST_TAG = 5, 40  # of a job, and bytes of each: the pages of jobs read the beginning of each message
 TIMEOUT = (0.001, 604_800.0)  # seconds
 OnCancel = Literal["raise", "flag"]
 
@@ -68,5 +69,18 @@ def check_options(task: Any) -> None:
         raise InvalidValue(f"outbox is {shortened(task.outbox)}, but DATABASES has no alias of that name. {hint}")
     expiry.milliseconds(task.expires)
     limits.check(task)
+    check_tags(task.tags)
     retry.check(task.backoff)
     unique.check(task)
+
+
+def check_tags(tags: Any) -> None:
+    """Raise InvalidValue unless these are at most five printable texts of 1 to 40 bytes."""
+    if isinstance(tags, str):
+        raise InvalidValue(f"tags must be a list or tuple of texts. Write tags=[{shortened(tags)}].")
+    if not isinstance(tags, (list, tuple)) or len(tags) > TAGS:
+        raise InvalidValue(f"tags must be a list or tuple of at most {TAGS} texts, not {shortened(tags)}.")
+    for tag in tags:
+        if not (isinstance(tag, str) and tag.isprintable() and 1 <= len(tag.encode()) <= LONGEST_TAG):
+            wrong = f"tags holds {shortened(tag)}; a tag is printable text of 1 to {LONGEST_TAG} bytes."
+            raise InvalidValue(f"{wrong} Put longer values into the arguments.")

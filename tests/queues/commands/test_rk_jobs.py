@@ -8,7 +8,7 @@ import pytest
 
 from redis_kit.queues import Queue
 from redis_kit.queues.monitoring import job_list
-from redis_kit.queues.monitoring.job_list import first_jobs
+from redis_kit.queues.monitoring.job_list import Wanted, first_jobs
 from tests.queues.support.putting import die, put
 from tests.queues.support.tasks import note
 
@@ -22,7 +22,7 @@ def mail(kit):
     die(queue, "ValueError: no")
     note.using(queue_name="mail").enqueue("runs")
     queue.claim(worker="w1")
-    put(queue, "first", "shop.tasks.send")
+    put(queue, "first", "shop.tasks.send", tags=("billing", "order:42"))
     note.using(queue_name="mail", run_after=timedelta(minutes=5)).enqueue("later")
     return queue
 
@@ -47,7 +47,14 @@ def test_jobs_are_json_for_programs(mail, shell):
     assert 0 <= running["age"] < 60
     assert ready == {
         **{"queue": "mail", "id": "first", "task": "shop.tasks.send", "state": "ready", "age": ready["age"]},
-        **{"attempts": 0, "worker": None, "priority": 0, "due": ready["due"], "error": ""},
+        **{
+            "tags": ["billing", "order:42"],
+            "attempts": 0,
+            "worker": None,
+            "priority": 0,
+            "due": ready["due"],
+            "error": "",
+        },
     }
     assert -301 < scheduled["age"] < -290
     assert (dead["id"], dead["error"]) == ("j0", "ValueError")
@@ -60,9 +67,11 @@ def test_jobs_are_json_for_programs(mail, shell):
         (("--state", "dead", "--task", "shop.tasks.send"), ["j0"]),
         (("--task", "shop.tasks.send"), ["first", "j0"]),
         (("--task", "shop.tasks.other"), []),
+        (("--tag", "billing"), ["first"]),
+        (("--tag", "bill"), []),
     ],
 )
-def test_jobs_are_chosen_by_state_and_task(mail, shell, arguments, ids):
+def test_jobs_are_chosen_by_state_task_and_tag(mail, shell, arguments, ids):
     assert [job["id"] for job in json.loads(shell("rk_jobs", "mail", "--json", *arguments)[1])] == ids
 
 
@@ -86,7 +95,7 @@ def test_jobs_of_a_task_are_looked_for_in_a_bounded_number(mail, shell, trips, m
     put(mail, "last", "shop.tasks.send")
     mail.peek()  # or the server might not know the script yet
     trips.clear()
-    assert [info.id for info in mail.run_flow(first_jobs(mail, "ready", 5, "shop.tasks.send"))] == ["first"]
+    assert [info.id for info in mail.run_flow(first_jobs(mail, "ready", 5, Wanted("shop.tasks.send")))] == ["first"]
     assert len(trips) == 2
     output = shell("rk_jobs", "mail", "--task", "shop.tasks.send")[1]
     assert output.splitlines()[-1] == "Looked at the first 4 of 6 ready jobs of mail."

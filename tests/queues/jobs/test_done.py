@@ -9,7 +9,7 @@ from redis_kit.queues.jobs import done
 from redis_kit.queues.jobs.ack import ack_of
 from redis_kit.queues.jobs.job import Job
 from redis_kit.queues.monitoring import task_stats
-from redis_kit.queues.monitoring.job_list import latest_done
+from redis_kit.queues.monitoring.job_list import Wanted, latest_done
 from redis_kit.queues.store import calls
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.process.process import WorkerProcess
@@ -28,7 +28,7 @@ def mail(kit):
 
 
 def kept(queue, limit=1000, task=None):
-    return queue.run_flow(latest_done(queue, limit, task))
+    return queue.run_flow(latest_done(queue, limit, Wanted(task)))
 
 
 def burst():

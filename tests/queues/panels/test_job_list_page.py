@@ -93,6 +93,40 @@ def test_search_finds_tasks_and_errors_in_any_case(mail, boss):
     assert "Searched 2 jobs; none of them matches." in [one.words for one in nothing.find("p")]
 
 
+def test_search_finds_a_whole_tag_in_each_state(kit, boss):
+    kit.options(QUEUES={"QUEUE_OPTIONS": {"mail": {"DONE_LIMIT": 100}}})
+    queue, tags = Queue("mail"), ("billing", "order:42")
+    for state in ("done", "dead", "running", "ready"):
+        put(queue, state, SEND, tags=tags)
+        if state == "ready":
+            continue
+        (job,) = queue.claim(worker="w")
+        if state == "done":
+            queue.ack(job)
+        if state == "dead":
+            queue.nack(job, max_attempts=1, error="ValueError: no")
+    put(queue, "scheduled", SEND, delay=60, tags=tags)
+    put(queue, "other", SEND, kwargs={"tags": ["billing"]})
+    for state in ("ready", "scheduled", "running", "dead", "done"):
+        found = look(boss, queue="mail", state=state, tag="Order:42")
+        names = [row.words for row in found.find("td") + found.find("th") if "#order:42" in row.words]
+        assert names == [f"{state} {SEND} #billing #order:42"]
+    assert ids(look(boss, queue="mail", state="ready", tag="order")) == []
+
+
+def test_button_for_a_tag_changes_its_jobs_only(kit, boss):
+    queue = Queue("mail")
+    for number, tags in enumerate([("a",), ("b",), ("a", "b")]):
+        put(queue, f"j{number}", SEND, tags=tags)
+    (button,) = [one for one in look(boss, queue="mail", tag="a").find("button", name="row") if one.words == "Delete…"]
+    value = button.attributes["value"]
+    assert said(boss.post(button.attributes["formaction"], {"row": value, "confirmed": "1"})) == [
+        "Deleted 2 jobs of mail."
+    ]
+    assert [info.id for info in queue.peek()] == ["j1"]
+    assert "'a'" in LogEntry.objects.get().get_change_message()
+
+
 @pytest.mark.parametrize("state", ["ready", "scheduled", "running", "dead"])
 def test_pages_go_on_where_the_one_before_ended(state, kit, boss, monkeypatch):
     monkeypatch.setattr(job_list_page, "SHOWN", 2)

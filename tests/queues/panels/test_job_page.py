@@ -76,6 +76,24 @@ def test_job_that_waits_shows_its_time_its_unique_key_and_its_arguments(mail, bo
     assert "hunter2" not in str(found.elements)
 
 
+def test_tags_link_to_the_jobs_that_have_them(mail, boss):
+    result = enqueued(tags=["<b>billing</b>", "order:42"])
+    found = look(boss, result.id)
+    assert cells(found, "Looked up in mail")["Tags"] == "<b>billing</b> order:42"
+    links = [one.attributes["href"] for one in found.find("a") if one.words == "order:42"]
+    assert [one.words.split()[0] for one in page(boss.get(links[0])).find("th") if "#order:42" in one.words] == [
+        result.id
+    ]
+
+
+def test_running_job_links_to_the_workers(mail, boss):
+    result = enqueued()
+    attempt(mail)
+    assert [one.words for one in look(boss, result.id).find("a") if one.attributes["href"].endswith("/workers/")][
+        -1
+    ] == "w1"
+
+
 def test_page_says_how_often_a_job_snoozed_and_why(mail, boss):
     id = enqueued().id
     for number in range(2):

@@ -6,10 +6,18 @@ from redis_kit.queues.store import enqueue
 
 
 def put(
-    queue: Queue, id: str, task: str, args: object = (), kwargs: object = None, *, priority: int = 0, delay: int = 0
+    queue: Queue,
+    id: str,
+    task: str,
+    args: object = (),
+    kwargs: object = None,
+    *,
+    priority: int = 0,
+    delay: int = 0,
+    tags: tuple[str, ...] = (),
 ) -> None:
     """Put a job that calls a task of this name."""
-    job = id, message.dumps(task, args, kwargs or {})
+    job = id, message.dumps(task, args, kwargs or {}, tags=tags)
     queue.run_flow(enqueue.put(queue, [job], priority=priority, delay=delay))
 
 

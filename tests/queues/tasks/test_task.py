@@ -203,6 +203,7 @@ def test_using_changes_time_priority_and_queue_and_leaves_the_task_alone(kit, tw
         ({"priority": 101}, InvalidValue),
         ({"priority": 1.0}, InvalidValue),
         ({"queue_name": ""}, InvalidName),
+        ({"tags": "billing"}, InvalidValue),
     ],
     ids=lambda value: repr(value)[:40],
 )
@@ -224,6 +225,12 @@ def test_wrong_options_of_a_call_are_refused(wrong, error):
         {"enqueue_on_commit": 0},
         {"queue_name": "x" * 513},
         {"outbox": "nodb"},
+        {"tags": "billing"},
+        {"tags": [""]},
+        {"tags": ["é" * 21]},
+        {"tags": ["a\nb"]},
+        {"tags": list("abcdef")},
+        {"tags": [5]},
     ],
     ids=repr,
 )

@@ -8,13 +8,13 @@ from redis_kit.core import conf
 from redis_kit.queues import validation
 from redis_kit.queues.errors import InvalidWorkflow
 from redis_kit.queues.framework import BACKEND
-from redis_kit.queues.jobs import ids, message
+from redis_kit.queues.jobs import ids
 from redis_kit.queues.jobs.shard import shard_for
 from redis_kit.queues.jobs.step import StepCall
 from redis_kit.queues.store.workflows import transitions
 from redis_kit.queues.store.workflows.calls import Node, StepJob
-from redis_kit.queues.tasks import expiry, limits
-from redis_kit.queues.tasks.enqueue import WaitingCall, check_call
+from redis_kit.queues.tasks import limits
+from redis_kit.queues.tasks.enqueue import WaitingCall, body_of, check_call
 from redis_kit.queues.tasks.parts import Group, Part, Step, steps_of
 from redis_kit.queues.tasks.task import Task, extended
 from redis_kit.queues.tasks.workflows.graph import Graph, Vertex
@@ -77,8 +77,7 @@ def _job(vertex: Vertex, step: Step, workflow: str) -> StepJob:
     args = [None if place in places else value for place, value in enumerate(step.args)]
     kwargs = {name: None if name in places else value for name, value in step.kwargs.items()}
     call = StepCall(workflow, vertex.number, vertex.keeps, tuple(vertex.sources))
-    expires = expiry.milliseconds(task.expires)
-    body = message.dumps(task.module_path, args, kwargs, expires=expires, step=call)
+    body = body_of(task, args, kwargs, call)
     lane = limits.lane_of_call(task, args, kwargs)
     queue = shard_for(task.queue_name, lane=lane) or task.queue_name
     id = ids.of_step(workflow, vertex.number, queue)
