@@ -7,7 +7,7 @@ from redis_kit.core.keys import encode
 from redis_kit.core.settings import KitSettings
 
 OF_JOB = ("result", "finished")  # of one job: what is stored about its call, and the list for callers that wait for it
-OF_ONE = (*OF_JOB, "cursor", "period", "deferred")  # the last two are of a unique key, and of a shape of calls
+OF_ONE = (*OF_JOB, "cursor", "log", "period", "deferred")  # the last two are of a unique key, and of a shape of calls
 OF_WORKER = ("answers",)
 
 

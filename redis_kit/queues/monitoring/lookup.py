@@ -7,19 +7,21 @@ from typing import Any, NamedTuple
 from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.scripts import ScriptCall
-from redis_kit.core.steps import Batch
+from redis_kit.core.steps import Batch, Call
 from redis_kit.queues import validation
 from redis_kit.queues.errors import CorruptMessage
-from redis_kit.queues.jobs import history, job, payload
+from redis_kit.queues.jobs import history, job, log_line, payload
 from redis_kit.queues.jobs import progress as stored_progress
 from redis_kit.queues.jobs.history import History
 from redis_kit.queues.jobs.job import JobInfo, Record
+from redis_kit.queues.jobs.log_line import LogLine
 from redis_kit.queues.jobs.progress import Progress
 from redis_kit.queues.jobs.shard import shard_of_id
 from redis_kit.queues.queue import Queue
-from redis_kit.queues.store import calls, manage, shards
+from redis_kit.queues.store import calls, job_logs, manage, shards
 
 MOST_ERRORS = 10
+MOST_LINES = 100  # of the log
 MOST_BYTES = 300_000  # of one text
 
 
@@ -55,7 +57,8 @@ class JobDetails(NamedTuple):
     """One job. ``job`` is None if it has ended, ``history`` if it stores no result, ``record`` if nothing is stored.
 
     ``key`` is the unique key that the job holds and ``until`` how long, both "" without a key; ``cancelling`` is
-    True if the job is cancelled and its worker has not stopped it yet.
+    True if the job is cancelled and its worker has not stopped it yet. ``log`` has the latest 100 lines that it logged,
+    the oldest first, if a JobLogHandler stores them.
     """
 
     job: JobInfo | None
@@ -65,6 +68,7 @@ class JobDetails(NamedTuple):
     key: str = ""
     until: str = ""
     cancelling: bool = False
+    log: Sequence[LogLine] = ()
 
 
 def look_up(queues: Sequence[str], id: str, *, using: str = "default") -> tuple[str, JobDetails | None]:
@@ -76,13 +80,18 @@ def look_up(queues: Sequence[str], id: str, *, using: str = "default") -> tuple[
     return place
 
 
-def steps(queue: Primitive, id: str) -> list[ScriptCall]:
+def steps(queue: Primitive, id: str) -> list[ScriptCall | Call]:
     """Return the steps that read all about a job. Raises InvalidValue."""
     wanted = validation.identifier("id", id)
-    return [manage.get_step(queue, wanted), calls.get_job_details(queue.key(""), wanted, MOST_ERRORS, MOST_BYTES)]
+    base = queue.key("")
+    return [
+        manage.get_step(queue, wanted),
+        calls.get_job_details(base, wanted, MOST_ERRORS, MOST_BYTES),
+        job_logs.read_log(base, wanted, MOST_LINES),
+    ]
 
 
-def details(job_reply: list[bytes], reply: list[Any]) -> JobDetails | None:
+def details(job_reply: list[bytes], reply: list[Any], log: Sequence[bytes]) -> JobDetails | None:
     """Return the details in the replies to steps(); None without a job and a result."""
     stored = manage.job_info(job_reply)
     record, status, at, value, progress, cancelled, snoozed, owned, cancelling, *stored_errors = reply
@@ -95,7 +104,8 @@ def details(job_reply: list[bytes], reply: list[Any]) -> JobDetails | None:
     result = StoredResult(_text(status), _moment(at), value, reported, cause, errors, _snoozes(snoozed))
     until, _, key = _text(owned).partition(" ")
     call_history = history.read(parts.history) if parts else None
-    return JobDetails(stored, parts, call_history, result, key, until, bool(cancelling))
+    lines = [line for line in map(log_line.loads, log) if line]
+    return JobDetails(stored, parts, call_history, result, key, until, bool(cancelling), lines)
 
 
 def _error(attempt: int, error: bytes) -> AttemptError | None:
@@ -132,5 +142,5 @@ def _look_up(queues: Sequence[str], id: str, using: str) -> Flow[tuple[str, JobD
     existing = yield from shards.existing(queues)
     names = [(queue, shard) for queue in queues for shard in dict.fromkeys([*existing[queue], *_named(queue, id)])]
     replies = yield Batch([step for _, shard in names for step in steps(Queue(shard, using=using), id)])
-    places = zip(names, map(details, replies[::2], replies[1::2]), strict=True)
+    places = zip(names, map(details, replies[::3], replies[1::3], replies[2::3]), strict=True)
     return next(((queue, stored) for (queue, _), stored in places if stored), (queues[0], None))

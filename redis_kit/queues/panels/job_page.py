@@ -1,6 +1,6 @@
 """The content of the dashboard's page about one job."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from redis_kit.queues.panels.actions import JobTarget
 
 if TYPE_CHECKING:
     from redis_kit.queues.jobs.history import History
+    from redis_kit.queues.jobs.log_line import LogLine
     from redis_kit.queues.jobs.progress import Progress
     from redis_kit.queues.monitoring.lookup import AttemptError, JobDetails
 
@@ -51,6 +52,8 @@ def content(wanted: tuple[str, str], details: "JobDetails | None") -> Iterator[C
     yield from _texts(details)
     if details.history and details.history.begun:
         yield _attempts(details, details.history)
+    if details.log:
+        yield _log(details.log)
     for failure in filter(None, (details.result.cancelled, *details.result.errors)):
         yield _traceback(failure)
 
@@ -195,6 +198,13 @@ def _attempts(details: "JobDetails", about: "History") -> Table:
         )
         rows.append((number, begun, worker, error))
     return Table(_("Attempts, the latest first"), (_("Attempt"), _("Begun"), _("Worker"), _("Error")), rows)
+
+
+def _log(lines: "Sequence[LogLine]") -> Table:
+    from redis_kit.queues.panels import redaction
+
+    rows = [(line.at, line.attempt, line.level, line.logger, redaction.text(line.text)) for line in lines]
+    return Table(_("Log"), (_("Time"), _("Attempt"), _("Level"), _("Logger"), _("Message")), rows)
 
 
 def _traceback(failure: "AttemptError") -> Listing:

@@ -30,7 +30,8 @@ class CurrentJob:
 
     ``cancelled`` says whether somebody cancelled it. ``interruptible`` is False if the task looks at that by itself.
     ``stops`` returns whether the worker is about to stop, ``loops`` is how many resumable loops the task has begun, and
-    ``went_on`` is True once one of them has stored how far it is.
+    ``went_on`` is True once one of them has stored how far it is. ``log``, if any, takes the lines that the job
+    logs, with how many are kept and for how many ms; see JobLogHandler.
     """
 
     def __init__(
@@ -41,9 +42,10 @@ class CurrentJob:
         *,
         interruptible: bool = True,
         stops: Callable[[], bool] = lambda: False,
+        log: Callable[[bytes, int, int], None] | None = None,
     ) -> None:
         self.queue, self.job, self.result_ttl = queue, job, result_ttl
-        self.interruptible, self.stops = interruptible, stops
+        self.interruptible, self.stops, self.log = interruptible, stops, log
         self.cancelled, self.went_on, self.loops = False, False, 0
         self._next_report, self._complete = 0.0, False
 

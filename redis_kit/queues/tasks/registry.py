@@ -1,11 +1,18 @@
-"""The tasks of this process by name, and the calls that it can run. A message names a task and never imports it."""
+"""The tasks of this process by name, the calls that it can run, and the backends of tasks by alias.
+
+A message names a task and never imports it. This imports no Redis client.
+"""
 
 import sys
 from typing import Any
 
+from django.conf import settings
+from django.utils.module_loading import import_string
+
 from redis_kit.core import conf
+from redis_kit.core.errors import ConfigurationError
 from redis_kit.queues import framework
-from redis_kit.queues.errors import UnfitArguments, UnknownTask
+from redis_kit.queues.errors import UnfitArguments, UnknownBackend, UnknownTask
 from redis_kit.queues.jobs import call_shape, message
 from redis_kit.queues.jobs.message import Message
 from redis_kit.queues.settings import QueueSettings
@@ -13,6 +20,7 @@ from redis_kit.queues.tasks import discovery, signature
 from redis_kit.queues.tasks.options import outbox_of
 
 _tasks: dict[str, Any] = {}
+_backends: dict[str, Any] = {}  # RedisTaskBackend, by alias: all threads may share them
 _sinks: dict[str, str] = {}  # by queue, of jobs that say where they go
 
 
@@ -109,3 +117,34 @@ def _defined(name: str) -> Any:
     if framework.FOUND and isinstance(value, framework.Task) and value.module_path == name:
         return value
     return None
+
+
+def backend_of(alias: str) -> Any:
+    """Return the task backend of an alias, RedisTaskBackend in a project without the setting ``TASKS``."""
+    backend = _backends.get(alias)
+    if backend is not None:
+        return backend
+    kind = import_string(framework.BACKEND)  # that of a project without the setting TASKS
+    if settings.configured and settings.is_overridden("TASKS"):  # type: ignore[misc]
+        for problem in framework.tasks_problems():
+            raise _noted(ConfigurationError(problem.text))
+        try:
+            backend = framework.task_backends[alias]
+        except framework.InvalidTaskBackend as error:
+            for problem in framework.missing_backend(alias):
+                raise _noted(UnknownBackend(problem.text)) from error
+            raise
+    else:
+        backend = kind(alias, {"QUEUES": []})
+    if settings.configured and type(backend) is kind:
+        _backends[alias] = backend
+    return backend
+
+
+def _noted(error: ConfigurationError) -> ConfigurationError:
+    # The URLs may import tasks: then manage.py check ends with this error in place of its list.
+    error.add_note("'manage.py check --tag redis_kit' lists the problems of these settings without loading the URLs.")
+    return error
+
+
+conf.on_change(_backends.clear, "TASKS")

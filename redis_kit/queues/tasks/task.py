@@ -10,13 +10,10 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, ParamSpec, TypeVar, ov
 
 from django.conf import settings
 from django.utils import timezone
-from django.utils.module_loading import import_string
 
-from redis_kit.core import conf
-from redis_kit.core.errors import ConfigurationError
 from redis_kit.core.text import shortened
 from redis_kit.queues import framework, hints
-from redis_kit.queues.errors import InvalidTask, UnknownBackend
+from redis_kit.queues.errors import InvalidTask
 from redis_kit.queues.jobs.unique import Until
 from redis_kit.queues.tasks import registry
 from redis_kit.queues.tasks import signature as signatures
@@ -28,7 +25,6 @@ from redis_kit.queues.tasks.unique import By
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
-_backends: dict[str, Any] = {}  # RedisTaskBackend, by alias: all threads may share them
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,12 +51,9 @@ class Task(framework.Task, Generic[Parameters, Result]):  # type: ignore[type-ar
     plain_json: bool = True  # arguments may hold only JSON types, as in django.tasks
 
     def __post_init__(self) -> None:
-        if isinstance(self.backoff, list):
-            object.__setattr__(self, "backoff", tuple(self.backoff))  # a task can be hashed
-        if isinstance(self.limits, list):
-            object.__setattr__(self, "limits", tuple(self.limits))
-        if isinstance(self.tags, list):
-            object.__setattr__(self, "tags", tuple(self.tags))
+        for name in ("backoff", "limits", "tags"):
+            if isinstance(given := getattr(self, name), list):
+                object.__setattr__(self, name, tuple(given))  # a task can be hashed
         if not self.plain_json:
             check_options(self)
         # A script may define a task before it configures Django; the task is checked when it is enqueued.
@@ -99,11 +92,11 @@ class Task(framework.Task, Generic[Parameters, Result]):  # type: ignore[type-ar
         group: str | None = None,
         tags: Sequence[str] | None = None,
     ) -> "Task[Parameters, Result]":
-        """Return a copy of the task with another time, priority, queue, backend, expiry, group, or other tags.
+        """Return a copy of the task with another time, priority, queue, backend, expiry, group or tags.
 
         A time in the past means now. A timedelta counts from the moment at which the job is added. Groups, such as
-        "tenant:7", take turns: each starts one of its ready jobs of the same priority. Tags take
-        the place of those of the task.
+        "tenant:7", take turns: each starts one of its ready jobs of the same priority.
+        Tags take the place of those of the task.
         """
         given = {
             **{"priority": priority, "queue_name": queue_name, "backend": backend},
@@ -136,41 +129,13 @@ class Task(framework.Task, Generic[Parameters, Result]):  # type: ignore[type-ar
 
     def get_backend(self) -> Any:
         """Return the backend that ``TASKS`` names, RedisTaskBackend in a project without that setting."""
-        return backend_of(self.backend)
+        return registry.backend_of(self.backend)
 
     def _for(self, backend: Any) -> "Task[Parameters, Result]":
         """Return the task as a backend understands it: other backends know times, but not delays."""
         if self.run_in is None or getattr(backend, "supports_delay", False):
             return self
         return changed(self, run_in=None, run_after=timezone.now() + self.run_in)
-
-
-def _noted(error: ConfigurationError) -> ConfigurationError:
-    # The URLs may import tasks: then manage.py check ends with this error in place of its list.
-    error.add_note("'manage.py check --tag redis_kit' lists the problems of these settings without loading the URLs.")
-    return error
-
-
-def backend_of(alias: str) -> Any:
-    """Return the task backend of an alias, RedisTaskBackend in a project without the setting ``TASKS``."""
-    backend = _backends.get(alias)
-    if backend is not None:
-        return backend
-    kind = import_string(framework.BACKEND)  # that of a project without the setting TASKS
-    if settings.configured and settings.is_overridden("TASKS"):  # type: ignore[misc]
-        for problem in framework.tasks_problems():
-            raise _noted(ConfigurationError(problem.text))
-        try:
-            backend = framework.task_backends[alias]
-        except framework.InvalidTaskBackend as error:
-            for problem in framework.missing_backend(alias):
-                raise _noted(UnknownBackend(problem.text)) from error
-            raise
-    else:
-        backend = kind(alias, {"QUEUES": []})
-    if settings.configured and type(backend) is kind:
-        _backends[alias] = backend
-    return backend
 
 
 def extended(task: Any) -> Task[..., Any]:
@@ -307,6 +272,3 @@ def task(
     if isinstance(func, str):
         raise InvalidTask(f"The text {shortened(func)} can't be a task. Write @task(queue_name={shortened(func)}).")
     return made(func)
-
-
-conf.on_change(_backends.clear, "TASKS")

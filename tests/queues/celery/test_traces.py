@@ -23,9 +23,7 @@ def caller(project):
     return trace.use_span(NonRecordingSpan(context))
 
 
-def test_jobs_go_on_with_the_trace_in_worker_processes_and_over_a_hand_over(
-    project, caller, journal, tmp_path, monkeypatch
-):
+def test_trace_goes_on_in_worker_processes_and_over_a_hand_over(project, caller, journal, tmp_path, monkeypatch):
     project.options(QUEUE_OPTIONS={"mail": {"SINK": "celery"}}, IMPORTS=["tests.queues.support.traced"])
     spans = tmp_path / "spans"
     monkeypatch.setenv("SPANS", str(spans))

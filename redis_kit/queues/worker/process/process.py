@@ -19,6 +19,7 @@ from redis_kit.queues.worker.process.recycling import RecyclingLimits
 from redis_kit.queues.worker.process.relay import OutboxRelay
 from redis_kit.queues.worker.process.threads import ThreadPool, start_thread
 from redis_kit.queues.worker.run.event_loop import EventLoop
+from redis_kit.queues.worker.run.job_logs import JobLogs
 from redis_kit.queues.worker.run.outcome import record_unstoppable
 from redis_kit.queues.worker.run.runner import JobRunner
 from redis_kit.queues.worker.run.sink import Routes, sinks_of_backends
@@ -55,6 +56,7 @@ class WorkerProcess:
         self._given_up, self._stopping = Event(), Event()
         self._deadlines, self._coroutines = Timeouts(), EventLoop()
         self._statistics = TaskStatistics(self.sources, self._stopping)
+        self._logs = JobLogs(self.sources, self._stopping)
         self._routes = Routes(self.sources, sinks_of_backends())
         self._fetcher = Fetcher(
             self.sources,
@@ -76,6 +78,7 @@ class WorkerProcess:
             waiting=self._fetcher.waiting,
             stops=self._stops,
             statistics=self._statistics,
+            logs=self._logs,
         )
         self._relay = OutboxRelay(registry.outboxes(), self.sources[0], self._stopping, self._report_outbox)
         self._manager = ThreadPool(options.threads, self._fetcher, process=self._process, on_end=self._ended)
@@ -122,6 +125,7 @@ class WorkerProcess:
             "watch": self._fetcher.watch,
             "deadlines": self._deadlines.run,
             "statistics": self._statistics.run,
+            "logs": self._logs.run,
         }
         if self._relay.aliases and not self.options.burst:
             threads["outbox"] = self._relay.run
@@ -182,6 +186,7 @@ class WorkerProcess:
         unsent = self._fetcher.flush_all()
         self._processor.close()
         guarded("The statistics of tasks", self._statistics.report, None)
+        guarded("The logs of jobs", self._logs.report, None)
         self._end_cancelled()
         for number, source in enumerate(self.sources):
             if number in unsent:  # its jobs that are done would run again; the supervisor sends what is on the board

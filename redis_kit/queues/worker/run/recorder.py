@@ -14,7 +14,7 @@ from redis_kit.queues.errors import CorruptMessage
 from redis_kit.queues.jobs import history
 from redis_kit.queues.jobs.job import Job
 from redis_kit.queues.jobs.message import Message
-from redis_kit.queues.tasks.task import backend_of
+from redis_kit.queues.tasks.registry import backend_of
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 
 _NOTHING = object()

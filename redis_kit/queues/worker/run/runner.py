@@ -42,6 +42,7 @@ from redis_kit.queues.worker.run import activity
 from redis_kit.queues.worker.run.db_connections import tidy
 from redis_kit.queues.worker.run.event_loop import EventLoop, synchronous
 from redis_kit.queues.worker.run.hand_over import HandOver, RoutedJob, WaitingJobs
+from redis_kit.queues.worker.run.job_logs import JobLogs
 from redis_kit.queues.worker.run.outcome import FailedAttempt, failed
 from redis_kit.queues.worker.run.postponement import InterruptedJob, PostponedJob, SnoozedJob, UnfitJob
 from redis_kit.queues.worker.run.recorder import ResultRecorder, recorder_of
@@ -95,11 +96,11 @@ class JobRunner:
         waiting: WaitingJobs,
         stops: Callable[[], bool] = lambda: False,
         statistics: TaskStatistics | None = None,
+        logs: JobLogs | None = None,
     ) -> None:
         self._sources, self._board, self._given_up, self._later = sources, board, given_up, later
         self._recent, self._routes, self._stops = recent, routes, stops
-        self._statistics = statistics
-        self._deadlines, self._coroutines = deadlines, coroutines
+        self._statistics, self._logs, self._deadlines, self._coroutines = statistics, logs, deadlines, coroutines
         self._own = threading.local()
         self._backends: dict[str, Any] = {}
         handing: dict[str, Any] = {"waiting": waiting, "put_off": put_off, "backends": self._backends}
@@ -195,7 +196,8 @@ class JobRunner:
         if recorder:
             recorder.begin(call)
         keeps, interruptible = recorder.keeps if recorder else None, task.on_cancel == "raise"
-        running = CurrentJob(source, job, keeps, interruptible=interruptible, stops=self._stops)
+        log = self._logs.of(number, job.id) if self._logs else None
+        running = CurrentJob(source, job, keeps, interruptible=interruptible, stops=self._stops, log=log)
         self._running[number, job.id] = running
         here, tokens, has_ended = current_job.begin(running), activity.begin(running, task.module_path), False
         if step:
