@@ -1,5 +1,5 @@
 #!lua
--- Add lines to the log of a job, of which the latest ones are kept.
+-- Add lines to the log of a job, and keep the latest ones.
 --
 -- KEYS[1]  log  list: lines that the job logged, the oldest first
 -- ARGV[1]  most    lines that are kept
