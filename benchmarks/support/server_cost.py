@@ -26,12 +26,16 @@ Operations = dict[str, Operation]
 
 
 class Part(NamedTuple):
-    """Operations that are compared, and the goals for them: name, peer, and the most as a multiple of the peer's."""
+    """Operations that are compared, and the goals for them: name, peer, and the most as a multiple of the peer's.
+
+    With ``whole`` the goals are about calls with their round trips, not about what they cost beyond those.
+    """
 
     title: str
     operations: Operations
     goals: tuple[tuple[str, str, float], ...] = ()
     worth: int = 1
+    whole: bool = False
 
 
 class Cost(NamedTuple):
@@ -40,6 +44,7 @@ class Cost(NamedTuple):
     user: float  # us
     system: float  # us
     both: float  # us; the kernel knows their sum exactly, and splits it by samples
+    whole: float  # us; the sum with the cost of the round trips
     sent: float  # commands of the client
     run: float  # all commands, with those inside scripts
 
@@ -110,4 +115,5 @@ def _cost(slices: Iterable[tuple[Times, Times]], sent: float, run: float, worth:
     own = [Times(with_it.user - sent * bare.user, with_it.system - sent * bare.system) for with_it, bare in slices]
     user, system = median(times.user for times in own), median(times.system for times in own)
     both = median(times.user + times.system for times in own)
-    return Cost(user / worth, system / worth, both / worth, sent / worth, run / worth)
+    whole = median(with_it.user + with_it.system for with_it, _ in slices)
+    return Cost(user / worth, system / worth, both / worth, whole / worth, sent / worth, run / worth)

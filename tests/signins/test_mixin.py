@@ -196,6 +196,24 @@ def test_key_of_another_type_changes_nothing(kit, user):
         kit.client.delete(key)
 
 
+def test_key_of_another_type_changes_nothing_of_a_known_user(kit, user):
+    user.sign_in(TODAY - timedelta(1))
+    history = Changes(User, user.pk)
+    for part in (f"day:{TODAY}", f"year:{user.pk}:{TODAY.year}", "streaks"):
+        key = history.key(part)
+        kept = kit.client.dump(key)
+        kit.client.delete(key)
+        kit.client.hset(key, "some", "thing")
+        before = {name: kit.client.dump(name) for name in kit.keys()}
+        with pytest.raises(KeyConflict):
+            user.sign_in()
+        assert {name: kit.client.dump(name) for name in kit.keys()} == before
+        kit.client.delete(key)
+        if kept:
+            kit.client.restore(key, 0, kept)
+    assert user.sign_in()[:4] == (True, 2, 2, 2)
+
+
 def test_days_of_a_user_do_not_expire_but_the_days_bitmap_does(kit, user):
     user.sign_in()
     keys = kit.keys()

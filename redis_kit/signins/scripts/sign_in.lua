@@ -11,45 +11,54 @@
 -- ARGV[2]  offset   of the day in its year
 -- ARGV[3]  id       of the user
 -- ARGV[4]  ttl      time for which active users are stored, ms
--- ARGV[5]  token    of this call
--- ARGV[6]  zone     offset and name; empty if the day was given as a date
--- returns  packed: 1 if the day is new, length of the streak, longest streak, number of sign-ins, longest streak before.
---          Nothing if fill_in is needed; then nothing was written
+-- ARGV[5]  by       token of this call, and behind it the zone: offset and name; no zone if the day was given as a date
+-- returns  the state after the sign-in; if there was one on the day, as it is, so that its token tells whether this call
+--          made it. Nothing if fill_in is needed; then nothing was written
 --
--- A place is a small number, so that large ids do not make a bitmap grow.
+-- A place is a small number, so that large ids do not make a bitmap grow. The state is that of _state, without its
+-- functions: no script runs as often.
 
-local day, zone = tonumber(ARGV[1]), ARGV[6]
--- @include _state
-local last, streak, longest, total, first_day, place, frozen, before, token, zone_was = read_state(KEYS[1])
-if day == last and redis.call("GETBIT", KEYS[4], ARGV[2]) == 1 then
-    local repeated = token == ARGV[5]
-    return answer(repeated, streak, longest, total, repeated and before or longest)
-end
--- A gap may be one that a change of the zone made.
-local has_moved = zone ~= "" and zone_was ~= "" and zone ~= zone_was
-if day <= last or day <= frozen or (has_moved and day > last + 1) then
-    return false
+local FIELDS, TOKEN, ZONE = "<I4I4I4I4I4i4I4I4", 8, 41
+local user, active, streaks, year, members, first = unpack(KEYS)
+local day, offset, id, ttl, by = unpack(ARGV)
+local call = redis.call
+day = tonumber(day)
+local last, streak, longest, total, first_day, place, frozen = 0, 0, 0, 0, 0, -1, 0
+local known = call("GET", user)
+if known then
+    last, streak, longest, total, first_day, place, frozen = struct.unpack(FIELDS, known)
+    if day == last and call("GETBIT", year, offset) == 1 then
+        return known
+    elseif day <= last or day <= frozen then
+        return false
+    elseif #by == TOKEN then
+        by = by .. string.sub(known, ZONE)
+    elseif day > last + 1 and #known >= ZONE and string.sub(known, ZONE) ~= string.sub(by, TOKEN + 1) then
+        return false -- the gap may be one that a change of the zone made
+    end
 end
 
-local is_first_of_day = redis.call("STRLEN", KEYS[2]) == 0
--- @check_types streaks
+local is_first_of_day = call("STRLEN", active) == 0
 if place < 0 then
-    -- @check_types members, first
+    -- @check_types streaks, members, first
 end
-redis.call("SETBIT", KEYS[4], ARGV[2], 1)
+call("SETBIT", year, offset, 1)
 if place < 0 then
-    place, first_day = redis.call("RPUSH", KEYS[5], ARGV[3]) - 1, day
-    redis.call("SETBIT", KEYS[6], place, 1)
-    redis.call("PEXPIRE", KEYS[6], ARGV[4])
+    place, first_day = call("RPUSH", members, id) - 1, day
+    call("SETBIT", first, place, 1)
+    call("PEXPIRE", first, ttl)
 end
-streak = day == last + 1 and streak + 1 or 1
-before, longest, total = longest, math.max(longest, streak), total + 1
-redis.call("SETBIT", KEYS[2], place, 1)
-redis.call("ZADD", KEYS[3], day * 100000 + streak, place)
+local length = day == last + 1 and streak + 1 or 1
+local ranked = redis.pcall("ZADD", streaks, day * 100000 + length, place)
+if type(ranked) == "table" then -- a wrong type; a check before would cost each sign-in a command
+    call("SETBIT", year, offset, 0)
+    return ranked
+end
+call("SETBIT", active, place, 1)
 if is_first_of_day then
-    redis.call("PEXPIRE", KEYS[2], ARGV[4])
-    redis.call("ZREMRANGEBYSCORE", KEYS[3], 0, (day - 3) * 100000) -- no streak goes on from there
+    call("PEXPIRE", active, ttl)
+    call("ZREMRANGEBYSCORE", streaks, 0, (day - 3) * 100000) -- no streak goes on from there
 end
-zone = zone == "" and zone_was or zone
-write_state(KEYS[1], zone, day, streak, longest, total, first_day, place, frozen, before, ARGV[5])
-return answer(true, streak, longest, total, before)
+local state = struct.pack(FIELDS, day, length, math.max(longest, length), total + 1, first_day, place, frozen, longest) .. by
+call("SET", user, state)
+return state

@@ -82,9 +82,12 @@ class Changes(SignInUser):
             keys.members(tag),
             keys.first(tag, day),
         ]
-        args: list[Argument] = [day.toordinal(), offset(day), self.id, _ttl_ms(), token, moment.zone]
-        reply = yield from _repeated(SIGN_IN(named, args))
-        return _result(reply, day) if reply else (yield from self._fill_in(moment, "sign_in", token))
+        args: list[Argument] = [day.toordinal(), offset(day), self.id, _ttl_ms(), token + moment.zone]
+        state = State.of((yield from _repeated(SIGN_IN(named, args))))
+        if state is None:
+            return (yield from self._fill_in(moment, "sign_in", token))
+        new = state.token == token.encode()
+        return _result(day, new, state.streak, state.longest, state.total, state.before if new else state.longest)
 
     def _make_up(self, day: date, today: date, token: str) -> Flow[SignIn]:
         window = conf.section(SignInSettings).WINDOW
@@ -122,7 +125,8 @@ class Changes(SignInUser):
             args += [end - start for start, end in pairwise(starts)]
             reply = yield from _repeated(FILL_IN(named, args))
             if len(reply) == ANSWER.size:
-                return _result(reply, day)
+                new, *figures = ANSWER.unpack(reply)
+                return _result(day, bool(new), *figures)
             word, _, number = reply.partition(b" ")
             if word == b"used":
                 what = "make-ups" if kind == "make_up" else "freezes"
@@ -163,11 +167,10 @@ def _repeated(call: ScriptCall) -> Flow[Any]:
         raise lost from None  # the first call may have been carried out, whatever became of the second
 
 
-def _result(reply: bytes, day: date) -> SignIn:
-    new, streak, longest, total, before = ANSWER.unpack(reply)
+def _result(day: date, new: bool, streak: int, longest: int, total: int, before: int) -> SignIn:
     options = conf.section(SignInSettings)
     milestones = sorted(days for days in options.MILESTONES if before < days <= longest)
-    return SignIn(bool(new), streak, longest, total, milestones, day)
+    return SignIn(new, streak, longest, total, milestones, day)
 
 
 def _token(token: str) -> str:

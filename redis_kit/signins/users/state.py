@@ -4,7 +4,7 @@ import struct
 from datetime import date
 from typing import NamedTuple
 
-STATE = struct.Struct("<IIIIIi")
+STATE = struct.Struct("<IIIIIiII8s")
 
 
 class Summary(NamedTuple):
@@ -17,7 +17,7 @@ class Summary(NamedTuple):
 
 
 class State(NamedTuple):
-    """The first fields of a stored state; see scripts/_state.lua."""
+    """A stored state without its zone; see scripts/_state.lua."""
 
     last: int
     streak: int
@@ -25,6 +25,9 @@ class State(NamedTuple):
     total: int
     first: int
     place: int
+    frozen: int
+    before: int
+    token: bytes
 
     @classmethod
     def of(cls, stored: bytes | None) -> "State | None":
