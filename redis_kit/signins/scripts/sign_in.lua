@@ -21,13 +21,12 @@
 local FIELDS, TOKEN, ZONE = "<I4I4I4I4I4i4I4I4", 8, 41
 local user, active, streaks, year, members, first = unpack(KEYS)
 local day, offset, id, ttl, by = unpack(ARGV)
-local call = redis.call
 day = tonumber(day)
 local last, streak, longest, total, first_day, place, frozen = 0, 0, 0, 0, 0, -1, 0
-local known = call("GET", user)
+local known = redis.call("GET", user)
 if known then
     last, streak, longest, total, first_day, place, frozen = struct.unpack(FIELDS, known)
-    if day == last and call("GETBIT", year, offset) == 1 then
+    if day == last and redis.call("GETBIT", year, offset) == 1 then
         return known
     elseif day <= last or day <= frozen then
         return false
@@ -38,27 +37,27 @@ if known then
     end
 end
 
-local is_first_of_day = call("STRLEN", active) == 0
+local is_first_of_day = redis.call("STRLEN", active) == 0
 if place < 0 then
     -- @check_types streaks, members, first
 end
-call("SETBIT", year, offset, 1)
+redis.call("SETBIT", year, offset, 1)
 if place < 0 then
-    place, first_day = call("RPUSH", members, id) - 1, day
-    call("SETBIT", first, place, 1)
-    call("PEXPIRE", first, ttl)
+    place, first_day = redis.call("RPUSH", members, id) - 1, day
+    redis.call("SETBIT", first, place, 1)
+    redis.call("PEXPIRE", first, ttl)
 end
 local length = day == last + 1 and streak + 1 or 1
 local ranked = redis.pcall("ZADD", streaks, day * 100000 + length, place)
 if type(ranked) == "table" then -- a wrong type; a check before would cost each sign-in a command
-    call("SETBIT", year, offset, 0)
+    redis.call("SETBIT", year, offset, 0)
     return ranked
 end
-call("SETBIT", active, place, 1)
+redis.call("SETBIT", active, place, 1)
 if is_first_of_day then
-    call("PEXPIRE", active, ttl)
-    call("ZREMRANGEBYSCORE", streaks, 0, (day - 3) * 100000) -- no streak goes on from there
+    redis.call("PEXPIRE", active, ttl)
+    redis.call("ZREMRANGEBYSCORE", streaks, 0, (day - 3) * 100000) -- no streak goes on from there
 end
 local state = struct.pack(FIELDS, day, length, math.max(longest, length), total + 1, first_day, place, frozen, longest) .. by
-call("SET", user, state)
+redis.call("SET", user, state)
 return state

@@ -175,7 +175,8 @@ def main(number):
 
     server, began = Server(tcp=True), time.monotonic()
     try:
-        with override_settings(REDIS_KIT={"CONNECTIONS": {"default": server.connection}}):
+        patient = {"CONNECTIONS": {"default": server.connection}, "READ_TIMEOUT": 10}  # the machine may be busy
+        with override_settings(REDIS_KIT=patient):
             run(number)
     finally:
         server.stop()
