@@ -6,9 +6,9 @@ from redis_kit.core.lazy import lazily
 from redis_kit.pageviews.pages import OTHER, PageViewMixin, page
 
 if TYPE_CHECKING:
-    from redis_kit.pageviews.annotation import awith_views, with_views
     from redis_kit.pageviews.buffer import aflush, dropped, flush
     from redis_kit.pageviews.counter import PageViews
+    from redis_kit.pageviews.database.annotation import awith_views, with_views
     from redis_kit.pageviews.database.history import ahistory, history
     from redis_kit.pageviews.database.snapshots import snapshot
     from redis_kit.pageviews.http.beacon import page_token
@@ -35,7 +35,7 @@ __all__ = [
 __getattr__, __dir__ = lazily(
     __name__,
     {
-        "annotation": ("awith_views", "with_views"),
+        "database.annotation": ("awith_views", "with_views"),
         "buffer": ("aflush", "dropped", "flush"),
         "counter": ("PageViews",),
         "database.history": ("ahistory", "history"),

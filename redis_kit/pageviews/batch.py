@@ -1,101 +1,35 @@
 """A batch of views on its way to the server: one script per page and hour, which recognises a repeated batch."""
 
 import logging
-from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-from datetime import datetime
+from collections.abc import Hashable, Iterable, Sequence
 from itertools import chain
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import Any, TypeVar
 
-from redis_kit.core import conf, scripts
+from redis_kit.core import conf, connections, scripts
 from redis_kit.core.errors import KeyConflict, PermissionDenied, PoolExhausted
 from redis_kit.core.flow import Flow
-from redis_kit.core.keys import hashed
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.settings import KitSettings
 from redis_kit.core.steps import Batch, Call
 from redis_kit.pageviews import keys, periods
 from redis_kit.pageviews.errors import TEMPORARY, log_once
-from redis_kit.pageviews.pages import OTHER, SITE, encoded
+from redis_kit.pageviews.pages import OTHER, SITE
 from redis_kit.pageviews.settings import PageViewSettings
+from redis_kit.pageviews.tally import Event, Tally, Target, identity_kind, tally
 
-Target = tuple[str, str]  # an encoded name, and an hour
+Key = TypeVar("Key", bound=Hashable)
 
 ADMIT = scripts.load("redis_kit.pageviews", "admit")
 COUNT = scripts.load("redis_kit.pageviews", "count")
 MEMORY = 3600.0  # seconds for which the server recognises a repeated batch
 PAGES_TTL = 2 * 86_400.0
 MINUTE_TTL = 600.0
-LONGEST_SOURCE = 64  # characters: Redis stores a list of longer texts in ten times the memory
+ADDED = 1  # the reply of a call that counted
 
 logger = logging.getLogger("redis_kit.pageviews")
 _full: set[str] = set()  # days whose limit is reached, and logged
 _admitted: dict[tuple[str, str, str], set[str]] = {}  # by this process: prefix, connection, day -> names
-
-
-class Event(NamedTuple):
-    """One view: its time in the site's time zone, its page, the key of its object and the hash of its visitor.
-
-    Without an object or a visitor these are "". ``referrer`` is the host of the page before, and ``campaign`` a text of
-    the project; of both the first 64 characters count. The request of a ``bot`` does not count as a view: only the
-    number of these requests is stored, for the page and the site.
-    """
-
-    moment: datetime
-    page: str
-    key: str
-    visitor: str
-    referrer: str = ""
-    campaign: str = ""
-    bot: bool = False
-
-    @property
-    def day(self) -> str:
-        """Return its day, such as ``2026-11-22``."""
-        return self.moment.isoformat()[:10]
-
-    @property
-    def targets(self) -> list[Target]:
-        """Return the names under which it counts: the site, the page and the object, with the hour."""
-        hour = self.moment.isoformat()[:13]
-        return [(name, hour) for name in (SITE, *self.names)]
-
-    @property
-    def names(self) -> list[str]:
-        """Return the names to admit: the page, and its object if it has one."""
-        page = encoded(self.page)
-        return [page, encoded(self.page, self.key)] if self.key and not self.bot else [page]
-
-
-@dataclass
-class Tally:
-    """The views and visitors of a page, an object or the site in one hour. ``last`` is the time of the latest view."""
-
-    last: datetime
-    views: int = 0
-    bots: int = 0
-    visitors: set[str] = field(default_factory=set)
-    members: Counter[str] = field(default_factory=Counter)
-    referrers: Counter[str] = field(default_factory=Counter)
-    campaigns: Counter[str] = field(default_factory=Counter)
-
-    def add(self, event: Event, member: str) -> None:
-        """Add an event. ``member`` is the page or object that it is a view of, if the list of these has it."""
-        self.last = max(self.last, event.moment)
-        if event.bot:
-            self.bots += 1
-            return
-        self.views += 1
-        if event.visitor:
-            self.visitors.add(event.visitor)
-        if member:
-            self.members[member] += 1
-        if event.referrer:
-            self.referrers[_source(event.referrer)] += 1
-        if event.campaign:
-            self.campaigns[_source(event.campaign)] += 1
 
 
 class ViewBatch:
@@ -119,16 +53,11 @@ class ViewBatch:
         """
         if not self._calls:
             self._named = yield from admitted(self.events, using=self.using)
-            self._calls = {target: self._call(target[0], counted) for target, counted in tally(self._named).items()}
-        replies = yield from self._replies()
-        errors = {
-            target: reply for target, reply in zip(self._calls, replies, strict=True) if isinstance(reply, Exception)
-        }
-        for error in errors.values():
-            if isinstance(error, TEMPORARY):
-                raise error
-        for error in errors.values():
-            log_once(error)
+            self._calls = {
+                target: counting(target[0], counted, writer=self._writer, number=self._number)
+                for target, counted in tally(self._named).items()
+            }
+        errors = lasting_errors(self._calls, (yield from self._replies()))
         if not errors:
             return 0
         return sum(not errors.keys().isdisjoint(event.targets) for event in self._named if not event.bot)
@@ -165,37 +94,72 @@ class ViewBatch:
         if self.tried is None:
             self.tried = monotonic()
 
-    def _call(self, name: str, counted: Tally) -> ScriptCall:
-        options, last = conf.section(PageViewSettings), counted.last
-        ttls = [_ms(seconds) for seconds in (MEMORY, options.RETENTION, options.HOUR_RETENTION, MINUTE_TTL)]
-        lists = [
-            [text for pair in counts.items() for text in pair]
-            for counts in (counted.members, counted.referrers, counted.campaigns)
-        ]
-        figures = [last.hour, last.day, int(last.timestamp()), options.TRENDING_HALF_LIFE, counted.views, counted.bots]
-        arguments = [self._number, *ttls, *figures, *map(len, lists), *chain(*lists), *counted.visitors]
-        return COUNT(keys.hour_keys(name, last, writer=self._writer), arguments)
+
+def count_one(event: Event, *, using: str) -> Flow[str]:
+    """Count one event now; return "refused" if the server refused it for good for one of its targets, else "".
+
+    One round trip. A name that is new to this process may be beyond the limit of the day, so the event is sent under
+    each name that it may get, and the server counts one of them. In a Cluster the names of the day are in another slot
+    than the page. So a new name takes a round trip more there.
+    """
+    admitted_names = _admitted_on(event.day, using)
+    if admitted_names.issuperset(event.names) or connections.client(using).is_cluster:
+        return "refused" if (yield from ViewBatch([event], using=using).send()) else ""
+    admission = _admission(event.day)
+    cases = [
+        (event.names[:count], counting(name, counted, admission=[*admission, count, *event.names]))
+        for count, renamed in enumerate(_outcomes(event))
+        for (name, _), counted in tally([renamed]).items()
+    ]
+    calls = [call for _, call in cases]
+    try:
+        replies = yield Batch(calls, lenient=True)
+    except TEMPORARY:
+        raise
+    except Exception as error:
+        replies = [error] * len(calls)
+    for (names, _), reply in zip(cases, replies, strict=True):
+        if reply == ADDED:
+            admitted_names.update(names)
+            if len(names) < len(event.names):
+                _log_full(event.day)
+    return "refused" if lasting_errors(calls, replies) else ""
 
 
-def tally(events: Iterable[Event]) -> dict[Target, Tally]:
-    """Return the events added up by page, object and site, and by hour."""
-    tallies: dict[Target, Tally] = {}
-    for event in events:
-        members = (encoded(event.page), encoded(event.key) if event.key else "", "")
-        for target, member in zip(event.targets, members, strict=False):
-            if target not in tallies:
-                tallies[target] = Tally(event.moment)
-            tallies[target].add(event, member)
-    return tallies
+def counting(
+    name: str, counted: Tally, *, writer: str = "", number: int = 0, admission: Sequence[Any] = ()
+) -> ScriptCall:
+    """Return the call that adds an hour's views of one name; a ``number`` makes it recognize a repetition."""
+    options, last = conf.section(PageViewSettings), counted.last
+    ttls = [_ms(seconds) for seconds in (MEMORY, options.RETENTION, options.HOUR_RETENTION, MINUTE_TTL)]
+    lists = [
+        [text for pair in counts.items() for text in pair]
+        for counts in (counted.members, counted.referrers, counted.campaigns)
+    ]
+    lists.append(list(admission))
+    figures = [last.hour, last.day, int(last.timestamp()), options.TRENDING_HALF_LIFE, counted.views, counted.bots]
+    arguments = [number, *ttls, *figures, *map(len, lists), *chain(*lists), *counted.visitors]
+    sets = _admission_keys(f"{last:%Y-%m-%d}") if admission else []
+    return COUNT([*keys.hour_keys(name, last, writer=writer), *sets], arguments)
+
+
+def lasting_errors(targets: Iterable[Key], replies: list[Any]) -> dict[Key, Exception]:
+    """Return the errors among the replies, each by its target, and log them. Raises one after which views wait."""
+    errors = {target: reply for target, reply in zip(targets, replies, strict=True) if isinstance(reply, Exception)}
+    for error in errors.values():
+        if isinstance(error, TEMPORARY):
+            raise error
+    for error in errors.values():
+        log_once(error)
+    return errors
 
 
 def admitted(events: list[Event], *, using: str) -> Flow[list[Event]]:
     """Return the events under the names that count: pages beyond the day's ``MAX_PAGES`` become ``(other)``."""
-    prefix = conf.section(KitSettings).PREFIX
     wanted: dict[str, dict[str, None]] = {}
     for event in events:
         wanted.setdefault(event.day, {}).update(dict.fromkeys(event.names))
-    admitted_names = {day: _admitted.setdefault((prefix, using, day), set()) for day in wanted}
+    admitted_names = {day: _admitted_on(day, using) for day in wanted}
     for day, names in wanted.items():
         unknown = [name for name in names if name not in admitted_names[day]]
         if unknown:
@@ -203,9 +167,15 @@ def admitted(events: list[Event], *, using: str) -> Flow[list[Event]]:
             admitted_names[day].update(name for name, may in zip(unknown, replies, strict=False) if may)
             if 0 in replies:
                 _log_full(day)
-    for past in list(_admitted)[:-8]:
-        _admitted.pop(past, None)
     return [_renamed(event, admitted_names[event.day]) for event in events]
+
+
+def _admitted_on(day: str, using: str) -> set[str]:
+    """Return the names that are known to be admitted on a day. Of other days the last eight are remembered."""
+    names = _admitted.setdefault((conf.section(KitSettings).PREFIX, using, day), set())
+    for past in list(_admitted)[:-9]:
+        _admitted.pop(past, None)
+    return names
 
 
 def dropped_today(count: int) -> Flow[None]:
@@ -226,37 +196,33 @@ def _log_full(day: str) -> None:
 
 def _admit(day: str, names: list[str]) -> Flow[list[int]]:
     """Return 1 for each name that may be counted; nothing if a key has another type: they count as ``(other)``."""
-    options, month = conf.section(PageViewSettings), day[:7]
-    kind = f"{day[8:]} {identity_kind(options)}"
-    arguments: list[Any] = [options.MAX_PAGES, _ms(PAGES_TTL), _ms(options.RETENTION), kind, *names]
     try:
-        replies: list[int] = yield ADMIT([keys.pages(SITE, day), keys.identities(SITE, month)], arguments)
+        retention = _ms(conf.section(PageViewSettings).RETENTION)
+        replies: list[int] = yield ADMIT(_admission_keys(day), [*_admission(day), retention, *names])
         return replies
     except KeyConflict as error:
         log_once(error)
         return []
 
 
+def _admission_keys(day: str) -> list[str]:
+    return [keys.pages(SITE, day), keys.identities(SITE, day[:7])]
+
+
+def _admission(day: str) -> list[Any]:
+    """Return what the scripts need to admit names: the limit, how long names are stored, and the kind of identity."""
+    options = conf.section(PageViewSettings)
+    return [options.MAX_PAGES, _ms(PAGES_TTL), f"{day[8:]} {identity_kind(options)}"]
+
+
+def _outcomes(event: Event) -> list[Event]:
+    """Return the event as it counts if none of its names is admitted, if the first one is, and so on."""
+    outcomes = [event._replace(page=OTHER, key=""), event]
+    return outcomes if len(event.names) == 1 else [outcomes[0], event._replace(key=OTHER), event]
+
+
 def _renamed(event: Event, admitted_names: set[str]) -> Event:
-    page, *objects = event.names
-    if page not in admitted_names:
-        return event._replace(page=OTHER, key="")
-    return event._replace(key=OTHER) if objects and objects[0] not in admitted_names else event
-
-
-def identified(visitor: str) -> str:
-    """Return the keyed hash that is stored for a visitor."""
-    return hashed(f"visitor:{visitor}") if visitor else ""
-
-
-def identity_kind(options: PageViewSettings) -> str:
-    """Return the kind of identity that visitors have now: the setting, and a sign of the key that hashes them."""
-    return f"{options.VISITOR} {hashed('kind of identity')[:6]}"
-
-
-def _source(text: str) -> str:
-    """Return the beginning of a text that anybody may have sent, as valid Unicode."""
-    return text[:LONGEST_SOURCE].encode(errors="replace").decode()
+    return _outcomes(event)[sum(name in admitted_names for name in event.names)]
 
 
 def _ms(seconds: float) -> int:

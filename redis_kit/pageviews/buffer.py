@@ -11,9 +11,10 @@ from typing import NamedTuple
 
 from redis_kit.core import conf, connections, flow
 from redis_kit.core.errors import ConfigurationError, OutOfMemory, PermissionDenied, RedisUnavailable
-from redis_kit.pageviews.batch import MEMORY, Event, ViewBatch, dropped_today
+from redis_kit.pageviews.batch import MEMORY, ViewBatch, dropped_today
 from redis_kit.pageviews.errors import TEMPORARY, log_once
 from redis_kit.pageviews.settings import PageViewSettings
+from redis_kit.pageviews.tally import Event
 
 logger = logging.getLogger("redis_kit.pageviews")
 

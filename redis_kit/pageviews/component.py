@@ -14,7 +14,7 @@ class PageViews(Component):
     settings = PageViewSettings
     commands = (
         "del get getrange hget hincrby hmget pexpire pfadd pfcount pfmerge sadd scard set sismember smembers zadd "
-        "zcard zincrby zpopmin zrange zremrangebyrank zscore"
+        "zcard zincrby zmscore zpopmin zrange zremrangebyrank zscore"
     )
     panels = ("redis_kit.pageviews.dashboard.panel.PageViewsPanel",)
     metrics = ("redis_kit.pageviews.dashboard.metrics.PageViewMetrics",)

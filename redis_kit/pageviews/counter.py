@@ -9,11 +9,12 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
 from redis_kit.core.values.numbers import whole_number
 from redis_kit.pageviews import keys, periods
-from redis_kit.pageviews.batch import Event, ViewBatch, identified
+from redis_kit.pageviews.batch import count_one
 from redis_kit.pageviews.pages import SITE, Key, encoded
 from redis_kit.pageviews.questions import audiences, numbers, rankings
 from redis_kit.pageviews.questions.values import Day, Hour, Overlap, Trend, Visitors
 from redis_kit.pageviews.settings import PageViewSettings
+from redis_kit.pageviews.tally import Event, identified
 
 MAX_TOP, MAX_SOURCES = 1000, 100
 Period = Literal["day", "week", "month"]
@@ -167,8 +168,9 @@ class PageViews(Primitive):
     def add(self, visitor: str = "", *, at: datetime | None = None, referrer: str = "", campaign: str = "") -> bool:
         """Count one view now, for the object, its page and the site; return False if Redis did not count it.
 
-        The visitor's identity is stored only as a keyed hash in HyperLogLogs; without one only the view counts. Two
-        round trips, one from the second time on in a process. Raises InvalidValue for a datetime without a time zone.
+        The visitor's identity is stored only as a keyed hash in HyperLogLogs; without one only the view counts. One
+        round trip; in a Cluster, two for the first view of the day in a process. Raises InvalidValue for a datetime
+        without a time zone.
         """
         return not self.run_flow(self._add(visitor, at, referrer, campaign), if_open="outage")
 
@@ -192,11 +194,7 @@ class PageViews(Primitive):
             raise InvalidName(f"The views of {SITE} are the sum of its pages; count those.")
         key = "" if self.object_key is None else str(self.object_key)
         event = Event(periods.local(at), self.name, key, identified(visitor), referrer, campaign)
-        return _counted(ViewBatch([event], using=self.using))
+        return count_one(event, using=self.using)
 
 
 NO_OVERLAP = Overlap(0, 0, 0, 0, 0, True)
-
-
-def _counted(batch: ViewBatch) -> Flow[str]:
-    return "refused" if (yield from batch.send()) else ""

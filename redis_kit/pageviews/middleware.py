@@ -7,11 +7,11 @@ from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.http import HttpRequest, HttpResponseBase
 
 from redis_kit.core import conf
-from redis_kit.pageviews.batch import Event
 from redis_kit.pageviews.http.events import arecord, auser, event_of, failed, headers_of, needs_user, record
 from redis_kit.pageviews.pages import is_reported, page_of
 from redis_kit.pageviews.rules import is_page_view, opted_out
 from redis_kit.pageviews.settings import PageViewSettings
+from redis_kit.pageviews.tally import Event
 
 
 class PageViewMiddleware:

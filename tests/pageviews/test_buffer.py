@@ -7,11 +7,12 @@ import pytest
 from redis_kit.core import connections, flow
 from redis_kit.core.errors import RedisUnavailable
 from redis_kit.pageviews import PageViews, dropped, flush
-from redis_kit.pageviews.batch import Event, ViewBatch
+from redis_kit.pageviews.batch import ViewBatch
 from redis_kit.pageviews.buffer import CAPACITY, Buffer, Dropped, buffer
 from redis_kit.pageviews.component import PageViews as PageViewsComponent
 from redis_kit.pageviews.periods import days, now
 from redis_kit.pageviews.questions import numbers
+from redis_kit.pageviews.tally import Event
 from tests.fixtures.fork_server import start_python
 from tests.fixtures.servers import wait_for
 
@@ -261,7 +262,7 @@ PROCESS = """
     settings.configure(INSTALLED_APPS=apps, SECRET_KEY="x" * 50, USE_TZ=True, TIME_ZONE={zone!r}, REDIS_KIT={kit!r})
     django.setup()
     from redis_kit.pageviews.buffer import buffer
-    from redis_kit.pageviews.batch import Event
+    from redis_kit.pageviews.tally import Event
     from redis_kit.pageviews.periods import now
 
     def record(count):

@@ -2,6 +2,7 @@ import asyncio
 import logging
 import random
 import socket
+import threading
 import time
 from itertools import count
 from urllib.parse import quote
@@ -13,6 +14,7 @@ from django.http import HttpResponse
 from django.test import AsyncClient, Client, RequestFactory
 
 from redis_kit.core import primitive
+from redis_kit.core.client import single
 from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.pageviews import OTHER, PageViews, dropped, flush
 from redis_kit.pageviews.buffer import Dropped, buffer
@@ -326,8 +328,39 @@ def test_outage_delays_no_page(get, site):
     assert top() == {"/": 21}
 
 
-def test_pages_beyond_the_limit_are_counted_together(get, site):
-    site.options(PAGEVIEWS={"MAX_PAGES": 4})
+@pytest.fixture
+def trips(monkeypatch):
+    """The round trips of this thread, by the name of the client's method."""
+    made, here = [], threading.get_ident()
+
+    def noted(method):
+        def call(*args):
+            if threading.get_ident() == here:
+                made.append(method.__name__)
+            return method(*args)
+
+        return call
+
+    for client in (single.Client, single.AsyncClient):
+        for name in ("call", "batch", "block"):
+            monkeypatch.setattr(client, name, noted(getattr(client, name)))
+    return made
+
+
+@pytest.mark.parametrize(("write", "most"), [("buffer", 0), ("sync", 1)])
+def test_request_takes_at_most_one_round_trip_and_none_with_a_buffer(get, site, trips, write, most):
+    site.options(PAGEVIEWS={"WRITE": write, "MAX_PAGES": 3})
+    for path in ("/post/1/", "/post/1/", "/post/2/", "/post/3/", "/post/3/", "/named/", "/named/", "/reported/4/"):
+        get(path)
+        assert len(trips) <= most
+        trips.clear()
+    get("/named/", agent="curl/8.5.0")
+    assert len(trips) <= most
+
+
+@pytest.mark.parametrize("write", ["buffer", "sync"])
+def test_pages_beyond_the_limit_are_counted_together(get, site, write):
+    site.options(PAGEVIEWS={"MAX_PAGES": 4, "WRITE": write})
     for number in range(10):
         get(f"/post/{number}/")
     get("/named/")

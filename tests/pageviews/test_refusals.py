@@ -11,9 +11,9 @@ from redis_kit.core import connections, primitive
 from redis_kit.core.errors import OutOfMemory, PermissionDenied, PoolExhausted, RedisUnavailable
 from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.pageviews import PageViews, aflush, dropped, flush
-from redis_kit.pageviews.batch import Event
 from redis_kit.pageviews.buffer import CAPACITY, INTERVAL, MAX_PAUSE, Dropped, buffer
 from redis_kit.pageviews.periods import now
+from redis_kit.pageviews.tally import Event
 from tests.fixtures.servers import wait_for
 
 NOTHING = Dropped(0, 0, 0, 0)

@@ -6,10 +6,9 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponseBase
 
 from redis_kit.core.errors import PermissionDenied, PoolExhausted
-from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
 from redis_kit.pageviews import periods
-from redis_kit.pageviews.batch import Event, ViewBatch, identified
+from redis_kit.pageviews.batch import count_one
 from redis_kit.pageviews.buffer import buffer
 from redis_kit.pageviews.errors import log_once
 from redis_kit.pageviews.http.origins import campaign, referring_host
@@ -17,6 +16,7 @@ from redis_kit.pageviews.http.visitors import visitor
 from redis_kit.pageviews.pages import SITE
 from redis_kit.pageviews.rules import HEADERS, is_bot
 from redis_kit.pageviews.settings import PageViewSettings
+from redis_kit.pageviews.tally import Event, identified
 
 _META = [(name, "HTTP_" + name.upper().replace("-", "_")) for name in HEADERS]
 
@@ -32,11 +32,11 @@ class _Writer(Primitive):
 
     def write(self, event: Event) -> str:
         """Return why the event was dropped, as a field of ``Dropped``; "" if it was counted."""
-        return self.run_flow(_written(event, self.using), if_open="outage")
+        return self.run_flow(count_one(event, using=self.using), if_open="outage")
 
     async def awrite(self, event: Event) -> str:
         """See write()."""
-        return await self.arun_flow(_written(event, self.using), if_open="outage")
+        return await self.arun_flow(count_one(event, using=self.using), if_open="outage")
 
 
 def headers_of(request: HttpRequest) -> dict[str, str]:
@@ -108,10 +108,6 @@ def _own_host(request: HttpRequest) -> str:
     meta = request.META
     host = meta.get("HTTP_X_FORWARDED_HOST", "") if settings.USE_X_FORWARDED_HOST else ""
     return host or meta.get("HTTP_HOST") or meta.get("SERVER_NAME", "")
-
-
-def _written(event: Event, using: str) -> Flow[str]:
-    return "refused" if (yield from ViewBatch([event], using=using).send()) else ""
 
 
 def _note(dropped: str) -> None:

@@ -8,10 +8,10 @@ from redis_kit.core import conf, scripts
 from redis_kit.core.flow import Flow
 from redis_kit.core.steps import Batch, Call
 from redis_kit.pageviews import keys, periods
-from redis_kit.pageviews.batch import identity_kind
 from redis_kit.pageviews.pages import SITE
 from redis_kit.pageviews.questions.values import Day, Hour, Visitors
 from redis_kit.pageviews.settings import PageViewSettings
+from redis_kit.pageviews.tally import identity_kind
 
 SALTED = "daily_salt"
 COUNT_EACH = scripts.load("redis_kit.pageviews", "count_each")

@@ -5,9 +5,12 @@
 -- gives  add_decayed
 
 local function add_decayed(key, most, half_life, at, counts)
-    for place = 1, #counts, 2 do
-        local high = at + half_life * math.log(counts[place + 1]) / math.log(2)
-        local low = redis.call("ZSCORE", key, counts[place])
+    local members, scores = {}, {}
+    for place = 2, #counts, 2 do
+        members[place / 2] = counts[place - 1]
+    end
+    for place, low in ipairs(redis.call("ZMSCORE", key, unpack(members))) do
+        local high = at + half_life * math.log(counts[2 * place]) / math.log(2)
         if low then
             low = tonumber(low)
             if low > high then
@@ -15,7 +18,8 @@ local function add_decayed(key, most, half_life, at, counts)
             end
             high = high + half_life * math.log(1 + 2 ^ ((low - high) / half_life)) / math.log(2)
         end
-        redis.call("ZADD", key, string.format("%.17g", high), counts[place])
+        scores[2 * place - 1], scores[2 * place] = string.format("%.17g", high), members[place]
     end
+    redis.call("ZADD", key, unpack(scores))
     redis.call("ZREMRANGEBYRANK", key, 0, -1 - most)
 end

@@ -15,6 +15,8 @@
 -- KEYS[12]  trending   zset: page or object -> its decayed views, as a time in s
 -- KEYS[13]  referrers  zset: host -> views of the day that came from there
 -- KEYS[14]  campaigns  zset: campaign -> views of the day that it brought
+-- KEYS[15...] pages    set: names of the day's pages and objects; then the set of the kinds of identities. Only for a
+--                      view whose names this process has not seen today, and not on a Cluster: it is another slot
 -- ARGV[1]   number     of the batch, growing with each batch of a writer; 0 for a batch that is never repeated
 -- ARGV[2]   memory     time for which a repeated batch is recognised, ms
 -- ARGV[3]   ttl        of days, weeks and months, ms
@@ -29,18 +31,24 @@
 -- ARGV[12]  #members   number of texts that follow: pages or objects, each with its views
 -- ARGV[13]  #referrers number of texts that follow those: referrers, each with its views
 -- ARGV[14]  #campaigns number of texts that follow those: campaigns, each with its views
--- ARGV[15...]          those texts, then the visitors
--- returns   1 if added, 0 if this batch was added before
+-- ARGV[15]  #admission number of texts that follow those: limit and ttl of pages, kind of identity, the number of
+--                      names that must be admitted, and the names; 0 without pages
+-- ARGV[16...]          those texts, then the visitors
+-- returns   1 if added, 0 if this batch was added before, -1 if another number of names is admitted
 --
 -- Everything that can be refused is checked first, since a script can't undo its writes. Sketches are written before
--- numbers, the smallest period first: a visitor who does not change it is in the longer ones, too.
+-- numbers, the smallest period first: a visitor who does not change it is in the longer ones, too. The expiry of a key
+-- is set when it gets a new field, member or visitor.
 
 local number, ttl = tonumber(ARGV[1]), ARGV[3]
 local may = redis.acl_check_cmd
+local next_argument = 16
 
 -- @include _add_bounded
+-- @include _add_counts
 -- @include _add_decayed
-local next_argument = 15
+-- @include _add_visitors
+-- @include _admit
 
 local function take(count)
     local texts = {}
@@ -51,58 +59,59 @@ local function take(count)
     return texts
 end
 
-if not (may("SET", KEYS[1], 1, "PX", 1) and may("HINCRBY", KEYS[2], 1, 1) and may("PFADD", KEYS[5], 1)
-    and may("ZINCRBY", KEYS[9], 1, 1) and may("ZADD", KEYS[12], 1, 1) and may("ZREMRANGEBYRANK", KEYS[12], 0, 0)
-    and may("ZPOPMIN", KEYS[13]) and may("PEXPIRE", KEYS[2], 1)) then
-    return redis.error_reply("NOPERM Page views need SET, HINCRBY, PFADD, ZINCRBY, ZADD, ZREMRANGEBYRANK, ZPOPMIN and PEXPIRE")
+local members, hosts, sources, admission = take(ARGV[12]), take(ARGV[13]), take(ARGV[14]), take(ARGV[15])
+local visitors = take(#ARGV - next_argument + 1)
+local may_write = may("SET", KEYS[1], 1, "PX", 1) and may("HINCRBY", KEYS[2], 1, 1) and may("PFADD", KEYS[5], 1)
+    and may("PEXPIRE", KEYS[2], 1)
+local may_list = #members == 0 or may("ZADD", KEYS[9], 1, 1) and may("ZMSCORE", KEYS[9], 1)
+    and may("ZREMRANGEBYRANK", KEYS[12], 0, 0)
+local may_list_sources = #hosts + #sources == 0 or may("ZINCRBY", KEYS[13], 1, 1) and may("ZPOPMIN", KEYS[13])
+if not (may_write and may_list and may_list_sources) then
+    return redis.error_reply("NOPERM Page views need the commands of their component: see the how-to about ACL")
 end
 if number > 0 and tonumber(redis.call("GET", KEYS[1]) or 0) >= number then
     return 0
 end
-for _, pair in ipairs({{KEYS[2], ARGV[6]}, {KEYS[3], ARGV[7]}, {KEYS[3], "b" .. ARGV[7]}}) do
-    if not tonumber(redis.call("HGET", pair[1], pair[2]) or 0) then
-        return redis.error_reply("WRONGTYPE The hash " .. pair[1] .. " holds no number of views")
+if #admission > 0 then
+    local pages, identities = unpack(KEYS, 15)
+    local limit, pages_ttl, kind, wanted = unpack(admission, 1, 4)
+    local admitted = 0
+    for _, is_admitted in ipairs(admit(pages, identities, limit, pages_ttl, ttl, kind, {unpack(admission, 5)})) do
+        admitted = admitted + is_admitted
+    end
+    if admitted ~= tonumber(wanted) then
+        return -1
     end
 end
--- @check_types top_day, top_week, top_month, trending, referrers, campaigns
-for place = 4, 8 do
-    local header = redis.call("GETRANGE", KEYS[place], 0, 15)
-    if header ~= "" and string.sub(header, 1, 4) ~= "HYLL" then
-        return redis.error_reply("WRONGTYPE The key " .. KEYS[place] .. " holds no HyperLogLog")
-    elseif header ~= "" and #header < 16 then
-        return redis.error_reply("WRONGTYPE The HyperLogLog " .. KEYS[place] .. " is corrupt: it has no header")
+local fields = {
+    {KEYS[2], ARGV[6], tonumber(ARGV[10]), ARGV[4]},
+    {KEYS[3], ARGV[7], tonumber(ARGV[10]), ttl},
+    {KEYS[3], "b" .. ARGV[7], tonumber(ARGV[11]), ttl},
+}
+for _, field in ipairs(fields) do
+    if field[3] > 0 and not tonumber(redis.call("HGET", field[1], field[2]) or 0) then
+        return redis.error_reply("WRONGTYPE The hash " .. field[1] .. " holds no number of views")
     end
 end
-
-local members, hosts, sources = take(ARGV[12]), take(ARGV[13]), take(ARGV[14])
-if #ARGV >= next_argument then
-    local ttls = {ARGV[5], ARGV[4], ttl, ttl, ttl}
-    for place = 4, 8 do
-        local changed = redis.pcall("PFADD", KEYS[place], unpack(ARGV, next_argument))
-        if type(changed) == "table" then
-            return redis.error_reply("WRONGTYPE The HyperLogLog " .. KEYS[place] .. " is corrupt: " .. changed.err)
-        end
-        if changed == 0 and place < 7 then
-            break
-        end
-        redis.call("PEXPIRE", KEYS[place], ttls[place - 3])
+if #members > 0 then
+    -- @check_types top_day, top_week, top_month, trending
+end
+if #hosts + #sources > 0 then
+    -- @check_types referrers, campaigns
+end
+local sketches = {{KEYS[4], ARGV[5]}, {KEYS[5], ARGV[4]}, {KEYS[6], ttl}, {KEYS[7], ttl}, {KEYS[8], ttl}}
+local wrong = #visitors > 0 and (wrong_sketch(sketches) or add_visitors(sketches, visitors))
+if wrong then
+    return redis.error_reply("WRONGTYPE The HyperLogLog " .. wrong)
+end
+for _, field in ipairs(fields) do
+    if field[3] > 0 and redis.call("HINCRBY", field[1], field[2], field[3]) == field[3] then
+        redis.call("PEXPIRE", field[1], field[4])
     end
 end
-if tonumber(ARGV[10]) > 0 then
-    redis.call("HINCRBY", KEYS[2], ARGV[6], ARGV[10])
-    redis.call("HINCRBY", KEYS[3], ARGV[7], ARGV[10])
-    redis.call("PEXPIRE", KEYS[2], ARGV[4])
-end
-if tonumber(ARGV[11]) > 0 then
-    redis.call("HINCRBY", KEYS[3], "b" .. ARGV[7], ARGV[11])
-end
-redis.call("PEXPIRE", KEYS[3], ttl)
 if #members > 0 then
     for place = 9, 11 do
-        for at = 1, #members, 2 do
-            redis.call("ZINCRBY", KEYS[place], members[at + 1], members[at])
-        end
-        redis.call("PEXPIRE", KEYS[place], ttl)
+        add_counts(KEYS[place], ttl, members)
     end
     local at = math.min(tonumber(ARGV[8]), tonumber(redis.call("TIME")[1]))
     add_decayed(KEYS[12], 1000, tonumber(ARGV[9]), at, members)

@@ -11,9 +11,9 @@ from collections import Counter
 from contextlib import contextmanager, nullcontext
 
 from redis_kit.pageviews import PageViews, dropped, flush
-from redis_kit.pageviews.batch import Event
 from redis_kit.pageviews.buffer import buffer
 from redis_kit.pageviews.periods import now
+from redis_kit.pageviews.tally import Event
 
 USER, PASSWORD = "counter", "first"
 PAGES = [f"p{number}" for number in range(6)]

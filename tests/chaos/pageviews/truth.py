@@ -14,8 +14,9 @@ from pathlib import Path
 
 from demo import access_log
 from redis_kit.pageviews import PageViews
-from redis_kit.pageviews.batch import Event, ViewBatch, identified
+from redis_kit.pageviews.batch import ViewBatch
 from redis_kit.pageviews.rules import is_bot
+from redis_kit.pageviews.tally import Event, identified
 
 TOLERANCE, MOST = (0.02, 1), (0.04, 3)
 BATCH = 500

@@ -9,7 +9,8 @@ from redis_kit.core import connections
 from redis_kit.locks import Lock, Semaphore
 from redis_kit.locks.kinds.read_write_lock import ReadWriteLock
 from redis_kit.pageviews import PageViews, periods
-from redis_kit.pageviews.batch import Event, ViewBatch, identified
+from redis_kit.pageviews.batch import ViewBatch
+from redis_kit.pageviews.tally import Event, identified
 from redis_kit.queues import Queue, chain, limits
 from redis_kit.queues.store import calls
 from redis_kit.testing.jobs import drain

@@ -3,8 +3,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from redis_kit.pageviews import PageViews
-from redis_kit.pageviews.batch import Event, ViewBatch, identified
+from redis_kit.pageviews.batch import ViewBatch
 from redis_kit.pageviews.periods import now
+from redis_kit.pageviews.tally import Event, identified
 
 NOON = datetime(2024, 2, 10, 12, tzinfo=UTC)
 DAY = NOON.date()

@@ -3,8 +3,9 @@ from datetime import timedelta
 import pytest
 
 from redis_kit.pageviews import PageViews, batch
-from redis_kit.pageviews.batch import Event, ViewBatch
+from redis_kit.pageviews.batch import ViewBatch
 from redis_kit.pageviews.periods import now
+from redis_kit.pageviews.tally import Event
 
 HALF_LIFE = 6 * 3600
 
