@@ -132,7 +132,7 @@ REFUSALS = [
     (without("evalsha"), PermissionDenied),
     (without("sadd"), PermissionDenied),
     (without("hincrby"), PermissionDenied),
-    (without("zincrby"), PermissionDenied),
+    (without("zmscore"), PermissionDenied),
     (without("pexpire"), PermissionDenied),
     (without("pfadd"), PermissionDenied),
     (without("set"), PermissionDenied),
