@@ -3,10 +3,12 @@
 import contextlib
 import os
 from concurrent.futures import ThreadPoolExecutor
+from time import monotonic
 
 import pytest
 import redis
 from django.apps import apps
+from django.contrib.admin.models import LogEntry
 
 from redis_kit.core import connections
 from redis_kit.core.component import components
@@ -127,6 +129,23 @@ def test_pages_tell_what_a_server_that_can_not_serve_says(debugged_kit, boss):
     errors = errors_of_pages(boss)
     assert [slug for slug, error in errors.items() if "Redis can't serve now" not in error] == []
     server.replicaof("NO", "ONE")
+
+
+def test_pages_of_a_replica_can_be_read_and_its_buttons_say_no(debugged_kit, boss):
+    Queue("mail").put("job")
+    errors_of_pages(boss)
+    debugged_kit.client.replicaof("127.0.0.1", "1")
+    began = monotonic()
+    errors = errors_of_pages(boss)
+    assert monotonic() - began < len(errors)  # a second for each
+    # Figures of page views and sign-ins may need a key for their result.
+    assert {slug for slug, error in errors.items() if error} <= {"", "pageviews/", "signins/"}
+    assert all("You can't write against a read only replica" in error for error in errors.values() if error)
+    for slug in ("", "server/"):
+        assert "The connection leads to a replica, which refuses writes." in boss.get(f"{ADMIN}{slug}").content.decode()
+    answer = page(boss.post(f"{ADMIN}queues/do/pause/", {"value": "mail", "confirmed": "1"}, follow=True))
+    assert "You can't write against a read only replica." in answer.find("ul", class_="messagelist")[0].words
+    assert not LogEntry.objects.exists()
 
 
 def test_pages_tell_that_a_server_loads_its_data(debugged_kit, boss):

@@ -151,6 +151,12 @@ def _replication(report: ServerReport) -> Iterator[Advice]:
         wrong = _("The connection leads to a replica, which refuses writes.")
         remedy = _("Give the connection the primary's address, or the Sentinels with SENTINELS and SERVICE.")
         yield Advice("error", wrong, remedy)
+    if report.info.get("master_link_status", "up") != "up":
+        wrong = _("The replica has lost its primary %(address)s: what it answers may be old.")
+        address = f"{report.info.get('master_host')}:{report.info.get('master_port')}"
+        yield Advice(
+            "error", wrong % {"address": address}, _("Start the primary, or run REPLICAOF with the right address.")
+        )
     if report.replicas() and report.options.get("min-replicas-to-write") == "0":
         wrong = _("A primary that is cut off from its replicas accepts writes that the fail-over loses.")
         yield Advice("note", wrong, "CONFIG SET min-replicas-to-write 1")
