@@ -4,10 +4,12 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from django.utils.timezone import is_naive, localtime
 from django.utils.translation import gettext_lazy as _
 
 from redis_kit.core.logs import error_text
 from redis_kit.core.panels import MOST_ROWS, Content, Lines, Link, Listing, Meter, Table
+from redis_kit.core.text import contained
 from redis_kit.queues.jobs.message import tags_of, task_of
 from redis_kit.queues.jobs.step import step_of
 from redis_kit.queues.panels.actions import JobTarget
@@ -74,19 +76,16 @@ def _job(title: Any, target: JobTarget, details: "JobDetails") -> Table:
     first = Link(FIRST % target.queue, "queues", {"queue": target.queue})
     step = step_of(body)
     workflow = step and Link(_("Workflow %s") % step.workflow, "workflows", {"id": step.workflow})
+    same = {"queue": target.queue, "state": job.state if job else "done"}
+    tags = [Link(f"#{tag}", "jobs", {**same, "tag": tag}) for tag in tags_of(body)]
     cells: list[tuple[Any, Any]] = [
-        (_("Job"), Lines((target.id, task_of(body), first, workflow))),
+        (_("Job"), Lines((target.id, task_of(body), first, workflow, *tags))),
         (_("State"), Lines(_state(details))),
         (_("Priority"), record and record.priority),
         (_("Attempts"), record and record.attempts),
         (_("Crashes"), record and record.crashes),
         (_("Arguments"), redaction.payload(body)),
     ]
-    if tags := tags_of(body):
-        same = {"queue": target.queue, "state": job.state if job else "done"}
-        cells.insert(-1, (_("Tags"), Lines([Link(tag, "jobs", {**same, "tag": tag}) for tag in tags])))
-    if job and job.reason and job.state == "dead":
-        cells.insert(-1, (_("Reason"), redaction.text(job.reason)))
     names = OF_STATES.get(job.state, ()) if job else ()
     if not task_of(body):
         names = tuple(name for name in names if name != "cancel")  # nobody stops what no task runs
@@ -112,14 +111,16 @@ def _snoozes(details: "JobDetails") -> Iterator[Table]:
 
 
 def _state(details: "JobDetails") -> tuple[Any, ...]:
+    from redis_kit.queues.panels import redaction
+
     job, result = details.job, details.result
     if job is None:
         status = _("cancelled") if result.cancelled else STATUSES.get(result.status, result.status)
         return status, result.ended, _("the job is gone, its result is stored")
     if job.state == "running":
         return STATES[job.state], Link(job.worker or "?", "workers"), _("being cancelled") if details.cancelling else ""
-    waits = WAITS % job.reason if job.state == "ready" and job.reason else ""
-    return STATES[job.state], moment(job.due if job.died is None else job.died), waits
+    why = redaction.text(job.reason) if job.state == "dead" else job.reason and WAITS % job.reason
+    return STATES[job.state], moment(job.due if job.died is None else job.died), why
 
 
 def _expires(details: "JobDetails") -> Any:
@@ -200,11 +201,16 @@ def _attempts(details: "JobDetails", about: "History") -> Table:
     return Table(_("Attempts, the latest first"), (_("Attempt"), _("Begun"), _("Worker"), _("Error")), rows)
 
 
-def _log(lines: "Sequence[LogLine]") -> Table:
+def _log(lines: "Sequence[LogLine]") -> Listing:
+    return Listing(_("Log"), "\n".join(map(_logged, lines))[-LONGEST:])
+
+
+def _logged(line: "LogLine") -> str:
     from redis_kit.queues.panels import redaction
 
-    rows = [(line.at, line.attempt, line.level, line.logger, redaction.text(line.text)) for line in lines]
-    return Table(_("Log"), (_("Time"), _("Attempt"), _("Level"), _("Logger"), _("Message")), rows)
+    at = line.at if is_naive(line.at) else localtime(line.at)
+    about = f"{at.isoformat(sep=' ', timespec='milliseconds')[:23]} {line.attempt} {line.level} {line.logger}"
+    return contained(f"{about}: {redaction.text(line.text)}")
 
 
 def _traceback(failure: "AttemptError") -> Listing:
