@@ -1,8 +1,8 @@
 """A component: one feature of the kit, kind by its dotted path."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from django.core.checks import CheckMessage
 from django.utils.module_loading import import_string
@@ -14,6 +14,13 @@ from redis_kit.core.panels import Panel
 from redis_kit.core.settings import KitSettings
 
 
+class Operation(NamedTuple):
+    """A call that ``rk_bench`` measures: what it does, and a function that does it."""
+
+    name: str
+    call: Callable[[], object]
+
+
 class Component:
     """The base of components: the settings, panels and checks of a feature."""
 
@@ -23,6 +30,8 @@ class Component:
     panels: ClassVar[tuple[str, ...]] = ()
     #: Dotted paths of subclasses of MetricSource.
     metrics: ClassVar[tuple[str, ...]] = ()
+    #: Dotted paths of functions that take the alias of a connection, and yield Operation. Their keys are removed.
+    benchmarks: ClassVar[tuple[str, ...]] = ()
     #: The Redis commands of its calls, with spaces between. ``rk_doctor`` names those that the user may not run.
     commands: ClassVar[str] = ""
     #: Codenames and names of permissions of the app ``redis_kit``, for the panels of built-in components. Panels of
@@ -57,6 +66,11 @@ class Component:
     def load_metrics(self) -> list[Any]:
         """Return the sources of metrics."""
         return [import_string(path)() for path in self.metrics]
+
+    def load_benchmarks(self, using: str) -> Iterator[Operation]:
+        """Yield the operations that ``rk_bench`` measures on a connection."""
+        for path in self.benchmarks:
+            yield from import_string(path)(using)
 
 
 def builtin_permissions() -> list[tuple[str, str]]:

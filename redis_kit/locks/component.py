@@ -19,6 +19,7 @@ class Locks(Component):
         "pexpiretime pttl rpush set zadd zcard zcount zincrby zrange zrangebyscore zrank zrem zremrangebyrank "
         "zremrangebyscore zrevrange zscore"
     )
+    benchmarks = ("redis_kit.locks.benchmark.operations",)
     panels = ("redis_kit.locks.dashboard.panel.LocksPanel",)
     metrics = ("redis_kit.locks.inspection.metrics.LockMetrics",)
     permissions = (
