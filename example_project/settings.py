@@ -82,9 +82,15 @@ STATIC_URL = "static/"
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "handlers": {"console": {"class": "logging.StreamHandler"}},
-    # The demo's visitors cause 404 and 429 on purpose.
-    "loggers": {"django.request": {"handlers": ["console"], "level": "ERROR", "propagate": False}},
+    "handlers": {
+        "console": {"class": "logging.StreamHandler"},
+        "job": {"class": "redis_kit.queues.logs.JobLogHandler"},
+    },
+    "loggers": {
+        "reading": {"handlers": ["job"], "level": "INFO"},
+        # The demo's visitors cause 404 and 429 on purpose.
+        "django.request": {"handlers": ["console"], "level": "ERROR", "propagate": False},
+    },
 }
 
 REDIS_KIT = {
@@ -92,7 +98,10 @@ REDIS_KIT = {
     "PREFIX": "reading",
     # rk_demo runs on this machine and sets the address of each visitor in X-Forwarded-For.
     "TRUSTED_PROXIES": ["127.0.0.1/32"],
-    "QUEUES": {"NAMES": ["letters", "parcels", "orders", "bindery", "newsletters"]},
+    "QUEUES": {
+        "NAMES": ["letters", "parcels", "orders", "bindery", "newsletters"],
+        "QUEUE_OPTIONS": {"parcels": {"DONE_LIMIT": 200}},
+    },
 }
 
 READING_VOTE_RATE = os.environ.get("READING_VOTE_RATE", "5/m")

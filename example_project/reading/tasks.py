@@ -1,5 +1,6 @@
 """The tasks. A job that runs twice still delivers one letter."""
 
+import logging
 import time
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -10,6 +11,7 @@ from django.utils import timezone
 from example_project.reading.models import Letter
 from redis_kit.queues import Workflow, chain, failures, group, periodic, previous, progress, task
 
+logger = logging.getLogger("reading")
 QUEUE = "letters"
 
 
@@ -27,17 +29,20 @@ class OutOfPrint(Exception):
     """The publisher has no copy of a book, and will have none."""
 
 
-@task(queue_name="parcels", max_attempts=5, backoff=(10, 20), takes_context=True)
+@task(queue_name="parcels", max_attempts=5, backoff=(10, 20), takes_context=True, tags=["books"])
 def post_parcel(context: Any, title: str) -> str:
     """Post a book. The first two attempts fail, so the job is retried twice."""
+    logger.info("Packed %r.", title)
     if context.attempt < 3:
+        logger.warning("The counter is closed at attempt %d.", context.attempt)
         raise PostOfficeClosed(f"The post office did not accept {title!r}.")
     return f"posted at attempt {context.attempt}"
 
 
-@task(queue_name="orders", max_attempts=2, backoff=1)
+@task(queue_name="orders", max_attempts=2, backoff=1, tags=["books", "publisher"])
 def order_book(title: str) -> None:
     """Order a book. Every attempt fails, so the job is dead after two."""
+    logger.info("Asked the publisher for %r.", title)
     raise OutOfPrint(f"{title!r} is out of print.")
 
 
