@@ -9,6 +9,7 @@ from urllib.parse import urljoin
 
 import pytest
 from django.contrib.admin.models import LogEntry
+from django.contrib.messages import get_messages
 from django.utils.html import escape
 
 from redis_kit.core import component, connections
@@ -104,37 +105,76 @@ def buttons_on(client, urls):
     return dict(sorted(found.items(), key=lambda item: "id=" not in item[1]))
 
 
-def press(browser, url, action):
-    """Press a button, confirm it with the examples of its fields, and return the messages of the page after it."""
-    browser.goto(url)
-    for box in browser.locator(".rk-table input[type=checkbox]").all()[:1]:
-        box.check()
-    browser.locator(f"button[formaction^='{action}']").first.click()
-    if browser.locator(".rk-confirm").count():
-        if browser.locator("#rk-typed").count():
-            browser.fill("#rk-typed", browser.locator(".rk-confirm dd").inner_text())
-        if browser.locator("#rk-wants").count():
-            example = EXAMPLE.search(browser.locator("label[for=rk-wants]").inner_text())
-            browser.fill("#rk-wants", example[1] if example else "")
-        browser.locator(".rk-confirm button").click()
-    return [each.get_attribute("class") for each in browser.locator(".messagelist li").all()]
+def example(label):
+    """Return what the label of a field names as an example."""
+    found = EXAMPLE.search(label)
+    return found[1] if found else ""
+
+
+def press(client, url, action):
+    """Press a button and confirm it with the examples of its fields; return the messages of the page after it."""
+    shown = whole_page(client.get(url))
+    button = next(b.attributes for b in shown.find("button") if b.attributes.get("formaction", "").startswith(action))
+    data = {button["name"]: button["value"]}
+    data |= {box.attributes["name"]: box.attributes["value"] for box in shown.find("input", type="checkbox")[:1]}
+    response = client.post(button["formaction"], data)
+    if response.status_code == 200:
+        response = confirm(client, whole_page(response))
+    after = client.get(response.url)
+    assert after.status_code == 200
+    return [message.level_tag for message in get_messages(after.wsgi_request)]
+
+
+def confirm(client, shown):
+    """Submit the form of a page that asks for a confirmation."""
+    (form,) = shown.find("form", class_="rk-confirm")
+    fields = {one.attributes.get("name"): one.attributes.get("value", "") for one in shown.find("input")}
+    if "typed" in fields:
+        fields["typed"] = shown.find("dd")[0].words
+    if "wants" in fields:
+        (label,) = shown.find("label", **{"for": "rk-wants"})
+        fields["wants"] = example(label.words)
+    return client.post(form.attributes["action"], fields)
 
 
 @pytest.mark.urls("tests.dashboard.test_custom_site")
-def test_every_button_works_without_javascript_in_a_site_of_a_project(filled, visit, boss, monkeypatch):
-    monkeypatch.setattr(component, "BUILTIN", BUILTIN)
-    filled.options(EXTRA_COMPONENTS=[])
+def test_every_button_works_in_a_site_of_a_project(filled, boss):
     buttons = buttons_on(boss, crawled(links_with(boss), OFFICE))
     actions = {f"{OFFICE}{panel.slug}/do/{name}/" for panel in panels() for name in panel.actions()}
     assert actions - {*buttons} == set(), "fill() gives these no button"
-
-    def look(browser):
-        answers = {action: press(browser, url, action) for action, url in buttons.items()}
-        assert {action: answer for action, answer in answers.items() if answer != ["success"]} == {}
-
-    visit(look, start=OFFICE, java_script_enabled=False)
+    answers = {action: press(boss, url, action) for action, url in buttons.items()}
+    assert {action: answer for action, answer in answers.items() if answer != ["success"]} == {}
     assert {entry.object_id for entry in LogEntry.objects.all()} >= {"locks", "throttles", "queues", "workers"}
     assert LogEntry.objects.count() == len(buttons)
+
+
+@pytest.mark.urls("tests.dashboard.test_custom_site")
+def test_each_kind_of_button_works_without_javascript(filled, visit, monkeypatch):
+    """One is for the selected rows, one wants a name to be typed, and one has a field in its confirmation."""
+    monkeypatch.setattr(component, "BUILTIN", BUILTIN)
+    filled.options(EXTRA_COMPONENTS=[])
+
+    def look(browser):
+        def said():
+            return [each.get_attribute("class") for each in browser.locator(".messagelist li").all()]
+
+        browser.goto(f"{OFFICE}jobs/?queue=archive&state=dead")
+        browser.locator(".rk-table input[type=checkbox]").first.check()
+        browser.get_by_role("button", name="Retry…").first.click()
+        browser.locator(".rk-confirm button").click()
+        assert said() == ["success"]
+        browser.goto(f"{OFFICE}locks/")
+        browser.locator("button[formaction*='do/release/']").first.click()
+        browser.fill("#rk-typed", browser.locator(".rk-confirm dd").inner_text())
+        browser.locator(".rk-confirm button").click()
+        assert said() == ["success"]
+        browser.locator("button[formaction*='do/set_limit/']").first.click()
+        browser.fill("#rk-wants", "7")
+        browser.locator(".rk-confirm button").click()
+        assert said() == ["success"]
+
+    visit(look, start=OFFICE, java_script_enabled=False)
+    assert LogEntry.objects.count() == 3
 
 
 def test_every_page_breaks_no_policy_in_a_browser(filled, visit, monkeypatch):
