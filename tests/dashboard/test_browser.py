@@ -149,7 +149,7 @@ def test_refresh_stops_while_off_or_hidden_and_the_choice_is_stored(visit, stock
             hide(page, hidden=False)
         assert len(asked) == 1
 
-    visit(look)
+    visit(look, window="refresh")
 
 
 def hide(page, *, hidden):
@@ -169,7 +169,7 @@ def test_signed_out_viewer_sees_a_message(visit, stock):
         wait_for(lambda: "signed out" in page.locator("#rk-state").inner_text(), page)
         assert page.locator(IN_STOCK).inner_text().startswith("7")
 
-    visit(look)
+    visit(look, window="signed out")
 
 
 def test_buttons_are_reached_and_pressed_with_the_keyboard(visit, stock):
