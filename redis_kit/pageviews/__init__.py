@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from redis_kit.pageviews.counter import PageViews
     from redis_kit.pageviews.database.annotation import awith_views, with_views
     from redis_kit.pageviews.database.history import ahistory, history
-    from redis_kit.pageviews.database.snapshots import snapshot
+    from redis_kit.pageviews.database.snapshots import asnapshot, snapshot
     from redis_kit.pageviews.http.beacon import page_token
     from redis_kit.pageviews.http.popular import PopularView, popular
 
@@ -21,6 +21,7 @@ __all__ = [
     "PopularView",
     "aflush",
     "ahistory",
+    "asnapshot",
     "awith_views",
     "dropped",
     "flush",
@@ -39,7 +40,7 @@ __getattr__, __dir__ = lazily(
         "buffer": ("aflush", "dropped", "flush"),
         "counter": ("PageViews",),
         "database.history": ("ahistory", "history"),
-        "database.snapshots": ("snapshot",),
+        "database.snapshots": ("asnapshot", "snapshot"),
         "http.beacon": ("page_token",),
         "http.popular": ("PopularView", "popular"),
     },

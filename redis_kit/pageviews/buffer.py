@@ -20,7 +20,8 @@ logger = logging.getLogger("redis_kit.pageviews")
 
 CAPACITY = 10_000
 BATCH = 500
-INTERVAL = 1.0  # seconds
+INTERVAL = 1.0  # seconds that a view waits at most
+QUIET = 0.05  # seconds without another view after which those that wait are sent
 # After this time a batch isn't sent again, since the server may have forgotten that it has it.
 MAX_RETRY_TIME = MEMORY / 2
 MAX_PAUSE = 30.0  # seconds between two tries while Redis answers and refuses
@@ -81,9 +82,14 @@ class Buffer:
         return True
 
     def drop(self, reason: str, count: int = 1) -> None:
-        """Add to the number of dropped views."""
+        """Add to the number of dropped views, which the thread reports."""
+        if not count:
+            return
         with self._lock:
             self._dropped[reason] += count
+            if self._thread is None:
+                self._start()
+        self._some.set()
 
     def dropped(self) -> Dropped:
         """Return how many views this process did not count since it started."""
@@ -182,19 +188,31 @@ class Buffer:
         some, full, never = self._some, self._full, self._never
         while True:
             some.wait()
-            full.wait(INTERVAL)
+            self._gather()
             if some is not self._some:
                 return  # reset() has run since
             some.clear()
             full.clear()
             try:
-                all_counted = self.flush()
+                all_done = self.flush() and self._is_reported()
             except Exception as error:
                 log_once(error, "Page views could not be counted: %s")
-                all_counted = False
-            if not all_counted:
+                all_done = False
+            if not all_done:
                 never.wait(self._pause)
                 some.set()
+
+    def _gather(self) -> None:
+        """Wait until a batch is full, no further view comes, or the first one has waited for ``INTERVAL``."""
+        deadline = monotonic() + INTERVAL
+        while (left := deadline - monotonic()) > 0:
+            count = len(self._events)
+            if self._full.wait(min(QUIET, left)) or len(self._events) <= count:
+                return
+
+    def _is_reported(self) -> bool:
+        with self._lock:
+            return self._reported == sum(self._dropped.values())
 
     def close(self) -> None:
         """Count the rest when the process ends. Waits at most 2 seconds for a server that does not answer."""

@@ -1,7 +1,7 @@
 """The URLs of page views: ``path("", include("redis_kit.pageviews.urls"))``."""
 
-from django.urls import path
+from django.urls.resolvers import RoutePattern
 
-from redis_kit.pageviews.http.beacon import ROUTE, beacon
+from redis_kit.pageviews.http.beacon import ROUTE, BeaconPattern, beacon
 
-urlpatterns = [path("page-view/", beacon, name=ROUTE)]
+urlpatterns = [BeaconPattern(RoutePattern("page-view/", name=ROUTE, is_endpoint=True), beacon, name=ROUTE)]

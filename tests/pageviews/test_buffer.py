@@ -51,7 +51,8 @@ def test_views_are_exact_under_several_threads(kit):
     assert dropped() == Dropped(0, 0, 0, 0)
 
 
-def test_dropped_views_are_added_up_for_all_processes_after_the_next_flush(kit, no_thread):
+def test_dropped_views_are_added_up_for_all_processes_after_the_next_flush(kit, monkeypatch):
+    monkeypatch.setattr(Buffer, "_start", lambda self: None)
     first, second = Buffer(), Buffer()
     for process, count in ((first, 3), (second, 4)):
         process.drop("outage", count)
@@ -65,8 +66,34 @@ def test_dropped_views_are_added_up_for_all_processes_after_the_next_flush(kit, 
     assert PageViews.site().views() == 0
 
 
-def test_batch_of_five_hundred_is_sent_at_once(kit, monkeypatch):
+def test_dropped_views_are_reported_by_themselves_also_after_an_outage(own_kit):
+    own_kit.server.stop()
+    buffer.drop("outage", 3)
+    own_kit.server.start()
+    today = days(None, None)
+    wait_for(lambda: PageViews.site().run_flow(numbers.dropped(today), if_open=[]) == [3], timeout=20)
+
+
+def test_view_is_sent_when_no_further_one_comes(kit, monkeypatch):
     monkeypatch.setattr("redis_kit.pageviews.buffer.INTERVAL", 60.0)
+    record(3)
+    wait_for(lambda: PageViews("news").views() == 3, timeout=10)
+
+
+def test_view_is_sent_in_time_though_others_come(kit, monkeypatch):
+    monkeypatch.setattr("redis_kit.pageviews.buffer.INTERVAL", 0.2)
+    monkeypatch.setattr("redis_kit.pageviews.buffer.QUIET", 0.15)
+
+    def counted():
+        record(1)
+        return PageViews("news").views()
+
+    wait_for(counted, timeout=10)
+
+
+def test_batch_of_five_hundred_is_sent_at_once(kit, monkeypatch):
+    for name in ("INTERVAL", "QUIET"):
+        monkeypatch.setattr(f"redis_kit.pageviews.buffer.{name}", 60.0)
     record(500)
     wait_for(lambda: PageViews("news").views() == 500, timeout=10)
 

@@ -5,6 +5,7 @@ from datetime import date, timedelta
 from itertools import count
 from typing import NamedTuple
 
+from asgiref.sync import sync_to_async
 from django.db import router, transaction
 
 from redis_kit.core.gather import gather
@@ -52,6 +53,11 @@ def snapshot(*, days: int = 3, using: str | None = None) -> SnapshotResult:
         for names in batched(_names(period, site), CHUNK)
     ]
     return SnapshotResult(*map(sum, zip(*results, strict=True)))
+
+
+async def asnapshot(*, days: int = 3, using: str | None = None) -> SnapshotResult:
+    """See snapshot(). Runs in Django's thread for synchronous code, as each of its asynchronous queries does."""
+    return await sync_to_async(snapshot)(days=days, using=using)
 
 
 def closed_periods(today: date, days: int) -> Iterator[ClosedPeriod]:

@@ -1,19 +1,23 @@
 """The beacon: a request by which a browser reports a view of a page from a cache, a CDN or another server."""
 
+import asyncio
 from functools import cache
+from typing import Any
 
 from django.core import signing
+from django.db import connections
 from django.http import HttpRequest, HttpResponse
-from django.urls import NoReverseMatch, reverse
+from django.urls import NoReverseMatch, ResolverMatch, URLPattern, reverse
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
 from redis_kit.core import conf
 from redis_kit.core.errors import ConfigurationError
-from redis_kit.pageviews.http.events import event_of, failed, headers_of, needs_user, record
+from redis_kit.pageviews.http.events import arecord, auser, event_of, failed, headers_of, needs_user, record
 from redis_kit.pageviews.pages import Key, checked
 from redis_kit.pageviews.rules import is_early, opted_out
 from redis_kit.pageviews.settings import PageViewSettings
+from redis_kit.pageviews.tally import Event
 
 SALT = "redis_kit.pageviews.beacon"
 LONGEST = 8192  # bytes of a request's body
@@ -46,6 +50,52 @@ def beacon(request: HttpRequest) -> HttpResponse:
     and 400 without a valid page. The rules of the middleware about bots, prefetches, staff and opt-out hold.
     """
     options = conf.section(PageViewSettings)
+    page = _reported(request, options)
+    if isinstance(page, HttpResponse):
+        return page
+    try:
+        user = getattr(request, "user", None) if needs_user(options) else None
+        if event := _event(request, page, user, options):
+            record(event, options)
+    except Exception as error:
+        failed(error)
+    return _done()
+
+
+@csrf_exempt
+@require_POST
+async def abeacon(request: HttpRequest) -> HttpResponse:
+    """See beacon()."""
+    options = conf.section(PageViewSettings)
+    page = _reported(request, options)
+    if isinstance(page, HttpResponse):
+        return page
+    try:
+        user = await auser(request) if needs_user(options) else None
+        if event := _event(request, page, user, options):
+            await arecord(event, options)
+    except Exception as error:
+        failed(error)
+    return _done()
+
+
+class BeaconPattern(URLPattern):
+    """A URL that leads to the asynchronous view in an event loop, where the synchronous one would take a thread.
+
+    With ``ATOMIC_REQUESTS`` it does not, since Django refuses asynchronous views then.
+    """
+
+    def resolve(self, path: str) -> ResolverMatch | None:
+        """Return the view for a path."""
+        match = super().resolve(path)
+        is_atomic = any(database["ATOMIC_REQUESTS"] for database in connections.settings.values())
+        if match and asyncio._get_running_loop() and not is_atomic:
+            match.func = abeacon
+        return match
+
+
+def _reported(request: HttpRequest, options: PageViewSettings) -> tuple[str, str] | HttpResponse:
+    """Return the name of the page and the key of its object, or the answer to a request that does not count."""
     if not _is_allowed(request, options):
         return HttpResponse("This origin may not count views.", status=403, content_type="text/plain")
     if not request.META.get("CONTENT_LENGTH", "").isdecimal() or int(request.META["CONTENT_LENGTH"]) > LONGEST:
@@ -54,22 +104,19 @@ def beacon(request: HttpRequest) -> HttpResponse:
         name, key = _signer().unsign_object(request.POST.get("page", ""))
     except (signing.BadSignature, ValueError):
         return HttpResponse("The page is unknown.", status=400, content_type="text/plain")
-    response = HttpResponse(status=204, headers={"Cache-Control": "no-store"})
-    try:
-        _count(request, (name, key), options)
-    except Exception as error:
-        failed(error)
-    return response
+    return name, key
 
 
-def _count(request: HttpRequest, page: tuple[str, str], options: PageViewSettings) -> None:
+def _event(request: HttpRequest, page: tuple[str, str], user: Any, options: PageViewSettings) -> Event | None:
     headers = headers_of(request)
     if is_early(headers) or (options.RESPECT_OPT_OUT and opted_out(headers)):
-        return
-    user = getattr(request, "user", None) if needs_user(options) else None
+        return None
     referrer, query = request.POST.get("referrer", ""), request.POST.get("query", "")
-    if event := event_of(request, None, page, user=user, referrer=referrer, query=query, options=options):
-        record(event, options)
+    return event_of(request, None, page, user=user, referrer=referrer, query=query, options=options)
+
+
+def _done() -> HttpResponse:
+    return HttpResponse(status=204, headers={"Cache-Control": "no-store"})
 
 
 def _is_allowed(request: HttpRequest, options: PageViewSettings) -> bool:

@@ -5,7 +5,7 @@ from urllib.parse import unquote
 import pytest
 
 from redis_kit.core.errors import InvalidValue, RedisUnavailable
-from redis_kit.pageviews import PageViews, ahistory, history, periods, snapshot
+from redis_kit.pageviews import PageViews, ahistory, asnapshot, history, periods, snapshot
 from redis_kit.pageviews.batch import ViewBatch
 from redis_kit.pageviews.database import snapshots
 from redis_kit.pageviews.database.models import PageViewSnapshot
@@ -27,14 +27,16 @@ def rows(period="day"):
     return {(unquote(row.page), unquote(row.key), row.start): (row.views, row.visitors, row.bots) for row in found}
 
 
-def test_days_that_are_over_are_copied_with_all_pages_and_objects(kit):
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("take", [snapshot, lambda: asyncio.run(asnapshot())], ids=["sync", "async"])
+def test_days_that_are_over_are_copied_with_all_pages_and_objects(kit, take):
     viewed("post", "a/b{c}", visitors=("anna", "ben", "anna"))
     viewed("news", ago=2)
     viewed("news", ago=0)
     PageViews("any").run_flow(
         ViewBatch([Event(periods.now() - timedelta(1), "post", "", "", bot=True)], using="default").send()
     )
-    result = snapshot()
+    result = take()
     assert rows() == {
         ("(site)", "", YESTERDAY): (3, 2, 1),
         ("post", "", YESTERDAY): (3, 2, 1),

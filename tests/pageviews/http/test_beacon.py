@@ -1,30 +1,37 @@
 """The beacon and its script: what counts, and who may not."""
 
+import asyncio
 import json
 
 import pytest
+from asgiref.sync import SyncToAsync
 from django.core import signing
-from django.test import Client
+from django.db import connections
+from django.test import AsyncClient, Client, RequestFactory
+from django.urls import resolve
 
 from redis_kit.core.errors import ConfigurationError, InvalidName
 from redis_kit.pageviews import PageViews, dropped, flush, page_token
 from redis_kit.pageviews.buffer import buffer
-from redis_kit.pageviews.http.beacon import beacon_url
+from redis_kit.pageviews.http.beacon import abeacon, beacon, beacon_url
 from tests.pageviews.urls import BROWSER
 
 FORM = "application/x-www-form-urlencoded"
 
 
-@pytest.fixture
-def report(site):
-    """Report a view as the script does, and return the response."""
+@pytest.fixture(params=["sync", "async"])
+def report(request, site):
+    """Report a view as the script does, through WSGI or ASGI, and return the response."""
+    with asyncio.Runner() as runner:
 
-    def send(page=None, *, client=None, host="testserver", **options):
-        headers = {"user-agent": BROWSER, "origin": f"http://{host}", **options.pop("headers", {})}
-        data = {"page": page_token("front") if page is None else page, **options}
-        return (client or Client()).post("/page-view/", data, headers=headers)
+        def send(page=None, *, host="testserver", **options):
+            headers = {"user-agent": BROWSER, "origin": f"http://{host}", **options.pop("headers", {})}
+            data = {"page": page_token("front") if page is None else page, **options}
+            if request.param == "sync":
+                return Client().post("/page-view/", data, headers=headers)
+            return runner.run(AsyncClient().post("/page-view/", data, headers=headers))
 
-    return send
+        yield send
 
 
 def top():
@@ -107,6 +114,35 @@ def test_rules_of_the_middleware_hold(report, site):
     report(headers={"Sec-GPC": "1"})
     report(headers={"As": "bert"})
     assert top() == {"front": 1}
+
+
+@pytest.mark.parametrize("write", ["buffer", "sync"])
+def test_in_an_event_loop_the_beacon_uses_no_thread(site, monkeypatch, write):
+    site.options(PAGEVIEWS={"WRITE": write})
+    data = {"page": page_token("front")}
+    request = RequestFactory().post("/page-view/", data, headers={"user-agent": BROWSER, "origin": "http://testserver"})
+
+    def hop(*args, **options):
+        raise AssertionError("a thread was asked")
+
+    async def send():
+        with monkeypatch.context() as patched:
+            patched.setattr(SyncToAsync, "__call__", hop)
+            patched.setattr(asyncio.get_running_loop(), "run_in_executor", hop)
+            return (await resolve("/page-view/").func(request)).status_code
+
+    assert asyncio.run(send()) == 204
+    assert top() == {"front": 1}
+
+
+def test_beacon_is_synchronous_without_a_loop_or_with_atomic_requests(site, monkeypatch):
+    async def view():
+        return resolve("/page-view/").func
+
+    assert resolve("/page-view/").func is beacon
+    assert asyncio.run(view()) is abeacon
+    monkeypatch.setitem(connections.settings["default"], "ATOMIC_REQUESTS", True)
+    assert asyncio.run(view()) is beacon
 
 
 def test_error_of_this_process_is_counted_and_answered(report, site, monkeypatch, caplog):

@@ -44,7 +44,7 @@ from django.core.wsgi import get_wsgi_application
 from redis_kit.pageviews.asgi import FlushAtShutdown
 from redis_kit.pageviews import buffer
 
-buffer.INTERVAL, buffer.CAPACITY = {interval}, {capacity}
+buffer.INTERVAL, buffer.QUIET, buffer.CAPACITY = {interval}, {quiet}, {capacity}
 bare = get_asgi_application()
 wsgi = get_wsgi_application()
 flushing = FlushAtShutdown(bare)
@@ -76,10 +76,12 @@ def runserver(port: int, *options: str) -> tuple[str, ...]:
 class Site:
     """The files of a project in a folder. By itself a process sends nothing before its end, unless told otherwise."""
 
-    def __init__(self, folder: Path, *, zone: str, interval: float = 600.0, capacity: int = 10_000) -> None:
+    def __init__(
+        self, folder: Path, *, zone: str, interval: float = 600.0, quiet: float = 600.0, capacity: int = 10_000
+    ) -> None:
         self.folder, self.output = folder, folder / "output"
         (folder / "site_settings.py").write_text(SETTINGS.format(zone=zone))
-        applications = APPLICATIONS.format(folder=str(folder), interval=interval, capacity=capacity)
+        applications = APPLICATIONS.format(folder=str(folder), interval=interval, quiet=quiet, capacity=capacity)
         (folder / "application.py").write_text(applications)
 
     def start(
