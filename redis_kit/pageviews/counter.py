@@ -3,7 +3,7 @@
 from datetime import date, datetime
 from typing import Literal, Self
 
-from redis_kit.core import conf
+from redis_kit.core import conf, connections
 from redis_kit.core.errors import InvalidName, InvalidValue, PermissionDenied, PoolExhausted
 from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
@@ -155,7 +155,7 @@ class PageViews(Primitive):
         return await self.arun_flow(audiences.online(self.encoded), if_open=0)
 
     def overlap(self, other: "PageViews", start: date | None = None, end: date | None = None) -> Overlap:
-        """Return the visitors that both pages had, with the error of that number. Two round trips.
+        """Return the visitors that both pages had, with the error of that number. In a Cluster two round trips.
 
         Raises InvalidValue for a wrong range, and for a page that is counted on another connection.
         """
@@ -187,7 +187,8 @@ class PageViews(Primitive):
     def _overlap(self, other: "PageViews", days: list[date]) -> Flow[Overlap]:
         if not isinstance(other, PageViews) or other.using != self.using:
             raise InvalidValue(f"other must be PageViews on the connection {self.using!r}, not {other!r}.")
-        return audiences.overlap(self.encoded, other.encoded, days)
+        is_cluster = connections.client(self.using).is_cluster
+        return audiences.overlap(self.encoded, other.encoded, days, is_cluster=is_cluster)
 
     def _add(self, visitor: str, at: datetime | None, referrer: str, campaign: str) -> Flow[str]:
         if self.name == SITE:

@@ -28,7 +28,7 @@ class PageViewsPanel(Panel):
         return Search(gettext_lazy("Show"), fields)
 
     def content(self) -> Iterator[Content]:
-        """Return the content, in one round trip; a comparison in two."""
+        """Return the content, in one round trip; a comparison in a Cluster in two."""
         page, key, other = (self.viewer.asked.get(name, "").strip() for name in ("page", "key", "other"))
         try:
             if other:

@@ -23,15 +23,27 @@ def online(name: str) -> Flow[int]:
     return count
 
 
-def overlap(first: str, second: str, days: list[date]) -> Flow[Overlap]:
-    """Return the visitors in common: |A| + |B| - |A or B|. Two round trips, as a Cluster may have both in two slots."""
-    (_, there, sketch), kinds = yield from gather([single(_union(second, days, b"")), single(Batch(identities(days)))])
-    union, here, _ = yield _union(first, days, sketch)
+def overlap(first: str, second: str, days: list[date], *, is_cluster: bool) -> Flow[Overlap]:
+    """Return the visitors in common: |A| + |B| - |A or B|. One round trip that writes nothing.
+
+    In a Cluster two: it has both pages in two slots, so the sketches of one are merged and sent to the other.
+    """
+    if is_cluster:
+        flows = [single(_union(second, days, b"")), single(Batch(identities(days)))]
+        (_, there, sketch), kinds = yield from gather(flows)
+        union, here, _ = yield _union(first, days, sketch)
+    else:
+        own, others = _sketches(first, days), _sketches(second, days)
+        counts = [Call("PFCOUNT", *sketches) for sketches in (own, others, own + others)]
+        here, there, union, *kinds = yield Batch([*counts, *identities(days)])
     common = min(max(here + there - union, 0), here, there)
     error = STANDARD_ERROR * math.hypot(here, there, union)
     return Overlap(common, round(error), here, there, union, is_distinct(days, kinds))
 
 
 def _union(name: str, days: list[date], other: bytes) -> scripts.ScriptCall:
-    own = [keys.visitors(name, period) for period in periods.sketches(days)]
-    return UNION([keys.union(name), *own], [other])
+    return UNION([keys.union(name), *_sketches(name, days)], [other])
+
+
+def _sketches(name: str, days: list[date]) -> list[str]:
+    return [keys.visitors(name, period) for period in periods.sketches(days)]

@@ -47,6 +47,12 @@ def test_overlap_is_within_three_errors_of_the_true_number(any_kit, common):
     assert not any(":union" in key for key in any_kit.keys())
 
 
+def test_overlap_reads_in_one_round_trip_and_writes_nothing(kit, commands):
+    with commands(kit) as sent:
+        PageViews("a").overlap(PageViews("b"), DAY - timedelta(10), DAY)
+    assert sent == ["PFCOUNT", "PFCOUNT", "PFCOUNT", "SMEMBERS", "SMEMBERS"]
+
+
 def test_overlap_says_whether_a_visitor_has_one_identity(kit):
     seen("a", range(3))
     a, b = PageViews("a"), PageViews("b")
