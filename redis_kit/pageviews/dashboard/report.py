@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 from django.db import DatabaseError, router, transaction
 
 from redis_kit.core import conf, connections
-from redis_kit.core.flow import Flow
+from redis_kit.core.flow import Flow, single
 from redis_kit.core.gather import gather
+from redis_kit.core.steps import Call
 from redis_kit.pageviews import keys, periods
 from redis_kit.pageviews.counter import PageViews
 from redis_kit.pageviews.database.history import merged, rows_of
@@ -114,11 +115,19 @@ def _report(name: str, days: list[date]) -> Flow[Report]:
         rankings.trending(name, LISTED),
         rankings.sources(keys.referrers(name, today), SOURCES),
         rankings.sources(keys.campaigns(name, today), SOURCES),
-        numbers.views(encoded(OTHER) if name == SITE else f"{name}:{encoded(OTHER)}", [today]),
+        _beyond_limit(name, today),
         numbers.dropped(last),
     ]
     each, visitors, visitors_before, hours, *others = yield from gather(flows)
     return Report(each[DAYS:], each[:DAYS], visitors, visitors_before, list(zip(week, hours, strict=True)), *others)
+
+
+def _beyond_limit(name: str, today: date) -> Flow[int]:
+    """Return the views of today that count under ``(other)`` if that is for a lack of room, else 0."""
+    other = encoded(OTHER) if name == SITE else f"{name}:{encoded(OTHER)}"
+    flows = [numbers.views(other, [today]), single(Call("SCARD", keys.pages(SITE, today.isoformat())))]
+    views, pages = yield from gather(flows)
+    return views if pages >= conf.section(PageViewSettings).MAX_PAGES else 0
 
 
 def _hour_days() -> int:

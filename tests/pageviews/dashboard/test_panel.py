@@ -125,6 +125,11 @@ def test_views_beyond_the_limit_are_an_alarm(kit):
     assert (beyond.value, beyond.alarm) == (1, True)
 
 
+def test_pages_without_a_view_are_no_alarm(kit):
+    PageViews("(other)").add()
+    assert "Views of pages beyond MAX_PAGES today" not in shown()[0]
+
+
 def test_wrong_name_is_told_and_an_unknown_page_is_empty(kit):
     figures, items = shown(page="x" * 600)
     assert (figures, "at most 512" in items["Page views"].empty) == ({}, True)
