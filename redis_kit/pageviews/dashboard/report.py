@@ -85,7 +85,7 @@ def read(page: PageViews) -> Report:
 
 
 def compare(first: PageViews, second: PageViews) -> tuple[Report, Report, Overlap]:
-    """Return the reports of two pages and their common visitors. In a Cluster two round trips, else one; one SQL query."""
+    """Return the reports of two pages and their common visitors. One round trip, or two in a Cluster, and one query."""
     days, is_cluster = _days(), connections.client(first.using).is_cluster
     flows: list[Flow[Any]] = [
         _report(first.encoded, days),
