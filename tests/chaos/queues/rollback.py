@@ -34,7 +34,7 @@ from tests.chaos.queues.support import history
 from tests.chaos.queues.support.executions import SECOND, Run, runs
 from tests.chaos.queues.support.workers import COMMAND, Fleet, wait_until
 from tests.fixtures.groups import SentinelGroup
-from tests.fixtures.process import Server
+from tests.fixtures.process import UNBOUNDED, Server
 
 How = Literal["file", "replica"]
 LAG = 2.0  # seconds that the server loses
@@ -49,7 +49,7 @@ LEASES = {"HEARTBEAT_INTERVAL": 0.5, "WORKER_TIMEOUT": 8.0}
 STATED = 10.0
 # With "everysec" the server may answer up to two seconds before it writes to its file, where the disk is slow. Here it
 # writes before it answers, so that the file's size tells what it had promised; the last seconds are cut off by hand.
-ARGUMENTS = ("--maxmemory", "0", "--appendfsync", "no", "--auto-aof-rewrite-percentage", "0")
+ARGUMENTS = (*UNBOUNDED, "--auto-aof-rewrite-percentage", "0")
 KINDS = ("nothing", "kept", "short", "steady", "unsteady")
 
 
