@@ -42,7 +42,7 @@ def start_worker(settings: Any, journal: Journal, tmp_path: Path) -> Iterator[Ca
         log = tmp_path / f"worker{len(started)}.log"
         command, its = [*COMMAND, *map(str, arguments)], environment(settings, journal)
         with log.open("wb") as file:
-            if before or "--reload" in arguments:  # the start itself is in question
+            if before:  # the start itself is in question
                 process = subprocess.Popen(command, cwd=ROOT, env=its, stderr=file, preexec_fn=before, process_group=0)
             else:
                 process = start_python(command[1:], cwd=ROOT, env=its, text=False, stderr=file, process_group=0)
