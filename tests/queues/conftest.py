@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,14 +38,21 @@ def start_worker(settings: Any, journal: Journal, tmp_path: Path) -> Iterator[Ca
     """A function that starts ``rk_worker`` with the settings of the moment, and returns when it works."""
     started: list[Any] = []
 
-    def start(*arguments: object, said: bytes = b"works on", before: Callable[[], Any] | None = None) -> Any:
+    def start(
+        *arguments: object,
+        said: bytes = b"works on",
+        before: Callable[[], Any] | None = None,
+        program: Sequence[str] = (),  # that runs the command
+    ) -> Any:
         log = tmp_path / f"worker{len(started)}.log"
-        command, its = [*COMMAND, *map(str, arguments)], environment(settings, journal)
+        command, its = [*program, *COMMAND[1:], *map(str, arguments)], environment(settings, journal)
         with log.open("wb") as file:
-            if before or "--reload" in arguments:  # the start itself is in question
-                process = subprocess.Popen(command, cwd=ROOT, env=its, stderr=file, preexec_fn=before, process_group=0)
+            if before:  # the start itself is in question
+                process = subprocess.Popen(
+                    [sys.executable, *command], cwd=ROOT, env=its, stderr=file, preexec_fn=before, process_group=0
+                )
             else:
-                process = start_python(command[1:], cwd=ROOT, env=its, text=False, stderr=file, process_group=0)
+                process = start_python(command, cwd=ROOT, env=its, text=False, stderr=file, process_group=0)
         process.log = log
         started.append(process)
         wait_for(lambda: said in log.read_bytes() or process.poll() is not None, timeout=60)

@@ -33,7 +33,7 @@ from redis_kit.queues.monitoring import hand_overs
 from tests.chaos.queues.support import program
 from tests.chaos.queues.support.workers import Fleet, Supervisor, wait_until
 from tests.fixtures.brokers import RabbitMQ
-from tests.fixtures.process import Server
+from tests.fixtures.process import UNBOUNDED, Server
 
 # A worker that is killed as a whole may have had nothing to do with the jobs that it held.
 OPTIONS = {"HEARTBEAT_INTERVAL": 0.5, "WORKER_TIMEOUT": 3, "MAX_CRASHES": 100}
@@ -96,7 +96,7 @@ class RedisBroker:
     """Redis as a broker, which keeps what it has answered."""
 
     def __init__(self, folder: Path) -> None:
-        self.server = Server(tcp=True, persistence=True, data_dir=folder / "broker", extra_args=("--maxmemory", "0"))
+        self.server = Server(tcp=True, persistence=True, data_dir=folder / "broker", extra_args=UNBOUNDED)
         self.url = f"redis://127.0.0.1:{self.server.port}/0"
 
     def stop(self) -> None:
@@ -135,7 +135,7 @@ def bridge(kind: str) -> Iterator[Bridge]:
     """Start the servers, and have this process use them. All has ended at the end of the block."""
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="handovers", ignore_cleanup_errors=True)))
-        server = Server(tcp=True, persistence=True, data_dir=folder / "data", extra_args=("--maxmemory", "0"))
+        server = Server(tcp=True, persistence=True, data_dir=folder / "data", extra_args=UNBOUNDED)
         stack.callback(server.stop)
         broker: Any = RabbitMQ(folder) if kind == "rabbitmq" else RedisBroker(folder)
         stack.callback(lambda: broker.stop())

@@ -27,7 +27,7 @@ from tests.chaos.queues.support.checker import Case
 from tests.chaos.queues.support.fault_injector import ROUND, SUPERVISED, Aim, FaultInjector, Kill, Kind
 from tests.chaos.queues.support.load import MIX, Load
 from tests.chaos.queues.support.workers import COMMAND, Fleet, wait_until
-from tests.fixtures.process import Server
+from tests.fixtures.process import UNBOUNDED, Server
 
 DEFAULTS = {"HEARTBEAT_INTERVAL": 2.0, "WORKER_TIMEOUT": 10.0}
 QUICK_RETRIES = {"RETRY_BACKOFF": 0.3, "RETRY_BACKOFF_MAX": 0.6}  # seconds: a run lasts for some of them
@@ -92,8 +92,7 @@ class Setup:
         self.plan = plan
         self.folder = plan.keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="chaos")))
         data = self.folder / "data"
-        unbounded = ("--maxmemory", "0")
-        self.server = Server(tcp=True, persistence=True, data_dir=data, extra_args=unbounded)
+        self.server = Server(tcp=True, persistence=True, data_dir=data, extra_args=UNBOUNDED)
         stack.callback(self.server.stop)
         self.settings = {
             "PREFIX": f"c{secrets.token_hex(4)}",

@@ -10,19 +10,18 @@ import argparse
 import os
 import random
 import signal
-import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from tests.chaos.queues.support import history
 from tests.chaos.queues.support.database import cut_connections, prepare
-from tests.chaos.queues.support.workers import ROOT, Fleet, wait_until
-from tests.fixtures.process import Server
+from tests.chaos.queues.support.workers import Fleet, wait_until
+from tests.fixtures.fork_server import PythonProcess, start_python
+from tests.fixtures.process import UNBOUNDED, Server
 
 KINDS = ("producer", "server", "worker", "database")
 LEASES = {"HEARTBEAT_INTERVAL": 0.2, "WORKER_TIMEOUT": 1.0}
@@ -40,9 +39,8 @@ class Producers:
         self.count = count
         self.processes = [self._new(number) for number in range(PRODUCERS)]
 
-    def _new(self, number: int) -> Any:
-        command = [sys.executable, "-m", "tests.chaos.queues.outbox_kills", "--produce", str(number), str(self.count)]
-        return subprocess.Popen(command, cwd=ROOT, env=os.environ)
+    def _new(self, number: int) -> PythonProcess:
+        return start_python(["-m", "tests.chaos.queues.outbox_kills", "--produce", number, self.count])
 
     def kill_one(self, randomness: random.Random) -> None:
         """Kill one of them, and start another one in its place."""
@@ -97,8 +95,7 @@ def run(count: int, *, seed: int) -> int:
     """Enqueue this many calls, print what was found, and return the exit code."""
     with tempfile.TemporaryDirectory(prefix="chaos") as name:
         folder = Path(name)
-        # A server that is killed may lack what it acknowledged while it waited for the disk.
-        server = Server(tcp=True, persistence=True, data_dir=folder / "data")
+        server = Server(tcp=True, persistence=True, data_dir=folder / "data", extra_args=UNBOUNDED)
         try:
             prepare(folder, server, f"o{seed}", LEASES)
             return _run(folder, server, count, random.Random(seed), seed)

@@ -34,7 +34,7 @@ from tests.chaos.queues.support import history
 from tests.chaos.queues.support.executions import SECOND, Run, runs
 from tests.chaos.queues.support.workers import COMMAND, Fleet, wait_until
 from tests.fixtures.groups import SentinelGroup
-from tests.fixtures.process import Server
+from tests.fixtures.process import UNBOUNDED, Server
 
 How = Literal["file", "replica"]
 LAG = 2.0  # seconds that the server loses
@@ -42,31 +42,31 @@ TOLD = 1.0  # seconds in which a worker has told the server what is done, on a b
 TIMES = (0.02, 0.2)  # seconds that some jobs take
 SAMPLE = 0.02  # seconds between two looks at the size of the file
 START = 30.0
-AWAY = 0.5  # seconds after the death of a primary in which no other one can be there
 # No moment at which the machine has no time for a worker looks like its death.
 LEASES = {"HEARTBEAT_INTERVAL": 0.5, "WORKER_TIMEOUT": 8.0}
 # A heartbeat that finds a suspect, one that confirms it, and the time to find the server and to settle.
 STATED = 10.0
 # With "everysec" the server may answer up to two seconds before it writes to its file, where the disk is slow. Here it
 # writes before it answers, so that the file's size tells what it had promised; the last seconds are cut off by hand.
-ARGUMENTS = ("--maxmemory", "0", "--appendfsync", "no", "--auto-aof-rewrite-percentage", "0")
+ARGUMENTS = (*UNBOUNDED, "--auto-aof-rewrite-percentage", "0")
 KINDS = ("nothing", "kept", "short", "steady", "unsteady")
 
 
 class Put(NamedTuple):
-    """A job that the server acknowledged, when that was known here (ns)."""
+    """A job that the server acknowledged: when it was sent, and when the answer was known here (ns)."""
 
     number: int
     kind: str
     id: str
+    sent: int
     at: int
 
 
 class Loss(NamedTuple):
-    """The server forgot what it did from ``cut`` until it died; from ``back`` on there is another state (ns)."""
+    """The server forgot what it did from ``cut`` until it ``died``; then there is another state (ns)."""
 
     cut: int
-    back: int
+    died: int
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class Outcome:
     def lost(self) -> Iterator[str]:
         """Yield the jobs that were acknowledged when the server forgot nothing, and are not done."""
         for put in self.puts:
-            if not self._forgot(put.at) and not self._is_done(put):
+            if not self._forgot(put) and not self._is_done(put):
                 yield f"job {put.number} ({put.kind}) was acknowledged and is not done: {self.runs.get(put.number)}"
 
     def stuck(self) -> Iterator[str]:
@@ -121,7 +121,7 @@ class Outcome:
         for before, after in self.repeats():
             if before.failed or before.pid in self.killed:
                 continue
-            of = [loss for loss in self.losses if loss.cut - TOLD * SECOND < (before.ended or 0) < loss.back]
+            of = [loss for loss in self.losses if loss.cut - TOLD * SECOND < (before.ended or 0) < loss.died]
             if not of:
                 yield f"job {after.number} ran again, and the server had kept its end: {before}"
             elif all(before.begun < loss.cut for loss in of):
@@ -136,7 +136,7 @@ class Outcome:
         return sum(int(count) for count in re.findall(r"lost the outcomes of (\d+) job", self.logs))
 
     def __str__(self) -> str:
-        forgotten = [put for put in self.puts if self._forgot(put.at)]
+        forgotten = [put for put in self.puts if self._forgot(put)]
         gone = sum(not self._is_done(put) for put in forgotten)
         again = sum(not before.failed for before, _ in self.repeats())
         kills = f" with {len(self.killed)} kills" if self.killed else ""
@@ -147,8 +147,8 @@ class Outcome:
             f"{again:,} ran again; nothing left {self.settled:.2f} s after the last put"
         )
 
-    def _forgot(self, at: int) -> bool:
-        return any(loss.cut <= at <= loss.back for loss in self.losses)
+    def _forgot(self, put: Put) -> bool:
+        return any(loss.cut <= put.at and put.sent <= loss.died for loss in self.losses)
 
     def _is_done(self, put: Put) -> bool:
         ended = any(run.ended and not run.failed for run in self.runs.get(put.number, ()))
@@ -173,8 +173,9 @@ class Load(threading.Thread):
             kind = self.chance.choice(KINDS)
             more = (self.chance.uniform(*TIMES),) if kind in ("short", "steady") else ()
             with contextlib.suppress(RedisUnavailable):
+                sent = time.monotonic_ns()
                 id = getattr(tasks, kind).enqueue(number, *more).id
-                self.puts.append(Put(number, kind, id, time.monotonic_ns()))
+                self.puts.append(Put(number, kind, id, sent, time.monotonic_ns()))
 
 
 class FileThatIsCut:
@@ -192,13 +193,13 @@ class FileThatIsCut:
     def lose(self) -> Loss:
         """Kill the server, cut its file, and start it again."""
         self.server.stop()
-        killed = time.monotonic_ns()
-        cut, size = [one for one in self._sizes if one[0] <= killed - LAG * SECOND][-1]
+        died = time.monotonic_ns()
+        cut, size = [one for one in self._sizes if one[0] <= died - LAG * SECOND][-1]
         self._sizes.clear()
         with self._file().open("r+b") as file:
             file.truncate(size)
         self.server.start()
-        return Loss(cut, time.monotonic_ns())
+        return Loss(cut, died)
 
     def stop(self) -> None:
         """End it all."""
@@ -230,14 +231,17 @@ class ReplicaThatLags:
             replica.config_set("masteruser", "nobody")
             replica.config_set("masterauth", "wrong")
             cut = time.monotonic_ns()
+            primary.set("cut", cut)
+            assert primary.wait(1, 2000), "the replica lags by more than was asked for"  # it has all until this moment
             primary.client_kill_filter(_type="replica")
         time.sleep(LAG)
-        killed = time.monotonic_ns()
+        self.group.primary.stop()
+        died = time.monotonic_ns()
         self.group.fail_over(crash=True)
         with stale.client() as now_primary:
             now_primary.config_set("masteruser", "")
             now_primary.config_set("masterauth", "")
-        return Loss(cut, killed + int(AWAY * SECOND))
+        return Loss(cut, died)
 
     def stop(self) -> None:
         """End it all."""

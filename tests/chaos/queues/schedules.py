@@ -34,7 +34,7 @@ from redis_kit.queues.store.schedules import Schedules
 from redis_kit.queues.tasks.schedules import definition, target
 from redis_kit.queues.tasks.schedules.definition import Definition
 from tests.chaos.queues.support.workers import Fleet, wait_until
-from tests.fixtures.process import Server
+from tests.fixtures.process import UNBOUNDED, Server
 from tests.queues.support.journal import Journal
 
 COMMAND = ("-m", "django", "rk_worker", "--settings", "tests.queues.support.worker_settings", "--queue-name", "default")
@@ -144,7 +144,7 @@ class Outcome:
 def running(plan: Plan, folder: Path, given: list[dict[str, Any]]) -> Iterator[tuple[Server, Fleet]]:
     """Run a server that keeps its data, and workers with these schedules."""
     with contextlib.ExitStack() as stack:
-        server = Server(tcp=True, persistence=True, data_dir=folder / "data", extra_args=("--maxmemory", "0"))
+        server = Server(tcp=True, persistence=True, data_dir=folder / "data", extra_args=UNBOUNDED)
         stack.callback(server.stop)
         kit = {"PREFIX": f"c{secrets.token_hex(4)}", "CONNECTIONS": {"default": server.connection}, "QUEUES": LEASES}
         stack.enter_context(override_settings(REDIS_KIT=kit))

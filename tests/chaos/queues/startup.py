@@ -32,6 +32,7 @@ from redis_kit.queues import Queue
 from redis_kit.queues.monitoring import list_workers
 from tests.chaos.queues.support import line_signals
 from tests.chaos.queues.support.workers import ROOT, wait_until
+from tests.fixtures.fork_server import start_python
 from tests.fixtures.process import Server
 
 COMMAND = (
@@ -103,21 +104,23 @@ class Setup:
         stack.enter_context(override_settings(REDIS_KIT=self.settings))
         stack.callback(connections.close)
 
-    def start(self, number: int, one: Round, log: Path) -> "subprocess.Popen[bytes]":
-        """Start a worker."""
+    def start(self, one: Round, log: Path) -> Any:
+        """Start a worker. If its signals come at a line of its own code, the start of Python is left out."""
         numbers = {line_signals.LINE: str(one.at), line_signals.WHO: one.who} if isinstance(one.at, int) else {}
         its = {
             **os.environ,
-            **{"REDIS_KIT": json.dumps(self.settings), "STARTS": f"{self.folder}/{number}"},
-            **{"PYTHONFAULTHANDLER": "1", "CHAOS_LOG": "INFO", "JOURNAL": str(self.folder / "history")},
+            **{"REDIS_KIT": json.dumps(self.settings), "JOURNAL": str(self.folder / "history")},
+            **{"PYTHONFAULTHANDLER": "1", "CHAOS_LOG": "INFO"},
             **{**numbers, line_signals.FILES: self.plan.files},
             line_signals.SIGNALS: " ".join(f"SIG{name}" for name in one.signals if name),
             **self.plan.environment,
         }
-        options = ["--threads", "2", "--processes", str(one.processes), "--grace", str(GRACE)]
+        command = [*self.plan.command, "--threads", "2", "--processes", str(one.processes), "--grace", str(GRACE)]
         with log.open("wb") as file:
+            if isinstance(one.at, int):
+                return start_python(command, env=its, stdout=file, stderr=file)
             return subprocess.Popen(
-                [sys.executable, *self.plan.command, *options],
+                [sys.executable, *command],
                 cwd=ROOT,
                 env=its,
                 stdin=subprocess.DEVNULL,
@@ -126,14 +129,15 @@ class Setup:
                 preexec_fn=as_in_front,
             )
 
-    def processes(self, number: int) -> list[int]:
-        """Return the processes of a start that live."""
-        mark, found = f"STARTS={self.folder}/{number}\0".encode(), []
-        for path in Path("/proc").glob("[0-9]*/environ"):
-            with contextlib.suppress(OSError):
-                if mark in path.read_bytes():
-                    found.append(int(path.parent.name))
-        return found
+
+def writing_to(log: Path) -> list[int]:
+    """Return the processes of a start that live."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/fd/2"):
+        with contextlib.suppress(OSError):
+            if path.readlink() == log:
+                found.append(int(path.parts[2]))
+    return found
 
 
 def as_in_front() -> None:
@@ -150,7 +154,7 @@ def run(plan: Plan) -> Outcome:
         rounds = list(_rounds(plan, setup))
         random.Random(plan.seed).shuffle(rounds)
         with ThreadPoolExecutor(plan.at_once) as pool:
-            for found in pool.map(lambda item: _one(setup, *item), enumerate(rounds, 100)):
+            for found in pool.map(lambda item: _one(setup, *item), enumerate(rounds)):
                 how, seconds, wrong = found
                 outcome.ended[how] += 1
                 outcome.slowest = max(outcome.slowest, seconds)
@@ -166,7 +170,7 @@ def run(plan: Plan) -> Outcome:
 def _rounds(plan: Plan, setup: Setup) -> Iterator[Round]:
     chance = random.Random(plan.seed)
     if plan.rounds:
-        ready = max(_ready(setup, number) for number in range(3))
+        ready = max(_ready(setup) for _ in range(3))
         for number in range(plan.rounds):
             signals = plan.signals[number % len(plan.signals)]
             yield Round(signals, chance.uniform(0, ready * 1.2), processes=chance.choice((1, 1, 2)))
@@ -177,10 +181,10 @@ def _rounds(plan: Plan, setup: Setup) -> Iterator[Round]:
                 yield Round(chance.choice(plan.signals), at, who=who)
 
 
-def _ready(setup: Setup, number: int) -> float:
+def _ready(setup: Setup) -> float:
     """Return the seconds after which a worker works."""
-    log, began = setup.folder / f"{number}.log", time.monotonic()
-    process = setup.start(number, Round(("TERM",), 0.0), log)
+    log, began = setup.folder / "ready.log", time.monotonic()
+    process = setup.start(Round(("TERM",), 0.0), log)
     wait_until(lambda: b"works on" in log.read_bytes(), 30)
     took = time.monotonic() - began
     process.send_signal(signal.SIGTERM)
@@ -194,10 +198,10 @@ def _length(setup: Setup, who: str) -> int:
     while most - least > 8:
         middle = (least + most) // 2
         log = setup.folder / f"length{who}{middle}.log"
-        process = setup.start(middle, Round(("TERM",), middle, who=who), log)
+        process = setup.start(Round(("TERM",), middle, who=who), log)
         wait_until(lambda log=log: _sent(log) or b"works on" in log.read_bytes(), 30)  # type: ignore[misc]
         reached = wait_until(lambda log=log: _sent(log), 0.3)  # type: ignore[misc]
-        _end(setup, middle, process)
+        _end(log, process)
         least, most = (middle, most) if reached else (least, middle)
     return most
 
@@ -205,7 +209,7 @@ def _length(setup: Setup, who: str) -> int:
 def _one(setup: Setup, number: int, one: Round) -> tuple[str, float, list[str]]:
     """Run a start; return how it ended, how long after its signals, and what was wrong."""
     log = setup.folder / f"{number}.log"
-    process, wrong = setup.start(number, one, log), []
+    process, wrong = setup.start(one, log), []
     if isinstance(one.at, int):
         wait_until(lambda: process.poll() is not None or b"works on" in log.read_bytes() or _sent(log), 30)
         if not wait_until(lambda: process.poll() is not None or _sent(log), 0.5):
@@ -217,11 +221,11 @@ def _one(setup: Setup, number: int, one: Round) -> tuple[str, float, list[str]]:
     if _is_stopped(process.pid) and b"Working on" not in log.read_bytes():
         process.send_signal(signal.SIGCONT)  # it was no worker yet: the system stopped it, as any process
     began = time.monotonic()
-    ended = wait_until(lambda: process.poll() is not None and not setup.processes(number), setup.plan.patience)
+    ended = wait_until(lambda: process.poll() is not None and not writing_to(log), setup.plan.patience)
     seconds = time.monotonic() - began
     if not ended:
-        wrong.append(f"{one} hangs: {_stacks(setup, number)}\n{log.read_text(errors='replace')[-6000:]}")
-    _end(setup, number, process)
+        wrong.append(f"{one} hangs: {_stacks(log)}\n{log.read_text(errors='replace')[-6000:]}")
+    _end(log, process)
     text = log.read_text(errors="replace")
     if ended and not is_allowed(process.returncode, one.signals, text):
         wrong.append(f"{one} ended with {process.returncode}\n{text[-3000:]}")
@@ -245,10 +249,10 @@ def _is_stopped(pid: int) -> bool:
     return False
 
 
-def _stacks(setup: Setup, number: int) -> str:
+def _stacks(log: Path) -> str:
     """Let each process write its stacks, which ends it; return what the system says of them."""
     found = []
-    for pid in setup.processes(number):
+    for pid in writing_to(log):
         with contextlib.suppress(OSError):
             status = Path(f"/proc/{pid}/status").read_text()
             about = [line for line in status.splitlines() if line.startswith(("State", "PPid", "Sig", "Shd"))]
@@ -259,8 +263,8 @@ def _stacks(setup: Setup, number: int) -> str:
     return "; ".join(found)
 
 
-def _end(setup: Setup, number: int, process: "subprocess.Popen[Any]") -> None:
-    for pid in setup.processes(number):
+def _end(log: Path, process: Any) -> None:
+    for pid in writing_to(log):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
     process.wait()

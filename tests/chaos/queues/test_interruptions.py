@@ -1,20 +1,19 @@
 """No job is left running, none fails for another one, no connection is lost, wherever a task is interrupted."""
 
 import re
-import subprocess
-import sys
 
 import pytest
 
 from tests.chaos.queues.support.interruption_bugs import BUGS
+from tests.fixtures.fork_server import run_python
 
 pytestmark = [pytest.mark.alone(30), pytest.mark.once, pytest.mark.timeout(180)]
 
 
 def interrupt(count, *more):
     """Interrupt about so many jobs in a process of its own; return its exit code and what it found."""
-    command = [sys.executable, "-m", "tests.chaos.queues.interruptions", str(count), *map(str, more)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=170)
+    command = ["-m", "tests.chaos.queues.interruptions", str(count), *map(str, more)]
+    done = run_python(command, timeout=170)
     print(done.stdout, done.stderr[-4000:])
     return done.returncode, done.stdout
 

@@ -42,7 +42,7 @@ def clean(outcome: Outcome) -> None:
 
 @pytest.mark.timeout(180)
 def test_no_job_is_lost_while_workers_and_the_server_are_killed():
-    plan = Plan(jobs=1000, rate=160, threads=4, mix=BUSY, seed=7, least=len(ROUND), calm=(0.6, 1.0), leases=LASTING)
+    plan = Plan(jobs=600, rate=100, threads=4, mix=BUSY, seed=7, least=len(ROUND), calm=(0.6, 1.0), leases=LASTING)
     outcome = kill_loop.run(plan)
     clean(outcome)
     wanted = set(ROUND) if SUPERVISED else {"machine", "server"}

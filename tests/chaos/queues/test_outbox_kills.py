@@ -1,16 +1,15 @@
 """No call whose transaction was committed is lost, whatever is killed on its way through the outbox."""
 
-import subprocess
-import sys
-
 import pytest
+
+from tests.fixtures.fork_server import run_python
 
 pytestmark = [pytest.mark.alone(15), pytest.mark.once, pytest.mark.timeout(180)]
 
 
 def test_calls_of_committed_transactions_are_delivered_and_no_others():
-    command = [sys.executable, "-m", "tests.chaos.queues.outbox_kills", "150"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=170)
+    command = ["-m", "tests.chaos.queues.outbox_kills", "150"]
+    done = run_python(command, timeout=170)
     print(done.stdout, done.stderr[-4000:])
     assert done.returncode == 0
     assert "150 calls committed" in done.stdout

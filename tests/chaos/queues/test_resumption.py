@@ -1,18 +1,16 @@
 """A resumable task touches every row, and repeats few, while its worker is killed and replaced."""
 
-import subprocess
-import sys
-
 import pytest
 
 from tests.chaos.queues import resumption
+from tests.fixtures.fork_server import run_python
 
 pytestmark = [pytest.mark.alone(10), pytest.mark.once, pytest.mark.timeout(120)]
 
 
 def test_every_row_is_done_and_at_most_every_are_repeated_after_a_kill():
-    command = [sys.executable, "-m", "tests.chaos.queues.resumption", "900", "--kills", "3", "--every", "50"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=110)
+    command = ["-m", "tests.chaos.queues.resumption", "900", "--kills", "3", "--every", "50"]
+    done = run_python(command, timeout=110)
     print(done.stdout, done.stderr[-4000:])
     assert done.returncode == 0
     assert "Nothing is wrong." in done.stdout

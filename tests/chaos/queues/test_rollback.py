@@ -12,11 +12,11 @@ FORGETFUL = ("-m", "tests.chaos.queues.support.buggy_reconciliation", *rollback.
 
 @pytest.mark.parametrize("how", rollback.SERVERS)
 def test_nothing_is_stuck_nor_lost_beyond_what_the_server_lost(how):
-    outcome = rollback.run(Plan(how=how, seed=5))
+    outcome = rollback.run(Plan(how=how, rate=80, seed=5))
     print(outcome)
     found = outcome.violations()
     assert not found, "\n".join([str(outcome), *found[:20], outcome.logs[-4000:]])
-    assert any(put.at > outcome.losses[0].back for put in outcome.puts)
+    assert any(put.sent > outcome.losses[0].died for put in outcome.puts)
     assert outcome.settled_again()
 
 

@@ -5,7 +5,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 
 import pytest
 
@@ -15,7 +14,7 @@ from redis_kit.queues.jobs import ids as identity
 from redis_kit.queues.monitoring import queue_counts, queue_stats
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, beat
 from redis_kit.testing.jobs import drain
-from tests.queues.conftest import ROOT
+from tests.fixtures.fork_server import start_python
 from tests.queues.support.minutes import count
 from tests.queues.support.putting import die
 
@@ -176,28 +175,17 @@ def test_watching_goes_on_while_redis_is_unavailable(kit, command, monkeypatch):
 
 
 def test_watching_ends_with_ctrl_c(mail, settings):
-    arguments = [
-        sys.executable,
-        "-m",
-        "django",
-        "rk_queues",
-        "--watch",
-        "--settings",
-        "tests.queues.support.worker_settings",
-    ]
+    arguments = ["-m", "django", "rk_queues", "--watch", "--settings", "tests.queues.support.worker_settings"]
     environment = {**os.environ, "REDIS_KIT": json.dumps(settings.REDIS_KIT), "JOURNAL": "unused"}
-    # Where the tests themselves run in the background, this process ignores the signal, and so would the command.
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    process = subprocess.Popen(arguments, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    signal.signal(signal.SIGINT, before)
+    process = start_python(arguments, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
         lines = [process.stdout.readline().split()[0] for _ in range(3)]
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=20)
     finally:
         process.kill()
-    assert (process.returncode, errors) == (0, b"")
-    assert lines == [b"QUEUE", b"default", b"mail"]
+    assert (process.returncode, errors) == (0, "")
+    assert lines == ["QUEUE", "default", "mail"]
 
 
 def test_queue_is_paused_and_resumed(mail, command):

@@ -1,7 +1,6 @@
 """The arguments of rk_worker."""
 
 import os
-import subprocess
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -12,7 +11,8 @@ from redis_kit.queues.commands.rk_worker import Command
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, sweep
 from redis_kit.queues.worker.supervisor import supervisor
-from tests.queues.conftest import COMMAND, ROOT
+from tests.fixtures.fork_server import run_python
+from tests.queues.conftest import COMMAND
 from tests.queues.support.tasks import remember_elsewhere
 
 WRONG = {
@@ -205,7 +205,7 @@ def test_wrong_settings_end_with_78(kit):
 @pytest.mark.parametrize("more", [[], ["--skip-checks"]], ids=["checked", "unchecked"])
 def test_process_with_wrong_settings_ends_with_78_and_names_them(more):
     its = {**os.environ, "REDIS_KIT": '{"CONECTIONS": {}}'}
-    done = subprocess.run([*COMMAND, *more], cwd=ROOT, env=its, capture_output=True, text=True, timeout=60, check=False)
+    done = run_python([*COMMAND[1:], *more], env=its)
     assert done.returncode == 78
     assert "no option 'CONECTIONS'" in done.stderr
     assert "Traceback" not in done.stderr

@@ -146,7 +146,7 @@ def test_bad_messages_are_dead_with_their_reasons_and_the_others_are_done(queue,
 def test_random_bytes_in_place_of_jobs_are_drained_and_counted(kit, queue, raw, journal, start_worker):
     kit.options(QUEUES=fuzz.QUEUE)
     seed = random.randrange(10**6)
-    filled = fuzz.fill(raw, queue, 5000, random.Random(seed))
+    filled = fuzz.fill(raw, queue, 1500, random.Random(seed))
     worker = start_worker("--queue-name", "default", "--threads", 4)
     wait_for(lambda: fuzz.drained(queue), timeout=60)
     done, failed = fuzz.ended(queue)

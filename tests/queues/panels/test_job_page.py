@@ -11,7 +11,7 @@ from redis_kit.queues import Queue, task
 from redis_kit.queues.jobs import payload
 from redis_kit.queues.jobs.ack import Ack
 from redis_kit.queues.store import calls, claim
-from tests.dashboard.support.attacks import ATTACKS, harmless_links, without_titles
+from tests.dashboard.support.attacks import SAMPLE, harmless_links, without_titles
 from tests.dashboard.support.html import page, row_buttons, rows, said, whole_page
 from tests.fixtures.dashboard import ADMIN, layout_problems
 from tests.queues.support.putting import put
@@ -281,7 +281,7 @@ def test_garbage_in_the_result_is_shown_as_far_as_it_goes(mail, boss, kit):
     assert cells(look(boss, result.id), "Looked up in mail")["State"] == f"SOMETHING {GONE}"
 
 
-@pytest.mark.parametrize("attack", ATTACKS)
+@pytest.mark.parametrize("attack", SAMPLE)
 def test_jobs_and_their_errors_can_put_nothing_into_the_page(mail, signed_in, kit, attack):
     result = send.enqueue(attack, note=attack * 3)
     job = attempt(mail)

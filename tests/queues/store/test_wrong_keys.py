@@ -3,7 +3,6 @@
 import contextlib
 
 import pytest
-import redis
 
 from redis_kit.core.errors import KeyConflict
 from redis_kit.queues import LeaseLost, Queue
@@ -120,19 +119,18 @@ class Scene:
 
 @pytest.mark.parametrize("part", [*PARTS, *OF_JOBS, *OF_WORKERS])
 def test_key_of_a_wrong_type_is_named_and_nothing_is_changed(kit, part):
-    with contextlib.closing(redis.Redis.from_url(kit.url)) as raw:
-        scene = Scene(raw)
-        keys = scene.spoil(raw, part)
-        backup, errors = Backup(kit), {}
-        before = backup.contents()
-        for number, call in enumerate(scene.calls()):
-            try:
-                with contextlib.suppress(LeaseLost):
-                    call()
-            except KeyConflict as error:
-                errors[number] = str(error)
-                assert backup.contents() == before, f"call {number} has changed something"
-            else:
-                backup.restore()
+    scene = Scene(kit.raw)
+    keys = scene.spoil(kit.raw, part)
+    backup, errors = Backup(kit), {}
+    before = backup.contents()
+    for number, call in enumerate(scene.calls()):
+        try:
+            with contextlib.suppress(LeaseLost):
+                call()
+        except KeyConflict as error:
+            errors[number] = str(error)
+            assert backup.contents() == before, f"call {number} has changed something"
+        else:
+            backup.restore()
     assert errors
     assert [error for error in errors.values() if not any(key in error for key in keys)] == []

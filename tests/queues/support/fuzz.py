@@ -28,7 +28,7 @@ HEADS = [
 HEADS += [b"abc 0 0 0\n", b"0 0 0\n", b"0.5 1e3 0 0\n", b"-0 00 00 00\n", b"0  0 0 0\n", b"\n", b""]
 PLACES = [b"inf", b"-inf", b"9007199254740993", b"-1e300", b"0.5"]
 CHUNK = 1000
-QUEUE = {"MAX_ATTEMPTS": 1, "DEAD_LIMIT": 2000, "UNKNOWN_TASK_TTL": 0}
+QUEUE = {"MAX_ATTEMPTS": 1, "DEAD_LIMIT": 500, "UNKNOWN_TASK_TTL": 0}
 
 
 class Filled(NamedTuple):

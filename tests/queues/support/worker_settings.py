@@ -1,17 +1,23 @@
-"""Settings of the workers that tests start: those of the tests, with REDIS_KIT from the environment."""
+"""Settings of the workers that tests start: no pages, for a quick start, and REDIS_KIT from the environment."""
 
 import json
 import os
 
 from tests.settings import *  # noqa: F403
-from tests.settings import INSTALLED_APPS
 
 INSTALLED_APPS = [
-    *INSTALLED_APPS,
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "redis_kit",
+    "tests.app",
     "tests.queues.support",
     "tests.queues.support.plain",
     *os.environ.get("MORE_APPS", "").split(),
 ]
+MIDDLEWARE: list[str] = []
+TEMPLATES: list[dict[str, object]] = []
+ROOT_URLCONF = __name__
+urlpatterns: list[object] = []
 REDIS_KIT = json.loads(os.environ["REDIS_KIT"])
 LOGGING = {
     "version": 1,

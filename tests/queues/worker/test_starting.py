@@ -7,7 +7,6 @@ import pytest
 
 from redis_kit.queues import Queue
 from redis_kit.queues.monitoring import list_workers
-from tests.chaos.queues.startup import as_in_front
 from tests.fixtures.process import free_port, wait_for
 from tests.queues.support.journal import QUICK
 from tests.queues.support.tasks import note
@@ -37,7 +36,7 @@ def app(tmp_path, monkeypatch):
 
 def test_interrupt_in_a_callback_of_the_start_is_not_lost(queue, journal, start_worker, app):
     app("class One: pass\none = One()\nref = weakref.ref(one, lambda _: os.kill(os.getpid(), signal.SIGINT))\ndel one")
-    worker = start_worker(before=as_in_front)
+    worker = start_worker()
     assert worker.wait(10) == -signal.SIGINT
 
 

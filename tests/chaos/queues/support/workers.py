@@ -12,7 +12,7 @@ from pathlib import Path
 from tests.fixtures.fork_server import start_python
 
 ROOT = Path(__file__).parents[4]
-LOOK = 0.01  # seconds
+LOOK = 0.03  # seconds
 STOP = 30.0
 COMMAND = ("-m", "django", "rk_worker", "--settings", "tests.chaos.queues.settings", "--queue-name", "default")
 

@@ -1,13 +1,11 @@
 """What a supervisor reads of a child that is gone."""
 
-import subprocess
-import sys
 import threading
 
 import pytest
 
 from redis_kit.queues.worker.shared.status_board import Running, StatusBoard
-from tests.queues.conftest import ROOT
+from tests.fixtures.fork_server import run_python
 
 
 @pytest.fixture
@@ -92,7 +90,6 @@ def test_jobs_are_counted_by_all_threads():
 
 
 def test_what_a_killed_process_leaves_is_whole():
-    command = [sys.executable, "-m", "tests.queues.support.board_writer", "150"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    done = run_python(["-m", "tests.queues.support.board_writer", 60])
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) > 5  # it was in the middle of a job

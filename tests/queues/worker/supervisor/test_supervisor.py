@@ -298,8 +298,7 @@ def test_stacks_of_all_processes_are_told(queue, start_worker, long_job):
 
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGQUIT], ids=["hangup", "quit"])
 def test_other_signals_that_end_a_process_stop_the_worker(queue, start_worker, long_job, number):
-    # A test run in the background may ignore the first of them.
-    worker = start_worker("--threads", 1, "--grace", 0.2, before=lambda: signal.signal(number, signal.SIG_DFL))
+    worker = start_worker("--threads", 1, "--grace", 0.2)
     long_job()
     stopped(worker, number, within=10)
     assert queue.counts() == QueueCounts(0, 1, 0, 0)
