@@ -65,8 +65,8 @@ class DelayedTask(DjangoTask):
 
         With a ``key`` (1 to 300 bytes) the call takes the place of a call of this task with that key that still waits,
         and ``cancel(key)`` cancels it; the id is that of the first one. The delay is at most 10 years. A ``task_id`` is
-        1 to 100 of ``A-Z a-z 0-9 _ . -``. Options that JSON can't hold raise NotSerializable or InvalidValue. One round trip. Raises RedisUnavailable; a retry of a
-        running task is then left to Celery.
+        1 to 100 of ``A-Z a-z 0-9 _ . -``. Options that JSON can't hold raise NotSerializable or InvalidValue. One round
+        trip. Raises RedisUnavailable; a retry of a running task is then left to Celery.
         """
         app = self._get_app()
         wait = _seconds(app, countdown, eta)
