@@ -113,7 +113,7 @@ def test_arguments_that_do_not_fit_raise_what_celery_raises(project, queue):
         delayed.apply_async(countdown=HOUR)
 
 
-def test_retry_waits_though_the_job_of_the_first_try_is_not_acknowledged_yet(project, queue, journal):
+def test_retry_waits_though_the_first_job_is_not_acknowledged_yet(project, queue, journal):
     first = fleet.retried.apply_async(("a",), countdown=HOUR)
     queue.run_now(first.id)
     (job,) = queue.claim()
