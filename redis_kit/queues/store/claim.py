@@ -4,7 +4,7 @@ import os
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from secrets import token_urlsafe
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from redis_kit.core import conf
 from redis_kit.core.errors import InvalidValue, RedisFailure
@@ -85,7 +85,7 @@ def ack_and_claim(
     done_limit, rare = options_of(queue.name).DONE_LIMIT if acks else 0, place in _have_rare_keys
     try:
         while True:
-            reply: bytes = yield calls.ack_and_claim(
+            reply: Any = yield calls.ack_and_claim(
                 base, worker, token, limit, about, again=again, acks=acks, rare=rare, done_limit=done_limit
             )
             if rare or reply != calls.ASKS:
