@@ -55,7 +55,7 @@ class CelerySink(Sink):
     def _call(self, queue: WorkerQueue, job: Job, call: Message) -> tuple[TaskCall, float | None]:
         """Return what Celery is to call, and the answer of hand_over() when the broker has that."""
         if call.sink:
-            options = _traced(dict(call.options), call)
+            options = _traced(call.options, call)
             task_id = options.pop("task_id", job.id)
             return TaskCall(call.task, call.args, call.kwargs, task_id, options), None
         options = _traced(self._options(queue.queue_name, job), call)
