@@ -16,6 +16,7 @@ from django.db import reset_queries
 from redis_kit.core.errors import CommandFailed, RedisFailure
 from redis_kit.core.logs.error_text import cut_frames, described, text_of
 from redis_kit.core.signals import send_safely
+from redis_kit.core.tracing import spans
 from redis_kit.queues import signals
 from redis_kit.queues.errors import (
     Cancelled,
@@ -26,6 +27,7 @@ from redis_kit.queues.errors import (
     NewerMessage,
     NotSerializable,
     PayloadTooLarge,
+    Retry,
     Snooze,
     TaskTimeout,
     UnknownTask,
@@ -38,7 +40,6 @@ from redis_kit.queues.settings import options_of
 from redis_kit.queues.tasks import current_job, expiry, registry
 from redis_kit.queues.tasks.current_job import CurrentJob
 from redis_kit.queues.tasks.task import Task, extended
-from redis_kit.queues.worker.run import activity
 from redis_kit.queues.worker.run.db_connections import tidy
 from redis_kit.queues.worker.run.event_loop import EventLoop, synchronous
 from redis_kit.queues.worker.run.hand_over import HandOver, RoutedJob, WaitingJobs
@@ -72,10 +73,11 @@ class Outcome(NamedTuple):
     value: bytes = b""
     final: bool = False  # another attempt can't help
     unfit: Message | NewerMessage | None = None  # a call that this worker can't run
+    path: str = ""  # of the task, if it began
     handed: RoutedJob | None = None  # it is to be handed over to another system
     expires: int = 0  # of the call
     step: WorkflowStep | None = None
-    run_time: float | None = None  # seconds; None if the task did not begin
+    run_time: float = 0.0  # seconds
 
 
 class JobRunner:
@@ -106,6 +108,8 @@ class JobRunner:
         handing: dict[str, Any] = {"waiting": waiting, "put_off": put_off, "backends": self._backends}
         self._hand_over = HandOver(sources, routes, **handing, record=lambda failure: self._record(failure))
         self._running: dict[JobKey, CurrentJob] = {}
+        self._tracer = spans.tracer()
+        self._notes_done = [options_of(source.name).DONE_LIMIT > 0 for source in sources]
 
     def cancel(self, job: JobKey) -> None:
         """Let the task of a job know that it was cancelled, and interrupt it unless it looks at that by itself."""
@@ -153,8 +157,8 @@ class JobRunner:
                 done = self._hand_over.run(slot, number, outcome.handed)
                 self._own.ended = len(done)
                 return done
-            if self._statistics and outcome.task and (seconds := outcome.run_time) is not None:
-                self._statistics.add(number, outcome.task.module_path, seconds, job, failed=outcome.error is not None)
+            if self._statistics and outcome.path:
+                self._statistics.add(number, outcome.path, outcome.run_time, job, failed=outcome.error is not None)
             if outcome.error is None:
                 if outcome.step:
                     outcome.step.finish()
@@ -199,30 +203,36 @@ class JobRunner:
         log = self._logs.of(number, job.id) if self._logs else None
         running = CurrentJob(source, job, keeps, interruptible=interruptible, stops=self._stops, log=log)
         self._running[number, job.id] = running
-        here, tokens, has_ended = current_job.begin(running), activity.begin(running, task.module_path), False
+        path, has_ended = task.module_path, False
+        here = current_job.begin(running, path)
         if step:
             step.enter()
         started = monotonic()
         try:
             context = recorder.context() if recorder and task.takes_context else None
-            with activity.traced(source, running, call):
-                returned = self._call((number, job.id), task, call, context)
+            run = self._traced if self._tracer else self._call
+            returned = run((number, job.id), task, call, context)
             has_ended = True
             failpoints.reach("called")
             value = recorder.value(returned) if recorder else b""
             if step:
                 step.returned(returned, value)
-            return Outcome(task, value=value, step=step, run_time=monotonic() - started)
+            return Outcome(task, value=value, path=path, step=step, run_time=monotonic() - started)
         except BaseException as error:
             cut_frames(error, HERE)
             final, seconds = has_ended and issubclass(type(error), UNSTORED), monotonic() - started
-            return Outcome(task, error, final=final, expires=call.expires, run_time=seconds)
+            return Outcome(task, error, final=final, path=path, expires=call.expires, run_time=seconds)
         finally:
             if step:
                 step.leave()
             self._running.pop((number, job.id), None)
             current_job.end(here)
-            activity.end(tokens)
+
+    def _traced(self, key: JobKey, task: Task[..., Any], call: Message, context: Any) -> Any:
+        """Do what _call() does, in a span of its own."""
+        queue, job = self._sources[key[0]].queue_name, self._running[key].job
+        with self._tracer.running(call.task, queue, job.id, job.attempt, call.trace, postponed=(Retry, Snooze)):
+            return self._call(key, task, call, context)
 
     def _call(self, job: JobKey, task: Task[..., Any], call: message.Message, context: Any) -> Any:
         args = [context, *call.args] if task.takes_context else call.args
@@ -253,7 +263,7 @@ class JobRunner:
 
         keep = recorder.keeps(failed=False) if recorder else 0
         heard = recorder or signals.job_succeeded.receivers
-        about = done.line(job, outcome.run_time) if options_of(self._sources[number].name).DONE_LIMIT else b""
+        about = done.line(job, outcome.run_time if outcome.path else None) if self._notes_done[number] else b""
         end = ack_of(job, outcome.value, keep, source=number, about=about)
         return Done(job, end, announce if heard else None, outcome.step.repeatable(end) if outcome.step else None)
 
