@@ -57,9 +57,9 @@ class TaskStatistics:
     def _put_back(self, counts: Counts) -> None:
         with self._lock:
             for key, more in counts.items():
-                counts = self._counts.setdefault(key, defaultdict(float))
+                sums = self._counts.setdefault(key, defaultdict(float))
                 for what, count in more.items():
-                    counts[what] += count
+                    sums[what] += count
 
 
 def _send(sources: Sequence[WorkerQueue], counts: Counts) -> Flow[None]:
