@@ -109,4 +109,4 @@ def _percentile(classes: list[int], share: float) -> float | None:
     return None if number is None else end_of(number) * MIDDLE
 
 
-_ENDS = [end_of(number) * (1 + ROUNDING) for number in range(CLASSES - 1)]  # without that of the last class, which has no limit
+_ENDS = [end_of(number) * (1 + ROUNDING) for number in range(CLASSES - 1)]  # the last class goes on for ever

@@ -47,7 +47,7 @@ def test_checker_finds_what_was_lost_sent_twice_and_left():
     assert left.startswith("jobs are left")
 
 
-def test_jobs_are_in_flight_until_the_broker_has_answered_and_the_queue_knows(tmp_path):
+def test_jobs_are_in_flight_until_the_queue_knows_the_answer(tmp_path):
     second = 1_000_000_000
     lines = ["7 1 0 begin a,b", f"7 1 {second} taken a", f"7 1 {second} begin c", f"7 1 {9 * second} taken c"]
     (tmp_path / "batches").write_text("\n".join([*lines, "8 1 0 begin d", ""]))

@@ -79,7 +79,7 @@ def test_cluster_that_moves_a_slot_is_down_and_chooses_another_primary(own_clust
         assert worker.poll() is None
 
 
-def test_shards_on_other_nodes_go_on_while_a_node_of_a_cluster_is_lost(own_cluster, settings, journal, start_worker):
+def test_other_shards_go_on_while_a_node_of_the_cluster_is_lost(own_cluster, settings, journal, start_worker):
     with contextlib.closing(Kit(own_cluster, settings, patient=False)) as kit:
         kit.options(QUEUES={**LASTING, "QUEUE_OPTIONS": {"default": {"SHARDS": 8}}})
         lost = own_cluster.nodes[0]

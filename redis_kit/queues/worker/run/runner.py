@@ -8,20 +8,19 @@ from functools import partial
 from pathlib import Path
 from threading import Event
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import Any
 
 from django.conf import settings
 from django.db import reset_queries
 
 from redis_kit.core.errors import CommandFailed, RedisFailure
-from redis_kit.core.logs.error_text import cut_frames, described, text_of
+from redis_kit.core.logs.error_text import cut_frames, described
 from redis_kit.core.signals import send_safely
 from redis_kit.core.tracing import spans
 from redis_kit.queues import signals
 from redis_kit.queues.errors import (
     Cancelled,
     CorruptMessage,
-    Interrupted,
     InvalidWorkflow,
     LeaseLost,
     NewerMessage,
@@ -40,12 +39,13 @@ from redis_kit.queues.settings import options_of
 from redis_kit.queues.tasks import current_job, expiry, registry
 from redis_kit.queues.tasks.current_job import CurrentJob
 from redis_kit.queues.tasks.task import Task, extended
+from redis_kit.queues.worker.run.attempt import Outcome
 from redis_kit.queues.worker.run.db_connections import tidy
 from redis_kit.queues.worker.run.event_loop import EventLoop, synchronous
 from redis_kit.queues.worker.run.hand_over import HandOver, RoutedJob, WaitingJobs
 from redis_kit.queues.worker.run.job_logs import JobLogs
 from redis_kit.queues.worker.run.outcome import FailedAttempt, failed
-from redis_kit.queues.worker.run.postponement import InterruptedJob, PostponedJob, SnoozedJob, UnfitJob
+from redis_kit.queues.worker.run.postponement import PostponedJob
 from redis_kit.queues.worker.run.recorder import ResultRecorder, recorder_of
 from redis_kit.queues.worker.run.sink import Routes
 from redis_kit.queues.worker.run.statistics import TaskStatistics
@@ -63,21 +63,6 @@ HERE = f"{Path(__file__).parent}{os.sep}"  # a task's traceback begins with the 
 IDLE = 0.1  # seconds after which a thread's connections are checked before a job, too
 UNSTORED = (NotSerializable, PayloadTooLarge, InvalidWorkflow)  # raised for a return value, or steps that were added
 AFTER = 1.0  # seconds that a task has to end after its timeout was raised inside it, before its process is killed
-
-
-class Outcome(NamedTuple):
-    """The end of an attempt: its task, if known, and the error, if it failed."""
-
-    task: Task[..., Any] | None = None
-    error: BaseException | None = None
-    value: bytes = b""
-    final: bool = False  # another attempt can't help
-    unfit: Message | NewerMessage | None = None  # a call that this worker can't run
-    path: str = ""  # of the task, if it began
-    handed: RoutedJob | None = None  # it is to be handed over to another system
-    expires: int = 0  # of the call
-    step: WorkflowStep | None = None
-    run_time: float = 0.0  # seconds
 
 
 class JobRunner:
@@ -148,7 +133,7 @@ class JobRunner:
         try:
             recorder = recorder_of(source, job, self._backends)
             outcome = self._attempt(slot, number, job, recorder)
-            if postponed := _postponed(source, job, outcome, recorder):
+            if postponed := outcome.postponed(source, job, recorder):
                 self._own.ended = 0
                 self._give_back(postponed)
                 return []
@@ -296,15 +281,3 @@ class JobRunner:
             return
         failpoints.reach("nacked")
         failure.announce(state)
-
-
-def _postponed(source: WorkerQueue, job: Job, outcome: Outcome, recorder: ResultRecorder | None) -> PostponedJob | None:
-    """Return the job if its attempt does not count."""
-    error = outcome.error
-    if outcome.unfit and isinstance(error, Exception):
-        return UnfitJob(source, job, outcome.unfit, error, recorder)
-    if outcome.task and issubclass(type(error), Snooze):
-        return SnoozedJob.of(source, job, outcome.task, error, outcome.expires, recorder)  # type: ignore[arg-type]
-    if outcome.task and issubclass(type(error), Interrupted):
-        return InterruptedJob(source, job, outcome.task, text_of(error))  # type: ignore[arg-type]
-    return None
