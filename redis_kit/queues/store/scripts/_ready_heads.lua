@@ -1,4 +1,4 @@
--- Read the first ready jobs, of which each that has a lane is to be the head of that lane.
+-- Read the first ready jobs. One that is in a lane, and not its head, gets its place there instead.
 -- needs  lanes, parked, ready, rank_of, job_member, state_of, refresh_lane
 -- gives  leave_places, read_ready
 -- Free the places of a job that another system had, and did not begin in time.
