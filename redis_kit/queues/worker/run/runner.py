@@ -94,7 +94,6 @@ class JobRunner:
         self._hand_over = HandOver(sources, routes, **handing, record=lambda failure: self._record(failure))
         self._running: dict[JobKey, CurrentJob] = {}
         self._tracer = spans.tracer()
-        self._notes_done = [options_of(source.name).DONE_LIMIT > 0 for source in sources]
 
     def cancel(self, job: JobKey) -> None:
         """Let the task of a job know that it was cancelled, and interrupt it unless it looks at that by itself."""
@@ -248,7 +247,8 @@ class JobRunner:
 
         keep = recorder.keeps(failed=False) if recorder else 0
         heard = recorder or signals.job_succeeded.receivers
-        about = done.line(job, outcome.run_time if outcome.path else None) if self._notes_done[number] else b""
+        noted = options_of(self._sources[number].name).DONE_LIMIT > 0
+        about = done.line(job, outcome.run_time if outcome.path else None) if noted else b""
         end = ack_of(job, outcome.value, keep, source=number, about=about)
         return Done(job, end, announce if heard else None, outcome.step.repeatable(end) if outcome.step else None)
 
