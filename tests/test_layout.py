@@ -86,16 +86,17 @@ def test_includes_define_functions_and_say_what_they_need_and_give():
         all_needs[path.stem], all_gives[path.stem] = (_listed(_parts(path)[0], word) for word in ("needs", "gives"))
     for path in INCLUDES:
         body, needs, gives = _parts(path)[1], all_needs[path.stem], all_gives[path.stem]
-        used = _free_names(body)
+        used, given = _free_names(body), _given(body)
         for name in re.findall(r"^-- @include (_\w+)$", body, re.MULTILINE):
-            used = (used | all_needs[name]) - all_gives[name]
+            used |= all_needs[name]
+            given |= all_gives[name]
         wrong += [
             f"{path.name}: {line}" for line in body.splitlines() if line[:1].strip() and not TOP_LEVEL.match(line)
         ]
-        if needs != used:
-            wrong.append(f"{path.name} needs {', '.join(sorted(used)) or 'nothing'}")
-        if gives != _given(body):
-            wrong.append(f"{path.name} gives {', '.join(sorted(_given(body)))}")
+        if needs != used - given:
+            wrong.append(f"{path.name} needs {', '.join(sorted(used - given)) or 'nothing'}")
+        if not _given(body) <= gives <= given:
+            wrong.append(f"{path.name} gives {', '.join(sorted(_given(body)))}, of {', '.join(sorted(given))}")
     assert not wrong
 
 

@@ -17,7 +17,8 @@ Delay = float | timedelta
 LONGEST_DELAY = 10 * 365 * 86_400  # seconds
 PRIORITY = (-100, 100)
 LIMIT = (1, 1000)
-_ID = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+LONGEST_ID = 128  # characters
+_ID = re.compile(r"[A-Za-z0-9_.-]+")
 
 
 def milliseconds(delay: Any, name: str = "delay", *, positive: bool = False) -> int:
@@ -44,10 +45,11 @@ def moment(when: datetime) -> int:
     return max(1, math.ceil(when.timestamp() * 1000))
 
 
-def identifier(name: str, value: Any) -> str:
+def identifier(name: str, value: Any, longest: int = LONGEST_ID) -> str:
     """Return the id of a job or worker. Raises InvalidValue naming the characters that it may have."""
-    if not isinstance(value, str) or not _ID.fullmatch(value):
-        raise InvalidValue(f"{name} must be 1 to 128 of the characters A-Z a-z 0-9 _ . -, not {shortened(value)}.")
+    if not isinstance(value, str) or len(value) > longest or not _ID.fullmatch(value):
+        allowed = f"1 to {longest} of the characters A-Z a-z 0-9 _ . -"
+        raise InvalidValue(f"{name} must be {allowed}, not {shortened(value)}.")
     return value
 
 

@@ -31,6 +31,7 @@ logger = logging.getLogger("redis_kit")
 
 LOCAL = ("producer", "publisher", "connection", "router", "result_cls", "add_to_parent", "route_name", "task_type")
 TRIES, PAUSE = 5, 0.5  # of a task that is retried while Redis is unavailable, and seconds between them
+LONGEST_ID = 100  # characters: the job of a retry has some more
 
 
 class DelayedTask(DjangoTask):
@@ -63,9 +64,9 @@ class DelayedTask(DjangoTask):
         """Call the task, as Celery's ``apply_async()`` does. A long ``countdown`` or ``eta`` waits in Redis.
 
         With a ``key`` (1 to 300 bytes) the call takes the place of a call of this task with that key that still waits,
-        and ``cancel(key)`` cancels it; the id is that of the first one. The delay is at most 10 years. Options that
-        JSON can't hold raise NotSerializable or InvalidValue. One round trip. Raises RedisUnavailable; a retry of a
-        running task is then left to Celery.
+        and ``cancel(key)`` cancels it; the id is that of the first one. The delay is at most 10 years. A ``task_id`` is
+        1 to 100 of ``A-Z a-z 0-9 _ . -``. Options that JSON can't hold raise NotSerializable or InvalidValue. One round
+        trip. Raises RedisUnavailable; a retry of a running task is then left to Celery.
         """
         app = self._get_app()
         wait = _seconds(app, countdown, eta)
@@ -76,16 +77,20 @@ class DelayedTask(DjangoTask):
             names = ("producer", "link", "link_error", "shadow")
             options |= dict(zip(names, more, strict=False))
         unique = None if key is None else chosen(self._full_key(key), "queued", True)
+        id = validation.identifier("task_id", task_id or uuid(), LONGEST_ID)
+        job_id = _job_id(id, options)
+        if job_id != id:
+            options["task_id"] = id
         call = self._call(app, args, kwargs, options)
-        id = validation.identifier("task_id", task_id or uuid())
         try:
-            placed = self._put(id, call, unique, max(0.0, wait or 0.0))
+            placed = self._put(job_id, call, unique, max(0.0, wait or 0.0), patient=self._is_retry(id))
         except RedisUnavailable as error:
             if not self._is_retry(id):
                 raise
             logger.warning("The retry of task %a is left to Celery, as Redis is unavailable: %s", id, error)
-            return super().apply_async(args, kwargs, task_id, countdown=countdown, eta=eta, **options)
-        result = self.AsyncResult(placed.id)
+            options.pop("task_id", None)
+            return super().apply_async(args, kwargs, id, countdown=countdown, eta=eta, **options)
+        result = self.AsyncResult(id if placed.id == job_id else placed.id)
         result.ignored = bool(options.get("ignore_result", self.ignore_result))
         if options.get("add_to_parent", True) and (parent := app.current_worker_task):
             parent.add_trail(result)
@@ -110,9 +115,8 @@ class DelayedTask(DjangoTask):
     def _is_retry(self, id: str) -> bool:
         return bool(not self.request.called_directly and self.request.id == id)
 
-    def _put(self, id: str, call: bytes, unique: UniqueKey | None, wait: float) -> PutResult:
+    def _put(self, id: str, call: bytes, unique: UniqueKey | None, wait: float, *, patient: bool) -> PutResult:
         """Add the job. While Redis is unavailable, a retry is tried some times: the worker has no other copy of it."""
-        patient = self._is_retry(id)
         name = shard_for(self.delay_queue, key=unique, id=id) or self.delay_queue
         queue = PatientQueue(name) if patient else Queue(name)
         for left in reversed(range(TRIES if patient else 1)):
@@ -152,6 +156,15 @@ class DelayedTask(DjangoTask):
         tracer = spans.tracer()
         trace = tracer.sent(self.name, self.delay_queue) if tracer else None
         return message.dumps(self.name, list(args or ()), dict(kwargs or {}), sink=CELERY, options=stored, trace=trace)
+
+
+def _job_id(id: str, options: Mapping[str, Any]) -> str:
+    """Return the id of the job for a call. Calls that a task makes again under its own id have jobs of their own.
+
+    The job of the call before may still be in the queue, as it is acknowledged after the broker took its message.
+    """
+    again = options.get("replaced_task_nesting") or 0, options.get("retries") or 0
+    return f"{id}-{again[0]}-{again[1]}" if any(again) else id
 
 
 def _seconds(app: Any, countdown: float | None, eta: Any) -> float | None:

@@ -55,7 +55,9 @@ class CelerySink(Sink):
     def _call(self, queue: WorkerQueue, job: Job, call: Message) -> tuple[TaskCall, float | None]:
         """Return what Celery is to call, and the answer of hand_over() when the broker has that."""
         if call.sink:
-            return TaskCall(call.task, call.args, call.kwargs, job.id, _traced(call.options, call)), None
+            options = _traced(call.options, call)
+            task_id = options.pop("task_id", job.id)
+            return TaskCall(call.task, call.args, call.kwargs, task_id, options), None
         options = _traced(self._options(queue.queue_name, job), call)
         if self._is_ours(job, call):
             claim = [queue.name, job.id, handover.version(job), job.token]

@@ -85,12 +85,18 @@ def loads(body: bytes) -> Message:
     task: Any = content.get("task")
     sink, options = content.get("sink", ""), content.get("options", {})
     call = Message(task, content.get("args", []), content.get("kwargs", {}), content.get("expires", 0), sink, options)
-    for value, (name, kind) in zip(call, _KINDS.items(), strict=False):
-        if not isinstance(value, kind):
-            raise CorruptMessage(f"not a task's message: {name!r} is {type(value).__name__}, not {kind.__name__}")
+    if not all(map(isinstance, call, _KINDS.values())):
+        raise _damaged(call)
     if trace := content.get("trace"):
         call = call._replace(trace=trace if isinstance(trace, dict) else {})
     return call if version == PLAIN else call._replace(step=_step(content))
+
+
+def _damaged(call: Message) -> CorruptMessage:
+    """Return the error for a call of which a part is of a wrong type."""
+    values = zip(_KINDS.items(), call, strict=False)
+    name, kind, value = next((name, kind, value) for (name, kind), value in values if not isinstance(value, kind))
+    return CorruptMessage(f"not a task's message: {name!r} is {type(value).__name__}, not {kind.__name__}")
 
 
 def _step(content: dict[str, Any]) -> StepCall:

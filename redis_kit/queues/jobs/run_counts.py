@@ -6,8 +6,9 @@ exponential buckets, as in Prometheus and HdrHistogram, with two classes for eac
 
 import math
 import struct
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, MutableMapping
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -44,22 +45,19 @@ class TaskStats(NamedTuple):
     classes: tuple[int, ...]
 
 
-def attempt(run_time: float, wait: float, *, failed: bool) -> dict[int, int]:
-    """Return the counts of one attempt, given its times in seconds."""
-    counts = {
-        class_of(run_time): 1,
-        CLASSES + class_of(wait): 1,
-        RUN_MS: round(run_time * 1000),
-        WAIT_MS: round(wait * 1000),
-    }
-    return counts | {FAILURES: 1} if failed else counts
+def add(counts: MutableMapping[int, float], run_time: float, wait: float, *, failed: bool) -> None:
+    """Add one attempt to counts that begin with 0, given its times in seconds."""
+    counts[bisect_left(_ENDS, run_time)] += 1
+    counts[CLASSES + bisect_left(_ENDS, wait)] += 1
+    counts[RUN_MS] += run_time * 1000
+    counts[WAIT_MS] += wait * 1000
+    if failed:
+        counts[FAILURES] += 1
 
 
 def class_of(seconds: float) -> int:
     """Return the class of a time."""
-    if seconds <= 0:
-        return 0
-    return min(CLASSES - 1, max(0, math.ceil(2 * math.log2(seconds * 1000) - ROUNDING) + FIRST))
+    return bisect_left(_ENDS, seconds)
 
 
 def end_of(number: int) -> float:
@@ -67,9 +65,9 @@ def end_of(number: int) -> float:
     return float(2 ** ((number - FIRST) / 2) / 1000)
 
 
-def dumps(counts: Counter[int]) -> bytes:
-    """Return counts as they are sent to the server."""
-    return b"".join(_COUNT.pack(what, min(count, _MOST)) for what, count in counts.items() if count > 0)
+def dumps(counts: Mapping[int, float]) -> bytes:
+    """Return counts as they are sent to the server, as whole numbers."""
+    return b"".join(_COUNT.pack(what, min(count, _MOST)) for what, sums in counts.items() if (count := round(sums)) > 0)
 
 
 def summed(blocks: bytes) -> Counter[int]:
@@ -109,3 +107,6 @@ def _percentile(classes: list[int], share: float) -> float | None:
     rank = math.ceil(share * sum(classes))
     number = next((number for number, below in enumerate(accumulate(classes)) if below >= rank > 0), None)
     return None if number is None else end_of(number) * MIDDLE
+
+
+_ENDS = [end_of(number) * (1 + ROUNDING) for number in range(CLASSES - 1)]  # the last class goes on for ever

@@ -20,7 +20,8 @@ def shard_names(queue: str) -> tuple[str, ...]:
 
 def may_have_shards(queue: str) -> bool:
     """Return whether the settings name the option SHARDS of a queue: with a 1 there may be older shards."""
-    return "SHARDS" in conf.section(QueueSettings).QUEUE_OPTIONS.get(queue, ())
+    entries = conf.section(QueueSettings).QUEUE_OPTIONS
+    return bool(entries) and "SHARDS" in entries.get(queue, ())
 
 
 def shard_for(queue: str, *, lane: Lane | None = None, key: UniqueKey | None = None, id: str = "") -> str:

@@ -110,7 +110,7 @@ def ack_and_claim(
     The stream of done jobs keeps ``done_limit`` jobs; with 0 it gets none.
     """
     args = (worker, claim, limit, lease(), about or identity.information(), int(again))
-    more = [*_rare(base, RARE_OF_CLAIM, rare), *_of_results(base, acks), *_stream(base, acks, done_limit)]
+    more = _more(base, RARE_OF_CLAIM if rare else (), acks, done_limit)
     return ACK_AND_CLAIM(base, *args, *_flat(acks, done_limit), worker=worker, more=more)
 
 
@@ -151,7 +151,7 @@ def put_tick(
 
 def ack(base: str, worker: str, acks: Sequence[Ack], *, rare: bool = True, done_limit: int = 0) -> ScriptCall:
     """Return the step that acknowledges jobs; see ack_and_claim()."""
-    more = [*_rare(base, RARE_OF_ACK, rare), *_of_results(base, acks), *_stream(base, acks, done_limit)]
+    more = _more(base, RARE_OF_ACK if rare else (), acks, done_limit)
     return ACK(base, worker, lease(), *_flat(acks, done_limit), worker=worker, more=more)
 
 
@@ -268,27 +268,26 @@ def _flat(acks: Sequence[Ack], done_limit: int) -> list[Any]:
 
     Then, if the stream of done jobs keeps some, 0, a line about each, and how many it keeps.
     """
+    if not acks:
+        return [0]
     flat: list[Any] = [len(acks)]
     flat += [ack.token + b"/" + ack.id for ack in acks]
     flat += [ack.id for ack in acks]
     for number, ack in enumerate(acks, 1):
         if ack.value:
             flat += (number, ack.value, ack.ttl_ms)
-    if acks and done_limit:
+    if done_limit:
         flat += (0, b"".join(ack.about + b"\n" for ack in acks), done_limit)
     return flat
 
 
-def _rare(base: str, parts: Sequence[str], given: bool) -> list[str]:
-    return [base + part for part in parts] if given else []
-
-
-def _of_results(base: str, acks: Sequence[Ack]) -> list[str]:
-    return [of_one(base, part, ack.id.decode()) for ack in acks if ack.value for part in OF_JOB]
-
-
-def _stream(base: str, acks: Sequence[Ack], done_limit: int) -> list[str]:
-    return [f"{base}done"] * 2 if acks and done_limit else []
+def _more(base: str, rare: Sequence[str], acks: Sequence[Ack], done_limit: int) -> list[str]:
+    """Return the keys that only some calls have: the rare ones, those of results, and twice the stream of done jobs."""
+    more = [base + part for part in rare] if rare else []
+    if acks:
+        more += [of_one(base, part, ack.id.decode()) for ack in acks if ack.value for part in OF_JOB]
+        more += [f"{base}done"] * 2 if done_limit else []
+    return more
 
 
 def _worker(job: Job) -> str:

@@ -2,8 +2,7 @@
 
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from collections.abc import Iterable, Sequence
 from secrets import token_urlsafe
 from typing import Any, NamedTuple
 
@@ -11,7 +10,6 @@ from redis_kit.core import conf
 from redis_kit.core.errors import InvalidValue, RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.primitive import Primitive
-from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.values.numbers import whole_number
 from redis_kit.queues import validation
 from redis_kit.queues.errors import LeaseLost
@@ -47,7 +45,7 @@ class Claimed(NamedTuple):
 def claim(queue: Primitive, limit: int, worker: str | None, about: str = "", done: Iterable[Job] = ()) -> Flow[Claimed]:
     """Acknowledge jobs and claim others, with arguments that were not checked yet."""
     whole_number("limit", limit, validation.LIMIT)
-    acks = _acks(queue, done)
+    acks = _acks(done, options_of(queue.name).DONE_LIMIT) if done else ()
     if len(acks) > MOST_ACKS:
         raise InvalidValue(f"{len(acks)} jobs can't be acknowledged in one call; at most {MOST_ACKS} are allowed.")
     return (yield from claim_and_reap(queue, worker_id(worker), limit, about, acks))
@@ -84,10 +82,15 @@ def ack_and_claim(
         token, again = unanswered.pop(), True
     except IndexError:
         token, again = token_urlsafe(6), False
-    most = options_of(queue.name).DONE_LIMIT if acks else 0
-    call = partial(calls.ack_and_claim, base, worker, token, limit, about, again=again, acks=acks, done_limit=most)
+    done_limit, rare = options_of(queue.name).DONE_LIMIT if acks else 0, place in _have_rare_keys
     try:
-        reply: bytes = yield from _asked(place, call)
+        while True:
+            reply: Any = yield calls.ack_and_claim(
+                base, worker, token, limit, about, again=again, acks=acks, rare=rare, done_limit=done_limit
+            )
+            if rare or reply != calls.ASKS:
+                break
+            rare = _asks(place)
     except BaseException as error:
         if again or not isinstance(error, RedisFailure) or getattr(error, "indeterminate", False):
             unanswered.append(token)
@@ -112,21 +115,29 @@ def ack(queue: Primitive, jobs: Iterable[Job]) -> Flow[list[Job]]:
             by_worker.setdefault(job.token.partition("/")[0], []).append(job)
     except AttributeError as error:
         raise _unclaimed(error) from error
-    lost = []
+    lost, done_limit = [], options_of(queue.name).DONE_LIMIT
     for worker, claims in by_worker.items():
-        places = yield from acknowledge(queue, worker, _acks(queue, claims))
+        places = yield from _acknowledge(queue, worker, _acks(claims, done_limit), done_limit)
         lost += [claims[place] for place in places]
     return lost
 
 
 def acknowledge(queue: Primitive, worker: str, acks: Sequence[Ack]) -> Flow[list[int]]:
     """Acknowledge jobs of one worker; return the places, from 0, of those whose claim was lost."""
-    lost, most = [], options_of(queue.name).DONE_LIMIT
-    place = queue.using, (base := queue.key(""))
+    return _acknowledge(queue, worker, acks, options_of(queue.name).DONE_LIMIT)
+
+
+def _acknowledge(queue: Primitive, worker: str, acks: Sequence[Ack], done_limit: int) -> Flow[list[int]]:
+    lost, place = [], (queue.using, base := queue.key(""))
+    rare = place in _have_rare_keys
     for start in range(0, len(acks), MOST_ACKS):
         batch = acks[start : start + MOST_ACKS]
-        numbers = yield from _asked(place, partial(calls.ack, base, worker, batch, done_limit=most))
-        lost += [start + number - 1 for number in numbers or ()]
+        numbers = yield calls.ack(base, worker, batch, rare=rare, done_limit=done_limit)
+        if numbers == calls.ASKS and not rare:
+            rare = _asks(place)
+            numbers = yield calls.ack(base, worker, batch, rare=True, done_limit=done_limit)
+        if numbers:
+            lost += [start + number - 1 for number in numbers]
     return lost
 
 
@@ -172,21 +183,17 @@ def _unclaimed(error: AttributeError) -> InvalidValue:
     return InvalidValue(f"{text}: {error}.")
 
 
-def _acks(queue: Primitive, jobs: Iterable[Job]) -> list[Ack]:
-    is_noted = options_of(queue.name).DONE_LIMIT > 0
+def _acks(jobs: Iterable[Job], done_limit: int) -> list[Ack]:
     try:
-        return [ack_of(job, about=done_jobs.line(job) if is_noted else b"") for job in jobs]
+        return [ack_of(job, about=done_jobs.line(job) if done_limit else b"") for job in jobs]
     except AttributeError as error:
         raise _unclaimed(error) from error
 
 
-def _asked(place: tuple[str, str], call: Callable[..., ScriptCall]) -> Flow[Any]:
-    """Make a call, with the rare keys if a script of the queue in this place asked for them before or does so now."""
-    reply = yield call(rare=place in _have_rare_keys)
-    if reply == calls.ASKS:
-        _have_rare_keys.add(place)
-        reply = yield call(rare=True)
-    return reply
+def _asks(place: tuple[str, str]) -> bool:
+    """Note that scripts of the queue in this place need the rare keys."""
+    _have_rare_keys.add(place)
+    return True
 
 
 conf.on_change(_have_rare_keys.clear)  # an alias may lead to another server now

@@ -81,12 +81,14 @@ def put(
     """Add jobs, due after a delay or at a time in ms; return their ids, or none where an ``own`` id was in use."""
     whole_number("priority", priority, validation.PRIORITY)
     wait = validation.milliseconds(delay)
+    base = queue.key("")
     try:
-        added = yield calls.put(queue.key(""), jobs, delay=wait, due=due, priority=priority, own=own, lane=lane)
+        added = yield calls.put(base, jobs, delay=wait, due=due, priority=priority, own=own, lane=lane)
     except RedisUnavailable as error:
         _explain(error)
         raise
-    yield from registered(queue)
+    if (queue.using, base) not in _registered_queues:
+        yield from registered(queue)
     return [id for id, _ in jobs] if added else []
 
 

@@ -5,6 +5,7 @@ from contextvars import ContextVar, Token
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from redis_kit.core.activity import Fields, current_fields, current_work
 from redis_kit.queues.jobs.job import Job
 from redis_kit.queues.jobs.message import task_of
 
@@ -70,14 +71,20 @@ class CurrentJob:
 _current: ContextVar[CurrentJob | None] = ContextVar("redis_kit_current_job", default=None)
 
 
-def begin(job: CurrentJob) -> Token[CurrentJob | None]:
-    """Note that a job begins here."""
-    return _current.set(job)
+Tokens = tuple[Token[CurrentJob | None], Token[str], Token[Fields | None]]
 
 
-def end(token: Token[CurrentJob | None]) -> None:
+def begin(running: CurrentJob, path: str) -> Tokens:
+    """Note that a job of a task begins here, as holders of locks and log lines see it."""
+    work = f"job {path} {running.job.id}"
+    return _current.set(running), current_work.set(work), current_fields.set(running.log_fields)
+
+
+def end(tokens: Tokens) -> None:
     """Note that the job has ended."""
-    _current.reset(token)
+    _current.reset(tokens[0])
+    current_work.reset(tokens[1])
+    current_fields.reset(tokens[2])
 
 
 def get() -> CurrentJob | None:

@@ -172,6 +172,8 @@ def checked(part: Any) -> Part:
         return part
     if isinstance(part, framework.Task):
         given, hint = f"The task {part.module_path}", f"Write {part.name}.step(...)."
+    elif hasattr(part, "wait_until_finished"):
+        given, hint = shortened(part), "It has started already: leave out its enqueue()."
     else:
         given, hint = shortened(part), "Write task.step(...) in place of task(...), which runs the function now."
     raise InvalidWorkflow(f"{given} can't be a part of a workflow: only a step, chain or group can. {hint}")

@@ -8,7 +8,11 @@ from kombu import Queue as Destination
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.queues import NotSerializable, Queue, QueueCounts
+from redis_kit.queues.celery.sink import CelerySink
+from redis_kit.queues.jobs import ids, message
+from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 from redis_kit.testing.jobs import drain
+from tests.fixtures.process import wait_for
 from tests.queues.support import fleet
 from tests.queues.support.fleet import delayed
 
@@ -91,6 +95,7 @@ def test_chain_goes_on_after_its_delayed_step(project, queue):
         ({"headers": {"x": {1, 2}}}, NotSerializable, r"headers\['x'\]"),
         ({"link": fleet.plain.s(pickle)}, NotSerializable, "link"),
         ({"task_id": "a b"}, InvalidValue, "task_id"),
+        ({"task_id": "a" * 101}, InvalidValue, "1 to 100 of the characters"),
         ({"key": 5}, InvalidValue, "key must be text"),
         ({"key": "k" * 600}, InvalidValue, "1 to 512 bytes"),
         ({"countdown": 1e12}, InvalidValue, "delay"),
@@ -106,6 +111,28 @@ def test_what_can_not_be_stored_is_a_clear_error(project, queue, options, error,
 def test_arguments_that_do_not_fit_raise_what_celery_raises(project, queue):
     with pytest.raises(TypeError, match="missing 1 required positional argument"):
         delayed.apply_async(countdown=HOUR)
+
+
+def test_retry_waits_though_the_first_job_is_not_acknowledged_yet(project, queue, journal):
+    first = fleet.retried.apply_async(("a",), countdown=HOUR)
+    queue.run_now(first.id)
+    (job,) = queue.claim()
+    source = WorkerQueue("celery", worker=ids.this_process(), about=ids.information())
+    assert CelerySink().hand_over_many(source, [(job, message.loads(job.body))]) == [None]
+    with fleet.in_thread():
+        wait_for(lambda: queue.counts().scheduled)
+    assert [line.step for line in journal.lines()] == ["try0"]
+    queue.ack(job)
+    assert due_now(queue) == 1
+    assert [(sent.headers["id"], sent.headers["retries"]) for sent in project.sent()] == [(first.id, 1)]
+
+
+def test_call_of_a_task_in_place_of_itself_has_its_id_and_a_job_of_its_own(project, queue):
+    first = delayed.apply_async(("a",), countdown=HOUR, task_id="mine")
+    second = delayed.apply_async(("b",), countdown=HOUR, task_id="mine", replaced_task_nesting=1)
+    assert first.id == second.id == "mine"
+    assert due_now(queue) == 2
+    assert {(*sent.args, sent.headers["id"]) for sent in project.sent()} == {("a", "mine"), ("b", "mine")}
 
 
 def test_call_with_a_key_replaces_the_one_that_waits(project, queue):

@@ -22,7 +22,7 @@ def count(queue, task, run_time, *, times=1, failed=False):
     """Store the counts of attempts, as a worker does."""
     counts = Counter()
     for _ in range(times):
-        counts.update(run_counts.attempt(run_time, 0.5, failed=failed))
+        run_counts.add(counts, run_time, 0.5, failed=failed)
     task_runs.count_runs(queue.key(""), {task: counts}).run(connections.client())
 
 

@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 from redis_kit.core.errors import RedisFailure
+from redis_kit.queues.jobs import ids
 from tests.fixtures.process import wait_for
 from tests.queues.support.journal import Journal
 from tests.queues.support.tasks import note
@@ -20,13 +21,14 @@ MOST = 10.0  # seconds after the end of a fault: liveness, on a machine that doe
 class Traffic:
     """A thread that enqueues about 50 jobs a second, each fifth for a moment later.
 
-    ``sure`` has the names of those that enqueue() returned for and when; ``unsure`` those of which it could not say
-    whether they are there; ``errors`` what it raised.
+    ``sure`` has the names of those that enqueue() returned for and when, ``shards`` their shards; ``unsure`` those of
+    which it could not say whether they are there; ``errors`` what it raised.
     """
 
     def __init__(self, journal: Journal) -> None:
         self.journal = journal
         self.sure: dict[str, float] = {}
+        self.shards: dict[str, str] = {}
         self.unsure: list[str] = []
         self.errors: list[RedisFailure] = []
         self.failed_at: float | None = None
@@ -50,7 +52,7 @@ class Traffic:
             task: Any = note.using(run_after=SOON) if number % 5 == 0 else note
             with self._calls:
                 try:
-                    task.enqueue(name)
+                    self.shards[name] = ids.queue_of(task.enqueue(name).id)
                     self.sure[name] = time.monotonic()
                 except RedisFailure as error:
                     self.failed_at = self.failed_at or time.monotonic()
@@ -71,11 +73,14 @@ class Traffic:
             self._ended.update(line.split()[0] for line in lines.decode().splitlines() if line.split()[1] == "end")
         return self._ended
 
-    def back(self, *, within: float = MOST) -> float:
-        """Return the seconds until a job is done that was enqueued after this moment."""
+    def back(self, *, within: float = MOST, shards: Collection[str] = ()) -> float:
+        """Return the seconds until a job is done that was enqueued after this moment, in one of some shards."""
         began, before = time.monotonic(), len(self.sure)
-        wait_for(lambda: any(name in self.ended() for name in list(self.sure)[before:]), timeout=within)
+        wait_for(lambda: any(name in self.ended() for name in self._after(before, shards)), timeout=within)
         return time.monotonic() - began
+
+    def _after(self, place: int, shards: Collection[str]) -> list[str]:
+        return [name for name in list(self.sure)[place:] if not shards or self.shards[name] in shards]
 
     def stands(self) -> bool:
         """Say whether no job ends for the better part of a second, as it should be while the server does not serve."""
@@ -87,14 +92,15 @@ class Traffic:
                 return True
         return False
 
-    def forget(self, seconds: float = 1e9) -> None:
+    def forget(self, seconds: float = 1e9, *, shards: Collection[str] = ()) -> None:
         """Expect nothing of the jobs enqueued in these seconds before the first error, or before now, and since then.
 
-        The server has lost what it knew of them.
+        The server has lost what it knew of them: of all, or of those in some shards.
         """
         since = (self.failed_at or time.monotonic()) - seconds
         with self._calls:
-            self.forgotten.update([name for name, at in self.sure.items() if at > since], self.unsure)
+            lost = [name for name in self._after(0, shards) if self.sure[name] > since]
+            self.forgotten.update(lost, self.unsure)
 
     def settle(self, *, within: float = MOST, beside: Collection[str] = ()) -> None:
         """End the calls; each job that was promised is done, none twice, none that is neither known nor ``beside``."""

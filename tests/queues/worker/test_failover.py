@@ -5,7 +5,9 @@ import threading
 
 import pytest
 
+from redis_kit.core.errors import RedisUnavailable
 from redis_kit.queues import Queue, QueueCounts
+from redis_kit.queues.jobs.shard import shard_names
 from tests.fixtures.groups import Cluster
 from tests.fixtures.kit import Kit
 from tests.fixtures.process import wait_for
@@ -72,6 +74,32 @@ def test_cluster_that_moves_a_slot_is_down_and_chooses_another_primary(own_clust
             traffic.forget(UNTOLD)
             assert traffic.stands()
             print(f"another primary: {traffic.back():.2f} s")
+            traffic.settle()
+        wait_for(lambda: Queue("default").counts() == EMPTY)
+        assert worker.poll() is None
+
+
+def test_other_shards_go_on_while_a_node_of_the_cluster_is_lost(own_cluster, settings, journal, start_worker):
+    with contextlib.closing(Kit(own_cluster, settings, patient=False)) as kit:
+        kit.options(QUEUES={**LASTING, "QUEUE_OPTIONS": {"default": {"SHARDS": 8}}})
+        lost = own_cluster.nodes[0]
+        replica = own_cluster.add_replica(lost)
+        own_cluster.serve_what_is_left()
+        away = {name for name in shard_names("default") if own_cluster.owner(Queue(name).key("")) is lost}
+        others = set(shard_names("default")) - away
+        assert len(away) > 1 < len(others)
+        worker = start_worker("--threads", 2)
+        with Traffic(journal) as traffic:
+            wait_for(lambda: set(shard_names("default")) <= {traffic.shards.get(name) for name in traffic.ended()})
+            replica.freeze()  # so that nothing takes the place of the node until the other shards were looked at
+            lost.stop()
+            wait_for(lambda: len(traffic.errors) > 2)
+            took = traffic.back(shards=others)
+            assert {type(error) for error in traffic.errors} == {RedisUnavailable}
+            assert not away & {traffic.shards[name] for name in list(traffic.sure)[-5:]}
+            replica.thaw()
+            traffic.forget(UNTOLD, shards=away)
+            print(f"a job of another shard: {took:.2f} s; of a lost one: {traffic.back(shards=away):.2f} s")
             traffic.settle()
         wait_for(lambda: Queue("default").counts() == EMPTY)
         assert worker.poll() is None

@@ -7,69 +7,11 @@
 --        is_for_others, range_of, rank_of, place_at, job_member, turn_member, state_of, set_state, write_states, wait_turn,
 --        refresh_lane, admit, do_todo, admit_here
 -- gives  choose_jobs
+local WINDOW = 200  -- ready jobs that are read at least, after some were not the heads of their lanes
+-- @include _ready_heads
+-- @include _next_jobs
 local function choose_jobs(room, woken)
-    local chosen, leave, ended, ripe, buffers = {}, {}, {}, {}, {}
-    local last_turn, free_turn = 0, 0
-
-    -- Free the places of a job that another system had, and did not begin in time.
-    local function leave_places(lane, id)
-        for name in string.gmatch(lane, "%S+") do
-            if redis.call("ZREM", parked, "run\n" .. name .. "\n" .. id) == 1 then
-                redis.call("ZADD", parked, 0, "todo\nlimit " .. name)
-            end
-        end
-    end
-
-    -- Read the first ready jobs. A job of a lane that is not its head gets its place in the lane.
-    local function read_ready(window)
-        local found, list, ids = redis.call("ZRANGE", ready, 0, window - 1, "WITHSCORES"), {}, {}
-        for at = 1, #found, 2 do ids[#ids + 1] = found[at] end
-        local of_ids, strays = #ids > 0 and redis.call("HMGET", lanes, unpack(ids)), {}
-        for at, id in ipairs(ids) do
-            local rank, lane = string.match(of_ids[at] or "", "^(%S+) (.*)$")
-            local state, place = lane and state_of(lane), tonumber(found[2 * at])
-            if lane and #rank ~= 16 then
-                rank = rank_of(place)
-                redis.call("HSET", lanes, id, rank .. " " .. lane)
-                leave_places(lane, id)
-            end
-            if lane and not (state and state.id == id) then
-                redis.call("ZREM", ready, id)
-                redis.call("ZADD", parked, 0, job_member(lane, rank, id))
-                strays[lane] = true
-            end
-            list[at] = {id = id, text = found[2 * at], place = place, lane = lane, rank = state and state.rank}
-        end
-        for lane in pairs(strays) do refresh_lane(lane) end
-        return list, next(strays), #ids == window
-    end
-
-    -- Return the next job of a lane, as it would be ready after all others of its priority.
-    local function following(lane, many)
-        local buffer = buffers[lane] or {at = 0, size = 0}
-        buffers[lane], buffer.at = buffer, buffer.at + 1
-        if buffer.at > #buffer and #buffer == buffer.size then
-            local more = range_of("job", lane, many, buffer[#buffer])
-            more.at, more.size, more.first, more.last = 1, many, buffer.first, buffer.last
-            buffers[lane], buffer = more, more
-        end
-        local member = buffer[buffer.at]
-        if not member then return nil end
-        if last_turn == free_turn then
-            last_turn = redis.call("INCRBY", sequence, room)
-            free_turn = last_turn - room
-        end
-        free_turn = free_turn + 1
-        local rank, id = string.match(member, "([^\n]*)\n([^\n]*)$")
-        local text = place_at(rank, free_turn)
-        return {id = id, text = text, place = tonumber(text), lane = lane, rank = rank, kind = "ready", limit = "", member = member}
-    end
-
-    -- The next job of a lane does not wait there any more.
-    local function unpark(item)
-        local buffer = buffers[item.lane]
-        buffer.first, buffer.last = buffer.first or item.member, item.member
-    end
+    local chosen, leave, ended, ripe = {}, {}, {}, {}
 
     local function count_waiting()
         local todo = redis.call("ZLEXCOUNT", parked, "[todo\n", "(todo\11")
@@ -107,7 +49,7 @@ local function choose_jobs(room, woken)
     local list, stray, cut = read_ready(room)
     for _ = 1, 10 do
         if not stray then break end
-        list, stray, cut = read_ready(math.max(room, 200))
+        list, stray, cut = read_ready(math.max(room, WINDOW))
     end
     local at, bound = 1, cut and list[#list].place or math.huge
     while not stray and #chosen < 2 * room and list[at] and list[at].place <= bound do
@@ -122,7 +64,8 @@ local function choose_jobs(room, woken)
             if item.lane then
                 take_place(item.lane, item.id)
                 if not item.member then end_turn(item) end
-                local head = following(item.lane, math.ceil((room - #chosen / 2) / math.max(1, #list - at + 1)) + 1)
+                local many = math.ceil((room - #chosen / 2) / math.max(1, #list - at + 1)) + 1
+                local head = following(item.lane, many, room)
                 local before = #list
                 while head and before >= at and list[before].place > head.place do before = before - 1 end
                 if head then table.insert(list, before + 1, head) end
@@ -146,9 +89,7 @@ local function choose_jobs(room, woken)
     if #heads > 0 then redis.call("ZADD", ready, unpack(heads)) end
     if #leave > 0 then redis.call("ZREM", ready, unpack(leave)) end
     if #ended > 0 then redis.call("ZREM", parked, unpack(ended)) end
-    for _, buffer in pairs(buffers) do
-        if buffer.first then redis.call("ZREMRANGEBYLEX", parked, "[" .. buffer.first, "[" .. buffer.last) end
-    end
+    remove_unparked()
     write_limits()
     for name in pairs(ripe) do admit(name) end
     write_states()

@@ -8,61 +8,13 @@
 --   run/<limit>/<id>           a running job that a limit counts
 --   turn/<limit>/<turn>/<lane> a lane that waits for a limit; the turn of a timed lane is NOW
 --   todo/lane <lane>, todo/limit <limit>, todo/from <limit>  what the next claim is to look at
--- with line feeds in place of the /. A rank is a place as text of 16 digits.
+-- with line feeds in place of the /. See _lane_members for ranks and turns.
 -- needs  limits, parked, ready, scheduled, sequence, limit_of, limits_of, starts_at, note_start, blocking
--- gives  range_of, rank_of, place_at, job_member, turn_member, state_of, set_state, write_states, wait_turn, timed_lane,
+-- gives  range_of, rank_of, place_at, turn_of, job_member, turn_member, state_of, set_state, write_states, wait_turn, timed_lane,
 --        add_ready, refresh_lane, admit, do_todo
-local BLOCK, MIDDLE, NOW = 2 ^ 44, 2 ^ 51, "0000000000000000"
-local states, changed = {}, {}
-
-local function range_of(kind, name, count, after)
-    local first = after and "(" .. after or "[" .. kind .. "\n" .. name .. "\n"
-    return redis.call("ZRANGEBYLEX", parked, first, "(" .. kind .. "\n" .. name .. "\11", "LIMIT", 0, count)
-end
-
-local function rank_of(place)
-    return string.format("%016.0f", math.max(0, math.min(2 * MIDDLE, place + MIDDLE)))
-end
-
--- The place of a rank's priority and of a turn among ready jobs.
-local function place_at(rank, turn)
-    local place = math.floor(((tonumber(rank) or MIDDLE) - MIDDLE) / BLOCK) * BLOCK + turn
-    return string.format("%.0f", place == place and place or 0)
-end
-
-local function job_member(lane, rank, id)
-    return "job\n" .. lane .. "\n" .. rank .. "\n" .. id
-end
-
-local function turn_member(limit, turn, lane)
-    return "turn\n" .. limit .. "\n" .. (turn or NOW) .. "\n" .. lane
-end
-
-local function state_of(lane)
-    if states[lane] == nil then
-        local kind, rank, id, limit = string.match(redis.call("HGET", limits, "lane " .. lane) or "", "^(%l+) (%S+) (%S+) ?(%S*)$")
-        states[lane] = kind == "waits" and {kind = kind, turn = rank, limit = id} or kind and
-            {kind = kind, rank = rank, id = id, limit = limit} or false
-    end
-    return states[lane]
-end
-
-local function set_state(lane, state)
-    states[lane], changed[lane] = state, true
-end
-
-local function write_states()
-    for lane in pairs(changed) do
-        local state = states[lane]
-        if not state then
-            redis.call("HDEL", limits, "lane " .. lane)
-        elseif state.kind == "waits" then
-            redis.call("HSET", limits, "lane " .. lane, "waits " .. state.turn .. " " .. state.limit)
-        else
-            redis.call("HSET", limits, "lane " .. lane, state.kind .. " " .. state.rank .. " " .. state.id .. " " .. state.limit)
-        end
-    end
-end
+local MOST = 100  -- lanes, and entries of what is to be looked at, in one call
+-- @include _lane_members
+-- @include _lane_states
 
 -- `from` is the limit for which the lane waited before.
 local function wait_turn(lane, limit, from)
@@ -76,8 +28,8 @@ end
 -- is not timed any more is removed from there.
 local function timed_lane(name)
     local first = range_of("turn", name, 1)[1] or ""
-    local turn, lane = string.match(first, "^turn\n[^\n]*\n([^\n]*)\n(.*)$")
-    if turn ~= NOW then
+    local lane = string.match(first, "^turn\n[^\n]*\n[^\n]*\n(.*)$")
+    if not lane or first ~= turn_member(name, nil, lane) then
         return nil
     end
     local state = state_of(lane)
@@ -108,7 +60,7 @@ local function refresh_lane(lane, from)
             redis.call("ZREM", key, state.id)
             redis.call("ZREM", parked, member)
             redis.call("ZADD", parked, 0, job_member(lane, state.rank, state.id))
-            redis.call("ZADD", key, key == ready and place_at(rank, tonumber(place) % BLOCK) or place, id)
+            redis.call("ZADD", key, key == ready and place_at(rank, turn_of(place)) or place, id)
             set_state(lane, {kind = state.kind, rank = rank, id = id, limit = state.limit})
         end
         if place then return end
@@ -130,14 +82,14 @@ local function refresh_lane(lane, from)
         redis.call("ZADD", scheduled, string.format("%.0f", math.ceil(at / 1000)), id)
         return set_state(lane, {kind = "timed", rank = rank, id = id, limit = limit.name})
     end
-    add_ready(lane, rank, id, not from and (tonumber(rank) or 0) % BLOCK)
+    add_ready(lane, rank, id, not from and turn_of(rank))
     set_state(lane, {kind = "ready", rank = rank, id = id, limit = ""})
 end
 
 -- Make heads of lanes ready that wait for a limit, as far as it allows.
 local function admit(name)
     local limit = limit_of(name)
-    for _ = 1, 100 do
+    for _ = 1, MOST do
         local state, lane, time = timed_lane(name)
         local at = limit and limit.interval and starts_at(limit, limit.coming)
         if state and at then
@@ -164,7 +116,7 @@ local function admit(name)
 end
 
 local function do_todo()
-    for _, entry in ipairs(redis.call("ZRANGEBYLEX", parked, "[todo\n", "(todo\11", "LIMIT", 0, 100)) do
+    for _, entry in ipairs(redis.call("ZRANGEBYLEX", parked, "[todo\n", "(todo\11", "LIMIT", 0, MOST)) do
         redis.call("ZREM", parked, entry)
         local kind, name = string.match(entry, "^todo\n(%l+) (.*)$")
         if kind == "lane" then
@@ -172,7 +124,7 @@ local function do_todo()
         elseif kind == "limit" then
             admit(name)
         elseif kind == "from" then
-            for _ = 1, 100 do
+            for _ = 1, MOST do
                 local following = redis.call("ZRANGEBYLEX", parked, "(turn\n" .. name .. "\11", "(turn\11", "LIMIT", 0, 1)[1]
                 name = following and string.match(following, "^turn\n([^\n]*)")
                 if not name then break end

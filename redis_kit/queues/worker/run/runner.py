@@ -8,24 +8,25 @@ from functools import partial
 from pathlib import Path
 from threading import Event
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import Any
 
 from django.conf import settings
 from django.db import reset_queries
 
 from redis_kit.core.errors import CommandFailed, RedisFailure
-from redis_kit.core.logs.error_text import cut_frames, described, text_of
+from redis_kit.core.logs.error_text import cut_frames, described
 from redis_kit.core.signals import send_safely
+from redis_kit.core.tracing import spans
 from redis_kit.queues import signals
 from redis_kit.queues.errors import (
     Cancelled,
     CorruptMessage,
-    Interrupted,
     InvalidWorkflow,
     LeaseLost,
     NewerMessage,
     NotSerializable,
     PayloadTooLarge,
+    Retry,
     Snooze,
     TaskTimeout,
     UnknownTask,
@@ -38,13 +39,13 @@ from redis_kit.queues.settings import options_of
 from redis_kit.queues.tasks import current_job, expiry, registry
 from redis_kit.queues.tasks.current_job import CurrentJob
 from redis_kit.queues.tasks.task import Task, extended
-from redis_kit.queues.worker.run import activity
+from redis_kit.queues.worker.run.attempt import Outcome
 from redis_kit.queues.worker.run.db_connections import tidy
 from redis_kit.queues.worker.run.event_loop import EventLoop, synchronous
 from redis_kit.queues.worker.run.hand_over import HandOver, RoutedJob, WaitingJobs
 from redis_kit.queues.worker.run.job_logs import JobLogs
 from redis_kit.queues.worker.run.outcome import FailedAttempt, failed
-from redis_kit.queues.worker.run.postponement import InterruptedJob, PostponedJob, SnoozedJob, UnfitJob
+from redis_kit.queues.worker.run.postponement import PostponedJob
 from redis_kit.queues.worker.run.recorder import ResultRecorder, recorder_of
 from redis_kit.queues.worker.run.sink import Routes
 from redis_kit.queues.worker.run.statistics import TaskStatistics
@@ -62,20 +63,6 @@ HERE = f"{Path(__file__).parent}{os.sep}"  # a task's traceback begins with the 
 IDLE = 0.1  # seconds after which a thread's connections are checked before a job, too
 UNSTORED = (NotSerializable, PayloadTooLarge, InvalidWorkflow)  # raised for a return value, or steps that were added
 AFTER = 1.0  # seconds that a task has to end after its timeout was raised inside it, before its process is killed
-
-
-class Outcome(NamedTuple):
-    """The end of an attempt: its task, if known, and the error, if it failed."""
-
-    task: Task[..., Any] | None = None
-    error: BaseException | None = None
-    value: bytes = b""
-    final: bool = False  # another attempt can't help
-    unfit: Message | NewerMessage | None = None  # a call that this worker can't run
-    handed: RoutedJob | None = None  # it is to be handed over to another system
-    expires: int = 0  # of the call
-    step: WorkflowStep | None = None
-    run_time: float | None = None  # seconds; None if the task did not begin
 
 
 class JobRunner:
@@ -106,6 +93,7 @@ class JobRunner:
         handing: dict[str, Any] = {"waiting": waiting, "put_off": put_off, "backends": self._backends}
         self._hand_over = HandOver(sources, routes, **handing, record=lambda failure: self._record(failure))
         self._running: dict[JobKey, CurrentJob] = {}
+        self._tracer = spans.tracer()
 
     def cancel(self, job: JobKey) -> None:
         """Let the task of a job know that it was cancelled, and interrupt it unless it looks at that by itself."""
@@ -144,7 +132,7 @@ class JobRunner:
         try:
             recorder = recorder_of(source, job, self._backends)
             outcome = self._attempt(slot, number, job, recorder)
-            if postponed := _postponed(source, job, outcome, recorder):
+            if postponed := outcome.postponed(source, job, recorder):
                 self._own.ended = 0
                 self._give_back(postponed)
                 return []
@@ -153,8 +141,8 @@ class JobRunner:
                 done = self._hand_over.run(slot, number, outcome.handed)
                 self._own.ended = len(done)
                 return done
-            if self._statistics and outcome.task and (seconds := outcome.run_time) is not None:
-                self._statistics.add(number, outcome.task.module_path, seconds, job, failed=outcome.error is not None)
+            if self._statistics and outcome.path:
+                self._statistics.add(number, outcome.path, outcome.run_time, job, failed=outcome.error is not None)
             if outcome.error is None:
                 if outcome.step:
                     outcome.step.finish()
@@ -199,30 +187,36 @@ class JobRunner:
         log = self._logs.of(number, job.id) if self._logs else None
         running = CurrentJob(source, job, keeps, interruptible=interruptible, stops=self._stops, log=log)
         self._running[number, job.id] = running
-        here, tokens, has_ended = current_job.begin(running), activity.begin(running, task.module_path), False
+        path, has_ended = task.module_path, False
+        here = current_job.begin(running, path)
         if step:
             step.enter()
         started = monotonic()
         try:
             context = recorder.context() if recorder and task.takes_context else None
-            with activity.traced(source, running, call):
-                returned = self._call((number, job.id), task, call, context)
+            run = self._traced if self._tracer else self._call
+            returned = run((number, job.id), task, call, context)
             has_ended = True
             failpoints.reach("called")
             value = recorder.value(returned) if recorder else b""
             if step:
                 step.returned(returned, value)
-            return Outcome(task, value=value, step=step, run_time=monotonic() - started)
+            return Outcome(task, value=value, path=path, step=step, run_time=monotonic() - started)
         except BaseException as error:
             cut_frames(error, HERE)
             final, seconds = has_ended and issubclass(type(error), UNSTORED), monotonic() - started
-            return Outcome(task, error, final=final, expires=call.expires, run_time=seconds)
+            return Outcome(task, error, final=final, path=path, expires=call.expires, run_time=seconds)
         finally:
             if step:
                 step.leave()
             self._running.pop((number, job.id), None)
             current_job.end(here)
-            activity.end(tokens)
+
+    def _traced(self, key: JobKey, task: Task[..., Any], call: Message, context: Any) -> Any:
+        """Do what _call() does, in a span of its own."""
+        queue, job = self._sources[key[0]].queue_name, self._running[key].job
+        with self._tracer.running(call.task, queue, job.id, job.attempt, call.trace, postponed=(Retry, Snooze)):
+            return self._call(key, task, call, context)
 
     def _call(self, job: JobKey, task: Task[..., Any], call: message.Message, context: Any) -> Any:
         args = [context, *call.args] if task.takes_context else call.args
@@ -253,7 +247,8 @@ class JobRunner:
 
         keep = recorder.keeps(failed=False) if recorder else 0
         heard = recorder or signals.job_succeeded.receivers
-        about = done.line(job, outcome.run_time) if options_of(self._sources[number].name).DONE_LIMIT else b""
+        noted = options_of(self._sources[number].name).DONE_LIMIT > 0
+        about = done.line(job, outcome.run_time if outcome.path else None) if noted else b""
         end = ack_of(job, outcome.value, keep, source=number, about=about)
         return Done(job, end, announce if heard else None, outcome.step.repeatable(end) if outcome.step else None)
 
@@ -286,15 +281,3 @@ class JobRunner:
             return
         failpoints.reach("nacked")
         failure.announce(state)
-
-
-def _postponed(source: WorkerQueue, job: Job, outcome: Outcome, recorder: ResultRecorder | None) -> PostponedJob | None:
-    """Return the job if its attempt does not count."""
-    error = outcome.error
-    if outcome.unfit and isinstance(error, Exception):
-        return UnfitJob(source, job, outcome.unfit, error, recorder)
-    if outcome.task and issubclass(type(error), Snooze):
-        return SnoozedJob.of(source, job, outcome.task, error, outcome.expires, recorder)  # type: ignore[arg-type]
-    if outcome.task and issubclass(type(error), Interrupted):
-        return InterruptedJob(source, job, outcome.task, text_of(error))  # type: ignore[arg-type]
-    return None

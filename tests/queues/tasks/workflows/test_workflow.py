@@ -301,6 +301,7 @@ def test_workflow_starts_after_the_commit(kit):
         (lambda: group(), "A group needs at least one step"),
         (lambda: chain([]), "A chain needs at least one step"),
         (lambda: chain(work), r"The task .*\.work can't be a part of a workflow.* Write work\.step"),
+        (lambda: chain(Workflow("a")), r"<Workflow 'a'> can't be a part of a workflow.* has started already"),
         (lambda: chain(7), r"7 can't be a part of a workflow.* Write task\.step\(\.\.\.\) in place of task"),
         (lambda: chain(work.step(previous)), "nothing comes before it"),
         (lambda: chain(work.step(1), work.step(failures)), "not the callback of a group"),
