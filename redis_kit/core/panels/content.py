@@ -215,4 +215,16 @@ class Ranges:
     asked: Mapping[str, str] = field(default_factory=dict)
 
 
-Content = Figure | Table | Bars | StackedBars | LineChart | HeatMap | Graph | Listing | Pages | Ranges
+@dataclass(frozen=True)
+class Downloads:
+    """Links to files of CSV: each its label and its name, of letters, digits and hyphens.
+
+    The panel's ``file()`` returns the rows of a file. ``asked`` is the viewer's search, which is there in it, too.
+    """
+
+    slug: str
+    files: Sequence[tuple[Text, str]]
+    asked: Mapping[str, str] = field(default_factory=dict)
+
+
+Content = Figure | Table | Bars | StackedBars | LineChart | HeatMap | Graph | Listing | Pages | Ranges | Downloads

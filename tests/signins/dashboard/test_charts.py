@@ -3,7 +3,9 @@ from datetime import date, timedelta
 import pytest
 from django.utils import translation
 
-from redis_kit.core.panels import Figure, HeatMap, LineChart, Listing, Shade, Table, Viewer
+from redis_kit.core.panels import Downloads, Figure, HeatMap, LineChart, Shade, Table, Viewer
+from redis_kit.signins.cohorts.counts import ActiveDay
+from redis_kit.signins.cohorts.retention import Cohort
 from redis_kit.signins.dashboard import charts
 from redis_kit.signins.dashboard.panel import SignInsPanel
 from redis_kit.signins.days import today
@@ -50,8 +52,21 @@ def test_page_of_a_model_is_that_of_sets_in_two_round_trips(kit, trips):
     assert sum(row[1] for row in cohorts.rows) == len(crowd.days)
     assert all(isinstance(cell, Shade) or cell == "" for row in cohorts.rows for cell in row[2:])
     assert len(leaders.rows) == 10
-    (listing,) = only(Listing, content)
-    assert listing.text.splitlines()[-1] == f"{crowd.last},{len(crowd.on(crowd.last))}"
+    (downloads,) = only(Downloads, content)
+    assert [name for _, name in downloads.files] == ["active-users", "cohorts"]
+
+
+def test_what_goes_on_is_marked(kit):
+    last = date(2026, 11, 25)
+    chart = charts.active_users("Users", [("Daily", [ActiveDay(last - timedelta(1), 3), ActiveDay(last, 2)])])
+    assert chart.labels == ["November 24", "November 25, so far"]
+    assert charts.year_of_days("Days", last, {}).cells[-1].name == "Nov. 25, 2026, so far"
+    cohorts = [Cohort(date(2026, 11, 16), 4, [4, 2], True), Cohort(date(2026, 11, 23), 3, [3], True)]
+    newest, older = charts.cohort_table("Cohorts", cohorts).rows
+    assert (newest[0], newest[2]) == ("Nov. 23, 2026*", "")
+    assert (older[0], older[2].value) == ("Nov. 16, 2026", "50 %*")
+    done = Cohort(date(2026, 11, 16), 4, [4, 2], False)
+    assert charts.cohort_table("Cohorts", [done]).rows[0][2].value == "50 %"
 
 
 def test_page_of_a_user_is_one_round_trip(kit, trips):
