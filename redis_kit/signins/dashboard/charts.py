@@ -25,16 +25,16 @@ def year_of_days(title: str, last: date, values: Mapping[date, float]) -> HeatMa
     """Return a row for each weekday and a column for each of 53 weeks."""
     days = year_to(last)
     names = [date_format(day, "DATE_FORMAT") for day in days]
-    names[-1] = _so_far(names[-1])
+    names[-1] = _("%(day)s, so far") % {"day": names[-1]}
     cells = [HeatCell(at % 7, at // 7, names[at], values.get(day, 0)) for at, day in enumerate(days)]
     months = [date_format(day, "M") for day in days[::7]]
     return HeatMap(title, [str(WEEKDAYS_ABBR[(_first_weekday() + row) % 7]) for row in range(7)], months, cells)
 
 
 def active_users(title: str, lines: Sequence[tuple[str, Sequence[ActiveDay]]]) -> LineChart:
-    """Return a line for each name, over the same days, the last of which goes on."""
+    """Return a line for each name, over the same days, the last of which goes on and has an asterisk."""
     labels = [date_format(day.day, "MONTH_DAY_FORMAT") for day in lines[0][1]]
-    labels[-1] = _so_far(labels[-1])
+    labels[-1] += "*"
     return LineChart(title, labels, [(name, [day.users for day in days]) for name, days in lines])
 
 
@@ -49,6 +49,13 @@ def cohort_table(title: str, cohorts: Sequence[Cohort]) -> Table:
     return Table(title, columns, rows, empty=_("No user signed in for the first time in these weeks."))
 
 
+def covered_days(title: str, days: Sequence[tuple[date, str]]) -> Table:
+    """Return a row for each day that was made up or frozen, the newest first."""
+    names = {"make_up": _("made up"), "freeze": _("frozen")}
+    rows = [(date_format(day, "DATE_FORMAT"), names[kind]) for day, kind in reversed(days) if kind in names]
+    return Table(title, (_("Day"), _("Kind")), rows, empty=_("No day in these weeks."))
+
+
 def _cohort_row(cohort: Cohort, most: int) -> list[Any]:
     shares = [users / cohort.size for users in cohort.retained[1:]]
     texts = [date_format(cohort.day, "DATE_FORMAT"), *(f"{100 * share:.0f} %" for share in shares)]
@@ -56,10 +63,6 @@ def _cohort_row(cohort: Cohort, most: int) -> list[Any]:
         texts[-1] += "*"
     cells = [Shade(text, share) for text, share in zip(texts[1:], shares, strict=True)]
     return [texts[0], cohort.size, *cells, *[""] * (most - 1 - len(cells))]
-
-
-def _so_far(day: str) -> str:
-    return _("%(day)s, so far") % {"day": day}
 
 
 def _first_weekday() -> int:

@@ -103,7 +103,7 @@ class SignInsPanel(Panel):
         yield Figure(_("In 30 days"), monthly[-1].users)
         yield Figure(_("Streaks that end today"), at_risk, hint=_("Of 3 days or more."))
         lines = [(_("On the day"), daily[-LINES:]), (_("In 7 days"), weekly), (_("In 30 days"), monthly)]
-        yield charts.active_users(_("Active users: %(name)s") % name, lines)
+        yield charts.active_users(_("Active users: %(name)s (* so far)") % name, lines)
         yield charts.year_of_days(_("Sign-ins by day: %(name)s") % name, last, dict(daily))
         yield charts.cohort_table(_("Users who come back, by the week of their first sign-in (* so far)"), cohorts)
         yield self._leaders(model, leaders)
@@ -128,5 +128,7 @@ class SignInsPanel(Panel):
         yield Figure(_("Longest streak"), summary.longest)
         yield Figure(_("Sign-ins"), summary.total)
         yield Figure(_("First sign-in"), date_format(summary.first, "DATE_FORMAT"))
-        yield charts.year_of_days(_("Sign-ins of %(name)s") % {"name": id}, last, dict.fromkeys(days, 1))
+        signed = {day: 1 for day, kind in days if kind != "freeze"}
+        yield charts.year_of_days(_("Sign-ins of %(name)s") % {"name": id}, last, signed)
+        yield charts.covered_days(_("Days that were made up or frozen"), days)
         yield Downloads(self.slug, [(_("All days"), files.DAYS)], {"model": model._meta.label, "user": id})

@@ -9,6 +9,7 @@ from redis_kit.signins.cohorts.retention import Cohort
 from redis_kit.signins.dashboard import charts
 from redis_kit.signins.dashboard.panel import SignInsPanel
 from redis_kit.signins.days import today
+from tests.signins.people import saved
 from tests.signins.support.crowd import Crowd
 
 
@@ -59,7 +60,7 @@ def test_page_of_a_model_is_that_of_sets_in_two_round_trips(kit, trips):
 def test_what_goes_on_is_marked(kit):
     last = date(2026, 11, 25)
     chart = charts.active_users("Users", [("Daily", [ActiveDay(last - timedelta(1), 3), ActiveDay(last, 2)])])
-    assert chart.labels == ["November 24", "November 25, so far"]
+    assert chart.labels == ["November 24", "November 25*"]
     assert charts.year_of_days("Days", last, {}).cells[-1].name == "Nov. 25, 2026, so far"
     cohorts = [Cohort(date(2026, 11, 16), 4, [4, 2], True), Cohort(date(2026, 11, 23), 3, [3], True)]
     newest, older = charts.cohort_table("Cohorts", cohorts).rows
@@ -79,6 +80,18 @@ def test_page_of_a_user_is_one_round_trip(kit, trips):
         today() - timedelta(len(year.cells) - 1 - at) for at, cell in enumerate(year.cells) if cell.value
     } == crowd.days[3]
     assert [figure.value for figure in only(Figure, content)][2] == len(crowd.days[3])
+
+
+def test_page_of_a_user_lists_days_that_were_made_up_or_frozen(kit):
+    user, last = saved(3), today()
+    for ago in (6, 5, 3):
+        user.sign_in(last - timedelta(ago))
+    user.make_up_sign_in(last - timedelta(4))
+    user.freeze_sign_ins(last - timedelta(2))
+    content = shown(model="app.User", user="3")
+    (days,), (year,) = only(Table, content), only(HeatMap, content)
+    assert [row[1] for row in days.rows] == ["frozen", "made up"]
+    assert sum(cell.value for cell in year.cells) == 4
 
 
 @pytest.mark.parametrize("user", ["4711", "<b>", "a" * 600])
