@@ -1,4 +1,4 @@
-"""What the page about sign-ins offers as files: the rows of each, with the names of their columns."""
+"""The files of the page about sign-ins: the rows of each, with the names of their columns."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, timedelta
