@@ -27,9 +27,19 @@ def run() -> None:
 
         data = Data(USERS, DAYS, FIRST, random.Random(7))
         data.store(server.client)
-        for goal in [*_grid(server, data), *_funnels(server, data)]:
+        for goal in [*_active(data), *_grid(server, data), *_funnels(server, data)]:
             print(goal)
     print()
+
+
+def _active(data: Any) -> list[Goal]:
+    last, goals = FIRST + timedelta(DAYS - 1), []
+    for name, window in (("daily_active", 1), ("weekly_active", 7), ("monthly_active", 30)):
+        ask = partial(getattr(data.activity, name), FIRST, last)
+        found = [users for _, users in ask()]
+        assert found == data.active(window), f"{name} is not that of sets"
+        goals.append(Goal(f"{name} of {DAYS} days in ms", _ms(ask), "<=", 200))
+    return goals
 
 
 def _grid(server: Server, data: Any) -> list[Goal]:

@@ -19,7 +19,9 @@ READERS = (
     *("ada", "bo", "chen", "dora", "emil", "fay", "gil", "hana", "ivo", "jun", "kai", "lena"),
     *("milo", "nia", "olga", "per", "quinn", "rosa", "sam", "tove", "uma", "vera", "wim", "yara"),
 )
-HISTORY = 6  # days in a row, up to yesterday, on which the administrator checked in
+HISTORY = 6  # check-ins of the administrator in a row, up to yesterday
+MADE_UP, FROZEN = 3, 5  # days ago; the streak goes on over a frozen day, which does not count
+SPARED = 0.6  # the part of the readers who made a missed day up, or froze it
 WEEKS = 5  # of occasional check-ins by the readers
 VIEWED = 55  # days with page views: those that the dashboard shows, and as many before
 REFERRERS = ("", "", "", "search.example", "search.example", "news.example", "forum.example", "books.example")
@@ -63,14 +65,24 @@ def seed_views(dice: random.Random) -> None:
 
 
 def seed_sign_ins(dice: random.Random) -> None:
-    """Check the readers in on some of the days before today, and the administrator on the last ones."""
+    """Check the readers in on some of the days before today, and the administrator on the last ones.
+
+    Some readers made one of the last days up, and froze another. The administrator did both, and no day was missed.
+    """
     today = timezone.localdate()
     for reader in User.objects.all():
-        diligence = dice.random()
-        for ago in range(7 * WEEKS, 0, -1):
-            is_admin = reader.username == ADMIN
-            if (ago <= HISTORY) if is_admin else dice.random() < diligence:
+        diligence, is_admin = dice.random(), reader.username == ADMIN
+        missed = (
+            {MADE_UP, FROZEN} if is_admin else {ago for ago in range(1, 7 * WEEKS + 1) if dice.random() > diligence}
+        )
+        for ago in range(HISTORY + 1 if is_admin else 7 * WEEKS, 0, -1):
+            if ago not in missed:
                 reader.sign_in(today - timedelta(ago))
+        if is_admin or dice.random() < SPARED:
+            for ago in missed & {MADE_UP}:
+                reader.make_up_sign_in(today - timedelta(ago))
+            for ago in missed & {FROZEN}:
+                reader.freeze_sign_ins(today - timedelta(ago))
 
 
 def moment(dice: random.Random, ago: int, *, hour: float = 12) -> datetime:

@@ -47,6 +47,11 @@ class Data:
             for event, users in (("active", self.on[day]), ("new", self.first_on[day])):
                 client.set(f"trackist_{event}_{day.year}-{day.month}-{day.day}", bitmap(users, self.size))
 
+    def active(self, window: int) -> list[int]:
+        """Return the number of different users in as many days as the window, up to each day, by sets."""
+        ends = range(1, len(self.days) + 1)
+        return [len(set().union(*(self.on[day] for day in self.days[max(0, end - window) : end]))) for end in ends]
+
     def grid(self, *, rolling: bool) -> list[tuple[int, list[int]]]:
         """Return the retention grid by sets."""
         active = [self.on[day] for day in self.days]

@@ -3,7 +3,7 @@
 import math
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ from urllib.parse import quote, urlencode
 from django.utils import formats, timezone
 from django.utils.translation import gettext as _
 
-from redis_kit.core.panels import Lines, Link, Meter, Ring, Shade, Sparkline
+from redis_kit.core.panels import Downloads, Lines, Link, Meter, Ring, Shade, Sparkline
 from redis_kit.dashboard.paths import highest, level, line_path
 
 MAX_SHOWN = 200  # characters
@@ -172,8 +172,16 @@ def _escape(character: str) -> str:
 
 def address(link: Link) -> str:
     """Return where a link leads, relative to the overview."""
-    query = urlencode(link.asked, errors="replace")
-    return f"{quote(link.slug, safe='', errors='replace')}/" + (f"?{query}" if query else "")
+    return f"{quote(link.slug, safe='', errors='replace')}/{_asked(link.asked)}"
+
+
+def file_address(downloads: Downloads, name: str) -> str:
+    """Return where a file is, relative to the overview."""
+    return f"{quote(downloads.slug, safe='', errors='replace')}/{name}.csv{_asked(downloads.asked)}"
+
+
+def _asked(asked: Mapping[str, str]) -> str:
+    return f"?{urlencode(asked, errors='replace')}" if asked else ""
 
 
 def _of(meter: Meter) -> str:

@@ -156,6 +156,7 @@ class HeatMapView:
     width: int
     height: int
     size: int
+    is_long: bool
     shades: Sequence[int] = range(SHADES + 1)
 
     @property
@@ -229,7 +230,8 @@ def draw_lines(chart: LineChart) -> LinesView:
 
 def draw_heat_map(chart: HeatMap) -> HeatMapView:
     """Return the drawing of a heat map."""
-    pitch = SMALL_SQUARE if len(chart.columns) > MANY_COLUMNS else SQUARE
+    is_long = len(chart.columns) > MANY_COLUMNS
+    pitch = SMALL_SQUARE if is_long else SQUARE
     most = highest(level(square.value) for square in chart.cells)
     squares = [
         Square(
@@ -244,7 +246,7 @@ def draw_heat_map(chart: HeatMap) -> HeatMapView:
     rows = [Label(0, HEAD + row * pitch + pitch // 2 + 3, cell(label)) for row, label in enumerate(chart.rows)]
     width, height = ROW_LABELS + len(chart.columns) * pitch, HEAD + len(chart.rows) * pitch
     columns = _column_labels(chart.columns, pitch)
-    return HeatMapView(cell(chart.title), squares, rows, columns, cell(most), width, height, pitch - 2)
+    return HeatMapView(cell(chart.title), squares, rows, columns, cell(most), width, height, pitch - 2, is_long)
 
 
 def _column_labels(labels: Sequence[Any], pitch: int) -> list[Label]:

@@ -10,6 +10,7 @@ from redis_kit.core.panels import (
     MOST_ROWS,
     Bars,
     Content,
+    Downloads,
     Figure,
     Graph,
     HeatMap,
@@ -22,7 +23,7 @@ from redis_kit.core.panels import (
     Table,
     Text,
 )
-from redis_kit.dashboard.cells import MAX_TOOLTIP, Cell, address, cell, lines
+from redis_kit.dashboard.cells import MAX_TOOLTIP, Cell, address, cell, file_address, lines
 from redis_kit.dashboard.charts import (
     BarsView,
     GraphView,
@@ -111,8 +112,16 @@ class RangesView:
     links: Sequence[RangeLink]
 
 
+@dataclass(frozen=True)
+class DownloadsView:
+    """Links to files: each its label and its address."""
+
+    template: ClassVar[str] = "redis_kit/dashboard/_downloads.html"
+    links: Sequence[tuple[Cell, str]]
+
+
 ChartView = BarsView | StackedBarsView | LinesView | HeatMapView | GraphView
-ItemView = TableView | ChartView | ListingView | PagesView | RangesView
+ItemView = TableView | ChartView | ListingView | PagesView | RangesView | DownloadsView
 View = FigureView | ItemView
 _DRAWN: dict[type, Callable[[Any], ItemView]] = {
     Bars: draw_bars,
@@ -138,6 +147,8 @@ def render(content: Content, buttons: Mapping[str, ActionButton]) -> View:
         return _pages(content)
     if isinstance(content, Ranges):
         return _ranges(content)
+    if isinstance(content, Downloads):
+        return DownloadsView([(cell(label), file_address(content, name)) for label, name in content.files])
     if draw := _DRAWN.get(type(content)):
         return draw(content)
     kinds = ", ".join(kind.__name__ for kind in get_args(Content))

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 from functools import cache, wraps
 from hashlib import blake2b
+from itertools import islice
 from typing import Any
 
 from django.contrib import admin, messages
@@ -23,6 +24,7 @@ from redis_kit.core import conf
 from redis_kit.core.errors import RedisKitError
 from redis_kit.core.panels import Panel, Viewer
 from redis_kit.core.settings import KitSettings
+from redis_kit.core.values.csv_rows import CSVWriter
 from redis_kit.dashboard.cells import cell, visible
 from redis_kit.dashboard.collect import collect, panels, text_of
 from redis_kit.dashboard.confirmation import Confirmation
@@ -31,6 +33,7 @@ from redis_kit.dashboard.overview import TileView, outages, tiles
 from redis_kit.dashboard.settings import DashboardSettings
 
 INTERVALS = {2, 5, 10, 30}  # seconds between refreshes, for viewers to choose from
+MAX_ROWS = 10_000  # of a file
 MAX_MESSAGE = 1000  # characters
 MAX_SUBJECT = 200  # characters of an entry among the admin's recent actions
 PLACE = re.compile(r"[0-9a-f.]{1,1000}")  # the number of a page, or the cursor of a list
@@ -63,6 +66,7 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
             route("fragment/", require_safe(self.overview_fragment), "overview_fragment"),
             route("<str:slug>/", require_safe(self.panel), "change"),
             route("<str:slug>/fragment/", require_safe(self.panel_fragment), "panel_fragment"),
+            route("<str:slug>/<slug:name>.csv", require_safe(self.download), "download"),
             route("<str:slug>/do/<str:name>/", require_POST(self.act), "act"),
         ]
 
@@ -114,6 +118,22 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
         """Return the part of a panel's page that changes; 304 if it did not."""
         panel = self._panel(request, slug)
         return _conditional(request, self._content(panel, self._buttons(request, panel)))
+
+    @_or_missing
+    def download(self, request: HttpRequest, slug: str, name: str) -> HttpResponse:
+        """Return a file of a panel as CSV."""
+        panel = self._panel(request, slug)
+        response = HttpResponse(content_type="text/csv; charset=utf-8")
+        response["Content-Disposition"] = f'attachment; filename="{name}.csv"'
+        try:
+            rows = panel.file(name)
+            if rows is None:
+                raise Http404(_("This page has no file “%s”.") % name)
+            CSVWriter(response).writerows(islice(rows, MAX_ROWS))
+        except RedisKitError as error:
+            self.message_user(request, visible(text_of(error))[:MAX_MESSAGE], messages.ERROR)
+            return redirect(self._back(panel))
+        return response
 
     @_or_missing
     def act(self, request: HttpRequest, slug: str, name: str) -> HttpResponse:

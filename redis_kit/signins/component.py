@@ -11,7 +11,7 @@ class SignIns(Component):
 
     settings = SignInSettings
     commands = (
-        "bitcount bitfield_ro bitop bitpos del get getbit getrange lindex llen lrange lset mget pexpire rpush set "
+        "bitcount bitfield_ro bitpos get getbit getrange lindex llen lrange lset mget pexpire rpush set "
         "setbit strlen unlink zadd zcard zcount zrange zrem zremrangebyscore"
     )
     panels = ("redis_kit.signins.dashboard.panel.SignInsPanel",)

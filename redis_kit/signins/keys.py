@@ -82,11 +82,6 @@ def in_bucket(tag: str, parts: list[str]) -> list[str]:
     return [start + part for part in parts]
 
 
-def scratch(tag: str) -> str:
-    """Return the bitmap that a script writes and deletes again."""
-    return _key(tag, "scratch")
-
-
 def tags(model: str) -> list[str]:
     """Return the hash tags of all buckets of a model."""
     return [tag(model, bucket) for bucket in BUCKETS]

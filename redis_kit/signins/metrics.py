@@ -23,5 +23,5 @@ class SignInMetrics(MetricSource):
         if using != conf.section(SignInSettings).USING:
             return []
         labels = sorted(map(keys.label, discovery.models()))[:limit]
-        days = yield from gather([counts.counted(encode(label), [today()]) for label in labels])
+        days = yield from gather([counts.by_day(encode(label), [today()]) for label in labels])
         return [USERS.sample(day.users, label) for label, (day,) in zip(labels, days, strict=True)]

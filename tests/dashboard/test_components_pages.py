@@ -168,6 +168,4 @@ def test_pages_can_be_read_while_a_server_is_full(debugged_kit, boss):
     errors_of_pages(boss)
     debugged_kit.client.config_set("maxmemory", "1mb")
     errors = errors_of_pages(boss)
-    # Figures of sign-ins need a key for their result, and say so.
-    assert {slug for slug, error in errors.items() if error} <= {"", "signins/"}
-    assert all(error.startswith("Redis is full") for error in errors.values() if error)
+    assert not {slug: error for slug, error in errors.items() if error}

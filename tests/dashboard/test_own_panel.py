@@ -8,12 +8,14 @@ from django.test import Client
 
 from redis_kit.core.checks.configuration import check_settings
 from redis_kit.core.component import Component
-from redis_kit.core.panels import Bars, Figure, Panel, Table, action
+from redis_kit.core.errors import RedisUnavailable
+from redis_kit.core.panels import Bars, Downloads, Figure, Panel, Table, action
 from tests.app.models import Account, User
 from tests.dashboard.support.html import page, said
 from tests.fixtures.dashboard import ADMIN
 
 PAGE = f"{ADMIN}accounts/"
+FAILURES: list[Exception] = []
 
 
 class AccountsPanel(Panel):
@@ -29,6 +31,16 @@ class AccountsPanel(Panel):
         yield Figure("Without money", len(rows), alarm=bool(rows))
         yield Table("Accounts", ("Account", "Balance"), rows, actions=("fill",))
         yield Bars("Balances", rows)
+        yield Downloads(self.slug, [("All accounts", "accounts")], {"of": "a&b"})
+
+    def file(self, name):
+        return self._rows() if name == "accounts" else None
+
+    def _rows(self):
+        yield "account", "balance"
+        if FAILURES:
+            raise FAILURES.pop()
+        yield from Account.objects.values_list("name", "balance")
 
     @action("Fill", permission="app.change_account", asks=None)
     def fill(self, name):
@@ -86,6 +98,40 @@ def test_page_and_button_need_the_permissions_of_the_project(viewer):
     client.force_login(User.objects.create_user("other", is_staff=True))
     assert client.get(PAGE).status_code == 403
     assert Account.objects.get().balance == 3
+
+
+def test_file_of_a_page_is_csv_without_formulas(viewer):
+    client = viewer("view_account")
+    Account.objects.create(name="=1+1", balance=-4)
+    (link,) = [one for one in page(client.get(PAGE)).find("a") if one.words == "All accounts"]
+    response = client.get(ADMIN + link.attributes["href"].removeprefix(ADMIN))
+    assert link.attributes["href"].endswith("accounts/accounts.csv?of=a%26b")
+    assert (response["Content-Type"], response["Content-Disposition"]) == (
+        "text/csv; charset=utf-8",
+        'attachment; filename="accounts.csv"',
+    )
+    assert response.content.decode() == "account,balance\r\nAnn,3\r\n'=1+1,-4\r\n"
+
+
+def test_file_has_at_most_ten_thousand_rows(viewer):
+    Account.objects.bulk_create(Account(name=f"account {number}") for number in range(10_100))
+    assert viewer("view_account").get(f"{PAGE}accounts.csv").content.count(b"\n") == 10_000
+
+
+def test_file_needs_the_permission_of_the_page_and_its_name(viewer):
+    client = viewer("view_account")
+    assert client.get(f"{PAGE}others.csv").status_code == 404
+    assert client.post(f"{PAGE}accounts.csv").status_code == 405
+    client.force_login(User.objects.create_user("other", is_staff=True))
+    assert client.get(f"{PAGE}accounts.csv").status_code == 403
+
+
+def test_file_that_fails_leads_back_to_the_page_with_the_reason(viewer):
+    client = viewer("view_account")
+    FAILURES.append(RedisUnavailable("Redis can't be reached (mail:6379): timed out"))
+    response = client.get(f"{PAGE}accounts.csv")
+    assert (response.status_code, response.url) == (302, PAGE)
+    assert "timed out" in said(client.get(PAGE))[0]
 
 
 def test_page_of_a_project_passes_the_checks(viewer):

@@ -142,7 +142,7 @@ class HeatMap:
     """Squares in rows and columns, darker the higher their value is, shown with their data as a table.
 
     A column's label is drawn if it differs from that of the column before and has room, so a calendar may repeat the
-    month. At most 800 squares.
+    month. Of more than 31 columns, a narrow screen shows the last ones first. At most 800 squares.
     """
 
     title: Text
@@ -215,4 +215,16 @@ class Ranges:
     asked: Mapping[str, str] = field(default_factory=dict)
 
 
-Content = Figure | Table | Bars | StackedBars | LineChart | HeatMap | Graph | Listing | Pages | Ranges
+@dataclass(frozen=True)
+class Downloads:
+    """Links to files of CSV: each its label and its name, of letters, digits and hyphens.
+
+    The panel's ``file()`` returns the rows of a file. ``asked`` is the viewer's search, which is there in it, too.
+    """
+
+    slug: str
+    files: Sequence[tuple[Text, str]]
+    asked: Mapping[str, str] = field(default_factory=dict)
+
+
+Content = Figure | Table | Bars | StackedBars | LineChart | HeatMap | Graph | Listing | Pages | Ranges | Downloads

@@ -92,6 +92,14 @@ class Panel:
         """Return the content for tile(), by default that of the page. Without any there is no tile."""
         return self.content()
 
+    def file(self, name: str) -> Iterable[Sequence[Any]] | None:
+        """Return the rows of a file that ``content()`` offers as one of Downloads; None for other names.
+
+        The first row has the names of the columns. The dashboard writes at most 10,000 rows as CSV, for whoever may
+        view the page. Texts that a spreadsheet would take for formulas get an apostrophe.
+        """
+        return None
+
     def actions(self) -> dict[str, Action]:
         """Return the methods marked with @action, by name."""
         actions = {name: getattr(getattr(type(self), name), "panel_action", None) for name in dir(type(self))}

@@ -35,27 +35,33 @@ class Activity(SignInModel):
 
         Raises InvalidValue unless these are 1 to 366 days.
         """
-        return self.run_flow(counts.counted(self.encoded, days.between(start, end)))
+        return self.run_flow(counts.by_day(self.encoded, days.between(start, end)))
 
     async def adaily_active(self, start: date, end: date) -> list[ActiveDay]:
         """See daily_active()."""
-        return await self.arun_flow(counts.counted(self.encoded, days.between(start, end)))
+        return await self.arun_flow(counts.by_day(self.encoded, days.between(start, end)))
 
     def weekly_active(self, start: date, end: date) -> list[ActiveDay]:
-        """Return for each day from start to end the number of different users in the 7 days that end on it."""
-        return self.run_flow(counts.counted(self.encoded, days.between(start, end), WEEK))
+        """Return for each day from start to end the number of different users in the 7 days that end on it.
+
+        It transfers one bit for each user and day. Raises InvalidValue unless the range has 1 to 366 days.
+        """
+        return self.run_flow(counts.by_windows(self.encoded, days.between(start, end), [WEEK]))[0]
 
     async def aweekly_active(self, start: date, end: date) -> list[ActiveDay]:
         """See weekly_active()."""
-        return await self.arun_flow(counts.counted(self.encoded, days.between(start, end), WEEK))
+        return (await self.arun_flow(counts.by_windows(self.encoded, days.between(start, end), [WEEK])))[0]
 
     def monthly_active(self, start: date, end: date) -> list[ActiveDay]:
-        """Return for each day from start to end the number of different users in the 30 days that end on it."""
-        return self.run_flow(counts.counted(self.encoded, days.between(start, end), MONTH))
+        """Return for each day from start to end the number of different users in the 30 days that end on it.
+
+        See weekly_active().
+        """
+        return self.run_flow(counts.by_windows(self.encoded, days.between(start, end), [MONTH]))[0]
 
     async def amonthly_active(self, start: date, end: date) -> list[ActiveDay]:
         """See monthly_active()."""
-        return await self.arun_flow(counts.counted(self.encoded, days.between(start, end), MONTH))
+        return (await self.arun_flow(counts.by_windows(self.encoded, days.between(start, end), [MONTH])))[0]
 
     def streaks(self, users: Iterable[Any]) -> dict[Any, int]:
         """Return the present streak of each of these instances, by primary key. Raises InvalidValue for over 10,000."""
@@ -114,8 +120,9 @@ class Activity(SignInModel):
 
         ``retained[n]`` counts those with a sign-in on the n-th day after it, up to ``until``, by default today. With
         ``rolling`` it counts those with one on that day or later. With a ``period`` of 7 days in place of 1, cohorts
-        and their days are weeks, the first of which begins at start. Two round trips, which transfer one bit
-        for each user and day, twice for the days of cohorts. Raises InvalidValue for over 366 days.
+        and their days are weeks, the first of which begins at start. Cohorts are ``partial`` if the last period is not
+        over. Two round trips, which transfer one bit for each user and day, twice for the days of cohorts. Raises
+        InvalidValue for over 366 days.
         """
         wanted = retention.Grid.of(start, end, days.checked("until", until), period, rolling)
         return self.run_flow(retention.cohorts(self.encoded, wanted))

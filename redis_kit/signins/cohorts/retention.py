@@ -2,9 +2,10 @@
 
 import operator
 from collections.abc import Sequence
-from datetime import date
+from datetime import date, timedelta
 from functools import reduce
 from itertools import accumulate
+from math import ceil
 from typing import NamedTuple
 
 from redis_kit.core import dates
@@ -12,17 +13,22 @@ from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
 from redis_kit.core.values.sequences import batched
 from redis_kit.signins import keys
-from redis_kit.signins.cohorts.segments import DAY, FIRST, Bitmaps, Part, read
+from redis_kit.signins.cohorts.segments import DAY, FIRST, Part, read_joined
+from redis_kit.signins.days import today
 
 BUCKETS_AT_ONCE = 8  # in one round trip, so that not all bitmaps are in memory at the same time
 
 
 class Cohort(NamedTuple):
-    """The users whose first sign-in was on a day, or in the week that begins then, and how many of them came back."""
+    """The users whose first sign-in was on a day, or in the week that begins then, and how many of them came back.
+
+    ``partial`` is True if the last of its days or weeks goes on, or is not all in the range: its number may grow.
+    """
 
     day: date
     size: int
     retained: list[int]
+    partial: bool
 
 
 class Grid(NamedTuple):
@@ -40,6 +46,11 @@ class Grid(NamedTuple):
             raise InvalidValue(f"period is {period!r}; it must be 1 for days or 7 for weeks.")
         return cls(dates.between(start, end), dates.between(start, max(end, until)), period, rolling)
 
+    def is_partial(self) -> bool:
+        """Return whether the last period ends after the last day, or has not ended."""
+        last = self.days[0] + timedelta(ceil(len(self.days) / self.period) * self.period - 1)
+        return last > self.days[-1] or last >= today()
+
 
 def cohorts(model: str, grid: Grid) -> Flow[list[Cohort]]:
     """Return the cohorts of all users."""
@@ -47,18 +58,12 @@ def cohorts(model: str, grid: Grid) -> Flow[list[Cohort]]:
     actives = [Part(DAY, day) for day in grid.days]
     tags, tables = keys.tags(model), []
     for some in batched(tags, BUCKETS_AT_ONCE):
-        buckets = yield from read([*firsts, *actives], some)
-        width = max(users.bit_length() for bucket in buckets for users in bucket.values())
-        new, active = (_periods(_side_by_side(parts, buckets, width), grid) for parts in (firsts, actives))
+        users = yield from read_joined([*firsts, *actives], some)
+        new, active = _periods(users[: len(firsts)], grid), _periods(users[len(firsts) :], grid)
         tables.append(_table(new, active, rolling=grid.rolling))
     rows = [[sum(cells) for cells in zip(*row, strict=True)] for row in zip(*tables, strict=True)]
-    starts = grid.cohort_days[:: grid.period]
-    return [Cohort(day, size, retained) for day, (size, *retained) in zip(starts, rows, strict=True)]
-
-
-def _side_by_side(parts: Sequence[Part], buckets: Sequence[Bitmaps], width: int) -> list[int]:
-    """Return the users of several buckets as one number: joining few large numbers is faster than many small ones."""
-    return [reduce(operator.or_, (bucket[part] << at * width for at, bucket in enumerate(buckets))) for part in parts]
+    starts, partial = grid.cohort_days[:: grid.period], grid.is_partial()
+    return [Cohort(day, size, retained, partial) for day, (size, *retained) in zip(starts, rows, strict=True)]
 
 
 def _periods(days: Sequence[int], grid: Grid) -> list[int]:

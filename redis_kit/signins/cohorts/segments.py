@@ -8,18 +8,17 @@ import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from functools import reduce
+from itertools import chain
 from typing import Any, NamedTuple
 
-from redis_kit.core import scripts
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
 from redis_kit.core.steps import Batch, Call, Spread
 from redis_kit.signins import keys
 from redis_kit.signins.cohorts.base import SignInModel
 
-READ = scripts.load("redis_kit.signins", "read_side_by_side")
 DAY, FIRST = "day", "first"
-FEW = 8  # bitmaps that a script puts together: with more it would keep the server from other commands
+FEW = 8  # days whose bitmaps are read by one command: a longer one would keep the server from others
 CHUNK = 1000  # ids in one round trip
 
 
@@ -87,9 +86,10 @@ class Segment:
         return Segment(self.activity, parts, lambda bitmaps: operation(self.joined(bitmaps), other.joined(bitmaps)))
 
     def _count(self) -> Flow[int]:
-        if len(self.parts) <= FEW and not self._is_complement():
-            bitmaps = yield from _side_by_side(sorted(self.parts, key=repr), keys.tags(self.activity.encoded))
-            return sum(self.joined(each).bit_count() for each in bitmaps)
+        if not self._is_complement():
+            parts = list(self.parts)
+            users = yield from read_joined(parts, keys.tags(self.activity.encoded))
+            return self.joined(dict(zip(parts, users, strict=True))).bit_count()
         return sum(users.bit_count() for users in (yield from self._by_bucket()))
 
     def _ids(self, limit: int) -> Flow[list[Any]]:
@@ -117,15 +117,6 @@ class Segment:
         return self.joined(dict.fromkeys(self.parts, 0)) < 0
 
 
-def _side_by_side(parts: Sequence[Part], tags: Sequence[str]) -> Flow[list[Bitmaps]]:
-    """Return the bitmaps of all buckets together, or of each on a Cluster. One round trip."""
-    in_keys = [part.in_key for part in parts]
-    buckets = [keys.in_bucket(tag, in_keys) for tag in tags]
-    whole = READ([key for bucket in buckets for key in bucket], [len(parts)])
-    replies = yield Spread(whole, [READ(bucket, [len(parts)]) for bucket in buckets])
-    return [_numbers(parts, bitmaps, 0) for bitmaps in replies]
-
-
 def read(parts: Sequence[Part], tags: Sequence[str]) -> Flow[list[Bitmaps]]:
     """Return the bitmaps of each bucket, as numbers. One round trip."""
     in_keys = [part.in_key for part in parts]
@@ -134,6 +125,18 @@ def read(parts: Sequence[Part], tags: Sequence[str]) -> Flow[list[Bitmaps]]:
     replies = yield Batch(calls)
     lengths: Iterable[int] = replies[len(tags) :] or [0] * len(tags)
     return [_numbers(parts, bitmaps, length) for bitmaps, length in zip(replies, lengths, strict=False)]
+
+
+def read_joined(parts: Sequence[Part], tags: Sequence[str]) -> Flow[list[int]]:
+    """Return for each part the users of these buckets as one number: joining few large ones is fast. One round trip."""
+    in_keys = [part.in_key for part in parts]
+    buckets = [keys.in_bucket(tag, in_keys) for tag in tags]
+    calls = [Call("MGET", *bucket) for bucket in buckets]
+    replies = yield Spread(Call("MGET", *chain(*buckets)), calls) if len(parts) <= FEW else Batch(calls)
+    bitmaps = [bits or b"" for reply in replies for bits in reply]
+    width = max(map(len, bitmaps))  # each bucket takes as many bytes in all of the numbers
+    padded = [bits.ljust(width, b"\0") for bits in bitmaps]
+    return [int.from_bytes(b"".join(padded[at :: len(parts)]), "little") for at in range(len(parts))]
 
 
 def places(users: int) -> Iterable[int]:

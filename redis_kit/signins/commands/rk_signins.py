@@ -77,7 +77,7 @@ class Command(terminal.KitCommand):
         if to_database:
             label = Rebuild(model).name
             count = record.write(SignInDay(label=label, object_id=id, day=day, kind=kind) for id, day, kind in rows)
-            self._done({"days": count}, f"{count:,} days are in the table.", options["json"])
+            self._done({"days": count}, f"In the table: {_number(count, 'day')}.", options["json"])
         elif options["json"]:
             for id, day, kind in rows:
                 self.stdout.write(json.dumps({"id": id, "day": str(day), "kind": kind}))
@@ -95,7 +95,7 @@ class Command(terminal.KitCommand):
         if not count:
             hint = "Days are recorded if REDIS_KIT['SIGNINS']['RECORD'] is True, and by rk_signins export --to-database"
             raise CommandError(f"Nothing was restored: the database has no days of {model._meta.label}. {hint}.")
-        text = f"{days:,} days of {count:,} users are in Redis."
+        text = f"In Redis: {_number(days, 'day')} of {_number(count, 'user')}."
         self._done({"users": count, "days": days}, text, options["json"])
 
     def _rows(self, model: Any) -> Iterator[tuple[str, date, str]]:
@@ -112,6 +112,10 @@ class Command(terminal.KitCommand):
 
     def _done(self, figures: dict[str, int], text: str, as_json: bool) -> None:
         self.stdout.write(json.dumps(figures) if as_json else text)
+
+
+def _number(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _chosen(label: str | None) -> Any:

@@ -1,7 +1,7 @@
 """The dashboard's page about sign-ins."""
 
-from collections.abc import Iterator, Mapping
-from datetime import date, timedelta
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import timedelta
 from typing import Any
 
 from django.utils.formats import date_format
@@ -10,16 +10,16 @@ from django.utils.translation import gettext_lazy
 
 from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
-from redis_kit.core.panels import Content, Field, Figure, LineChart, Link, Panel, Search, Sparkline, Table, Tile
+from redis_kit.core.panels import Content, Downloads, Field, Figure, Link, Panel, Search, Sparkline, Table, Tile
 from redis_kit.signins import discovery
 from redis_kit.signins.cohorts import counts, retention, standings
 from redis_kit.signins.cohorts.activity import MONTH, WEEK, Activity
 from redis_kit.signins.cohorts.standings import Standing
-from redis_kit.signins.dashboard import charts
+from redis_kit.signins.dashboard import charts, files
 from redis_kit.signins.days import today
 from redis_kit.signins.users.history import History
 
-LINES, COHORTS, LEADERS = 28, 8, 10  # days, weeks, users
+LINES, LEADERS = 28, 10  # days, users
 NO_MODEL = gettext_lazy(
     "No model counts sign-ins. Add SignInMixin to the user model: class User(SignInMixin, AbstractUser). If "
     "the site already uses Django's User, add a proxy model: class Customer(SignInMixin, User) with proxy = True in "
@@ -42,15 +42,18 @@ class SignInsPanel(Panel):
 
     def content(self) -> Iterator[Content]:
         """Return the content. Two round trips for a model, one for a user."""
-        models = {model._meta.label: model for model in discovery.models()}
-        if not models:
+        model, user = self._asked()
+        if model is None:
             yield Table(_("Sign-ins by day"), (), [], empty=NO_MODEL)
-            return
-        model = models.get(self.viewer.asked.get("model", ""), next(iter(models.values())))
-        if user := self.viewer.asked.get("user", "").strip():
+        elif user:
             yield from self._user(model, user)
         else:
             yield from self._model(model)
+
+    def file(self, name: str) -> Iterable[Sequence[Any]] | None:
+        """Return the rows of a file. Two round trips for the cohorts, one for others."""
+        model, user = self._asked()
+        return files.rows(name, model, user) if model else None
 
     def reads(self) -> dict[str, Flow[Any]]:
         """Return the active users of the first model on the last days. One round trip."""
@@ -59,7 +62,7 @@ class SignInsPanel(Panel):
             return {}
         activity, last = Activity(models[0]), today()
         flows: list[Flow[Any]] = [
-            counts.counted(activity.encoded, [last - timedelta(back) for back in reversed(range(LINES))]),
+            counts.by_day(activity.encoded, [last - timedelta(back) for back in reversed(range(LINES))]),
             standings.count_at_risk(activity.encoded, last, 3),
         ]
         return {activity.using: gather(flows)}
@@ -77,34 +80,35 @@ class SignInsPanel(Panel):
         trend = _("Active users on each of %d days") % LINES
         return Tile(figures, Sparkline(trend, [day.users for day in daily]))
 
+    def _asked(self) -> tuple[Any, str]:
+        """Return the model that the viewer asks for, by default the first one, and the primary key of a user, or ""."""
+        models = {model._meta.label: model for model in discovery.models()}
+        first = next(iter(models.values()), None)
+        return models.get(self.viewer.asked.get("model", ""), first), self.viewer.asked.get("user", "").strip()
+
     def _model(self, model: Any) -> Iterator[Content]:
         last, name = today(), {"name": model._meta.verbose_name_plural}
-        activity, first = Activity(model), charts.first_day(last)
-        year = [first + timedelta(at) for at in range((last - first).days + 1)]
-        weeks = retention.Grid.of(_monday(last) - timedelta(WEEK * (COHORTS - 1)), last, last, WEEK, rolling=False)
+        activity, year = Activity(model), charts.year_to(last)
         flows: list[Flow[Any]] = [
-            counts.counted(activity.encoded, year),
-            counts.counted(activity.encoded, year[-LINES:], WEEK),
-            counts.counted(activity.encoded, year[-LINES:], MONTH),
-            retention.cohorts(activity.encoded, weeks),
+            counts.by_day(activity.encoded, year),
+            counts.by_windows(activity.encoded, year[-LINES:], [WEEK, MONTH]),
+            retention.cohorts(activity.encoded, files.last_weeks(last)),
             standings.leaders(model, last, LEADERS),
             standings.count_at_risk(activity.encoded, last, 3),
         ]
-        daily, weekly, monthly, cohorts, leaders, at_risk = activity.run_flow(gather(flows, combine=True))
+        daily, (weekly, monthly), cohorts, leaders, at_risk = activity.run_flow(gather(flows, combine=True))
         yield Figure(_("Signed in today: %(name)s") % name, daily[-1].users)
         yield Figure(_("Signed in yesterday: %(name)s") % name, daily[-2].users)
         yield Figure(_("In 7 days"), weekly[-1].users)
         yield Figure(_("In 30 days"), monthly[-1].users)
         yield Figure(_("Streaks that end today"), at_risk, hint=_("Of 3 days or more."))
         lines = [(_("On the day"), daily[-LINES:]), (_("In 7 days"), weekly), (_("In 30 days"), monthly)]
-        labels = [date_format(day.day, "MONTH_DAY_FORMAT") for day in weekly]
-        yield LineChart(
-            _("Active users: %(name)s") % name, labels, [(line, [day.users for day in days]) for line, days in lines]
-        )
+        yield charts.active_users(_("Active users: %(name)s (* so far)") % name, lines)
         yield charts.year_of_days(_("Sign-ins by day: %(name)s") % name, last, dict(daily))
-        yield charts.cohort_table(_("Users who come back, by the week of their first sign-in"), cohorts)
+        yield charts.cohort_table(_("Users who come back, by the week of their first sign-in (* so far)"), cohorts)
         yield self._leaders(model, leaders)
-        yield charts.as_csv(daily)
+        offered = [(_("Active users of 53 weeks"), files.ACTIVE), (_("Users who come back"), files.COHORTS)]
+        yield Downloads(self.slug, offered, {"model": model._meta.label})
 
     def _leaders(self, model: Any, leaders: list[Standing]) -> Table:
         rows = [
@@ -115,7 +119,7 @@ class SignInsPanel(Panel):
     def _user(self, model: Any, id: str) -> Iterator[Content]:
         last = today()
         history = History(model, id)
-        summary, days = history.overview(charts.first_day(last), last)
+        summary, days = history.overview(charts.year_to(last)[0], last)
         if summary.first is None:
             none = _("No user with this primary key has signed in.")
             yield Table(_("Sign-ins of %(name)s") % {"name": id}, (), [], empty=none)
@@ -124,8 +128,7 @@ class SignInsPanel(Panel):
         yield Figure(_("Longest streak"), summary.longest)
         yield Figure(_("Sign-ins"), summary.total)
         yield Figure(_("First sign-in"), date_format(summary.first, "DATE_FORMAT"))
-        yield charts.year_of_days(_("Sign-ins of %(name)s") % {"name": id}, last, dict.fromkeys(days, 1))
-
-
-def _monday(day: date) -> date:
-    return day - timedelta(day.weekday())
+        signed = {day: 1 for day, kind in days if kind != "freeze"}
+        yield charts.year_of_days(_("Sign-ins of %(name)s") % {"name": id}, last, signed)
+        yield charts.covered_days(_("Days that were made up or frozen"), days)
+        yield Downloads(self.slug, [(_("All days"), files.DAYS)], {"model": model._meta.label, "user": id})

@@ -15,7 +15,7 @@ from redis_kit.signins.days import FIRST
 from redis_kit.signins.settings import SignInSettings
 from redis_kit.signins.users.base import SignInUser, offset
 from redis_kit.signins.users.state import State
-from redis_kit.signins.users.year import BYTES, covered_days, signed_days
+from redis_kit.signins.users.year import BYTES, days_with_kinds
 
 RESTORE = scripts.load("redis_kit.signins", "restore")
 BATCH = 100  # users in one round trip
@@ -63,7 +63,7 @@ class Rebuild(SignInModel):
         years = range(FIRST.year, date.today().year + 2)
         users = [SignInUser(self.model, id) for id in ids]
         stored = (yield Batch([Call("MGET", *map(user.year_key, years)) for user in users])) if users else []
-        return [(id, list(_listed(bitmaps, years))) for id, bitmaps in zip(ids, stored, strict=True)]
+        return [(id, list(days_with_kinds(years, bitmaps))) for id, bitmaps in zip(ids, stored, strict=True)]
 
 
 def _members(tag: str, start: int) -> Flow[list[bytes]]:
@@ -103,10 +103,3 @@ def _bitmap(days: Days, year: int) -> bytes:
             bits[at] |= mask if kind != "freeze" else 0
             bits[BYTES + at] |= mask if kind != "sign_in" else 0
     return bytes(bits)
-
-
-def _listed(bitmaps: Sequence[bytes | None], years: Sequence[int]) -> Iterator[tuple[date, str]]:
-    for year, stored in zip(years, bitmaps, strict=True):
-        signed, covered = set(signed_days(year, stored or b"")), covered_days(year, (stored or b"")[BYTES - 1 :])
-        for day in sorted(signed | covered):
-            yield day, "freeze" if day not in signed else "make_up" if day in covered else "sign_in"

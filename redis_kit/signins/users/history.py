@@ -10,7 +10,7 @@ from redis_kit.signins.calendar import Calendar, month_length
 from redis_kit.signins.days import FIRST
 from redis_kit.signins.users.base import SignInUser, offset
 from redis_kit.signins.users.state import Summary, summarized
-from redis_kit.signins.users.year import BYTES, covered_days, signed_days
+from redis_kit.signins.users.year import BYTES, covered_days, days_with_kinds
 
 WEEK = 7  # days
 
@@ -72,22 +72,22 @@ class History(SignInUser):
         """See week()."""
         return await self.arun_flow(self._week(first))
 
-    def overview(self, start: date, end: date) -> tuple[Summary, list[date]]:
-        """Return the summary on the last day, and the days with a sign-in from start to end, both included."""
+    def overview(self, start: date, end: date) -> tuple[Summary, list[tuple[date, str]]]:
+        """Return the summary on the last day, and the days from start to end, both included, with their kinds."""
         return self.run_flow(self._overview(start, end))
 
-    async def aoverview(self, start: date, end: date) -> tuple[Summary, list[date]]:
+    async def aoverview(self, start: date, end: date) -> tuple[Summary, list[tuple[date, str]]]:
         """See overview()."""
         return await self.arun_flow(self._overview(start, end))
 
     def _summary(self, today: date) -> Flow[Summary]:
         return summarized((yield Call("GET", self.state_key())), today)
 
-    def _overview(self, start: date, end: date) -> Flow[tuple[Summary, list[date]]]:
+    def _overview(self, start: date, end: date) -> Flow[tuple[Summary, list[tuple[date, str]]]]:
         years = range(start.year, end.year + 1)
         state, *bitmaps = yield Batch([Call("GET", key) for key in (self.state_key(), *map(self.year_key, years))])
-        days = [day for year, stored in zip(years, bitmaps, strict=True) for day in signed_days(year, stored or b"")]
-        return summarized(state, end), [day for day in days if start <= day <= end]
+        days = [(day, kind) for day, kind in days_with_kinds(years, bitmaps) if start <= day <= end]
+        return summarized(state, end), days
 
     def _count(self, start: date, end: date) -> Flow[int]:
         calls = [Call("BITCOUNT", self.year_key(year), *bits, "BIT") for year, *bits in _years(start, end)]

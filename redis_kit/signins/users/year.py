@@ -3,7 +3,7 @@
 The covered days are a bitmap or packed; see scripts/_year.lua.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import date, timedelta
 
 BYTES = 46
@@ -19,6 +19,14 @@ def covered_days(year: int, behind: bytes) -> set[date]:
     """Return the covered days of a year, given the last byte of its sign-ins and all behind it."""
     is_packed = bool(behind[:1]) and behind[0] & MARK
     return set(_days(year, _unpacked(behind[1:]) if is_packed else behind[1:]))
+
+
+def days_with_kinds(years: Iterable[int], stored: Iterable[bytes | None]) -> Iterator[tuple[date, str]]:
+    """Yield the days of some years in their order, each with what it was: sign_in, make_up or freeze."""
+    for year, bitmap in zip(years, stored, strict=True):
+        signed, covered = set(signed_days(year, bitmap or b"")), covered_days(year, (bitmap or b"")[BYTES - 1 :])
+        for day in sorted(signed | covered):
+            yield day, "freeze" if day not in signed else "make_up" if day in covered else "sign_in"
 
 
 def _days(year: int, bitmap: bytes) -> Iterator[date]:

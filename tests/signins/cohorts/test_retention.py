@@ -3,6 +3,7 @@ from datetime import date, timedelta
 import pytest
 
 from redis_kit.core.errors import InvalidValue
+from redis_kit.signins.days import today
 from tests.app.models import User
 
 
@@ -18,7 +19,7 @@ def test_grid_is_that_of_sets(crowd, trips, rolling, period):
         starts = [cohort.day + timedelta(at) for at in range(0, (crowd.last - cohort.day).days + 1, period)]
         ends = [crowd.last if rolling else start + timedelta(period - 1) for start in starts]
         expected = [len(users & crowd.on(start, end)) for start, end in zip(starts, ends, strict=True)]
-        assert (cohort.size, cohort.retained) == (len(users), expected)
+        assert (cohort.size, cohort.retained, cohort.partial) == (len(users), expected, True)
 
 
 def test_one_cohort_is_followed_until_today(crowd, twin):
@@ -27,6 +28,17 @@ def test_one_cohort_is_followed_until_today(crowd, twin):
     assert cohort.size == cohort.retained[0] == len(crowd.first_on(day)) > 0
     assert len(cohort.retained) == 6
     assert len(twin(User.sign_ins.retention, day, 30).retained) == 10
+
+
+@pytest.mark.parametrize(
+    ("length", "until", "period", "partial"),
+    [(1, 14, 7, False), (1, 15, 7, True), (15, 15, 7, True), (1, 9, 1, False), (1, 0, 1, True)],
+)
+def test_last_period_that_is_not_all_there_is_partial(kit, length, until, period, partial):
+    start = today() - timedelta(30)
+    last = start + timedelta(until - 1) if until else today()
+    grid = User.sign_ins.retention_grid(start, start + timedelta(length - 1), until=last, period=period)
+    assert {cohort.partial for cohort in grid} == {partial}
 
 
 def test_earlier_day_moves_a_user_to_another_cohort(kit):

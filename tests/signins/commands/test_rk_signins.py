@@ -32,11 +32,11 @@ def test_stats_count_users_and_streaks(users, shell):
 def test_days_come_back_after_export_to_the_database(users, kit, shell):
     before = [saved(number).sign_in_summary() for number in range(5)]
     code, text, _ = shell("rk_signins", "export", "--to-database", "--model", "app.User")
-    assert (code, text.strip()) == (0, "10 days are in the table.")
+    assert (code, text.strip()) == (0, "In the table: 10 days.")
     assert SignInDay.objects.count() == 10
     kit.client.delete(*kit.keys())
     code, text, _ = shell("rk_signins", "rebuild", "--model", "app.User")
-    assert (code, text.strip()) == (0, "10 days of 4 users are in Redis.")
+    assert (code, text.strip()) == (0, "In Redis: 10 days of 4 users.")
     assert [saved(number).sign_in_summary() for number in range(5)] == before
 
 

@@ -3,10 +3,13 @@ from datetime import date, timedelta
 import pytest
 from django.utils import translation
 
-from redis_kit.core.panels import Figure, HeatMap, LineChart, Listing, Shade, Table, Viewer
+from redis_kit.core.panels import Downloads, Figure, HeatMap, LineChart, Shade, Table, Viewer
+from redis_kit.signins.cohorts.counts import ActiveDay
+from redis_kit.signins.cohorts.retention import Cohort
 from redis_kit.signins.dashboard import charts
 from redis_kit.signins.dashboard.panel import SignInsPanel
 from redis_kit.signins.days import today
+from tests.signins.people import saved
 from tests.signins.support.crowd import Crowd
 
 
@@ -50,8 +53,21 @@ def test_page_of_a_model_is_that_of_sets_in_two_round_trips(kit, trips):
     assert sum(row[1] for row in cohorts.rows) == len(crowd.days)
     assert all(isinstance(cell, Shade) or cell == "" for row in cohorts.rows for cell in row[2:])
     assert len(leaders.rows) == 10
-    (listing,) = only(Listing, content)
-    assert listing.text.splitlines()[-1] == f"{crowd.last},{len(crowd.on(crowd.last))}"
+    (downloads,) = only(Downloads, content)
+    assert [name for _, name in downloads.files] == ["active-users", "cohorts"]
+
+
+def test_what_goes_on_is_marked(kit):
+    last = date(2026, 11, 25)
+    chart = charts.active_users("Users", [("Daily", [ActiveDay(last - timedelta(1), 3), ActiveDay(last, 2)])])
+    assert chart.labels == ["November 24", "November 25*"]
+    assert charts.year_of_days("Days", last, {}).cells[-1].name == "Nov. 25, 2026, so far"
+    cohorts = [Cohort(date(2026, 11, 16), 4, [4, 2], True), Cohort(date(2026, 11, 23), 3, [3], True)]
+    newest, older = charts.cohort_table("Cohorts", cohorts).rows
+    assert (newest[0], newest[2]) == ("Nov. 23, 2026*", "")
+    assert (older[0], older[2].value) == ("Nov. 16, 2026", "50 %*")
+    done = Cohort(date(2026, 11, 16), 4, [4, 2], False)
+    assert charts.cohort_table("Cohorts", [done]).rows[0][2].value == "50 %"
 
 
 def test_page_of_a_user_is_one_round_trip(kit, trips):
@@ -64,6 +80,18 @@ def test_page_of_a_user_is_one_round_trip(kit, trips):
         today() - timedelta(len(year.cells) - 1 - at) for at, cell in enumerate(year.cells) if cell.value
     } == crowd.days[3]
     assert [figure.value for figure in only(Figure, content)][2] == len(crowd.days[3])
+
+
+def test_page_of_a_user_lists_days_that_were_made_up_or_frozen(kit):
+    user, last = saved(3), today()
+    for ago in (6, 5, 3):
+        user.sign_in(last - timedelta(ago))
+    user.make_up_sign_in(last - timedelta(4))
+    user.freeze_sign_ins(last - timedelta(2))
+    content = shown(model="app.User", user="3")
+    (days,), (year,) = only(Table, content), only(HeatMap, content)
+    assert [row[1] for row in days.rows] == ["frozen", "made up"]
+    assert sum(cell.value for cell in year.cells) == 4
 
 
 @pytest.mark.parametrize("user", ["4711", "<b>", "a" * 600])
