@@ -152,8 +152,8 @@ def read_stats(minutes: int, using: str, errors: Errors) -> Flow[dict[str, Queue
 
 
 def read_workers(using: str, errors: Errors) -> Flow[list[WorkerInfo]]:
-    """Read the workers of all queues. Two round trips."""
-    return (yield from _workers(None, using, errors))
+    """Read the workers of all queues, without tasks and ages of their jobs. Two round trips."""
+    return (yield from _workers(None, using, errors, most_bytes=0))
 
 
 def read_all(
@@ -258,9 +258,17 @@ def _reports(queues: list[str], minutes: int, using: str, errors: Errors | None)
     return {name: report.read(several) for name, several in _readable(queues, replies, errors)}
 
 
-def _workers(queues: Iterable[str] | None, using: str, errors: Errors | None = None) -> Flow[list[WorkerInfo]]:
+def _workers(
+    queues: Iterable[str] | None, using: str, errors: Errors | None = None, *, most_bytes: int = MOST_BYTES
+) -> Flow[list[WorkerInfo]]:
     looked_at = (yield from read_names()) if queues is None else _listed(queues)
-    replies = yield from _of_each(looked_at, using, _list_workers, lenient=True, most=TOGETHER)
+    replies = yield from _of_each(
+        looked_at,
+        using,
+        lambda base: calls.LIST_WORKERS(base, MOST_WORKERS, most_bytes),
+        lenient=True,
+        most=TOGETHER,
+    )
     by_id: dict[str, WorkerInfo] = {}
     for name, reply in [(name, reply) for name, several in zip(looked_at, replies, strict=True) for reply in several]:
         if isinstance(reply, RedisFailure):
@@ -270,10 +278,6 @@ def _workers(queues: Iterable[str] | None, using: str, errors: Errors | None = N
             worker = workerinfo.worker(name, *parts)
             by_id[worker.id] = workerinfo.merged(by_id[worker.id], worker) if worker.id in by_id else worker
     return sorted(by_id.values())
-
-
-def _list_workers(base: str) -> ScriptCall:
-    return calls.LIST_WORKERS(base, MOST_WORKERS, MOST_BYTES)
 
 
 def _left_out(queue: str, error: RedisFailure, errors: Errors | None) -> None:
