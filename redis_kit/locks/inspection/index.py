@@ -97,10 +97,10 @@ class IndexEntry(NamedTuple):
 
 
 class Listed(NamedTuple):
-    """What is held, in the order in which it ends; how much is held in all; and the names for which callers wait."""
+    """Entries in the order in which they end, how many there are in all, and the names for which callers wait."""
 
     entries: list[IndexEntry]
-    count: int
+    total: int
     awaited: list[HeldName]
 
 

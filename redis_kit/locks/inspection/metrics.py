@@ -25,4 +25,4 @@ class LockMetrics(MetricSource):
         """Return the samples. One round trip."""
         parts: list[Flow[Any]] = [index.held(1, using), index.contended(MOST_WAITED, using)]
         held, waits = yield from gather(parts)
-        return [HELD.sample(held.count), WAITED.sample(sum(each.waited for each in waits))]
+        return [HELD.sample(held.total), WAITED.sample(sum(each.waited for each in waits))]

@@ -1,4 +1,4 @@
-"""What the dashboard shows of held locks and semaphores: a page of their list, and a summary."""
+"""A page of the list of held locks and semaphores, and a summary of all."""
 
 from typing import Any, NamedTuple
 
@@ -64,18 +64,18 @@ def _read_waiting(using: str) -> Flow[tuple[int, int, list[HeldLock]]]:
     inspections = [index.bucket_of(name, using).inspect(name, 1) for name in looked_at]
     steps = [*inspections, *index.count_waiters(names, using)]
     replies = (yield CombinedBatch(steps)) if steps else ()
-    found = [index.parse(name, reply) for name, reply in zip(looked_at, replies, strict=False)]
-    return held, sum(replies[len(looked_at) :]), [lock for lock in found if isinstance(lock, HeldLock)]
+    state = [index.parse(name, reply) for name, reply in zip(looked_at, replies, strict=False)]
+    return held, sum(replies[len(looked_at) :]), [lock for lock in state if isinstance(lock, HeldLock)]
 
 
 def _read_page(number: int, search: str, size: int, using: str) -> Flow[HeldPage]:
     most = MOST if search else min(max(1, number) * size, MOST)
     entries, held, awaited = yield from index.held(most, using, waiting=MAX_AWAITED)
-    found = [entry for entry in entries if _matches(entry, search)] if search else entries
-    matching = len(found) if search else min(held, MOST)
+    matches = [entry for entry in entries if _matches(entry, search)] if search else entries
+    matching = len(matches) if search else min(held, MOST)
     pages = max(1, -(-matching // size))
     number = min(max(1, number), pages)
-    shown = found[(number - 1) * size : number * size]
+    shown = matches[(number - 1) * size : number * size]
     inspections = [entry.bucket.inspect(entry.member, MAX_HOLDERS) for entry in shown]
     steps = [*inspections, *index.count_waiters(awaited, using)]
     replies = (yield CombinedBatch(steps)) if steps else ()
