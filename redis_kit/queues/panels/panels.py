@@ -73,7 +73,7 @@ def _read_workers() -> Flow[Any]:
     from redis_kit.queues.monitoring import stats
 
     errors: stats.Errors = {}
-    return (yield from stats.read_workers("default", errors)), errors
+    return (yield from stats.read_workers(None, "default", errors, most_bytes=0)), errors
 
 
 class QueuesPanel(Panel):
@@ -142,13 +142,11 @@ class QueuesPanel(Panel):
         yield from job_page.content((home, id), details)
 
     def _one_queue(self, queue: str) -> Iterator[Content]:
-        from redis_kit.queues.monitoring.stats import queue_stats
-
         listed, first_jobs = queues_page.first_jobs(queue)
-        hours = history.hours(self._asked("range"))
-        reports = queue_stats([queue], minutes=60 * hours)
-        yield from queues_page.queues(reports, slug="jobs", title=_("Queue %s") % queue)
-        yield from history.charts(queue, reports[queue], hours)
+        chosen = history.range_of(self._asked("range"))
+        report, numbers = history.read(queue, chosen)
+        yield from queues_page.queues({queue: report}, slug="jobs", title=_("Queue %s") % queue)
+        yield from history.charts(queue, numbers, chosen)
         yield from limits_table.tables(queue, listed)
         yield from first_jobs
 

@@ -591,13 +591,15 @@ def test_overview_tells_of_dead_jobs(mail, boss):
 
 
 def test_page_of_one_queue_has_a_choice_of_ranges(mail, boss):
-    for asked, bars in (("1", 60), ("24", 48), ("72", 72), ("5", 60), ("<b>", 60)):
+    ranges = {"1": "1 hour", "24": "24 hours", "72": "72 hours", "168": "7 days", "720": "30 days", "2160": "90 days"}
+    bars_by_range = zip(ranges, (60, 48, 72, 84, 90, 90), strict=True)
+    for asked, bars in (*bars_by_range, ("5", 60), ("<b>", 60)):
         found = page(boss.get(PAGE, {"queue": "mail", "range": asked}))
         (nav,) = found.find("nav", class_="rk-pages")
-        assert nav.words == "1 hour 24 hours 72 hours"
+        assert nav.words == " ".join(ranges.values())
         assert any(one.words.startswith(f"{bars} bars") for one in found.find("desc"))
         chosen = [one.words for one in found.find("a", aria_current="true")]
-        assert chosen == [{"24": "24 hours", "72": "72 hours"}.get(asked, "1 hour")]
+        assert chosen == [ranges.get(asked, "1 hour")]
     (live,) = page(boss.get(PAGE, {"queue": "mail", "range": "24"})).find("div", id="rk-live")
     assert live.attributes["data-url"].endswith("?queue=mail&range=24")
 
@@ -605,6 +607,6 @@ def test_page_of_one_queue_has_a_choice_of_ranges(mail, boss):
 def test_bars_of_a_range_add_up_its_minutes(kit):
     stats = queue_stats(["mail"], minutes=1440)["mail"]
     stats = stats._replace(done=[1] * 1440, failed=[0] * 1439 + [5], latest=[0.0] * 1438 + [3.0, 1.0])
-    _ranges, ended, late = history.charts("mail", stats, 24)
+    _ranges, ended, late = history.charts("mail", stats, history.RANGES[24])
     assert [values for _name, values in ended.parts] == [[30] * 48, [0] * 47 + [5]]
     assert [value for _label, value in late.bars] == [0.0] * 47 + [3.0]
