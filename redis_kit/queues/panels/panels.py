@@ -163,6 +163,7 @@ class QueuesPanel(Panel):
         yield from _unreadable(errors)
         yield from queues_page.queues(reports, slug=self.slug if self.viewer.may(MANAGE) else "")
         yield from queues_page.unknown(reports)
+        yield from queues_page.states(reports)
         yield from queues_page.bars(reports)
         if findings.groups:
             yield queues_page.groups(findings, sum(dead.values()), linked=self.viewer.may(MANAGE))

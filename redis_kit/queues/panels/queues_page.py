@@ -14,7 +14,7 @@ from django.utils.translation import ngettext
 
 from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
-from redis_kit.core.panels import MOST_ROWS, Alert, Bars, Figure, Lines, Link, Sparkline, StackedBars, Table
+from redis_kit.core.panels import MOST_ROWS, Alert, Bars, Figure, Lines, Link, RingChart, Sparkline, StackedBars, Table
 from redis_kit.core.steps import Batch
 from redis_kit.queues.jobs import job
 from redis_kit.queues.jobs.job import JobInfo, QueueCounts, State, cause
@@ -142,6 +142,15 @@ def _call(calls: "UnknownCalls") -> Any:
 def unrunnable(report: "QueueStats") -> list["UnknownCalls"]:
     """Return the calls in a queue that no living worker can run."""
     return [calls for calls in report.unknown if not calls.known]
+
+
+def states(reports: Mapping[str, "QueueStats"]) -> Iterator[RingChart]:
+    """Yield the states of all jobs as a ring, if there are jobs."""
+    counts = [report.counts for report in reports.values()]
+    labels = (_("Scheduled"), _("Ready"), _("Running"), _("Dead"))
+    numbers = [sum(same) for same in zip(*counts, strict=True)]
+    if any(numbers):
+        yield RingChart(_("Jobs by state"), list(zip(labels, numbers, strict=True)))
 
 
 def bars(reports: Mapping[str, "QueueStats"]) -> Iterator[Bars | StackedBars]:

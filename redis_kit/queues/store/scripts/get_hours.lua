@@ -19,12 +19,15 @@ folded = folded < now and folded or 0 -- the clock was set back
 for first = 1, #fields, 1000 do
     local part = {unpack(fields, first, math.min(first + 999, #fields))}
     for at, text in ipairs(redis.call("HMGET", hours, unpack(part))) do
-        local numbers = {string.match(text or "", "^(%d+) (%d+) (%d+) (%d+) (%d+)$")}
-        if not text and part[at] > math.max(folded, now - 72) then
+        local numbers
+        if text then
+            numbers = {string.match(text, "^(%d+) (%d+) (%d+) (%d+) (%d+)$")}
+        elseif part[at] > math.max(folded, now - 72) then
             numbers = hour_numbers(part[at])
         end
+        local place = #reply
         for offset = 1, 5 do
-            reply[#reply + 1] = math.min(MOST, tonumber(numbers[offset] or 0))
+            reply[place + offset] = numbers and math.min(MOST, tonumber(numbers[offset] or 0)) or 0
         end
     end
 end
