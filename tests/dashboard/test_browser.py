@@ -10,6 +10,7 @@ import pytest
 from redis_kit.core.panels import (
     Area,
     Bars,
+    DonutChart,
     Figure,
     Gauge,
     HeatCell,
@@ -19,7 +20,6 @@ from redis_kit.core.panels import (
     Listing,
     Meter,
     Ring,
-    RingChart,
     Shade,
     Table,
     TreeMap,
@@ -55,7 +55,7 @@ def test_every_page_can_be_read_and_breaks_no_policy(visit, stock):
         ),
         Bars("Hours", [(f"{n}:00", n * n) for n in range(48)]),
         LineChart("Days", [f"{n} Nov" for n in range(30)], [("Views", VALUES), ("The month before", VALUES[::-1])]),
-        RingChart(
+        DonutChart(
             "States", [("Scheduled", 5), ("Ready", 900), ("A state with a long name", 30), ("<b>", 1), ("Dead", 0)]
         ),
         Gauge("Memory", 0.97, "97 MB of 100 MB", [("Used", "97 MB"), ("Limit", "100 MB")]),

@@ -129,8 +129,8 @@ class LineChart:
 
 
 @dataclass(frozen=True)
-class RingChart:
-    """Up to five parts of a whole as a ring, clockwise from its top: (name, value).
+class DonutChart:
+    """Up to five parts of a whole around a circle, clockwise from its top: (name, value).
 
     It is shown with its data as a table.
     """
@@ -256,5 +256,5 @@ class Ranges:
     asked: Mapping[str, str] = field(default_factory=dict)
 
 
-Chart = Bars | StackedBars | LineChart | RingChart | Gauge | TreeMap | HeatMap | Graph
+Chart = Bars | StackedBars | LineChart | DonutChart | Gauge | TreeMap | HeatMap | Graph
 Content = Figure | Table | Chart | Listing | Pages | Ranges

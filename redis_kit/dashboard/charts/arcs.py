@@ -1,15 +1,15 @@
-"""The outlines of parts of rings."""
+"""The outlines of sectors."""
 
 from math import cos, pi, sin
 
-WHOLE = 0.9999  # of a ring: an arc that ends where it begins would not be drawn
+WHOLE = 0.9999  # of a turn: an arc that ends where it begins would not be drawn
 
 
-def ring_part(center: tuple[float, float], radii: tuple[float, float], begin: float, end: float) -> str:
-    """Return the path of the part of a ring between two shares of a turn, clockwise from its top."""
+def sector(center: tuple[float, float], radii: tuple[float, float], begin: float, end: float) -> str:
+    """Return the path between two radii and two shares of a turn, clockwise from the top."""
     if end - begin > WHOLE:
         middle = (begin + end) / 2
-        return ring_part(center, radii, begin, middle) + ring_part(center, radii, middle, end)
+        return sector(center, radii, begin, middle) + sector(center, radii, middle, end)
     (outer, inner), large = radii, int(end - begin > 0.5)
     first, last = _point(center, outer, begin), _point(center, outer, end)
     last_inside, first_inside = _point(center, inner, end), _point(center, inner, begin)

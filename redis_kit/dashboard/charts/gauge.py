@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 
 from redis_kit.core.panels import Gauge
 from redis_kit.dashboard.cells import Cell, Data, cell
-from redis_kit.dashboard.charts.arcs import ring_part
+from redis_kit.dashboard.charts.arcs import sector
 
 WIDTH, HEIGHT = 160, 92  # pixels
 CENTER, RADII = (80.0, 84.0), (76, 52)
@@ -41,7 +41,7 @@ def draw_gauge(gauge: Gauge) -> GaugeView:
     """Return the drawing of a gauge."""
     share = min(max(gauge.share, 0.0), 1.0) if isfinite(gauge.share) else 0.0
     end = LEFT + (RIGHT - LEFT) * share
-    track, part = (ring_part(CENTER, RADII, LEFT, to) for to in (RIGHT, end))
+    track, part = (sector(CENTER, RADII, LEFT, to) for to in (RIGHT, end))
     rows = [(cell(name), [cell(value)]) for name, value in gauge.data]
     full = share >= gauge.alarm
     return GaugeView(cell(gauge.title), cell(gauge.value), f"{100 * share:.0f} %", track, part, full, rows)

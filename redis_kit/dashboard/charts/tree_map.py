@@ -78,8 +78,9 @@ def _area(area: Area, frame: Frame, most: float) -> DrawnArea:
     name, value = cell(area.name), cell(area.shown)
     room = (frame.width - MARGIN) / LETTER
     lines = [text for text in (name.text, value.text) if text_width(text) <= room][: int(frame.height // LINE)]
-    place = [f"{number:.1f}" for number in frame]
-    return DrawnArea(*place, shade(area.value, most), name, value, lines if name.text in lines else [])
+    x, y, width, height = (f"{number:.1f}" for number in frame)
+    shown = lines if name.text in lines else []
+    return DrawnArea(x, y, width, height, shade(area.value, most), name, value, shown)
 
 
 def _frames(sizes: Sequence[float], frame: Frame) -> Iterator[Frame]:

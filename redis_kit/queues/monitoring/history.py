@@ -7,8 +7,7 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.steps import Batch
 from redis_kit.core.values.numbers import whole_number
 from redis_kit.queues.queue import Queue
-from redis_kit.queues.store import hours as stored_hours
-from redis_kit.queues.store import shards
+from redis_kit.queues.store import hourly, shards
 
 
 class QueueHistory(NamedTuple):
@@ -50,9 +49,9 @@ async def aqueue_history(queue: str, *, hours: int = 168, using: str = "default"
 
 def read_history(queue: str, hours: int, using: str) -> Flow[QueueHistory]:
     """See queue_history()."""
-    whole_number("hours", hours, (1, stored_hours.KEPT))
+    whole_number("hours", hours, (1, hourly.KEPT_HOURS))
     names = yield from shards.existing([queue])
-    replies = yield Batch([stored_hours.get(Queue(name, using=using).key(""), hours) for name in names[queue]])
+    replies = yield Batch([hourly.get_hours(Queue(name, using=using).key(""), hours) for name in names[queue]])
     done, failed, begun, late = (_each(replies, at, sum) for at in range(1, 5))
     lateness = [total / 1000 / max(1, count) for total, count in zip(late, begun, strict=True)]
     latest = [most / 1000 for most in _each(replies, 5, max)]

@@ -1,19 +1,23 @@
-"""The charts of one queue over a range of time that the viewer chooses."""
+"""The charts of queues: of all in the last minutes, and of one over a range of time that the viewer chooses."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from operator import mul
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
 
 from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
-from redis_kit.core.panels import Bars, Ranges, StackedBars
+from redis_kit.core.panels import Bars, DonutChart, Ranges, Sparkline, StackedBars
 
 if TYPE_CHECKING:
     from redis_kit.queues.monitoring.history import QueueHistory
     from redis_kit.queues.monitoring.report import QueueStats
+
+MINUTES = 30  # in charts of all queues
 
 
 class Range(NamedTuple):
@@ -43,6 +47,38 @@ RANGES = {
 def range_of(asked: str) -> Range:
     """Return the range that a viewer asks for; one hour unless it is a known one."""
     return RANGES[int(asked) if asked in map(str, RANGES) else 1]
+
+
+def states(reports: Mapping[str, "QueueStats"]) -> Iterator[DonutChart]:
+    """Yield how many jobs are in each state, if there are jobs."""
+    counts = [report.counts for report in reports.values()]
+    labels = (_("Scheduled"), _("Ready"), _("Running"), _("Dead"))
+    numbers = [sum(same) for same in zip(*counts, strict=True)]
+    if any(numbers):
+        yield DonutChart(_("Jobs by state"), list(zip(labels, numbers, strict=True)))
+
+
+def bars(reports: Mapping[str, "QueueStats"]) -> Iterator[Bars | StackedBars]:
+    """Yield jobs done, attempts failed and how late attempts began, by minute, if there are queues."""
+    if reports:
+        all_stats = list(reports.values())
+        minutes = [_clock(all_stats[0].minute - MINUTES + 1 + place) for place in range(MINUTES)]
+        done = [float(sum(same)) for same in zip(*(stats.done for stats in all_stats), strict=True)]
+        latest = [max(same) for same in zip(*(stats.latest for stats in all_stats), strict=True)]
+        failed = [float(sum(same)) for same in zip(*(stats.failed for stats in all_stats), strict=True)]
+        parts = [(_("Jobs done"), done), (_("Failed attempts"), failed)]
+        yield StackedBars(_("Attempts that ended, per minute"), minutes, parts)
+        yield Bars(_("How late attempts began, on average (s)"), list(zip(minutes, _lateness(all_stats), strict=True)))
+        yield Bars(_("How late attempts began, at most (s)"), list(zip(minutes, latest, strict=True)))
+
+
+def trend(reports: Mapping[str, "QueueStats"]) -> Sparkline | None:
+    """Return the jobs done in each minute that was read; None without queues."""
+    if not reports:
+        return None
+    done = [sum(same) for same in zip(*(stats.done for stats in reports.values()), strict=True)]
+    ended = ngettext("%(count)d job done in an hour", "%(count)d jobs done in an hour", sum(done))
+    return Sparkline(ended % {"count": sum(done)}, done)
 
 
 def read(queue: str, chosen: Range) -> "tuple[QueueStats, QueueStats | QueueHistory]":
@@ -80,3 +116,13 @@ def _bars(numbers: Sequence[float], size: int) -> list[Sequence[float]]:
 def _label(minute: int, chosen: Range) -> str:
     local = timezone.localtime(datetime.fromtimestamp(minute * 60, UTC))
     return local.strftime("%H:%M" if chosen.hours == 1 else "%m-%d %H:%M")
+
+
+def _lateness(reports: Sequence["QueueStats"]) -> list[float]:
+    begun = [sum(same) for same in zip(*(report.begun for report in reports), strict=True)]
+    late = [map(mul, report.begun, report.lateness) for report in reports]
+    return [sum(same) / max(1, count) for same, count in zip(zip(*late, strict=True), begun, strict=True)]
+
+
+def _clock(minute: int) -> str:
+    return timezone.localtime(datetime.fromtimestamp(minute * 60, UTC)).strftime("%H:%M")

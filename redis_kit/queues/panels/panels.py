@@ -115,7 +115,7 @@ class QueuesPanel(Panel):
         reports, errors = replies["default"]
         figures = [*queues_page.figures(reports), *queues_page.outbox(), *_unreadable(errors)]
         shown = [figures[0], figures[2], figures[4]]  # ready, running, oldest wait
-        tile = Tile.of([*shown, *(figure for figure in figures if figure not in shown)], queues_page.trend(reports))
+        tile = Tile.of([*shown, *(figure for figure in figures if figure not in shown)], history.trend(reports))
         late = queues_page.late(reports, linked=self.viewer.may(MANAGE))
         return replace(tile, alerts=[*tile.alerts, *late]) if tile else None
 
@@ -155,7 +155,7 @@ class QueuesPanel(Panel):
         from redis_kit.queues.monitoring.stats import Errors, queue_stats
 
         errors: Errors = {}
-        reports = queue_stats(names, minutes=queues_page.MINUTES, errors=errors)
+        reports = queue_stats(names, minutes=history.MINUTES, errors=errors)
         yield from queues_page.figures(reports)
         yield from queues_page.outbox()
         dead = {name: report.counts.dead for name, report in reports.items()}
@@ -163,8 +163,8 @@ class QueuesPanel(Panel):
         yield from _unreadable(errors)
         yield from queues_page.queues(reports, slug=self.slug if self.viewer.may(MANAGE) else "")
         yield from queues_page.unknown(reports)
-        yield from queues_page.states(reports)
-        yield from queues_page.bars(reports)
+        yield from history.states(reports)
+        yield from history.bars(reports)
         if findings.groups:
             yield queues_page.groups(findings, sum(dead.values()), linked=self.viewer.may(MANAGE))
 

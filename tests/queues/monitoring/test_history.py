@@ -10,7 +10,7 @@ from redis_kit.core.errors import InvalidValue
 from redis_kit.queues import Queue
 from redis_kit.queues.keys import QueueKeys
 from redis_kit.queues.monitoring import aqueue_history, queue_history
-from redis_kit.queues.store import hours
+from redis_kit.queues.store import hourly
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue, sweep
 
 HOUR = 3600
@@ -25,7 +25,7 @@ def now(kit):
     return kit.client.time()[0] // HOUR
 
 
-def count(kit, keys, hour, *, done=0, failed=0, begun=0, late=0, latest=0):
+def counted(kit, keys, hour, *, done=0, failed=0, begun=0, late=0, latest=0):
     """Count in the first and the last minute of an hour."""
     for minute in (60 * hour, 60 * hour + 59):
         packed = struct.pack(">QQQ", begun, late, latest)
@@ -35,13 +35,13 @@ def count(kit, keys, hour, *, done=0, failed=0, begun=0, late=0, latest=0):
 def fold(keys):
     """Add up past hours, as often as there are some left."""
     base = keys.minutes.removesuffix("minutes")
-    while hours.fold(base).run(connections.client()):
+    while hourly.fold_hours(base).run(connections.client()):
         pass
 
 
 def test_hours_are_the_sums_of_their_minutes(kit, mail):
     hour = now(kit)
-    count(kit, mail, hour - 2, done=3, failed=1, begun=4, late=6000, latest=2500)
+    counted(kit, mail, hour - 2, done=3, failed=1, begun=4, late=6000, latest=2500)
     before = queue_history("mail", hours=72)
     assert (before.hour, len(before.done)) == (now(kit), 72)
     assert [each[-3 - (before.hour - hour)] for each in before[1:]] == [6, 2, 8, 1.5, 2.5]
@@ -62,14 +62,14 @@ def test_jobs_of_the_present_hour_are_counted_at_once(kit):
 
 
 def test_supervisor_adds_up_past_hours_and_an_hour_once(kit, mail):
-    count(kit, mail, now(kit) - 1, done=2)
+    counted(kit, mail, now(kit) - 1, done=2)
     source = WorkerQueue("mail", worker="w1", about="")
     assert sweep([source]) == [[]]
     for _ in range(10):
         sweep([source])
     stored = kit.client.hgetall(mail.hours)
     assert len(stored) == 2
-    count(kit, mail, now(kit) - 1, done=50)  # which can't happen: the hour is over
+    counted(kit, mail, now(kit) - 1, done=50)  # which can't happen: the hour is over
     sweep([source])
     assert kit.client.hgetall(mail.hours) == stored
 
@@ -79,7 +79,7 @@ def test_hours_last_for_90_days(kit, mail):
     kit.client.hset(
         mail.hours, mapping={hour - 2159: "1 0 1 0 0", **{hour - 2160 - n: "7 0 7 0 0" for n in range(200)}}
     )
-    count(kit, mail, hour - 70, done=1)
+    counted(kit, mail, hour - 70, done=1)
     for last in range(hour - 71, hour):
         kit.client.hset(mail.hours, "folded", last - 1)
         fold(mail)
@@ -95,7 +95,7 @@ def test_queue_without_numbers_gets_no_key(kit, mail):
 
 @pytest.mark.parametrize("folded", ["x", "-5", "9" * 15, "nan"])
 def test_damaged_mark_and_a_clock_that_was_set_back_lose_no_hour(kit, mail, folded):
-    count(kit, mail, now(kit) - 5, done=1)
+    counted(kit, mail, now(kit) - 5, done=1)
     kit.client.hset(mail.hours, "folded", folded)
     assert sum(queue_history("mail").done) == 2
     fold(mail)
@@ -116,7 +116,7 @@ def test_shards_are_added_up(kit):
     from redis_kit.queues.jobs.shard import shard_names
 
     for name in shard_names("mail"):
-        count(kit, QueueKeys.of(Queue(name).key("")), now(kit) - 2, done=1, begun=1, late=1000, latest=1000)
+        counted(kit, QueueKeys.of(Queue(name).key("")), now(kit) - 2, done=1, begun=1, late=1000, latest=1000)
     history = queue_history("mail", hours=24)
     assert (sum(history.done), sum(history.begun), max(history.lateness), max(history.latest)) == (4, 4, 1, 1)
 

@@ -12,7 +12,7 @@ from redis_kit.queues.jobs.ack import Ack
 from redis_kit.queues.jobs.job import Job, State
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.settings import whole
-from redis_kit.queues.store import calls, claim, enqueue, hours, results, unknown_calls
+from redis_kit.queues.store import calls, claim, enqueue, hourly, results, unknown_calls
 from redis_kit.queues.store.claim import Claimed
 from redis_kit.queues.store.liveness import HeartbeatReply, heartbeat_reply
 from redis_kit.queues.store.unknown_calls import Recalled
@@ -156,7 +156,7 @@ def sweep(sources: list[WorkerQueue]) -> list[list[bytes] | RedisFailure]:
 
 def _sweep(sources: list[WorkerQueue]) -> Flow[list[list[bytes] | RedisFailure]]:
     bases = [source.key("") for source in sources]
-    replies = iter((yield Batch([*map(calls.sweep, bases), *map(hours.fold, bases)], lenient=True)))
+    replies = iter((yield Batch([*map(calls.sweep, bases), *map(hourly.fold_hours, bases)], lenient=True)))
     orphans, folded = [next(replies) for _ in bases], list(replies)
     return [reply if isinstance(reply, RedisFailure) else ids for ids, reply in zip(orphans, folded, strict=True)]
 

@@ -1,19 +1,19 @@
-"""The geometry of rings, gauges and tree maps, and the words beside them."""
+"""The geometry of donut charts, gauges and tree maps, and the words beside them."""
 
 import re
 
 import pytest
 
-from redis_kit.core.panels import Area, Gauge, RingChart, TreeMap
-from redis_kit.dashboard.charts.arcs import ring_part
+from redis_kit.core.panels import Area, DonutChart, Gauge, TreeMap
+from redis_kit.dashboard.charts.arcs import sector
 from redis_kit.dashboard.rendering import render
 
 VALUES = [600, 200, 100, 50, 30, 15, 5]
 ODD = (float("nan"), float("inf"), -1, None)
 
 
-def ring(*values):
-    return render(RingChart("R", [(f"part {at}", value) for at, value in enumerate(values)]), {})
+def donut(*values):
+    return render(DonutChart("R", [(f"part {at}", value) for at, value in enumerate(values)]), {})
 
 
 def gauge(share, **more):
@@ -28,8 +28,8 @@ def frames(drawn):
     return [tuple(map(float, area[:4])) for area in drawn.areas]
 
 
-def test_parts_of_a_ring_follow_each_other_from_its_top():
-    drawn = ring(1, 1, 2)
+def test_slices_follow_each_other_from_the_top():
+    drawn = donut(1, 1, 2)
     assert [part.path.partition("A")[0] for part in drawn.parts] == ["M60.00 2.00", "M118.00 60.00", "M60.00 118.00"]
     assert [part.percent.text for part in drawn.parts] == ["25", "25", "50"]
     assert [part.shade for part in drawn.parts] == [4, 3, 2]
@@ -40,18 +40,18 @@ def test_parts_of_a_ring_follow_each_other_from_its_top():
     ]
 
 
-def test_ring_of_one_part_is_whole_and_of_none_is_flat():
-    whole = ring(5, 0)
+def test_donut_of_one_part_is_whole_and_of_none_is_flat():
+    whole = donut(5, 0)
     assert whole.parts[0].path.count("M") == 2, "an arc can't end where it begins"
     assert whole.parts[1].path == ""
-    assert ring(0, 0).flat
-    assert ring().flat
+    assert donut(0, 0).flat
+    assert donut().flat
     assert not whole.flat
 
 
 @pytest.mark.parametrize("odd", ODD)
 def test_values_that_can_not_be_drawn_count_as_nothing(odd):
-    assert [bool(part.path) for part in ring(odd, 3).parts] == [False, True]
+    assert [bool(part.path) for part in donut(odd, 3).parts] == [False, True]
     assert [area.name.text for area in tree_map(odd, 3).areas] == ["area 1"]
     assert len(tree_map(odd, 3).data.rows) == 2
     if odd is not None:
@@ -59,8 +59,8 @@ def test_values_that_can_not_be_drawn_count_as_nothing(odd):
 
 
 def test_part_beyond_a_half_takes_the_long_way():
-    assert re.findall(r"A\S+ \S+ 0 (\d)", ring_part((0, 0), (2, 1), 0, 0.4)) == ["0", "0"]
-    assert re.findall(r"A\S+ \S+ 0 (\d)", ring_part((0, 0), (2, 1), 0, 0.6)) == ["1", "1"]
+    assert re.findall(r"A\S+ \S+ 0 (\d)", sector((0, 0), (2, 1), 0, 0.4)) == ["0", "0"]
+    assert re.findall(r"A\S+ \S+ 0 (\d)", sector((0, 0), (2, 1), 0, 0.6)) == ["1", "1"]
 
 
 def test_gauge_is_full_from_its_alarm_on():

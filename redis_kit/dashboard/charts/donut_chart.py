@@ -1,4 +1,4 @@
-"""Rings of shares."""
+"""Donut charts: the parts of a whole around a circle."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,9 +7,9 @@ from typing import ClassVar, NamedTuple
 
 from django.utils.translation import gettext as _
 
-from redis_kit.core.panels import RingChart
+from redis_kit.core.panels import DonutChart
 from redis_kit.dashboard.cells import SHADES, Cell, Data, cell
-from redis_kit.dashboard.charts.arcs import ring_part
+from redis_kit.dashboard.charts.arcs import sector
 from redis_kit.dashboard.paths import level
 
 SIZE = 120  # pixels
@@ -17,7 +17,7 @@ RADII = (58, 36)
 MAX_PARTS = SHADES + 1  # as many as there are shades
 
 
-class RingPart(NamedTuple):
+class Slice(NamedTuple):
     """A part: its path, its shade, its name, its value and its percentage. A part of 0 has no path."""
 
     path: str
@@ -28,12 +28,12 @@ class RingPart(NamedTuple):
 
 
 @dataclass(frozen=True)
-class RingChartView:
-    """A ring of shares, and its data."""
+class DonutChartView:
+    """A donut chart, and its data."""
 
-    template: ClassVar[str] = "redis_kit/dashboard/_ring_chart.html"
+    template: ClassVar[str] = "redis_kit/dashboard/_donut_chart.html"
     title: Cell
-    parts: Sequence[RingPart]
+    parts: Sequence[Slice]
     flat: bool
     width: int = SIZE
     height: int = SIZE
@@ -44,15 +44,15 @@ class RingChartView:
         return Data([cell(_("Part")), cell(_("Value")), cell("%")], [(part.name, part[3:]) for part in self.parts])
 
 
-def draw_ring_chart(chart: RingChart) -> RingChartView:
-    """Return the drawing of a ring of shares."""
+def draw_donut_chart(chart: DonutChart) -> DonutChartView:
+    """Return the drawing of a donut chart."""
     parts = list(chart.parts)[:MAX_PARTS]
     values = [level(value) or 0 for _name, value in parts]
     total = sum(values)
     ends = [end / (total or 1) for end in accumulate(values)]
     drawn = [
-        RingPart(
-            ring_part((SIZE / 2, SIZE / 2), RADII, begin, end) if end > begin else "",
+        Slice(
+            sector((SIZE / 2, SIZE / 2), RADII, begin, end) if end > begin else "",
             SHADES - at,
             cell(name),
             cell(value),
@@ -60,4 +60,4 @@ def draw_ring_chart(chart: RingChart) -> RingChartView:
         )
         for at, ((name, value), begin, end) in enumerate(zip(parts, [0.0, *ends], ends, strict=False))
     ]
-    return RingChartView(cell(chart.title), drawn, not total)
+    return DonutChartView(cell(chart.title), drawn, not total)
