@@ -29,7 +29,7 @@ for hour = first, to do
     end
 end
 redis.call("HSET", hours, "folded", to)
-redis.call("EXPIRE", hours, kept * 3600)
+redis.call("PEXPIRE", hours, kept * 3600000)
 -- Each call removes more of what is older than it adds.
 local old = {}
 for _, field in ipairs(redis.call("HRANDFIELD", hours, 2 * most + 10)) do
