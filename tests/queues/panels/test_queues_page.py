@@ -79,6 +79,7 @@ def test_page_shows_queues_and_what_jobs_died_of(mail, boss):
     late = ["How late attempts began, on average (s)", "How late attempts began, at most (s)"]
     assert titles == [
         "Queues",
+        "Jobs by state",
         "Attempts that ended, per minute",
         *late,
         "Dead jobs by task and error",
@@ -180,8 +181,9 @@ def test_actions_and_confirmations_lead_back_to_the_job_looked_up(mail, boss):
 
 def test_job_that_is_looked_up_shows_arguments_without_secrets(mail, boss):
     found = cells(boss, queue="mail", id="d0")
-    assert found[4:6] == ["ValueError: no", "7, password='***'"]
-    assert cells(boss, queue="mail", id="ready")[4] == "{'note': 'hello'}"
+    assert found[0].endswith("ValueError: no")
+    assert "7, password='***'" in found
+    assert "{'note': 'hello'}" in cells(boss, queue="mail", id="ready")
 
 
 def test_queue_alone_is_looked_up_for_its_first_jobs(mail, signed_in):
