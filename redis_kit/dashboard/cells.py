@@ -70,7 +70,7 @@ class Cell(NamedTuple):
     @property
     def short(self) -> bool:
         """Return whether the text is too short to be broken."""
-        return len(self.text) <= MAX_UNBROKEN and _width(self.text) <= MAX_UNBROKEN
+        return len(self.text) <= MAX_UNBROKEN and text_width(self.text) <= MAX_UNBROKEN
 
     @property
     def moment(self) -> list[str]:
@@ -95,7 +95,8 @@ class Data(NamedTuple):
     rows: Sequence[tuple[Cell, Sequence[Cell]]]
 
 
-def _width(text: str) -> int:
+def text_width(text: str) -> int:
+    """Return how many letters of the usual width take as much room as a text."""
     return len(text) + sum(unicodedata.east_asian_width(character) in "WF" for character in text)
 
 

@@ -1,6 +1,6 @@
 """Views of what panels yield, for the templates: cells of text, rows with buttons, charts."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, get_args
 
@@ -8,34 +8,19 @@ from django.utils.translation import gettext as _
 
 from redis_kit.core.panels import (
     MOST_ROWS,
-    Bars,
     Content,
     Downloads,
     Figure,
-    Graph,
-    HeatMap,
-    LineChart,
     Link,
     Listing,
     Pages,
     Ranges,
-    StackedBars,
     Table,
     Text,
 )
 from redis_kit.dashboard.cells import MAX_TOOLTIP, Cell, address, cell, file_address, lines
-from redis_kit.dashboard.charts import (
-    BarsView,
-    GraphView,
-    HeatMapView,
-    LinesView,
-    draw_bars,
-    draw_graph,
-    draw_heat_map,
-    draw_lines,
-)
+from redis_kit.dashboard.charts import DRAWINGS, ChartView
 from redis_kit.dashboard.forms import ActionButton, RowButton, quoted
-from redis_kit.dashboard.stacks import StackedBarsView, draw_stacked_bars
 
 MAX_TEXT = 20_000  # characters of a listing
 
@@ -120,16 +105,8 @@ class DownloadsView:
     links: Sequence[tuple[Cell, str]]
 
 
-ChartView = BarsView | StackedBarsView | LinesView | HeatMapView | GraphView
 ItemView = TableView | ChartView | ListingView | PagesView | RangesView | DownloadsView
 View = FigureView | ItemView
-_DRAWN: dict[type, Callable[[Any], ItemView]] = {
-    Bars: draw_bars,
-    StackedBars: draw_stacked_bars,
-    LineChart: draw_lines,
-    HeatMap: draw_heat_map,
-    Graph: draw_graph,
-}
 
 
 def render(content: Content, buttons: Mapping[str, ActionButton]) -> View:
@@ -149,7 +126,7 @@ def render(content: Content, buttons: Mapping[str, ActionButton]) -> View:
         return _ranges(content)
     if isinstance(content, Downloads):
         return DownloadsView([(cell(label), file_address(content, name)) for label, name in content.files])
-    if draw := _DRAWN.get(type(content)):
+    if draw := DRAWINGS.get(type(content)):
         return draw(content)
     kinds = ", ".join(kind.__name__ for kind in get_args(Content))
     raise TypeError(f"A panel yields one of {kinds}, not {type(content).__name__}.")

@@ -29,6 +29,7 @@ class QueueKeys(NamedTuple):
     owners: str
     unknown: str
     minutes: str
+    hours: str
     sequence: str
     signal: str
     paused: str

@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 
 from redis_kit.core.panels import (
+    Area,
     Bars,
+    DonutChart,
     Figure,
+    Gauge,
     HeatCell,
     HeatMap,
     LineChart,
@@ -19,6 +22,7 @@ from redis_kit.core.panels import (
     Ring,
     Shade,
     Table,
+    TreeMap,
 )
 from tests.dashboard.support import parts, vault
 from tests.fixtures.dashboard import ADMIN, layout_problems
@@ -51,6 +55,11 @@ def test_every_page_can_be_read_and_breaks_no_policy(visit, stock):
         ),
         Bars("Hours", [(f"{n}:00", n * n) for n in range(48)]),
         LineChart("Days", [f"{n} Nov" for n in range(30)], [("Views", VALUES), ("The month before", VALUES[::-1])]),
+        DonutChart(
+            "States", [("Scheduled", 5), ("Ready", 900), ("A state with a long name", 30), ("<b>", 1), ("Dead", 0)]
+        ),
+        Gauge("Memory", 0.97, "97 MB of 100 MB", [("Used", "97 MB"), ("Limit", "100 MB")]),
+        TreeMap("Components", [Area(f"component {n}", 9**n, f"{9**n} bytes") for n in range(7)]),
         HeatMap("Week", list("MTWTFSS"), [f"{n:02}" for n in range(24)], SQUARES),
         HeatMap("Year", ["Monday", "", "Wednesday", "", "", "", ""], [f"{n // 5}" for n in range(53)], SQUARES),
         Table(

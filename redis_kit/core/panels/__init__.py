@@ -3,11 +3,14 @@
 from redis_kit.core.panels.action import NAME, Action, action, duration
 from redis_kit.core.panels.content import (
     MOST_ROWS,
+    Area,
     Bars,
     Box,
     Content,
+    DonutChart,
     Downloads,
     Figure,
+    Gauge,
     Graph,
     HeatCell,
     HeatMap,
@@ -24,6 +27,7 @@ from redis_kit.core.panels.content import (
     StackedBars,
     Table,
     Text,
+    TreeMap,
 )
 from redis_kit.core.panels.panel import Field, Panel, Search, Viewer
 from redis_kit.core.panels.tile import Alert, Tile
@@ -33,12 +37,15 @@ __all__ = [
     "NAME",
     "Action",
     "Alert",
+    "Area",
     "Bars",
     "Box",
     "Content",
+    "DonutChart",
     "Downloads",
     "Field",
     "Figure",
+    "Gauge",
     "Graph",
     "HeatCell",
     "HeatMap",
@@ -58,6 +65,7 @@ __all__ = [
     "Table",
     "Text",
     "Tile",
+    "TreeMap",
     "Viewer",
     "action",
     "duration",

@@ -128,6 +128,47 @@ class LineChart:
     lines: Sequence[tuple[Text, Sequence[float | None]]]
 
 
+@dataclass(frozen=True)
+class DonutChart:
+    """Up to five parts of a whole around a circle, clockwise from its top: (name, value).
+
+    It is shown with its data as a table.
+    """
+
+    title: Text
+    parts: Sequence[tuple[Text, float]]
+
+
+@dataclass(frozen=True)
+class Gauge:
+    """How much of a limit is used: ``share`` is 0 to 1, drawn red from ``alarm`` on; ``value`` says it in words.
+
+    ``data`` are rows of the table below it: (name, value).
+    """
+
+    title: Text
+    share: float
+    value: Any
+    data: Sequence[tuple[Text, Any]] = ()
+    alarm: float = 0.9
+
+
+class Area(NamedTuple):
+    """An area of a tree map: its name, its value, and how that is shown."""
+
+    name: Text
+    value: float
+    shown: Any
+
+
+@dataclass(frozen=True)
+class TreeMap:
+    """Up to 40 areas, each as large as its value beside the others. It is shown with its data as a table."""
+
+    title: Text
+    areas: Sequence[Area]
+
+
 class HeatCell(NamedTuple):
     """A square of a heat map: its row and column, counted from 0, its full name and its value."""
 
@@ -227,4 +268,5 @@ class Downloads:
     asked: Mapping[str, str] = field(default_factory=dict)
 
 
-Content = Figure | Table | Bars | StackedBars | LineChart | HeatMap | Graph | Listing | Pages | Ranges | Downloads
+Chart = Bars | StackedBars | LineChart | DonutChart | Gauge | TreeMap | HeatMap | Graph
+Content = Figure | Table | Chart | Listing | Pages | Ranges | Downloads

@@ -74,20 +74,20 @@ class LocksPanel(Panel):
         yield _contended(most[:CONTENDED])
 
     def reads(self) -> dict[str, Flow[Any]]:
-        """Return the number of held locks, the first hundred to end, and the longest waits. Two round trips."""
-        from redis_kit.locks.inspection import api
+        """Return how much is held, the locks for which callers wait, and the longest waits. Two round trips."""
+        from redis_kit.locks.inspection.page import read_summary
 
-        return {"default": api.read_overview(MOST_ROWS, MOST_CONTENDED, "default")}
+        return {"default": read_summary(MOST_CONTENDED, "default")}
 
     def tile(self, replies: Mapping[str, Any]) -> Tile | None:
         """Return how much is held and how long callers waited. A lock that blocks callers for long is an alert."""
-        held, most = replies["default"]
+        summary = replies["default"]
         figures = [
-            Figure(_("Held"), len(held.locks) + len(held.semaphores) + held.more),
-            Figure(_("Waiting now"), sum(each.waiters for each in (*held.locks, *held.semaphores))),
-            Figure(_("Waited in a day"), _seconds(sum(name.waited for name in most))),
+            Figure(_("Held"), summary.held),
+            Figure(_("Waiting now"), summary.waiting),
+            Figure(_("Waited in a day"), _seconds(sum(name.waited for name in summary.contended))),
         ]
-        return Tile(figures, alerts=list(_blocking(held.locks)))
+        return Tile(figures, alerts=list(_blocking(summary.awaited)))
 
     @action(
         _("Release"), permission="redis_kit.release_locks", asks=None, named=_name, typed=True, effect=_effect_of_end
@@ -122,14 +122,13 @@ class LocksPanel(Panel):
 
 
 def _figures(held: "HeldPage", most: Sequence["Contended"], search: str) -> Iterable[Figure]:
-    yield Figure(_("Locks held"), held.all_locks)
-    yield Figure(_("Slots in use"), held.all_slots)
-    yield Figure(_("Waiting now"), held.all_waiters)
+    yield Figure(_("Held"), held.held, _("locks and semaphores"))
+    yield Figure(_("Waiting now"), held.waiting)
     yield Figure(_("Waited"), _seconds(sum(name.waited for name in most)), _("in total, within the last day"))
     if search:
         yield Figure(_("Names that match"), held.matching)
     if held.left_out:
-        yield Figure(_("Not counted"), held.left_out, hint=_("Only the 10,000 that end first are counted and listed."))
+        yield Figure(_("Not listed"), held.left_out, hint=_("Only the 10,000 that end first are listed."))
 
 
 def _blocking(locks: Sequence["HeldLock"]) -> Iterator[Alert]:

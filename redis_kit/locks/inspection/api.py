@@ -1,11 +1,10 @@
 """The functions of inspection: held locks and semaphores, contended names, and the forced release of a lease."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.flow import Flow
-from redis_kit.core.gather import gather
 from redis_kit.core.steps import Batch, CombinedBatch
 from redis_kit.core.text import did_you_mean, shortened
 from redis_kit.core.values.numbers import whole_number
@@ -109,16 +108,9 @@ async def aforce_release(
     return await index.Bucket("0", using=using).arun_flow(steps)
 
 
-def read_overview(limit: int, most_waited: int, using: str) -> Flow[tuple[HeldLocks, list[Contended]]]:
-    """Read the first of the held locks, how much is held in all, and the longest waits. Two round trips."""
-    parts: list[Flow[Any]] = [_held(limit, using, holders=1), index.contended(most_waited, using)]
-    held, most = yield from gather(parts)
-    return held, most
-
-
-def _held(limit: int, using: str, *, holders: int = MAX_HOLDERS) -> Flow[HeldLocks]:
-    entries, count = yield from index.held(limit, using)
-    steps = [entry.bucket.inspect(entry.member, holders) for entry in entries]
+def _held(limit: int, using: str) -> Flow[HeldLocks]:
+    entries, count, _ = yield from index.held(limit, using)
+    steps = [entry.bucket.inspect(entry.member, MAX_HOLDERS) for entry in entries]
     replies = (yield CombinedBatch(steps, most=BATCH)) if steps else ()
     held = [index.parse(entry.member, reply) for entry, reply in zip(entries, replies, strict=True)]
     locks = [lock for lock in held if isinstance(lock, HeldLock)]

@@ -1,6 +1,7 @@
 """The buckets over which locks and semaphores are spread, and their indexes, which are read without a key scan."""
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from redis_kit.core import scripts
@@ -95,6 +96,14 @@ class IndexEntry(NamedTuple):
     ends_in: float
 
 
+class Listed(NamedTuple):
+    """Entries in the order in which they end, how many there are in all, and the names for which callers wait."""
+
+    entries: list[IndexEntry]
+    total: int
+    awaited: list[HeldName]
+
+
 class Bucket(Primitive):
     """One of the 16 buckets. Its name is what stands in keys."""
 
@@ -111,13 +120,13 @@ class Bucket(Primitive):
             return INSPECT_LOCK([lock_keys.holder, lock_keys.waiters])
         return slots.inspect(self.slot_keys(member), count)
 
-    def count_waiters(self, locks: Sequence[HeldName]) -> ScriptCall:
-        """Return the step that counts who waits for members of the kind lock."""
-        return COUNT_WAITERS([self.key(LockKeys(*parts_of(LockKeys, member)).waiters) for member in locks])
+    def count_waiters(self, names: Sequence[HeldName]) -> ScriptCall:
+        """Return the step that counts who waits for members of any kind."""
+        return COUNT_WAITERS([self.key(LockKeys(*parts_of(LockKeys, member)).waiters) for member in names])
 
-    def list_held(self, limit: int) -> ScriptCall:
-        """Return the step that lists what is held."""
-        return LIST_HELD([self.key("live")], [limit])
+    def list_held(self, limit: int, *, waiting: int = 0) -> ScriptCall:
+        """Return the step that lists what is held, and names with waiters."""
+        return LIST_HELD([self.key("live")], [limit, waiting])
 
 
 def bucket_of(member: HeldName, using: str) -> Bucket:
@@ -130,12 +139,21 @@ def all_buckets(using: str) -> list[Bucket]:
     return [Bucket(name, using=using) for name in BUCKETS]
 
 
-def held(limit: int, using: str) -> Flow[tuple[list[IndexEntry], int]]:
-    """Return what is held, in the order in which it ends, and how much is held in all."""
+def held(limit: int, using: str, *, waiting: int = 0) -> Flow[Listed]:
+    """Return at most ``limit`` of what is held, and at most ``waiting`` names of each bucket for which callers wait."""
     buckets = all_buckets(using)
-    replies = yield CombinedBatch([bucket.list_held(limit) for bucket in buckets])
+    replies = yield CombinedBatch([bucket.list_held(limit, waiting=waiting) for bucket in buckets])
     entries = [entry for bucket, reply in zip(buckets, replies, strict=True) for entry in members(bucket, reply)]
-    return sorted(entries, key=lambda entry: entry.ends_in)[:limit], sum(count for _, count, _ in replies)
+    awaited = [_member(stored.removeprefix(b"waits ")) for *_, names in replies for stored in names]
+    return Listed(sorted(entries, key=attrgetter("ends_in"))[:limit], sum(count for _, count, *_ in replies), awaited)
+
+
+def count_waiters(names: Sequence[HeldName], using: str) -> list[ScriptCall]:
+    """Return the steps that count who waits for some names."""
+    by_bucket: dict[str, list[HeldName]] = {}
+    for name in names:
+        by_bucket.setdefault(name.bucket, []).append(name)
+    return [Bucket(bucket, using=using).count_waiters(same) for bucket, same in by_bucket.items()]
 
 
 def contended(limit: int, using: str) -> Flow[list[Contended]]:
@@ -176,7 +194,7 @@ def slots_of(reply: Any) -> list[tuple[bytes, bytes, bytes | None]]:
 
 def members(bucket: Bucket, reply: Any) -> list[IndexEntry]:
     """Return the entries in the reply of a bucket's index."""
-    now, _, flat = reply
+    now, _, flat, _ = reply
     pairs = zip(flat[::2], flat[1::2], strict=True)
     return [IndexEntry(bucket, _member(member), (int(ends) - int(now)) / 1000) for member, ends in pairs]
 

@@ -24,5 +24,5 @@ class LockMetrics(MetricSource):
     def read(self, using: str, limit: int) -> Flow[list[Sample]]:
         """Return the samples. One round trip."""
         parts: list[Flow[Any]] = [index.held(1, using), index.contended(MOST_WAITED, using)]
-        (_entries, held), waits = yield from gather(parts)
-        return [HELD.sample(held), WAITED.sample(sum(each.waited for each in waits))]
+        held, waits = yield from gather(parts)
+        return [HELD.sample(held.total), WAITED.sample(sum(each.waited for each in waits))]

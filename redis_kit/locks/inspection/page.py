@@ -1,17 +1,17 @@
-"""A page of the list of held locks and semaphores, with the figures of all of them."""
+"""A page of the list of held locks and semaphores, and a summary of all."""
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from redis_kit.core.flow import Flow
-from redis_kit.core.scripts import ScriptCall
+from redis_kit.core.gather import gather
 from redis_kit.core.steps import CombinedBatch
 from redis_kit.locks.inspection import index
-from redis_kit.locks.inspection.index import HeldLock, HeldSemaphore, IndexEntry
+from redis_kit.locks.inspection.index import Contended, HeldLock, HeldSemaphore, IndexEntry
 
-MOST = 10_000  # names that are counted
+MOST = 10_000  # names that are listed
 MAX_HOLDERS = 20  # of each semaphore
-COUNTED = 40  # locks in a call that counts waiters; some of these calls are one command
+MAX_AWAITED = 250  # names of each bucket whose waiters are counted
+MAX_BLOCKING = 100  # names with waiters that the summary looks at
 
 
 class HeldPage(NamedTuple):
@@ -19,8 +19,8 @@ class HeldPage(NamedTuple):
 
     - ``number`` and ``pages``: the page, and how many pages match the search.
     - ``matching``: names that match.
-    - ``all_locks``, ``all_slots``, ``all_waiters``: those of all names, whether they match or not.
-    - ``left_out``: names beyond the 10,000 that end first. They are neither counted nor listed.
+    - ``held``, ``waiting``: all names, and the callers that wait for any of them, whether they match or not.
+    - ``left_out``: names beyond the 10,000 that end first. They are not listed.
     """
 
     locks: list[HeldLock]
@@ -28,10 +28,18 @@ class HeldPage(NamedTuple):
     number: int
     pages: int
     matching: int
-    all_locks: int
-    all_slots: int
-    all_waiters: int
+    held: int
+    waiting: int
     left_out: int
+
+
+class Summary(NamedTuple):
+    """How much is held, how many callers wait, some of the locks that they wait for, and the longest waits of a day."""
+
+    held: int
+    waiting: int
+    awaited: list[HeldLock]
+    contended: list[Contended]
 
 
 def read_page(number: int, *, search: str = "", size: int = 100, using: str = "default") -> HeldPage:
@@ -43,42 +51,45 @@ def read_page(number: int, *, search: str = "", size: int = 100, using: str = "d
     return page
 
 
+def read_summary(most_waited: int, using: str) -> Flow[Summary]:
+    """Read the summary. Two round trips."""
+    parts: list[Flow[Any]] = [_read_waiting(using), index.contended(most_waited, using)]
+    (held, waiting, awaited), most = yield from gather(parts)
+    return Summary(held, waiting, awaited, most)
+
+
+def _read_waiting(using: str) -> Flow[tuple[int, int, list[HeldLock]]]:
+    _, held, names = yield from index.held(0, using, waiting=MAX_AWAITED)
+    looked_at = names[:MAX_BLOCKING]
+    inspections = [index.bucket_of(name, using).inspect(name, 1) for name in looked_at]
+    steps = [*inspections, *index.count_waiters(names, using)]
+    replies = (yield CombinedBatch(steps)) if steps else ()
+    state = [index.parse(name, reply) for name, reply in zip(looked_at, replies, strict=False)]
+    return held, sum(replies[len(looked_at) :]), [lock for lock in state if isinstance(lock, HeldLock)]
+
+
 def _read_page(number: int, search: str, size: int, using: str) -> Flow[HeldPage]:
-    entries, total = yield from index.held(MOST, using)
-    matching = [entry for entry in entries if _matches(entry, search)] if search else entries
-    pages = max(1, -(-len(matching) // size))
+    most = MOST if search else min(max(1, number) * size, MOST)
+    entries, held, awaited = yield from index.held(most, using, waiting=MAX_AWAITED)
+    matches = [entry for entry in entries if _matches(entry, search)] if search else entries
+    matching = len(matches) if search else min(held, MOST)
+    pages = max(1, -(-matching // size))
     number = min(max(1, number), pages)
-    shown = {entry.member for entry in matching[(number - 1) * size : number * size]}
-    counted = [entry for entry in entries if entry.member.kind == "lock" and entry.member not in shown]
-    read = [entry for entry in entries if entry.member.kind != "lock" or entry.member in shown]
-    steps = [entry.bucket.inspect(entry.member, MAX_HOLDERS if entry.member in shown else 1) for entry in read]
-    replies = (yield CombinedBatch([*steps, *_waiters(counted)])) if entries else ()
-    held = [(entry.member, index.parse(entry.member, reply)) for entry, reply in zip(read, replies, strict=False)]
-    locks = [lock for _, lock in held if isinstance(lock, HeldLock)]
-    semaphores = [semaphore for _, semaphore in held if isinstance(semaphore, HeldSemaphore)]
-    read_write = sum(semaphore.kind != "semaphore" for semaphore in semaphores)
+    shown = matches[(number - 1) * size : number * size]
+    inspections = [entry.bucket.inspect(entry.member, MAX_HOLDERS) for entry in shown]
+    steps = [*inspections, *index.count_waiters(awaited, using)]
+    replies = (yield CombinedBatch(steps)) if steps else ()
+    state = [index.parse(entry.member, reply) for entry, reply in zip(shown, replies, strict=False)]
     return HeldPage(
-        [lock for member, lock in held if member in shown and isinstance(lock, HeldLock)],
-        [semaphore for member, semaphore in held if member in shown and isinstance(semaphore, HeldSemaphore)],
+        [lock for lock in state if isinstance(lock, HeldLock)],
+        [semaphore for semaphore in state if isinstance(semaphore, HeldSemaphore)],
         number,
         pages,
-        len(matching),
-        all_locks=len(locks) + len(counted) + read_write,
-        all_slots=sum(semaphore.used for semaphore in semaphores if semaphore.kind == "semaphore"),
-        all_waiters=sum(replies[len(read) :])
-        + sum(lock.waiters for lock in locks)
-        + sum(semaphore.waiters for semaphore in semaphores),
-        left_out=total - len(entries),
+        matching,
+        held,
+        waiting=sum(replies[len(shown) :]),
+        left_out=max(held - MOST, 0),
     )
-
-
-def _waiters(locks: Sequence[IndexEntry]) -> Iterator[ScriptCall]:
-    by_bucket: dict[str, list[IndexEntry]] = {}
-    for entry in locks:
-        by_bucket.setdefault(entry.bucket.name, []).append(entry)
-    for entries in by_bucket.values():
-        for first in range(0, len(entries), COUNTED):
-            yield entries[0].bucket.count_waiters([entry.member for entry in entries[first : first + COUNTED]])
 
 
 def _matches(entry: IndexEntry, search: str) -> bool:

@@ -45,6 +45,8 @@ if held or gone then
         if ARGV[4] ~= "0" and not gone then
             redis.call("ZADD", KEYS[3], now + ARGV[4], token or string.match(ARGV[1], "^%w+"))
             redis.call("PEXPIRE", KEYS[3], ARGV[4])
+-- @include _note_waiter
+            note_waiter(KEYS[2], ARGV[3], ARGV[4])
             if mark == "" then
                 redis.call("APPEND", KEYS[1], "+")
             end

@@ -75,6 +75,8 @@ elseif gone or used + weight_of_first(before) + weight > most then
     local waits = waiting ~= "0" and weight <= most and not gone
     if waits and (rank or not waited or #ARGV > 6) then -- a ticket that counted as dead needs those of its process
         stand_in_queue(list, 7, TICKET_TTL)
+-- @include _note_waiter
+        note_waiter(KEYS[1], ARGV[5], TICKET_TTL)
     elseif rank then
         remove_tickets({ token })
         changed = true

@@ -73,6 +73,7 @@ if full then
     token = token or string.match(slots, "^%w+")
 -- @include _wait_for_level
 -- @include _first_lease
+-- @include _note_waiter
 -- @include _refuse_slots
     return refuse_slots(unpack(full))
 end

@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- Count the callers that wait for some locks.
+-- Count the callers that wait for some names.
 --
 -- KEYS[1...]  waiters  zset: token -> until when it counts as a waiter, ms on the server's clock
 -- returns     how many wait for all of them

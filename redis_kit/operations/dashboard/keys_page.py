@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from redis_kit.core.client.addresses import aliases
 from redis_kit.core.component import components
 from redis_kit.core.errors import InvalidValue
-from redis_kit.core.panels import Content, Field, Figure, Link, Panel, Search, Table, Viewer
+from redis_kit.core.panels import Area, Content, Field, Figure, Link, Panel, Search, Table, TreeMap, Viewer
 from redis_kit.core.text import byte_size
 from redis_kit.operations.keys.sample import ComponentMemory, component_memory
 from redis_kit.operations.keys.search import find_keys
@@ -90,6 +90,13 @@ def memory_table(rows: Sequence[ComponentMemory], *, linked: bool) -> Table:
         ],
         empty=_("There are no keys of this project."),
     )
+
+
+def memory_map(rows: Sequence[ComponentMemory]) -> Iterator[TreeMap]:
+    """Yield the memory of components as areas, if there are several."""
+    if len(rows) > 1:
+        areas = [Area(row.component or _("other"), row.size, byte_size(row.size)) for row in rows]
+        yield TreeMap(_("Shares of memory"), areas)
 
 
 def connections_field() -> Field | None:

@@ -6,9 +6,15 @@ from typing import Any
 
 from django.utils.translation import gettext_lazy as _
 
-from redis_kit.core.panels import MOST_ROWS, Alert, Content, Figure, Lines, Panel, Search, Table, Tile
+from redis_kit.core.panels import MOST_ROWS, Alert, Content, Figure, Gauge, Lines, Panel, Search, Table, Tile
 from redis_kit.core.text import byte_size
-from redis_kit.operations.dashboard.keys_page import KeysPanel, connection_of, connections_field, memory_table
+from redis_kit.operations.dashboard.keys_page import (
+    KeysPanel,
+    connection_of,
+    connections_field,
+    memory_map,
+    memory_table,
+)
 from redis_kit.operations.keys.sample import merged
 from redis_kit.operations.server.advice import Advice, advice
 from redis_kit.operations.server.report import ServerReport, server_reports
@@ -38,7 +44,10 @@ class ServerPanel(Panel):
         sentinels = sentinel_advice(using)
         reports = server_reports(using)
         yield from _state(reports, sentinels)
-        yield memory_table(merged([report.memory for report in reports]), linked=self.viewer.may(KeysPanel.permission))
+        yield from _memory_gauge(reports)
+        memory = merged([report.memory for report in reports])
+        yield from memory_map(memory)
+        yield memory_table(memory, linked=self.viewer.may(KeysPanel.permission))
         for report in reports:
             yield Table(_("Server %s") % report.where, (_("Property"), _("Value")), _facts(report))
         yield _slow_log(reports)
@@ -124,12 +133,27 @@ def _facts(report: ServerReport) -> list[tuple[Any, Any]]:
     ]
 
 
-def _figures(reports: Sequence[ServerReport]) -> Iterator[Figure]:
-    def total(field: str) -> int:
-        return int(sum(report.number(field) for report in reports))
+def _memory_gauge(reports: Sequence[ServerReport]) -> Iterator[Gauge]:
+    """Yield how much of the limit of memory is used, if the servers have one: evictions or errors begin at its end."""
+    used, limit = _total(reports, "used_memory"), _total(reports, "maxmemory")
+    if limit:
+        rows = [
+            (_("Used"), byte_size(used)),
+            (_("Limit"), byte_size(limit)),
+            (_("Peak memory"), byte_size(_total(reports, "used_memory_peak"))),
+        ]
+        words = _("%(number)s of %(most)s") % {"number": byte_size(used), "most": byte_size(limit)}
+        yield Gauge(_("Memory used of its limit"), used / limit, words, rows)
 
-    limit = total("maxmemory")
-    yield Figure(_("Memory"), byte_size(total("used_memory")), _("of %s") % byte_size(limit) if limit else "")
+
+def _total(reports: Sequence[ServerReport], field: str) -> int:
+    return int(sum(report.number(field) for report in reports))
+
+
+def _figures(reports: Sequence[ServerReport]) -> Iterator[Figure]:
+    limit = _total(reports, "maxmemory")
+    memory = byte_size(_total(reports, "used_memory"))
+    yield Figure(_("Memory"), memory, _("of %s") % byte_size(limit) if limit else "")
     yield Figure(_("Keys"), sum(report.keys or 0 for report in reports), _("of all programs in this database"))
-    yield Figure(_("Connections"), total("connected_clients"))
-    yield Figure(_("Commands per second"), total("instantaneous_ops_per_sec"))
+    yield Figure(_("Connections"), _total(reports, "connected_clients"))
+    yield Figure(_("Commands per second"), _total(reports, "instantaneous_ops_per_sec"))

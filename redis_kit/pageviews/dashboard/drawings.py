@@ -10,7 +10,7 @@ from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from redis_kit.core.panels import Figure, HeatCell, HeatMap, LineChart, Link, Sparkline, Table, Tile
+from redis_kit.core.panels import DonutChart, Figure, HeatCell, HeatMap, LineChart, Link, Sparkline, Table, Tile
 from redis_kit.pageviews.dashboard.report import DAYS, Report, Summary
 from redis_kit.pageviews.pages import OTHER
 from redis_kit.pageviews.questions.values import Day, Overlap, Visitors
@@ -52,11 +52,14 @@ def figures(report: Report, *, is_site: bool) -> Iterator[Figure]:
         yield Figure(_("Dropped views in %d days") % DAYS, sum(report.dropped), hint=hint, alarm=report.dropped[-1] > 0)
 
 
-def charts(report: Report) -> Iterator[LineChart | HeatMap]:
-    """Yield views and visitors by day beside the days before, and views by weekday and hour."""
+def charts(report: Report) -> Iterator[LineChart | HeatMap | DonutChart]:
+    """Yield views and visitors by day beside the days before, views by weekday and hour, and the share of bots."""
     yield _beside_before(_("Views by day"), report, "views")
     yield _beside_before(_("Unique visitors by day"), report, "visitors")
     yield heat_map(report.hours)
+    if report.views + report.bots:
+        parts = [(_("Views"), report.views), (_("Requests of bots"), report.bots)]
+        yield DonutChart(_("Requests in %d days") % DAYS, parts)
 
 
 def lists(report: Report, page: str, key: str) -> Iterator[Table]:

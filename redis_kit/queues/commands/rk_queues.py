@@ -19,7 +19,7 @@ from redis_kit.queues.monitoring.stats import Errors, list_workers, queue_names,
 from redis_kit.queues.monitoring.task_runs import all_stats
 from redis_kit.queues.monitoring.workers import DEAD, WorkerInfo
 from redis_kit.queues.queue import Queue
-from redis_kit.queues.store.task_runs import HOURS
+from redis_kit.queues.store.hourly import HOURS
 from redis_kit.queues.store.unknown_calls import UnknownCalls
 
 MINUTES = 6  # five full ones and the current one

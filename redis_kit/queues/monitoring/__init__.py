@@ -7,6 +7,7 @@ from redis_kit.core.lazy import lazily
 if TYPE_CHECKING:
     from redis_kit.queues.jobs.run_counts import Percentiles, TaskStats
     from redis_kit.queues.monitoring.handovers import ahand_overs, hand_overs
+    from redis_kit.queues.monitoring.history import QueueHistory, aqueue_history, queue_history
     from redis_kit.queues.monitoring.report import QueueStats
     from redis_kit.queues.monitoring.stats import (
         acontrol_worker,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = [
     "HandOvers",
     "Percentiles",
+    "QueueHistory",
     "QueueStats",
     "RunningJob",
     "TaskStats",
@@ -37,6 +39,7 @@ __all__ = [
     "ahand_overs",
     "alist_workers",
     "aqueue_counts",
+    "aqueue_history",
     "aqueue_names",
     "aqueue_stats",
     "atask_stats",
@@ -44,6 +47,7 @@ __all__ = [
     "hand_overs",
     "list_workers",
     "queue_counts",
+    "queue_history",
     "queue_names",
     "queue_stats",
     "task_stats",
@@ -53,6 +57,7 @@ __getattr__, __dir__ = lazily(
     __name__,
     {
         "handovers": ("HandOvers", "ahand_overs", "hand_overs"),
+        "history": ("QueueHistory", "aqueue_history", "queue_history"),
         "report": ("QueueStats", "UnknownCalls"),
         "stats": (
             *(

@@ -93,14 +93,14 @@ def queue_stats(
     A queue with a key of a wrong type raises KeyConflict. With a dict for ``errors``, the error is stored there by the
     queue's name, and the other queues are returned.
     """
-    return _over(using).run_flow(_reports(_listed(queues), minutes, using, errors))
+    return _over(using).run_flow(read_reports(_listed(queues), minutes, using, errors))
 
 
 async def aqueue_stats(
     queues: Iterable[str], *, minutes: int = 30, using: str = "default", errors: Errors | None = None
 ) -> dict[str, QueueStats]:
     """See queue_stats()."""
-    return await _over(using).arun_flow(_reports(_listed(queues), minutes, using, errors))
+    return await _over(using).arun_flow(read_reports(_listed(queues), minutes, using, errors))
 
 
 def list_workers(
@@ -111,14 +111,14 @@ def list_workers(
     A queue with a key of a wrong type is left out. With a dict for ``errors``, the error is stored there by the queue's
     name; without it the error is logged, at most once a minute.
     """
-    return _over(using).run_flow(_workers(queues, using, errors))
+    return _over(using).run_flow(read_workers(queues, using, errors))
 
 
 async def alist_workers(
     queues: Iterable[str] | None = None, *, using: str = "default", errors: Errors | None = None
 ) -> list[WorkerInfo]:
     """See list_workers()."""
-    return await _over(using).arun_flow(_workers(queues, using, errors))
+    return await _over(using).arun_flow(read_workers(queues, using, errors))
 
 
 def control_worker(worker: str, command: Command, *, using: str = "default") -> bool:
@@ -148,12 +148,7 @@ def older_shards(queues: Iterable[str], *, using: str = "default") -> list[str]:
 def read_stats(minutes: int, using: str, errors: Errors) -> Flow[dict[str, QueueStats]]:
     """Read the numbers of all queues. Two round trips."""
     names = yield from read_names()
-    return (yield from _reports(names, minutes, using, errors))
-
-
-def read_workers(using: str, errors: Errors) -> Flow[list[WorkerInfo]]:
-    """Read the workers of all queues. Two round trips."""
-    return (yield from _workers(None, using, errors))
+    return (yield from read_reports(names, minutes, using, errors))
 
 
 def read_all(
@@ -162,8 +157,8 @@ def read_all(
     """Read the numbers and the workers of all queues, and their tasks in the present hour. Two round trips."""
     names = yield from read_names()
     parts: list[Flow[Any]] = [
-        _reports(names, minutes, using, errors),
-        _workers(names, using, errors),
+        read_reports(names, minutes, using, errors),
+        read_workers(names, using, errors),
         task_runs.all_stats(names, 1, using),
     ]
     stats, workers, tasks = yield from gather(parts)
@@ -250,7 +245,10 @@ def _readable(queues: list[str], replies: list[list[Any]], errors: Errors | None
             yield name, several
 
 
-def _reports(queues: list[str], minutes: int, using: str, errors: Errors | None) -> Flow[dict[str, QueueStats]]:
+def read_reports(
+    queues: list[str], minutes: int, using: str, errors: Errors | None = None
+) -> Flow[dict[str, QueueStats]]:
+    """See queue_stats()."""
     whole_number("minutes", minutes, MINUTES)
     replies = yield from _of_each(
         queues, using, lambda base: calls.QUEUE_STATS(base, minutes), lenient=errors is not None, most=TOGETHER
@@ -258,9 +256,18 @@ def _reports(queues: list[str], minutes: int, using: str, errors: Errors | None)
     return {name: report.read(several) for name, several in _readable(queues, replies, errors)}
 
 
-def _workers(queues: Iterable[str] | None, using: str, errors: Errors | None = None) -> Flow[list[WorkerInfo]]:
+def read_workers(
+    queues: Iterable[str] | None, using: str, errors: Errors | None = None, *, most_bytes: int = MOST_BYTES
+) -> Flow[list[WorkerInfo]]:
+    """See list_workers(). With no bytes, the tasks and ages of jobs are not read."""
     looked_at = (yield from read_names()) if queues is None else _listed(queues)
-    replies = yield from _of_each(looked_at, using, _list_workers, lenient=True, most=TOGETHER)
+    replies = yield from _of_each(
+        looked_at,
+        using,
+        lambda base: calls.LIST_WORKERS(base, MOST_WORKERS, most_bytes),
+        lenient=True,
+        most=TOGETHER,
+    )
     by_id: dict[str, WorkerInfo] = {}
     for name, reply in [(name, reply) for name, several in zip(looked_at, replies, strict=True) for reply in several]:
         if isinstance(reply, RedisFailure):
@@ -270,10 +277,6 @@ def _workers(queues: Iterable[str] | None, using: str, errors: Errors | None = N
             worker = workerinfo.worker(name, *parts)
             by_id[worker.id] = workerinfo.merged(by_id[worker.id], worker) if worker.id in by_id else worker
     return sorted(by_id.values())
-
-
-def _list_workers(base: str) -> ScriptCall:
-    return calls.LIST_WORKERS(base, MOST_WORKERS, MOST_BYTES)
 
 
 def _left_out(queue: str, error: RedisFailure, errors: Errors | None) -> None:
@@ -288,7 +291,7 @@ def _left_out(queue: str, error: RedisFailure, errors: Errors | None) -> None:
 def _control(worker: str, command: str, using: str) -> Flow[bool]:
     validation.identifier("worker", worker)
     validation.one_of("command", command, get_args(Command))
-    chosen = [info for info in (yield from _workers(None, using)) if worker in (info.id, info.supervisor)]
+    chosen = [info for info in (yield from read_workers(None, using)) if worker in (info.id, info.supervisor)]
     places = [(base, info.id) for info in chosen for base in _bases(info.queues, using)]
     replies = (yield Batch([calls.send_command(base, id, command) for base, id in places])) if places else []
     return any(replies)

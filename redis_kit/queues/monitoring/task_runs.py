@@ -11,12 +11,12 @@ from redis_kit.core.values.numbers import whole_number
 from redis_kit.queues.jobs import run_counts
 from redis_kit.queues.jobs.run_counts import Percentiles, TaskStats
 from redis_kit.queues.queue import Queue
-from redis_kit.queues.store import shards, task_runs
+from redis_kit.queues.store import hourly, shards
 
 __all__ = ["Percentiles", "TaskStats", "all_stats", "atask_stats", "task_stats"]
 
 
-def task_stats(queue: str, *, hours: int = task_runs.HOURS, using: str = "default") -> dict[str, TaskStats]:
+def task_stats(queue: str, *, hours: int = hourly.HOURS, using: str = "default") -> dict[str, TaskStats]:
     """Return the statistics of a queue's tasks by their names, of the last hours, 1 to 72, the present one among them.
 
     Workers count attempts that ended, and send their counts every five seconds. A percentile is off by a fifth at most.
@@ -27,7 +27,7 @@ def task_stats(queue: str, *, hours: int = task_runs.HOURS, using: str = "defaul
     return stats[queue]
 
 
-async def atask_stats(queue: str, *, hours: int = task_runs.HOURS, using: str = "default") -> dict[str, TaskStats]:
+async def atask_stats(queue: str, *, hours: int = hourly.HOURS, using: str = "default") -> dict[str, TaskStats]:
     """See task_stats()."""
     stats: dict[str, dict[str, TaskStats]] = await Queue(queue, using=using).arun_flow(all_stats([queue], hours, using))
     return stats[queue]
@@ -35,10 +35,10 @@ async def atask_stats(queue: str, *, hours: int = task_runs.HOURS, using: str = 
 
 def all_stats(queues: Iterable[str], hours: int, using: str) -> Flow[dict[str, dict[str, TaskStats]]]:
     """Return the statistics of several queues by task. Those of a damaged key are left out."""
-    whole_number("hours", hours, (1, task_runs.HOURS))
+    whole_number("hours", hours, (1, hourly.HOURS))
     names = yield from shards.existing(queues)
     places = [(queue, name) for queue, several in names.items() for name in several]
-    steps = [task_runs.list_runs(Queue(name, using=using).key(""), hours) for _, name in places]
+    steps = [hourly.list_runs(Queue(name, using=using).key(""), hours) for _, name in places]
     replies = (yield CombinedBatch(steps, lenient=True)) if steps else []
     by_queue: dict[str, dict[str, Counter[int]]] = {queue: {} for queue in names}
     for (queue, _), reply in zip(places, replies, strict=True):

@@ -73,7 +73,7 @@ def _read_workers() -> Flow[Any]:
     from redis_kit.queues.monitoring import stats
 
     errors: stats.Errors = {}
-    return (yield from stats.read_workers("default", errors)), errors
+    return (yield from stats.read_workers(None, "default", errors, most_bytes=0)), errors
 
 
 class QueuesPanel(Panel):
@@ -115,7 +115,7 @@ class QueuesPanel(Panel):
         reports, errors = replies["default"]
         figures = [*queues_page.figures(reports), *queues_page.outbox(), *_unreadable(errors)]
         shown = [figures[0], figures[2], figures[4]]  # ready, running, oldest wait
-        tile = Tile.of([*shown, *(figure for figure in figures if figure not in shown)], queues_page.trend(reports))
+        tile = Tile.of([*shown, *(figure for figure in figures if figure not in shown)], history.trend(reports))
         late = queues_page.late(reports, linked=self.viewer.may(MANAGE))
         return replace(tile, alerts=[*tile.alerts, *late]) if tile else None
 
@@ -142,13 +142,11 @@ class QueuesPanel(Panel):
         yield from job_page.content((home, id), details)
 
     def _one_queue(self, queue: str) -> Iterator[Content]:
-        from redis_kit.queues.monitoring.stats import queue_stats
-
         listed, first_jobs = queues_page.first_jobs(queue)
-        hours = history.hours(self._asked("range"))
-        reports = queue_stats([queue], minutes=60 * hours)
-        yield from queues_page.queues(reports, slug="jobs", title=_("Queue %s") % queue)
-        yield from history.charts(queue, reports[queue], hours)
+        chosen = history.range_of(self._asked("range"))
+        report, numbers = history.read(queue, chosen)
+        yield from queues_page.queues({queue: report}, slug="jobs", title=_("Queue %s") % queue)
+        yield from history.charts(queue, numbers, chosen)
         yield from limits_table.tables(queue, listed)
         yield from first_jobs
 
@@ -157,7 +155,7 @@ class QueuesPanel(Panel):
         from redis_kit.queues.monitoring.stats import Errors, queue_stats
 
         errors: Errors = {}
-        reports = queue_stats(names, minutes=queues_page.MINUTES, errors=errors)
+        reports = queue_stats(names, minutes=history.MINUTES, errors=errors)
         yield from queues_page.figures(reports)
         yield from queues_page.outbox()
         dead = {name: report.counts.dead for name, report in reports.items()}
@@ -165,7 +163,8 @@ class QueuesPanel(Panel):
         yield from _unreadable(errors)
         yield from queues_page.queues(reports, slug=self.slug if self.viewer.may(MANAGE) else "")
         yield from queues_page.unknown(reports)
-        yield from queues_page.bars(reports)
+        yield from history.states(reports)
+        yield from history.bars(reports)
         if findings.groups:
             yield queues_page.groups(findings, sum(dead.values()), linked=self.viewer.may(MANAGE))
 

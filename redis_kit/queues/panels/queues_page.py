@@ -1,8 +1,7 @@
 """The content of the dashboard's page about queues: all queues, or the first jobs of one."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
-from operator import mul
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
 from time import time
 from typing import TYPE_CHECKING, Any
 
@@ -10,11 +9,10 @@ from django.db import DatabaseError, transaction
 from django.utils import timezone
 from django.utils.connection import ConnectionDoesNotExist
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import ngettext
 
 from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
-from redis_kit.core.panels import MOST_ROWS, Alert, Bars, Figure, Lines, Link, Sparkline, StackedBars, Table
+from redis_kit.core.panels import MOST_ROWS, Alert, Figure, Lines, Link, Table
 from redis_kit.core.steps import Batch
 from redis_kit.queues.jobs import job
 from redis_kit.queues.jobs.job import JobInfo, QueueCounts, State, cause
@@ -32,7 +30,6 @@ if TYPE_CHECKING:
     from redis_kit.queues.store.limits import LimitInfo
     from redis_kit.queues.store.unknown_calls import UnknownCalls
 
-MINUTES = 30
 LATE = 300  # seconds for which a queue's next job has been due, before that is an alert
 OVERDUE = timedelta(minutes=1)  # for a call in the outbox
 QUEUES = _("Queues")
@@ -144,20 +141,6 @@ def unrunnable(report: "QueueStats") -> list["UnknownCalls"]:
     return [calls for calls in report.unknown if not calls.known]
 
 
-def bars(reports: Mapping[str, "QueueStats"]) -> Iterator[Bars | StackedBars]:
-    """Yield jobs done, attempts failed and how late attempts began, by minute, if there are queues."""
-    if reports:
-        all_stats = list(reports.values())
-        minutes = [_clock(all_stats[0].minute - MINUTES + 1 + place) for place in range(MINUTES)]
-        done = [float(sum(same)) for same in zip(*(stats.done for stats in all_stats), strict=True)]
-        latest = [max(same) for same in zip(*(stats.latest for stats in all_stats), strict=True)]
-        failed = [float(sum(same)) for same in zip(*(stats.failed for stats in all_stats), strict=True)]
-        parts = [(_("Jobs done"), done), (_("Failed attempts"), failed)]
-        yield StackedBars(_("Attempts that ended, per minute"), minutes, parts)
-        yield Bars(_("How late attempts began, on average (s)"), list(zip(minutes, _lateness(all_stats), strict=True)))
-        yield Bars(_("How late attempts began, at most (s)"), list(zip(minutes, latest, strict=True)))
-
-
 def late(reports: Mapping[str, "QueueStats"], *, linked: bool) -> Iterator[Alert]:
     """Yield the queues whose next job has been due for long although they have workers and are not paused."""
     for name, report in reports.items():
@@ -165,15 +148,6 @@ def late(reports: Mapping[str, "QueueStats"], *, linked: bool) -> Iterator[Alert
             hint = _("The next job has been due for this time.")
             asked = {"queue": name} if linked else {}
             yield Alert(_("Late queue: %s") % name, timedelta(seconds=report.wait), hint, asked)
-
-
-def trend(reports: Mapping[str, "QueueStats"]) -> Sparkline | None:
-    """Return the jobs done in each minute that was read; None without queues."""
-    if not reports:
-        return None
-    done = [sum(same) for same in zip(*(stats.done for stats in reports.values()), strict=True)]
-    ended = ngettext("%(count)d job done in an hour", "%(count)d jobs done in an hour", sum(done))
-    return Sparkline(ended % {"count": sum(done)}, done)
 
 
 def groups(findings: "Findings", dead: int, *, linked: bool) -> Table:
@@ -255,12 +229,6 @@ def _job_row(name: str, job_info: JobInfo) -> tuple[Any, ...]:
     return (*row, job_info.worker) if job_info.state == "running" else row
 
 
-def _lateness(reports: Sequence["QueueStats"]) -> list[float]:
-    begun = [sum(same) for same in zip(*(report.begun for report in reports), strict=True)]
-    late = [map(mul, report.begun, report.lateness) for report in reports]
-    return [sum(same) / max(1, count) for same, count in zip(zip(*late, strict=True), begun, strict=True)]
-
-
 def _offered(report: "QueueStats") -> tuple[str, ...]:
     """Return the buttons of a queue. "Pause" on a paused queue changes the end of the pause."""
     fitting = {"resume": report.paused, "pause": True, "retry_dead": report.counts.dead}
@@ -287,7 +255,3 @@ def _workers(report: "QueueStats") -> Any:
 
 def _waits(wait: float | None) -> timedelta | str:
     return "" if wait is None else timedelta(seconds=wait)
-
-
-def _clock(minute: int) -> str:
-    return timezone.localtime(datetime.fromtimestamp(minute * 60, UTC)).strftime("%H:%M")

@@ -12,6 +12,7 @@ from redis_kit.pageviews import PageViews, periods
 from redis_kit.pageviews.batch import ViewBatch
 from redis_kit.pageviews.tally import Event, identified
 from redis_kit.queues import Queue, chain, limits
+from redis_kit.queues.keys import WorkflowLists
 from redis_kit.queues.store import calls
 from redis_kit.testing.jobs import drain
 from redis_kit.throttling import Throttle
@@ -95,6 +96,7 @@ def _workflows() -> None:
     _start("fails")
     drain()
     _start("waits")
+    connections.client().call("ZADD", WorkflowLists.of().listed, 1, "expired")
 
 
 def _start(value: str) -> None:

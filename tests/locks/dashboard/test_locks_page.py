@@ -110,7 +110,7 @@ def test_any_name_is_inert_and_can_be_released(kit, boss, name):
 def test_page_is_in_the_language_of_its_viewer(kit, boss):
     with Lock("a"), translation.override("zh-hans"):
         text = boss.get(PAGE).content.decode()
-    for words in ("持有中的锁", "租约", "等待最久", "释放…"):
+    for words in ("锁与信号量", "租约", "等待最久", "释放…"):
         assert words in text
     for words in ("Release", "Lease", "Waiting", "Held"):
         assert words not in text

@@ -1,13 +1,14 @@
 """The dashboard's page about locks: what it shows, and what its buttons do."""
 
-from time import sleep, time
+from functools import partial
+from time import sleep
 
 import pytest
 
 from redis_kit.core import connections, flow
 from redis_kit.core.errors import InvalidName, InvalidValue
 from redis_kit.core.panels import Figure, Lines, Meter, Pages, Ring, Table, Viewer
-from redis_kit.locks import Lock, LockLost, Semaphore
+from redis_kit.locks import FairLock, Lock, LockLost, Semaphore
 from redis_kit.locks.dashboard.actions import Target
 from redis_kit.locks.dashboard.panel import LocksPanel
 from redis_kit.locks.inspection.index import bucket_of
@@ -32,8 +33,7 @@ def asking(**asked):
 def test_nothing_is_said_to_be_held_and_waited_for(kit):
     figures, tables = shown()
     assert {label: str(value) for label, value in figures.items()} == {
-        "Locks held": "0",
-        "Slots in use": "0",
+        "Held": "0",
         "Waiting now": "0",
         "Waited": "0:00:00",
     }
@@ -47,7 +47,7 @@ def test_nothing_is_said_to_be_held_and_waited_for(kit):
 def test_lock_has_a_row_with_its_holder_and_what_is_left(kit):
     with Lock("invoice:42", timeout=10) as lease:
         figures, tables = shown()
-    assert figures["Locks held"] == 1
+    assert figures["Held"] == 1
     (table,) = [tables["Locks"]]
     ((name, holder, held_for, left, waiting, fence),) = table.rows
     assert name == Lines(("invoice:42", "lock"))
@@ -65,7 +65,7 @@ def test_lock_has_a_row_with_its_holder_and_what_is_left(kit):
 def test_semaphore_has_a_row_and_each_slot_another(kit):
     with Semaphore("supplier", 3, timeout=20) as first, Semaphore("supplier", 3, weight=2) as second:
         figures, tables = shown()
-    assert figures["Slots in use"] == 3
+    assert figures["Held"] == 1
     ((name, used, waiting, ends_in, limit_set_by),) = tables["Semaphores"].rows
     assert (name, used, waiting, str(limit_set_by)) == (Lines(("supplier",)), Meter(3, 3), 0, "code")
     assert 25 < ends_in.total_seconds() <= 30
@@ -91,7 +91,7 @@ def test_readers_and_writers_are_shown_in_words(kit):
     with ReadWriteLock("prices").read, ReadWriteLock("prices").read:
         figures, tables = shown()
         slots = next(table for title, table in tables.items() if title.startswith("Slots"))
-        assert (figures["Locks held"], figures["Slots in use"]) == (1, 0)
+        assert figures["Held"] == 1
         assert [row[:2] for row in tables["Read/write locks"].rows] == [("prices", "2 readers")]
         assert [str(row[-2]) for row in slots.rows] == ["reader"] * 2
     with ReadWriteLock("prices").write:
@@ -139,14 +139,38 @@ def many(kit):
         lease.release()
 
 
-def test_figures_are_those_of_all_pages(many):
-    for count, name in enumerate(("n7", "n102", "n102"), 1):
-        member = HeldName.of("lock", name)
-        waiters = bucket_of(member, "default").key(f"{member}:waiters")
-        many.client.zadd(waiters, {f"token {count}": (time() + 60) * 1000, "gone": 1})
-        for page in ("", "1", "2"):
-            figures, _tables = shown(page=page)
-            assert (figures["Locks held"], figures["Slots in use"], figures["Waiting now"]) == (104, 3, count)
+def test_figures_are_those_of_all_pages(many, waiting):
+    awaited = Lock("first", timeout=10), Lock("later", timeout=400), Semaphore("full", 1, timeout=400)
+    leases = [lock.acquire() for lock in awaited]
+    threads = [waiting(partial(lock.acquire, blocking_timeout=30)) for lock in awaited]
+    for page in ("", "1", "2"):
+        figures, _tables = shown(page=page)
+        assert (figures["Held"], figures["Waiting now"]) == (108, 3)
+    for lease, thread in zip(leases, threads, strict=True):
+        lease.release()
+        thread.join(10)
+    assert shown()[0]["Waiting now"] == 0
+
+
+@pytest.mark.parametrize(
+    "make", [Lock, FairLock, lambda name: Semaphore(name, 1), lambda name: ReadWriteLock(name).write]
+)
+def test_waiters_of_each_kind_are_counted_until_they_give_up(kit, make, waiting):
+    lease = make("a").acquire()
+    thread = waiting(partial(make("a").acquire, blocking_timeout=1))
+    assert shown()[0]["Waiting now"] == 1
+    thread.join(10)
+    assert shown()[0]["Waiting now"] == 0
+    lease.release()
+
+
+def test_index_forgets_names_with_waiters_when_others_wait(kit):
+    index = bucket_of(HeldName.of("lock", "a"), "default").key("live")
+    kit.client.zadd(index, {"waits lock:old": 1e14 + 1000})
+    with Lock("a"):
+        wait_for(
+            lambda: not Lock("a").acquire(blocking_timeout=0.01) and not kit.client.zscore(index, "waits lock:old")
+        )
 
 
 def test_pages_follow_each_other_in_the_order_of_ends(many):
@@ -168,7 +192,7 @@ def test_page_that_does_not_exist_is_the_first_or_the_last(many, page):
 def test_search_finds_names_by_a_part_in_any_case(many):
     figures, tables = shown(name="N10")
     assert [row[0].lines[0] for row in tables["Locks"].rows] == ["n10", "n100", "n101", "n102"]
-    assert (figures["Names that match"], figures["Locks held"]) == (4, 104)
+    assert (figures["Names that match"], figures["Held"]) == (4, 105)
     assert "Semaphores" not in tables
     assert "Semaphores" in shown(name="LAST")[1]
     assert str(shown(name="nobody")[1]["Locks and semaphores"].empty) == "Nothing that is held matches the search."
@@ -298,18 +322,26 @@ def test_name_that_can_t_be_one_is_refused(kit):
         LocksPanel().set_limit("x" * 600, "1")
 
 
-def test_tile_counts_all_locks_and_warns_of_one_that_blocks_others(kit):
-    lease, panel = Lock("report", timeout=300).acquire(), LocksPanel()
+def test_tile_counts_all_locks_and_warns_of_one_that_blocks_others(kit, waiting):
+    leases, panel = [Lock(name, timeout=300).acquire() for name in ("report", "other")], LocksPanel()
 
-    def tile():
-        return panel.tile({alias: flow.run(read, connections.client(alias)) for alias, read in panel.reads().items()})
+    def summary():
+        ((alias, read),) = panel.reads().items()
+        return flow.run(read, connections.client(alias))
 
-    assert [figure.value for figure in tile().figures[:2]] == [1, 0]
-    assert not tile().alerts
-    ((held, waits),) = [flow.run(read, connections.client()) for read in panel.reads().values()]
-    blocking = [lock._replace(waiters=2, held_for=61.0) for lock in held.locks]
-    brief = [lock._replace(waiters=2, held_for=59.0) for lock in held.locks]
-    (alert,) = panel.tile({"default": (held._replace(locks=blocking + brief), waits)}).alerts
+    def tile(summary):
+        return panel.tile({"default": summary})
+
+    assert [figure.value for figure in tile(summary()).figures[:2]] == [2, 0]
+    thread = waiting(partial(Lock("report").acquire, blocking_timeout=30))
+    found = summary()
+    assert [figure.value for figure in tile(found).figures[:2]] == [2, 1]
+    assert not tile(found).alerts
+    blocking = [lock._replace(waiters=2, held_for=61.0) for lock in found.awaited]
+    brief = [lock._replace(waiters=2, held_for=59.0) for lock in found.awaited]
+    (alert,) = tile(found._replace(awaited=blocking + brief)).alerts
     assert (str(alert.text), alert.asked) == ("report is held for", {"name": "report"})
     assert alert.hint.startswith("2 callers wait for it.")
-    lease.release()
+    for lease in leases:
+        lease.release()
+    thread.join(10)

@@ -16,7 +16,7 @@ PAGE = f"{ADMIN}server/"
 def test_page_shows_the_same_advice_as_the_command(filled, boss, shell):
     found = page(boss.get(PAGE))
     headings = [one.words for one in found.find("h2")]
-    assert headings == ["Advice", "Memory by component", f"Server {filled.url}", "Slow log"]
+    assert headings == ["Advice", "Shares of memory", "Memory by component", f"Server {filled.url}", "Slow log"]
     text = " ".join(one.words for one in found.find("td"))
     lines = shell("rk_doctor")[1].splitlines()
     advised = [line.removeprefix("    -> ") for line in lines if line.startswith("    -> ")]
@@ -77,9 +77,10 @@ def test_page_answers_within_a_second_in_an_outage(own_kit, boss, how):
 
 
 def test_page_answers_while_the_server_loads_its_data(own_kit, boss):
-    own_kit.client.mset({f"{own_kit.prefix}:{number}": "x" for number in range(2000)})
+    own_kit.client.mset({f"{own_kit.prefix}:{number}": "x" for number in range(20_000)})
+    boss.get(PAGE)  # loads templates
     own_kit.client.config_set("loading-process-events-interval-bytes", 1024)
-    own_kit.client.config_set("key-load-delay", 2000)
+    own_kit.client.config_set("key-load-delay", 200)
     with own_kit.server.client(socket_timeout=60) as other, ThreadPoolExecutor(1) as thread:
         reload = thread.submit(other.execute_command, "DEBUG", "RELOAD")
         wait_for(lambda: own_kit.client.info("persistence")["loading"])

@@ -17,7 +17,7 @@ from redis_kit.queues.jobs.job import Job
 from redis_kit.queues.jobs.shard import shard_names
 from redis_kit.queues.monitoring import atask_stats, task_stats
 from redis_kit.queues.monitoring.metrics import BOUNDS, RUN_TIME, QueueMetrics
-from redis_kit.queues.store import task_runs
+from redis_kit.queues.store import hourly
 from redis_kit.queues.worker.run.statistics import TaskStatistics
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 
@@ -111,7 +111,7 @@ def test_an_earlier_clock_adds_to_the_latest_hour(mail, kit):
 
 
 def test_tasks_beyond_the_limit_are_counted_together(mail, kit, monkeypatch):
-    monkeypatch.setattr(task_runs, "MOST_TASKS", 2)
+    monkeypatch.setattr(hourly, "MOST_TASKS", 2)
     for task in ("a", "b", "c", "d", "a"):
         count(mail, (0.1, 0, False), task=task)
     assert {task: stats.runs for task, stats in task_stats("mail").items()} == {"a": 2, "b": 1, "": 2}

@@ -79,6 +79,7 @@ def test_page_shows_queues_and_what_jobs_died_of(mail, boss):
     late = ["How late attempts began, on average (s)", "How late attempts began, at most (s)"]
     assert titles == [
         "Queues",
+        "Jobs by state",
         "Attempts that ended, per minute",
         *late,
         "Dead jobs by task and error",
@@ -180,8 +181,9 @@ def test_actions_and_confirmations_lead_back_to_the_job_looked_up(mail, boss):
 
 def test_job_that_is_looked_up_shows_arguments_without_secrets(mail, boss):
     found = cells(boss, queue="mail", id="d0")
-    assert found[4:6] == ["ValueError: no", "7, password='***'"]
-    assert cells(boss, queue="mail", id="ready")[4] == "{'note': 'hello'}"
+    assert found[0].endswith("ValueError: no")
+    assert "7, password='***'" in found
+    assert "{'note': 'hello'}" in cells(boss, queue="mail", id="ready")
 
 
 def test_queue_alone_is_looked_up_for_its_first_jobs(mail, signed_in):
@@ -591,13 +593,15 @@ def test_overview_tells_of_dead_jobs(mail, boss):
 
 
 def test_page_of_one_queue_has_a_choice_of_ranges(mail, boss):
-    for asked, bars in (("1", 60), ("24", 48), ("72", 72), ("5", 60), ("<b>", 60)):
+    ranges = {"1": "1 hour", "24": "24 hours", "72": "72 hours", "168": "7 days", "720": "30 days", "2160": "90 days"}
+    bars_by_range = zip(ranges, (60, 48, 72, 84, 90, 90), strict=True)
+    for asked, bars in (*bars_by_range, ("5", 60), ("<b>", 60)):
         found = page(boss.get(PAGE, {"queue": "mail", "range": asked}))
         (nav,) = found.find("nav", class_="rk-pages")
-        assert nav.words == "1 hour 24 hours 72 hours"
+        assert nav.words == " ".join(ranges.values())
         assert any(one.words.startswith(f"{bars} bars") for one in found.find("desc"))
         chosen = [one.words for one in found.find("a", aria_current="true")]
-        assert chosen == [{"24": "24 hours", "72": "72 hours"}.get(asked, "1 hour")]
+        assert chosen == [ranges.get(asked, "1 hour")]
     (live,) = page(boss.get(PAGE, {"queue": "mail", "range": "24"})).find("div", id="rk-live")
     assert live.attributes["data-url"].endswith("?queue=mail&range=24")
 
@@ -605,6 +609,6 @@ def test_page_of_one_queue_has_a_choice_of_ranges(mail, boss):
 def test_bars_of_a_range_add_up_its_minutes(kit):
     stats = queue_stats(["mail"], minutes=1440)["mail"]
     stats = stats._replace(done=[1] * 1440, failed=[0] * 1439 + [5], latest=[0.0] * 1438 + [3.0, 1.0])
-    _ranges, ended, late = history.charts("mail", stats, 24)
+    _ranges, ended, late = history.charts("mail", stats, history.RANGES[24])
     assert [values for _name, values in ended.parts] == [[30] * 48, [0] * 47 + [5]]
     assert [value for _label, value in late.bars] == [0.0] * 47 + [3.0]

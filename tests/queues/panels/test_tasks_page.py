@@ -7,7 +7,7 @@ import pytest
 from redis_kit.core import connections
 from redis_kit.queues import Queue
 from redis_kit.queues.jobs import run_counts
-from redis_kit.queues.store import task_runs
+from redis_kit.queues.store import hourly
 from tests.dashboard.support.attacks import SAMPLE, harmless_links
 from tests.dashboard.support.html import page, rows
 from tests.fixtures.dashboard import ADMIN
@@ -23,7 +23,7 @@ def count(queue, task, run_time, *, times=1, failed=False):
     counts = Counter()
     for _ in range(times):
         run_counts.add(counts, run_time, 0.5, failed=failed)
-    task_runs.count_runs(queue.key(""), {task: counts}).run(connections.client())
+    hourly.count_runs(queue.key(""), {task: counts}).run(connections.client())
 
 
 @pytest.fixture

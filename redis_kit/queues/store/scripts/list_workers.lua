@@ -15,8 +15,11 @@ local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
 -- @include _history
-local function age_and_body(id)
-    local record = bytes > 0 and redis.call("HGET", KEYS[4], id) or ""
+local function age_and_body(member)
+    local record = bytes > 0 and redis.call("HGET", KEYS[4], string.match(member, "^[^/]*/[^/]*/[^/]*/(.*)$") or "")
+    if not record then
+        return -1, ""
+    end
     bytes = bytes - #record
     local history, body = history_of(record)
     local begun = tonumber(string.match(history or "", " (%d+)/[^ ]*$"))
@@ -28,10 +31,8 @@ for at = 1, #workers, 2 do
     local worker, jobs = workers[at], {}
     local from, to = "[" .. worker .. "/", "(" .. worker .. "0"
     for _, member in ipairs(redis.call("ZRANGEBYLEX", KEYS[3], from, to, "LIMIT", 0, limit)) do
-        local age, body = age_and_body(string.match(member, "^[^/]*/[^/]*/[^/]*/(.*)$") or "")
-        for _, item in ipairs({member, age, body}) do
-            table.insert(jobs, item)
-        end
+        local count = #jobs
+        jobs[count + 1], jobs[count + 2], jobs[count + 3] = member, age_and_body(member)
     end
     local information = redis.call("HGET", KEYS[2], worker) or ""
     local left = math.max(-2 ^ 53, math.min(2 ^ 53, workers[at + 1] - now))

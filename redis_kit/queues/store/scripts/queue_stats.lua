@@ -53,7 +53,8 @@ for _, entry in ipairs(redis.call("HVALS", unknown)) do
         table.insert(reply[11], item)
     end
 end
-local NONE, MOST, place = string.rep("\0", 24), 2 ^ 53, #reply
+-- @include _minute_numbers
+local place = #reply
 for first = minute - ARGV[1] + 1, minute, 1000 do  -- a command for each minute would take twice as long
     local fields = {}
     for each = first, math.min(first + 999, minute) do
@@ -61,14 +62,9 @@ for first = minute - ARGV[1] + 1, minute, 1000 do  -- a command for each minute 
     end
     local stored = redis.call("HMGET", minutes, unpack(fields))
     for at = 1, #fields, 3 do
-        local done, failed, packed = stored[at], stored[at + 1], stored[at + 2]
-        for offset = 1, 5 do reply[place + offset] = 0 end
-        if done or failed or packed then
-            local numbers = {struct.unpack(">I8I8I8", packed and #packed == 24 and packed or NONE)}
-            for offset, number in ipairs({tonumber(done or 0) or 0, tonumber(failed or 0) or 0, unpack(numbers, 1, 3)}) do
-                reply[place + offset] = math.max(0, math.min(MOST, number))
-            end
-        end
+        local done, failed, begun, late, latest = minute_numbers(stored[at], stored[at + 1], stored[at + 2])
+        reply[place + 1], reply[place + 2], reply[place + 3] = done, failed, begun
+        reply[place + 4], reply[place + 5] = late, latest
         place = place + 5
     end
 end

@@ -10,11 +10,12 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.steps import Batch, Call
 from redis_kit.core.values.sequences import batched
 from redis_kit.queues.jobs.step import StepCall
-from redis_kit.queues.keys import QueueKeys, WorkflowLists
+from redis_kit.queues.keys import QueueKeys, WorkflowKeys, WorkflowLists
 from redis_kit.queues.store.workflows import calls, transitions
 from redis_kit.queues.store.workflows.calls import StepJob, read_node
 
 NOBODY = -1  # made no step due
+SAMPLE = 10  # workflows of the list that are looked at, whether they have expired
 MISSING = "its job is gone: it was cancelled or deleted, or the server lost it with its data"
 
 
@@ -36,6 +37,20 @@ def taken() -> Flow[list[str]]:
     """Return the workflows to look at now. One round trip."""
     ids = yield calls.TAKE_CHECKS(None, calls.CHECKED_WORKFLOWS, calls.NEXT_CHECK)
     return [id.decode("utf-8", "replace") for id in ids]
+
+
+def forget_expired() -> Flow[bool]:
+    """Take those of some workflows off the list that have expired, and tell whether many had.
+
+    They are chosen at random, as Redis chooses keys to look for expired ones. Two round trips, and one more if some
+    have expired.
+    """
+    ids = yield Call("ZRANDMEMBER", WorkflowLists.of().listed, SAMPLE)
+    names = [id.decode("utf-8", "replace") for id in ids]
+    exist = (yield Batch([Call("EXISTS", WorkflowKeys.of(name).meta) for name in names])) if names else []
+    expired = [name for name, exists in zip(names, exist, strict=True) if not exists]
+    forgotten = (yield Batch([calls.FORGET(None, name, calls.NEVER_STARTED) for name in expired])) if expired else []
+    return sum(forgotten) > SAMPLE // 4
 
 
 def repair(id: str) -> Flow[Repaired]:

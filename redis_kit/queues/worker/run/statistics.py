@@ -10,7 +10,7 @@ from redis_kit.core.steps import CombinedBatch
 from redis_kit.queues.jobs import run_counts
 from redis_kit.queues.jobs.done import wait_of
 from redis_kit.queues.jobs.job import Job
-from redis_kit.queues.store import task_runs
+from redis_kit.queues.store import hourly
 from redis_kit.queues.worker.shared.logs import guarded
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
 
@@ -65,9 +65,7 @@ class TaskStatistics:
 def _send(sources: Sequence[WorkerQueue], counts: Counts) -> Flow[None]:
     numbers = dict.fromkeys(number for number, _ in counts)
     steps = [
-        task_runs.count_runs(
-            sources[number].key(""), {task: sums for (of, task), sums in counts.items() if of == number}
-        )
+        hourly.count_runs(sources[number].key(""), {task: sums for (of, task), sums in counts.items() if of == number})
         for number in numbers
     ]
     yield CombinedBatch(steps, lenient=True)

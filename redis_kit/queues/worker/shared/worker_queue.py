@@ -12,7 +12,7 @@ from redis_kit.queues.jobs.ack import Ack
 from redis_kit.queues.jobs.job import Job, State
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.settings import whole
-from redis_kit.queues.store import calls, claim, enqueue, results, unknown_calls
+from redis_kit.queues.store import calls, claim, enqueue, hourly, results, unknown_calls
 from redis_kit.queues.store.claim import Claimed
 from redis_kit.queues.store.liveness import HeartbeatReply, heartbeat_reply
 from redis_kit.queues.store.unknown_calls import Recalled
@@ -147,15 +147,18 @@ def forget_unused(sources: list[WorkerQueue]) -> None:
 
 
 def sweep(sources: list[WorkerQueue]) -> list[list[bytes] | RedisFailure]:
-    """Make orphaned jobs ready, and return their ids for each queue. One round trip."""
+    """Make orphaned jobs ready, and return their ids for each queue. Add up the minutes of past hours.
+
+    One round trip.
+    """
     return sources[0].run_flow(_sweep(sources))
 
 
 def _sweep(sources: list[WorkerQueue]) -> Flow[list[list[bytes] | RedisFailure]]:
-    replies: list[list[bytes] | RedisFailure] = yield Batch(
-        [calls.sweep(source.key("")) for source in sources], lenient=True
-    )
-    return replies
+    bases = [source.key("") for source in sources]
+    replies = iter((yield Batch([*map(calls.sweep, bases), *map(hourly.fold_hours, bases)], lenient=True)))
+    orphans, folded = [next(replies) for _ in bases], list(replies)
+    return [reply if isinstance(reply, RedisFailure) else ids for ids, reply in zip(orphans, folded, strict=True)]
 
 
 def _beat(sources: list[WorkerQueue]) -> Flow[list[HeartbeatReply | RedisFailure]]:

@@ -15,7 +15,7 @@ EVERY = 15.0  # seconds between two looks
 
 
 class Caretaker:
-    """Repairs workflows whose jobs are gone or were never added."""
+    """Repairs workflows whose jobs are gone or were never added, and takes expired ones off the list of all."""
 
     def __init__(self) -> None:
         self._at = 0.0
@@ -24,19 +24,20 @@ class Caretaker:
     def look(self, source: WorkerQueue) -> None:
         """Look after the workflows that are due for it. At most 20 of them.
 
-        One round trip every 15 s, and two or more for each of them.
+        Three round trips every 15 s, and two or more for each of them.
         """
         if monotonic() < self._at:
             return
         self._at = monotonic() + EVERY
         try:
+            many_expired = source.run_flow(repair.forget_expired())
             ids = source.run_flow(repair.taken())
         except UNAVAILABLE:
             raise
         except RedisFailure as error:
             self._complain("", error)
             return
-        if len(ids) == calls.CHECKED_WORKFLOWS:  # many run: the next ones follow with the next heartbeat
+        if many_expired or len(ids) == calls.CHECKED_WORKFLOWS:  # the next ones follow with the next heartbeat
             self._at = 0.0
         for id in ids:
             try:

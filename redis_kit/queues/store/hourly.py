@@ -1,4 +1,4 @@
-"""The scripts that count attempts of tasks, and the arguments that they take."""
+"""The scripts of numbers by hour, and their arguments: attempts of tasks, and what a queue counts in its minutes."""
 
 from collections.abc import Mapping
 
@@ -9,6 +9,9 @@ from redis_kit.queues.store.calls import QueueScript
 HOURS = 72  # for which counts are stored
 MOST_TASKS = 100  # of a queue
 COUNT_RUNS, LIST_RUNS = QueueScript("count_runs"), QueueScript("list_runs")
+KEPT_HOURS = 90 * 24
+AT_ONCE = 12  # hours that one call adds up, of 71 at most
+FOLD_HOURS, GET_HOURS = QueueScript("fold_hours"), QueueScript("get_hours")
 
 
 def count_runs(base: str, counts: Mapping[str, Mapping[int, float]]) -> ScriptCall:
@@ -20,3 +23,13 @@ def count_runs(base: str, counts: Mapping[str, Mapping[int, float]]) -> ScriptCa
 def list_runs(base: str, hours: int) -> ScriptCall:
     """Return the step that reads the counts of attempts by task."""
     return LIST_RUNS(base, hours)
+
+
+def fold_hours(base: str) -> ScriptCall:
+    """Return the step that adds up the minutes of some past hours; its reply is how many hours are left."""
+    return FOLD_HOURS(base, AT_ONCE, KEPT_HOURS)
+
+
+def get_hours(base: str, count: int) -> ScriptCall:
+    """Return the step that reads the numbers of some hours, the present one among them."""
+    return GET_HOURS(base, count)

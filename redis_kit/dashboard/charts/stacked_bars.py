@@ -1,4 +1,4 @@
-"""The geometry of bars that stand on each other."""
+"""Charts of bars that stand on each other."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 
 from redis_kit.core.panels import StackedBars
 from redis_kit.dashboard.cells import Cell, Data, cell
-from redis_kit.dashboard.charts import HEIGHT, MAX_VALUES, STEP, WIDTH, Axis
+from redis_kit.dashboard.charts.axis import HEIGHT, MAX_VALUES, STEP, WIDTH, Axis
 from redis_kit.dashboard.paths import highest, level
 
 
