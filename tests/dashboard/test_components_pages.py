@@ -8,12 +8,14 @@ from time import monotonic
 import pytest
 import redis
 from django.apps import apps
+from django.contrib import admin
 from django.contrib.admin.models import LogEntry
 
 from redis_kit.core import connections
 from redis_kit.core.component import components
 from redis_kit.core.panels import Viewer
 from redis_kit.dashboard.collect import panels
+from redis_kit.dashboard.models import Dashboard
 from redis_kit.queues.queue import Queue
 from redis_kit.signins import SignInMixin
 from tests.dashboard.support.html import page
@@ -79,6 +81,15 @@ def test_every_button_needs_post_its_permission_and_a_token(kit, signed_in):
         assert viewer.get(route).status_code == 405, route
         assert viewer.post(route, {"value": "a", "confirmed": "1"}).status_code == 403, route
         assert forger.post(route, {"value": "a", "confirmed": "1"}).status_code == 403, route
+
+
+def test_pages_take_no_post(kit, boss):
+    names = {route.name.removeprefix("redis_kit_dashboard_") for route in admin.site._registry[Dashboard].get_urls()}
+    assert names == {"changelist", "overview_fragment", "change", "panel_fragment", "act"}  # the last is for buttons
+    for url in (
+        f"{ADMIN}{slug}{part}" for slug in ("", *(f"{each.slug}/" for each in panels())) for part in ("", "fragment/")
+    ):
+        assert boss.post(url, {"confirmed": "1"}).status_code == 405, url
 
 
 @pytest.mark.parametrize("how", ["stop", "freeze"])
