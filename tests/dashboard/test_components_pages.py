@@ -8,12 +8,15 @@ from time import monotonic
 import pytest
 import redis
 from django.apps import apps
+from django.contrib import admin
 from django.contrib.admin.models import LogEntry
+from django.urls import reverse
 
 from redis_kit.core import connections
 from redis_kit.core.component import components
 from redis_kit.core.panels import Viewer
 from redis_kit.dashboard.collect import panels
+from redis_kit.dashboard.models import Dashboard
 from redis_kit.queues.queue import Queue
 from redis_kit.signins import SignInMixin
 from tests.dashboard.support.html import page
@@ -79,6 +82,18 @@ def test_every_button_needs_post_its_permission_and_a_token(kit, signed_in):
         assert viewer.get(route).status_code == 405, route
         assert viewer.post(route, {"value": "a", "confirmed": "1"}).status_code == 403, route
         assert forger.post(route, {"value": "a", "confirmed": "1"}).status_code == 403, route
+
+
+def test_only_buttons_take_post(kit, boss):
+    routes = admin.site._registry[Dashboard].get_urls()
+    urls = {
+        reverse(f"admin:{route.name}", kwargs={name: given.get(name, "x") for name in route.pattern.converters})
+        for given in ({"slug": panel.slug} for panel in panels())
+        for route in routes
+        if not route.name.endswith("_act")  # see above
+    }
+    assert len(urls) > 25
+    assert [url for url in urls if boss.post(url, {"confirmed": "1"}).status_code != 405] == []
 
 
 @pytest.mark.parametrize("how", ["stop", "freeze"])

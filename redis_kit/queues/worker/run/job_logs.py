@@ -54,10 +54,11 @@ class JobLogs:
             unsent, self._unsent = self._unsent, {}
         for some in batched(unsent.items(), AT_ONCE):
             try:
-                self._sources[0].run_flow(_send(self._sources, some))
+                failure = self._sources[0].run_flow(_send(self._sources, some))
             except RedisFailure as error:
-                if self._log_limit.allows("dropped"):
-                    logger.warning("Log lines of %d jobs were dropped: %s", len(some), error)
+                failure = error
+            if failure and self._log_limit.allows("dropped"):
+                logger.warning("Lines for the logs of jobs were dropped: %s", failure)
 
     def _add(self, job: JobKey, line: bytes, most: int, ttl_ms: int) -> None:
         with self._lock:
@@ -67,9 +68,10 @@ class JobLogs:
             unsent.lines.append(line)
 
 
-def _send(sources: Sequence[WorkerQueue], some: Sequence[tuple[JobKey, Unsent]]) -> Flow[None]:
+def _send(sources: Sequence[WorkerQueue], some: Sequence[tuple[JobKey, Unsent]]) -> Flow[RedisFailure | None]:
     steps = [
         job_logs.store_log(sources[number].key(""), id, unsent.lines, unsent.most, unsent.ttl_ms)
         for (number, id), unsent in some
     ]
-    yield CombinedBatch(steps, lenient=True)
+    replies = yield CombinedBatch(steps, lenient=True)
+    return next((reply for reply in replies if isinstance(reply, RedisFailure)), None)
