@@ -13,6 +13,7 @@ from django.utils import formats, timezone
 from django.utils.translation import gettext as _
 
 from redis_kit.core.panels import Downloads, Lines, Link, Meter, Ring, Shade, Sparkline
+from redis_kit.core.terminal import duration
 from redis_kit.dashboard.paths import highest, level, line_path
 
 MAX_SHOWN = 200  # characters
@@ -209,10 +210,4 @@ def _number(value: Any) -> str:
 def _duration(seconds: float) -> str:
     if abs(seconds) < 1:
         return f"{seconds * 1000:.0f} ms"
-    if abs(seconds) < 60:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(int(abs(seconds)), 60)
-    hours, minutes = divmod(minutes, 60)
-    days, hours = divmod(hours, 24)
-    clock = f"{hours}:{minutes:02}:{rest:02}"
-    return ("−" if seconds < 0 else "") + (f"{days} d {clock}" if days else clock)
+    return ("−" if seconds < 0 else "") + duration(abs(seconds))

@@ -42,7 +42,7 @@ class Row(NamedTuple):
     """
 
     head: Cell
-    cells: Sequence[tuple[Cell, Cell]]
+    cells: list[tuple[Cell, Cell]]
     buttons: Sequence[RowButton]
     value: str = ""
 
@@ -152,7 +152,11 @@ def _table(table: Table, buttons: Sequence[ActionButton], selects: Sequence[Acti
         number = any(shown.number for shown in below) and all(
             shown.number or shown.text in ("", "–") for shown in below
         )
-        columns[index] = columns[index]._replace(number=number)
+        if number:
+            columns[index] = columns[index]._replace(number=True)
+            for row in rows:
+                name, shown = row.cells[index - 1]
+                row.cells[index - 1] = name, shown._replace(number=True)
     empty = cell(table.empty or _("Nothing here."), MAX_TOOLTIP)  # a text of the panel
     left_out = max(len(table.rows) - MOST_ROWS, 0)
     return TableView(cell(table.title), columns, rows, empty, bool(buttons), left_out, selects)

@@ -106,6 +106,7 @@ __all__ = [
 ]
 
 BACKEND = "redis_kit.queues.backend.RedisTaskBackend"
+CELERY_BACKEND = "redis_kit.queues.celery.CeleryTaskBackend"
 BUNDLED = BaseTaskBackend.__module__.rpartition(".")[0] if FOUND else ""  # the package of the framework's backends
 _RECEIVER = "log_task_"  # how the names of the framework's own receivers begin
 _unlogged: ContextVar[frozenset[str]] = ContextVar("redis_kit_unlogged", default=frozenset())  # names of receivers
@@ -152,7 +153,8 @@ def missing_backend(alias: str) -> Iterator[Problem]:
 def _backend_hint(path: str) -> str:
     """Return the backend that was probably meant; "" if none of ours and of the framework is like it."""
     if "redis" in path.lower():
-        return f"Did you mean {BACKEND!r}?" if path.startswith(("django", "redis")) else ""
+        bundled = [BACKEND, CELERY_BACKEND]
+        return did_you_mean(path, bundled, f"Did you mean {BACKEND!r}?") if path.startswith(("django", "redis")) else ""
     bundled = [f"{BUNDLED}.{name}" for name in ("immediate.ImmediateBackend", "dummy.DummyBackend")]
     return did_you_mean(path, bundled) if path.startswith("django") else ""
 

@@ -37,9 +37,9 @@ from redis_kit.dashboard.cells import MAX_SHOWN, Cell, cell
         (datetime(2026, 11, 20, 9, 5, 1), "2026-11-20 09:05:01"),
         (timedelta(milliseconds=250), "250 ms"),
         (timedelta(seconds=12.34), "12.3 s"),
-        (timedelta(minutes=61, seconds=5), "1:01:05"),
-        (timedelta(days=2, seconds=61), "2 d 0:01:01"),
-        (-timedelta(minutes=2), "−0:02:00"),
+        (timedelta(minutes=61, seconds=5), "1 h 1 min"),
+        (timedelta(days=2, seconds=61), "2 d 0 h"),
+        (-timedelta(minutes=2), "−2 min 0 s"),
         (["a", 1], "['a', 1]"),
     ],
 )

@@ -73,6 +73,11 @@ WRONG_TASKS = {
         MISSING.format("redis_kit.queues.backend.RedisBackend"),
         f"Did you mean {OURS!r}?",
     ),
+    "misspelt class of Celery's": (
+        {"default": {"BACKEND": "redis_kit.queues.celery.CeleryBackend"}},
+        MISSING.format("redis_kit.queues.celery.CeleryBackend"),
+        "Did you mean 'redis_kit.queues.celery.CeleryTaskBackend'?",
+    ),
     "misspelt module": (
         {"default": {"BACKEND": "redis_kit.backends.RedisTaskBackend"}},
         MISSING.format("redis_kit.backends.RedisTaskBackend"),

@@ -172,7 +172,12 @@ def _seconds(app: Any, countdown: float | None, eta: Any) -> float | None:
     if eta is not None:
         moment = datetime.fromisoformat(eta) if isinstance(eta, str) else eta
         return float((maybe_make_aware(moment, app.timezone) - app.now()).total_seconds())
-    return float(countdown) if countdown else None
+    if not countdown:
+        return None
+    try:
+        return float(countdown)
+    except (TypeError, ValueError):
+        raise InvalidValue(f"countdown must be a number of seconds, not {shortened(countdown)}.") from None
 
 
 def _absolute(app: Any, expires: Any) -> str | None:

@@ -7,10 +7,12 @@ from collections.abc import Collection
 
 from django.core.management.base import CommandError
 
+from redis_kit.core import conf
 from redis_kit.core.errors import InvalidName, RedisFailure
 from redis_kit.core.keys import encode
 from redis_kit.core.text import did_you_mean
 from redis_kit.queues import framework
+from redis_kit.queues.settings import QUEUE_OPTIONS, QueueSettings
 from redis_kit.queues.tasks import registry
 
 WEIGHT = (1, 1000)
@@ -62,6 +64,24 @@ def older_shards(names: Collection[str]) -> tuple[str, ...]:
     if older:
         logger.warning("The worker also runs what is left in shards that get no more jobs: %s.", ", ".join(older))
     return older
+
+
+def check_options(listed: Collection[str]) -> None:
+    """Warn of queues in ``QUEUE_OPTIONS`` that are not listed and not used, if their names are like listed ones.
+
+    One round trip if there are any; no check while Redis is unavailable.
+    """
+    from redis_kit.queues.monitoring.stats import queue_names
+
+    names = conf.section(QueueSettings).QUEUE_OPTIONS
+    if not (hints := {name: hint for name in names if name not in listed and (hint := did_you_mean(name, listed))}):
+        return
+    try:
+        used = queue_names()
+    except RedisFailure:
+        return
+    for name in hints.keys() - used:
+        logger.warning("%s has options of the queue %a, which no task uses. %s", QUEUE_OPTIONS, name, hints[name])
 
 
 def check(names: Collection[str], listed: Collection[str], *, weighed: bool) -> None:

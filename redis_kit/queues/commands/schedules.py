@@ -4,8 +4,6 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from django.core.management.base import CommandError
-
 from redis_kit.core.terminal import KitCommand, aligned, cut, duration
 from redis_kit.core.text import clean
 from redis_kit.queues.database.models import Schedule
@@ -46,12 +44,9 @@ def prune(command: KitCommand, options: Options) -> None:
     """Forget schedules of code that no worker has any more."""
     dry_run = options["dry_run"]
     names = control.prune(dry_run=dry_run)
-    if not names:
-        raise CommandError("Nothing was forgotten: workers or the database have all schedules.")
     verb = "Would forget" if dry_run else "Forgotten"
-    command.report(
-        f"{verb}: {clean(', '.join(names))}.", {"forgotten": names, "dry_run": dry_run}, as_json=options["json"]
-    )
+    text = f"{verb}: {clean(', '.join(names))}." if names else "Nothing to forget: all schedules are in use."
+    command.report(text, {"forgotten": names, "dry_run": dry_run}, as_json=options["json"])
 
 
 def take_over(command: KitCommand, options: Options) -> None:

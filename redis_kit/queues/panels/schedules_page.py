@@ -1,7 +1,7 @@
 """The dashboard's panel of schedules: what happens in the next day, and what became of the last ticks."""
 
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
@@ -86,24 +86,27 @@ class SchedulesPanel(Panel):
 
 def figures(coming: "Listing", ticks: int) -> Iterator[Figure]:
     """Yield how many schedules there are, which of the next ones can't run, and whether ticks are overdue."""
-    yield Figure(_("Schedules"), coming.total, hint=_("%d of them tick") % coming.active)
+    hint = _("%d of them tick") % coming.active if coming.active < coming.total else ""
+    yield Figure(_("Schedules"), coming.total, hint=hint)
     shown = f"{ticks}+" if ticks >= MOST_ROWS else ticks
     yield Figure(_("Ticks in 24 hours"), shown)
     stuck = [info.name for info in coming.schedules if info.problem]
     if stuck:
         hint = ", ".join(stuck[:5]) + ", …" * (len(stuck) > 5)
         yield Figure(_("Schedules that can't run"), len(stuck), hint=hint, alarm=True)
-    late = max((coming.now - info.due for info in coming.schedules if info.due is not None), default=0)
+    dues = [info.due for info in coming.schedules if info.due is not None and not info.problem]
+    late = coming.now - min(dues, default=coming.now)
     if late > OVERDUE:
-        yield Figure(_("Overdue for (s)"), round(late / 1000), hint=_("No worker runs ticks."), alarm=True)
+        yield Figure(_("Overdue for"), timedelta(milliseconds=late), hint=_("No worker runs ticks."), alarm=True)
 
 
 def next_table(coming: "Listing", ticks: "list[tuple[int, ScheduleInfo]]") -> Table:
     """Return the first ticks of each schedule in the next 24 hours."""
-    columns = (_("Time"), _("In"), _("Schedule"), _("Task"))
+    columns = (_("Time"), _("In"), _("Schedule"))
     rows = [
-        (_moment(at), duration(max(0, at - coming.now) / 1000), info.name, info.definition and info.definition.task)
+        (_moment(at), timedelta(milliseconds=max(0, at - coming.now)), Lines(_names(info)))
         for at, info in ticks
+        if not info.problem
     ]
     title = _("The next 24 hours: the first %d ticks of each") % OF_EACH
     return Table(title, columns, rows, empty=_("No schedule ticks within 24 hours."))
@@ -111,10 +114,7 @@ def next_table(coming: "Listing", ticks: "list[tuple[int, ScheduleInfo]]") -> Ta
 
 def schedules_table(page: "Listing", outcomes: dict[str, str], *, linked: bool) -> Table:
     """Return the schedules of a page, with their buttons. If ``linked``, jobs link to their pages."""
-    columns = (
-        *(_("Schedule"), _("When"), _("Next tick"), _("Last tick"), _("Outcome"), _("Late (ms)")),
-        _("Runs"),
-    )
+    columns = (_("Schedule"), _("When"), _("Next tick"), _("Last tick"), _("Outcome"), _("Runs"))
     return Table(
         _("Schedules by name"),
         columns,
@@ -135,22 +135,36 @@ def _row(info: "ScheduleInfo", status: str, *, linked: bool) -> tuple[Any, ...]:
         outcome = Link(outcome or became.job, "queues", {"queue": became.queue, "id": became.job})
     counts = [(became.skips, _("%d skipped")), (became.missed, _("%d missed"))]
     return (
-        Lines((info.name, info.definition and info.definition.task)),
+        Lines((*_names(info), _problem(info))),
         words.when(info.definition) if info.definition else "",
-        _state(info) if info.due is None or info.problem else _moment(info.due),
-        _moment(became.tick) if became.tick else "",
+        _next(info),
+        Lines((_moment(became.tick), _("%s late") % _time(became.late))) if became.tick else "",
         Lines((OUTCOMES.get(became.outcome, ""), outcome)) if became.outcome else "",
-        became.late if became.tick else None,
         Lines((became.runs, *(text % count for count, text in counts if count))),
     )
 
 
-def _state(info: "ScheduleInfo") -> Any:
+def _problem(info: "ScheduleInfo") -> str:
     from redis_kit.queues.tasks.schedules.control import UNDECLARED
 
-    if info.problem == UNDECLARED:
-        return _("no worker declares it")
-    return info.problem or (_("paused") if info.paused else "")
+    return _("no worker declares it") if info.problem == UNDECLARED else info.problem
+
+
+def _next(info: "ScheduleInfo") -> Any:
+    if info.problem:
+        return _("can't run")
+    if info.due is not None:
+        return _moment(info.due)
+    return _("paused") if info.paused else ""
+
+
+def _names(info: "ScheduleInfo") -> tuple[str, ...]:
+    """Return the name of a schedule and that of its task, once if they are the same."""
+    return (info.name,) if info.definition is None else tuple(dict.fromkeys((info.name, info.definition.task)))
+
+
+def _time(ms: int) -> str:
+    return f"{ms} ms" if ms < 1000 else duration(ms / 1000)
 
 
 def _moment(ms: int) -> datetime:

@@ -1,6 +1,6 @@
 """The dashboard's page of tasks: how often they ran and failed, how long they took and waited."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -54,7 +54,8 @@ class TasksPanel(OneQueuePanel):
             empty=_("No task of this queue ran in this time."),
         )
         if by_time:
-            bars = [(task or _("other tasks"), each.total) for task, each in by_time[:SHOWN]]
+            labels = _labels([task for task, _stats in by_time[:SHOWN]])
+            bars = [(label, each.total) for label, (_task, each) in zip(labels, by_time, strict=False)]
             yield Bars(_("Time that tasks took (s)"), bars)
 
     def _row(self, queue: str, task: str, stats: "TaskStats") -> tuple[Any, ...]:
@@ -63,3 +64,9 @@ class TasksPanel(OneQueuePanel):
         if task and self.viewer.may(MANAGE):
             name = Link(task, "jobs", {"queue": queue, "state": "dead" if stats.failures else "done", "task": task})
         return name, stats.runs, stats.failures, timedelta(seconds=stats.total), *times
+
+
+def _labels(tasks: Sequence[str]) -> list[Any]:
+    """Return the names of functions, as a chart has little room for labels; the whole paths if two are the same."""
+    names = [task.rpartition(".")[2] for task in tasks]
+    return [name or _("other tasks") for name in (names if len(set(names)) == len(names) else tasks)]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from django.utils.translation import gettext_lazy as _
 
 from redis_kit.core.panels import MOST_ROWS, Figure, Lines, Link, Table
+from redis_kit.core.terminal import duration
 from redis_kit.queues.panels.actions import SupervisorTarget
 
 if TYPE_CHECKING:
@@ -145,15 +146,6 @@ def _jobs(held: Sequence["RunningJob"], *, linked: bool) -> Any:
 
 
 def _job(job: "RunningJob", *, linked: bool) -> Any:
-    text = ", ".join(filter(None, (job.id, job.task, _age(job.age))))
+    age = "" if job.age is None else duration(job.age)
+    text = ", ".join(filter(None, (job.task or job.id, age)))
     return Link(text, "queues", {"queue": job.queue, "id": job.id}) if linked else text
-
-
-def _age(seconds: float | None) -> str:
-    if seconds is None:
-        return ""
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}"

@@ -69,15 +69,19 @@ def problems() -> Iterator[Problem]:
 
 
 def problems_of_paths() -> Iterator[Problem]:
-    """Yield each ``SINK``, and ``CELERY_APP``, if its module does not exist. Imports none of them."""
+    """Yield each ``SINK``, and ``CELERY_APP``, that does not exist, as far as that is known without an import."""
     options = conf.valid_options(QueueSettings)
     named = {f"{QUEUE_OPTIONS}[{queue!r}]['SINK']": of.get("SINK") for queue, of in _dicts(options.QUEUE_OPTIONS)}
     for option, path in {"REDIS_KIT['QUEUES']['CELERY_APP']": options.CELERY_APP, **named}.items():
-        module = path.rpartition(".")[0] if isinstance(path, str) else ""
+        module, _, name = path.rpartition(".") if isinstance(path, str) else ("", "", "")
         is_path = all(part.isidentifier() for part in module.split("."))  # else the settings report it
+        example = "Write it as in an import, such as 'shop.sinks.Printer'."
         if is_path and module not in sys.modules and _spec(module) is None:
-            hint = did_you_mean(module, _beside(module), "Write it as in an import, such as 'shop.sinks.Printer'.")
+            hint = did_you_mean(module, _beside(module), example)
             yield Problem("E017", f"{option} is {path!r}, but no module is named {module!r}.", hint)
+        elif module in sys.modules and not hasattr(sys.modules[module], name):
+            hint = did_you_mean(name, vars(sys.modules[module]), example)
+            yield Problem("E017", f"{option} is {path!r}, but the module {module!r} has no {name!r}.", hint)
 
 
 def _dicts(options: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:

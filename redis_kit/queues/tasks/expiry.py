@@ -24,4 +24,4 @@ def expired(job: Job, call: Message) -> Expired | None:
     late = job.claimed - job.due
     if not call.expires or job.crashes or late * 1000 <= call.expires:
         return None
-    return Expired(f"it was to begin within {number(call.expires / 1000)} s and could not before {late:.1f} s")
+    return Expired(f"it was to begin within {number(call.expires / 1000)} s, and its turn came after {late:.1f} s")

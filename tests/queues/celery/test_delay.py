@@ -92,6 +92,7 @@ def test_chain_goes_on_after_its_delayed_step(project, queue):
     [
         ({"serializer": "pickle"}, InvalidValue, "only 'json' is possible"),
         ({"args": [pickle]}, NotSerializable, "args"),
+        ({"countdown": "soon"}, InvalidValue, "countdown must be a number of seconds, not 'soon'"),
         ({"headers": {"x": {1, 2}}}, NotSerializable, r"headers\['x'\]"),
         ({"link": fleet.plain.s(pickle)}, NotSerializable, "link"),
         ({"task_id": "a b"}, InvalidValue, "task_id"),

@@ -27,6 +27,11 @@ def waits(self, *args, **kwargs):
     ran.append((args, kwargs))
 
 
+@fleet.app.task(base=SingletonTask, name="tests.names_itself")
+def names_itself():
+    ran.extend(lock.doing for lock in held_locks().locks)
+
+
 @pytest.fixture(autouse=True)
 def _project(project):
     ran.clear()
@@ -52,6 +57,11 @@ def test_run_has_the_lock_and_a_fence_that_grows():
     (_, first), (_, second) = ran
     assert second > first
     assert not held_locks().locks
+
+
+def test_holder_of_the_lock_is_named_by_its_task():
+    deliver(names_itself, id="a")
+    assert ran == ["task tests.names_itself a"]
 
 
 def test_second_run_is_skipped_and_other_arguments_run():

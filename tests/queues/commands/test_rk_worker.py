@@ -169,6 +169,15 @@ def test_unknown_queue_is_warned_of_once(kit, chosen, caplog, names, told):
     assert len(chosen) == 1
 
 
+def test_options_of_a_misspelt_queue_are_warned_of(kit, chosen, caplog):
+    Queue("mails").put(1)
+    options = {name: {"DONE_LIMIT": 5} for name in ("mail", "mails", "mial", "far away")}
+    kit.options(QUEUES={"NAMES": ["mail"], "QUEUE_OPTIONS": options})
+    call_command("rk_worker")
+    (told,) = [one.getMessage() for one in caplog.records if "QUEUE_OPTIONS" in one.getMessage()]
+    assert told.endswith("has options of the queue 'mial', which no task uses. Did you mean 'mail'?")
+
+
 def test_queue_that_only_workers_registered_is_warned_of_at_each_start(kit, chosen, caplog):
     kit.options(QUEUES={"NAMES": ["mail"]})
     for name in ("mial", "a:b", "later"):

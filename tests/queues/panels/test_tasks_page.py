@@ -7,6 +7,7 @@ import pytest
 from redis_kit.core import connections
 from redis_kit.queues import Queue
 from redis_kit.queues.jobs import run_counts
+from redis_kit.queues.panels import tasks_page
 from redis_kit.queues.store import hourly
 from tests.dashboard.support.attacks import SAMPLE, harmless_links
 from tests.dashboard.support.html import page, rows
@@ -45,11 +46,17 @@ def test_page_shows_tasks_by_the_time_that_they_took(mail, boss):
     assert [one.words for one in found.find("dd")] == ["110", "2", "1.8 %"]
     first, second = rows(found, "Tasks of mail")
     assert (first[""], second[""]) == (SEND, "shop.tasks.count")
-    assert (first["Attempts"], first["Failed"], first["In all"]) == ("100", "2", "0:01:09")
+    assert (first["Attempts"], first["Failed"], first["In all"]) == ("100", "2", "1 min 10 s")
     assert (first["Run time p50"], first["Wait p50"], second["Run time p50"]) == ("108 ms", "431 ms", "2 ms")
     assert (first["Run time p99"], first["Wait p99"]) == ("27.6 s", "431 ms")
     (link,) = [one.attributes["href"] for one in found.find("a") if one.words == SEND]
     assert link.endswith("jobs/?queue=mail&state=dead&task=shop.tasks.send")
+
+
+def test_chart_names_tasks_by_their_functions_unless_two_are_the_same():
+    labels = tasks_page._labels(["shop.tasks.send", "shop.tasks.count", ""])
+    assert list(map(str, labels)) == ["send", "count", "other tasks"]
+    assert tasks_page._labels(["shop.tasks.send", "news.tasks.send"]) == ["shop.tasks.send", "news.tasks.send"]
 
 
 def test_hours_can_be_chosen_and_other_values_mean_all(mail, boss):

@@ -14,6 +14,7 @@ from redis_kit.queues.component import Queues
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.tasks import discovery, registry
 from redis_kit.queues.worker.supervisor import maintenance
+from tests.queues.support import fleet
 
 pytestmark = pytest.mark.skipif(not framework.FOUND, reason="tasks need a framework")
 TASK = "from redis_kit.queues import task\n@task\ndef send(): pass\n"
@@ -168,6 +169,13 @@ def test_misspelt_module_of_an_app_or_a_sink_is_found_without_an_import(kit, sta
     assert problem.message in [error.msg for error in Queues().checks()]
     kit.options(QUEUES={"CELERY_APP": "stall.celery.app", "QUEUE_OPTIONS": {"mail": {"SINK": "celery"}}})
     assert list(discovery.problems_of_paths()) == []
+
+
+def test_misspelt_name_in_a_module_that_is_imported_is_found(kit):
+    kit.options(QUEUES={"CELERY_APP": f"{fleet.__name__}.ap"})
+    (problem,) = discovery.problems_of_paths()
+    assert problem.message.endswith(f"is '{fleet.__name__}.ap', but the module '{fleet.__name__}' has no 'ap'.")
+    assert problem.hint == "Did you mean 'app'?"
 
 
 def test_error_inside_a_module_of_the_option_is_raised_as_it_is(kit, stall):

@@ -58,7 +58,7 @@ def test_job_that_could_not_begin_in_time_is_dead_and_did_not_run(any_kit, twin)
     assert late.status == TaskResultStatus.FAILED
     assert [error.exception_class for error in late.errors] == [Expired]
     (dead,) = queue.peek(state="dead")
-    assert dead.reason.startswith("expired: it was to begin within 0.05 s and could not before 0.")
+    assert dead.reason.startswith("expired: it was to begin within 0.05 s, and its turn came after 0.")
     assert heard == [dead.reason]
     assert tasks.done == []
 

@@ -1,6 +1,7 @@
 """The dashboard's panel of workflows: a list of them, and a page about one."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from django.utils.translation import gettext as _
@@ -167,7 +168,7 @@ def _table(title: Any, workflows: list[tuple[str, "WorkflowStatus"]], *, linked:
 def _steps(nodes: list["NodeInfo"]) -> Table:
     ordered = sorted(nodes, key=lambda node: (ORDER.index(node.state) if node.state in ORDER else -1, node.number))
     rows = [_row(node.step) for node in ordered[:MOST_ROWS] if node.step]
-    columns = (_("Job"), _("State"), _("Since"), _("Seconds"), _("Error"))
+    columns = (_("Job"), _("State"), _("Since"), _("Run time"), _("Error"))
     title = _("Steps")
     if len(ordered) > MOST_ROWS:
         title = _("Steps: the first %(count)d of %(total)d") % {"count": MOST_ROWS, "total": len(ordered)}
@@ -178,6 +179,6 @@ def _row(step: "StepInfo") -> tuple[Any, ...]:
     from redis_kit.queues.panels import redaction
 
     job = Link(step.id, "queues", {"queue": step.queue, "id": step.id})
-    seconds = None if step.seconds is None else round(step.seconds, 3)
+    run_time = None if step.seconds is None else timedelta(seconds=step.seconds)
     error = redaction.text(step.error) if step.error else None
-    return Lines((step.task, job)), STATES.get(step.state, step.state), step.since, seconds, error
+    return Lines((step.task, job)), STATES.get(step.state, step.state), step.since, run_time, error

@@ -9,7 +9,7 @@ from django.db import connection
 from django.utils.dateparse import parse_datetime
 from django.utils.timezone import is_naive
 
-from redis_kit.core.errors import ConfigurationError
+from redis_kit.core.errors import ConfigurationError, RedisKitError
 from redis_kit.queues.database.models import Schedule
 from redis_kit.queues.errors import InvalidSchedule
 from redis_kit.queues.tasks import registry
@@ -57,12 +57,22 @@ def _entry(task: dict[str, Any], times: dict[str, dict[Any, dict[str, Any]]], pr
         rows.stored(row)
     except (InvalidSchedule, ConfigurationError, ValueError) as error:
         return Entry(name, "unsupported", None, str(error))
-    left = [field for field in LEFT_OUT if task.get(field) not in EMPTY]
-    note = f"left out: {', '.join(left)}" if left else ""
+    note = ". ".join(_notes(task, row))
     if (before := present.get(name)) is None:
         return Entry(name, "new", row, note)
     same = all(getattr(before, field) == getattr(row, field) for field in FIELDS)
     return Entry(name, "unchanged" if same else "exists", row, note if same else "another schedule has this name")
+
+
+def _notes(task: dict[str, Any], row: Schedule) -> Iterator[str]:
+    if not row.enabled:
+        yield "disabled"
+    if left := [field for field in LEFT_OUT if task.get(field) not in EMPTY]:
+        yield f"left out: {', '.join(left)}"
+    try:
+        rows.check(row)
+    except RedisKitError as error:
+        yield f"can't run: {error}"
 
 
 def _fields(task: dict[str, Any], times: dict[str, dict[Any, dict[str, Any]]]) -> dict[str, Any]:

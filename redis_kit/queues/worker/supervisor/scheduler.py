@@ -17,7 +17,6 @@ from redis_kit.core.logs.error_text import text_of
 from redis_kit.core.logs.rate_limit import LogRateLimit
 from redis_kit.core.scripts import ScriptCall
 from redis_kit.core.signals import send_safely
-from redis_kit.core.text import shortened
 from redis_kit.queues import signals
 from redis_kit.queues.errors import UnknownTask
 from redis_kit.queues.queue import Queue
@@ -248,7 +247,7 @@ class Scheduler:
         self._unable[stored.name] = monotonic() + UNABLE
         what = text_of(error) if isinstance(error, UnknownTask) else f"{type(error).__name__}: {text_of(error)}"
         self._complain(stored.name, "Schedule %a can't run here and is left to other workers: %a", stored.name, what)
-        after = state.read(stored.state)._replace(problem=shortened(what, 300))
+        after = state.read(stored.state)._replace(problem=what[:300])
         return Confirmation(stored.name, stored.due, after.dumps())
 
     def _register(self, queue: str) -> None:

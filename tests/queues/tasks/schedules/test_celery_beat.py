@@ -64,6 +64,7 @@ def test_entries_become_rows_and_a_second_import_changes_nothing(beat, shell, dj
     code, said, _ = shell("rk_schedule", "import", "--dry-run")
     assert (code, Schedule.objects.count()) == (0, 0)
     assert "Would import: 4." in said
+    assert "disabled" in next(line for line in said.splitlines() if line.startswith("nightly"))
     with django_capture_on_commit_callbacks(execute=True):
         assert "Imported: 4." in shell("rk_schedule", "import")[1]
     found = {row.name: row for row in Schedule.objects.all()}
@@ -81,7 +82,14 @@ def test_entries_become_rows_and_a_second_import_changes_nothing(beat, shell, dj
     again = json.loads(shell("rk_schedule", "import", "--json")[1])
     assert again["imported"] == 0
     assert {each["outcome"] for each in again["entries"]} == {"unchanged"}
-    assert {each["note"] for each in again["entries"]} == {"", "left out: priority"}
+    assert {each["note"] for each in again["entries"]} == {"", "disabled", "left out: priority"}
+
+
+def test_entry_that_could_not_run_is_named_with_its_reason(beat):
+    beat("unfit", interval_id=1, args="[1, 2, 3]", enabled=0)
+    (entry,) = celery_beat.entries()
+    assert entry.outcome == "new"
+    assert entry.note.startswith(f"disabled. can't run: arguments do not fit {TASK}(")
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def test_tick_of_an_unknown_task_is_left_to_others_and_shown(kit, caplog):
     due_now(kit, "hourly")
     tick(worker)
     assert "Schedule 'hourly' can't run here and is left to other workers" in caplog.text
-    assert "unknown task 'shop.tasks.nope'" in info("hourly").problem
+    assert info("hourly").problem.startswith("unknown task 'shop.tasks.nope'")
     tick(worker)
     assert caplog.text.count("can't run here") == 1
 
@@ -78,7 +78,7 @@ def test_schedule_without_its_code_stops_after_an_hour_and_is_pruned(kit, shell)
     assert shell("rk_schedule", "prune")[:2] == (0, "Forgotten: hourly.\n")
     tick(scheduler())
     assert control.listed().total == 0
-    assert shell("rk_schedule", "prune")[0] == 1
+    assert shell("rk_schedule", "prune")[:2] == (0, "Nothing to forget: all schedules are in use.\n")
 
 
 def test_pause_is_kept_in_the_database_and_resume_ends_it(kit, commits, shell):
