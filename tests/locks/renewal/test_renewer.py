@@ -144,13 +144,13 @@ def test_release_leaves_no_key_however_a_renewal_races_it(kit, monkeypatch, lost
     monkeypatch.setattr(renewer.flow, "single", single)
     monkeypatch.setattr(renewer, "SHARE", 0.000_001)  # a lease is renewed all the time
     lock = Lock("a", timeout=10, renew=True, on_lost=lost.append)
-    for _ in range(10_000):
+    for _ in range(3_000):
         lease = lock.acquire(blocking=False)
         assert lease, "a renewal after the release took it again"
         time.sleep(random.random() * 0.000_15)
         lease.release()
         assert not lease.held
-    assert replies.count(0) > 50  # so many renewals came after the release
+    assert replies.count(0) > 15  # so many renewals came after the release
     assert not lost
     assert not [key for key in kit.keys() if "holder" in key]
 

@@ -31,7 +31,7 @@ def test_identity_of_a_bucket_takes_at_most_120_bytes_on_the_server(own_prefix):
 
     limit.hit("warm")
     used(), own_prefix.dbsize(), own_prefix.memory_usage("")  # each command's first call takes some memory for good
-    before, number = used(), 25_000
+    before, number = used(), 6_000
     for caller in range(number):
         limit.hit(caller)
     assert number < own_prefix.dbsize() <= number + 3  # one or two keys of statistics
@@ -50,9 +50,9 @@ def test_process_remembers_a_bounded_number_of_identities(kit, monkeypatch, refu
             limit.hit(f"caller-{caller}")
             limit.hit(f"caller-{caller}")
 
-    callers(0, 800)
+    callers(0, 400)
     tracemalloc.start()
-    callers(800, 1600)
+    callers(400, 800)
     grown, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert len(refusal_cache._refusals) <= 200

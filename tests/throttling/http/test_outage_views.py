@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import itertools
 import statistics
 import time
 
@@ -16,7 +17,7 @@ from redis_kit.throttling.checks import LOGINS
 from tests.fixtures.kit import Kit
 from tests.fixtures.servers import Server, free_port, wait_for
 
-pytestmark = pytest.mark.alone(35)
+pytestmark = pytest.mark.alone(25)
 
 # Seconds: a call without a time limit waits for a frozen server for ever, a call that waits for a reply takes 0.25.
 ANSWERED, OPEN = 5.0, 0.2
@@ -164,7 +165,14 @@ REASONS = {"open": "outage", "closed": "outage", "local": "local"}
 POLICIES = {"open": [200] * 4, "closed": [503] * 4, "local": [200, 200, 429, 429]}
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+# Each trouble with each policy, and each of both with sync and async callers.
+CASES = [
+    (*case, kind)
+    for case, kind in zip(itertools.product(TROUBLES, POLICIES), itertools.cycle(["sync", "async"]), strict=False)
+]
+
+
+@pytest.mark.parametrize(("broken", "policy", "ask"), CASES, indirect=["broken", "ask"])
 def test_views_answer_by_the_policy_and_in_time(broken, ask, policy):
     broken.options(THROTTLING={"ON_FAILURE": policy})
     taken = []
@@ -179,11 +187,11 @@ def test_views_answer_by_the_policy_and_in_time(broken, ask, policy):
         assert statistics.median(guarded - plain for guarded, plain in pairs) < OPEN
 
 
-@pytest.mark.parametrize(("policy", "answers"), [("open", "yyyy"), ("closed", "nnnn"), ("local", "yynn")])
-def test_throttles_answer_by_the_policy_and_in_time(broken, twin, policy, answers):
+@pytest.mark.parametrize(("broken", "policy", "twin"), CASES, indirect=["broken", "twin"])
+def test_throttles_answer_by_the_policy_and_in_time(broken, twin, policy):
     limit = Throttle("outage", "2/h", on_failure=policy)
     found = [timed(twin, limit.hit, "joe") for _ in range(4)]
-    assert ["ny"[decision.allowed] for decision, _ in found] == list(answers)
+    assert [decision.allowed for decision, _ in found] == [status == 200 for status in POLICIES[policy]]
     assert {decision.reason for decision, _ in found} == {REASONS[policy]}
     assert max(seconds for _, seconds in found) < ANSWERED
     later = [timed(twin, limit.hit, "ann") for _ in range(ROUNDS)]
