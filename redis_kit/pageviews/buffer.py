@@ -55,10 +55,14 @@ class Buffer:
         self._dropped, self._reported = dict.fromkeys(Dropped._fields, 0), 0
 
     def discard(self) -> None:
-        """Drop the views that wait, without counting them as dropped. A batch on its way is sent first."""
+        """Drop the views that wait, without counting them as dropped. A batch on its way is sent first.
+
+        Drops that are not reported yet never are.
+        """
         with self._sending, self._lock:
             self._events.clear()
             self._batch = self._error = None
+            self._reported = sum(self._dropped.values())
 
     @property
     def waiting(self) -> int:

@@ -110,12 +110,14 @@ def test_thread_that_ends_is_replaced_by_the_next_view(kit, monkeypatch):
 def test_views_of_a_test_are_not_counted_in_the_next(kit, no_thread):
     kit.connect({"URL": "redis://127.0.0.1:1/0"})
     record(700)
+    buffer.drop("failed")
     assert not flush()
     PageViewsComponent().forget()
     assert not buffer.waiting
     kit.connect(kit.server.connection)
     assert flush()
     assert PageViews("news").views() == 0
+    assert PageViews.site().run_flow(numbers.dropped(days(None, None))) == [0]
 
 
 def test_flush_is_one_pipeline(kit, commands, no_thread):

@@ -93,9 +93,14 @@ def test_runserver_counts_its_last_views_when_it_is_interrupted(kit, start):
     assert PageViews("front").views() == VIEWS
 
 
-def test_asgi_server_loses_its_last_views_without_the_wrapper(kit, start):
+@pytest.mark.parametrize(
+    "command",
+    [lambda port: uvicorn(port, application="bare"), lambda port: runserver(port, "--noreload")],
+    ids=["uvicorn without the wrapper", "runserver"],
+)
+def test_view_that_waits_when_a_server_is_terminated_may_be_lost(kit, start, command):
     port = free_port()
-    server = start(port, *uvicorn(port, application="bare"))
+    server = start(port, *command(port))
     look(port, times=VIEWS)
     server.terminate()
     server.wait(30)

@@ -32,7 +32,7 @@ def page_views(server: Server) -> Part:
 
 
 def view_batches(server: Server) -> Part:
-    """Return a batch of the middleware: views of one page and ten objects."""
+    """Return a batch of the middleware, with views of one page and ten objects, and what one would write instead."""
     page, numbers = PageViews("bench"), count()
 
     def send() -> None:
@@ -40,4 +40,21 @@ def view_batches(server: Server) -> Part:
         events = [Event(now, "bench", str(n % 10), identified(f"visitor {next(numbers)}")) for n in range(BATCH)]
         page.run_flow(ViewBatch(events, using="default", writer="bench", number=next(numbers)).send())
 
-    return Part(f"page views, per view, {BATCH} in a batch", {"kit: batch": send}, worth=BATCH)
+    def pipeline(periods_of: int) -> None:
+        pipe = server.client.pipeline(transaction=False)
+        for n in range(BATCH):
+            visitor = f"visitor {next(numbers)}"
+            for name in ("site", "page", f"object {n % 10}"):
+                for period in range(periods_of):
+                    pipe.pfadd(f"bench:{name}:visitors:{period}", visitor)
+                pipe.incr(f"bench:{name}:views")
+        pipe.execute()
+
+    kit, peer = "kit: batch, with 5 sketches of a name, and lists", "redis-py: pipeline of INCR and PFADD to 5 sketches"
+    operations: Operations = {
+        kit: send,
+        "redis-py: pipeline of INCR and PFADD": lambda: pipeline(1),
+        peer: lambda: pipeline(5),
+    }
+    title = f"page views, per view, {BATCH} in a batch: compare whole"  # a pipeline is one round trip
+    return Part(title, operations, goals=((kit, peer, 1.0),), worth=BATCH, whole=True)
