@@ -97,6 +97,7 @@ def test_labels_of_columns_have_room_and_are_not_repeated():
 def test_column_of_numbers_is_marked_in_its_header():
     drawn = render(Table("T", ("A", "B", "C", "D", "E"), [("x", 1, "a", 1, ""), ("y", 2.5, 2, None, "")]), {})
     assert [column.number for column in drawn.columns] == [False, True, False, True, False]
+    assert [shown.number for _, shown in drawn.rows[1].cells] == [True, True, True, False]  # a dash stands below the 1
 
 
 def test_row_of_another_length_than_the_header_is_an_error():

@@ -1,14 +1,17 @@
 """The page of schedules: the next day, the last ticks, and the buttons."""
 
+from datetime import timedelta
+
 import pytest
 
 from redis_kit.core import component
 from redis_kit.core.panels import MOST_ROWS, Viewer
 from redis_kit.queues import Queue
 from redis_kit.queues.database.models import Schedule
-from redis_kit.queues.panels.schedules_page import SchedulesPanel
+from redis_kit.queues.panels.schedules_page import SchedulesPanel, figures
 from redis_kit.queues.store import schedules as store
 from redis_kit.queues.store.schedules import Schedules
+from redis_kit.queues.tasks.schedules import control
 from redis_kit.queues.tasks.schedules.definition import made
 from redis_kit.testing.jobs import drain
 from tests.dashboard.support.attacks import FEW, harmless_links, without_titles
@@ -53,6 +56,23 @@ def test_next_day_and_last_ticks_are_shown(three, boss):
     assert by_name["nightly"]["When"] == "every day at 04:00 Europe/Berlin"
     assert (by_name["off"]["Next tick"], by_name["nightly"]["Last tick"]) == ("paused", "")
     assert {"3", "25"} <= {each.words for each in found.find("dd")}
+
+
+def test_schedule_that_can_not_run_says_why_and_is_not_overdue(kit, boss):
+    declared("shop.tasks.nope", "stuck", every=3600)
+    worker = scheduler()
+    tick(worker)
+    due_now(kit, "stuck")
+    tick(worker)
+    (row,) = rows(page(boss.get(PAGE)), "Schedules by name")
+    assert row[""].startswith("stuck shop.tasks.nope unknown task 'shop.tasks.nope'")
+    assert row["Next tick"] == "can't run"
+    coming = control.listed("due")
+    late = [info._replace(due=coming.now - 120_000) for info in coming.schedules]
+    labels = [str(figure.label) for figure in figures(coming._replace(schedules=late), 0)]
+    assert labels == ["Schedules", "Ticks in 24 hours", "Schedules that can't run"]
+    well = [info._replace(problem="") for info in late]
+    assert list(figures(coming._replace(schedules=well), 0))[-1].value == timedelta(minutes=2)
 
 
 def test_pause_resume_and_run_now(three, boss, django_capture_on_commit_callbacks):
