@@ -229,7 +229,7 @@ def test_outage_does_not_fail_the_task(own_kit, twin):
     queue = Queue("default")
     job = queue.put(1)
     (job,) = queue.claim()
-    token = running.begin(running.CurrentJob(queue, job, lambda **_: 1000))
+    token = running.begin(running.CurrentJob(queue, job, lambda **_: 1000), "task")
     try:
         own_kit.server.stop()
         with pytest.raises(RedisUnavailable):
@@ -243,7 +243,7 @@ def test_outage_does_not_fail_the_task(own_kit, twin):
 def test_progress_expires_and_a_key_of_another_type_is_a_conflict(queue, kit):
     id = queue.put(1)
     (job,) = queue.claim()
-    token = running.begin(running.CurrentJob(queue, job, lambda **_: 50_000))
+    token = running.begin(running.CurrentJob(queue, job, lambda **_: 50_000), "task")
     try:
         progress(1)
         assert 40_000 < kit.client.pttl(queue.key(f"result:{id}")) <= 50_000
