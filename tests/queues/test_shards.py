@@ -164,6 +164,10 @@ def test_jobs_of_a_group_keep_their_order_and_its_limit(sharded, twin):
     assert (info.concurrency, info.changed) == (2, True)
 
 
+def work(value):
+    """Do nothing."""
+
+
 def test_limit_that_no_shard_can_keep_is_refused(one_server):
     for option, value in (("CONCURRENCY", 3), ("RATE", "5/s")):
         one_server.options(QUEUES={"QUEUE_OPTIONS": {"mail": {"SHARDS": 4, option: value}}})
@@ -173,7 +177,7 @@ def test_limit_that_no_shard_can_keep_is_refused(one_server):
     one_server.options(QUEUES={"QUEUE_OPTIONS": SHARDS})
     with pytest.raises(InvalidValue, match="only its groups and tasks"):
         set_limit("mail", "queue", concurrency=1)
-    limited = task(concurrency=2)(remember.func)
+    limited = task(concurrency=2)(work)
     with pytest.raises(ConfigurationError, match=r"several limits: group=a, task=.*\. With SHARDS it can have one"):
         limited.using(queue_name="mail", group="a").enqueue(1)
     assert queue_counts(["mail"])["mail"] == QueueCounts(0, 0, 0, 0)
