@@ -17,7 +17,7 @@ from redis_kit.queues.limits import list_limits, set_limit
 from redis_kit.queues.monitoring import list_workers, queue_counts, queue_names, queue_stats
 from redis_kit.queues.monitoring.stats import older_shards
 from redis_kit.queues.settings import QueueSettings
-from redis_kit.queues.tasks import enqueue
+from redis_kit.queues.tasks import enqueue, registry
 from redis_kit.queues.tasks.schedules import control
 from redis_kit.queues.worker.options import Options
 from redis_kit.queues.worker.process.process import WorkerProcess
@@ -36,9 +36,10 @@ SHARDS = {"mail": {"SHARDS": 4}}
 
 
 @pytest.fixture(autouse=True)
-def any_queue(settings):
-    """Tasks may be enqueued to any queue."""
+def any_queue(settings, monkeypatch):
+    """Tasks may be enqueued to any queue, and those that a test makes are gone after it."""
     settings.TASKS = {"default": BACKEND}
+    monkeypatch.setattr(registry, "_tasks", {**registry._tasks})
 
 
 @pytest.fixture(params=["valkey", "cluster"])
@@ -164,10 +165,6 @@ def test_jobs_of_a_group_keep_their_order_and_its_limit(sharded, twin):
     assert (info.concurrency, info.changed) == (2, True)
 
 
-def work(value):
-    """Do nothing."""
-
-
 def test_limit_that_no_shard_can_keep_is_refused(one_server):
     for option, value in (("CONCURRENCY", 3), ("RATE", "5/s")):
         one_server.options(QUEUES={"QUEUE_OPTIONS": {"mail": {"SHARDS": 4, option: value}}})
@@ -177,7 +174,7 @@ def test_limit_that_no_shard_can_keep_is_refused(one_server):
     one_server.options(QUEUES={"QUEUE_OPTIONS": SHARDS})
     with pytest.raises(InvalidValue, match="only its groups and tasks"):
         set_limit("mail", "queue", concurrency=1)
-    limited = task(concurrency=2)(work)
+    limited = task(concurrency=2)(remember.func)
     with pytest.raises(ConfigurationError, match=r"several limits: group=a, task=.*\. With SHARDS it can have one"):
         limited.using(queue_name="mail", group="a").enqueue(1)
     assert queue_counts(["mail"])["mail"] == QueueCounts(0, 0, 0, 0)
