@@ -14,7 +14,7 @@ from redis_kit.queues import Cancelled, LeaseLost, Queue, QueueCounts
 from redis_kit.queues.jobs.job import Job
 from redis_kit.queues.monitoring import list_workers
 from tests.fixtures.kit import Kit
-from tests.fixtures.process import wait_for
+from tests.fixtures.process import is_alive, wait_for
 from tests.queues.support.journal import LASTING, QUICK
 from tests.queues.support.processes import children, stopped
 from tests.queues.support.tasks import die, fail, forge, note, tell_progress, wait_for_file, wait_long
@@ -55,6 +55,7 @@ def test_killed_worker_loses_no_job_and_can_not_end_it_any_more(queue, kit, jour
     assert again.at - killed < 8  # the default lease is longer
     with pytest.raises(LeaseLost):
         queue.ack(lost)
+    wait_for(lambda: not is_alive(journal.lines(name="long", step="begin")[0].pid))
     (tmp_path / "go").touch()
     wait_for(lambda: queue.counts() == EMPTY)
     with pytest.raises(LeaseLost):

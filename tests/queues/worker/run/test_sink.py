@@ -150,8 +150,8 @@ def test_system_that_is_unavailable_is_asked_for_one_job_at_a_time(together):
     with working(WorkerProcess(Options(("mail",), threads=1))):
         wait_for(lambda: 10 in sinks.batches)
         sinks.errors += [NotTaken("down")] * 3
-        wait_for(lambda: not sinks.errors)
         put(together, *range(60, 90))
+        wait_for(lambda: not sinks.errors)
         wait_for(lambda: len(sinks.taken) == 90)
         wait_for(lambda: together.counts() == QueueCounts(0, 0, 0, 0))
     first, second, third = [size for size in sinks.batches if size < 0]
