@@ -14,12 +14,16 @@ local function following(lane, many, room)
     end
     local member = buffer[buffer.at]
     if not member then return nil end
+    local rank, id = string.match(member, "([^\n]*)\n([^\n]*)$")
+    if not id then -- of another program
+        redis.call("ZREM", parked, member)
+        return following(lane, many, room)
+    end
     if last_turn == free_turn then
         last_turn = redis.call("INCRBY", sequence, room)
         free_turn = last_turn - room
     end
     free_turn = free_turn + 1
-    local rank, id = string.match(member, "([^\n]*)\n([^\n]*)$")
     local text = place_at(rank, free_turn)
     return {id = id, text = text, place = tonumber(text), lane = lane, rank = rank, kind = "ready", limit = "", member = member}
 end
