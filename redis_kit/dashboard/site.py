@@ -105,11 +105,7 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
             "fragment": self._content(panel, buttons),
             "panel": panel,
             "has_buttons": bool(buttons),
-            "fields": [
-                (button, panel.viewer.asked.get(button.action.suggests, ""))
-                for button in buttons
-                if not button.in_rows_only
-            ],
+            "fields": [button for button in buttons if not button.in_rows_only],
             "search": search,
         }
         return self._page(request, "panel", context, self._url("panel_fragment", panel.slug) + _query(panel))

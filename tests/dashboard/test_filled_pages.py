@@ -32,7 +32,7 @@ def filled(kit):
     return kit
 
 
-def crawled(links_of: Callable[[str], list[str]], start: str = ADMIN, *, alike: int = 6) -> list[str]:
+def crawled(links_of: Callable[[str], list[str]], start: str = ADMIN, *, alike: int = 8) -> list[str]:
     """Follow the links of each page within the dashboard, and return the addresses of the pages.
 
     At most ``alike`` of them differ only in the values of their search.

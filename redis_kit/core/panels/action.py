@@ -27,7 +27,7 @@ class Action:
     named: Callable[[str], str] = str
     typed: bool = False
     effect: Callable[[str], Text] | None = None
-    suggests: str = ""
+    harmless: bool = False
 
     @property
     def has_value(self) -> bool:
@@ -37,7 +37,7 @@ class Action:
     @property
     def grave(self) -> bool:
         """Return whether its button looks like one that deletes something."""
-        return self.confirm or (self.typed and not self.wants)
+        return not self.harmless and (self.confirm or (self.typed and not self.wants))
 
     @property
     def confirms(self) -> bool:
@@ -55,7 +55,7 @@ def action(
     named: Callable[[str], str] = str,
     typed: bool = False,
     effect: Callable[[str], Text] | None = None,
-    suggests: str = "",
+    harmless: bool = False,
 ) -> Callable[[AnyCallable], AnyCallable]:
     """Mark a panel's method as a button: POST only, permission checked (``redis_kit.release_locks``), logged.
 
@@ -65,11 +65,12 @@ def action(
     ``confirm`` the viewer is asked first, and may state a reason for the log; with ``typed`` the viewer has to type
     that name, too. ``effect`` returns sentences about what will happen for a value: how many, whose, what runs. It may
     ask a server, and a RedisKitError of it ends the action. ``wants`` labels a further field on that page, whose text
-    is the method's second argument. ``suggests`` names a field of the search, with whose value the text field begins.
+    is the method's second argument. A button that asks first is red, as one that deletes something, unless it is
+    ``harmless``.
     """
 
     def mark(method: AnyCallable) -> AnyCallable:
-        marked = Action(label, permission, confirm, asks, wants, named, typed, effect, suggests)
+        marked = Action(label, permission, confirm, asks, wants, named, typed, effect, harmless)
         method.panel_action = marked  # type: ignore[attr-defined]
         return method
 

@@ -43,6 +43,13 @@ class Sparkline:
 
 
 @dataclass(frozen=True)
+class Bytes:
+    """A cell: a number of bytes, shown in the largest unit that fits, such as 1.4 MiB."""
+
+    number: float
+
+
+@dataclass(frozen=True)
 class Shade:
     """A cell: a value on a background that is stronger the higher ``share`` is, 0 to 1."""
 
@@ -132,11 +139,12 @@ class LineChart:
 class DonutChart:
     """Up to five parts of a whole around a circle, clockwise from its top: (name, value).
 
-    It is shown with its data as a table.
+    It is shown with its data as a table. The part with the name ``alarm`` is red.
     """
 
     title: Text
     parts: Sequence[tuple[Text, float]]
+    alarm: Text = ""
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,10 @@ MAX_PARTS = SHADES + 1  # as many as there are shades
 
 
 class Slice(NamedTuple):
-    """A part: its path, its shade, its name, its value and its percentage. A part of 0 has no path."""
+    """A part: its path, its class of colour, its name, its value and its percentage. A part of 0 has no path."""
 
     path: str
-    shade: int
+    css_class: str
     name: Cell
     value: Cell
     percent: Cell
@@ -53,7 +53,7 @@ def draw_donut_chart(chart: DonutChart) -> DonutChartView:
     drawn = [
         Slice(
             sector((SIZE / 2, SIZE / 2), RADII, begin, end) if end > begin else "",
-            SHADES - at,
+            "rk-alarm" if name == chart.alarm else f"rk-shade-{SHADES - at}",
             cell(name),
             cell(value),
             cell(round(100 * (end - begin), 1)),

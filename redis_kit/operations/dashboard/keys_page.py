@@ -10,8 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from redis_kit.core.client.addresses import aliases
 from redis_kit.core.component import components
 from redis_kit.core.errors import InvalidValue
-from redis_kit.core.panels import Area, Content, Field, Figure, Link, Panel, Search, Table, TreeMap, Viewer
-from redis_kit.core.text import byte_size
+from redis_kit.core.panels import Area, Bytes, Content, Field, Figure, Link, Panel, Search, Table, TreeMap, Viewer
 from redis_kit.operations.keys.sample import ComponentMemory, component_memory
 from redis_kit.operations.keys.search import find_keys
 
@@ -60,7 +59,7 @@ class KeysPanel(Panel):
                     key.name,
                     key.component,
                     key.type,
-                    None if key.size is None else byte_size(key.size),
+                    None if key.size is None else Bytes(key.size),
                     _("never") if key.expires_in is None else timedelta(seconds=key.expires_in),
                 )
                 for key in page.keys
@@ -84,7 +83,7 @@ def memory_table(rows: Sequence[ComponentMemory], *, linked: bool) -> Table:
                 if linked and row.component
                 else row.component or _("other"),
                 row.keys,
-                byte_size(row.size),
+                Bytes(row.size),
             )
             for row in rows
         ],
@@ -95,7 +94,7 @@ def memory_table(rows: Sequence[ComponentMemory], *, linked: bool) -> Table:
 def memory_map(rows: Sequence[ComponentMemory]) -> Iterator[TreeMap]:
     """Yield the memory of components as areas, if there are several."""
     if len(rows) > 1:
-        areas = [Area(row.component or _("other"), row.size, byte_size(row.size)) for row in rows]
+        areas = [Area(row.component or _("other"), row.size, Bytes(row.size)) for row in rows]
         yield TreeMap(_("Shares of memory"), areas)
 
 

@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import Sequence
+from itertools import islice
+from statistics import mean
 from typing import Any, NamedTuple
 
 from redis_kit.core import conf, connections, flow
@@ -71,19 +73,29 @@ def scanning(cursor: int, pattern: str = "*", count: int = LOOKED_AT) -> Call:
 
 
 def measuring(page: Sequence[Any]) -> list[Call]:
-    """Return the steps that measure keys of a reply of SCAN."""
-    return [Call("MEMORY", "USAGE", key, "SAMPLES", SAMPLES) for key in page[1][:MEASURED]]
+    """Return the steps that measure keys of a reply of SCAN, as many of each component."""
+    by_component = _by_component(page)
+    return [
+        Call("MEMORY", "USAGE", key, "SAMPLES", SAMPLES)
+        for keys in by_component.values()
+        for key in keys[: MEASURED // len(by_component)]
+    ]
 
 
 def measured(page: Sequence[Any], sizes: Sequence[int | None], total: int) -> list[ComponentMemory]:
     """Return the components in a reply of SCAN from the cursor 0, the largest first."""
-    cursor, keys = int(page[0]), page[1]
+    cursor, left, rows = int(page[0]), iter(sizes), []
     share = min(1.0, max(share_of(cursor), LOOKED_AT / max(total, 1))) if cursor else 1.0
-    names = [component_of(key.decode("utf-8", "replace")) for key in keys]
-    rows = []
-    for name in dict.fromkeys(names):
-        of_component = [size for each, size in zip(names, sizes, strict=False) if each == name and size]
-        mean = sum(of_component) / len(of_component) if of_component else 0
-        count = names.count(name)
-        rows.append(ComponentMemory(name, round(count / share), round(count * mean / share), share))
+    by_component = _by_component(page)
+    for name, keys in by_component.items():
+        of_component = [size for size in islice(left, min(len(keys), MEASURED // len(by_component))) if size]
+        size = mean(of_component) if of_component else 0  # keys may be gone again
+        rows.append(ComponentMemory(name, round(len(keys) / share), round(len(keys) * size / share), share))
     return sorted(rows, key=lambda row: -row.size)
+
+
+def _by_component(page: Sequence[Any]) -> dict[str, list[bytes]]:
+    by_component: dict[str, list[bytes]] = {}
+    for key in page[1]:
+        by_component.setdefault(component_of(key.decode("utf-8", "replace")), []).append(key)
+    return by_component

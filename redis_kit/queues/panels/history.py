@@ -55,7 +55,7 @@ def states(reports: Mapping[str, "QueueStats"]) -> Iterator[DonutChart]:
     labels = (_("Scheduled"), _("Ready"), _("Running"), _("Dead"))
     numbers = [sum(same) for same in zip(*counts, strict=True)]
     if any(numbers):
-        yield DonutChart(_("Jobs by state"), list(zip(labels, numbers, strict=True)))
+        yield DonutChart(_("Jobs by state"), list(zip(labels, numbers, strict=True)), alarm=labels[-1])
 
 
 def bars(reports: Mapping[str, "QueueStats"]) -> Iterator[Bars | StackedBars]:

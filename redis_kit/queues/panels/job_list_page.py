@@ -12,7 +12,7 @@ from redis_kit.queues.jobs.job import JobInfo, State, cause
 from redis_kit.queues.jobs.message import tags_of, task_of
 from redis_kit.queues.panels import job_selection, queues_page
 from redis_kit.queues.panels.actions import JOB, JobTarget
-from redis_kit.queues.panels.job_page import OF_STATES, WAITS, moment
+from redis_kit.queues.panels.job_page import OF_STATES, WAITS, error, moment
 from redis_kit.queues.panels.job_selection import TEXTS, JobSelection
 from redis_kit.queues.panels.one_queue import OneQueuePanel
 from redis_kit.queues.panels.panels import MANAGE
@@ -99,12 +99,16 @@ class JobsPanel(OneQueuePanel):
         if page.groups and not cursor:
             yield self._groups(page.groups)
 
-    @action(_("Retry"), permission=MANAGE, asks=None, named=_named, confirm=True, effect=_effect_of_retry)
+    @action(
+        _("Retry"), permission=MANAGE, asks=None, named=_named, confirm=True, effect=_effect_of_retry, harmless=True
+    )
     def retry_jobs(self, value: str) -> str:
         """Make dead jobs ready as if they were new."""
         return JobSelection.parse(value).retry()
 
-    @action(_("Run now"), permission=MANAGE, asks=None, named=_named, confirm=True, effect=_effect_of_running)
+    @action(
+        _("Run now"), permission=MANAGE, asks=None, named=_named, confirm=True, effect=_effect_of_running, harmless=True
+    )
     def run_now_jobs(self, value: str) -> str:
         """Make scheduled jobs ready."""
         return JobSelection.parse(value).run_now()
@@ -159,15 +163,13 @@ class JobsPanel(OneQueuePanel):
         )
 
     def _groups(self, groups: "list[Group]") -> Table:
-        from redis_kit.queues.panels import redaction
-
         return Table(
             _("Dead jobs by task and error"),
             (_("Task"), _("Error"), _("Jobs"), _("Last failure")),
             [
                 (
                     Link(group.cause.task or _("no task"), SLUG, self._like(group)),
-                    Lines((group.cause.error, redaction.text(group.latest.reason))),
+                    error(group.cause.error, group.latest.reason),
                     group.jobs,
                     Lines((moment(group.latest.died or 0), queues_page.link(self.queue(), group.latest.id))),
                 )
@@ -185,8 +187,6 @@ class JobsPanel(OneQueuePanel):
 
 
 def _row(queue: str, info: JobInfo | DoneJob) -> tuple[Any, ...]:
-    from redis_kit.queues.panels import redaction
-
     if isinstance(info, DoneJob):
         named, run_time = Lines((queues_page.link(queue, info.id), info.task, _tags(info.tags))), info.run_time
         took = None if run_time is None else timedelta(seconds=run_time)
@@ -194,8 +194,7 @@ def _row(queue: str, info: JobInfo | DoneJob) -> tuple[Any, ...]:
     waits = WAITS % info.reason if info.state == "ready" and info.reason else ""
     named = Lines((queues_page.link(queue, info.id), task_of(info.body), _tags(tags_of(info.body)), waits))
     if info.state == "dead":
-        error = Lines((cause(info).error, redaction.text(info.reason)))
-        return named, moment(info.died or 0), info.attempts, error
+        return named, moment(info.died or 0), info.attempts, error(cause(info).error, info.reason)
     if info.state == "running":
         begun = None if info.begun is None else moment(info.begun)
         return named, moment(info.due), begun, info.attempts, Link(info.worker or "?", "workers")

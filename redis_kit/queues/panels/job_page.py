@@ -42,7 +42,7 @@ UNTIL = {"done": _("until the job is done"), "queued": _("until the job begins")
 
 def content(wanted: tuple[str, str], details: "JobDetails | None") -> Iterator[Content]:
     """Yield what is known of a job that was looked for, by its queue and id."""
-    title = _("Looked up in %s") % wanted[0]
+    title = _("Job in %s") % wanted[0]
     if details is None:
         yield Table(title, (), [], empty=_("Job not found: it is done or never existed."))
         return
@@ -66,6 +66,13 @@ def moment(seconds: float) -> datetime | str:
         return datetime.fromtimestamp(seconds, UTC)
     except (OverflowError, ValueError, OSError):
         return "?"
+
+
+def error(name: str, text: str) -> Lines:
+    """Return the name of an error, and below it its text, which begins with that name."""
+    from redis_kit.queues.panels import redaction
+
+    return Lines((name, redaction.text(text).removeprefix(name).removeprefix(": ")))
 
 
 def _job(title: Any, target: JobTarget, details: "JobDetails") -> Table:
@@ -185,20 +192,18 @@ def _texts(details: "JobDetails") -> Iterator[Listing]:
 
 
 def _attempts(details: "JobDetails", about: "History") -> Table:
-    from redis_kit.queues.panels import redaction
-
     errors = {failure.attempt: failure for failure in details.result.errors}
     numbered = list(enumerate(zip(about.begun, about.workers, strict=True), start=1))
     rows = []
     for number, (begun, worker) in reversed(numbered[-MOST_ROWS:]):
         failure = errors.get(number)
-        error = (
-            Lines((failure.kind, redaction.text(error_text.summary_of(failure.kind, failure.traceback))))
-            if failure
-            else None
-        )
-        rows.append((number, begun, worker, error))
+        rows.append((number, begun, worker, failure and _failed(failure)))
     return Table(_("Attempts, the latest first"), (_("Attempt"), _("Begun"), _("Worker"), _("Error")), rows)
+
+
+def _failed(failure: "AttemptError") -> Lines:
+    summary = error_text.summary_of(failure.kind, failure.traceback)
+    return error(failure.kind.removeprefix("builtins."), summary)
 
 
 def _log(lines: "Sequence[LogLine]") -> Listing:

@@ -218,7 +218,9 @@ class QueuesPanel(Panel):
         """Make the ten oldest dead jobs of a group ready."""
         return GroupTarget.parse(value).retry(TEN)
 
-    @action(_("Retry all"), permission=MANAGE, asks=None, named=_group, confirm=True, effect=_effect_of_retry)
+    @action(
+        _("Retry all"), permission=MANAGE, asks=None, named=_group, confirm=True, effect=_effect_of_retry, harmless=True
+    )
     def retry_group(self, value: str) -> str:
         """Make all dead jobs of a group ready."""
         return GroupTarget.parse(value).retry()
@@ -227,9 +229,9 @@ class QueuesPanel(Panel):
         _("Retry dead jobs"),
         permission=MANAGE,
         confirm=True,
-        asks=_("Queue"),
-        suggests="queue",
+        asks=None,
         effect=actions.effect_of_retrying_dead,
+        harmless=True,
     )
     def retry_dead(self, queue: str) -> str:
         """Make up to 1000 dead jobs of a queue ready again."""

@@ -101,7 +101,7 @@ def queues(reports: Mapping[str, "QueueStats"], *, slug: str, title: Any = QUEUE
         [
             (
                 _name(name, report, slug),
-                *report.counts,
+                *_counts(name, report.counts, linked=bool(slug)),
                 _waits(report.wait),
                 _workers(report),
                 _paused(report.paused),
@@ -118,6 +118,11 @@ def queues(reports: Mapping[str, "QueueStats"], *, slug: str, title: Any = QUEUE
 def _name(name: str, report: "QueueStats", slug: str) -> Any:
     shown = Link(name, slug, {"queue": name}) if slug else name
     return Lines((shown, _("%d shards") % report.shards)) if report.shards > 1 else shown
+
+
+def _counts(name: str, counts: QueueCounts, *, linked: bool) -> Iterator[Any]:
+    for state, count in counts._asdict().items():
+        yield Link(count, "jobs", {"queue": name, "state": state}) if linked and count else count
 
 
 def unknown(reports: Mapping[str, "QueueStats"]) -> Iterator[Table]:
@@ -152,8 +157,6 @@ def late(reports: Mapping[str, "QueueStats"], *, linked: bool) -> Iterator[Alert
 
 def groups(findings: "Findings", dead: int, *, linked: bool) -> Table:
     """Return the groups of dead jobs, ``dead`` in all. If ``linked``, the latest of a group links to its page."""
-    from redis_kit.queues.panels import redaction
-
     latest = _("Dead jobs by task and error, the latest %d") % findings.looked_at
     shown = findings.groups[:MOST_ROWS]
     return Table(
@@ -162,7 +165,7 @@ def groups(findings: "Findings", dead: int, *, linked: bool) -> Table:
         [
             (
                 Lines((group.cause.task or _("no task"), name)),
-                Lines((group.cause.error, redaction.text(group.latest.reason))),
+                job_page.error(group.cause.error, group.latest.reason),
                 group.jobs,
                 Lines((moment(group.latest.died or 0), link(name, group.latest.id) if linked else "")),
             )

@@ -142,7 +142,7 @@ def _child(worker: "WorkerInfo", *, linked: bool) -> tuple[Any, ...]:
 def _jobs(held: Sequence["RunningJob"], *, linked: bool) -> Any:
     shown = [_job(job, linked=linked) for job in held[:MOST_JOBS]]
     more = len(held) - len(shown)
-    return Lines([*shown, _("and %d more") % more if more else ""]) if shown else ""
+    return Lines([*shown, _("and %d more") % more if more else ""]) if shown else None
 
 
 def _job(job: "RunningJob", *, linked: bool) -> Any:

@@ -13,7 +13,8 @@ ODD = (float("nan"), float("inf"), -1, None)
 
 
 def donut(*values):
-    return render(DonutChart("R", [(f"part {at}", value) for at, value in enumerate(values)]), {})
+    parts = [(f"part {at}", value) for at, value in enumerate(values)]
+    return render(DonutChart("R", parts, alarm="part 2"), {})
 
 
 def gauge(share, **more):
@@ -32,7 +33,7 @@ def test_slices_follow_each_other_from_the_top():
     drawn = donut(1, 1, 2)
     assert [part.path.partition("A")[0] for part in drawn.parts] == ["M60.00 2.00", "M118.00 60.00", "M60.00 118.00"]
     assert [part.percent.text for part in drawn.parts] == ["25", "25", "50"]
-    assert [part.shade for part in drawn.parts] == [4, 3, 2]
+    assert [part.css_class for part in drawn.parts] == ["rk-shade-4", "rk-shade-3", "rk-alarm"]
     assert [(name.text, [value.text for value in values]) for name, values in drawn.data.rows] == [
         ("part 0", ["1", "25"]),
         ("part 1", ["1", "25"]),

@@ -72,6 +72,7 @@ def _queues(text: str) -> None:
     mail.claim(worker="w1")
     mail.put_many([text, text, text], group="tenant:7")
     limits.set_limit("mail", "group=tenant:7", concurrency=1, rate="10/s")
+    die(Queue("default"), "OSError: full")
     Queue("default").put(text)
     Queue("default").pause()
 

@@ -1,5 +1,6 @@
 """The component of a key, and how much of the keys SCAN has passed."""
 
+from redis_kit.operations import component_memory
 from redis_kit.operations.keys.sample import component_of, share_of
 
 
@@ -20,3 +21,12 @@ def test_share_grows_with_the_cursor_of_scan(own_kit):
     assert shares[:-1] == sorted(shares[:-1])
     assert len(shares) > 20
     assert 0.4 < shares[len(shares) // 2] < 0.6
+
+
+def test_component_of_few_keys_is_measured_beside_one_of_many(own_kit):
+    keys = {f"{own_kit.prefix}:{{pageviews:{number}}}:views": "x" * 1000 for number in range(900)}
+    own_kit.client.mset(keys | {f"{own_kit.prefix}:{{locks:{number}}}:holder": "x" * 100 for number in range(3)})
+    sizes = {row.component: (row.keys, row.size) for row in component_memory()}
+    assert sizes["locks"][0] == 3
+    assert 300 < sizes["locks"][1] < 900
+    assert sizes["pageviews"][1] > 900_000

@@ -63,7 +63,7 @@ def listings(found):
 def test_job_that_waits_shows_its_time_its_unique_key_and_its_arguments(mail, boss):
     result = enqueued(run_after=timedelta(seconds=60))
     found = look(boss, result.id)
-    its = cells(found, "Looked up in mail")
+    its = cells(found, "Job in mail")
     assert its[""] == f"{result.id} {__name__}.send First jobs of mail"
     assert its["State"].startswith("scheduled 20")
     conditions = cells(found, "Conditions")
@@ -79,7 +79,7 @@ def test_job_that_waits_shows_its_time_its_unique_key_and_its_arguments(mail, bo
 def test_tags_link_to_the_jobs_that_have_them(mail, boss):
     result = enqueued(tags=["<b>billing</b>", "order:42"])
     found = look(boss, result.id)
-    assert cells(found, "Looked up in mail")[""].endswith("First jobs of mail #<b>billing</b> #order:42")
+    assert cells(found, "Job in mail")[""].endswith("First jobs of mail #<b>billing</b> #order:42")
     links = [one.attributes["href"] for one in found.find("a") if one.words == "#order:42"]
     assert [one.words.split()[0] for one in page(boss.get(links[0])).find("th") if "#order:42" in one.words] == [
         result.id
@@ -121,11 +121,11 @@ def test_attempts_have_times_workers_and_tracebacks(mail, boss):
     attempt(mail, "builtins.ValueError")
     attempt(mail, "shop.errors.Sold", worker="w2", text="shop.errors.Sold: it <b>is</b> gone", most=2)
     found = look(boss, result.id)
-    assert cells(found, "Looked up in mail")["Attempts"] == "2"
+    assert cells(found, "Job in mail")["Attempts"] == "2"
     latest, first = rows(found, "Attempts, the latest first")
-    assert (first[""], first["Worker"], first["Error"]) == ("1", "w1", "builtins.ValueError ValueError: token=***")
+    assert (first[""], first["Worker"], first["Error"]) == ("1", "w1", "ValueError token=***")
     assert (latest[""], latest["Worker"]) == ("2", "w2")
-    assert latest["Error"] == "shop.errors.Sold shop.errors.Sold: it <b>is</b> gone"
+    assert latest["Error"] == "shop.errors.Sold it <b>is</b> gone"
     texts = listings(found)
     assert texts["Traceback of attempt 1"].splitlines()[-1] == "ValueError: token=***"
     assert texts["Traceback of attempt 2"].splitlines()[1:] == ['  File "x.py"', "shop.errors.Sold: it <b>is</b> gone"]
@@ -138,8 +138,8 @@ def test_error_of_an_attempt_is_its_first_line_not_the_end_of_its_message(mail, 
     group = "  | ExceptionGroup: some (1 sub-exception)\n  +-+---------------- 1 ----------------\n    | ValueError: a"
     attempt(mail, "builtins.ExceptionGroup", text=f"{group}\n    +------------------------------------")
     latest, first = rows(look(boss, result.id), "Attempts, the latest first")
-    assert latest["Error"] == "builtins.ExceptionGroup ExceptionGroup: some (1 sub-exception)"
-    assert first["Error"] == "builtins.ValueError ValueError: bad"
+    assert latest["Error"] == "ExceptionGroup some (1 sub-exception)"
+    assert first["Error"] == "ValueError bad"
 
 
 def test_attempts_are_counted_on_after_a_dead_job_was_retried(mail, boss):
@@ -148,8 +148,8 @@ def test_attempts_are_counted_on_after_a_dead_job_was_retried(mail, boss):
     mail.requeue([result.id])
     attempt(mail, "builtins.KeyError", most=2)
     assert [row["Error"].split(" ")[0] for row in rows(look(boss, result.id), "Attempts, the latest first")] == [
-        "builtins.KeyError",
-        "builtins.ValueError",
+        "KeyError",
+        "ValueError",
     ]
 
 
@@ -172,7 +172,7 @@ def test_call_that_has_ended_is_found_by_its_id_alone(mail, boss):
     ended = Ack(0, job.token.encode(), job.id.encode(), value, EVER)
     calls.ack(mail.key(""), "w1", [ended]).run(connections.client())
     found = look(boss, result.id)
-    assert cells(found, "Looked up in mail")["State"].startswith("successful 20")
+    assert cells(found, "Job in mail")["State"].startswith("successful 20")
     its = cells(found, "Result")
     assert its[""] == "successful"
     assert its["Return value"].startswith("{'sum': 12, 'api_key': '***', 'text': 'yy")
@@ -201,7 +201,7 @@ def test_waiting_job_is_cancelled_after_a_confirmation_as_its_result_says(mail, 
     result.refresh()
     assert result.status.name == "FAILED"
     found = look(boss, result.id)
-    assert cells(found, "Looked up in mail")["State"].startswith("cancelled 20")
+    assert cells(found, "Job in mail")["State"].startswith("cancelled 20")
     assert "Cancelled" in listings(found)["Cancellation"]
     again = boss.post(CANCEL, {"row": value, "confirmed": "1"})
     assert said(again)[-1] == f"Nothing was cancelled: mail, {result.id} is neither waiting nor running."
@@ -215,7 +215,7 @@ def test_running_job_is_cancelled_by_its_worker(mail, boss):
     assert said(boss.post(CANCEL, {"row": value, "confirmed": "1"})) == [
         f"Cancelling: the worker will stop mail, {result.id}."
     ]
-    assert cells(look(boss, result.id), "Looked up in mail")["State"] == "running w1 being cancelled"
+    assert cells(look(boss, result.id), "Job in mail")["State"] == "running w1 being cancelled"
 
 
 def test_dead_job_and_one_of_no_task_are_not_cancelled(mail, boss):
@@ -231,7 +231,7 @@ def test_permission_is_needed(mail, signed_in):
     result = enqueued()
     client = signed_in("view_dashboard")
     found = look(client, result.id)
-    assert "Looked up" not in str(found.elements)
+    assert "Job in " not in str(found.elements)
     assert client.post(CANCEL, {"row": f"mail/{result.id}", "confirmed": "1"}).status_code == 403
     assert mail.counts().ready == 1
 
@@ -245,16 +245,16 @@ def test_groups_of_dead_jobs_link_to_the_latest_with_the_permission(mail, signed
 
     (href,) = links(signed_in("view_dashboard", "manage_queues"))
     assert href == f"{PAGE}?queue=mail&id={result.id}"
-    assert cells(page(signed_in("superuser").get(href)), "Looked up in mail")[""].startswith(result.id)
+    assert cells(page(signed_in("superuser").get(href)), "Job in mail")[""].startswith(result.id)
     assert links(signed_in("view_dashboard")) == []
 
 
 def test_page_of_a_deleted_job_says_that_its_result_alone_is_left(mail, boss):
     result = enqueued()
     attempt(mail, "builtins.ValueError", most=1)
-    assert GONE not in cells(look(boss, result.id), "Looked up in mail")["State"]
+    assert GONE not in cells(look(boss, result.id), "Job in mail")["State"]
     boss.post(f"{PAGE}do/delete/", {"row": f"mail/{result.id}", "confirmed": "1"})
-    assert cells(look(boss, result.id), "Looked up in mail")["State"].endswith(GONE)
+    assert cells(look(boss, result.id), "Job in mail")["State"].endswith(GONE)
 
 
 def test_garbage_in_the_result_is_shown_as_far_as_it_goes(mail, boss, kit):
@@ -273,12 +273,12 @@ def test_garbage_in_the_result_is_shown_as_far_as_it_goes(mail, boss, kit):
     kit.client.hset(mail.key("owners"), result.id, "nonsense")
     assert cells(look(boss, result.id), "Result")[""] == "ready"
     kit.client.hset(mail.key("jobs"), result.id, "0 0 0 999999999999999999\n~1/1/x " + "9" * 13 + "/w\n{}")
-    assert cells(look(boss, result.id), "Looked up in mail")
+    assert cells(look(boss, result.id), "Job in mail")
     mail.purge("ready")
     found = look(boss, result.id)
-    assert cells(found, "Looked up in mail")["State"] == f"SOMETHING {GONE}"
+    assert cells(found, "Job in mail")["State"] == f"SOMETHING {GONE}"
     kit.client.hset(key, "record", "0 1 0 5\n~1/1/x 5/w\n" + "x" * 400_000)
-    assert cells(look(boss, result.id), "Looked up in mail")["State"] == f"SOMETHING {GONE}"
+    assert cells(look(boss, result.id), "Job in mail")["State"] == f"SOMETHING {GONE}"
 
 
 @pytest.mark.parametrize("attack", SAMPLE)
@@ -304,7 +304,7 @@ def test_jobs_and_their_errors_can_put_nothing_into_the_page(mail, signed_in, ki
 def test_id_of_any_kind_is_looked_up_without_an_error(mail, boss, id):
     found = look(boss, id)
     assert not found.find("p", class_="rk-error")
-    assert found.find("h2")[0].words.startswith("Looked up")
+    assert found.find("h2")[0].words.startswith(("Job in ", "Looked up"))
 
 
 def test_job_page_is_in_the_language_of_its_viewer(mail, boss):
@@ -327,7 +327,7 @@ def test_page_of_a_job_can_be_read(visit, monkeypatch, mail):
     def see(page):
         page.goto(PAGE)
         page.get_by_role("link", name=result.id).click()
-        page.wait_for_selector("text=Looked up in mail")
+        page.wait_for_selector("text=Job in mail")
         for one in page.locator("summary:visible").all():
             one.click()
         assert page.locator("pre:visible").count() == 2

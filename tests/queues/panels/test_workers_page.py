@@ -66,7 +66,7 @@ def test_supervisors_are_shown_with_their_processes(four_workers, boss):
     assert (two[""], two["State"], two["Memory (MiB)"]) == ("web2, process 6", "quiet", "49")
     first, second = rows(found, "Worker processes of web1, process 5")
     assert (first[""], first["Jobs"], first["Memory (MiB)"]) == ("w1 process 7", "plain", "100")
-    assert (second[""], second["Jobs"], second["State"]) == ("w2 process 8", "", "working")
+    assert (second[""], second["Jobs"], second["State"]) == ("w2 process 8", "–", "working")
     (alone,) = rows(found, "Other programs that claim jobs")
     assert (alone[""].split(" ")[0], alone["Jobs"]) == ("alone", "mine")
     figures = dict(zip([x.words for x in found.find("dt")], [x.words for x in found.find("dd")], strict=False))
