@@ -52,24 +52,24 @@ def figures(report: Report, *, is_site: bool) -> Iterator[Figure]:
         yield Figure(_("Dropped views in %d days") % DAYS, sum(report.dropped), hint=hint, alarm=report.dropped[-1] > 0)
 
 
-def charts(report: Report) -> Iterator[LineChart | HeatMap | DonutChart]:
-    """Yield views and visitors by day beside the days before, views by weekday and hour, and the share of bots."""
+def charts(report: Report) -> Iterator[LineChart | HeatMap]:
+    """Yield views and visitors by day beside the days before, and views by weekday and hour."""
     yield _beside_before(_("Views by day"), report, "views")
     yield _beside_before(_("Unique visitors by day"), report, "visitors")
     yield heat_map(report.hours)
-    if report.views + report.bots:
-        parts = [(_("Views"), report.views), (_("Requests of bots"), report.bots)]
-        yield DonutChart(_("Requests in %d days") % DAYS, parts)
 
 
-def lists(report: Report, page: str, key: str) -> Iterator[Table]:
-    """Yield the most viewed pages or objects, those that trend, and the sources of views."""
+def lists(report: Report, page: str, key: str) -> Iterator[Table | DonutChart]:
+    """Yield the most viewed pages or objects, those that trend, the share of bots, and the sources of views."""
     if not key:
         column, link = (_("Object"), _object_link(page)) if page else (_("Page"), _page_link)
         top = [(link(name), views) for name, views in report.top]
         trends = [(link(trend.name), round(trend.score, 1)) for trend in report.trends]
         yield _top(_("Top objects today") if page else _("Top pages today"), column, top)
         yield Table(_("Trending now"), (column, _("Score")), trends, empty=_("No views lately."))
+    if report.views + report.bots:
+        parts = [(_("Views"), report.views), (_("Requests of bots"), report.bots)]
+        yield DonutChart(_("Requests in %d days") % DAYS, parts)
     yield Table(
         _("Referrers today"), (_("Site"), _("Views")), report.referrers, empty=_("No view came from another site.")
     )

@@ -12,7 +12,7 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.panels import MOST_ROWS, Content, Field, Figure, Panel, Search, Table, Tile, action
 from redis_kit.queues.jobs import ids
 from redis_kit.queues.panels import actions, history, job_page, limits_table, queues_page, workers_page
-from redis_kit.queues.panels.actions import GroupTarget, JobTarget, SupervisorTarget
+from redis_kit.queues.panels.actions import GroupTarget, JobTarget, SupervisorTarget, effect_of_retrying_dead
 from redis_kit.queues.panels.limits_table import LimitTarget
 from redis_kit.queues.settings import whole
 
@@ -226,12 +226,7 @@ class QueuesPanel(Panel):
         return GroupTarget.parse(value).retry()
 
     @action(
-        _("Retry dead jobs"),
-        permission=MANAGE,
-        confirm=True,
-        asks=None,
-        effect=actions.effect_of_retrying_dead,
-        harmless=True,
+        _("Retry dead jobs"), permission=MANAGE, asks=None, confirm=True, effect=effect_of_retrying_dead, harmless=True
     )
     def retry_dead(self, queue: str) -> str:
         """Make up to 1000 dead jobs of a queue ready again."""
