@@ -1,6 +1,8 @@
-"""Dates as arguments: a day, and a range of days."""
+"""Dates as arguments, a day and a range of days, and the first day of a week."""
 
 from datetime import date, datetime, timedelta
+
+from django.utils.formats import get_format
 
 from redis_kit.core.errors import InvalidValue
 
@@ -21,3 +23,8 @@ def between(start: date, end: date) -> list[date]:
     if not 1 <= count <= MOST_DAYS:
         raise InvalidValue(f"start and end are {start} and {end}; a range has 1 to {MOST_DAYS} days, and ends last.")
     return [start + timedelta(number) for number in range(count)]
+
+
+def first_weekday() -> int:
+    """Return the day on which weeks begin in the active language, 0 for Monday."""
+    return (int(get_format("FIRST_DAY_OF_WEEK")) - 1) % 7  # Django counts from Sunday

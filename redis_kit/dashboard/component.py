@@ -8,4 +8,5 @@ class Dashboard(Component):
     """All components' figures in the Django admin."""
 
     settings = DashboardSettings
+    panels = ("redis_kit.dashboard.audit_page.AuditPanel",)
     permissions = (("view_dashboard", "Can view the Redis dashboard"),)

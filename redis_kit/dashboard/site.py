@@ -21,7 +21,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from redis_kit.core import conf
-from redis_kit.core.errors import RedisKitError
+from redis_kit.core.errors import InvalidValue, RedisKitError
 from redis_kit.core.panels import Panel, Viewer
 from redis_kit.core.settings import KitSettings
 from redis_kit.core.values.csv_rows import CSVWriter
@@ -143,20 +143,21 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
         try:
             url = self._url("act", panel.slug, name) + _query(panel)
             confirmation = Confirmation(ActionButton(name, action, url), request.POST, request.POST.getlist("chosen"))
-            if not confirmation.given:
-                return self._confirm(request, panel, confirmation)
+            if confirmation.given:
+                return self._run_action(request, panel, confirmation)
+            return self._confirm(request, panel, confirmation)
         except RedisKitError as error:
             self.message_user(request, visible(text_of(error))[:MAX_MESSAGE], messages.ERROR)
             return redirect(self._back(panel))
-        self._run_action(request, panel, confirmation)
-        return redirect(self._back(panel))
 
-    def _confirm(self, request: HttpRequest, panel: Panel, confirmation: Confirmation) -> HttpResponse:
+    def _confirm(
+        self, request: HttpRequest, panel: Panel, confirmation: Confirmation, refused: str = ""
+    ) -> HttpResponse:
         label = confirmation.button.label.text
         title = f"{cell(panel.title).text}: {label}"
         context = self._context(request, panel=panel, below=label, title=title, confirmation=confirmation)
-        context |= {"back": self._back(panel), "effect": confirmation.effect}
-        status = 400 if confirmation.wrong else 200
+        context |= {"back": self._back(panel), "effect": confirmation.effect, "refused": refused}
+        status = 400 if confirmation.wrong or refused else 200
         return TemplateResponse(request, "redis_kit/dashboard/confirm.html", context, status=status)
 
     def _missing(self, request: HttpRequest, message: str) -> HttpResponse:
@@ -164,18 +165,22 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
         context = self._context(request, below=title, title=title, message=message)
         return TemplateResponse(request, "redis_kit/dashboard/missing.html", context, status=404)
 
-    def _run_action(self, request: HttpRequest, panel: Panel, confirmation: Confirmation) -> None:
+    def _run_action(self, request: HttpRequest, panel: Panel, confirmation: Confirmation) -> HttpResponse:
         try:
             message = str(getattr(panel, confirmation.button.name)(*confirmation.arguments))
         except RedisKitError as error:
-            self.message_user(request, visible(text_of(error))[:MAX_MESSAGE], messages.ERROR)
+            reason = visible(text_of(error))[:MAX_MESSAGE]
+            if isinstance(error, InvalidValue) and confirmation.button.wants:
+                return self._confirm(request, panel, confirmation, reason)
+            self.message_user(request, reason, messages.ERROR)
             if not getattr(error, "indeterminate", False):
-                return
+                return redirect(self._back(panel))
             message = _("The outcome is unknown.")
         else:
             self.message_user(request, visible(message)[:MAX_MESSAGE], messages.SUCCESS)
         entry = self.model(slug=panel.slug, title=visible(confirmation.subject)[:MAX_SUBJECT])
         self.log_change(request, entry, confirmation.entry(message, MAX_MESSAGE))
+        return redirect(self._back(panel))
 
     def _overview(self, request: HttpRequest) -> str:
         self._require(request)

@@ -30,8 +30,7 @@ ROUND_TRIPS = 3  # of one page
 def test_every_panel_has_its_own_page(kit):
     slugs = [panel.slug for panel in panels()]
     assert len(slugs) == len(set(slugs)) >= 5
-    silent = [component.label for component in components() if not component.panels]
-    assert silent == ["dashboard"]
+    assert [component.label for component in components() if not component.panels] == []
 
 
 def test_pages_of_all_panels_are_complete_and_cheap(kit, boss, trips):
@@ -62,7 +61,7 @@ def test_search_forms_do_not_call_a_server(kit, trips):
     for panel in panels():
         panel.viewer = Viewer(lambda permission: True, {})
         forms.append(panel.search())
-    assert len([form for form in forms if form]) == 9
+    assert len([form for form in forms if form]) == 10
     assert not trips
 
 
@@ -109,9 +108,10 @@ def test_all_panels_wait_for_three_answers_at_most_in_an_outage(own_kit, boss, u
             unanswered.clear()
             answer = page(boss.get(url))
             assert len(unanswered) <= 3, url
-            # With its default policy throttling says so in its own words. Without sinks hand-overs ask no server.
+            # With its default policy throttling says so in its own words. Without sinks hand-overs ask no server, and
+            # the audit log never does.
             errors = answer.find("section" if url == ADMIN else "p", class_="rk-error")
-            assert len(errors) == 1 or url.endswith(("/throttles/", "/hand-overs/")), url
+            assert len(errors) == 1 or url.endswith(("/throttles/", "/hand-overs/", "/audit/")), url
     finally:
         own_kit.server.thaw() if how == "freeze" else None
 
@@ -128,7 +128,7 @@ def debugged_kit(make_server, settings):
 def errors_of_pages(client):
     """Return the errors of each page, of which each is asked on a new connection."""
     errors = {}
-    for slug in ("", *(f"{panel.slug}/" for panel in panels() if panel.slug != "hand-overs")):
+    for slug in ("", *(f"{panel.slug}/" for panel in panels() if panel.slug not in ("hand-overs", "audit"))):
         connections.close()  # so that no breaker is open
         found = page(client.get(f"{ADMIN}{slug}"))
         boxes = [one.words for one in (*found.find("p", class_="rk-error"), *found.find("section", class_="rk-error"))]

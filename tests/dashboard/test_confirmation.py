@@ -4,7 +4,7 @@ import pytest
 from django.contrib.admin.models import LogEntry
 
 from tests.dashboard.support import vault
-from tests.dashboard.support.html import Parsed, page, said
+from tests.dashboard.support.html import Parsed, page, refused, said
 from tests.fixtures.dashboard import ADMIN
 
 OPEN, RESIZE = f"{ADMIN}vault/do/open/", f"{ADMIN}vault/do/resize/"
@@ -143,9 +143,19 @@ def test_second_value_is_requested_and_passed_to_the_action(boss):
     boss.post(RESIZE, {**fields(asked), "wants": " 12 "})
     boss.post(RESIZE, fields(asked))
     assert vault.DONE == [("resize", "gold", "12"), ("resize", "gold", "")]
-    response = boss.post(RESIZE, {**fields(asked), "wants": "many"})
-    assert said(response)[-1] == "The size must be a number."
-    assert len(vault.DONE) == 2
+
+
+def test_wrong_second_value_is_asked_for_again_beside_what_was_entered(boss):
+    asked = page(boss.post(RESIZE, {"value": "gold"}))
+    response = boss.post(RESIZE, {**fields(asked), "wants": "many", "reason": "too small"})
+    assert refused(response) == "The size must be a number."
+    again = Parsed(response.content.decode())
+    entered = {one.attributes["name"]: one.attributes["value"] for one in again.find("input", type="text")}
+    assert entered == {"wants": "many", "reason": "too small"}
+    assert vault.DONE == []
+    assert not LogEntry.objects.exists()
+    boss.post(RESIZE, {**fields(again), "wants": "12"})
+    assert vault.DONE == [("resize", "gold", "12")]
 
 
 def test_rings_and_meters_are_drawn_beside_their_text(boss):

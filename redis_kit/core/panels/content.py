@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from django.utils.functional import Promise
@@ -245,10 +246,12 @@ class Pages:
     asked: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, slug: str, number: int, total: int) -> "Iterator[Pages]":
+    def of(
+        cls, slug: str, number: int, total: int, asked: Mapping[str, str] = MappingProxyType({})
+    ) -> "Iterator[Pages]":
         """Yield the links of a list of ``total`` rows, MOST_ROWS on each page, if it has more than one page."""
         if (count := ceil(total / MOST_ROWS)) > 1:
-            yield cls(slug, min(number, count), count)
+            yield cls(slug, min(number, count), count, asked)
 
 
 @dataclass(frozen=True)

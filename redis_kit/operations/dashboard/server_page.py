@@ -115,7 +115,7 @@ def _facts(report: ServerReport) -> list[tuple[Any, Any]]:
     info, limit = report.info, report.number("maxmemory")
     if not info:
         return [(_("User"), report.user)]
-    saved = report.number("rdb_last_save_time")
+    saved = report.number("rdb_last_save_time") if report.number("rdb_saves") else 0  # else the time of the start
     aof = STATUS.get(info.get("aof_last_write_status", "")) if info.get("aof_enabled") == "1" else _("off")
     replicas = [f"{each.get('ip')}:{each.get('port')}" for each in report.replicas()]
     return [
@@ -127,7 +127,7 @@ def _facts(report: ServerReport) -> list[tuple[Any, Any]]:
         (_("Limit of memory (maxmemory)"), byte_size(limit) if limit else _("none")),
         (_("Eviction (maxmemory-policy)"), info.get("maxmemory_policy")),
         (_("Append-only file"), aof),
-        (_("Last snapshot"), datetime.fromtimestamp(saved, UTC) if saved else _("none")),
+        (_("Last snapshot"), datetime.fromtimestamp(saved, UTC) if saved else _("none since the start")),
         (_("The clock is ahead by"), Lines([timedelta(seconds=round(report.clock, 3) + 0.0)])),
         (_("User"), report.user),
     ]

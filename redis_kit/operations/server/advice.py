@@ -182,5 +182,5 @@ def _slow_commands(report: ServerReport) -> Iterator[Advice]:
     if slow:
         worst = max(slow, key=lambda entry: entry.seconds)
         wrong = _("%(command)s kept the server busy for %(ms)d ms within the last hour: all other calls waited.")
-        remedy = _("See the slow log below. SLOWLOG GET 128 has more.")
+        remedy = _("SLOWLOG GET 128 shows what was slow.")
         yield Advice("warning", wrong % {"command": worst.command, "ms": worst.seconds * 1000}, remedy)

@@ -18,7 +18,7 @@ from redis_kit.core.steps import Call, TolerantBatch
 from redis_kit.operations.keys.sample import ComponentMemory, measured, measuring, scanning
 from redis_kit.operations.server.rights import MissingRights, asking, missing_rights
 
-SLOWEST = 10  # entries of the slow log
+SLOWEST = 32  # entries of the slow log
 OPTIONS = ("appendfsync", "min-replicas-to-write", "slowlog-log-slower-than")
 #: The commands of a report, by the words that an ACL has for them.
 READ = {

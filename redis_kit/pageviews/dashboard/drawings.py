@@ -10,6 +10,7 @@ from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from redis_kit.core.dates import first_weekday
 from redis_kit.core.panels import DonutChart, Figure, HeatCell, HeatMap, LineChart, Link, Sparkline, Table, Tile
 from redis_kit.pageviews.dashboard.report import DAYS, Report, Summary
 from redis_kit.pageviews.pages import OTHER
@@ -94,17 +95,20 @@ def comparison(names: Sequence[str], reports: Sequence[Report], overlap: Overlap
 
 def heat_map(hours: Sequence[tuple[date, Sequence[int]]]) -> HeatMap:
     """Return the views of some days added up by weekday and hour."""
+    weekdays = [(first_weekday() + row) % 7 for row in range(7)]
     views: Counter[tuple[int, int]] = Counter()
     for day, counts in hours:
         for hour, count in enumerate(counts):
             views[day.weekday(), hour] += count
     cells = [
-        HeatCell(weekday, hour, f"{WEEKDAYS[weekday]} {hour:02}:00", views[weekday, hour])
-        for weekday in WEEKDAYS
+        HeatCell(row, hour, f"{WEEKDAYS[weekday]} {hour:02}:00", views[weekday, hour])
+        for row, weekday in enumerate(weekdays)
         for hour in range(HOURS)
     ]
     title = _("Views by weekday and hour, in %d days") % len(hours)
-    return HeatMap(title, list(WEEKDAYS_ABBR.values()), [f"{hour:02}" for hour in range(HOURS)], cells)
+    return HeatMap(
+        title, [WEEKDAYS_ABBR[weekday] for weekday in weekdays], [f"{hour:02}" for hour in range(HOURS)], cells
+    )
 
 
 def _today(day: Day, online: int) -> Iterator[Figure]:

@@ -5,9 +5,10 @@ from datetime import date, timedelta
 from typing import Any
 
 from django.utils.dates import WEEKDAYS_ABBR
-from django.utils.formats import date_format, get_format
+from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
+from redis_kit.core.dates import first_weekday
 from redis_kit.core.panels import HeatCell, HeatMap, LineChart, Shade, Table
 from redis_kit.signins.cohorts.counts import ActiveDay
 from redis_kit.signins.cohorts.retention import Cohort
@@ -17,7 +18,7 @@ WEEKS = 53
 
 def year_to(last: date) -> list[date]:
     """Return the days of the 53 weeks that end with the week of a day, up to that day."""
-    ahead = (last.weekday() - _first_weekday()) % 7
+    ahead = (last.weekday() - first_weekday()) % 7
     return [last - timedelta(ago) for ago in range(ahead + 7 * (WEEKS - 1), -1, -1)]
 
 
@@ -28,7 +29,7 @@ def year_of_days(title: str, last: date, values: Mapping[date, float]) -> HeatMa
     names[-1] = _("%(day)s, so far") % {"day": names[-1]}
     cells = [HeatCell(at % 7, at // 7, names[at], values.get(day, 0)) for at, day in enumerate(days)]
     months = [date_format(day, "M") for day in days[::7]]
-    return HeatMap(title, [str(WEEKDAYS_ABBR[(_first_weekday() + row) % 7]) for row in range(7)], months, cells)
+    return HeatMap(title, [str(WEEKDAYS_ABBR[(first_weekday() + row) % 7]) for row in range(7)], months, cells)
 
 
 def active_users(title: str, lines: Sequence[tuple[str, Sequence[ActiveDay]]]) -> LineChart:
@@ -63,7 +64,3 @@ def _cohort_row(cohort: Cohort, most: int) -> list[Any]:
         texts[-1] += "*"
     cells = [Shade(text, share) for text, share in zip(texts[1:], shares, strict=True)]
     return [texts[0], cohort.size, *cells, *[""] * (most - 1 - len(cells))]
-
-
-def _first_weekday() -> int:
-    return (int(get_format("FIRST_DAY_OF_WEEK")) - 1) % 7  # Django counts from Sunday, Python from Monday

@@ -4,13 +4,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
+from django.contrib.auth import get_permission_codename
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
-from redis_kit.core.panels import Content, Downloads, Field, Figure, Link, Panel, Search, Sparkline, Table, Tile
+from redis_kit.core.panels import Content, Downloads, Field, Figure, Lines, Link, Panel, Search, Sparkline, Table, Tile
 from redis_kit.signins import discovery
 from redis_kit.signins.cohorts import counts, retention, standings
 from redis_kit.signins.cohorts.activity import MONTH, WEEK, Activity
@@ -111,10 +112,18 @@ class SignInsPanel(Panel):
         yield Downloads(self.slug, offered, {"model": model._meta.label})
 
     def _leaders(self, model: Any, leaders: list[Standing]) -> Table:
+        names = self._names(model, [id for id, _streak in leaders])
         rows = [
-            (Link(str(id), self.slug, {"model": model._meta.label, "user": str(id)}), streak) for id, streak in leaders
+            (Lines((Link(str(id), self.slug, {"model": model._meta.label, "user": str(id)}), names.get(id))), streak)
+            for id, streak in leaders
         ]
         return Table(_("Longest streaks"), (_("Primary key"), _("Days in a row")), rows, empty=_("No streak goes on."))
+
+    def _names(self, model: Any, ids: list[Any]) -> dict[Any, str]:
+        """Return the names of users, for viewers who may view them in the admin."""
+        if not self.viewer.may(f"{model._meta.app_label}.{get_permission_codename('view', model._meta)}"):
+            return {}
+        return {user.pk: str(user) for user in model._default_manager.filter(pk__in=ids)}
 
     def _user(self, model: Any, id: str) -> Iterator[Content]:
         last = today()

@@ -17,11 +17,18 @@
 
   const paused = () => ended || document.hidden || interval.value === "0";
 
+  // Text that is selected, such as to copy it, is not replaced.
+  function selecting() {
+    const selection = getSelection();
+    return !selection.isCollapsed && live.contains(selection.anchorNode);
+  }
+
   function showState() {
     const ago = Math.max(0, Math.round((Date.now() - updated) / 1000));
     const parts = [messages.updated.replace("{n}", ago)];
     if (problem) parts.push(problem);
-    else if (paused()) parts.push(messages.paused);
+    else if (paused() || selecting()) parts.push(messages.paused);
+    bar.classList.toggle("rk-trouble", problem !== "");
     const text = parts.join(" · ");
     if (state.textContent !== text) state.textContent = text;
   }
@@ -64,6 +71,10 @@
   async function refresh() {
     clearTimeout(timer);
     if (loading || paused()) return;
+    if (selecting()) {
+      schedule();
+      return;
+    }
     loading = true;
     try {
       await load();

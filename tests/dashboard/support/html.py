@@ -70,6 +70,13 @@ def page(response: Any) -> Parsed:
     return Parsed(text[max(text.find("<main"), 0) :].partition("</main>")[0])
 
 
+def refused(response: Any) -> str:
+    """Return why a confirmation asks again."""
+    assert response.status_code == 400
+    (told,) = Parsed(response.content.decode()).find("p", id="rk-refused")
+    return told.words
+
+
 def said(response: Any) -> list[str]:
     """Return the messages that a page brought."""
     return [*map(str, get_messages(response.wsgi_request))]
