@@ -136,7 +136,7 @@ def test_figure_changes_without_a_reload_and_open_details_stay_open(visit, stock
     visit(look)
 
 
-def test_refresh_stops_while_off_or_hidden_and_the_choice_is_stored(visit, stock):
+def test_refresh_stops_while_off_hidden_or_text_is_selected(visit, stock):
     def look(page):
         page.goto(f"{ADMIN}stock/")
         page.get_by_label("Refresh").select_option("off")
@@ -157,6 +157,13 @@ def test_refresh_stops_while_off_or_hidden_and_the_choice_is_stored(visit, stock
         with page.expect_response("**/fragment/"):
             hide(page, hidden=False)
         assert len(asked) == 1
+        page.evaluate("getSelection().selectAllChildren(document.querySelector('#rk-live h2'))")
+        page.clock.run_for(60_000)
+        assert page.locator("#rk-state").inner_text().endswith("paused")
+        assert len(asked) == 1
+        page.evaluate("getSelection().removeAllRanges()")
+        with page.expect_response("**/fragment/"):
+            page.clock.run_for(3_000)
 
     visit(look, window="refresh")
 
