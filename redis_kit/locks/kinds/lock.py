@@ -68,10 +68,11 @@ class Lock(BaseLock[LockKeys]):
             return ACQUIRE(own, args)
         return ACQUIRE([*own, keys.waited, keys.waits], [*args, attempt.refused_at, attempt.woken])
 
-    def release_step(self, token: str) -> ScriptCall:
+    def release_step(self, token: str, *, unsure: bool = False) -> ScriptCall:
         """See BaseLock."""
         keys = self.keys()
-        return RELEASE([keys.holder, keys.live, keys.waiters, keys.signal], [token, self.member])
+        args: list[Argument] = [token, self.member, 1] if unsure else [token, self.member]
+        return RELEASE([keys.holder, keys.live, keys.waiters, keys.signal], args)
 
     def extend_step(self, token: str, ttl_ms: int, mode: ExtendMode) -> ScriptCall:
         """See BaseLock."""

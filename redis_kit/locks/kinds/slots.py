@@ -121,10 +121,10 @@ def acquire(levels: Levels, attempt: Attempt) -> ScriptCall:
     return ACQUIRE((levels.live, f"{levels.lease}:{attempt.token}", *keys), args)
 
 
-def release(levels: Levels, token: str) -> ScriptCall:
-    """Return the step that releases them on all levels."""
+def release(levels: Levels, token: str, *, unsure: bool = False) -> ScriptCall:
+    """Return the step that releases them on all levels. See LeaseSource."""
     keys = levels.keys().release
-    return RELEASE((levels.live, f"{levels.lease}:{token}", *keys), levels.arguments(token))
+    return RELEASE((levels.live, f"{levels.lease}:{token}", *keys), _release_arguments(levels, token, unsure))
 
 
 def extend(levels: Levels, token: str, ttl_ms: int, mode: ExtendMode) -> ScriptCall:
@@ -155,10 +155,11 @@ def acquire_fair(levels: Levels, attempt: Attempt) -> ScriptCall:
     return ACQUIRE_FAIR((keys.live, f"{keys.lease}:{attempt.token}", *keys.fair, *statistics), args)
 
 
-def release_fair(levels: Levels, token: str) -> ScriptCall:
-    """Return the step that releases slots or gives up a ticket."""
+def release_fair(levels: Levels, token: str, *, unsure: bool = False) -> ScriptCall:
+    """Return the step that releases slots or gives up a ticket. See LeaseSource."""
     keys = levels.keys()
-    return RELEASE_FAIR((keys.live, f"{keys.lease}:{token}", *keys.fair), levels.arguments(token))
+    args = _release_arguments(levels, token, unsure)
+    return RELEASE_FAIR((keys.live, f"{keys.lease}:{token}", *keys.fair), args)
 
 
 def set_fair_limit(source: Slots, number: int | None) -> ScriptCall:
@@ -200,6 +201,13 @@ def _local_tickets(attempt: Attempt) -> list[str]:
         return []
     _reported_at[queue] = now
     return attempt.local_tokens
+
+
+def _release_arguments(levels: Levels, token: str, unsure: bool) -> tuple[Argument, ...]:
+    args = levels.arguments(token)
+    if not unsure:
+        return args
+    return (*args, 1) if levels.weight > 1 else (*args, 1, 1)
 
 
 def _request(attempt: Attempt) -> str:

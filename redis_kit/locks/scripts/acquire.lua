@@ -52,6 +52,10 @@ if held or gone then
             end
         elseif refused_at then
             redis.call("ZREM", KEYS[3], token)
+            if not woken then -- its time is up
+-- @include _waits
+                note_wait(KEYS[#KEYS - 1], KEYS[#KEYS], ARGV[3], now - refused_at, micros, true)
+            end
         end
         local left = redis.call("PTTL", KEYS[1])
         local held_for = since and math.max(now - math.floor(since / 1000), 0) or 0

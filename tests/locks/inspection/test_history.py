@@ -1,0 +1,189 @@
+"""Waits and lost leases by minute and by hour: what counts, how long it lasts, and what reads it."""
+
+import asyncio
+from functools import partial
+from time import sleep
+
+import pytest
+
+from redis_kit.core.errors import InvalidValue, KeyConflict
+from redis_kit.locks import FairLock, Lease, Lock, LockLost, ReadWriteLock, Semaphore
+from redis_kit.locks.holders.holder import parse_lock
+from redis_kit.locks.inspection import (
+    alock_history,
+    arecent_waits,
+    contended,
+    force_release,
+    forced_release,
+    lock_history,
+    recent_waits,
+)
+from redis_kit.locks.renewal import pending_releases
+from tests.locks.support.leases import holder
+
+KINDS = {
+    "lock": Lock,
+    "fair lock": FairLock,
+    "writer": lambda name, **options: ReadWriteLock(name, **options).write,
+    "semaphore": partial(Semaphore, limit=1),
+    "fair semaphore": partial(Semaphore, limit=2, weight=2, fair=True),
+    "nested semaphore": lambda name, **options: Semaphore(name, 2, within=Semaphore("all", 1), **options),
+}
+
+
+@pytest.fixture(params=KINDS)
+def make(request):
+    return KINDS[request.param]
+
+
+def total(history):
+    """Return the sums of all minutes or hours, and the longest wait."""
+    waits, waited, longest, timeouts, lost = zip(*(each[1:] for each in history), strict=True)
+    return sum(waits), sum(waited), max(longest), sum(timeouts), sum(lost)
+
+
+def lost():
+    return total(recent_waits())[-1]
+
+
+def numbers_of(kit, part, name="a"):
+    """Return the key of the numbers of a name's bucket."""
+    return Lock(name).key(part)
+
+
+def test_waits_and_callers_that_give_up_are_counted(kit, make, waiting):
+    lease = make("a").acquire()
+    assert total(recent_waits()) == (0, 0, 0, 0, 0)
+    assert make("a").acquire(blocking_timeout=0.1) is None
+    waits, waited, longest, timeouts, _ = total(recent_waits())
+    assert (waits, timeouts) == (1, 1)
+    assert 0.1 <= longest == waited < 5
+    thread = waiting(lambda: make("a").acquire().release())
+    sleep(0.06)  # waits that are shorter are counted by a sample
+    lease.release()
+    thread.join(10)
+    waits, waited, _, timeouts, lost = total(lock_history())
+    assert (waits, timeouts, lost) == (2, 1, 0)
+    assert waited >= 0.15
+    assert [(name.name, name.waits) for name in contended()] == [("a", 2)]
+
+
+def test_calls_without_a_wait_write_no_history(kit, make):
+    with make("a"):
+        assert make("a").acquire(blocking=False) is None
+    lease = make("a").acquire()
+    lease.extend()
+    lease.release()
+    assert not [key for key in kit.keys() if key.endswith(("minutes", "hours"))]
+
+
+@pytest.mark.parametrize("end", [Lease.release, Lease.extend])
+def test_lease_that_ended_before_its_release_or_extension_counts_as_lost(kit, make, end):
+    lease = make("a").acquire()
+    kit.client.delete(*kit.keys())
+    with pytest.raises(LockLost):
+        end(lease)
+    assert lost() == 1
+
+
+def test_release_that_is_sent_again_is_not_a_loss(kit, make):
+    source = make("a")
+    lease = source.acquire()
+    pending_releases.add(source, lease.token, ends_by=lease.ends_by, after=60)
+    lease.release()
+    source.acquire().release()  # sends the pending release first
+    assert not pending_releases._queues["default"].entries
+    assert lost() == 0
+
+
+def test_forced_release_of_a_lease_that_is_over_is_not_a_loss(kit, monkeypatch):
+    lease = Lock("a").acquire()
+    stored = kit.client.get(holder(kit))
+    lease.release()
+    monkeypatch.setattr(forced_release, "parse_lock", lambda reply: parse_lock(stored.encode()))
+    assert force_release("a") == []
+    assert lost() == 0
+
+
+def test_minutes_and_hours_of_all_buckets_are_added_up(kit):
+    now = kit.client.time()[0]
+    for name, numbers in (("a", "3 4000 2500 1 0"), ("b", "2 1000 800 0 4")):
+        for part, seconds in (("minutes", 60), ("hours", 3600)):
+            kit.client.hset(numbers_of(kit, part, name), mapping={now // seconds - 7: numbers})
+    assert numbers_of(kit, "minutes") != numbers_of(kit, "minutes", "b")
+    for history in (recent_waits(minutes=4320), lock_history(hours=2160)):
+        assert total(history) == (5, 5, 2.5, 1, 4)
+        assert len(history) in {4320, 2160}
+    assert total(recent_waits(minutes=7)) == (0, 0, 0, 0, 0)
+    first, *_, last = lock_history(hours=8)
+    assert (last.start - first.start).total_seconds() == 7 * 3600
+    assert first.start.timestamp() % 3600 == 0
+    assert asyncio.run(alock_history()) == lock_history()
+    assert asyncio.run(arecent_waits()) == recent_waits()
+
+
+def test_damaged_numbers_count_as_nothing(kit):
+    minute = kit.client.time()[0] // 60
+    kit.client.hset(
+        numbers_of(kit, "minutes"),
+        mapping={minute: "x", minute - 1: "1 2", minute - 2: "-1 0 0 0 0", minute - 3: f"{'9' * 5000} 0 0 0 1"},
+    )
+    assert total(recent_waits()) == (2**53, 0, 0, 0, 1)
+    lose("a")
+    assert lost() == 2
+
+
+def lose(name):
+    lease = Lock(name).acquire()
+    force_release(name)
+    with pytest.raises(LockLost):
+        lease.release()
+
+
+def test_old_numbers_are_removed_and_all_expire(kit):
+    now = kit.client.time()[0]
+    keys = {numbers_of(kit, "minutes"): (60, 4320), numbers_of(kit, "hours"): (3600, 2160)}
+    for key, (seconds, kept) in keys.items():
+        first = now // seconds - kept + 2
+        kit.client.hset(key, mapping={first: "1 1 1 0 0", **{first - 3 - n: "1 1 1 0 0" for n in range(200)}})
+    for _ in range(100):
+        lose("a")
+        for key in keys:
+            newest = max(kit.client.hkeys(key), key=int)
+            kit.client.hdel(key, newest)
+    for key, (seconds, kept) in keys.items():
+        assert kit.client.hlen(key) < 10
+        assert seconds * (kept - 1) < kit.client.ttl(key) <= seconds * kept
+    assert total(recent_waits(minutes=4320))[0] == total(lock_history(hours=2160))[0] == 1
+
+
+def test_key_of_another_type_keeps_no_caller_from_its_lease(kit):
+    kit.client.set(numbers_of(kit, "minutes"), "x")
+    lease = Lock("a").acquire()
+    assert Lock("a").acquire(blocking_timeout=0.1) is None
+    lease.release()
+    with pytest.raises(KeyConflict, match="minutes"):
+        recent_waits()
+    assert total(lock_history())[0] == 1
+
+
+@pytest.mark.parametrize(
+    "read",
+    [lambda number: recent_waits(minutes=number), lambda number: lock_history(hours=number)],
+)
+@pytest.mark.parametrize("number", [0, 4321, 1.5, "1", None, True])
+def test_wrong_number_of_minutes_or_hours_is_refused(read, number):
+    with pytest.raises(InvalidValue, match="must be a whole number from 1 to"):
+        read(number)
+
+
+def test_history_on_every_kind_of_server(any_kit):
+    lose("a")
+    assert total(recent_waits(minutes=4320))[-1] == total(lock_history(hours=2160))[-1] == 1
+
+
+def test_history_takes_one_round_trip(kit, commands):
+    recent_waits()
+    with commands(kit) as sent:
+        recent_waits(minutes=4320)
+    assert sent == ["EVALSHA"]
