@@ -15,9 +15,9 @@ class Locks(Component):
 
     settings = LockSettings
     commands = (
-        "append blpop del exists expire get getrange hdel hget hlen hmget hrandfield hset llen lpop lpush pexpire "
-        "pexpireat pexpiretime pttl rpush set zadd zcard zcount zincrby zrange zrangebyscore zrank zrem "
-        "zremrangebyrank zremrangebyscore zrevrange zscore"
+        "append blpop del exists expire get getrange hdel hlen hmget hset llen lpop lpush pexpire pexpireat "
+        "pexpiretime pttl rpush set setrange zadd zcard zcount zincrby zrange zrangebyscore zrank zrem zremrangebyrank "
+        "zremrangebyscore zrevrange zscore"
     )
     benchmarks = ("redis_kit.locks.benchmark.operations",)
     panels = ("redis_kit.locks.dashboard.panel.LocksPanel",)

@@ -1,8 +1,9 @@
 """The waits for locks and semaphores, and lost leases: by minute for 72 hours, and by hour for 90 days."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from struct import Struct
+from typing import NamedTuple
 
 from redis_kit.core import scripts
 from redis_kit.core.flow import Flow
@@ -11,9 +12,9 @@ from redis_kit.core.values.numbers import whole_number
 from redis_kit.locks.inspection.index import Bucket, all_buckets
 
 GET_HISTORY = scripts.load("redis_kit.locks", "get_history")
-MINUTES = (1, 72 * 60)
-HOURS = (1, 90 * 24)
-MOST = 2**53  # of a damaged number
+ENTRY = Struct(">6I")  # a minute or an hour since 1970, waits, ms in all, ms at most, timeouts, lost leases
+MINUTES, HOURS = 72 * 60, 90 * 24  # that are stored
+NOTHING = (0, 0, 0, 0, 0)
 
 
 class LockWaits(NamedTuple):
@@ -65,34 +66,28 @@ async def alock_history(*, hours: int = 168, using: str = "default") -> list[Loc
 
 def read_minutes(count: int, using: str) -> Flow[list[LockWaits]]:
     """See recent_waits()."""
-    return (yield from _read("minutes", 60, whole_number("minutes", count, MINUTES), using))
+    return (yield from _read("minutes", 60, MINUTES, count, using))
 
 
 def read_hours(count: int, using: str) -> Flow[list[LockWaits]]:
     """See lock_history()."""
-    return (yield from _read("hours", 3600, whole_number("hours", count, HOURS), using))
+    return (yield from _read("hours", 3600, HOURS, count, using))
 
 
-def _read(part: str, seconds: int, count: int, using: str) -> Flow[list[LockWaits]]:
-    steps = [GET_HISTORY([bucket.key(part)], [seconds, count]) for bucket in all_buckets(using)]
+def _read(part: str, seconds: int, stored: int, count: int, using: str) -> Flow[list[LockWaits]]:
+    whole_number(part, count, (1, stored))
+    steps = [GET_HISTORY([bucket.key(part)], [stored, seconds, count]) for bucket in all_buckets(using)]
     replies = yield CombinedBatch(steps)
-    sums: dict[int, list[int]] = {}
-    for number, each in _numbers(replies):
-        waits, waited, longest, timeouts, lost = sums.get(number, [0] * 5)
-        sums[number] = [waits + each[0], waited + each[1], max(longest, each[2]), timeouts + each[3], lost + each[4]]
-    last = max(reply[0] for reply in replies)
-    return [_waits(number * seconds, sums.get(number, [0] * 5)) for number in range(last - count + 1, last + 1)]
+    last = max(now for now, _ in replies)
+    by_number: dict[int, list[Sequence[int]]] = {number: [NOTHING] for number in range(last - count + 1, last + 1)}
+    for _, text in replies:
+        for number, *numbers in ENTRY.iter_unpack(text[: len(text) // ENTRY.size * ENTRY.size]):
+            if number in by_number:
+                by_number[number].append(numbers)
+    return [_joined(number * seconds, entries) for number, entries in by_number.items()]
 
 
-def _numbers(replies: Iterable[list[Any]]) -> Iterator[tuple[int, list[int]]]:
-    """Yield the five numbers of each minute or hour of each bucket, except damaged ones."""
-    for reply in replies:
-        for number, stored in zip(reply[1::2], reply[2::2], strict=True):
-            parts = stored.split()
-            if len(parts) == 5 and all(map(bytes.isdigit, parts)):
-                yield number, [min(int(part[:20]), MOST) for part in parts]
-
-
-def _waits(start: int, sums: list[int]) -> LockWaits:
-    waits, waited, longest, timeouts, lost = sums
-    return LockWaits(datetime.fromtimestamp(start, UTC), waits, waited / 1000, longest / 1000, timeouts, lost)
+def _joined(start: int, entries: Sequence[Sequence[int]]) -> LockWaits:
+    waits, waited, longest, timeouts, lost = zip(*entries, strict=True)
+    when = datetime.fromtimestamp(start, UTC)
+    return LockWaits(when, sum(waits), sum(waited) / 1000, max(longest) / 1000, sum(timeouts), sum(lost))

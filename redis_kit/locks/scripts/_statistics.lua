@@ -1,29 +1,31 @@
--- Add to five numbers of this minute, which last for 72 hours, and of this hour, which last for 90 days: waits that ended, ms
--- that they took together and at most, those of them that ended without a lease, and leases that were lost.
+-- Add to the numbers of this minute and of this hour: waits that ended, ms that they took together and at most, those of them
+-- that ended without a lease, and leases that were lost. 4320 minutes and 2160 hours are stored, each in place of the one of a
+-- cycle before: 24 bytes with the minute or hour since 1970, and its five numbers.
 -- The two keys have the tag of `shared`, a key of the same bucket. No call names them, as few calls need them.
 -- needs  nothing
 -- gives  add_to, count_in_history
-local function add_to(numbers, seconds, kept, added)
+local function add_to(ring, size, seconds, added)
     local now = math.floor(redis.call("TIME")[1] / seconds)
-    local stored = redis.pcall("HGET", numbers, now)
+    local start = now % size * 24
+    local stored = redis.pcall("GETRANGE", ring, start, start + 23)
     if type(stored) == "table" then return end -- a key of a wrong type must not keep callers from their leases
-    local sums = { string.match(stored or "", "^(%d+) (%d+) (%d+) (%d+) (%d+)$") }
+    if stored == "" then
+        redis.call("SETRANGE", ring, size * 24 - 1, "\0") -- all at once: one that grows takes twice the memory
+    end
+    local sums = { struct.unpack(">I4I4I4I4I4I4", #stored == 24 and stored or string.rep("\0", 24)) }
+    if sums[1] ~= now then
+        sums = { now, 0, 0, 0, 0, 0 }
+        redis.call("EXPIRE", ring, size * seconds)
+    end
     for place, number in ipairs(added) do
-        sums[place] = place == 3 and math.max(sums[3] or 0, number) or (sums[place] or 0) + number
+        local sum = place == 3 and math.max(sums[4], number) or sums[place + 1] + number
+        sums[place + 1] = math.min(sum, 2 ^ 32 - 1)
     end
-    if redis.call("HSET", numbers, now, string.format("%.0f %.0f %.0f %.0f %.0f", unpack(sums))) == 0 then return end
-
-    -- A new entry. Each removes some of the old ones, more than one in the long run.
-    redis.call("EXPIRE", numbers, seconds * kept)
-    local old = {}
-    for _, field in ipairs(redis.call("HRANDFIELD", numbers, 20)) do
-        if math.abs((tonumber(field) or 0) - now) >= kept then old[#old + 1] = field end
-    end
-    if #old > 0 then redis.call("HDEL", numbers, unpack(old)) end
+    redis.call("SETRANGE", ring, start, struct.pack(">I4I4I4I4I4I4", unpack(sums, 1, 6)))
 end
 
 local function count_in_history(shared, waits, ms, longest, timeouts, lost)
     local tag, added = string.match(shared, "^.*:"), { waits, ms, longest, timeouts, lost }
-    add_to(tag .. "minutes", 60, 72 * 60, added)
-    add_to(tag .. "hours", 3600, 90 * 24, added)
+    add_to(tag .. "minutes", 72 * 60, 60, added)
+    add_to(tag .. "hours", 90 * 24, 3600, added)
 end

@@ -1,22 +1,15 @@
 #!lua flags=no-writes
--- Return the numbers of waits and lost leases in one bucket, by minute or by hour.
+-- Return the waits and lost leases in one bucket in the last minutes or hours.
 --
--- KEYS[1]  numbers  hash: minute or hour since 1970 -> five numbers, as _statistics.lua stores them
--- ARGV[1]  seconds  60 for minutes, 3600 for hours
--- ARGV[2]  count    how many minutes or hours, the present one among them
--- returns  the present minute or hour; then, alternating, each that has numbers, and these
+-- KEYS[1]  ring     string with the numbers of each minute or hour, as _statistics.lua stores them
+-- ARGV[1]  size     minutes or hours in it
+-- ARGV[2]  seconds  60 for minutes, 3600 for hours
+-- ARGV[3]  count    how many minutes or hours to return, at least; others may be among them
+-- returns  the present minute or hour since 1970; the numbers
 
-local now = math.floor(redis.call("TIME")[1] / ARGV[1])
-local first, reply = now - ARGV[2] + 1, { now }
-if redis.call("EXISTS", KEYS[1]) == 0 then return reply end
-for start = first, now, 1000 do
-    local fields = {}
-    for field = start, math.min(start + 999, now) do fields[#fields + 1] = field end
-    for place, stored in ipairs(redis.call("HMGET", KEYS[1], unpack(fields))) do
-        if stored then
-            reply[#reply + 1] = fields[place]
-            reply[#reply + 1] = stored
-        end
-    end
-end
-return reply
+local size, count = tonumber(ARGV[1]), tonumber(ARGV[3])
+local now = math.floor(redis.call("TIME")[1] / ARGV[2])
+local first = (now - count + 1) % size
+local from_start = math.max(first + count - size, 0)
+local older = redis.call("GETRANGE", KEYS[1], 24 * first, 24 * (first + count) - 1)
+return { now, older .. (from_start > 0 and redis.call("GETRANGE", KEYS[1], 0, 24 * from_start - 1) or "") }
