@@ -71,7 +71,8 @@ class LocksPanel(Panel):
         held = read_page(self.viewer.page, search=search, size=MOST_ROWS)
         most, history = waits.read(chosen, MOST_CONTENDED)
         yield from _figures(held, most, search)
-        yield from waits.charts(history, chosen, asked)
+        if not search:
+            yield from waits.charts(history, chosen)
         yield from _tables(held, search)
         if held.pages > 1:
             yield Pages(self.slug, held.number, held.pages, asked)

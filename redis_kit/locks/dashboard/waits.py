@@ -1,6 +1,6 @@
 """The charts of waits: of the range of time that the viewer chooses, and of the last hour."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from django.utils.translation import gettext_lazy as _
@@ -22,17 +22,15 @@ def read(chosen: Range, most: int) -> "tuple[list[Contended], list[LockWaits]]":
     waits = history.read_hours if chosen.by_hour else history.read_minutes
     count = chosen.hours if chosen.by_hour else chosen.minutes
     both: list[Flow[Any]] = [index.contended(most, "default"), waits(count, "default")]
-    names, numbers = index.Bucket("0").run_flow(gather(both))
+    names, numbers = index.Bucket("0").run_flow(gather(both, combine=True))
     return names, numbers
 
 
-def charts(
-    waits: Sequence["LockWaits"], chosen: Range, asked: Mapping[str, str]
-) -> Iterator[Ranges | StackedBars | Bars | Table]:
+def charts(waits: Sequence["LockWaits"], chosen: Range) -> Iterator[Ranges | StackedBars | Bars | Table]:
     """Yield the choice of a range, the waits in it, the longest ones, and lost leases if there are any."""
-    yield chosen.choice("locks", asked)
+    yield chosen.choice("locks", {})
     if not any(each.waits or each.lost for each in waits):
-        yield Table(_("Waits"), (), [], empty=_("No caller has waited in this time, and no lease was lost."))
+        yield Table(_("Waits that ended"), (), [], empty=_("No caller has waited in this time, and no lease was lost."))
         return
     last = int(waits[-1].start.timestamp()) // 60 + (59 if chosen.by_hour else 0)
     labels = chosen.labels(last)

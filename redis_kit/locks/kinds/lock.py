@@ -64,9 +64,9 @@ class Lock(BaseLock[LockKeys]):
         caller = attempt.token.encode() + b" " + describe_caller(ahead=6)
         args: list[Argument] = [caller, attempt.ttl_ms, self.member, attempt.waiter_ttl]
         own = [keys.holder, keys.live, keys.waiters, keys.signal]
-        if not attempt.refused_at:
+        if not attempt.waiting_since:
             return ACQUIRE(own, args)
-        return ACQUIRE([*own, keys.waited, keys.waits], [*args, attempt.refused_at, attempt.woken])
+        return ACQUIRE([*own, keys.waited, keys.waits], [*args, attempt.waiting_since, attempt.woken])
 
     def release_step(self, token: str, *, unsure: bool = False) -> ScriptCall:
         """See BaseLock."""

@@ -111,7 +111,7 @@ class SlotRefusal(NamedTuple):
 def acquire(levels: Levels, attempt: Attempt) -> ScriptCall:
     """Return the step that acquires slots of all levels or of none."""
     levels.keys()
-    keys = levels.acquire_after_wait if attempt.refused_at else levels.acquire
+    keys = levels.acquire_after_wait if attempt.waiting_since else levels.acquire
     args: tuple[Argument, ...] = (
         levels.about(attempt.ttl_ms) + describe_caller(ahead=6),
         attempt.ttl_ms,
@@ -151,7 +151,7 @@ def acquire_fair(levels: Levels, attempt: Attempt) -> ScriptCall:
     )
     if tickets := _local_tickets(attempt):
         args = (*args[:5], levels.weight, *tickets)
-    statistics = keys.statistics if attempt.refused_at else ()
+    statistics = keys.statistics if attempt.waiting_since else ()
     return ACQUIRE_FAIR((keys.live, f"{keys.lease}:{attempt.token}", *keys.fair, *statistics), args)
 
 
@@ -197,7 +197,7 @@ def position(source: Slots, tickets: Sequence[str]) -> Flow[int | None]:
 def _local_tickets(attempt: Attempt) -> list[str]:
     """Return the tickets of this process for the same name, if it is time to tell the server that they still wait."""
     queue, now = attempt.local_queue, monotonic()
-    if queue is None or attempt.woken or not attempt.refused_at or now - _reported_at.get(queue, -math.inf) < REPEAT:
+    if queue is None or attempt.woken or not attempt.waiting_since or now - _reported_at.get(queue, -math.inf) < REPEAT:
         return []
     _reported_at[queue] = now
     return attempt.local_tokens
@@ -211,7 +211,7 @@ def _release_arguments(levels: Levels, token: str, unsure: bool) -> tuple[Argume
 
 
 def _request(attempt: Attempt) -> str:
-    return f"{attempt.waiter_ttl} {attempt.woken} {attempt.refused_at}"
+    return f"{attempt.waiter_ttl} {attempt.woken} {attempt.waiting_since}"
 
 
 def _text(number: int | None) -> str | int:

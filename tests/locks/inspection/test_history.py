@@ -1,6 +1,7 @@
 """Waits and lost leases by minute and by hour: what counts, how long it lasts, and what reads it."""
 
 import asyncio
+import threading
 from functools import partial
 from time import sleep
 
@@ -8,11 +9,13 @@ import pytest
 
 from redis_kit.core.errors import InvalidValue, KeyConflict
 from redis_kit.locks import FairLock, Lease, Lock, LockLost, ReadWriteLock, Semaphore
+from redis_kit.locks.acquiring import local_queue
 from redis_kit.locks.holders.holder import parse_lock
 from redis_kit.locks.inspection import (
     alock_history,
     arecent_waits,
     contended,
+    find,
     force_release,
     forced_release,
     history,
@@ -20,6 +23,7 @@ from redis_kit.locks.inspection import (
     recent_waits,
 )
 from redis_kit.locks.renewal import pending_releases
+from tests.fixtures.servers import wait_for
 from tests.locks.support.leases import holder
 
 KINDS = {
@@ -55,10 +59,10 @@ def ring(part, name="a"):
 def test_waits_and_callers_that_give_up_are_counted(kit, make, waiting):
     lease = make("a").acquire()
     assert total(recent_waits()) == (0, 0, 0, 0, 0)
-    assert make("a").acquire(blocking_timeout=0.1) is None
+    assert make("a").acquire(blocking_timeout=0.25) is None
     waits, waited, longest, timeouts, _ = total(recent_waits())
     assert (waits, timeouts) == (1, 1)
-    assert 0.1 <= longest == waited < 5
+    assert 0.05 <= longest == waited < 5
     thread = waiting(lambda: make("a").acquire().release())
     sleep(0.06)  # waits that are shorter are counted by a sample
     lease.release()
@@ -67,6 +71,28 @@ def test_waits_and_callers_that_give_up_are_counted(kit, make, waiting):
     assert (waits, timeouts, lost) == (2, 1, 0)
     assert waited >= 0.15
     assert [(name.name, name.waits) for name in contended()] == [("a", 2)]
+
+
+def test_wait_behind_callers_of_the_same_process_counts_from_its_start(kit, waiting):
+    may_end, lease = threading.Event(), Lock("a").acquire()
+
+    def hold():
+        with Lock("a"):
+            may_end.wait(10)
+
+    first = waiting(hold)  # asks the server; the second one waits in this process
+    second = threading.Thread(target=lambda: Lock("a").acquire().release())
+    second.start()
+    wait_for(lambda: [len(queue.turns) for queue in local_queue._of_threads.values()] == [2])
+    sleep(0.4)
+    lease.release()
+    wait_for(lambda: total(recent_waits())[0] == 1 and [lock.waiters for lock in find("a")] == [1])
+    may_end.set()
+    first.join(10)
+    second.join(10)
+    waits, waited, *_ = total(recent_waits())
+    assert waits == 2
+    assert waited > 0.6  # both have waited for 0.4 s
 
 
 def test_calls_without_a_wait_write_no_history(kit, make):
