@@ -4,8 +4,8 @@
 -- The two keys have the tag of `shared`, a key of the same bucket. No call names them, as few calls need them.
 -- needs  nothing
 -- gives  add_to, count_in_history
-local function add_to(ring, size, seconds, added)
-    local now = math.floor(redis.call("TIME")[1] / seconds)
+local function add_to(ring, size, time, seconds, added)
+    local now = math.floor(time / seconds)
     local start = now % size * 24
     local stored = redis.pcall("GETRANGE", ring, start, start + 23)
     if type(stored) == "table" then return end -- a key of a wrong type must not keep callers from their leases
@@ -25,7 +25,8 @@ local function add_to(ring, size, seconds, added)
 end
 
 local function count_in_history(shared, waits, ms, longest, timeouts, lost)
-    local tag, added = string.match(shared, "^.*:"), { waits, ms, longest, timeouts, lost }
-    add_to(tag .. "minutes", 72 * 60, 60, added)
-    add_to(tag .. "hours", 90 * 24, 3600, added)
+    local tag, time = string.match(shared, "^.*:"), redis.call("TIME")[1]
+    local added = { waits, ms, longest, timeouts, lost }
+    add_to(tag .. "minutes", 72 * 60, time, 60, added)
+    add_to(tag .. "hours", 90 * 24, time, 3600, added)
 end
