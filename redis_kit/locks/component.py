@@ -16,7 +16,7 @@ class Locks(Component):
     settings = LockSettings
     commands = (
         "append blpop del exists expire get getrange hdel hlen hmget hset llen lpop lpush pexpire pexpireat "
-        "pexpiretime pttl rpush set zadd zcard zcount zincrby zrange zrangebyscore zrank zrem zremrangebyrank "
+        "pexpiretime pttl rpush set setrange zadd zcard zcount zincrby zrange zrangebyscore zrank zrem zremrangebyrank "
         "zremrangebyscore zrevrange zscore"
     )
     benchmarks = ("redis_kit.locks.benchmark.operations",)

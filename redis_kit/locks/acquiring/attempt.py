@@ -44,24 +44,25 @@ class Attempt:
 
     __slots__ = (
         "_next_fence",
+        "began_at",
         "blocking",
         "deadline",
         "local_queue",
-        "refused_at",
         "sent",
         "sent_at",
         "timeout",
         "token",
         "ttl_ms",
+        "waiting_since",
         "wake_up_list",
         "woken",
     )
 
     def __init__(self, timeout: float, *, wait: float) -> None:
         self.token, self.timeout, self.ttl_ms = urandom(16).hex(), timeout, round(timeout * 1000)
-        self.sent_at = monotonic()
+        self.began_at = self.sent_at = monotonic()
         self.deadline, self.blocking = self.sent_at + wait, wait > 0
-        self.refused_at = 0  # ms on the server's clock; 0 if it was not refused
+        self.waiting_since = 0  # ms on the server's clock; 0 if the server has not refused it
         self.woken, self.wake_up_list, self._next_fence = 0, "", 0
         self.sent = False
         self.local_queue: LocalQueue | None = None
@@ -98,12 +99,16 @@ class Attempt:
 
         An error in the server's reply means that it did not, unless another request was queued behind a blocked one.
         """
-        if self.sent and not self.refused_at and isinstance(error, RedisFailure):
+        if self.sent and not self.waiting_since and isinstance(error, RedisFailure):
             return isinstance(error, RedisUnavailable) and error.indeterminate
         return self.sent
 
     def note_refusal(self, refusal: Refusal) -> None:
-        """Note the fence that the next lease gets, which is the server's clock."""
+        """Note the fence that the next lease gets, which is the server's clock, and since when the caller waits.
+
+        Before the first request it may have waited for other callers of this process.
+        """
         if refusal:
             self._next_fence = refusal[-1]
-            self.refused_at = self.refused_at or refusal[-1] // 1000
+            before = int((self.sent_at - self.began_at) * 1000)
+            self.waiting_since = self.waiting_since or refusal[-1] // 1000 - before

@@ -24,6 +24,8 @@ from redis_kit.core.panels import (
     Tile,
     action,
 )
+from redis_kit.core.panels.ranges import range_of
+from redis_kit.locks.dashboard import waits
 from redis_kit.locks.dashboard.actions import Target
 
 if TYPE_CHECKING:
@@ -61,33 +63,37 @@ class LocksPanel(Panel):
         return Search(_("Search"), [Field("name", _("Name contains"), optional=True)])
 
     def content(self) -> Iterable[Content]:
-        """Return the figures of all names, and a page of them as tables. Three round trips."""
-        from redis_kit.locks.inspection import contended
+        """Return the figures of all names, charts of waits, and a page of names as tables. Three round trips."""
         from redis_kit.locks.inspection.page import read_page
 
-        search = self.viewer.asked.get("name", "").strip()
-        held, most = read_page(self.viewer.page, search=search, size=MOST_ROWS), contended(limit=MOST_CONTENDED)
+        asked = {name: text for name in ("name", "range") if (text := self.viewer.asked.get(name, "").strip())}
+        search, chosen = asked.get("name", ""), range_of(asked.get("range", ""))
+        held = read_page(self.viewer.page, search=search, size=MOST_ROWS)
+        most, history = waits.read(chosen, MOST_CONTENDED)
         yield from _figures(held, most, search)
+        if not search:
+            yield from waits.charts(history, chosen)
         yield from _tables(held, search)
         if held.pages > 1:
-            yield Pages(self.slug, held.number, held.pages, {"name": search} if search else {})
+            yield Pages(self.slug, held.number, held.pages, asked)
         yield _contended(most[:CONTENDED])
 
     def reads(self) -> dict[str, Flow[Any]]:
-        """Return how much is held, the locks for which callers wait, and the longest waits. Two round trips."""
+        """Return how much is held, the locks for which callers wait, and the waits before. Two round trips."""
         from redis_kit.locks.inspection.page import read_summary
 
         return {"default": read_summary(MOST_CONTENDED, "default")}
 
     def tile(self, replies: Mapping[str, Any]) -> Tile | None:
-        """Return how much is held and how long callers waited. A lock that blocks callers for long is an alert."""
+        """Return how much is held and how long callers waited. Alerts: locks that block callers, and lost leases."""
         summary = replies["default"]
         figures = [
             Figure(_("Held"), summary.held),
             Figure(_("Waiting now"), summary.waiting),
             Figure(_("Waited in a day"), _seconds(sum(name.waited for name in summary.contended))),
         ]
-        return Tile(figures, alerts=list(_blocking(summary.awaited)))
+        alerts = [*_blocking(summary.awaited), *waits.lost(summary.recent)]
+        return Tile(figures, waits.trend(summary.recent), alerts)
 
     @action(
         _("Release"), permission="redis_kit.release_locks", asks=None, named=_name, typed=True, effect=_effect_of_end

@@ -1,4 +1,4 @@
-"""Inspection: the locks and semaphores that are held now, their waiters, and the forced release of a lease."""
+"""Inspection: held locks and semaphores, the callers that wait and have waited, and the forced release of a lease."""
 
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         force_release,
         held_locks,
     )
+    from redis_kit.locks.inspection.history import LockWaits, alock_history, arecent_waits, lock_history, recent_waits
     from redis_kit.locks.inspection.index import KINDS, Contended, HeldLock, HeldSemaphore, HeldSlot
 
 __all__ = [
@@ -25,14 +26,19 @@ __all__ = [
     "HeldLocks",
     "HeldSemaphore",
     "HeldSlot",
+    "LockWaits",
     "acontended",
     "afind",
     "aforce_release",
     "aheld_locks",
+    "alock_history",
+    "arecent_waits",
     "contended",
     "find",
     "force_release",
     "held_locks",
+    "lock_history",
+    "recent_waits",
 ]
 
 __getattr__, __dir__ = lazily(
@@ -49,6 +55,7 @@ __getattr__, __dir__ = lazily(
             "force_release",
             "held_locks",
         ),
+        "history": ("LockWaits", "alock_history", "arecent_waits", "lock_history", "recent_waits"),
         "index": ("KINDS", "Contended", "HeldLock", "HeldSemaphore", "HeldSlot"),
     },
 )

@@ -61,7 +61,7 @@ def _releases_of_lock(member: HeldName, bucket: Bucket, fence: int | None) -> Fl
     if stored is None or fence not in (None, stored[1].fence):
         return []
     token, lease = stored
-    return [(lease, Lock(member.names[0], using=bucket.using).release_step(token))]
+    return [(lease, Lock(member.names[0], using=bucket.using).release_step(token, unsure=True))]
 
 
 def _releases_of_slots(member: HeldName, bucket: Bucket, fence: int | None) -> Flow[Releases]:
@@ -81,7 +81,7 @@ def _releases_of_slots(member: HeldName, bucket: Bucket, fence: int | None) -> F
     def release(entry: str, lease: StoredLease) -> ScriptCall:
         token, limit, *weight = entry.split(" ")
         home = innermost.get(token, member)
-        return send(levels(home, lease.limits or (int(limit),), int(weight[0]) if weight else 1), token)
+        return send(levels(home, lease.limits or (int(limit),), int(weight[0]) if weight else 1), token, unsure=True)
 
     return [(lease, release(entry, lease)) for entry, lease in chosen.items()]
 

@@ -6,6 +6,7 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
 from redis_kit.core.steps import CombinedBatch
 from redis_kit.locks.inspection import index
+from redis_kit.locks.inspection.history import LockWaits, read_minutes
 from redis_kit.locks.inspection.index import Contended, HeldLock, HeldSemaphore, IndexEntry
 
 MOST = 10_000  # names that are listed
@@ -34,12 +35,13 @@ class HeldPage(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """How much is held, how many callers wait, some of the locks that they wait for, and the longest waits of a day."""
+    """How much is held, how many callers wait, and for which locks; waits of a day by name, of an hour by minute."""
 
     held: int
     waiting: int
     awaited: list[HeldLock]
     contended: list[Contended]
+    recent: list[LockWaits]
 
 
 def read_page(number: int, *, search: str = "", size: int = 100, using: str = "default") -> HeldPage:
@@ -53,9 +55,9 @@ def read_page(number: int, *, search: str = "", size: int = 100, using: str = "d
 
 def read_summary(most_waited: int, using: str) -> Flow[Summary]:
     """Read the summary. Two round trips."""
-    parts: list[Flow[Any]] = [_read_waiting(using), index.contended(most_waited, using)]
-    (held, waiting, awaited), most = yield from gather(parts)
-    return Summary(held, waiting, awaited, most)
+    parts: list[Flow[Any]] = [_read_waiting(using), index.contended(most_waited, using), read_minutes(60, using)]
+    (held, waiting, awaited), most, recent = yield from gather(parts)
+    return Summary(held, waiting, awaited, most, recent)
 
 
 def _read_waiting(using: str) -> Flow[tuple[int, int, list[HeldLock]]]:

@@ -262,8 +262,8 @@ class BaseLock(Primitive, Generic[Keys]):
         """Return the step that acquires a lease: its fence, or a refusal that begins with the ms to wait at most."""
         raise NotImplementedError
 
-    def release_step(self, token: str) -> ScriptCall:
-        """Return the step that ends a lease or gives up a ticket: 1, or 0 if the server does not know the token."""
+    def release_step(self, token: str, *, unsure: bool = False) -> ScriptCall:
+        """Return the step that ends a lease or gives up a ticket. See LeaseSource."""
         raise NotImplementedError
 
     def extend_step(self, token: str, ttl_ms: int, mode: ExtendMode) -> ScriptCall:

@@ -41,9 +41,9 @@ class BaseFairLock(BaseLock[SlotKeys]):
         """See BaseLock."""
         return slots.acquire_fair(self._script_levels, attempt)
 
-    def release_step(self, token: str) -> ScriptCall:
+    def release_step(self, token: str, *, unsure: bool = False) -> ScriptCall:
         """See BaseLock."""
-        return slots.release_fair(self._script_levels, token)
+        return slots.release_fair(self._script_levels, token, unsure=unsure)
 
     def extend_step(self, token: str, ttl_ms: int, mode: ExtendMode) -> ScriptCall:
         """See BaseLock."""

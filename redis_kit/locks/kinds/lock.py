@@ -64,14 +64,15 @@ class Lock(BaseLock[LockKeys]):
         caller = attempt.token.encode() + b" " + describe_caller(ahead=6)
         args: list[Argument] = [caller, attempt.ttl_ms, self.member, attempt.waiter_ttl]
         own = [keys.holder, keys.live, keys.waiters, keys.signal]
-        if not attempt.refused_at:
+        if not attempt.waiting_since:
             return ACQUIRE(own, args)
-        return ACQUIRE([*own, keys.waited, keys.waits], [*args, attempt.refused_at, attempt.woken])
+        return ACQUIRE([*own, keys.waited, keys.waits], [*args, attempt.waiting_since, attempt.woken])
 
-    def release_step(self, token: str) -> ScriptCall:
+    def release_step(self, token: str, *, unsure: bool = False) -> ScriptCall:
         """See BaseLock."""
         keys = self.keys()
-        return RELEASE([keys.holder, keys.live, keys.waiters, keys.signal], [token, self.member])
+        args: list[Argument] = [token, self.member, 1] if unsure else [token, self.member]
+        return RELEASE([keys.holder, keys.live, keys.waiters, keys.signal], args)
 
     def extend_step(self, token: str, ttl_ms: int, mode: ExtendMode) -> ScriptCall:
         """See BaseLock."""

@@ -124,9 +124,9 @@ class Semaphore(BaseLock[SlotKeys]):
             self._tickets.append(attempt.token)
         return slots.acquire_fair(self._script_levels, attempt)
 
-    def release_step(self, token: str) -> ScriptCall:
+    def release_step(self, token: str, *, unsure: bool = False) -> ScriptCall:
         """See BaseLock."""
-        return (slots.release_fair if self.fair else slots.release)(self._script_levels, token)
+        return (slots.release_fair if self.fair else slots.release)(self._script_levels, token, unsure=unsure)
 
     def extend_step(self, token: str, ttl_ms: int, mode: ExtendMode) -> ScriptCall:
         """See BaseLock."""

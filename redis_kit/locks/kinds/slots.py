@@ -111,7 +111,7 @@ class SlotRefusal(NamedTuple):
 def acquire(levels: Levels, attempt: Attempt) -> ScriptCall:
     """Return the step that acquires slots of all levels or of none."""
     levels.keys()
-    keys = levels.acquire_after_wait if attempt.refused_at else levels.acquire
+    keys = levels.acquire_after_wait if attempt.waiting_since else levels.acquire
     args: tuple[Argument, ...] = (
         levels.about(attempt.ttl_ms) + describe_caller(ahead=6),
         attempt.ttl_ms,
@@ -121,10 +121,10 @@ def acquire(levels: Levels, attempt: Attempt) -> ScriptCall:
     return ACQUIRE((levels.live, f"{levels.lease}:{attempt.token}", *keys), args)
 
 
-def release(levels: Levels, token: str) -> ScriptCall:
-    """Return the step that releases them on all levels."""
+def release(levels: Levels, token: str, *, unsure: bool = False) -> ScriptCall:
+    """Return the step that releases them on all levels. See LeaseSource."""
     keys = levels.keys().release
-    return RELEASE((levels.live, f"{levels.lease}:{token}", *keys), levels.arguments(token))
+    return RELEASE((levels.live, f"{levels.lease}:{token}", *keys), _release_arguments(levels, token, unsure))
 
 
 def extend(levels: Levels, token: str, ttl_ms: int, mode: ExtendMode) -> ScriptCall:
@@ -151,14 +151,15 @@ def acquire_fair(levels: Levels, attempt: Attempt) -> ScriptCall:
     )
     if tickets := _local_tickets(attempt):
         args = (*args[:5], levels.weight, *tickets)
-    statistics = keys.statistics if attempt.refused_at else ()
+    statistics = keys.statistics if attempt.waiting_since else ()
     return ACQUIRE_FAIR((keys.live, f"{keys.lease}:{attempt.token}", *keys.fair, *statistics), args)
 
 
-def release_fair(levels: Levels, token: str) -> ScriptCall:
-    """Return the step that releases slots or gives up a ticket."""
+def release_fair(levels: Levels, token: str, *, unsure: bool = False) -> ScriptCall:
+    """Return the step that releases slots or gives up a ticket. See LeaseSource."""
     keys = levels.keys()
-    return RELEASE_FAIR((keys.live, f"{keys.lease}:{token}", *keys.fair), levels.arguments(token))
+    args = _release_arguments(levels, token, unsure)
+    return RELEASE_FAIR((keys.live, f"{keys.lease}:{token}", *keys.fair), args)
 
 
 def set_fair_limit(source: Slots, number: int | None) -> ScriptCall:
@@ -196,14 +197,21 @@ def position(source: Slots, tickets: Sequence[str]) -> Flow[int | None]:
 def _local_tickets(attempt: Attempt) -> list[str]:
     """Return the tickets of this process for the same name, if it is time to tell the server that they still wait."""
     queue, now = attempt.local_queue, monotonic()
-    if queue is None or attempt.woken or not attempt.refused_at or now - _reported_at.get(queue, -math.inf) < REPEAT:
+    if queue is None or attempt.woken or not attempt.waiting_since or now - _reported_at.get(queue, -math.inf) < REPEAT:
         return []
     _reported_at[queue] = now
     return attempt.local_tokens
 
 
+def _release_arguments(levels: Levels, token: str, unsure: bool) -> tuple[Argument, ...]:
+    args = levels.arguments(token)
+    if not unsure:
+        return args
+    return (*args, 1) if levels.weight > 1 else (*args, 1, 1)
+
+
 def _request(attempt: Attempt) -> str:
-    return f"{attempt.waiter_ttl} {attempt.woken} {attempt.refused_at}"
+    return f"{attempt.waiter_ttl} {attempt.woken} {attempt.waiting_since}"
 
 
 def _text(number: int | None) -> str | int:

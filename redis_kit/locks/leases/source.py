@@ -64,8 +64,11 @@ class LeaseSource(LockOptions, Protocol[LeaseT]):
     def abandon(self, lease: LeaseT) -> None:
         """End a lease and let the background release it."""
 
-    def release_step(self, token: str) -> ScriptCall:
-        """Return the step that ends a lease or gives up a ticket: 1, or 0 if the server does not know the token."""
+    def release_step(self, token: str, *, unsure: bool = False) -> ScriptCall:
+        """Return the step that ends a lease or gives up a ticket: 1, or 0 if the server does not know the token.
+
+        Then it counts as lost, unless it is ``unsure`` whether it was acquired and not released before.
+        """
 
     def extend_step(self, token: str, ttl_ms: int, mode: ExtendMode) -> ScriptCall:
         """Return the step that extends a lease: its new TTL in ms, or 0 if the server does not know the token."""

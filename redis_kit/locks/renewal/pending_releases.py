@@ -165,7 +165,7 @@ def _sent_first(queue: PendingReleases, entries: Sequence[PendingRelease], steps
 
 def send(entries: Sequence[PendingRelease]) -> Flow[list[Any]]:
     """Send releases in one round trip, and return the answers, errors among them."""
-    replies: list[Any] = yield TolerantBatch([entry.source.release_step(entry.token) for entry in entries])
+    replies: list[Any] = yield TolerantBatch([entry.source.release_step(entry.token, unsure=True) for entry in entries])
     return replies
 
 

@@ -11,24 +11,24 @@
 -- ARGV[2]  ttl      timeout of the lease, ms
 -- ARGV[3]  member   kind and name
 -- ARGV[4]  waiting  how long the caller counts as a waiter if it is refused, ms; 0 if it gives up then
--- ARGV[5]  refused  when the caller was first refused, ms on the server's clock; missing if it was not
+-- ARGV[5]  since    when a caller that was refused began to wait, ms on the server's clock; missing if it was not
 -- ARGV[6]  woken    "1" if this runs after a wait on the signal, whether or not the caller is still alive; else "0"
 -- returns  the fence, or {ms left of the lease, ms since it was acquired, its holder, the next fence}
 --
 -- The fence is the server's clock in microseconds, or more: it grows even after the loss of all data. It is stored in
 -- seconds and microseconds, since the clock gives them so.
 
-local ttl, refused_at = ARGV[2], ARGV[5]
+local ttl, waiting_since = ARGV[2], ARGV[5]
 local clock = redis.call("TIME")
 local micros = clock[1] * 1000000 + clock[2]
 local now = (micros - micros % 1000) / 1000
 
-local fence, woken, token, gone, held = micros, ARGV[6] == "1", refused_at and string.match(ARGV[1], "^%w+")
+local fence, woken, token, gone, held = micros, ARGV[6] == "1", waiting_since and string.match(ARGV[1], "^%w+")
 if woken then
     gone = tonumber(redis.call("ZSCORE", KEYS[3], token) or 0) < now
     held = redis.call("GET", KEYS[1])
 else
-    local stored = ARGV[1] .. "\n" .. clock[1] .. " " .. clock[2] .. " " .. ttl .. (refused_at and "+" or "")
+    local stored = ARGV[1] .. "\n" .. clock[1] .. " " .. clock[2] .. " " .. ttl .. (waiting_since and "+" or "")
     held = redis.call("SET", KEYS[1], stored, "NX", "GET", "PX", ttl)
 end
 if held or gone then
@@ -50,8 +50,12 @@ if held or gone then
             if mark == "" then
                 redis.call("APPEND", KEYS[1], "+")
             end
-        elseif refused_at then
+        elseif waiting_since then
             redis.call("ZREM", KEYS[3], token)
+            if not woken then -- its time is up
+-- @include _waits
+                note_wait(KEYS[#KEYS - 1], KEYS[#KEYS], ARGV[3], now - waiting_since, micros, true)
+            end
         end
         local left = redis.call("PTTL", KEYS[1])
         local held_for = since and math.max(now - math.floor(since / 1000), 0) or 0
@@ -77,9 +81,9 @@ end
 if fence % 16 == 0 then -- remove what dead holders left behind
     redis.call("ZREMRANGEBYSCORE", KEYS[2], "-inf", now)
 end
-if refused_at then
+if waiting_since then
 -- @include _waits
     redis.call("ZREM", KEYS[3], token)
-    note_wait(KEYS[#KEYS - 1], KEYS[#KEYS], ARGV[3], now - refused_at, fence)
+    note_wait(KEYS[#KEYS - 1], KEYS[#KEYS], ARGV[3], now - waiting_since, fence)
 end
 return fence

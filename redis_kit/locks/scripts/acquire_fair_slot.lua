@@ -81,13 +81,17 @@ elseif gone or used + weight_of_first(before) + weight > most then
         remove_tickets({ token })
         changed = true
     end
+    if waited and waiting .. woken == "00" then -- its time is up
+-- @include _waits
+        note_wait(KEYS[#KEYS - 1], KEYS[#KEYS], ARGV[5], now - since, micros, true)
+    end
     if changed then
         wake_tickets(used, most)
     end
-    local left, since, about = first_lease(first, own)
+    local left, held_for, about = first_lease(first, own)
     local next_dead = redis.call("ZRANGE", waiters, 0, 0, "WITHSCORES")[2] or math.huge
     local later = math.max((redis.call("ZSCORE", KEYS[1], "fence") or 0) + 1, micros)
-    return { math.min(left, next_dead - now), used, most, before, left, since, about, later }
+    return { math.min(left, next_dead - now), used, most, before, left, held_for, about, later }
 end
 remove_tickets(rank and { token } or {})
 local granted = grant(used > 0, other)

@@ -12,7 +12,7 @@
 --                      slots to acquire per level; timeout of the lease, ms; description of the caller
 -- ARGV[2]     ttl      ms
 -- ARGV[3]     request  "<waiting> <woken> <since>": how long the caller counts as a waiter if it is refused, ms, 0 if it
---                      gives up then; 1 if this runs after a wait on a signal, else 0; when it was first refused, ms, or 0
+--                      gives up then; 1 if this runs after a wait on a signal, else 0; since when it waits, ms, or 0
 -- ARGV[4...]  levels   of each "<token> <limit>" with the weight, as among the holders, where the token is unique to this
 --                      attempt; kind and name. Then the weight, if it is not 1
 -- returns     the fence, or {ms to wait at most, slots in use, limit in force, level that is full; of the lease that ends

@@ -5,13 +5,17 @@
 -- KEYS[2]  live     zset: kind and name -> when the lease ends, ms on the server's clock
 -- ARGV[1]  token    of the lease
 -- ARGV[2]  ttl      ms
--- ARGV[3]  mode     0: add the ttl; 1: replace the TTL by it; 2: let at least that much be left
+-- ARGV[3]  mode     0: add the ttl; 1: replace the TTL by it; 2: let at least that much be left, and count no lost lease
 -- ARGV[4]  max      longest TTL of a lease, ms
 -- ARGV[5]  member   kind and name
 -- returns  the new TTL of the lease, ms; 0 if this token does not hold the lock
 
 local held = redis.call("GET", KEYS[1])
 if not held or string.find(held, ARGV[1], 1, true) ~= 1 then
+    if ARGV[3] ~= "2" then
+-- @include _statistics
+        count_in_history(KEYS[2], 0, 0, 0, 0, 1)
+    end
     return 0
 end
 local new_ttl = tonumber(ARGV[2])

@@ -5,7 +5,7 @@
 -- KEYS[2]     lease    string, until the lease ends
 -- KEYS[3...]  levels   two keys of each, the outermost first: holders, limits
 -- ARGV[1]     ttl      ms
--- ARGV[2]     mode     0: add the ttl; 1: replace the TTL by it; 2: let at least that much be left
+-- ARGV[2]     mode     0: add the ttl; 1: replace the TTL by it; 2: let at least that much be left, and count no lost lease
 -- ARGV[3]     max      longest TTL of a lease, ms
 -- ARGV[4...]  levels   of each "<token> <limit>" with the weight, if it is not 1, as among the holders; kind and name
 -- returns     the new TTL of the lease, ms; 0 if this token holds no slot
@@ -14,6 +14,10 @@ local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local ends = tonumber(redis.call("ZSCORE", KEYS[#KEYS - 1], ARGV[#KEYS]) or 0)
 if ends <= now or redis.call("EXISTS", KEYS[2]) == 0 then
+    if ARGV[2] ~= "2" then
+-- @include _statistics
+        count_in_history(KEYS[1], 0, 0, 0, 0, 1)
+    end
     return 0
 end
 local left, ttl = ends - now, tonumber(ARGV[1])

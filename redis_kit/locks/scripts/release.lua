@@ -7,6 +7,7 @@
 -- KEYS[4]  signal   list on which waiters block
 -- ARGV[1]  token    of the lease; it becomes the baton
 -- ARGV[2]  member   kind and name
+-- ARGV[3]  unsure   "1" if the lease may have been released before, or not acquired, so that it does not count as lost
 -- returns  1 if the lock was released, 0 if this token does not hold it
 --
 -- If the woken waiter is dead, or gave up, the lock is free after a second.
@@ -14,6 +15,10 @@
 local held = redis.call("GET", KEYS[1])
 if not held or string.find(held, ARGV[1], 1, true) ~= 1 then
     redis.call("ZREM", KEYS[3], ARGV[1])  -- it may belong to an attempt that gave up
+    if not ARGV[3] then
+-- @include _statistics
+        count_in_history(KEYS[2], 0, 0, 0, 0, 1)
+    end
     return 0
 end
 redis.call("ZREM", KEYS[2], ARGV[2])

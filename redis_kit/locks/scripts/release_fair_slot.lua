@@ -11,7 +11,8 @@
 -- KEYS[8]  tickets  hash: ticket -> "<weight> <list on which its process waits>"
 -- ARGV[1]  slots    "<token> <limit>" with the weight, as among the holders; the token is the ticket too
 -- ARGV[2]  member   kind and name
--- ARGV[3]  weight   if it is not 1
+-- ARGV[3]  weight   if it is not 1, or ARGV[4] follows
+-- ARGV[4]  unsure   "1" if the lease may have been released before, or not acquired, so that it does not count as lost
 -- returns  1 if slots were released, 0 if this token holds none
 --
 -- The lists of waiters are data here, not keys: each has the tag of these keys.
@@ -45,6 +46,10 @@ if held and (found == 0 or redis.call("EXISTS", holders) == 0) then
 end
 -- Now: a key of a wrong type leaves the lease as it is.
 held = redis.call("DEL", KEYS[2]) == 1 and held
+if not held and not ARGV[4] then
+-- @include _statistics
+    count_in_history(KEYS[1], 0, 0, 0, 0, 1)
+end
 if not waits then
     return held and 1 or 0
 end

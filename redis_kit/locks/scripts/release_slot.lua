@@ -5,7 +5,8 @@
 -- KEYS[2]     lease    string, until the lease ends
 -- KEYS[3...]  levels   four keys of each, the outermost first: holders, limits, waiters, signal
 -- ARGV[1...]  levels   of each "<token> <limit>" with the weight, if it is not 1, as among the holders; kind and name.
---                      Then the weight, if it is not 1
+--                      Then the weight, if it is not 1 or "1" follows: the lease may have been released before, or not
+--                      acquired, so that it does not count as lost
 -- returns     1 if they were released, 0 if this token holds none
 
 local held, weight = false, ARGV[#KEYS / 2]
@@ -37,4 +38,9 @@ for at = 3, #KEYS, 4 do
     end
 end
 -- Last: a key of a wrong type leaves the lease as it is.
-return redis.call("DEL", KEYS[2]) == 1 and held and 1 or 0
+held = redis.call("DEL", KEYS[2]) == 1 and held
+if not held and not ARGV[#KEYS / 2 + 1] then
+-- @include _statistics
+    count_in_history(KEYS[1], 0, 0, 0, 0, 1)
+end
+return held and 1 or 0

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from operator import mul
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
@@ -12,41 +12,13 @@ from django.utils.translation import ngettext
 from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
 from redis_kit.core.panels import Bars, DonutChart, Ranges, Sparkline, StackedBars
+from redis_kit.core.panels.ranges import Range
 
 if TYPE_CHECKING:
     from redis_kit.queues.monitoring.history import QueueHistory
     from redis_kit.queues.monitoring.report import QueueStats
 
 MINUTES = 30  # in charts of all queues
-
-
-class Range(NamedTuple):
-    """A range of time: its label, its minutes, those of one bar, and whether the numbers are read by hour."""
-
-    label: Any
-    minutes: int
-    bar: int
-    by_hour: bool = True
-
-    @property
-    def hours(self) -> int:
-        """Return its length in hours."""
-        return self.minutes // 60
-
-
-RANGES = {
-    1: Range(_("1 hour"), 60, 1, by_hour=False),
-    24: Range(_("24 hours"), 24 * 60, 30, by_hour=False),
-    72: Range(_("72 hours"), 72 * 60, 60),
-    168: Range(_("7 days"), 168 * 60, 120),
-    720: Range(_("30 days"), 720 * 60, 8 * 60),
-    2160: Range(_("90 days"), 2160 * 60, 24 * 60),
-}
-
-
-def range_of(asked: str) -> Range:
-    """Return the range that a viewer asks for; one hour unless it is a known one."""
-    return RANGES[int(asked) if asked in map(str, RANGES) else 1]
 
 
 def states(reports: Mapping[str, "QueueStats"]) -> Iterator[DonutChart]:
@@ -97,25 +69,13 @@ def read(queue: str, chosen: Range) -> "tuple[QueueStats, QueueStats | QueueHist
 
 def charts(queue: str, numbers: "QueueStats | QueueHistory", chosen: Range) -> Iterator[Ranges | StackedBars | Bars]:
     """Yield the choice of a range, jobs done and failed attempts in it, and how late attempts began."""
-    size = chosen.bar // 60 if chosen.by_hour else chosen.bar
-    end = numbers.minute + 1
-    labels = [_label(start, chosen) for start in range(end - chosen.minutes, end, chosen.bar)]
-    done, failed, latest = (_bars(each, size) for each in (numbers.done, numbers.failed, numbers.latest))
-    choices = [(each.label, each.hours) for each in RANGES.values()]
-    yield Ranges("queues", choices, chosen.hours, {"queue": queue})
+    labels = chosen.labels(numbers.minute)
+    done, failed, latest = (chosen.bars(each) for each in (numbers.done, numbers.failed, numbers.latest))
+    yield chosen.choice("queues", {"queue": queue})
     parts = [(_("Jobs done"), list(map(sum, done))), (_("Failed attempts"), list(map(sum, failed)))]
     yield StackedBars(_("Attempts that ended"), labels, parts)
     late = list(zip(labels, map(max, latest), strict=True))
     yield Bars(_("How late attempts began, at most (s)"), late)
-
-
-def _bars(numbers: Sequence[float], size: int) -> list[Sequence[float]]:
-    return [numbers[at : at + size] for at in range(0, len(numbers), size)]
-
-
-def _label(minute: int, chosen: Range) -> str:
-    local = timezone.localtime(datetime.fromtimestamp(minute * 60, UTC))
-    return local.strftime("%H:%M" if chosen.hours == 1 else "%m-%d %H:%M")
 
 
 def _lateness(reports: Sequence["QueueStats"]) -> list[float]:

@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from redis_kit.core.errors import InvalidName, InvalidValue, KeyConflict, RedisKitError
 from redis_kit.core.flow import Flow
 from redis_kit.core.panels import MOST_ROWS, Content, Field, Figure, Panel, Search, Table, Tile, action
+from redis_kit.core.panels.ranges import range_of
 from redis_kit.queues.jobs import ids
 from redis_kit.queues.panels import actions, history, job_page, limits_table, queues_page, workers_page
 from redis_kit.queues.panels.actions import GroupTarget, JobTarget, SupervisorTarget, effect_of_retrying_dead
@@ -143,7 +144,7 @@ class QueuesPanel(Panel):
 
     def _one_queue(self, queue: str) -> Iterator[Content]:
         listed, first_jobs = queues_page.first_jobs(queue)
-        chosen = history.range_of(self._asked("range"))
+        chosen = range_of(self._asked("range"))
         report, numbers = history.read(queue, chosen)
         yield from queues_page.queues({queue: report}, slug="jobs", title=_("Queue %s") % queue)
         yield from history.charts(queue, numbers, chosen)

@@ -1,8 +1,8 @@
 """Each page of the dashboard on a full server: its round trips, its cost and its size.
 
-``python -m tests.chaos.dashboard`` fills a server of its own with 1,000,000 keys, 100,000 jobs, 10,000 locks,
-10,000 throttled identities, 10,000 users and 1,000 pages; ``python -m tests.chaos.dashboard 0.1`` with a tenth. It
-takes a minute, and 300 MB. The exit code is 1 if a page misses a goal.
+``python -m tests.chaos.dashboard`` fills a server of its own with 1,000,000 keys, 100,000 jobs, 10,000 locks
+with waits at all times, 10,000 throttled identities, 10,000 users and 1,000 pages; ``python -m tests.chaos.dashboard
+0.1`` with a tenth. It takes a minute, and 300 MB. The exit code is 1 if a page misses a goal.
 """
 
 import gzip
@@ -19,6 +19,8 @@ from redis_kit.core.client.single import Client
 from redis_kit.core.settings import KitSettings
 from redis_kit.dashboard.collect import panels
 from redis_kit.locks import Lock
+from redis_kit.locks.inspection import history
+from redis_kit.locks.inspection.index import all_buckets
 from redis_kit.pageviews import PageViews, periods
 from redis_kit.pageviews.batch import ViewBatch
 from redis_kit.pageviews.tally import Event, identified
@@ -70,6 +72,7 @@ def fill(share: float) -> None:
         user._state.adding = False
         user.sign_in()
     _fill_queues(share)
+    _fill_waits(share)
     _view(int(1_000 * share), int(20_000 * share))
 
 
@@ -88,6 +91,17 @@ def _fill_queues(share: float) -> None:
         calls.heartbeat(Queue("queue-0").key(""), f"w{number}", json.dumps(said)).run(connections.client())
         scheduled.declared(workflow_tasks.work.module_path, f"schedule {number}", every=3600)
         chain(workflow_tasks.work.step(1), workflow_tasks.work.step(2)).enqueue()
+
+
+def _fill_waits(share: float) -> None:
+    """Store waits in this share of all minutes of 72 hours, and of all hours of 90 days, in each bucket."""
+    now = int(time.time())
+    for part, seconds, size in (("minutes", 60, history.MINUTES), ("hours", 3600, history.HOURS)):
+        ring = bytearray(size * history.ENTRY.size)
+        for number in range(now // seconds - int(size * share) + 1, now // seconds + 1):
+            history.ENTRY.pack_into(ring, number % size * history.ENTRY.size, number, 1234, 567890, 12345, 12, 0)
+        for bucket in all_buckets("default"):
+            connections.client().call("SET", bucket.key(part), bytes(ring))
 
 
 def _view(pages: int, views: int) -> None:
@@ -141,6 +155,7 @@ def run(site: Any, server: Any) -> dict[str, Cost]:
     """Print and return the cost of each page."""
     urls = [ADMIN, *(f"{ADMIN}{panel.slug}/" for panel in panels())]
     urls += [f"{ADMIN}queues/?queue=queue-0", f"{ADMIN}keys/?text=9999", f"{ADMIN}locks/?name=99&page=2"]
+    urls += [f"{ADMIN}locks/?range={hours}" for hours in (24, 2160)]
     costs = {url.removeprefix(ADMIN): measure(site, server, url) for url in urls}
     print(f"{'':28}{'round trips':>12}{'server ms':>10}{'kB':>8}{'ms':>8}")
     for url, cost in costs.items():

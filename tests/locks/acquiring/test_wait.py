@@ -151,7 +151,7 @@ def test_question_of_a_waiter_that_is_gone_takes_nothing(kit, any_waiter):
     attempt = Attempt(30.0, wait=5)
     steps = Lock("a")
     attempt.note_refusal(steps.run_flow(only(attempt.request(steps))))
-    assert attempt.refused_at
+    assert attempt.waiting_since
     assert lease.release() is None
     steps.run_flow(only(steps.release_step(attempt.token)))
     refusal = steps.run_flow(only(attempt.request(steps, woken=True)))

@@ -1,5 +1,6 @@
 """The dashboard's page about locks: what it shows, and what its buttons do."""
 
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from time import sleep
 
@@ -7,11 +8,15 @@ import pytest
 
 from redis_kit.core import connections, flow
 from redis_kit.core.errors import InvalidName, InvalidValue
-from redis_kit.core.panels import Figure, Lines, Meter, Pages, Ring, Table, Viewer
+from redis_kit.core.panels import Figure, Lines, Meter, Pages, Ranges, Ring, Table, Viewer
+from redis_kit.core.panels.ranges import RANGES
 from redis_kit.locks import FairLock, Lock, LockLost, Semaphore
+from redis_kit.locks.dashboard import waits
 from redis_kit.locks.dashboard.actions import Target
 from redis_kit.locks.dashboard.panel import LocksPanel
+from redis_kit.locks.inspection import LockWaits
 from redis_kit.locks.inspection.index import bucket_of
+from redis_kit.locks.inspection.page import Summary
 from redis_kit.locks.keys import HeldName
 from redis_kit.locks.kinds.read_write_lock import ReadWriteLock
 from tests.fixtures.servers import wait_for
@@ -40,6 +45,7 @@ def test_nothing_is_said_to_be_held_and_waited_for(kit):
     assert {title: (list(table.rows), str(table.empty)) for title, table in tables.items()} == {
         "Locks": ([], "No lock is held."),
         "Semaphores": ([], "No slot of a semaphore is in use."),
+        "Waits that ended": ([], "No caller has waited in this time, and no lease was lost."),
         "Longest waits": ([], "Nobody has waited."),
     }
 
@@ -181,6 +187,8 @@ def test_pages_follow_each_other_in_the_order_of_ends(many):
     assert [row[0].lines[0] for row in second["Semaphores"].rows] == ["last"]
     (pages,) = [one for one in asking(page="2").content() if isinstance(one, Pages)]
     assert (pages.slug, pages.number, pages.count, pages.asked) == ("locks", 2, 2, {})
+    (pages,) = [one for one in asking(page="2", range="24").content() if isinstance(one, Pages)]
+    assert pages.asked == {"range": "24"}
 
 
 @pytest.mark.parametrize("page", ["", "0", "-1", "x", "9" * 30, "\u0661", "3"])
@@ -345,3 +353,44 @@ def test_tile_counts_all_locks_and_warns_of_one_that_blocks_others(kit, waiting)
     for lease in leases:
         lease.release()
     thread.join(10)
+
+
+def past(minutes, **numbers):
+    """Return the waits of some minutes: these numbers in the last minute but one, and nothing in the others."""
+    end = datetime(2026, 11, 23, 15, 59, tzinfo=UTC)
+    none = [LockWaits(end - timedelta(minutes=ago), 0, 0.0, 0.0, 0, 0) for ago in reversed(range(minutes))]
+    return [*none[:-2], none[-2]._replace(**numbers), none[-1]]
+
+
+def test_charts_show_waits_of_the_chosen_range():
+    stored = past(360, waits=5, waited=20.0, longest=12.5, timeouts=2)
+    choice, ended, longest = waits.charts(stored, RANGES[6])
+    assert (choice.slug, choice.chosen) == ("locks", 6)
+    assert [(str(name), values[-1], sum(values)) for name, values in ended.parts] == [
+        ("Acquired", 3, 3),
+        ("Timed out", 2, 2),
+    ]
+    assert longest.bars[-1][1] == 12.5
+    (*_, lost) = waits.charts(past(60, lost=3), RANGES[1])
+    assert (str(lost.title), lost.bars[-2:]) == ("Lost leases", [("15:58", 3), ("15:59", 0)])
+
+
+def test_page_reads_the_chosen_range_in_one_more_round_trip(kit, commands):
+    assert not [piece for piece in asking(name="a").content() if isinstance(piece, Ranges)]
+    for asked, hours in (("", 1), ("24", 24), ("2160", 2160), ("x", 1)):
+        with commands(kit) as sent:
+            (choice,) = [piece for piece in asking(range=asked).content() if isinstance(piece, Ranges)]
+        assert choice.chosen == hours
+        assert sent == ["EVALSHA"] * 3  # the names that are held, the names with the longest waits, and the history
+
+
+def test_tile_has_the_waits_of_an_hour_and_warns_of_lost_leases():
+    def tile(recent):
+        return LocksPanel().tile({"default": Summary(0, 0, [], [], recent)})
+
+    assert not tile(past(60)).alerts
+    assert str(tile(past(60)).trend.value) == "0 waits in an hour"
+    found = tile(past(60, waits=1, lost=3))
+    assert (str(found.trend.value), list(found.trend.values)[-2:]) == ("1 wait in an hour", [1, 0])
+    (alert,) = found.alerts
+    assert (str(alert.text), alert.value) == ("Leases lost in an hour", 3)

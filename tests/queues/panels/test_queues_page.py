@@ -8,6 +8,7 @@ from django.contrib.admin.models import LogEntry
 from django.utils import timezone, translation
 
 from redis_kit.core import component, connections
+from redis_kit.core.panels.ranges import RANGES
 from redis_kit.queues import Queue, QueueCounts
 from redis_kit.queues.database import outbox
 from redis_kit.queues.database.models import OutboxMessage
@@ -590,8 +591,9 @@ def test_overview_tells_of_dead_jobs(mail, boss):
 
 
 def test_page_of_one_queue_has_a_choice_of_ranges(mail, boss):
-    ranges = {"1": "1 hour", "24": "24 hours", "72": "72 hours", "168": "7 days", "720": "30 days", "2160": "90 days"}
-    bars_by_range = zip(ranges, (60, 48, 72, 84, 90, 90), strict=True)
+    ranges = {str(hours): str(each.label) for hours, each in RANGES.items()}
+    assert list(ranges.values()) == ["1 hour", "6 hours", "24 hours", "72 hours", "7 days", "30 days", "90 days"]
+    bars_by_range = zip(ranges, (60, 36, 48, 72, 84, 90, 90), strict=True)
     for asked, bars in (*bars_by_range, ("5", 60), ("<b>", 60)):
         found = page(boss.get(PAGE, {"queue": "mail", "range": asked}))
         (nav,) = found.find("nav", class_="rk-pages")
@@ -606,6 +608,6 @@ def test_page_of_one_queue_has_a_choice_of_ranges(mail, boss):
 def test_bars_of_a_range_add_up_its_minutes(kit):
     stats = queue_stats(["mail"], minutes=1440)["mail"]
     stats = stats._replace(done=[1] * 1440, failed=[0] * 1439 + [5], latest=[0.0] * 1438 + [3.0, 1.0])
-    _ranges, ended, late = history.charts("mail", stats, history.RANGES[24])
+    _ranges, ended, late = history.charts("mail", stats, RANGES[24])
     assert [values for _name, values in ended.parts] == [[30] * 48, [0] * 47 + [5]]
     assert [value for _label, value in late.bars] == [0.0] * 47 + [3.0]
