@@ -19,7 +19,7 @@ from redis_kit.throttling.discovery import find, hint, project_throttles
 from redis_kit.throttling.errors import InvalidRate
 from redis_kit.throttling.rules.rules import LIMIT, counts
 from redis_kit.throttling.rules.storage import LONGEST, Rule
-from redis_kit.throttling.statistics.counters import Minute, recent
+from redis_kit.throttling.statistics.counters import ThrottleCalls, recent
 from redis_kit.throttling.statistics.reset import reset_by_hash
 from redis_kit.throttling.statistics.shadow_report import shadow_report
 from redis_kit.throttling.throttles.throttle import Throttle
@@ -263,7 +263,7 @@ def _row(throttle: Throttle, allowed: int, refused: int, rules: int) -> tuple[st
     )
 
 
-def _sums(minutes: list[Minute]) -> tuple[int, int]:
+def _sums(minutes: list[ThrottleCalls]) -> tuple[int, int]:
     return sum(minute.allowed for minute in minutes), sum(minute.refused for minute in minutes)
 
 

@@ -29,7 +29,7 @@ from redis_kit.throttling.values.titles import DEFAULT
 if TYPE_CHECKING:
     from redis_kit.throttling.engine.base import BaseThrottle
     from redis_kit.throttling.rules.storage import Rule
-    from redis_kit.throttling.statistics.counters import Minute
+    from redis_kit.throttling.statistics.counters import ThrottleCalls
     from redis_kit.throttling.statistics.offenders import Offender
     from redis_kit.throttling.statistics.overview import ThrottleFigures
 
@@ -266,18 +266,18 @@ def _per_minute(calls: int, minutes: int) -> float:
     return round(rate, 1) or round(rate, 2)
 
 
-def _true_minutes(figures: "ThrottleFigures") -> list["Minute"]:
+def _true_minutes(figures: "ThrottleFigures") -> list["ThrottleCalls"]:
     """Return what happened: a throttle in shadow mode allowed all calls."""
     if not figures.throttle.shadow:
         return figures.minutes
     return [minute._replace(allowed=minute.allowed + minute.refused, refused=0) for minute in figures.minutes]
 
 
-def _sum(same: tuple["Minute", ...]) -> "Minute":
+def _sum(same: tuple["ThrottleCalls", ...]) -> "ThrottleCalls":
     return same[0]._replace(
         allowed=sum(minute.allowed for minute in same), refused=sum(minute.refused for minute in same)
     )
 
 
-def _clock(minute: "Minute") -> str:
+def _clock(minute: "ThrottleCalls") -> str:
     return timezone.localtime(minute.start).strftime("%H:%M")

@@ -10,7 +10,7 @@ from redis_kit.throttling.engine.base import BaseThrottle
 from redis_kit.throttling.rules import storage
 from redis_kit.throttling.rules.storage import Rule
 from redis_kit.throttling.statistics import counters, offenders, shadow_report
-from redis_kit.throttling.statistics.counters import Minute
+from redis_kit.throttling.statistics.counters import ThrottleCalls
 from redis_kit.throttling.statistics.offenders import Offender
 from redis_kit.throttling.statistics.shadow_report import ShadowReport
 
@@ -22,7 +22,7 @@ class ThrottleFigures(NamedTuple):
     """
 
     throttle: BaseThrottle
-    minutes: list[Minute]
+    minutes: list[ThrottleCalls]
     offenders: list[Offender]
     rules: list[Rule]
     rule_count: int
