@@ -12,8 +12,12 @@ local function count(minutes, minute, place, calls)
         return
     end
     redis.call("BITFIELD", minutes, "SET", "i64", slot, string.format("%.0f", cycle * COUNT + calls))
-    redis.call("EXPIRE", minutes, KEPT)
     local former, HOURS, HOUR_COUNT = total - calls, 2160, 2 ^ 40
+    local missing = (CYCLE + HOURS) * 16 - redis.call("STRLEN", minutes)
+    if missing > 0 then -- all at once, as a string that grows takes up to twice the memory
+        redis.call("SET", minutes, redis.call("GET", minutes) .. string.rep("\0", missing))
+    end
+    redis.call("EXPIRE", minutes, KEPT)
     local moved, ago = former % COUNT, (cycle - math.floor(former / COUNT)) * CYCLE / 60
     if moved > 0 and math.abs(ago) < HOURS then
         local hour = math.floor(minute / 60) - ago

@@ -18,7 +18,7 @@ WEEK = 7 * 24  # hours
 def throttle_history(throttle: BaseThrottle, *, hours: int = WEEK) -> list[ThrottleCalls]:
     """Return the calls of a throttle in each of the last hours, the current hour last.
 
-    ``hours`` is from 1 to 2160. One round trip, with a reply of up to 104 KB. Refusals that a process repeated from
+    ``hours`` is from 1 to 2160. One round trip, with a reply of 104 KB. Refusals that a process repeated from
     memory are counted with its next call that reaches the server. Raises RedisUnavailable and InvalidValue.
     """
     calls: list[ThrottleCalls] = throttle.carry_out(read(throttle, hours))
