@@ -4,28 +4,32 @@
 
 local CYCLE, COUNT, KEPT = 4320, 2 ^ 32, 90 * 86400
 
--- The first calls of a minute take the place of those of a minute some cycles ago, which move to their hour.
 local function count(minutes, minute, place, calls)
     local slot, cycle = "#" .. minute % CYCLE * 2 + place, math.floor(minute / CYCLE)
     local total = redis.call("BITFIELD", minutes, "INCRBY", "i64", slot, calls)[1]
     if total - total % COUNT == cycle * COUNT then
         return
     end
+
+    -- The first calls of a minute. A string that grows bit by bit takes up to twice the memory.
+    local HOURS, HOUR_COUNT = 2160, 2 ^ 40
     redis.call("BITFIELD", minutes, "SET", "i64", slot, string.format("%.0f", cycle * COUNT + calls))
-    local former, HOURS, HOUR_COUNT = total - calls, 2160, 2 ^ 40
     local missing = (CYCLE + HOURS) * 16 - redis.call("STRLEN", minutes)
-    if missing > 0 then -- all at once, as a string that grows takes up to twice the memory
+    if missing > 0 then
         redis.call("SET", minutes, redis.call("GET", minutes) .. string.rep("\0", missing))
     end
     redis.call("EXPIRE", minutes, KEPT)
-    local moved, ago = former % COUNT, (cycle - math.floor(former / COUNT)) * CYCLE / 60
+
+    -- They have replaced those of a minute some cycles ago, which move to their hour.
+    local replaced = total - calls
+    local moved, ago = replaced % COUNT, (cycle - math.floor(replaced / COUNT)) * CYCLE / 60
     if moved > 0 and math.abs(ago) < HOURS then
         local hour = math.floor(minute / 60) - ago
         slot, cycle = "#" .. (CYCLE + hour % HOURS) * 2 + place, math.floor(hour / HOURS)
         total = redis.call("BITFIELD", minutes, "INCRBY", "i64", slot, moved)[1]
         if total - total % HOUR_COUNT ~= cycle * HOUR_COUNT then
-            local new = string.format("%.0f", cycle * HOUR_COUNT + moved)
-            redis.call("BITFIELD", minutes, "SET", "i64", slot, new)
+            local first = string.format("%.0f", cycle * HOUR_COUNT + moved)
+            redis.call("BITFIELD", minutes, "SET", "i64", slot, first)
         end
     end
 end
