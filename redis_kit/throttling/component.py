@@ -15,7 +15,7 @@ class Throttling(Component):
 
     settings = ThrottlingSettings
     commands = (
-        "append bitfield bitfield_ro del exists expire get getrange hdel hgetall hincrby hlen incr pexpire "
+        "append bitfield del exists expire get getrange hdel hgetall hincrby hlen incr pexpire "
         "pexpiretime set strlen zadd zcard zcount zincrby zpopmin zrange zrangebyscore zrem zremrangebyrank "
         "zremrangebyscore zrevrange zscore"
     )

@@ -73,7 +73,11 @@ def test_minutes_and_rules_are_counted_apart(both):
 
 
 def test_dashboard_has_a_row_for_each(both):
-    assert [row[:2] for row in table("Throttles").rows] == [("login", "1/h"), ("login (other)", "2/h")]
+    rows = table("Throttles").rows
+    assert [(row[0].value, row[1]) for row in rows] == [("login", "1/h"), ("login (other)", "2/h")]
+    for row, calls in zip(rows, (1, 2), strict=True):
+        allowed, *_others = [one.value for one in panel(**row[0].asked).content() if isinstance(one, Figure)]
+        assert allowed == calls
     assert [figure.value for figure in content(Figure)] == [2, 3, 1, 0]
     assert [sum(value for _, value in bars.bars) for bars in content(Bars)] == [3, 1]
     most = table("Refused most often")

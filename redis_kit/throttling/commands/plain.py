@@ -5,6 +5,7 @@ from typing import Any
 
 from redis_kit.throttling.commands.tables import name_of
 from redis_kit.throttling.rules.storage import Rule
+from redis_kit.throttling.statistics.counters import ThrottleCalls
 from redis_kit.throttling.statistics.offenders import Offender
 from redis_kit.throttling.statistics.shadow_report import ShadowReport
 from redis_kit.throttling.throttles.throttle import Throttle
@@ -12,7 +13,7 @@ from redis_kit.throttling.values.decision import Decision
 
 
 def about(throttle: Throttle, allowed: int, refused: int) -> dict[str, Any]:
-    """Return the configuration of a throttle and its calls of 30 minutes."""
+    """Return the configuration of a throttle and its calls in the period that was asked for."""
     return {
         "name": throttle.name,
         "using": throttle.using,
@@ -22,6 +23,11 @@ def about(throttle: Throttle, allowed: int, refused: int) -> dict[str, Any]:
         "allowed": allowed,
         "refused": refused,
     }
+
+
+def calls(of_hour: ThrottleCalls) -> dict[str, Any]:
+    """Return the calls of an hour."""
+    return of_hour._asdict() | {"start": of_hour.start.isoformat()}
 
 
 def rule(given: Rule | None, *, plain: bool) -> dict[str, Any] | None:

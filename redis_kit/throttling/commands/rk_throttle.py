@@ -19,7 +19,8 @@ from redis_kit.throttling.discovery import find, hint, project_throttles
 from redis_kit.throttling.errors import InvalidRate
 from redis_kit.throttling.rules.rules import LIMIT, counts
 from redis_kit.throttling.rules.storage import LONGEST, Rule
-from redis_kit.throttling.statistics.counters import Minute, recent
+from redis_kit.throttling.statistics.counters import ThrottleCalls, recent
+from redis_kit.throttling.statistics.history import HOURS, throttle_history
 from redis_kit.throttling.statistics.reset import reset_by_hash
 from redis_kit.throttling.statistics.shadow_report import shadow_report
 from redis_kit.throttling.throttles.throttle import Throttle
@@ -90,6 +91,11 @@ class Command(terminal.KitCommand):
             default=100,
             help=f"number of rules, 1 to {LIMIT:,} (default: 100)",
         )
+        show.add_argument(
+            "--hours",
+            type=terminal.whole(1, HOURS),
+            help=f"show the calls of the last hours in place of 30 minutes, 1 to {HOURS:,}",
+        )
         self.parsers: dict[str, Any] = dict(actions.choices)
 
     def handle(self, *args: Any, action: str, **options: Any) -> None:
@@ -114,23 +120,32 @@ class Command(terminal.KitCommand):
             self._write(tables.table(columns, rows))
             self.stdout.write("Allowed and refused: calls of the last 30 minutes.")
 
-    def _show(self, *, name: str, identity: str | None, limit: int, **options: Any) -> None:
+    def _show(self, *, name: str, identity: str | None, limit: int, hours: int | None, **options: Any) -> None:
         throttle = _throttle(name, **options)
         if identity is not None:
+            if hours:
+                raise InvalidValue("--hours is for a throttle: calls of an identity are not counted by hour.")
             self._warn(_wrong_kind(throttle, identity))
             self._show_identity(throttle, identity, **options)
             return
-        sums, most, rules = _sums(recent([throttle])[throttle]), throttle.offenders(), throttle.rules.list(limit)
+        by_hour = throttle_history(throttle, hours=hours) if hours else []
+        sums = _sums(by_hour or recent([throttle])[throttle])
+        most, rules = throttle.offenders(), throttle.rules.list(limit)
         more, plain = max(counts([throttle])[throttle] - limit, 0), options["plain"]
         if options["json"]:
-            lists = {
+            lists: dict[str, Any] = {
                 "rules": [as_plain.rule(row, plain=plain) for row in rules],
                 "more": more,
                 "offenders": [as_plain.offender(row, plain=plain) for row in most],
             }
+            if hours:
+                lists["hours"] = [as_plain.calls(each) for each in by_hour]
             self._write_json(as_plain.about(throttle, *sums) | lists)
             return
-        self._write([clean(throttle.name), *tables.facts(tables.about(throttle, *sums)), ""])
+        period = f"{hours:,} h" if hours else "30 minutes"
+        self._write([clean(throttle.name), *tables.facts(tables.about(throttle, *sums, period)), ""])
+        if hours and any(sums):
+            self._write([*tables.hours(by_hour), ""])
         self._write(tables.rules(rules, plain=plain) if rules else ["No rules are in force."])
         if more:
             self.stdout.write(f"{more:,} more rules are in force; --limit shows them.")
@@ -263,7 +278,7 @@ def _row(throttle: Throttle, allowed: int, refused: int, rules: int) -> tuple[st
     )
 
 
-def _sums(minutes: list[Minute]) -> tuple[int, int]:
+def _sums(minutes: list[ThrottleCalls]) -> tuple[int, int]:
     return sum(minute.allowed for minute in minutes), sum(minute.refused for minute in minutes)
 
 

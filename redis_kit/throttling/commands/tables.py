@@ -7,6 +7,7 @@ from django.utils import timezone
 from redis_kit.core.terminal import aligned, cut, duration
 from redis_kit.core.text import clean
 from redis_kit.throttling.rules.storage import Rule
+from redis_kit.throttling.statistics.counters import ThrottleCalls
 from redis_kit.throttling.statistics.offenders import Offender
 from redis_kit.throttling.statistics.shadow_report import ShadowReport
 from redis_kit.throttling.throttles.throttle import Throttle
@@ -37,8 +38,8 @@ def rates_of(throttle: Throttle) -> str:
     return "; ".join(map(str, throttle.rates)) or "no limit"
 
 
-def about(throttle: Throttle, allowed: int, refused: int) -> Iterator[tuple[str, str]]:
-    """Yield the configuration of a throttle and its calls."""
+def about(throttle: Throttle, allowed: int, refused: int, period: str) -> Iterator[tuple[str, str]]:
+    """Yield the configuration of a throttle and its calls in a period."""
     yield "rates", rates_of(throttle)
     yield "strategy", throttle.strategy
     if throttle.shadow:
@@ -46,8 +47,18 @@ def about(throttle: Throttle, allowed: int, refused: int) -> Iterator[tuple[str,
     if ban := throttle.ban:
         lengths = ", ".join(map(duration, ban.lengths))
         yield "bans", f"after {ban.after:,} refusals within {duration(ban.within)}, for {lengths}"
-    yield "allowed", f"{allowed:,} in 30 minutes"
-    yield "refused", f"{refused:,} in 30 minutes"
+    yield "allowed", f"{allowed:,} in {period}"
+    yield "refused", f"{refused:,} in {period}"
+
+
+def hours(calls: Iterable[ThrottleCalls]) -> Iterator[str]:
+    """Yield a table of the hours with calls, in the time zone of the project."""
+    rows = [
+        (timezone.localtime(each.start).strftime("%Y-%m-%d %H:%M"), f"{each.allowed:,}", f"{each.refused:,}")
+        for each in calls
+        if each.allowed or each.refused
+    ]
+    yield from table(("HOUR", "ALLOWED", "REFUSED"), rows)
 
 
 def rules(listed: Iterable[Rule], *, plain: bool) -> Iterator[str]:

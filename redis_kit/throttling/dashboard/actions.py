@@ -45,6 +45,11 @@ class Target(NamedTuple):
         return f"{self.identity_hash}{connection} {self.name}"
 
     @property
+    def asked(self) -> dict[str, str]:
+        """Return the search for the page of the throttle."""
+        return {"throttle": self.name} | ({} if self.using == DEFAULT else {"connection": self.using})
+
+    @property
     def shown(self) -> str:
         """Return how confirmations and the log name the target: by the hash, never by the identity."""
         name = title(self.name, self.using)

@@ -9,10 +9,10 @@ from redis_kit.core.flow import Flow
 from redis_kit.core.panels import Figure, Sparkline, Tile
 from redis_kit.throttling.engine.base import BaseThrottle
 from redis_kit.throttling.statistics import counters
-from redis_kit.throttling.statistics.counters import Minute
+from redis_kit.throttling.statistics.counters import ThrottleCalls
 
 HOUR = 60  # minutes
-Calls = dict[BaseThrottle, list[Minute]]
+Calls = dict[BaseThrottle, list[ThrottleCalls]]
 
 
 def reads(throttles: Sequence[BaseThrottle]) -> dict[str, Flow[Calls]]:

@@ -2,7 +2,7 @@
 --
 -- KEYS[1]  minutes  string, see minutes.lua
 -- KEYS[2]  latest   counter, see minutes.lua
--- ARGV[1]  wanted   number of minutes, at most 1440
+-- ARGV[1]  wanted   number of minutes, at most 4320
 -- returns  {allowed, refused}
 
 local CYCLE, COUNT, CALLS, SIZE = 4320, 2 ^ 32, 2 ^ 26, 8

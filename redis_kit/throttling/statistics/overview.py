@@ -9,8 +9,9 @@ from redis_kit.core.gather import gather
 from redis_kit.throttling.engine.base import BaseThrottle
 from redis_kit.throttling.rules import storage
 from redis_kit.throttling.rules.storage import Rule
-from redis_kit.throttling.statistics import counters, offenders, shadow_report
-from redis_kit.throttling.statistics.counters import Minute
+from redis_kit.throttling.statistics import counters, shadow_report
+from redis_kit.throttling.statistics import offenders as most_refused
+from redis_kit.throttling.statistics.counters import ThrottleCalls
 from redis_kit.throttling.statistics.offenders import Offender
 from redis_kit.throttling.statistics.shadow_report import ShadowReport
 
@@ -22,7 +23,7 @@ class ThrottleFigures(NamedTuple):
     """
 
     throttle: BaseThrottle
-    minutes: list[Minute]
+    minutes: list[ThrottleCalls]
     offenders: list[Offender]
     rules: list[Rule]
     rule_count: int
@@ -47,20 +48,22 @@ def overview(throttles: Sequence[BaseThrottle], *, minutes: int, offenders: int,
     by_throttle: dict[BaseThrottle, ThrottleFigures] = {}
     for using in dict.fromkeys(throttle.using for throttle in throttles):
         of_connection = [throttle for throttle in throttles if throttle.using == using]
-        steps = gather([_figures(throttle, minutes, offenders, rules) for throttle in of_connection], combine=True)
+        flows = [read(throttle, minutes=minutes, offenders=offenders, rules=rules) for throttle in of_connection]
+        steps = gather(flows, combine=True)
         by_throttle |= {figures.throttle: figures for figures in flow.run(steps, connections.client(using))}
     return [by_throttle[throttle] for throttle in throttles]
 
 
-def _figures(throttle: BaseThrottle, minutes: int, most_offenders: int, most_rules: int) -> Flow[ThrottleFigures]:
+def read(throttle: BaseThrottle, *, minutes: int, offenders: int, rules: int) -> Flow[ThrottleFigures]:
+    """Read the figures of one throttle. See overview()."""
     parts: list[Flow[Any]] = [
         counters.read([throttle], minutes),
-        offenders.read(throttle, most_offenders),
-        storage.listed(throttle, most_rules),
+        most_refused.read(throttle, offenders),
+        storage.listed(throttle, rules),
         _report(throttle),
     ]
-    by_minute, most, (count, rules), report = yield from gather(parts)
-    return ThrottleFigures(throttle, by_minute[throttle], most, rules, count, report)
+    by_minute, most, (count, listed), report = yield from gather(parts)
+    return ThrottleFigures(throttle, by_minute[throttle], most, listed, count, report)
 
 
 def _report(throttle: BaseThrottle) -> Flow[ShadowReport | None]:

@@ -8,6 +8,7 @@ with waits at all times, 10,000 throttled identities, 10,000 users and 1,000 pag
 import gzip
 import json
 import statistics
+import struct
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,6 +28,8 @@ from redis_kit.pageviews.tally import Event, identified
 from redis_kit.queues import Queue, chain
 from redis_kit.queues.store import calls
 from redis_kit.throttling import Throttle
+from redis_kit.throttling.statistics.counters import COUNT, CYCLE
+from redis_kit.throttling.statistics.history import HOUR_COUNT, HOURS
 from tests.app.models import User
 from tests.fixtures.dashboard import ADMIN
 from tests.queues.support import scheduled, workflow_tasks
@@ -64,6 +67,12 @@ def fill(share: float) -> None:
         client.call("EVAL", KEYS, 0, prefix, first, min(first + 4_999, int(500_000 * share)))
     held.extend(Lock(f"lock-{number}", timeout=3600).acquire() for number in range(int(10_000 * share)))
     held.append(throttle := Throttle("api", "1/h"))
+    now = int(time.time())
+    minutes = range(now // 60 - CYCLE + 1, now // 60 + 1)
+    hours = range(now // 3600 - HOURS + 1, now // 3600 + 1)
+    numbers = [minute // CYCLE * COUNT + 50 for minute in sorted(minutes, key=lambda minute: minute % CYCLE)]
+    numbers += [hour // HOURS * HOUR_COUNT + 3000 for hour in sorted(hours, key=lambda hour: hour % HOURS)]
+    client.call("SET", throttle.key("minutes"), b"".join(struct.pack(">qq", number, number) for number in numbers))
     for number in range(int(10_000 * share)):
         throttle.hit(f"user:{number}")
         throttle.hit(f"user:{number}")
@@ -154,13 +163,14 @@ def _processor(server: Any) -> float:
 def run(site: Any, server: Any) -> dict[str, Cost]:
     """Print and return the cost of each page."""
     urls = [ADMIN, *(f"{ADMIN}{panel.slug}/" for panel in panels())]
+    urls += [f"{ADMIN}throttles/?throttle=api&range={hours}" for hours in (1, 24, 72, 2160)]
     urls += [f"{ADMIN}queues/?queue=queue-0", f"{ADMIN}keys/?text=9999", f"{ADMIN}locks/?name=99&page=2"]
     urls += [f"{ADMIN}locks/?range={hours}" for hours in (24, 2160)]
     costs = {url.removeprefix(ADMIN): measure(site, server, url) for url in urls}
-    print(f"{'':28}{'round trips':>12}{'server ms':>10}{'kB':>8}{'ms':>8}")
+    print(f"{'':36}{'round trips':>12}{'server ms':>10}{'kB':>8}{'ms':>8}")
     for url, cost in costs.items():
         missed = f"  SHORT: {', '.join(cost.misses)}" if cost.misses else ""
-        print(f"{url or 'overview':28}{cost.trips:12}{cost.server:10.1f}{cost.size:8.1f}{cost.whole:8.0f}{missed}")
+        print(f"{url or 'overview':36}{cost.trips:12}{cost.server:10.1f}{cost.size:8.1f}{cost.whole:8.0f}{missed}")
     return costs
 
 

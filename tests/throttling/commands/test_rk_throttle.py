@@ -129,6 +129,21 @@ def test_show_tells_how_many_rules_it_leaves_out(login, rk_throttle):
     assert json.loads(rk_throttle("show", "login", "--limit", 2, "--json")[1])["more"] == 3
 
 
+def test_show_has_the_calls_by_hour(login, rk_throttle):
+    code, output, errors = rk_throttle("show", "login", "--hours", 24)
+    assert (code, errors) == (0, "")
+    lines = [line.split() for line in output.splitlines()]
+    assert ["allowed", "1", "in", "24", "h"] in lines
+    assert ["refused", "2", "in", "24", "h"] in lines
+    rows = lines[lines.index(["HOUR", "ALLOWED", "REFUSED"]) + 1 :]
+    rows = rows[: rows.index([])]
+    assert [sum(map(int, numbers)) for numbers in zip(*(row[2:] for row in rows), strict=True)] == [1, 2]
+    data = json.loads(rk_throttle("show", "login", "--hours", 24, "--json")[1])
+    assert len(data["hours"]) == 24
+    assert sum(hour["refused"] for hour in data["hours"]) == data["refused"] == 2
+    assert datetime.fromisoformat(data["hours"][-1]["start"]) <= timezone.now()
+
+
 def test_show_json_has_all_that_is_known(login, rk_throttle):
     rule = login.rules.override("9/h", 600, JOE)
     data = json.loads(rk_throttle("show", "login", "--json")[1])
@@ -320,6 +335,8 @@ def test_unknown_name_that_is_near_to_none_says_which_there_are(login, rk_thrott
         ("list", "a"),
         ("show",),
         ("show", "login", "--limit", "0"),
+        ("show", "login", "--hours", "2161"),
+        ("show", "login", JOE, "--hours", "24"),
         ("show", "login", ""),
         ("reset", "login"),
         ("reset", "login", ""),

@@ -7,7 +7,8 @@ import pytest
 from redis_kit.core import connections
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.keys import hashed
-from redis_kit.core.panels import Bars, Figure, Meter, Table, Viewer
+from redis_kit.core.panels import Bars, Figure, Link, Meter, Ranges, StackedBars, Table, Viewer
+from redis_kit.core.panels.ranges import RANGES
 from redis_kit.throttling import Throttle
 from redis_kit.throttling.dashboard.actions import Target
 from redis_kit.throttling.dashboard.panel import CHANGE, UNMASK, ThrottlesPanel
@@ -45,7 +46,11 @@ def test_panel_shows_what_each_throttle_let_pass(kit):
     for caller in ("joe", "joe", "joe", "ann"):
         login.hit(caller)
     api.hit("joe")
-    assert [row[:6] for row in table("Throttles").rows] == [
+    rows = table("Throttles").rows
+    assert [row[0] for row in rows] == [
+        Link(name, "throttles", {"throttle": name}) for name in ("api", "free", "login")
+    ]
+    assert [(row[0].value, *row[1:6]) for row in rows] == [
         ("api", "100/m burst 5", "token_bucket", "refuse", 0.03, 0.0),
         ("free", "no limit", "gcra", "allow", 0.0, 0.0),
         ("login", "2/h; 5/d", "gcra", "count in each process", 0.1, 0.03),
@@ -93,6 +98,9 @@ def test_throttles_of_another_connection_are_asked_there(kit, debian_redis):
         throttle.hit("joe")
     assert [figure.value for figure in shown(Figure)][:3] == [2, 2, 1]
     assert [(row[1], row[2]) for row in table("Refused most").rows] == [("there (other)", 1)]
+    link = table("Throttles").rows[1][0]
+    assert link == Link("there (other)", "throttles", {"throttle": "there", "connection": "other"})
+    assert [figure.value for figure in shown(Figure, **link.asked)] == [1, 1, 0]
     connections.close()
 
 
@@ -156,7 +164,7 @@ def test_rules_are_shown_with_their_ends(kit):
         assert abs(row[3] - expected) < timedelta(milliseconds=100)
     assert found.actions == ("lift",)
     assert [figure.value for figure in shown(Figure)][3] == 4
-    override = next(row for row in table("Throttles").rows if row[0] == "api")[6]
+    override = next(row for row in table("Throttles").rows if row[0].value == "api")[6]
     assert override == "500/m burst 50"
 
 
@@ -178,7 +186,7 @@ def test_report_of_shadow_mode_is_shown(kit):
     assert [search.hit("joe").reason for _ in range(4)] == ["", "", "shadow", "shadow"]
     (row,) = table("Shadow mode").rows
     assert row == ("search", "2/h", 5, "40.0 %", 4, 4, "4/h")
-    named = {row[0] if isinstance(row[0], str) else tuple(lines(row[0])) for row in table("Throttles").rows}
+    named = {tuple(str(getattr(line, "value", line)) for line in row[0].lines) for row in table("Throttles").rows}
     nothing = "shadow mode: refuses nothing, would refuse"
     assert named == {("search", f"{nothing} 0.1 per minute"), ("off", f"{nothing} 0.0 per minute")}
 
@@ -193,7 +201,8 @@ def test_calls_that_shadow_mode_would_refuse_are_counted_apart(kit):
     assert [sum(value for _, value in bars.bars) for bars in shown(Bars)] == [7, 3]
     assert [row[1:] for row in table("Refused most often").rows] == [("login", 3)]
     assert [row[1:] for row in table("Would be refused most often").rows] == [("search", 3)]
-    rows = {str(row[0] if isinstance(row[0], str) else row[0].lines[0]): row[4:6] for row in table("Throttles").rows}
+    cells = [(getattr(row[0], "lines", [row[0]])[0], row[4:6]) for row in table("Throttles").rows]
+    rows = {link.value: numbers for link, numbers in cells}
     assert rows == {"login": (0.1, 0.1), "search": (0.2, 0.0)}
 
 
@@ -265,7 +274,7 @@ def test_look_up_needs_permission_to_change_or_to_see_identities(kit):
     for permissions in ({CHANGE}, {UNMASK}):
         assert panel(permissions).search().fields[0].choices == ["login"]
         assert looked_up(permissions=permissions)[0] == "allowed"
-    assert panel(set()).search() is None
+    assert [field.name for field in panel(set()).search().fields] == ["throttle"]
     assert not [one for one in shown(Table, set(), throttle="login", identity="joe") if "Looked" in str(one.title)]
 
 
@@ -276,9 +285,46 @@ def test_look_up_in_a_missing_throttle_says_so(kit):
     assert table("Throttles", throttle="none", identity="joe").rows
 
 
-def test_nothing_is_looked_up_without_an_identity(kit):
+@pytest.mark.parametrize("permissions", [ALL, set()])
+def test_throttle_without_an_identity_is_shown_alone(kit, permissions):
+    kit.options(THROTTLING={"REMEMBER": 0})
+    for throttle in (Throttle("login", "1/h"), Throttle("api", "9/h")):
+        for _ in range(3):
+            throttle.hit("user:alice")
+    Throttle("login", "1/h").rules.ban("user:alice", 60)
+    asked = {"throttle": "login", "identity": "  "}
+    assert [row[0].value for row in table("Throttle login", permissions, **asked).rows] == ["login"]
+    assert [row[1:] for row in table("Refused most", permissions, **asked).rows] == [("login", 2)]
+    assert len(table("Rules", permissions, **asked).rows) == 1
+    assert [figure.value for figure in shown(Figure, permissions, **asked)] == [1, 2, 1]
+    assert not [one for one in shown(Table, permissions, **asked) if "Looked" in str(one.title)]
+    assert ("alice" in repr(list(panel(permissions, **asked).content()))) == (UNMASK in permissions)
+
+
+@pytest.mark.parametrize("hours", RANGES)
+def test_calls_of_a_throttle_are_shown_in_each_range(kit, trips, hours):
+    kit.options(THROTTLING={"REMEMBER": 0})
+    search = Throttle("search", "1/h", shadow=True)
+    for _ in range(3):
+        search.hit("joe")
+    list(panel(throttle="search", range=str(hours)).content())
+    trips.clear()
+    content = list(panel(throttle="search", range=str(hours)).content())
+    assert len(trips) == 2
+    (choice,) = [one for one in content if isinstance(one, Ranges)]
+    assert (choice.slug, choice.chosen, choice.asked) == ("throttles", hours, {"throttle": "search"})
+    (chart,) = [one for one in content if isinstance(one, StackedBars)]
+    assert [(str(name), sum(calls)) for name, calls in chart.parts] == [("Allowed", 1), ("Would be refused", 2)]
+    assert len(chart.labels) == len(chart.parts[0][1]) == RANGES[hours].minutes // RANGES[hours].bar
+    figures = [(str(one.label), one.value, str(one.hint)) for one in content if isinstance(one, Figure)]
+    label = str(RANGES[hours].label)
+    assert figures == [("Allowed", 1, label), ("Would be refused", 2, label), ("Rules in force", 0, "")]
+
+
+def test_missing_throttle_is_named_above_all_others(kit):
     Throttle("login", "2/h")
-    assert not [one for one in shown(Table, throttle="login", identity="  ") if "Looked" in str(one.title)]
+    assert table("Throttle none", throttle="none").empty == "This process has not built the throttle none."
+    assert len(table("Throttles", throttle="none").rows) == 1
 
 
 def test_identity_of_any_kind_is_looked_up(kit):

@@ -201,7 +201,7 @@ def test_identity_is_looked_up_and_changed(login, signed_in):
 def test_look_up_needs_a_permission(login, signed_in):
     asked = {"throttle": "login", "identity": ADDRESS}
     found = page(signed_in("view_dashboard").get(PAGE, asked))
-    assert not found.find("form", class_="rk-search")
+    assert not found.find("input", name="identity")
     assert "Looked up" not in found.find("h2")[0].words
     assert ADDRESS not in signed_in("view_dashboard").get(f"{PAGE}fragment/", asked).content.decode()
 
@@ -211,6 +211,18 @@ def test_look_up_in_a_missing_throttle_says_so_beside_the_tables(login, boss):
     assert found.find("p", class_="rk-hint")[0].words == "This process has not built the throttle none."
     assert len(found.find("h2")) == 6
     assert not found.find("p", class_="rk-error")
+
+
+def test_page_of_a_throttle_is_reached_from_the_list(login, signed_in):
+    client = signed_in("view_dashboard")
+    (link,) = [one for one in page(client.get(PAGE)).find("a") if one.words == "login"]
+    found = page(client.get(link.attributes["href"]))
+    assert [one.words for one in found.find("h2")][:2] == ["Throttle login", "Calls"]
+    (week,) = [one for one in found.find("a") if one.words == "7 days"]
+    there = page(client.get(week.attributes["href"]))
+    assert [one.words for one in there.find("a", aria_current="true")] == ["7 days"]
+    (live,) = there.find("div", id="rk-live")
+    assert live.attributes["data-url"].endswith("?throttle=login&range=168")
 
 
 @pytest.mark.parametrize("attack", SAMPLE[::3])  # a tag, a quote, a template, control characters
@@ -229,6 +241,7 @@ def test_identities_are_escaped_in_the_page(kit, signed_in, monkeypatch, attack)
         asked = {"throttle": "login", "identity": identity}
         value = f"{hashed(throttle.checked(identity.strip() or 'x', 1))}%20login"
         found = [whole_page(client.get(PAGE, asked)), whole_page(client.get(ADMIN))]
+        found.append(whole_page(client.get(PAGE, {"throttle": identity, "range": identity})))
         found.append(whole_page(client.post(URLS["ban"], {"row": value})))
         client.post(URLS["ban"], {"row": value, "confirmed": "1", "wants": identity})
         return [*found, whole_page(client.get(PAGE)), whole_page(client.get("/admin/"))]

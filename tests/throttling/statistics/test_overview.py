@@ -4,7 +4,7 @@ import pytest
 
 from redis_kit.core import connections
 from redis_kit.throttling import Throttle, shadow_report
-from redis_kit.throttling.statistics.counters import MINUTES, recent
+from redis_kit.throttling.statistics.counters import MINUTES, decoded, recent
 from redis_kit.throttling.statistics.overview import overview
 from redis_kit.throttling.statistics.shadow_report import TOTALS
 
@@ -59,10 +59,12 @@ def test_totals_are_the_sums_of_the_minutes_wherever_the_ring_ends(kit, into, wa
     for script in (MINUTES, TOTALS):
         assert script.source.count('redis.call("TIME")') == 1
         source = script.source.replace('redis.call("TIME")', f"({{{last * 60}}})")
-        found.append(kit.client.eval(source, 2, throttle.key("minutes"), throttle.key("latest"), wanted))
-    (minute, *pairs), totals = found
-    assert minute == last
-    assert totals == [sum(pairs[::2]), sum(pairs[1::2])]
+        keys = throttle.key("minutes"), throttle.key("latest")
+        found.append(connections.client().call("EVAL", source, 2, *keys, wanted))
+    reply, totals = found
+    minutes = decoded(wanted, *reply)
+    assert minutes[-1].start.timestamp() == last * 60
+    assert totals == [sum(minute.allowed for minute in minutes), sum(minute.refused for minute in minutes)]
     assert totals == [sum(ago + 1 for ago in range(0, wanted, 7)), 3 * len(range(0, wanted, 7))]
 
 

@@ -1,0 +1,121 @@
+"""The tables of the dashboard's page about throttles: throttles, the most refused identities, and rules."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from django.utils.translation import gettext_lazy as _
+
+from redis_kit.core.panels import MOST_ROWS, Lines, Link, Table
+from redis_kit.throttling.dashboard.actions import Target
+from redis_kit.throttling.values.masking import masked
+
+if TYPE_CHECKING:
+    from redis_kit.throttling.engine.base import BaseThrottle
+    from redis_kit.throttling.rules.storage import Rule
+    from redis_kit.throttling.statistics.counters import ThrottleCalls
+    from redis_kit.throttling.statistics.offenders import Offender
+    from redis_kit.throttling.statistics.overview import ThrottleFigures
+
+OFFENDERS = 20  # rows
+OF_IDENTITIES = ("reset", "ban", "exempt", "override")
+THROTTLES = _("Throttles")
+REFUSED_MOST = _("Refused most often, in up to a day")
+SHADOW_REFUSED_MOST = _("Would be refused most often (shadow mode), in up to a day")
+FAILURES = {"open": _("allow"), "closed": _("refuse"), "local": _("count in each process")}
+
+
+def throttles(figures: Sequence["ThrottleFigures"], title: Any = THROTTLES) -> Table:
+    """Return the table of throttles. Each name links to the page of its throttle."""
+    columns = (
+        _("Throttle"),
+        _("Rates"),
+        _("Strategy"),
+        _("If Redis is unavailable"),
+        _("Allowed per minute"),
+        _("Refused per minute"),
+        _("Override"),
+    )
+    return Table(
+        title,
+        columns,
+        [_throttle(row) for row in figures],
+        empty=_("No throttle has been built in this process."),
+        actions=("override_all",),
+        values=[Target.of(row.throttle).value if row.can_have_rules else "" for row in figures],
+    )
+
+
+def offenders(figures: Sequence["ThrottleFigures"], title: Any = REFUSED_MOST, *, unmasked: bool) -> Table:
+    """Return the table of the most refused identities."""
+    most = [(row.throttle, offender) for row in figures for offender in row.offenders]
+    shown = sorted(most, key=lambda pair: -pair[1].refusals)[:OFFENDERS]
+    return Table(
+        title,
+        (_("Identity"), _("Throttle"), _("Refusals")),
+        [(_identity(row, unmasked=unmasked), _name(throttle), row.refusals) for throttle, row in shown],
+        empty=_("No call was refused."),
+        actions=OF_IDENTITIES,
+        values=[Target.of(throttle, offender.identity_hash).value for throttle, offender in shown],
+    )
+
+
+def rules(figures: Sequence["ThrottleFigures"], *, unmasked: bool) -> Table:
+    """Return the table of rules."""
+    in_force = [(row.throttle, rule) for row in figures for rule in row.rules]
+    shown = sorted(in_force, key=lambda pair: pair[1].until)[:MOST_ROWS]
+    return Table(
+        _("Rules in force, in the order in which they end"),
+        (_("Identity"), _("Throttle"), _("Rule"), _("Ends")),
+        [(_identity(rule, unmasked=unmasked), _name(throttle), kind(rule), rule.until) for throttle, rule in shown],
+        empty=_("No rules are in force."),
+        actions=("lift",),
+        values=[Target.of(throttle, rule.identity_hash).value for throttle, rule in shown],
+    )
+
+
+def kind(rule: "Rule") -> Any:
+    """Return the kind of a rule, or its rates."""
+    return {"ban": _("banned"), "exempt": _("exempt")}.get(rule.kind) or rule.rates
+
+
+def true_minutes(figures: "ThrottleFigures") -> list["ThrottleCalls"]:
+    """Return what happened: a throttle in shadow mode allowed all calls."""
+    if not figures.throttle.shadow:
+        return figures.minutes
+    return [minute._replace(allowed=minute.allowed + minute.refused, refused=0) for minute in figures.minutes]
+
+
+def _throttle(figures: "ThrottleFigures") -> tuple[Any, ...]:
+    throttle, minutes = figures.throttle, true_minutes(figures)
+    target, would_be = Target.of(throttle), sum(minute.refused for minute in figures.minutes) / len(minutes)
+    shadow = _("shadow mode: refuses nothing, would refuse %s per minute") % f"{would_be:.1f}"
+    name = Link(target.shown, "throttles", target.asked)
+    shown = Lines((name, shadow)) if throttle.shadow else name
+    rates = "; ".join(map(str, throttle.rates)) or _("no limit")
+    policy = throttle.policy()
+    return (
+        shown,
+        rates,
+        throttle.strategy,
+        FAILURES.get(policy, policy),
+        _per_minute(sum(minute.allowed for minute in minutes), len(minutes)),
+        _per_minute(sum(minute.refused for minute in minutes), len(minutes)),
+        figures.override and figures.override.rates,
+    )
+
+
+def _name(throttle: "BaseThrottle") -> str:
+    return Target.of(throttle).shown
+
+
+def _identity(row: "Offender | Rule", *, unmasked: bool) -> Any:
+    if not row.identity_hash:
+        return _("all identities")
+    shown = row.shown if unmasked or not row.shown else masked(row.shown)
+    return Lines((shown, row.identity_hash))
+
+
+def _per_minute(calls: int, minutes: int) -> float:
+    """Return a rate, which is 0 only without calls: a call in 30 minutes is 0.03."""
+    rate = calls / minutes
+    return round(rate, 1) or round(rate, 2)
