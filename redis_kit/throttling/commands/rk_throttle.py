@@ -119,6 +119,8 @@ class Command(terminal.KitCommand):
             rows = [_row(throttle, *sums[throttle], rule_counts[throttle]) for throttle in throttles]
             self._write(tables.table(columns, rows))
             self.stdout.write("Allowed and refused: calls of the last 30 minutes.")
+            if any(throttle.shadow for throttle in throttles):
+                self.stdout.write("Throttles in shadow mode allow all calls; the numbers say what they would do.")
 
     def _show(self, *, name: str, identity: str | None, limit: int, hours: int | None, **options: Any) -> None:
         throttle = _throttle(name, **options)

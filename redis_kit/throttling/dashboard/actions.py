@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 
 from redis_kit.core.errors import InvalidValue
 from redis_kit.core.panels import duration
+from redis_kit.throttling.values.masking import HIDDEN, masked
 from redis_kit.throttling.values.titles import DEFAULT, title
 
 if TYPE_CHECKING:
@@ -65,7 +66,18 @@ class Target(NamedTuple):
         return self.throttle.rules
 
     def effect(self, action: str) -> str:
-        """Return what an action will do. One round trip. Raises InvalidValue if there is no rule to lift."""
+        """Return what an action will do, and to whom. Two round trips. Raises InvalidValue without a rule to lift."""
+        return self._identity_sentence() + self._effect(action)
+
+    def _identity_sentence(self) -> str:
+        """Return a sentence that names the identity, masked, as the viewer may not see all of it."""
+        from redis_kit.throttling.rules import storage
+
+        stored = self.identity_hash and self.throttle.carry_out(storage.shown(self.throttle, self.identity_hash))
+        name = masked(stored) if stored else HIDDEN
+        return "" if name == HIDDEN else _("The identity is %s.") % name + " "
+
+    def _effect(self, action: str) -> str:
         rule = self._rules.of(identity_hash=self.identity_hash) if action != "override_all" else self._rules.of()
         effects = {
             "reset": _("The calls of this identity that were counted are forgotten, and its automatic ban ends."),

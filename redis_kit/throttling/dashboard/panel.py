@@ -28,7 +28,6 @@ from redis_kit.throttling.values.titles import DEFAULT
 
 if TYPE_CHECKING:
     from redis_kit.throttling.engine.base import BaseThrottle
-    from redis_kit.throttling.rules.storage import Rule
     from redis_kit.throttling.statistics.counters import ThrottleCalls
 
 SHOWN = 30  # minutes
@@ -194,7 +193,7 @@ class ThrottlesPanel(Panel):
         yield Table(
             title,
             (_("Identity"), _("Now"), _("Used"), _("Next call in"), _("Resets in"), _("Rule")),
-            [(Lines((identity, standing.identity_hash)), *standing.cells, _rule(standing.rule))],
+            [(Lines((identity, standing.identity_hash)), *standing.cells, tables.rule(standing.rule))],
             actions=(*tables.OF_IDENTITIES, "lift") if standing.rule else tables.OF_IDENTITIES,
             values=[target._replace(identity_hash=standing.identity_hash).value],
         )
@@ -219,10 +218,6 @@ class ThrottlesPanel(Panel):
 def _connections(throttles: Sequence["BaseThrottle"]) -> list[str]:
     """Return the connections that throttles use, the default connection first."""
     return sorted({throttle.using for throttle in throttles}, key=lambda using: (using != DEFAULT, using))
-
-
-def _rule(rule: "Rule | None") -> Lines | None:
-    return Lines((tables.kind(rule), rule.until)) if rule else None
 
 
 def _sum(same: tuple["ThrottleCalls", ...]) -> "ThrottleCalls":

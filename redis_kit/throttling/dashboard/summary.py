@@ -30,9 +30,5 @@ def tile(replies: Mapping[str, Calls]) -> Tile:
     allowed = sum(minute.allowed for minutes in throttles for minute in minutes)
     refused = [sum(minute.refused for minute in same) for same in zip(*throttles, strict=True)]
     text = ngettext("%(count)d call refused in an hour", "%(count)d calls refused in an hour", sum(refused))
-    figures = [
-        Figure(_("Throttles"), len(throttles)),
-        Figure(_("Allowed"), allowed),
-        Figure(_("Refused"), sum(refused)),
-    ]
+    figures = [Figure(_("Allowed in an hour"), allowed), Figure(_("Refused in an hour"), sum(refused))]
     return Tile(figures, Sparkline(text % {"count": sum(refused)}, refused) if throttles else None)

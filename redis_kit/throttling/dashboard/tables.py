@@ -49,10 +49,19 @@ def offenders(figures: Sequence["ThrottleFigures"], title: Any = REFUSED_MOST, *
     """Return the table of the most refused identities."""
     most = [(row.throttle, offender) for row in figures for offender in row.offenders]
     shown = sorted(most, key=lambda pair: -pair[1].refusals)[:OFFENDERS]
+    in_force = {(row.throttle, each.identity_hash): each for row in figures for each in row.rules}
     return Table(
         title,
-        (_("Identity"), _("Throttle"), _("Refusals")),
-        [(_identity(row, unmasked=unmasked), _name(throttle), row.refusals) for throttle, row in shown],
+        (_("Identity"), _("Throttle"), _("Refusals"), _("Rule")),
+        [
+            (
+                _identity(row, unmasked=unmasked),
+                _name(throttle),
+                row.refusals,
+                rule(in_force.get((throttle, row.identity_hash))),
+            )
+            for throttle, row in shown
+        ],
         empty=_("No call was refused."),
         actions=OF_IDENTITIES,
         values=[Target.of(throttle, offender.identity_hash).value for throttle, offender in shown],
@@ -66,16 +75,16 @@ def rules(figures: Sequence["ThrottleFigures"], *, unmasked: bool) -> Table:
     return Table(
         _("Rules in force, in the order in which they end"),
         (_("Identity"), _("Throttle"), _("Rule"), _("Ends")),
-        [(_identity(rule, unmasked=unmasked), _name(throttle), kind(rule), rule.until) for throttle, rule in shown],
+        [(_identity(rule, unmasked=unmasked), _name(throttle), _kind(rule), rule.until) for throttle, rule in shown],
         empty=_("No rules are in force."),
         actions=("lift",),
         values=[Target.of(throttle, rule.identity_hash).value for throttle, rule in shown],
     )
 
 
-def kind(rule: "Rule") -> Any:
-    """Return the kind of a rule, or its rates."""
-    return {"ban": _("banned"), "exempt": _("exempt")}.get(rule.kind) or rule.rates
+def rule(in_force: "Rule | None") -> Any:
+    """Return the cell of the rule of an identity, if it has one."""
+    return in_force and Lines((_kind(in_force), in_force.until))
 
 
 def true_minutes(figures: "ThrottleFigures") -> list["ThrottleCalls"]:
@@ -102,6 +111,10 @@ def _throttle(figures: "ThrottleFigures") -> tuple[Any, ...]:
         _per_minute(sum(minute.refused for minute in minutes), len(minutes)),
         figures.override and figures.override.rates,
     )
+
+
+def _kind(rule: "Rule") -> Any:
+    return {"ban": _("banned"), "exempt": _("exempt")}.get(rule.kind) or rule.rates
 
 
 def _name(throttle: "BaseThrottle") -> str:

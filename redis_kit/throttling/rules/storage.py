@@ -111,6 +111,13 @@ def read(throttle: BaseThrottle, subject: Subject) -> Flow[Rule | None]:
     return _rules(replies[0], [identity_hash], [entry])[0]
 
 
+def shown(throttle: BaseThrottle, identity_hash: str) -> Flow[str]:
+    """Return what the lists of a throttle hold of an identity; "" if they hold nothing. One round trip."""
+    keys = throttle.keys_of(identity_hash)
+    entry = yield FIND([keys.rules, keys.offenders], [identity_hash])
+    return str(entry.decode()[HASH_LENGTH + 1 :])
+
+
 def listed(throttle: BaseThrottle, limit: int) -> Flow[tuple[int, list[Rule]]]:
     """Return the number of rules in force, and the rules: first that for all identities, then those that end first.
 

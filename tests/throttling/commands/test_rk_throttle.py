@@ -65,13 +65,14 @@ def test_throttles_of_policies_and_of_views_are_known(kit, rk_throttle, routes):
     kit.options(THROTTLING={"POLICIES": {"api": {"RATES": "60/m burst 10", "SHADOW": True}}})
     routes("@throttle('5/m', name='export')\ndef view(request): ...")
     code, output, errors = rk_throttle("list")
-    titles, *lines, last = output.splitlines()
+    titles, *lines, period, shadow = output.splitlines()
     assert (code, errors) == (0, "")
     assert titles.split() == ["NAME", "RATES", "STRATEGY", "ALLOWED", "REFUSED", "RULES"]
     assert [line.split("  ")[0] for line in lines] == ["api", "export"]
     assert "60/m burst 10" in lines[0]
     assert "gcra, shadow" in lines[0]
-    assert "30 minutes" in last
+    assert "30 minutes" in period
+    assert "shadow mode" in shadow
 
 
 def test_list_counts_calls_and_rules(login, rk_throttle):

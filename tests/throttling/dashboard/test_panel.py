@@ -199,8 +199,8 @@ def test_calls_that_shadow_mode_would_refuse_are_counted_apart(kit):
     figures = {str(one.label): one.value for one in shown(Figure)}
     assert (figures["Allowed"], figures["Refused"], figures["Would be refused"]) == (7, 3, 3)
     assert [sum(value for _, value in bars.bars) for bars in shown(Bars)] == [7, 3]
-    assert [row[1:] for row in table("Refused most often").rows] == [("login", 3)]
-    assert [row[1:] for row in table("Would be refused most often").rows] == [("search", 3)]
+    assert [row[1:] for row in table("Refused most often").rows] == [("login", 3, None)]
+    assert [row[1:] for row in table("Would be refused most often").rows] == [("search", 3, None)]
     cells = [(getattr(row[0], "lines", [row[0]])[0], row[4:6]) for row in table("Throttles").rows]
     rows = {link.value: numbers for link, numbers in cells}
     assert rows == {"login": (0.1, 0.1), "search": (0.2, 0.0)}
@@ -216,6 +216,10 @@ def test_confirmations_say_what_a_rule_replaces(kit):
     until = login.rules.ban("joe", 3600).until.strftime("%Y-%m-%d %H:%M:%S")
     assert effects["exempt"](target.value).endswith(f"It replaces this rule: ban until {until}.")
     assert effects["lift"](target.value).startswith(f"This rule ends: ban until {until}.")
+    address = "ip:203.0.113.7"
+    login.rules.exempt(address, 60)
+    sentence = effects["reset"](Target.of(login, hashed(address)).value)
+    assert sentence.startswith("The identity is ip:203.0.113.***. The calls of this identity")
     assert "replaces" not in effects["reset"](target.value)
     login.rules.override("9/m", 60)
     assert "It replaces this rule: 9/m until" in effects["override_all"](Target.of(login).value)
@@ -294,7 +298,8 @@ def test_throttle_without_an_identity_is_shown_alone(kit, permissions):
     Throttle("login", "1/h").rules.ban("user:alice", 60)
     asked = {"throttle": "login", "identity": "  "}
     assert [row[0].value for row in table("Throttle login", permissions, **asked).rows] == ["login"]
-    assert [row[1:] for row in table("Refused most", permissions, **asked).rows] == [("login", 2)]
+    (row,) = table("Refused most", permissions, **asked).rows
+    assert (*row[1:3], row[3].lines[0]) == ("login", 2, "banned")
     assert len(table("Rules", permissions, **asked).rows) == 1
     assert [figure.value for figure in shown(Figure, permissions, **asked)] == [1, 2, 1]
     assert not [one for one in shown(Table, permissions, **asked) if "Looked" in str(one.title)]
