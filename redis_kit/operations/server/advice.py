@@ -8,7 +8,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from redis_kit.core import conf
-from redis_kit.core.checks.servers import info_problems
+from redis_kit.core.checks.servers import info_problems, outdated
 from redis_kit.operations.server.report import ServerReport
 from redis_kit.operations.settings import OperationsSettings
 
@@ -39,6 +39,8 @@ class Advice(NamedTuple):
 
 def advice(report: ServerReport) -> list[Advice]:
     """Return the advice about a server, errors first. Calls no server."""
+    if outdated(report.info):
+        return [each for each in _settings(report) if each.level == "error"]  # the rest is about servers that work
     rules: tuple[Callable[[ServerReport], Iterator[Advice]], ...] = (
         _access,
         _rights,
