@@ -32,9 +32,7 @@ def test_sentinel_that_does_not_answer_is_named(watched):
 
 def test_sentinel_that_refuses_the_password_is_named_with_its_reason(watched):
     entry(watched, SENTINEL_KWARGS={"username": "nobody", "password": "wrong"})
-    with pytest.raises(
-        RedisUnavailable, match=r"None of the Sentinels answers: 127\.0\.0\.1:\d+ \(invalid username-pass"
-    ):
+    with pytest.raises(RedisUnavailable, match=r"answers: 127\.0\.0\.1:\d+ \(AuthenticationError: invalid username"):
         sentinel_advice("default")
 
 
