@@ -11,11 +11,12 @@ TTL = (1.0, 2_592_000.0)  # seconds
 
 
 class JobLogHandler(logging.Handler):
-    """Stores what a job logs while ``rk_worker`` runs it; for ``LOGGING``. The page of the job shows the lines.
+    """Stores what jobs of the kit log, also on Celery's workers; for ``LOGGING``. The page of a job shows the lines.
 
     The latest ``lines`` (1 to 1000) of each job are stored, for ``ttl`` seconds (1 to 2,592,000) after the last one.
-    A text has at most 2000 characters. Worker processes send lines every second, 100 jobs in a round trip; a process
-    that is killed loses those of its last second. Lines are dropped while Redis is unavailable. Raises InvalidValue.
+    A text has at most 2000 characters. Worker processes send lines every second, 100 jobs in a round trip, those of
+    Celery after each job and with each heartbeat. A process that is killed loses what it has not sent. Lines are
+    dropped while Redis is unavailable. Raises InvalidValue.
     """
 
     def __init__(self, level: int | str = logging.NOTSET, *, lines: int = 100, ttl: float = 259_200.0) -> None:

@@ -34,13 +34,7 @@ from tests.signins.people import numbers, saved
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "howto" / "acl.md"
-COMPONENTS = {
-    "Locks": "locks",
-    "Page views": "pageviews",
-    "Queues": "queues",
-    "Sign-ins": "signins",
-    "Throttling": "throttling",
-}
+COMPONENTS = ("locks", "pageviews", "queues", "signins", "throttling")
 EVERYWHERE = {"PING", "SELECT", "EVALSHA", "EVAL", "TIME", "TYPE"}
 OF_CHECKS = {"INFO"}
 OF_CLUSTER = ["+cluster|slots", "+asking"]
@@ -73,8 +67,8 @@ def rules(number: int = 0) -> list[str]:
 
 def rules_of_components() -> dict[str, list[str]]:
     """Return the rules that the line of each component adds."""
-    lines = re.findall(r"^# ([\w -]+)\nACL SETUSER site (.*)$", PAGE.read_text(), re.MULTILINE)
-    return {title: line.split() for title, line in lines}
+    lines = re.findall(r"^ACL SETUSER site (~rk:\{(\w+):.*)$", PAGE.read_text(), re.MULTILINE)
+    return {component: line.split() for line, component in lines}
 
 
 def patterns_of_components() -> list[str]:
@@ -84,16 +78,17 @@ def patterns_of_components() -> list[str]:
 
 def test_line_of_each_component_adds_its_commands():
     added = {
-        title: {rule[1:].upper() for rule in line if rule[0] == "+"} for title, line in rules_of_components().items()
+        component: {rule[1:].upper() for rule in line if rule[0] == "+"}
+        for component, line in rules_of_components().items()
     }
-    assert added == {title: commands_of(component) - EVERYWHERE for title, component in COMPONENTS.items()}
+    assert added == {component: commands_of(component) - EVERYWHERE for component in COMPONENTS}
     declared = {component.label: component.commands.upper().split() for component in components() if component.commands}
-    assert declared == {component: sorted(added[title]) for title, component in COMPONENTS.items()}
+    assert declared == {component: sorted(commands) for component, commands in added.items()}
     assert {rule[1:].upper() for rule in rules(1) if rule[0] == "+"} == EVERYWHERE
 
 
 def test_first_user_has_the_commands_of_all_components_and_no_other():
-    needed = set().union(*map(commands_of, COMPONENTS.values())) | EVERYWHERE | OF_CHECKS
+    needed = set().union(*map(commands_of, COMPONENTS)) | EVERYWHERE | OF_CHECKS
     assert {rule[1:].upper() for rule in rules() if rule[0] == "+"} == needed
 
 
@@ -126,7 +121,7 @@ def test_every_component_and_a_worker_run_with_these_commands_and_keys(request, 
 @pytest.mark.django_db
 def test_user_for_page_views_alone_can_count_and_read_them(kit):
     kit.client.execute_command("ACL", "SETUSER", kit.prefix, "on", ">secret", *rules(1))
-    added = [rule.replace("~rk:", f"~{kit.prefix}:") for rule in rules_of_components()["Page views"]]
+    added = [rule.replace("~rk:", f"~{kit.prefix}:") for rule in rules_of_components()["pageviews"]]
     kit.client.execute_command("ACL", "SETUSER", kit.prefix, *added)
     kit.connect(
         {**kit.server.connection, "USERNAME": kit.prefix, "PASSWORD": "secret"}, PAGEVIEWS={"ON_FAILURE": "raise"}

@@ -112,6 +112,8 @@ def test_rules_of_alerts_are_whole():
     for rule in group["rules"]:
         assert rule.keys() - {"for"} == {"alert", "expr", "labels", "annotations"}, rule
         assert rule["expr"].count("(") == rule["expr"].count(")")
-        assert all(re.fullmatch(r"\d+[smhd]", length) for length in re.findall(r"\[([^\]]*)\]", rule["expr"]))
+        assert all(
+            re.fullmatch(r"\d+[smhd](:\d+[smhd])?", length) for length in re.findall(r"\[([^\]]*)\]", rule["expr"])
+        )
         assert re.fullmatch(r"\d+[smhd]", rule.get("for", "1m"))
         assert rule["labels"]["severity"] in ("critical", "warning")

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 
 from redis_kit.core.component import components
+from redis_kit.core.metrics.families import Metric
 from redis_kit.core.metrics.prometheus import FAILED, UP
 from redis_kit.queues.jobs.job import QueueCounts
 from redis_kit.queues.monitoring.metrics import STATES
@@ -18,7 +19,13 @@ VALUES = {"state": {*QueueCounts._fields, *STATES}, "level": {"error", "warning"
 
 def metrics():
     sources = [source for component in components() for source in component.load_metrics()]
-    return {metric.name: metric for metric in (UP, FAILED, *(each for source in sources for each in source.metrics))}
+    families = [UP, FAILED, *(each for source in sources for each in source.metrics)]
+    return {name: metric for metric in families for name in series(metric)}
+
+
+def series(metric: Metric) -> list[str]:
+    histogram = [f"{metric.name}_{part}" for part in ("bucket", "sum", "count")]
+    return histogram if metric.kind == "histogram" else [metric.name]
 
 
 def expressions() -> Iterator[str]:
@@ -45,7 +52,7 @@ def test_expressions_name_metrics_and_labels_that_exist():
 
 
 def test_counters_are_read_by_their_rates():
-    counters = {name for name, metric in metrics().items() if metric.kind == "counter"}
+    counters = {name for name, metric in metrics().items() if metric.kind != "gauge"}
     for expression in expressions():
         for name in counters & set(NAME.findall(expression)):
             assert re.search(rf"(rate|increase)\({name}[{{\[]", expression), expression

@@ -34,7 +34,7 @@ def problems(alias: str) -> Iterator[Problem]:
     where = f"The server of REDIS_KIT['CONNECTIONS'][{alias!r}]"
     try:
         info = information(alias)
-        marker = _claim(alias)
+        marker = "" if outdated(info) else _claim(alias)  # with a SET that older servers do not have
     except (ConfigurationError, RedisFailure) as error:
         yield Problem("W015", f"{where} could not be checked: {error}")
         return
@@ -50,11 +50,9 @@ def problems(alias: str) -> Iterator[Problem]:
 
 def info_problems(where: str, info: Mapping[str, str]) -> Iterator[Problem]:
     """Yield the problems that the fields of INFO show: version, eviction policy, persistence."""
-    kind = "valkey" if "valkey_version" in info else "redis"
-    text = info.get("valkey_version") or info.get("redis_version", "")
-    version = tuple(int(part) for part in text.split(".")[:3] if part.isdecimal())
+    kind, text, version = _version(info)
     named = {"where": where, "server": f"{kind} {text}", "policy": info.get("maxmemory_policy", "noeviction")}
-    if version and version[:2] < OLDEST[kind]:
+    if outdated(info):
         yield Problem("E012", _("%(where)s is %(server)s; Redis 7.0 or Valkey 7.2 is the oldest that works.") % named)
     for line, fixed in FIXED[kind].items():
         if version[:2] == line and version[2:] < (fixed,):
@@ -74,6 +72,19 @@ def info_problems(where: str, info: Mapping[str, str]) -> Iterator[Problem]:
         )
         remedy = _("Set appendonly to yes if jobs and locks must survive a restart of the server.")
         yield Problem("W011", wrong % named, remedy)
+
+
+def outdated(info: Mapping[str, str]) -> bool:
+    """Tell whether the server is too old to run the scripts of the package."""
+    kind, _text, version = _version(info)
+    return bool(version) and version[:2] < OLDEST[kind]
+
+
+def _version(info: Mapping[str, str]) -> tuple[str, str, tuple[int, ...]]:
+    """Return the kind of a server and its version, as text and in numbers."""
+    kind = "valkey" if "valkey_version" in info else "redis"
+    text = info.get("valkey_version") or info.get("redis_version", "")
+    return kind, text, tuple(int(part) for part in text.split(".")[:3] if part.isdecimal())
 
 
 def _claim(alias: str) -> str:

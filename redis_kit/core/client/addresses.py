@@ -38,6 +38,13 @@ class Address:
     options: Mapping[str, Any] = field(default_factory=dict)
     sentinel_options: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def username(self) -> str:
+        """Return the user of the server's ACL, "" if only a credential provider knows it."""
+        if self.options.get("credential_provider"):
+            return ""
+        return self.options.get("username") or unquote(urlsplit(self.url).username or "") or "default"
+
     def __str__(self) -> str:
         """Name the server for a message, without its password."""
         if self.sentinels:

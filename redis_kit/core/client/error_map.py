@@ -24,6 +24,8 @@ REFUSED = (client.AuthorizationError, client.NoPermissionError)
 ACL_HINT = "ACL LOG on the server names the key or command; see docs/howto/acl.md."
 # A server that wants a password reads no large command before it: it answers with this, and closes the connection.
 UNAUTHENTICATED = "Protocol error: unauthenticated"
+# Scripts begin with a line "#!lua", which servers before Redis 7.0 can't read.
+NO_FLAGS = "unexpected symbol near '#'"
 # No reply came, or it does not follow Redis's protocol.
 LOST = (client.ConnectionError, client.TimeoutError, OSError, client.ClusterError, client.InvalidResponse)
 # Answers for the sender of the command to act on.
@@ -55,6 +57,10 @@ def translate(error: Exception, *, sent: bool, where: str = "the server") -> Exc
         return OutOfMemory(f"Redis is full ({where}) and refuses new data; raise its maxmemory or remove keys: {text}")
     if text.startswith("WRONGTYPE") or any(said in text for said in NO_NUMBER):
         return KeyConflict(f"A key is not of the kit's type ({where}), something else wrote to it: {text}")
+    if text.endswith(NO_FLAGS):
+        return CommandFailed(
+            f"The server is too old ({where}): Redis 7.0 or Valkey 7.2 is the oldest that works: {text}"
+        )
     if _cannot_serve(error):
         return RedisUnavailable(f"Redis can't serve now ({where}): {text}", indeterminate=False)
     if isinstance(error, LOST):

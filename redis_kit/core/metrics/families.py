@@ -6,6 +6,7 @@ from typing import ClassVar, Literal, NamedTuple
 from redis_kit.core.flow import Flow
 
 BLOCK = 60  # minutes
+MINUTES = BLOCK + 1  # that since_block() needs: in its first minute an hour is compared with the one before
 
 
 class Metric(NamedTuple):
@@ -60,6 +61,18 @@ class MetricSource:
 def since_block(minute: int, counts: Iterable[float]) -> float:
     """Return the sum of the minutes since the present hour began; ``minute`` is the last of them.
 
-    So a counter is made of numbers by minute: every process returns the same, and it begins at 0 each hour.
+    So a counter is made of numbers by minute: every process returns the same, and it begins at 0 each hour. The counts
+    are of MINUTES or more.
     """
-    return sum(list(counts)[-(minute % BLOCK) - 1 :])
+    numbers = list(counts)
+    first = len(numbers) - minute % BLOCK - 1
+    return seen_to_restart(minute, sum(numbers[first:]), sum(numbers[max(0, first - BLOCK) : first]))
+
+
+def seen_to_restart(minute: int, total: float, before: float) -> float:
+    """Return a counter that began again at 0 with the present hour, given its total and that of the hour before.
+
+    Prometheus sees a restart by a smaller number. A total that is not smaller is 0 in the first minute. Otherwise the
+    runs of an hourly job would look like a single run.
+    """
+    return 0 if minute % BLOCK == 0 and 0 < before <= total else total

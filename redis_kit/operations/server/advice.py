@@ -8,7 +8,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from redis_kit.core import conf
-from redis_kit.core.checks.servers import info_problems
+from redis_kit.core.checks.servers import info_problems, outdated
 from redis_kit.operations.server.report import ServerReport
 from redis_kit.operations.settings import OperationsSettings
 
@@ -23,6 +23,7 @@ COMMANDS = {
     "W010": "CONFIG SET maxmemory-policy noeviction",
     "W011": "CONFIG SET appendonly yes",
 }
+RESTART_COUNTS = "CONFIG RESETSTAT"  # so that what is mended is advised no more
 
 
 class Advice(NamedTuple):
@@ -38,6 +39,8 @@ class Advice(NamedTuple):
 
 def advice(report: ServerReport) -> list[Advice]:
     """Return the advice about a server, errors first. Calls no server."""
+    if outdated(report.info):
+        return [each for each in _settings(report) if each.level == "error"]  # the rest is about servers that work
     rules: tuple[Callable[[ServerReport], Iterator[Advice]], ...] = (
         _access,
         _rights,
@@ -115,7 +118,7 @@ def _persistence(report: ServerReport) -> Iterator[Advice]:
 def _memory(report: ServerReport) -> Iterator[Advice]:
     used, limit, machine = map(report.number, ("used_memory", "maxmemory", "total_system_memory"))
     if limit and used > FULL * limit:
-        wrong = _("%(percent)d %% of maxmemory is used. When it is full, the server refuses writes.")
+        wrong = _("%(percent)d %% of maxmemory is used. When it is full, the server refuses writes or evicts keys.")
         command = f"CONFIG SET maxmemory {_mebibytes(limit * 1.5)}"
         yield Advice("error" if used >= limit else "warning", wrong % {"percent": 100 * used // limit}, command)
     if report.info and not limit:
@@ -123,7 +126,8 @@ def _memory(report: ServerReport) -> Iterator[Advice]:
         yield Advice("note", wrong, f"CONFIG SET maxmemory {_mebibytes(machine * OF_MACHINE)}")
     if evicted := report.number("evicted_keys"):
         wrong = _("%(count)d keys were evicted since the start: locks and jobs may have been among them.")
-        yield Advice("warning", wrong % {"count": evicted}, "CONFIG SET maxmemory-policy noeviction")
+        level: Level = "note" if report.info.get("maxmemory_policy") == "noeviction" else "warning"
+        yield Advice(level, wrong % {"count": evicted}, RESTART_COUNTS)
     ratio, least = FRAGMENTED
     resident = report.number("used_memory_rss")
     if resident - used > least and resident > ratio * used:
@@ -140,7 +144,7 @@ def _clients(report: ServerReport) -> Iterator[Advice]:
     raised = f"CONFIG SET maxclients {round(most * 2) or 10_000}"
     if refused := report.number("rejected_connections"):
         wrong = _("%(count)d connections were refused since the start, as maxclients was reached.")
-        yield Advice("warning", wrong % {"count": refused}, raised)
+        yield Advice("warning", wrong % {"count": refused}, f"{raised}, then {RESTART_COUNTS}")
     if most and clients > FULL * most:
         wrong = _("%(clients)d of %(most)d connections are in use. When all are, new ones are refused.")
         yield Advice("warning", wrong % {"clients": clients, "most": most}, raised)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import redis_kit
 from redis_kit.core import conf, connections, flow, scripts
 from redis_kit.core.checks.servers import parsed
+from redis_kit.core.client import addresses
 from redis_kit.core.errors import RedisFailure, RedisUnavailable
 from redis_kit.core.flow import Flow
 from redis_kit.core.settings import KitSettings
@@ -138,7 +139,7 @@ def _report(using: str, where: str, sample: bool) -> Flow[ServerReport]:
         clock,
         (after - before) / 2,
         replies["eval"] is not None,
-        _text(replies["acl|whoami"] or b""),
+        _text(replies["acl|whoami"] or b"") or addresses.address(using).username,
         [_slow(*entry[1:4]) for entry in replies["slowlog|get"] or ()],
         refused,
         missing,

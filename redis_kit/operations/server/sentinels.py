@@ -22,14 +22,24 @@ def sentinel_advice(alias: str, *, timeout: float = 0.25) -> list[Advice]:
     timeouts = {"socket_connect_timeout": timeout, "socket_timeout": timeout}
     with ThreadPoolExecutor(len(server.sentinels)) as threads:
         answers = list(threads.map(_answer, connection_factory.factory(server, timeouts).sentinels))
-    states = [services.get(server.service) for services in answers if services is not None]
-    missing = [f"{host}:{port}" for (host, port), each in zip(server.sentinels, answers, strict=True) if each is None]
+    states = [services.get(server.service) for services in answers if isinstance(services, dict)]
+    missing = [
+        f"{host}:{port} ({error})"
+        for (host, port), error in zip(server.sentinels, answers, strict=True)
+        if isinstance(error, str)
+    ]
     if not states:
         raise RedisUnavailable(f"None of the Sentinels answers: {', '.join(missing)}.")
     advice = []
     if missing:
         wrong = _("These Sentinels do not answer: %(addresses)s.") % {"addresses": ", ".join(missing)}
-        advice.append(Advice("warning", wrong, _("Start them, or remove them from SENTINELS.")))
+        advice.append(
+            Advice(
+                "warning",
+                wrong,
+                _("Start them, remove them from SENTINELS, or give their password in SENTINEL_KWARGS."),
+            )
+        )
     watching = [state for state in states if state]
     if len(watching) < len(states):
         wrong = _("Some Sentinels do not watch the service %(service)s.") % {"service": server.service}
@@ -43,13 +53,14 @@ def sentinel_advice(alias: str, *, timeout: float = 0.25) -> list[Advice]:
     return advice
 
 
-def _answer(client: Any) -> dict[str, Any] | None:
+def _answer(client: Any) -> dict[str, Any] | str:
+    """Return what a Sentinel knows of each service, or why it does not answer."""
     import redis
 
     try:
         services: dict[str, Any] = client.sentinel_masters()
-    except (redis.RedisError, OSError):
-        return None
+    except (redis.RedisError, OSError) as error:
+        return str(error).rstrip(".")
     finally:
         client.close()
     return services

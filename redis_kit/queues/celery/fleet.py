@@ -24,6 +24,7 @@ from redis_kit.queues.tasks import discovery
 from redis_kit.queues.worker.process.threads import start_thread
 from redis_kit.queues.worker.run.event_loop import EventLoop
 from redis_kit.queues.worker.run.hand_over import NoJobs
+from redis_kit.queues.worker.run.job_logs import JobLogs
 from redis_kit.queues.worker.run.runner import JobRunner
 from redis_kit.queues.worker.run.sink import Routes
 from redis_kit.queues.worker.run.timeouts import Timeouts
@@ -50,6 +51,7 @@ class Fleet:
         self._last, self._beats = 0.0, False
         self._given_up, self._outage = Event(), Outage()
         self._deadlines = Timeouts()
+        self._logs = JobLogs(self._sources, self._given_up)
         self._runner = JobRunner(
             self._sources,
             board=StatusBoard(1),
@@ -62,6 +64,7 @@ class Fleet:
             put_off=lambda number, jobs, seconds: None,
             waiting=NoJobs(),
             stops=shutdown.stops,
+            logs=self._logs,
         )
         if get_ident() not in sys._current_frames():
             logger.warning(
@@ -87,6 +90,7 @@ class Fleet:
                     self._end(source, done)
             finally:
                 self._held.discard(member(job))
+                guarded("The logs of jobs", self._logs.report, None)  # Celery may end this process at any time
 
     def close(self) -> None:
         """End its threads. Jobs that run now are ready again when its lease is over."""
@@ -149,6 +153,7 @@ class Fleet:
                     break
             for number in used:
                 self._beat(number)
+            guarded("The logs of jobs", self._logs.report, None)
         for source in list(self._sources):
             try:
                 source.sign_off(worker=self._worker)

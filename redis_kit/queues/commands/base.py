@@ -1,7 +1,7 @@
 """The base of the commands about queues: the name of a queue, JSON output, and exit codes."""
 
 from argparse import ArgumentTypeError
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
@@ -12,6 +12,7 @@ from redis_kit.core.text import clean, did_you_mean
 from redis_kit.queues import validation
 from redis_kit.queues.commands import queue_names
 from redis_kit.queues.monitoring import stats
+from redis_kit.queues.monitoring.stats import Errors
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.tasks import discovery
 
@@ -56,10 +57,23 @@ class QueueCommand(terminal.KitCommand):
         if json and not no_input:
             self.parser.error("--json needs --no-input: it does not ask for confirmation")
 
+    def fail_for(self, errors: Errors, names: Sequence[str], *, named: bool = False) -> None:
+        """Name the queues that can't be read, unless the output names them, and end with 69 if there are any."""
+        for line in () if named else unreadable(errors):
+            self.stderr.write(line)
+        if errors:
+            many = f"{len(errors):,} of {len(names):,} queues"
+            raise CommandError(f"{many} can't be read.", returncode=terminal.UNAVAILABLE)
+
     def write(self, lines: Iterable[str]) -> None:
         """Print lines."""
         for line in lines:
             self.stdout.write(line)
+
+
+def unreadable(errors: Errors) -> Iterator[str]:
+    """Return a line for each queue that can't be read."""
+    return (f"Queue {clean(name)} can't be read: {clean(str(error))}" for name, error in errors.items())
 
 
 def identifier(text: str) -> str:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandParser
 
 from redis_kit.core import terminal
 from redis_kit.core.text import clean
@@ -63,11 +63,7 @@ class Command(QueueCommand):
             self.stdout.write(json.dumps(rows, indent=2))
         else:
             self.write(_text(listed, wanted))
-        for queue, error in errors.items():
-            self.stderr.write(f"Queue {clean(queue)} can't be read: {clean(str(error))}")
-        if errors:
-            many = f"{len(errors):,} of {len(names):,} queues"
-            raise CommandError(f"{many} can't be read.", returncode=terminal.UNAVAILABLE)
+        self.fail_for(errors, names)
 
     def _list_done(self, queues: Sequence[Queue], wanted: Wanted, *, limit: int, **options: Any) -> None:
         rows = [(queue.name, info) for queue in queues for info in queue.run_flow(latest_done(queue, limit, wanted))]

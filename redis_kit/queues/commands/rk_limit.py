@@ -1,31 +1,33 @@
-"""``manage.py rk_limit``: list the limits of a queue, change one, or reset it."""
+"""``manage.py rk_limit``: list the limits of queues, change one, or reset it."""
 
-from collections.abc import Iterator, Sequence
+import json
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from redis_kit.core.errors import InvalidValue
+from redis_kit.core.errors import InvalidValue, KeyConflict
 from redis_kit.core.terminal import aligned, cut, duration
 from redis_kit.core.text import clean, did_you_mean
 from redis_kit.queues import limits
 from redis_kit.queues.commands.base import QueueCommand
 from redis_kit.queues.jobs import lane
 from redis_kit.queues.limits import LimitInfo
+from redis_kit.queues.monitoring.stats import Errors, queue_names
 from redis_kit.queues.tasks import discovery, registry
 from redis_kit.queues.tasks import limits as task_limits
 
-COLUMNS = ("LIMIT", "CONCURRENCY", "RATE", "RUNNING", "WAITING", "NEXT", "CHANGED")
+COLUMNS = ("QUEUE", "LIMIT", "CONCURRENCY", "RATE", "RUNNING", "WAITING", "NEXT", "CHANGED")
 
 
 class Command(QueueCommand):
-    """List the limits of a queue, change one, or reset it."""
+    """List the limits of queues, change one, or reset it."""
 
     help = (
-        "List the limits of a queue. With LIMIT and --concurrency or --rate, change that limit at once, in place of "
-        "what the code says. It then has no other limit: --rate alone ends a limit of concurrency. --reset goes back "
-        "to the code."
+        "List the limits of a queue, or of all queues. With LIMIT and --concurrency or --rate, change that limit at "
+        "once, in place of what the code says. It then has no other limit: --rate alone ends a limit of concurrency. "
+        "--reset goes back to the code."
     )
+    name_count = "?"
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the options."""
@@ -37,29 +39,57 @@ class Command(QueueCommand):
         parser.add_argument("--unlimited", action="store_true", help="allow everything")
         parser.add_argument("--reset", action="store_true", help="go back to what the code says")
 
-    def run(self, *, name: str, limit: str | None, using: str, json: bool, **options: Any) -> None:
-        """List the limits, or change one. Exit code 1 if a limit to reset was not changed."""
+    def run(self, *, name: str | None, limit: str | None, using: str, **options: Any) -> None:
+        """List the limits, one round trip for each queue, or change one. Exit code 1 if there is nothing to reset."""
         self._check(limit, **options)
-        self.queue(name, using)
-        if limit is None:
-            listed = limits.list_limits(name, using=using)
-            data = {"queue": name, "limits": [info._asdict() for info in listed]}
-            text = "\n".join(_table(listed)) if listed else f"{clean(name)} has no limits."
-            self.report(text, data, as_json=json)
-            return
+        if name is not None:
+            self.queue(name, using)
+        if name is None or limit is None:
+            self._list(name, using, as_json=options["json"])
+        else:
+            self._change(name, limit, using, **options)
+
+    def _list(self, name: str | None, using: str, *, as_json: bool) -> None:
+        rows: list[tuple[str, LimitInfo]] = []
+        errors: Errors = {}
+        names = queue_names(using=using) if name is None else [name]
+        for queue in names:
+            try:
+                rows += [(queue, info) for info in limits.list_limits(queue, using=using)]
+            except KeyConflict as error:
+                errors[queue] = error
+        if as_json:
+            self.stdout.write(json.dumps([{"queue": queue, **info._asdict()} for queue, info in rows], indent=2))
+        elif rows:
+            self.write(aligned([COLUMNS, *(_row(queue, info) for queue, info in rows)], right=(2, 4, 5)))
+        elif not errors:
+            self.write([f"{clean(name)} has no limits." if name else "No queue has limits."])
+        self.fail_for(errors, names)
+
+    def _change(
+        self,
+        name: str,
+        limit: str,
+        using: str,
+        *,
+        reset: bool,
+        concurrency: int | None,
+        rate: str | None,
+        **options: Any,
+    ) -> None:
         try:
-            if options["reset"]:
+            if reset:
                 if not limits.reset_limit(name, limit, using=using):
                     raise CommandError(f"The limit {clean(limit)} of {clean(name)} was not changed.")
-                self.report(f"Reset: {clean(limit)}.", {"queue": name, "limit": limit, "reset": True}, as_json=json)
-                return
-            self._check_name(name, limit, using)
-            allowed = {"concurrency": options["concurrency"], "rate": options["rate"]}
-            limits.set_limit(name, limit, **allowed, using=using)
+                said, data = f"Reset: {clean(limit)}.", {"queue": name, "limit": limit, "reset": True}
+            else:
+                self._check_name(name, limit, using)
+                limits.set_limit(name, limit, concurrency=concurrency, rate=rate, using=using)
+                said = f"Changed: {clean(limit)}, to {_allowed(concurrency, rate)}."
+                data = {"queue": name, "limit": limit, "concurrency": concurrency, "rate": rate}
         except InvalidValue as error:
             self.parser.error(str(error))
-        text = f"Changed: {clean(limit)}, to {_allowed(**allowed)}."
-        self.report(text, {"queue": name, "limit": limit, **allowed}, as_json=json)
+        self.report(said, data, as_json=options["json"])
 
     def _check_name(self, queue: str, limit: str, using: str) -> None:
         """End with 2 for a limit that no job can have: its task or argument is misspelt. A group may have any name."""
@@ -78,7 +108,9 @@ class Command(QueueCommand):
         changes = options["concurrency"] is not None or options["rate"] is not None
         given = sum((changes, options["unlimited"], options["reset"]))
         if (limit is not None) != (given == 1):
-            self.parser.error("to change a limit, give LIMIT and --concurrency or --rate, or --unlimited, or --reset")
+            self.parser.error(
+                "to change a limit, give NAME, LIMIT and --concurrency or --rate, or --unlimited, or --reset"
+            )
 
 
 def _allowed(concurrency: int | None, rate: str | None) -> str:
@@ -86,12 +118,9 @@ def _allowed(concurrency: int | None, rate: str | None) -> str:
     return f"{at_once} and {'no limit of starts' if rate is None else f'rate {clean(rate)}'}"
 
 
-def _table(listed: Sequence[LimitInfo]) -> Iterator[str]:
-    return aligned([COLUMNS, *map(_row, listed)], right=(1, 3, 4))
-
-
-def _row(info: LimitInfo) -> tuple[str, ...]:
+def _row(queue: str, info: LimitInfo) -> tuple[str, ...]:
     return (
+        cut(clean(queue)),
         cut(clean(info.name)),
         "" if info.concurrency is None else f"{info.concurrency:,}",
         info.rate or "",

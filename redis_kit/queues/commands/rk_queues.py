@@ -5,13 +5,13 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandParser
 
 from redis_kit.core import terminal
 from redis_kit.core.errors import RedisUnavailable
 from redis_kit.core.terminal import cut, duration
 from redis_kit.core.text import clean
-from redis_kit.queues.commands.base import QueueCommand, jobs
+from redis_kit.queues.commands.base import QueueCommand, jobs, unreadable
 from redis_kit.queues.commands.tables import lateness, per_minute, table, task_table
 from redis_kit.queues.jobs.run_counts import TaskStats
 from redis_kit.queues.monitoring.report import QueueStats
@@ -58,9 +58,7 @@ class Command(QueueCommand):
             reports = queue_stats(names, minutes=MINUTES, using=using, errors=errors)
             text = [json.dumps(_plain(reports, errors), indent=2)] if options["json"] else _text(reports, errors)
             self.write(text if options["json"] else [*text, *_warnings(names, using)])
-            if errors:
-                many = f"{len(errors):,} of {len(names):,} queues"
-                raise CommandError(f"{many} can't be read.", returncode=terminal.UNAVAILABLE)
+            self.fail_for(errors, names, named=True)
             return
         try:
             while True:
@@ -124,8 +122,7 @@ def _text(reports: dict[str, QueueStats], errors: Errors) -> Iterable[str]:
         yield f"Shards: {', '.join(several)}"
     for name, report in reports.items():
         yield from (_unknown(name, calls) for calls in report.unknown if not calls.known)
-    for name, error in errors.items():
-        yield f"Queue {clean(name)} can't be read: {clean(str(error))}"
+    yield from unreadable(errors)
 
 
 def _unknown(queue: str, calls: UnknownCalls) -> str:

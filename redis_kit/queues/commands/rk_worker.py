@@ -122,8 +122,9 @@ class Command(terminal.KitCommand):
                 raise CommandError(missing, returncode=terminal.MISCONFIGURED) from error
         if settings.DEBUG:
             logger.warning("DEBUG is on and slows down the worker.")
-        size = f"{worker_options.processes} x {counted(worker_options.threads, 'thread')}"
-        where = f"supervisor: pid {os.getpid()}; Redis: {addresses.address('default')}"
-        self.stdout.write(f"Working on {clean(', '.join(names))} with {size} ({where}). Stop with Ctrl-C.")
-        self.stdout.flush()
+        if options["verbosity"]:
+            size = f"{worker_options.processes} x {counted(worker_options.threads, 'thread')}"
+            where = f"supervisor: pid {os.getpid()}; Redis: {addresses.address('default')}"
+            self.stdout.write(f"Working on {clean(', '.join(names))} with {size} ({where}). Stop with Ctrl-C.")
+            self.stdout.flush()
         supervisor.run()

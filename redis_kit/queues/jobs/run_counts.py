@@ -70,12 +70,13 @@ def dumps(counts: Mapping[int, float]) -> bytes:
     return b"".join(_COUNT.pack(what, min(count, _MOST)) for what, sums in counts.items() if (count := round(sums)) > 0)
 
 
-def summed(blocks: bytes) -> Counter[int]:
-    """Return the sums of the blocks of a task; what can't be read ends the list."""
+def summed(blocks: bytes, *, since: int = 0) -> Counter[int]:
+    """Return the sums of a task's blocks since an hour; what can't be read ends the list."""
     counts: Counter[int] = Counter()
-    for _, block in _blocks(blocks):
-        for what, count in _COUNT.iter_unpack(block):
-            counts[what] += count
+    for hour, block in _blocks(blocks):
+        if hour >= since:
+            for what, count in _COUNT.iter_unpack(block):
+                counts[what] += count
     return counts
 
 

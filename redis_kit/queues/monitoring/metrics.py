@@ -1,13 +1,24 @@
 """The metrics of queues and workers."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from math import inf
 
 from redis_kit.core.flow import Flow
-from redis_kit.core.metrics.families import BLOCK, Histogram, Metric, MetricSource, Sample, since_block
-from redis_kit.queues.jobs.run_counts import TaskStats, class_of
+from redis_kit.core.metrics.families import (
+    MINUTES,
+    Histogram,
+    Metric,
+    MetricSource,
+    Sample,
+    seen_to_restart,
+    since_block,
+)
+from redis_kit.queues.jobs import run_counts
+from redis_kit.queues.jobs.run_counts import TaskStats
 from redis_kit.queues.monitoring.report import QueueStats
 from redis_kit.queues.monitoring.stats import Errors, read_all
+from redis_kit.queues.monitoring.task_runs import ByTask
 from redis_kit.queues.monitoring.workers import WorkerInfo
 
 QUEUE = ("queue",)
@@ -47,6 +58,7 @@ RUNNING = Metric("redis_kit_workers_running_jobs", "gauge", "Running jobs of all
 THREADS = Metric("redis_kit_workers_threads", "gauge", "Threads of all workers: the jobs that can run at once.")
 MEMORY = Metric("redis_kit_workers_memory_bytes", "gauge", "Resident memory of all workers.")
 BOUNDS = [4**power / 1000 for power in range(11)]  # seconds: 1 ms to 17 minutes, each at the end of a class
+NO_RUNS = run_counts.stats(Counter())
 STATES = ("working", "quiet", "stopping", "dead", "damaged")
 
 
@@ -61,11 +73,11 @@ class QueueMetrics(MetricSource):
     def read(self, using: str, limit: int) -> Flow[list[Sample]]:
         """Return the samples. Two round trips."""
         errors: Errors = {}
-        stats, workers, tasks = yield from read_all(BLOCK, using, errors)
+        stats, workers, tasks = yield from read_all(MINUTES, using, errors)
         shown = dict(list(stats.items())[:limit])
         samples = [sample for name, queue in shown.items() for sample in _queue(name, queue)]
         samples += _workers(workers, shown)
-        samples += _tasks({queue: tasks[queue] for queue in shown}, limit)
+        samples += _tasks(*tasks, shown, limit)
         return [*samples, DAMAGED.sample(len(errors)), OMITTED.sample(len(stats) - len(shown))]
 
 
@@ -83,13 +95,19 @@ def _queue(name: str, stats: QueueStats) -> Iterator[Sample]:
     yield UNKNOWN.sample(sum(calls.jobs for calls in stats.unknown if not calls.known), name)
 
 
-def _tasks(tasks: Mapping[str, Mapping[str, TaskStats]], limit: int) -> Iterator[Sample]:
+def _tasks(present: ByTask, before: ByTask, shown: Mapping[str, QueueStats], limit: int) -> Iterator[Sample]:
     """Yield the samples of tasks; those that took the most time if there are more of them than ``limit``."""
-    listed = [(queue, task, stats) for queue, by_task in tasks.items() for task, stats in by_task.items()]
-    for queue, task, stats in sorted(listed, key=lambda each: -each[2].total)[:limit]:
-        counts = [(end, sum(stats.classes[: class_of(end) + 1])) for end in BOUNDS]
-        yield RUN_TIME.sample(Histogram((*counts, (inf, stats.runs)), stats.total), queue, task)
-        yield TASK_FAILED.sample(stats.failures, queue, task)
+    listed = [key for key in present if key[0] in shown]
+    for key in sorted(listed, key=lambda key: -(present[key].total + before[key].total))[:limit]:
+        minute, stats = shown[key[0]].minute, present[key]
+        histogram = _histogram(stats if seen_to_restart(minute, stats.runs, before[key].runs) else NO_RUNS)
+        yield RUN_TIME.sample(histogram, *key)
+        yield TASK_FAILED.sample(seen_to_restart(minute, stats.failures, before[key].failures), *key)
+
+
+def _histogram(stats: TaskStats) -> Histogram:
+    counts = [(end, sum(stats.classes[: run_counts.class_of(end) + 1])) for end in BOUNDS]
+    return Histogram((*counts, (inf, stats.runs)), stats.total)
 
 
 def _workers(workers: Sequence[WorkerInfo], shown: dict[str, QueueStats]) -> Iterator[Sample]:

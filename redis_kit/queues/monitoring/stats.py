@@ -19,12 +19,12 @@ from redis_kit.core.values.numbers import whole_number
 from redis_kit.core.values.sequences import batched
 from redis_kit.queues import validation
 from redis_kit.queues.jobs.job import QueueCounts
-from redis_kit.queues.jobs.run_counts import TaskStats
 from redis_kit.queues.jobs.shard import shard_names
 from redis_kit.queues.keys import names_key
 from redis_kit.queues.monitoring import report, task_runs
 from redis_kit.queues.monitoring import workers as workerinfo
 from redis_kit.queues.monitoring.report import QueueStats
+from redis_kit.queues.monitoring.task_runs import ByTask
 from redis_kit.queues.monitoring.workers import WorkerInfo
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.settings import QueueSettings, whole
@@ -153,13 +153,13 @@ def read_stats(minutes: int, using: str, errors: Errors) -> Flow[dict[str, Queue
 
 def read_all(
     minutes: int, using: str, errors: Errors
-) -> Flow[tuple[dict[str, QueueStats], list[WorkerInfo], dict[str, dict[str, TaskStats]]]]:
-    """Read the numbers and the workers of all queues, and their tasks in the present hour. Two round trips."""
+) -> Flow[tuple[dict[str, QueueStats], list[WorkerInfo], tuple[ByTask, ByTask]]]:
+    """Read the numbers and the workers of all queues, and their tasks in this hour and the last. Two round trips."""
     names = yield from read_names()
     parts: list[Flow[Any]] = [
         read_reports(names, minutes, using, errors),
         read_workers(names, using, errors),
-        task_runs.all_stats(names, 1, using),
+        task_runs.latest_hours(names, using),
     ]
     stats, workers, tasks = yield from gather(parts)
     return stats, workers, tasks

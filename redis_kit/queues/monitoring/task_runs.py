@@ -1,8 +1,7 @@
 """Statistics of tasks over the last hours: attempts, failures, run times and waits."""
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 
 from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
@@ -13,7 +12,8 @@ from redis_kit.queues.jobs.run_counts import Percentiles, TaskStats
 from redis_kit.queues.queue import Queue
 from redis_kit.queues.store import hourly, shards
 
-__all__ = ["Percentiles", "TaskStats", "all_stats", "atask_stats", "task_stats"]
+__all__ = ["Percentiles", "TaskStats", "all_stats", "atask_stats", "latest_hours", "task_stats"]
+ByTask = dict[tuple[str, str], TaskStats]  # by queue and task
 
 
 def task_stats(queue: str, *, hours: int = hourly.HOURS, using: str = "default") -> dict[str, TaskStats]:
@@ -37,18 +37,39 @@ def all_stats(queues: Iterable[str], hours: int, using: str) -> Flow[dict[str, d
     """Return the statistics of several queues by task. Those of a damaged key are left out."""
     whole_number("hours", hours, (1, hourly.HOURS))
     names = yield from shards.existing(queues)
+    by_queue: dict[str, dict[str, TaskStats]] = {queue: {} for queue in names}
+    counts = defaultdict[tuple[str, str], Counter[int]](Counter)
+    for queue, task, blocks, _ in (yield from _read(names, hours, using)):
+        counts[queue, task] += run_counts.summed(blocks)
+    for (queue, task), stats in _stats(counts).items():
+        if stats.runs:
+            by_queue[queue][task] = stats
+    return by_queue
+
+
+def latest_hours(queues: Iterable[str], using: str) -> Flow[tuple[ByTask, ByTask]]:
+    """Return the statistics of the present hour and of the one before, also of tasks that ran in neither of them."""
+    names = yield from shards.existing(queues)
+    present, before = (defaultdict[tuple[str, str], Counter[int]](Counter) for _ in range(2))
+    for queue, task, blocks, hour in (yield from _read(names, 2, using)):
+        since_hour = run_counts.summed(blocks, since=hour)
+        present[queue, task] += since_hour
+        before[queue, task] += run_counts.summed(blocks) - since_hour
+    return _stats(present), _stats(before)
+
+
+def _read(names: Mapping[str, Sequence[str]], hours: int, using: str) -> Flow[list[tuple[str, str, bytes, int]]]:
+    """Return queue, task, blocks and the present hour, for each task of each shard."""
     places = [(queue, name) for queue, several in names.items() for name in several]
     steps = [hourly.list_runs(Queue(name, using=using).key(""), hours) for _, name in places]
     replies = (yield CombinedBatch(steps, lenient=True)) if steps else []
-    by_queue: dict[str, dict[str, Counter[int]]] = {queue: {} for queue in names}
-    for (queue, _), reply in zip(places, replies, strict=True):
-        if not isinstance(reply, RedisFailure):
-            _add(by_queue[queue], reply)
-    return {
-        queue: {task: run_counts.stats(sums) for task, sums in by_task.items()} for queue, by_task in by_queue.items()
-    }
+    return [
+        (queue, task.decode("utf-8", "replace"), blocks, reply[0])
+        for (queue, _), reply in zip(places, replies, strict=True)
+        if not isinstance(reply, RedisFailure)
+        for task, blocks in zip(reply[1::2], reply[2::2], strict=True)
+    ]
 
 
-def _add(by_task: dict[str, Counter[int]], reply: Sequence[Any]) -> None:
-    for task, blocks in zip(reply[1::2], reply[2::2], strict=True):
-        by_task.setdefault(task.decode("utf-8", "replace"), Counter()).update(run_counts.summed(blocks))
+def _stats(counts: Mapping[tuple[str, str], Counter[int]]) -> ByTask:
+    return {key: run_counts.stats(sums) for key, sums in counts.items()}

@@ -37,6 +37,12 @@ def test_server_that_makes_no_snapshots_loses_all_data():
     assert 'since the last snapshot, and all data if it makes none (save "").' in problem.message
 
 
+def test_version_of_an_old_server_is_named_and_nothing_is_written_there(kit, monkeypatch):
+    monkeypatch.setattr(servers, "information", lambda alias: {**GOOD, "redis_version": "6.2.14"})
+    assert [message.id for message in check_deployment()] == ["redis_kit.E012"]
+    assert kit.keys() == []
+
+
 def test_deployment_check_looks_at_the_real_server(any_kit, settings):
     found = [message.id for message in check_deployment()]
     assert found == ["redis_kit.W011"]

@@ -129,6 +129,12 @@ def test_other_errors_of_a_server_are_the_kits(kit, twin):
         assert ask("PING") == b"PONG"
 
 
+def test_server_that_can_not_read_the_first_line_of_scripts_is_too_old(kit):
+    """A blank in front of that line makes each server as old."""
+    with pytest.raises(CommandFailed, match=r"Redis 7\.0 or Valkey 7\.2 is the oldest that works"):
+        connections.client().call("EVAL", " #!lua\nreturn 1", 0)
+
+
 def test_throttle_without_the_commands_that_it_needs_answers_by_its_policy(kit, make_server, twin):
     server = make_server(tcp=True, extra_args=("--rename-command", "EVALSHA", ""))
     kit.connect(server.connection)

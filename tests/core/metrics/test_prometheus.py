@@ -1,5 +1,7 @@
 """The metrics of real servers, read back by prometheus_client's own parser."""
 
+from itertools import pairwise
+
 import pytest
 from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
@@ -7,7 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from redis_kit.core import connections
 from redis_kit.core.component import components
 from redis_kit.core.metrics import prometheus
-from redis_kit.core.metrics.families import BLOCK, Metric, since_block
+from redis_kit.core.metrics.families import MINUTES, Metric, since_block
 from redis_kit.core.metrics.prometheus import RedisKitCollector, exposition
 from redis_kit.locks import Lock
 from redis_kit.queues import Queue
@@ -130,10 +132,18 @@ def test_collector_joins_a_registry_of_the_project(kit):
 
 
 def test_counter_begins_again_each_hour():
-    minutes = list(range(BLOCK))
-    assert since_block(BLOCK * 7, minutes) == minutes[-1]
-    assert since_block(BLOCK * 7 + 1, minutes) == sum(minutes[-2:])
-    assert since_block(BLOCK * 8 - 1, minutes) == sum(minutes)
+    minutes = list(range(MINUTES, 0, -1))
+    assert since_block(60 * 7, minutes) == minutes[-1]
+    assert since_block(60 * 7 + 1, minutes) == sum(minutes[-2:])
+    assert since_block(60 * 8 - 1, minutes) == sum(minutes[1:])
+
+
+def test_prometheus_sees_each_run_of_an_hourly_job():
+    """It takes a smaller number for a restart, and counts what is added from then on."""
+    runs = [int(minute % 60 == 0) for minute in range(60 * 10)]
+    scrapes = [since_block(minute, runs[max(0, minute - MINUTES + 1) : minute + 1]) for minute in range(60, 600)]
+    increase = sum(after - before if after >= before else after for before, after in pairwise(scrapes))
+    assert increase == sum(runs[60:])
 
 
 def test_sample_needs_its_labels():

@@ -69,7 +69,7 @@ def test_user_with_few_rights_gets_a_report_of_the_rest(own_kit):
     (report,) = server_reports()
     assert report.refused == ("info", "dbsize", "config|get", "slowlog|get", "acl|whoami", "scan")
     assert report.scripts_have_time
-    assert (report.version, report.memory, report.keys) == ("", [], None)
+    assert (report.version, report.memory, report.keys, report.user) == ("", [], None, "site")
 
 
 @pytest.mark.parametrize("kind", ["valkey", "debian_redis", "cluster"])

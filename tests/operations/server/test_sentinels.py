@@ -30,6 +30,12 @@ def test_sentinel_that_does_not_answer_is_named(watched):
     assert "127.0.0.1:1" in only.message
 
 
+def test_sentinel_that_refuses_the_password_is_named_with_its_reason(watched):
+    entry(watched, SENTINEL_KWARGS={"username": "nobody", "password": "wrong"})
+    with pytest.raises(RedisUnavailable, match=r"answers: 127\.0\.0\.1:\d+ \(AuthenticationError: invalid username"):
+        sentinel_advice("default")
+
+
 def test_unknown_service_is_an_error(watched):
     entry(watched, SERVICE="orders")
     assert [each.level for each in sentinel_advice("default")] == ["error"]

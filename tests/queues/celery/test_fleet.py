@@ -13,6 +13,7 @@ from redis_kit.queues.celery.broker import TaskCall
 from redis_kit.queues.celery.publisher import Publisher
 from redis_kit.queues.jobs.shard import shard_of_id
 from redis_kit.queues.monitoring import hand_overs
+from redis_kit.queues.monitoring.lookup import look_up
 from tests.chaos.queues.handovers import messages
 from tests.fixtures.process import wait_for
 from tests.queues.support import fleet, tasks
@@ -49,7 +50,7 @@ def test_work_of_a_fleet(project, journal, settings, monkeypatch):
     for _ in range(3):
         fleet.alone.delay("alone", 2.5)
     note, failing = tasks.note.enqueue("note"), tasks.fail.enqueue("no")
-    coroutine, slow = tasks.remember_async.enqueue(7), tasks.hang.enqueue()
+    coroutine, slow, talking = tasks.remember_async.enqueue(7), tasks.hang.enqueue(), tasks.log_text.enqueue("hello")
 
     wait_for(lambda: len(journal.lines(name="plain")) > 1, timeout=30)
     wait_for(lambda: journal.lines(name="kept") and journal.lines(name="moved"), timeout=30)
@@ -71,6 +72,7 @@ def test_work_of_a_fleet(project, journal, settings, monkeypatch):
     assert coroutine.return_value == 7
     assert slow.wait_until_finished(10)
     assert slow.errors[-1].exception_class_path.endswith("TaskTimeout")
+    wait_for(lambda: [line.text for line in look_up(["default"], talking.id)[1].log] == ["hello"])
     failing.refresh()
     assert (failing.status, failing.attempts) == ("READY", 1)  # it is retried later
     assert Queue("default").run_now(failing.id)

@@ -28,16 +28,43 @@ def test_limit_is_changed_listed_and_reset(queue, capsys):
     call_command("rk_limit", "mail")
     said, head, row = capsys.readouterr().out.splitlines()
     assert said == "Changed: group=tenant:7, to concurrency 1 and rate 10/s."
-    assert head.split() == ["LIMIT", "CONCURRENCY", "RATE", "RUNNING", "WAITING", "NEXT", "CHANGED"]
-    assert row.split()[:5] == ["group=tenant:7", "1", "10/s", "1", "1"]
+    assert head.split() == ["QUEUE", "LIMIT", "CONCURRENCY", "RATE", "RUNNING", "WAITING", "NEXT", "CHANGED"]
+    assert row.split()[:6] == ["mail", "group=tenant:7", "1", "10/s", "1", "1"]
     call_command("rk_limit", "mail", "--json")
-    (limit,) = json.loads(capsys.readouterr().out)["limits"]
-    assert (limit["name"], limit["running"], limit["changed"]) == ("group=tenant:7", 1, True)
+    (limit,) = json.loads(capsys.readouterr().out)
+    assert (limit["queue"], limit["name"], limit["running"]) == ("mail", "group=tenant:7", 1)
+    assert limit["changed"] is True
     call_command("rk_limit", "mail", "group=tenant:7", "--reset")
     call_command("rk_limit", "mail")
     assert capsys.readouterr().out == "Reset: group=tenant:7.\nmail has no limits.\n"
     with pytest.raises(CommandError, match="was not changed"):
         call_command("rk_limit", "mail", "group=tenant:7", "--reset")
+
+
+def test_limits_of_all_queues_are_listed(queue, capsys):
+    call_command("rk_limit")
+    assert capsys.readouterr().out == "No queue has limits.\n"
+    Queue("news").put(1, group="a")
+    for name in ("mail", "news"):
+        call_command("rk_limit", name, "group=a", "--rate", "1/s")
+    capsys.readouterr()
+    call_command("rk_limit")
+    _head, *rows = capsys.readouterr().out.splitlines()
+    assert [row.split()[:2] for row in rows] == [["mail", "group=a"], ["news", "group=a"]]
+    call_command("rk_limit", "--json")
+    assert [each["queue"] for each in json.loads(capsys.readouterr().out)] == ["mail", "news"]
+
+
+def test_damaged_limits_do_not_hide_those_of_other_queues(kit, queue, capsys):
+    call_command("rk_limit", "mail", "group=a", "--rate", "1/s")
+    news = Queue("news")
+    news.put(1)
+    kit.client.set(news.key("parked"), "x")
+    with pytest.raises(CommandError, match=r"1 of 3 queues can't be read"):
+        call_command("rk_limit")
+    output = capsys.readouterr()
+    assert "group=a" in output.out
+    assert "Queue news can't be read" in output.err
 
 
 def test_change_of_the_rate_says_that_no_concurrency_is_left(kit, queue, capsys):
@@ -59,6 +86,7 @@ def test_unlimited_takes_the_place_of_the_settings(kit, queue):
     [
         (["group=a"], "to change a limit"),
         (["--reset"], "to change a limit"),
+        (["group=a", "--json"], "to change a limit"),
         (["group=a", "--reset", "--rate", "1/s"], "to change a limit"),
         (["group=a", "--rate", "fast"], "Write a rate as"),
         (["tenant:7", "--concurrency", "1"], "The name of a limit is"),

@@ -203,6 +203,13 @@ def test_wrong_weight_of_one_of_several_is_an_error(kit, chosen):
     assert chosen[0].queues == ("default", "hi:there")
 
 
+@pytest.mark.parametrize(("verbosity", "lines"), [(0, 0), (1, 1)])
+def test_first_line_is_left_out_on_request(verbosity, lines, kit, chosen, capsys):
+    call_command("rk_worker", verbosity=verbosity)
+    assert len(capsys.readouterr().out.splitlines()) == lines
+    assert chosen
+
+
 def test_wrong_settings_end_with_78(kit):
     for wrong in ({"CONNECTIONS": {"default": {"URL": "http://x"}}}, {"QUEUES": {"BEET": 1}}):
         kit.settings.REDIS_KIT = {"PREFIX": "x", "CONNECTIONS": {"default": {"URL": "redis://127.0.0.1:1"}}, **wrong}

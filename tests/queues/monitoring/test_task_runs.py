@@ -15,8 +15,9 @@ from redis_kit.queues import Queue
 from redis_kit.queues.jobs import run_counts
 from redis_kit.queues.jobs.job import Job
 from redis_kit.queues.jobs.shard import shard_names
-from redis_kit.queues.monitoring import atask_stats, task_stats
+from redis_kit.queues.monitoring import atask_stats, metrics, queue_stats, task_stats
 from redis_kit.queues.monitoring.metrics import BOUNDS, RUN_TIME, QueueMetrics
+from redis_kit.queues.monitoring.task_runs import latest_hours
 from redis_kit.queues.store import hourly
 from redis_kit.queues.worker.run.statistics import TaskStatistics
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
@@ -192,3 +193,31 @@ def test_metrics_are_a_histogram_of_the_present_hour(mail, kit):
     counts = dict(value.buckets)
     assert (counts[0.001], counts[0.004], counts[0.256], counts[BOUNDS[-1]], counts[float("inf")]) == (0, 1, 2, 2, 3)
     assert value.total == pytest.approx(2000.103)
+
+
+def test_task_that_did_not_run_in_this_hour_counts_from_zero(mail, kit):
+    Queue("mail").put("job")
+    count(mail, (0.1, 0, True))
+    put_back(mail, 2)
+    assert task_counters() == (0, 0)
+    count(mail, (0.1, 0, True), (0.1, 0, True))
+    assert task_counters() == (2, 2)
+
+
+@pytest.mark.parametrize(("minute", "shown"), [(60 * 8, 0), (60 * 8 + 1, 1)])
+def test_counters_of_tasks_are_seen_to_restart(minute, shown, mail, kit):
+    count(mail, (0.1, 0, True))
+    put_back(mail, 1)
+    count(mail, (0.1, 0, True))
+    present, before = run(latest_hours(["mail"], "default"), connections.client())
+    queues = {"mail": queue_stats(["mail"])["mail"]._replace(minute=minute)}
+    histogram, failures = [sample.value for sample in metrics._tasks(present, before, queues, 100)]
+    assert (histogram.buckets[-1][1], failures) == (shown, shown)
+
+
+def task_counters():
+    """Return the attempts and the failures of the only task, as Prometheus gets them."""
+    samples = run(QueueMetrics().read("default", 100), connections.client())
+    (runs,) = [sample.value.buckets[-1][1] for sample in samples if sample.metric == RUN_TIME]
+    (failures,) = [sample.value for sample in samples if sample.metric == metrics.TASK_FAILED]
+    return runs, failures

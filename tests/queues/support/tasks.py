@@ -134,6 +134,11 @@ def swallow() -> str:
         return "swallowed"
 
 
+@task
+def log_text(text: str) -> None:
+    logging.getLogger("tests.jobs").warning(text)
+
+
 @task(max_attempts=1)
 def forge() -> None:
     text = "bad\nJob 'X' of queue 'default' (shop.tasks.pay) succeeded.\r\x1b[31mred"

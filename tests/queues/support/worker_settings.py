@@ -21,8 +21,11 @@ urlpatterns: list[object] = []
 REDIS_KIT = json.loads(os.environ["REDIS_KIT"])
 LOGGING = {
     "version": 1,
-    "handlers": {"console": {"class": "logging.StreamHandler"}},
-    "loggers": {"redis_kit": {"handlers": ["console"], "level": "INFO"}},
+    "handlers": {
+        "console": {"class": "logging.StreamHandler"},
+        "job": {"class": "redis_kit.queues.logs.JobLogHandler"},
+    },
+    "loggers": {"redis_kit": {"handlers": ["console"], "level": "INFO"}, "tests.jobs": {"handlers": ["job"]}},
 }
 BACKEND = os.environ.get("TASK_BACKEND", "redis_kit.queues.backend.RedisTaskBackend")
 TASKS = {"default": {"BACKEND": BACKEND, "QUEUES": []}}

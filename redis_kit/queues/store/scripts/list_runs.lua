@@ -4,7 +4,7 @@
 -- KEYS[1]  tasks  hash: task -> its counts in its latest hour, see _run_counts
 -- KEYS[2]  past   hash: task -> its counts in the hours before, the latest first
 -- ARGV[1]  hours  how many, the present one among them
--- returns  the present hour since 1970, then of each task its name, and the blocks of these hours
+-- returns  the present hour since 1970, then of each task its name, and the blocks of these hours, "" without any
 
 local tasks, past, hours = KEYS[1], KEYS[2], tonumber(ARGV[1])
 local hour = math.floor(redis.call("TIME")[1] / 3600)
@@ -14,9 +14,6 @@ local reply, entries = {hour}, redis.call("HGETALL", tasks)
 for at = 1, #entries, 2 do
     local task, stored = entries[at], entries[at + 1]
     local before = hours > 1 and redis.call("HGET", past, task) or ""
-    local blocks = blocks_since(stored .. before, hour - hours + 1)
-    if #blocks > 0 then
-        reply[#reply + 1], reply[#reply + 2] = task, blocks
-    end
+    reply[#reply + 1], reply[#reply + 2] = task, blocks_since(stored .. before, hour - hours + 1)
 end
 return reply

@@ -43,6 +43,7 @@ class HealthServer:
                 caller, _ = self._listening.accept()
                 caller.setblocking(False)
                 self._callers[caller] = monotonic() + PATIENCE, b""
+                readable = [*readable, caller]  # in an outage it takes seconds until the next look
         for caller, (until, request) in list(self._callers.items()):
             if caller in readable:
                 self._hear(caller, until, request)
@@ -58,6 +59,8 @@ class HealthServer:
     def _hear(self, caller: socket.socket, until: float, request: bytes) -> None:
         try:
             chunk = caller.recv(REQUEST)
+        except BlockingIOError:
+            return
         except OSError:
             chunk = b""
         request += chunk

@@ -86,7 +86,7 @@ class Supervisor:
         for step in (
             self._obey,  # signals that came while the worker was loading are obeyed before the first fork
             *(self._fill, self._wait, self._obey, self._tell, self._ask_for_stacks, self._listen, self._bury),
-            *(self._reaper.run, self._keep_alive, self._scheduler.run, self._look_at_files),
+            *(self._reaper.run, self._keep_alive, self._answer, self._scheduler.run, self._look_at_files),
         ):
             try:
                 step()
@@ -245,6 +245,10 @@ class Supervisor:
                 self._quieten()
             elif command == "work":
                 self._resume()
+
+    def _answer(self) -> None:
+        """Answer requests between two steps that take seconds each in an outage."""
+        self._probes.serve(os_signals.readable(self._probes.sockets(), 0))
 
     def _look_at_files(self) -> None:
         if self._files and not self._stopping and (path := self._files.changed()):

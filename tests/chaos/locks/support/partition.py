@@ -11,7 +11,9 @@ from tests.fixtures.proxy import Proxy
 class Link(Proxy):
     """A proxy that passes bytes and not commands, as replication needs it; ``blackhole`` loses them."""
 
-    async def _pass_requests(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+    async def _pass_requests(
+        self, source: asyncio.StreamReader, sink: asyncio.StreamWriter, client: asyncio.StreamWriter
+    ) -> None:
         await self._pass(source, sink)
 
     async def _pass_replies(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import sys
 import urllib.error
 import urllib.request
@@ -102,4 +103,17 @@ def test_ipv6_address_is_served():
         answer = thread.submit(fetch, port, "/healthz", "[::1]")
         wait_for(lambda: server.serve(server.sockets()) or answer.done())
         assert answer.result() == (200, "/healthz")
+    server.close()
+
+
+@pytest.mark.parametrize("early", [True, False])
+def test_request_is_answered_as_soon_as_it_has_arrived(early):
+    port = free_port()
+    server = HealthServer("127.0.0.1", port, lambda path: Answer("200 OK", "text/plain", path.encode()))
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as caller:
+        if not early:
+            server.serve(server.sockets())
+        caller.sendall(b"GET /healthz HTTP/1.1\r\n\r\n")
+        server.serve(server.sockets())
+        assert caller.recv(4096).endswith(b"/healthz")
     server.close()
