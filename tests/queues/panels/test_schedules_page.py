@@ -147,7 +147,6 @@ def test_page_fits_wide_and_narrow_screens_light_and_dark(visit, monkeypatch, th
     monkeypatch.setattr(component, "BUILTIN", own)
 
     def look(browser):
-        browser.goto(PAGE)
         assert layout_problems(browser) == []
 
-    visit(look)
+    visit(look, start=PAGE)
