@@ -4,8 +4,8 @@ import pytest
 
 from redis_kit.pageviews import PageViews, flush
 from redis_kit.pageviews.buffer import buffer
-from tests.fixtures.dashboard import visited
 from tests.fixtures.dashboard import site as site  # with a strict policy, in place of that of page views
+from tests.fixtures.dashboard import visited
 from tests.fixtures.servers import wait_for
 from tests.pageviews.urls import BROWSER
 
