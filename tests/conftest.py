@@ -3,15 +3,14 @@
 import functools
 import gc
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 import redis.utils
-from django.db import connection
 from hypothesis import settings
 
 pytest_plugins = [
     "tests.fixtures.lanes",
+    "tests.fixtures.database",
     "tests.fixtures.servers",
     "tests.fixtures.brokers",
     "tests.fixtures.projects",
@@ -38,13 +37,6 @@ def pytest_collection_finish() -> None:
     """Let the garbage collector work again, and leave the collected tests out of its rounds."""
     gc.enable()
     gc.freeze()
-
-
-@pytest.fixture(scope="session", autouse=True)
-def json_fields(django_db_setup: None, django_db_blocker: Any) -> None:
-    """Ask the database once whether it has JSON: Django's checks do so too, in tests that may use no database."""
-    with django_db_blocker.unblock():
-        assert connection.features.supports_json_field
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -95,14 +95,12 @@ def test_long_name_stays_in_its_frame_on_a_phone(visit, stock):
     ]
 
     def look(page):
-        page.set_viewport_size({"width": 390, "height": 900})
-        page.goto(f"{ADMIN}mirror/")
         assert layout_problems(page) == []
         page.get_by_role("button", name="Reflect: ").click()  # the message repeats the name
         page.wait_for_selector(".messagelist")
         assert layout_problems(page) == []
 
-    visit(look)
+    visit(look, start=f"{ADMIN}mirror/")
 
 
 def test_policy_forbids_everything_but_files_of_the_site(visit):
@@ -138,7 +136,6 @@ def test_figure_changes_without_a_reload_and_open_details_stay_open(visit, stock
 
 def test_refresh_stops_while_off_hidden_or_text_is_selected(visit, stock):
     def look(page):
-        page.goto(f"{ADMIN}stock/")
         page.get_by_label("Refresh").select_option("off")
         wait_for(lambda: page.locator("#rk-state").inner_text().endswith("paused"), page)
         page.reload()
@@ -165,7 +162,7 @@ def test_refresh_stops_while_off_hidden_or_text_is_selected(visit, stock):
         with page.expect_response("**/fragment/"):
             page.clock.run_for(3_000)
 
-    visit(look, window="refresh")
+    visit(look, window="clock", start=f"{ADMIN}stock/")
 
 
 def hide(page, *, hidden):
@@ -185,12 +182,11 @@ def test_signed_out_viewer_sees_a_message(visit, stock):
         wait_for(lambda: "signed out" in page.locator("#rk-state").inner_text(), page)
         assert page.locator(IN_STOCK).inner_text().startswith("7")
 
-    visit(look, window="signed out")
+    visit(look, window="clock")
 
 
 def test_buttons_are_reached_and_pressed_with_the_keyboard(visit, stock):
     def look(page):
-        page.goto(f"{ADMIN}stock/")
         page.locator(".rk-tabs a").first.focus()
         seen = []
         while not seen or seen[-1] != "Clear: bolt":
@@ -205,13 +201,12 @@ def test_buttons_are_reached_and_pressed_with_the_keyboard(visit, stock):
         page.wait_for_selector(".messagelist")
         assert "bolt: 1 cleared." in page.locator(".messagelist").inner_text().lower()
 
-    visit(look)
+    visit(look, start=f"{ADMIN}stock/")
     assert stock.client.hget(parts.key("stock"), "bolt") is None
 
 
 def test_everything_works_without_javascript(visit, stock):
     def look(page):
-        page.goto(f"{ADMIN}stock/")
         assert page.locator(IN_STOCK).inner_text().startswith("7")
         assert not page.locator("#rk-refresh").is_visible()
         page.get_by_role("button", name="Sell one: bolt").click()
@@ -221,7 +216,7 @@ def test_everything_works_without_javascript(visit, stock):
         page.get_by_role("button", name="Clear", exact=True).click()
         page.wait_for_selector(".messagelist")
 
-    visit(look, java_script_enabled=False)
+    visit(look, start=f"{ADMIN}stock/", java_script_enabled=False)
     assert stock.client.hgetall(parts.key("stock")) == {"bolt": "2"}
 
 
@@ -232,7 +227,6 @@ def test_name_can_be_typed_with_the_keyboard_only(visit, stock):
     vault.BOXES.update({"gold": 1, "部门 x": 2})
 
     def look(page):
-        page.goto(f"{ADMIN}vault/")
         assert layout_problems(page) == []
         page.get_by_role("button", name="Open: gold").press("Enter")
         page.get_by_label("Type the name above to confirm").press("Tab")
@@ -248,5 +242,5 @@ def test_name_can_be_typed_with_the_keyboard_only(visit, stock):
         page.keyboard.press("Enter")
         page.wait_for_selector(".messagelist")
 
-    visit(look)
+    visit(look, start=f"{ADMIN}vault/")
     assert [*vault.DONE] == [("open", "0:gold"), ("resize", "0:gold", "12")]

@@ -161,7 +161,6 @@ def test_each_kind_of_button_works_without_javascript(filled, visit, monkeypatch
         def said():
             return [each.get_attribute("class") for each in browser.locator(".messagelist li").all()]
 
-        browser.goto(f"{OFFICE}jobs/?queue=archive&state=dead")
         browser.locator(".rk-table input[type=checkbox]").first.check()
         browser.get_by_role("button", name="Retry…").first.click()
         browser.locator(".rk-confirm button").click()
@@ -176,7 +175,7 @@ def test_each_kind_of_button_works_without_javascript(filled, visit, monkeypatch
         browser.locator(".rk-confirm button").click()
         assert said() == ["success"]
 
-    visit(look, start=OFFICE, java_script_enabled=False)
+    visit(look, start=f"{OFFICE}jobs/?queue=archive&state=dead", java_script_enabled=False)
     assert LogEntry.objects.count() == 3
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from tests.dashboard.support.attacks import SAMPLE, harmless_links
 from tests.dashboard.support.html import page
-from tests.fixtures.dashboard import ADMIN, layout_problems
+from tests.fixtures.dashboard import ADMIN, layout_problems, visited
 
 PAGE = f"{ADMIN}keys/"
 
@@ -64,13 +64,10 @@ def test_pages_are_well_drawn(transactional_db, chromium, site, filled, boss):
     session = {"name": "sessionid", "value": boss.cookies["sessionid"].value, "url": site.url}
 
     def body(browser):
-        context = browser.new_context(base_url=site.url)
-        context.add_cookies([session])
-        tab, problems = context.new_page(), []
-        for url in (f"{ADMIN}server/", PAGE, f"{PAGE}?component=queues&text="):
-            tab.goto(url)
-            problems += layout_problems(tab)
-        context.close()
+        with visited(browser, site.url, session) as (tab, problems):
+            for url in (f"{ADMIN}server/", PAGE, f"{PAGE}?component=queues&text="):
+                tab.goto(url)
+                problems += layout_problems(tab)
         return problems
 
     assert chromium(body) == []

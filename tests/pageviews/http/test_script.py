@@ -4,8 +4,8 @@ import pytest
 
 from redis_kit.pageviews import PageViews, flush
 from redis_kit.pageviews.buffer import buffer
-from tests.fixtures.dashboard import WATCH
 from tests.fixtures.dashboard import site as site  # with a strict policy, in place of that of page views
+from tests.fixtures.dashboard import visited
 from tests.fixtures.servers import wait_for
 from tests.pageviews.urls import BROWSER
 
@@ -18,17 +18,15 @@ def test_script_reports_one_view_and_nothing_private(request, kit, settings, chr
     monkeypatch.setattr(buffer, "_start", lambda: None)
 
     def read(browser):
-        context = browser.new_context(base_url=url, user_agent=BROWSER)
-        context.add_init_script(WATCH)
-        page, problems, sent = context.new_page(), [], []
-        page.on("console", lambda message: problems.append(message.text))
-        page.on("pageerror", lambda error: problems.append(str(error)))
-        page.on("request", lambda request: sent.append(request.post_data) if "page-view" in request.url else None)
-        page.goto("/reported/7/?utm_source=news&q=private")
-        wait_for(lambda: buffer.waiting)
-        problems += page.evaluate("violations")
-        cookies = context.cookies()
-        context.close()
+        sent = []
+        with visited(browser, url) as (page, problems):
+            page.set_extra_http_headers({"User-Agent": BROWSER})
+            page.on("request", lambda request: sent.append(request.post_data) if "page-view" in request.url else None)
+            page.goto("/reported/7/?utm_source=news&q=private")
+            wait_for(lambda: buffer.waiting)
+            problems += page.evaluate("violations")
+            cookies = page.context.cookies()
+            page.set_extra_http_headers({})
         return problems, sent, cookies
 
     problems, (body,), cookies = chromium(read)

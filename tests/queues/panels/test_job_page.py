@@ -325,7 +325,6 @@ def test_page_of_a_job_can_be_read(visit, monkeypatch, mail):
     attempt(mail, "builtins.ValueError", text="a line that is long " * 50, most=1)
 
     def see(page):
-        page.goto(PAGE)
         page.get_by_role("link", name=result.id).click()
         page.wait_for_selector("text=Job in mail")
         for one in page.locator("summary:visible").all():
@@ -335,5 +334,5 @@ def test_page_of_a_job_can_be_read(visit, monkeypatch, mail):
         page.get_by_role("button", name=f"Retry: {result.id}").press("Enter")
         page.wait_for_selector(".messagelist")
 
-    visit(see)
+    visit(see, start=PAGE)
     assert mail.get(result.id).state == "ready"

@@ -477,7 +477,6 @@ def test_job_is_looked_up_and_retried_with_the_keyboard(visit, monkeypatch, mail
     mail.pause(600)
 
     def look(page):
-        page.goto(PAGE)
         page.get_by_label("Queue", exact=True).first.select_option("mail")
         page.get_by_label("Id of a job").fill("d3")
         page.keyboard.press("Enter")
@@ -498,7 +497,7 @@ def test_job_is_looked_up_and_retried_with_the_keyboard(visit, monkeypatch, mail
         page.keyboard.press("Enter")
         page.wait_for_selector(".messagelist")
 
-    visit(look)
+    visit(look, start=PAGE)
     assert mail.get("d3").state == "ready"
     assert mail.paused().ends_in > 700
 
@@ -537,11 +536,10 @@ def test_calls_that_no_living_worker_can_run_fit_the_page(visit, monkeypatch, ki
     given_back()
 
     def look(page):
-        page.goto(PAGE)
         page.wait_for_selector("text=Calls that no worker can run")
         assert layout_problems(page) == []
 
-    visit(look)
+    visit(look, start=PAGE)
 
 
 def test_name_and_numbers_of_a_queue_lead_to_its_jobs(kit, signed_in):

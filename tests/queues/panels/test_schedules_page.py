@@ -104,7 +104,7 @@ def test_permission_token_and_post_are_required(three, boss, signed_in, name):
 
 def test_hundred_times_the_schedules_take_three_round_trips_and_pages(three, boss, trips):
     schedules = Schedules("all")
-    many = {f"s{number:05}": made(name="s", task=TASK, every=3600).stored() for number in range(1500)}
+    many = {f"s{number:05}": made(name="s", task=TASK, every=3600, args=[7]).stored() for number in range(1500)}
     schedules.run_flow(store.declare(schedules, "v1", many))
     worker = scheduler()
     for _ in range(4):
@@ -147,7 +147,6 @@ def test_page_fits_wide_and_narrow_screens_light_and_dark(visit, monkeypatch, th
     monkeypatch.setattr(component, "BUILTIN", own)
 
     def look(browser):
-        browser.goto(PAGE)
         assert layout_problems(browser) == []
 
-    visit(look)
+    visit(look, start=PAGE)

@@ -241,7 +241,6 @@ def test_supervisor_is_stopped_with_the_keyboard(visit, monkeypatch, four_worker
     four_workers.claim(25, worker="w2")
 
     def see(page):
-        page.goto(PAGE)
         page.wait_for_selector("#rk-refresh:visible")
         assert layout_problems(page) == []
         page.get_by_role("button", name="Stop: web1, process 5").press("Enter")
@@ -250,7 +249,7 @@ def test_supervisor_is_stopped_with_the_keyboard(visit, monkeypatch, four_worker
         page.get_by_role("button", name="Stop", exact=True).press("Enter")
         page.wait_for_selector(".messagelist")
 
-    visit(see)
+    visit(see, start=PAGE)
     assert heartbeat("w1") == "stop"
 
 

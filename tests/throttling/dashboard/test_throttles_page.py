@@ -298,7 +298,6 @@ def test_identity_is_looked_up_and_banned_with_the_keyboard(visit, monkeypatch, 
     Throttle("a.view.with.a.long.name:post", "5/m; 100/h burst 7", shadow=True, on_failure="local").hit("joe")
 
     def look(page):
-        page.goto(PAGE)
         page.get_by_label("Throttle", exact=True).select_option("login")
         page.get_by_label("Identity, such as").fill("user:9")
         page.keyboard.press("Enter")
@@ -312,7 +311,7 @@ def test_identity_is_looked_up_and_banned_with_the_keyboard(visit, monkeypatch, 
         page.keyboard.press("Enter")
         page.wait_for_selector(".messagelist")
 
-    visit(look)
+    visit(look, start=PAGE)
     assert login.rules.of("user:9").kind == "ban"
 
 
