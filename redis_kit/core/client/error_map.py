@@ -58,9 +58,7 @@ def translate(error: Exception, *, sent: bool, where: str = "the server") -> Exc
     if text.startswith("WRONGTYPE") or any(said in text for said in NO_NUMBER):
         return KeyConflict(f"A key is not of the kit's type ({where}), something else wrote to it: {text}")
     if text.endswith(NO_FLAGS):
-        return CommandFailed(
-            f"The server is too old ({where}): Redis 7.0 or Valkey 7.2 is the oldest that works: {text}"
-        )
+        return CommandFailed(f"The server is too old ({where}): Redis 7.0 or Valkey 7.2 is the oldest that works.")
     if _cannot_serve(error):
         return RedisUnavailable(f"Redis can't serve now ({where}): {text}", indeterminate=False)
     if isinstance(error, LOST):

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
+from redis_kit.core.errors import RedisFailure
 from redis_kit.core.flow import Flow
 from redis_kit.core.steps import CombinedBatch
 from redis_kit.queues.monitoring import stats
@@ -11,9 +12,9 @@ from redis_kit.queues.store.handover import HandOvers
 
 
 def hand_overs(queues: Iterable[str], *, using: str = "default") -> dict[str, HandOvers]:
-    """Return how many jobs of queues other systems took, and the last error. Queues without any are left out.
+    """Return how many jobs of queues other systems took, and the last error. One round trip.
 
-    One round trip.
+    Queues without any are left out, and those whose key is damaged.
     """
     sources = [Queue(name, using=using) for name in queues]
     return sources[0].run_flow(_read(sources)) if sources else {}
@@ -37,6 +38,6 @@ def _read(sources: Sequence[Queue]) -> Flow[dict[str, HandOvers]]:
     replies = yield CombinedBatch([handover.read_step(shard) for _, shard in places], lenient=True)
     counts: dict[str, HandOvers] = {}
     for (name, _), reply in zip(places, replies, strict=True):
-        if count := handover.counted(reply):
+        if not isinstance(reply, RedisFailure) and (count := handover.counted(reply)):
             counts[name] = handover.merged(counts[name], count) if name in counts else count
     return counts

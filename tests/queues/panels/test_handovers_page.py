@@ -98,3 +98,11 @@ def test_counts_of_queues_that_hand_over_nothing_are_left_out(any_kit, twin):
     assert list(found) == ["mail"]
     assert (found["mail"].sent, found["mail"].failed, found["mail"].error) == (2, 1, "down")
     assert twin(Counts().read, []) == {}
+
+
+def test_queue_with_a_damaged_key_does_not_hide_the_others(kit):
+    count("mail", sent=2)
+    Queue("news").put(1)
+    kit.client.set(Queue("news").key("handovers"), "x")
+    assert list(hand_overs(["mail", "news"])) == ["mail"]
+    assert shown()[0]["Handed over"].value == 2
