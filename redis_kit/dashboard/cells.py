@@ -211,6 +211,4 @@ def _number(value: Any) -> str:
 
 
 def _duration(seconds: float) -> str:
-    if abs(seconds) < 1:
-        return f"{seconds * 1000:.0f} ms"
     return ("−" if seconds < 0 else "") + duration(abs(seconds))

@@ -23,7 +23,7 @@ class Command(QueueCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the options."""
         super().add_arguments(parser)
-        parser.add_argument("ids", type=identifier, nargs="*", metavar="ID", help="id of a dead job (default: all)")
+        parser.add_argument("ids", type=identifier, nargs="*", default=[], metavar="ID", help="id of a dead job (default: all)")
         parser.add_argument(
             "--limit", type=terminal.whole(1, 1_000_000), metavar="N", help="at most N jobs, the oldest first"
         )

@@ -50,6 +50,11 @@ def test_queues_are_a_table(mail, command):
     assert "5 minutes" in note
 
 
+def test_error_names_the_arguments_that_are_missing_alone(kit, command):
+    for name in ("rk_retry", "rk_pause"):
+        assert command(name)[2].splitlines()[-1].endswith(": the following arguments are required: NAME")
+
+
 def test_one_queue_is_shown_alone_with_its_pause(mail, command):
     mail.pause(600)
     (row,) = command("rk_queues", "mail")[1].splitlines()[1:-1]
