@@ -1,10 +1,12 @@
 """``manage.py rk_retry``: retry dead jobs."""
 
+import time
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
 from redis_kit.core import terminal
+from redis_kit.core.terminal import duration
 from redis_kit.core.text import clean
 from redis_kit.queues.commands.base import SHOWN, QueueCommand, identifier, jobs
 from redis_kit.queues.jobs.ids import in_full
@@ -23,7 +25,9 @@ class Command(QueueCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the options."""
         super().add_arguments(parser)
-        parser.add_argument("ids", type=identifier, nargs="*", default=[], metavar="ID", help="id of a dead job (default: all)")
+        parser.add_argument(
+            "ids", type=identifier, nargs="*", default=[], metavar="ID", help="id of a dead job (default: all)"
+        )
         parser.add_argument(
             "--limit", type=terminal.whole(1, 1_000_000), metavar="N", help="at most N jobs, the oldest first"
         )
@@ -64,9 +68,14 @@ def _confirm(queue: Queue) -> None:
 
 
 def _causes(groups: list[Group]) -> str:
-    texts = [f"{group.cause.task or 'no task'}, {group.cause.error or 'no error'}: {group.jobs:,}" for group in groups]
-    more = f"; and {len(texts) - SHOWN:,} more" if len(texts) > SHOWN else ""
-    return f" Dead jobs by task and error: {'; '.join(texts[:SHOWN])}{more}." if texts else ""
+    texts = [_cause(group) for group in groups[:SHOWN]]
+    more = f"; and {len(groups) - SHOWN:,} more" if len(groups) > SHOWN else ""
+    return f" Dead jobs by task and error: {'; '.join(texts)}{more}." if texts else ""
+
+
+def _cause(group: Group) -> str:
+    ago = duration(max(0.0, time.time() - (group.first.died or 0)))
+    return f"{group.cause.task or 'no task'}, {group.cause.error or 'no error'}: {group.jobs:,}, the first {ago} ago"
 
 
 def _oldest(queue: Queue, limit: int | None) -> int:

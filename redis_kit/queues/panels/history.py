@@ -62,7 +62,7 @@ def bars(reports: Mapping[str, "QueueStats"]) -> Iterator[Bars | StackedBars]:
     """Yield jobs done, attempts failed and how late attempts began, by minute, if there are queues."""
     if reports:
         all_stats = list(reports.values())
-        minutes = [_clock(all_stats[0].minute - MINUTES + 1 + place) for place in range(MINUTES)]
+        minutes = [label(all_stats[0].minute - MINUTES + 1 + place, day=False) for place in range(MINUTES)]
         done = [float(sum(same)) for same in zip(*(stats.done for stats in all_stats), strict=True)]
         latest = [max(same) for same in zip(*(stats.latest for stats in all_stats), strict=True)]
         failed = [float(sum(same)) for same in zip(*(stats.failed for stats in all_stats), strict=True)]
@@ -99,7 +99,7 @@ def charts(queue: str, numbers: "QueueStats | QueueHistory", chosen: Range) -> I
     """Yield the choice of a range, jobs done and failed attempts in it, and how late attempts began."""
     size = chosen.bar // 60 if chosen.by_hour else chosen.bar
     end = numbers.minute + 1
-    labels = [_label(start, chosen) for start in range(end - chosen.minutes, end, chosen.bar)]
+    labels = [label(start, day=chosen.hours > 1) for start in range(end - chosen.minutes, end, chosen.bar)]
     done, failed, latest = (_bars(each, size) for each in (numbers.done, numbers.failed, numbers.latest))
     choices = [(each.label, each.hours) for each in RANGES.values()]
     yield Ranges("queues", choices, chosen.hours, {"queue": queue})
@@ -113,16 +113,13 @@ def _bars(numbers: Sequence[float], size: int) -> list[Sequence[float]]:
     return [numbers[at : at + size] for at in range(0, len(numbers), size)]
 
 
-def _label(minute: int, chosen: Range) -> str:
+def label(minute: int, *, day: bool) -> str:
+    """Return the label of a minute, counted since 1970: its time, and its day if wanted."""
     local = timezone.localtime(datetime.fromtimestamp(minute * 60, UTC))
-    return local.strftime("%H:%M" if chosen.hours == 1 else "%m-%d %H:%M")
+    return local.strftime("%m-%d %H:%M" if day else "%H:%M")
 
 
 def _lateness(reports: Sequence["QueueStats"]) -> list[float]:
     begun = [sum(same) for same in zip(*(report.begun for report in reports), strict=True)]
     late = [map(mul, report.begun, report.lateness) for report in reports]
     return [sum(same) / max(1, count) for same, count in zip(zip(*late, strict=True), begun, strict=True)]
-
-
-def _clock(minute: int) -> str:
-    return timezone.localtime(datetime.fromtimestamp(minute * 60, UTC)).strftime("%H:%M")
