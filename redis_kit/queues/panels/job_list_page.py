@@ -12,7 +12,7 @@ from redis_kit.queues.jobs.job import JobInfo, State, cause
 from redis_kit.queues.jobs.message import tags_of, task_of
 from redis_kit.queues.panels import job_selection, queues_page
 from redis_kit.queues.panels.actions import JOB, JobTarget
-from redis_kit.queues.panels.job_page import OF_STATES, WAITS, error, moment
+from redis_kit.queues.panels.job_page import OF_STATES, WAITS, error, moment, tags
 from redis_kit.queues.panels.job_selection import TEXTS, JobSelection
 from redis_kit.queues.panels.panels import MANAGE
 from redis_kit.queues.panels.queue_choice import QueueChoicePanel
@@ -204,18 +204,15 @@ class JobsPanel(QueueChoicePanel):
 
 def _row(queue: str, info: JobInfo | DoneJob) -> tuple[Any, ...]:
     if isinstance(info, DoneJob):
-        named, run_time = Lines((queues_page.link(queue, info.id), info.task, _tags(info.tags))), info.run_time
-        took = None if run_time is None else timedelta(seconds=run_time)
+        named = Lines((queues_page.link(queue, info.id), info.task, tags(queue, "done", info.tags)))
+        took = None if info.run_time is None else timedelta(seconds=info.run_time)
         return named, moment(info.ended), took, timedelta(seconds=info.wait), info.attempts, info.worker
+    labels = tags(queue, info.state, tags_of(info.body))
     waits = WAITS % info.reason if info.state == "ready" and info.reason else ""
-    named = Lines((queues_page.link(queue, info.id), task_of(info.body), _tags(tags_of(info.body)), waits))
+    named = Lines((queues_page.link(queue, info.id), task_of(info.body), labels, waits))
     if info.state == "dead":
         return named, moment(info.died or 0), info.attempts, error(cause(info).error, info.reason)
     if info.state == "running":
         begun = None if info.begun is None else moment(info.begun)
         return named, moment(info.due), begun, info.attempts, Link(info.worker or "?", "workers")
     return named, moment(info.due), info.attempts, info.priority
-
-
-def _tags(tags: tuple[str, ...]) -> str:
-    return " ".join(f"#{tag}" for tag in tags)

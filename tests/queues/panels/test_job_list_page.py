@@ -133,6 +133,7 @@ def test_search_finds_a_whole_tag_in_each_state(kit, boss):
         found = look(boss, queue="mail", state=state, tag="Order:42")
         names = [row.words for row in found.find("td") + found.find("th") if "#order:42" in row.words]
         assert names == [f"{state} {SEND} #billing #order:42"]
+        assert links(found, "#billing")[0].endswith(f"jobs/?queue=mail&state={state}&tag=billing")
     assert ids(look(boss, queue="mail", state="ready", tag="order")) == []
 
 
