@@ -15,12 +15,13 @@ from redis_kit.queues.monitoring.failures import Group
 from redis_kit.queues.queue import Queue
 
 CHUNK = 1000  # jobs in one call
+FILTERS = ("task", "error", "tag")
 
 
 class Command(QueueCommand):
     """Retry dead jobs."""
 
-    help = "Make dead jobs of a queue ready as if they were new: all of them, or by id, task or error."
+    help = "Make dead jobs of a queue ready as if they were new: all of them, or by id, task, error or tag."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the options."""
@@ -33,14 +34,16 @@ class Command(QueueCommand):
         )
         parser.add_argument("--task", metavar="NAME", help="only jobs of this task, such as shop.tasks.send_mail")
         parser.add_argument("--error", metavar="NAME", help="only jobs with this error, such as ValueError")
+        parser.add_argument("--tag", help="only jobs with this tag, such as billing")
         terminal.add_no_input(parser)
 
     def run(self, *, name: str, using: str, ids: list[str], **options: Any) -> None:
         """Retry the jobs. Exit code 1 if there are none."""
-        limit, task, error = options["limit"], options["task"], options["error"]
-        if ids and (limit, task, error) != (None, None, None):
-            self.parser.error("use either ids, or --limit, --task and --error")
-        asks = not ids and (limit, task, error) == (None, None, None)
+        limit, wanted = options["limit"], {name: options[name] for name in FILTERS if options[name] is not None}
+        chosen = limit is not None or bool(wanted)
+        if ids and chosen:
+            self.parser.error("use either ids, or --limit, --task, --error and --tag")
+        asks = not ids and not chosen
         if asks:
             self.check_no_input(**options)
         queue = self.queue(name, using)
@@ -48,10 +51,10 @@ class Command(QueueCommand):
             _confirm(queue)
         if ids:
             moved = queue.requeue(form for id in ids for form in in_full(id, name))
-        elif task is None and error is None:
-            moved = _oldest(queue, limit)
+        elif wanted:
+            moved = queue.requeue(**wanted, limit=limit)
         else:
-            moved = queue.requeue(task=task, error=error, limit=limit)
+            moved = _oldest(queue, limit)
         if not moved:
             causes = "" if ids else _causes(queue.run_flow(failures.latest(queue)))
             raise CommandError(f"Nothing was retried: no dead job of {clean(name)} matches.{clean(causes)}")

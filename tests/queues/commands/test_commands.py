@@ -32,7 +32,8 @@ def command(shell):
 def mail(kit):
     """A queue with 2 ready jobs, 1 scheduled, 1 running, 2 dead ones."""
     queue = Queue("mail")
-    die(queue, "ValueError: no", "KeyError: no")
+    die(queue, "ValueError: no")
+    die(queue, "KeyError: no", tags=("billing", "order:42"))
     queue.put("running", id="running")
     queue.claim(worker="w1")
     queue.put_many(range(2))
@@ -258,6 +259,7 @@ def test_id_of_a_call_may_lack_its_queue(kit, command):
         (("--task", "shop.tasks.send"), ["j0", "j1"]),
         (("--task", "shop.tasks.send", "--limit", 1), ["j0"]),
         (("--task", "shop.tasks.send", "--error", "ValueError"), ["j0"]),
+        (("--tag", "billing"), ["j1"]),
     ],
 )
 def test_chosen_dead_jobs_are_retried(mail, command, arguments, ids):
@@ -329,6 +331,7 @@ def test_programs_get_json(mail, command, name, arguments, data):
         ("rk_jobs", ("mail", "--limit", "1001")),
         ("rk_jobs", ("mail", "--state", "finished")),
         ("rk_retry", ("mail", "j0", "--limit", "1")),
+        ("rk_retry", ("mail", "j0", "--tag", "billing")),
         ("rk_purge", ("mail",)),
         ("rk_purge", ("mail", "--state", "running")),
         ("rk_purge", ("mail", "--state", "dead", "--json")),
