@@ -94,7 +94,7 @@ def _job(title: Any, target: JobTarget, details: "JobDetails") -> Table:
         (_("Job"), Lines((target.id, task_of(body), first, workflow, labels))),
         (_("State"), Lines(_state(details))),
         (_("Priority"), record and record.priority),
-        (_("Attempts"), record and record.attempts),
+        (_("Attempts"), record and _counted(record.attempts, details.history)),
         (_("Crashes"), record and record.crashes),
         (_("Arguments"), redaction.payload(body)),
     ]
@@ -103,6 +103,12 @@ def _job(title: Any, target: JobTarget, details: "JobDetails") -> Table:
         names = tuple(name for name in names if name != "cancel")  # nobody stops what no task runs
     columns, row = zip(*cells, strict=True)
     return Table(title, columns, [row], actions=names, values=[target.value])
+
+
+def _counted(attempts: int, about: "History | None") -> Any:
+    """Return the number of attempts. A retry of a dead job counts from 0 again, and leaves the list of its attempts."""
+    in_all = len(about.begun) if about else 0
+    return Lines((attempts, _("%d begun in all") % in_all)) if in_all > attempts else attempts
 
 
 def _conditions(details: "JobDetails") -> Iterator[Table]:

@@ -75,6 +75,15 @@ class QueuesPanel(Panel):
     slug = "queues"
     title = _("Queues")
 
+    def heading(self) -> Any:
+        """Return the job or the queue that is looked up, or the title."""
+        if self.viewer.may(MANAGE):
+            if id := self._asked("id"):
+                return _("Job %s") % id
+            if queue := self._asked("queue"):
+                return _("Queue %s") % queue
+        return self.title
+
     def search(self) -> Search | None:
         """Return the form to look up a job, if the viewer may manage queues: the page shows the job's arguments."""
         if not self.viewer.may(MANAGE):

@@ -81,7 +81,10 @@ class SchedulesPanel(Panel):
         from redis_kit.queues.tasks.schedules import control
 
         queue, job = control.run(unquote(value))
-        return _("Added to %(queue)s: job %(job)s.") % {"queue": queue, "job": job}
+        return _("Added to %(queue)s: job %(job)s. Enter this id on the page Queues to see what becomes of it.") % {
+            "queue": queue,
+            "job": job,
+        }
 
 
 def figures(coming: "Listing", ticks: int) -> Iterator[Figure]:
