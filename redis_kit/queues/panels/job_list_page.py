@@ -113,7 +113,7 @@ class JobsPanel(QueueChoicePanel):
         if any(wanted) and page.jobs and self._state in OF_STATES:
             yield self._matching(wanted)
         if page.groups and not cursor:
-            yield self._groups(page.groups)
+            yield self._groups(page)
 
     @action(
         _("Retry"), permission=MANAGE, asks=None, named=_named, confirm=True, effect=_effect_of_retry, harmless=True
@@ -180,16 +180,16 @@ class JobsPanel(QueueChoicePanel):
             values=[selection.value],
         )
 
-    def _groups(self, groups: "list[Group]") -> Table:
+    def _groups(self, page: "JobPage") -> Table:
         return Table(
-            _("Dead jobs by task and error"),
+            queues_page.group_title(page.counts.dead, sum(group.jobs for group in page.groups)),
             queues_page.GROUP_COLUMNS,
             [
                 (
                     Link(group.cause.task or _("no task"), SLUG, self._like(group)),
                     *queues_page.group_cells(self.queue(), group, linked=True),
                 )
-                for group in groups[:MOST_ROWS]
+                for group in page.groups[:MOST_ROWS]
             ],
         )
 

@@ -122,7 +122,7 @@ def _name(name: str, report: "QueueStats", slug: str) -> Any:
 
 
 def counts(title: Any, by_queue: Mapping[str, QueueCounts], searched: Mapping[str, str]) -> Table:
-    """Return the numbers of jobs by queue and state. They link to the jobs, of which those are ``searched``."""
+    """Return the numbers of jobs by queue and state. They link to the jobs that are ``searched`` for."""
     rows = [
         (Link(name, "jobs", {"queue": name, **searched}), *_counts(name, counts, searched))
         for name, counts in by_queue.items()
@@ -178,10 +178,9 @@ def late(reports: Mapping[str, "QueueStats"], *, linked: bool) -> Iterator[Alert
 
 def groups(findings: "Findings", dead: int, *, linked: bool) -> Table:
     """Return the groups of dead jobs, ``dead`` in all. If ``linked``, the latest of a group links to its page."""
-    latest = _("Dead jobs by task and error, the latest %d") % findings.looked_at
     shown = findings.groups[:MOST_ROWS]
     return Table(
-        latest if dead > findings.looked_at else _("Dead jobs by task and error"),
+        group_title(dead, findings.looked_at),
         GROUP_COLUMNS,
         [
             (Lines((group.cause.task or _("no task"), name)), *group_cells(name, group, linked=linked))
@@ -191,6 +190,12 @@ def groups(findings: "Findings", dead: int, *, linked: bool) -> Table:
         offered=[GROUP_BUTTONS if group.jobs > 1 else SINGLE_BUTTONS for name, group in shown],
         values=[GroupTarget(name, *group.cause).value for name, group in shown],
     )
+
+
+def group_title(dead: int, looked_at: int) -> Any:
+    """Return the title of groups of dead jobs. If there are more, only the latest were looked at."""
+    latest = _("Dead jobs by task and error, the latest %d") % looked_at
+    return latest if dead > looked_at else _("Dead jobs by task and error")
 
 
 def group_cells(queue: str, group: "Group", *, linked: bool) -> tuple[Any, ...]:
