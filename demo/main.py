@@ -9,7 +9,7 @@ from types import FrameType
 
 from demo.console import say
 from demo.process import Failed
-from demo.session import USUAL_PORT, is_free, running
+from demo.session import USUAL_PORT, exports, is_free, running
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 CHECK_INTERVAL = 0.2  # seconds between two checks of the processes
@@ -56,7 +56,7 @@ def run_demo(port: int | None) -> None:
         staff.start()
         traffic.start()
         try:
-            say(WELCOME.format(url=session.url, seconds=since_start()))
+            say(WELCOME.format(url=session.url, seconds=since_start(), exports=exports()))
             while True:
                 session.check()
                 time.sleep(CHECK_INTERVAL)
@@ -125,6 +125,9 @@ In the reading room
   7. Vote for an article six times in a row, and read the answer to the sixth.
   8. Ask for a reminder of an article in 10 seconds, and see in your letters how late it came.
   9. Ask for the report in two windows at once.
+
+In another terminal, so that rk_queues, rk_locks and other commands use the demo's server
+  {exports}
 
 Ctrl-C ends all of it.
 """

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from shlex import quote
 
 from django.conf import settings
 from django.db import connections
@@ -22,6 +23,7 @@ ROOT = Path(__file__).resolve().parents[1]
 USUAL_PORT = 8000
 FIRST_PAGE = 30.0  # seconds until the site must have answered
 GRACE = 2.0  # seconds in which the site and the worker may end by themselves
+DATABASE_VARIABLE = "READING_DATABASE"
 WORKER = ("--grace", "1")
 
 
@@ -103,7 +105,12 @@ def running(*, port: int | None, keep: bool) -> Iterator[Session]:
 def use(server: EmbeddedServer, database: Path) -> None:
     """Point this process and its children to a server and a database."""
     os.environ[URL_VARIABLE] = server.url
-    os.environ["READING_DATABASE"] = connections.databases["default"]["NAME"] = str(database)
+    os.environ[DATABASE_VARIABLE] = connections.databases["default"]["NAME"] = str(database)
+
+
+def exports() -> str:
+    """Return the line that points the commands of another shell to the server and the database in use."""
+    return "export " + " ".join(f"{name}={quote(os.environ[name])}" for name in (URL_VARIABLE, DATABASE_VARIABLE))
 
 
 @contextlib.contextmanager

@@ -23,6 +23,7 @@ UNAVAILABLE, MISCONFIGURED = 69, 78  # EX_UNAVAILABLE and EX_CONFIG of sysexits.
 PIPE_CLOSED = 141  # 128 + SIGPIPE, as a shell reports it
 EVERYWHERE = ("--settings", "--pythonpath")  # options of every command, understood behind an action too
 DURATION = "seconds, or a duration such as 15m, 2h or 7d"  # the help of an argument that seconds() reads
+EXAMPLES = ("30s", "15m", "2h", "7d")
 WIDEST = 60  # characters of a column
 OWN_CHECKS = ["redis_kit"]  # tags
 UNKNOWN = "unrecognized arguments: "  # how argparse begins its error
@@ -149,6 +150,7 @@ def alias(text: str) -> str:
 
 def seconds(least: float, most: float) -> Callable[[str], float]:
     """Return what reads an argument that is a duration in this range: seconds, or a number with a unit."""
+    examples = " or ".join(each for each in EXAMPLES if least <= seconds_of(each) <= most)
 
     def read(text: str) -> float:
         try:
@@ -157,7 +159,8 @@ def seconds(least: float, most: float) -> Callable[[str], float]:
             duration = math.nan
         if not least <= duration <= most:
             wrong = f"is not a number of seconds between {number(least)} and {number(most)}"
-            raise argparse.ArgumentTypeError(f"{text[:80]!a} {wrong}, or a duration such as 15m, 2h or 7d")
+            hint = f", or a duration such as {examples}" if examples else ""
+            raise argparse.ArgumentTypeError(f"{text[:80]!a} {wrong}{hint}")
         return duration
 
     return read
@@ -197,9 +200,11 @@ def cut(text: str) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return seconds in words: ``41.2 s``, ``3 min 20 s``, ``5 h 12 min``, ``12 d 5 h``; ``never`` for infinity."""
+    """Return seconds in words: ``7 ms``, ``41.2 s``, ``3 min 20 s``, ``12 d 5 h``; ``never`` for infinity."""
     if math.isinf(seconds):
         return "never"
+    if abs(seconds) < 0.9995:
+        return f"{round(seconds * 1000, 0 if abs(seconds) >= 0.001 else 1):g} ms"
     if seconds < 59.95:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)

@@ -12,7 +12,7 @@ from urllib.parse import quote, urlencode
 from django.utils import formats, timezone
 from django.utils.translation import gettext as _
 
-from redis_kit.core.panels import Bytes, Downloads, Lines, Link, Meter, Ring, Shade, Sparkline
+from redis_kit.core.panels import Bytes, Downloads, Lines, Link, Meter, Ring, Shade, Sparkline, Words
 from redis_kit.core.terminal import duration
 from redis_kit.core.text import byte_size
 from redis_kit.dashboard.paths import highest, level, line_path
@@ -56,7 +56,7 @@ class SparklineView(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """A text, the drawing beside it, and the lines below it; ``full`` is the uncut text if it was cut.
+    """A text, what is beside it, and the lines below it; ``full`` is the uncut text if it was cut.
 
     ``link`` is an address relative to that of the overview, and ``shade`` 0 to 4 is that of its background.
     """
@@ -68,11 +68,12 @@ class Cell(NamedTuple):
     below: tuple["Cell", ...] = ()
     link: str = ""
     shade: int = 0
+    beside: tuple["Cell", ...] = ()
 
     @property
     def short(self) -> bool:
         """Return whether the text is too short to be broken."""
-        return len(self.text) <= MAX_UNBROKEN and text_width(self.text) <= MAX_UNBROKEN
+        return not self.beside and len(self.text) <= MAX_UNBROKEN and text_width(self.text) <= MAX_UNBROKEN
 
     @property
     def moment(self) -> list[str]:
@@ -127,6 +128,9 @@ def cell(value: Any, cut: int = MAX_SHOWN) -> Cell:
     if isinstance(value, Lines):
         first, *rest = [cell(line, cut) for line in value.lines if line not in ("", None)] or [Cell("")]
         return first._replace(number=False, below=tuple(rest))
+    if isinstance(value, Words):
+        first, *rest = [cell(word, cut) for word in value.values] or [Cell("")]
+        return first._replace(number=False, beside=tuple(rest))
     plain = readable(value)
     text = visible(plain[: MAX_TOOLTIP + 1])
     number = isinstance(value, (int, float, Decimal, timedelta, Bytes)) and not isinstance(value, bool)
@@ -211,6 +215,4 @@ def _number(value: Any) -> str:
 
 
 def _duration(seconds: float) -> str:
-    if abs(seconds) < 1:
-        return f"{seconds * 1000:.0f} ms"
     return ("−" if seconds < 0 else "") + duration(abs(seconds))

@@ -101,7 +101,7 @@ class DashboardAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # has no para
         panel = self._panel(request, slug)
         buttons, search = self._buttons(request, panel), search_view(panel)
         context = {
-            "title": cell(panel.title).text,
+            "title": cell(panel.heading()).text,
             "fragment": self._content(panel, buttons),
             "panel": panel,
             "has_buttons": bool(buttons),

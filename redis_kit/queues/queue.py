@@ -172,16 +172,17 @@ class Queue(Shard):
         *,
         task: str | None = None,
         error: str | None = None,
+        tag: str | None = None,
         limit: int | None = None,
     ) -> int:
         """Make dead jobs ready as if they were new, and return how many: by ``ids``, by cause, or the oldest.
 
-        With ``task``, ``error`` or both it takes the jobs of this task that died of an error of this name, all of them
-        or the oldest ``limit``; else the oldest ``limit`` jobs, 1000 at most and by default. Raises InvalidValue for
-        ids together with one of the others. One round trip for 500 ids or 1000 of the oldest; by cause, one more for
-        each 1000 dead jobs.
+        With ``task``, ``error`` or ``tag`` it takes the jobs of this task that died of an error of this name and have
+        this tag, all of them or the oldest ``limit``; else the oldest ``limit`` jobs, 1000 at most and by default.
+        Raises InvalidValue for ids together with one of the others. One round trip for 500 ids or 1000 of the oldest;
+        by cause or tag, one more for each 1000 dead jobs.
         """
-        return self.run_flow(manage.requeue(self, ids, task=task, error=error, limit=limit))
+        return self.run_flow(manage.requeue(self, ids, task=task, error=error, tag=tag, limit=limit))
 
     async def arequeue(
         self,
@@ -189,10 +190,11 @@ class Queue(Shard):
         *,
         task: str | None = None,
         error: str | None = None,
+        tag: str | None = None,
         limit: int | None = None,
     ) -> int:
         """See requeue()."""
-        return await self.arun_flow(manage.requeue(self, ids, task=task, error=error, limit=limit))
+        return await self.arun_flow(manage.requeue(self, ids, task=task, error=error, tag=tag, limit=limit))
 
     def peek(self, limit: int = 100, *, state: State = "ready") -> list[JobInfo]:
         """Return jobs of a state, at most 1000, and fewer than ``limit`` if they have over 16 MiB. One round trip.

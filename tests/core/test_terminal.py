@@ -1,5 +1,6 @@
 """The base of all commands: wrong settings and exit codes."""
 
+import argparse
 import importlib
 import io
 
@@ -69,6 +70,24 @@ def test_command_ends_quietly_if_nobody_reads_its_output():
     with pytest.raises(SystemExit) as end:
         call_command(Talk(stdout=Closed()))
     assert end.value.code == 141
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(0, "0 ms"), (0.0004, "0.4 ms"), (0.0071, "7 ms"), (0.999, "999 ms"), (0.9996, "1.0 s"), (-0.5, "-500 ms")],
+)
+def test_times_below_a_second_are_in_milliseconds(seconds, words):
+    assert terminal.duration(seconds) == words
+
+
+@pytest.mark.parametrize(
+    ("most", "examples"), [(20, None), (60, "30s"), (86_400, "30s or 15m or 2h"), (10**7, "30s or 15m or 2h or 7d")]
+)
+def test_wrong_duration_is_answered_with_examples_in_its_range(most, examples):
+    with pytest.raises(argparse.ArgumentTypeError) as error:
+        terminal.seconds(0.01, most)("1000d")
+    wrong = f"'1000d' is not a number of seconds between 0.01 and {most:,}"
+    assert str(error.value) == (f"{wrong}, or a duration such as {examples}" if examples else wrong)
 
 
 @pytest.mark.parametrize("name", ["rk_locks", "rk_throttle"])

@@ -5,7 +5,7 @@ import pytest
 from django.utils import timezone, translation
 from django.utils.translation import gettext_lazy
 
-from redis_kit.core.panels import Meter, Ring
+from redis_kit.core.panels import Link, Meter, Ring, Words
 from redis_kit.dashboard.cells import MAX_SHOWN, Cell, cell
 
 
@@ -86,6 +86,12 @@ def test_numbers_are_marked(value, number):
 )
 def test_invisible_characters_are_escaped(text, escaped):
     assert cell(text).text == escaped
+
+
+def test_words_are_beside_each_other():
+    first = cell(Words([Link("#a", "jobs"), "b"]))
+    assert (first.text, first.link, [one.text for one in first.beside], first.short) == ("#a", "jobs/", ["b"], False)
+    assert (cell(Words([])).text, cell(Words(["a"])).short) == ("", True)
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,14 @@
 """The demo from its start to its end, normal or not."""
 
 import http.client
+import json
 import os
 import re
+import shlex
 import signal
 import socket
+import subprocess
+import sys
 
 import pytest
 from django.conf import settings
@@ -14,7 +18,7 @@ from demo.management.commands.rk_demo import Command
 from demo.process import Failed
 from demo.session import Session, free_port, is_free, kept_home
 from demo.visitor import BOT, Visitor
-from tests.demo.support.demo_process import wait_for
+from tests.demo.support.demo_process import ROOT, inherited, wait_for
 
 pytestmark = pytest.mark.alone(25)
 
@@ -31,6 +35,12 @@ def views(port):
     return sum(map(int, re.findall(r"(\d+) views?<", Visitor(port, agent=BOT).get("/").text)))
 
 
+def in_shell(line, *command):
+    """Return the output of a command after a line in a shell that knows nothing of the demo."""
+    script = f"{line} && {shlex.join([sys.executable, str(ROOT / 'manage.py'), *command])}"
+    return subprocess.run(["sh", "-c", script], env=inherited(), cwd=ROOT, capture_output=True, check=True).stdout
+
+
 @pytest.fixture(scope="module")
 def first(start, port):
     """The first run with this data, until SIGTERM."""
@@ -42,6 +52,7 @@ def first(start, port):
     wait_for(lambda: "order_book" in admin.get(f"{DASHBOARD}queues/").text, seconds=60)  # among the dead jobs
     wait_for(lambda: "post_parcel" in admin.get(f"{DASHBOARD}queues/?queue=parcels").text, seconds=60)  # to be retried
     demo.pages = {name: admin.get(f"{DASHBOARD}{name}/").text for name in ("queues", "locks")}
+    demo.queues = json.loads(in_shell(demo.printed(r"(?m)^  (export .+)$"), "rk_queues", "--json"))
     assert admin.post("/language/setlang/", language="zh-hans", next=DASHBOARD).status == 302
     demo.pages["chinese"] = admin.get(DASHBOARD).text
     demo.end(signal.SIGTERM)
@@ -63,6 +74,12 @@ def test_demo_has_a_paused_queue_dead_jobs_and_locks_that_others_wait_for(first)
         assert text in first.pages["queues"]
     for text in ("catalogue", "desks", "librarian", "copyist"):
         assert text in first.pages["locks"]
+
+
+def test_commands_of_another_terminal_reach_the_server_of_the_demo(first):
+    queues = {each["queue"]: each for each in first.queues}
+    assert queues["orders"]["dead"] > 0
+    assert queues["newsletters"]["paused"]
 
 
 def test_dashboard_is_a_click_away_from_chinese(first):

@@ -29,6 +29,7 @@ from redis_kit.core.panels.content import (
     Table,
     Text,
     TreeMap,
+    Words,
 )
 from redis_kit.core.panels.panel import Field, Panel, Search, Viewer
 from redis_kit.core.panels.tile import Alert, Tile
@@ -69,6 +70,7 @@ __all__ = [
     "Tile",
     "TreeMap",
     "Viewer",
+    "Words",
     "action",
     "duration",
 ]

@@ -66,6 +66,13 @@ class Lines:
 
 
 @dataclass(frozen=True)
+class Words:
+    """A cell, or one of its lines: several values beside each other, such as links. None of them has a drawing."""
+
+    values: Sequence[Any]
+
+
+@dataclass(frozen=True)
 class Link:
     """A cell that links to the page of a panel, by its slug, with a search there, by field."""
 

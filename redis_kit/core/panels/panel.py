@@ -61,6 +61,10 @@ class Panel:
     permission: ClassVar[str] = ""
     viewer = Viewer()
 
+    def heading(self) -> Text:
+        """Return the heading of the page for this viewer, by default the title. It must not ask a server."""
+        return self.title
+
     def search(self) -> Search | None:
         """Return the search form for this viewer, or None. The values of its fields are in ``self.viewer.asked``.
 

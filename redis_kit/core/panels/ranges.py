@@ -35,7 +35,7 @@ class Range(NamedTuple):
     def labels(self, last: int) -> list[str]:
         """Return the label of each bar, given the last minute of the range, counted since 1970."""
         starts = range(last + 1 - self.minutes, last + 1, self.bar)
-        return [_label(start, "%H:%M" if self.minutes < 24 * 60 else "%m-%d %H:%M") for start in starts]
+        return [label(start, day=self.minutes >= 24 * 60) for start in starts]
 
 
 RANGES = {
@@ -54,5 +54,7 @@ def range_of(asked: str) -> Range:
     return RANGES[int(asked) if asked in map(str, RANGES) else 1]
 
 
-def _label(minute: int, form: str) -> str:
-    return timezone.localtime(datetime.fromtimestamp(minute * 60, UTC)).strftime(form)
+def label(minute: int, *, day: bool) -> str:
+    """Return the label of a minute, counted since 1970: its time, and its day if wanted."""
+    local = timezone.localtime(datetime.fromtimestamp(minute * 60, UTC))
+    return local.strftime("%m-%d %H:%M" if day else "%H:%M")

@@ -53,7 +53,7 @@ class Command(terminal.KitCommand):
             "--seconds",
             type=terminal.seconds(*SECONDS),
             default=1.0,
-            help=f"{terminal.DURATION}, for each operation: {SECONDS[0]:g} to {SECONDS[1]:g} (default: 1)",
+            help=f"seconds for each operation, {SECONDS[0]:g} to {SECONDS[1]:g}, such as 30s (default: 1)",
         )
         add("--json", action="store_true", help="print JSON, with times in seconds")
         add("--using", type=terminal.alias, default="default", help="alias of the connection (default: default)")

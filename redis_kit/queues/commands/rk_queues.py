@@ -16,9 +16,8 @@ from redis_kit.queues.commands.tables import lateness, per_minute, table, task_t
 from redis_kit.queues.jobs.run_counts import TaskStats
 from redis_kit.queues.monitoring.report import QueueStats
 from redis_kit.queues.monitoring.stats import Errors, list_workers, queue_names, queue_stats
-from redis_kit.queues.monitoring.task_runs import all_stats
+from redis_kit.queues.monitoring.task_runs import stored_runs
 from redis_kit.queues.monitoring.workers import DEAD, WorkerInfo
-from redis_kit.queues.queue import Queue
 from redis_kit.queues.store.hourly import HOURS
 from redis_kit.queues.store.unknown_calls import UnknownCalls
 
@@ -68,11 +67,11 @@ class Command(QueueCommand):
             self.stdout.write("")
 
     def _show_tasks(self, names: list[str], hours: int, using: str, *, as_json: bool) -> None:
-        stats = Queue(names[0], using=using).run_flow(all_stats(names, hours, using)) if names else {}
+        stats = stored_runs(names, hours, using).stats()
         by_time = [
-            (queue, task, stats[queue][task])
-            for queue in stats
-            for task in sorted(stats[queue], key=lambda task, queue=queue: -stats[queue][task].total)
+            (queue, task, each)
+            for queue, by_task in stats.items()
+            for task, each in sorted(by_task.items(), key=lambda pair: -pair[1].total)
         ]
         if as_json:
             rows = [{"queue": queue, "task": task, **_plain_task(each)} for queue, task, each in by_time]

@@ -1,10 +1,12 @@
 """``manage.py rk_retry``: retry dead jobs."""
 
+import time
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
 from redis_kit.core import terminal
+from redis_kit.core.terminal import duration
 from redis_kit.core.text import clean
 from redis_kit.queues.commands.base import SHOWN, QueueCommand, identifier, jobs
 from redis_kit.queues.jobs.ids import in_full
@@ -13,30 +15,35 @@ from redis_kit.queues.monitoring.failures import Group
 from redis_kit.queues.queue import Queue
 
 CHUNK = 1000  # jobs in one call
+FILTERS = ("task", "error", "tag")
 
 
 class Command(QueueCommand):
     """Retry dead jobs."""
 
-    help = "Make dead jobs of a queue ready as if they were new: all of them, or by id, task or error."
+    help = "Make dead jobs of a queue ready as if they were new: all of them, or by id, task, error or tag."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the options."""
         super().add_arguments(parser)
-        parser.add_argument("ids", type=identifier, nargs="*", metavar="ID", help="id of a dead job (default: all)")
+        parser.add_argument(
+            "ids", type=identifier, nargs="*", default=[], metavar="ID", help="id of a dead job (default: all)"
+        )
         parser.add_argument(
             "--limit", type=terminal.whole(1, 1_000_000), metavar="N", help="at most N jobs, the oldest first"
         )
         parser.add_argument("--task", metavar="NAME", help="only jobs of this task, such as shop.tasks.send_mail")
         parser.add_argument("--error", metavar="NAME", help="only jobs with this error, such as ValueError")
+        parser.add_argument("--tag", help="only jobs with this tag, such as billing")
         terminal.add_no_input(parser)
 
     def run(self, *, name: str, using: str, ids: list[str], **options: Any) -> None:
         """Retry the jobs. Exit code 1 if there are none."""
-        limit, task, error = options["limit"], options["task"], options["error"]
-        if ids and (limit, task, error) != (None, None, None):
-            self.parser.error("use either ids, or --limit, --task and --error")
-        asks = not ids and (limit, task, error) == (None, None, None)
+        limit, wanted = options["limit"], {name: options[name] for name in FILTERS if options[name] is not None}
+        chosen = limit is not None or bool(wanted)
+        if ids and chosen:
+            self.parser.error("use either ids, or --limit, --task, --error and --tag")
+        asks = not ids and not chosen
         if asks:
             self.check_no_input(**options)
         queue = self.queue(name, using)
@@ -44,10 +51,10 @@ class Command(QueueCommand):
             _confirm(queue)
         if ids:
             moved = queue.requeue(form for id in ids for form in in_full(id, name))
-        elif task is None and error is None:
-            moved = _oldest(queue, limit)
+        elif wanted:
+            moved = queue.requeue(**wanted, limit=limit)
         else:
-            moved = queue.requeue(task=task, error=error, limit=limit)
+            moved = _oldest(queue, limit)
         if not moved:
             causes = "" if ids else _causes(queue.run_flow(failures.latest(queue)))
             raise CommandError(f"Nothing was retried: no dead job of {clean(name)} matches.{clean(causes)}")
@@ -64,9 +71,14 @@ def _confirm(queue: Queue) -> None:
 
 
 def _causes(groups: list[Group]) -> str:
-    texts = [f"{group.cause.task or 'no task'}, {group.cause.error or 'no error'}: {group.jobs:,}" for group in groups]
-    more = f"; and {len(texts) - SHOWN:,} more" if len(texts) > SHOWN else ""
-    return f" Dead jobs by task and error: {'; '.join(texts[:SHOWN])}{more}." if texts else ""
+    texts = [_cause(group) for group in groups[:SHOWN]]
+    more = f"; and {len(groups) - SHOWN:,} more" if len(groups) > SHOWN else ""
+    return f" Dead jobs by task and error: {'; '.join(texts)}{more}." if texts else ""
+
+
+def _cause(group: Group) -> str:
+    ago = duration(max(0.0, time.time() - (group.first.died or 0)))
+    return f"{group.cause.task or 'no task'}, {group.cause.error or 'no error'}: {group.jobs:,}, the first {ago} ago"
 
 
 def _oldest(queue: Queue, limit: int | None) -> int:

@@ -118,7 +118,7 @@ def _row(info: ScheduleInfo, now: int) -> tuple[str, ...]:
         cut(words.when(info.definition)) if info.definition else "",
         _from_now(info.due, now),
         f"{duration((now - became.tick) / 1000)} ago" if became.tick else "",
-        f"{became.late / 1000:.3f} s" if became.tick else "",
+        duration(became.late / 1000) if became.tick else "",
         *(f"{count:,}" for count in (became.runs, became.skips, became.missed)),
         _state(info),
     )

@@ -94,7 +94,7 @@ def _done_row(queue: str, info: DoneJob) -> tuple[str, ...]:
 
 
 def _task_row(queue: str, task: str, stats: TaskStats) -> tuple[str, ...]:
-    times = [duration(each or 0.0) for each in (stats.total, *stats.run_time, *stats.wait)]
+    times = ["" if each is None else duration(each) for each in (stats.total, *stats.run_time, *stats.wait)]
     return cut(clean(queue)), cut(clean(task)) or "(others)", f"{stats.runs:,}", f"{stats.failures:,}", *times
 
 

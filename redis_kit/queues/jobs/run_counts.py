@@ -7,8 +7,8 @@ exponential buckets, as in Prometheus and HdrHistogram, with two classes for eac
 import math
 import struct
 from bisect import bisect_left
-from collections import Counter
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -70,13 +70,21 @@ def dumps(counts: Mapping[int, float]) -> bytes:
     return b"".join(_COUNT.pack(what, min(count, _MOST)) for what, sums in counts.items() if (count := round(sums)) > 0)
 
 
-def summed(blocks: bytes, *, since: int = 0) -> Counter[int]:
-    """Return the sums of a task's blocks since an hour; what can't be read ends the list."""
+def summed(stored: Iterable[bytes]) -> Counter[int]:
+    """Return the sums of the blocks of a task; what can't be read ends a text."""
     counts: Counter[int] = Counter()
-    for hour, block in _blocks(blocks):
-        if hour >= since:
-            for what, count in _COUNT.iter_unpack(block):
-                counts[what] += count
+    for blocks in stored:
+        for _, block in _blocks(blocks):
+            _add_block(counts, block)
+    return counts
+
+
+def by_hour(stored: Iterable[bytes]) -> defaultdict[int, Counter[int]]:
+    """Return the sums of each hour; see summed()."""
+    counts: defaultdict[int, Counter[int]] = defaultdict(Counter)
+    for blocks in stored:
+        for hour, block in _blocks(blocks):
+            _add_block(counts[hour], block)
     return counts
 
 
@@ -91,6 +99,11 @@ def stats(counts: Counter[int]) -> TaskStats:
         counts[RUN_MS] / 1000,
         tuple(run_times),
     )
+
+
+def _add_block(counts: Counter[int], block: bytes) -> None:
+    for what, count in _COUNT.iter_unpack(block):
+        counts[what] += count
 
 
 def _blocks(text: bytes) -> Iterator[tuple[int, bytes]]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         queue_names,
         queue_stats,
     )
-    from redis_kit.queues.monitoring.task_runs import atask_stats, task_stats
+    from redis_kit.queues.monitoring.task_runs import TaskHistory, atask_history, atask_stats, task_history, task_stats
     from redis_kit.queues.monitoring.workers import RunningJob, WorkerInfo
     from redis_kit.queues.store.handover import HandOvers
     from redis_kit.queues.store.unknown_calls import UnknownCalls
@@ -32,6 +32,7 @@ __all__ = [
     "QueueHistory",
     "QueueStats",
     "RunningJob",
+    "TaskHistory",
     "TaskStats",
     "UnknownCalls",
     "WorkerInfo",
@@ -42,6 +43,7 @@ __all__ = [
     "aqueue_history",
     "aqueue_names",
     "aqueue_stats",
+    "atask_history",
     "atask_stats",
     "control_worker",
     "hand_overs",
@@ -50,6 +52,7 @@ __all__ = [
     "queue_history",
     "queue_names",
     "queue_stats",
+    "task_history",
     "task_stats",
 ]
 
@@ -69,7 +72,10 @@ __getattr__, __dir__ = lazily(
             ),
             *("acontrol_worker", "alist_workers", "aqueue_counts", "aqueue_names", "aqueue_stats"),
         ),
-        "task_runs": ("Percentiles", "TaskStats", "atask_stats", "task_stats"),
+        "task_runs": (
+            *("Percentiles", "TaskHistory", "TaskStats"),
+            *("atask_history", "atask_stats", "task_history", "task_stats"),
+        ),
         "workers": ("RunningJob", "WorkerInfo"),
     },
 )

@@ -16,11 +16,12 @@ MOST = 1000  # dead jobs looked at
 
 
 class Group(NamedTuple):
-    """The dead jobs of one cause: their number and the latest of them."""
+    """The dead jobs of one cause that were read: their number, and the latest and the first of them."""
 
     cause: Cause
     jobs: int
     latest: JobInfo
+    first: JobInfo
 
 
 def groups(jobs: Iterable[JobInfo]) -> list[Group]:
@@ -28,8 +29,8 @@ def groups(jobs: Iterable[JobInfo]) -> list[Group]:
     groups: dict[Cause, Group] = {}
     for dead in jobs:
         reason = cause(dead)
-        group = groups.get(reason, Group(reason, 0, dead))
-        groups[reason] = group._replace(jobs=group.jobs + 1)
+        group = groups.get(reason, Group(reason, 0, dead, dead))
+        groups[reason] = group._replace(jobs=group.jobs + 1, first=dead)
     return sorted(groups.values(), key=lambda group: -group.jobs)
 
 

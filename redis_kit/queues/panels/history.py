@@ -1,18 +1,16 @@
 """The charts of queues: of all in the last minutes, and of one over a range of time that the viewer chooses."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from operator import mul
 from typing import TYPE_CHECKING, Any
 
-from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
 from redis_kit.core.flow import Flow
 from redis_kit.core.gather import gather
 from redis_kit.core.panels import Bars, DonutChart, Ranges, Sparkline, StackedBars
-from redis_kit.core.panels.ranges import Range
+from redis_kit.core.panels.ranges import Range, label
 
 if TYPE_CHECKING:
     from redis_kit.queues.monitoring.history import QueueHistory
@@ -34,7 +32,7 @@ def bars(reports: Mapping[str, "QueueStats"]) -> Iterator[Bars | StackedBars]:
     """Yield jobs done, attempts failed and how late attempts began, by minute, if there are queues."""
     if reports:
         all_stats = list(reports.values())
-        minutes = [_clock(all_stats[0].minute - MINUTES + 1 + place) for place in range(MINUTES)]
+        minutes = [label(all_stats[0].minute - MINUTES + 1 + place, day=False) for place in range(MINUTES)]
         done = [float(sum(same)) for same in zip(*(stats.done for stats in all_stats), strict=True)]
         latest = [max(same) for same in zip(*(stats.latest for stats in all_stats), strict=True)]
         failed = [float(sum(same)) for same in zip(*(stats.failed for stats in all_stats), strict=True)]
@@ -82,7 +80,3 @@ def _lateness(reports: Sequence["QueueStats"]) -> list[float]:
     begun = [sum(same) for same in zip(*(report.begun for report in reports), strict=True)]
     late = [map(mul, report.begun, report.lateness) for report in reports]
     return [sum(same) / max(1, count) for same, count in zip(zip(*late, strict=True), begun, strict=True)]
-
-
-def _clock(minute: int) -> str:
-    return timezone.localtime(datetime.fromtimestamp(minute * 60, UTC)).strftime("%H:%M")

@@ -12,10 +12,10 @@ from redis_kit.queues.jobs.job import JobInfo, State, cause
 from redis_kit.queues.jobs.message import tags_of, task_of
 from redis_kit.queues.panels import job_selection, queues_page
 from redis_kit.queues.panels.actions import JOB, JobTarget
-from redis_kit.queues.panels.job_page import OF_STATES, WAITS, error, moment
+from redis_kit.queues.panels.job_page import OF_STATES, WAITS, error, moment, tags
 from redis_kit.queues.panels.job_selection import TEXTS, JobSelection
-from redis_kit.queues.panels.one_queue import OneQueuePanel
 from redis_kit.queues.panels.panels import MANAGE
+from redis_kit.queues.panels.queue_choice import QueueChoicePanel
 
 if TYPE_CHECKING:
     from redis_kit.queues.monitoring.failures import Group
@@ -60,8 +60,8 @@ def _effect_of_deletion(value: str) -> str:
     return JobSelection.parse(value).effect(job_selection.of_deletion)
 
 
-class JobsPanel(OneQueuePanel):
-    """The jobs of one queue in one state, page by page."""
+class JobsPanel(QueueChoicePanel):
+    """The jobs of one queue in one state, page by page; without a queue how many jobs each queue has."""
 
     slug = SLUG
     title = _("Jobs")
@@ -81,7 +81,23 @@ class JobsPanel(OneQueuePanel):
         )
 
     def content(self) -> Iterator[Content]:
-        """Yield the number of jobs in each state, and a page of those of one. Two round trips, three with SHARDS."""
+        """Yield the number of jobs in each state, and a page of those of one queue in one state.
+
+        Two round trips, three if the settings name SHARDS.
+        """
+        yield from self._jobs() if self.queue() else self._queues()
+
+    def _queues(self) -> Iterator[Content]:
+        from redis_kit.queues.monitoring.stats import Errors, queue_counts
+
+        errors: Errors = {}
+        counts = queue_counts(self.names[:MOST_ROWS], errors=errors)
+        searched = self._texts()
+        title = _("Choose the queue to search in") if searched else _("Jobs of all queues")
+        yield from queues_page.unreadable(errors)
+        yield queues_page.counts(title, counts, searched)
+
+    def _jobs(self) -> Iterator[Content]:
         from redis_kit.queues.monitoring import job_pages
         from redis_kit.queues.queue import Queue
 
@@ -97,7 +113,7 @@ class JobsPanel(OneQueuePanel):
         if any(wanted) and page.jobs and self._state in OF_STATES:
             yield self._matching(wanted)
         if page.groups and not cursor:
-            yield self._groups(page.groups)
+            yield self._groups(page)
 
     @action(
         _("Retry"), permission=MANAGE, asks=None, named=_named, confirm=True, effect=_effect_of_retry, harmless=True
@@ -149,8 +165,10 @@ class JobsPanel(OneQueuePanel):
         return Figure(_("Jobs looked at"), page.looked_at, further if page.cursor else _("This is the end."))
 
     def _asked_for(self) -> dict[str, str]:
-        texts = {name: self.asked(name) for name in TEXTS}
-        return {"queue": self.queue(), "state": self._state, **{name: text for name, text in texts.items() if text}}
+        return {"queue": self.queue(), "state": self._state, **self._texts()}
+
+    def _texts(self) -> dict[str, str]:
+        return {name: text for name in TEXTS if (text := self.asked(name))}
 
     def _matching(self, wanted: "JobFilter") -> Table:
         selection = JobSelection(self.queue(), (), self._state, *wanted)
@@ -162,18 +180,16 @@ class JobsPanel(OneQueuePanel):
             values=[selection.value],
         )
 
-    def _groups(self, groups: "list[Group]") -> Table:
+    def _groups(self, page: "JobPage") -> Table:
         return Table(
-            _("Dead jobs by task and error"),
-            (_("Task"), _("Error"), _("Jobs"), _("Last failure")),
+            queues_page.group_title(page.counts.dead, sum(group.jobs for group in page.groups)),
+            queues_page.GROUP_COLUMNS,
             [
                 (
                     Link(group.cause.task or _("no task"), SLUG, self._like(group)),
-                    error(group.cause.error, group.latest.reason),
-                    group.jobs,
-                    Lines((moment(group.latest.died or 0), queues_page.link(self.queue(), group.latest.id))),
+                    *queues_page.group_cells(self.queue(), group, linked=True),
                 )
-                for group in groups[:MOST_ROWS]
+                for group in page.groups[:MOST_ROWS]
             ],
         )
 
@@ -188,18 +204,15 @@ class JobsPanel(OneQueuePanel):
 
 def _row(queue: str, info: JobInfo | DoneJob) -> tuple[Any, ...]:
     if isinstance(info, DoneJob):
-        named, run_time = Lines((queues_page.link(queue, info.id), info.task, _tags(info.tags))), info.run_time
-        took = None if run_time is None else timedelta(seconds=run_time)
+        named = Lines((queues_page.link(queue, info.id), info.task, tags(queue, "done", info.tags)))
+        took = None if info.run_time is None else timedelta(seconds=info.run_time)
         return named, moment(info.ended), took, timedelta(seconds=info.wait), info.attempts, info.worker
+    labels = tags(queue, info.state, tags_of(info.body))
     waits = WAITS % info.reason if info.state == "ready" and info.reason else ""
-    named = Lines((queues_page.link(queue, info.id), task_of(info.body), _tags(tags_of(info.body)), waits))
+    named = Lines((queues_page.link(queue, info.id), task_of(info.body), labels, waits))
     if info.state == "dead":
         return named, moment(info.died or 0), info.attempts, error(cause(info).error, info.reason)
     if info.state == "running":
         begun = None if info.begun is None else moment(info.begun)
         return named, moment(info.due), begun, info.attempts, Link(info.worker or "?", "workers")
     return named, moment(info.due), info.attempts, info.priority
-
-
-def _tags(tags: tuple[str, ...]) -> str:
-    return " ".join(f"#{tag}" for tag in tags)

@@ -8,7 +8,7 @@ from django.utils.timezone import is_naive, localtime
 from django.utils.translation import gettext_lazy as _
 
 from redis_kit.core.logs import error_text
-from redis_kit.core.panels import MOST_ROWS, Content, Lines, Link, Listing, Meter, Table
+from redis_kit.core.panels import MOST_ROWS, Content, Lines, Link, Listing, Meter, Table, Words
 from redis_kit.core.text import contained
 from redis_kit.queues.jobs.message import tags_of, task_of
 from redis_kit.queues.jobs.step import step_of
@@ -68,6 +68,12 @@ def moment(seconds: float) -> datetime | str:
         return "?"
 
 
+def tags(queue: str, state: str, given: Sequence[str]) -> Words | None:
+    """Return the tags of a job. Each links to the jobs of the queue with this tag in a state."""
+    links = [Link(f"#{tag}", "jobs", {"queue": queue, "state": state, "tag": tag}) for tag in given]
+    return Words(links) if links else None
+
+
 def error(name: str, text: str) -> Lines:
     """Return the name of an error, and below it its text, which begins with that name."""
     from redis_kit.queues.panels import redaction
@@ -83,13 +89,12 @@ def _job(title: Any, target: JobTarget, details: "JobDetails") -> Table:
     first = Link(FIRST % target.queue, "queues", {"queue": target.queue})
     step = step_of(body)
     workflow = step and Link(_("Workflow %s") % step.workflow, "workflows", {"id": step.workflow})
-    same = {"queue": target.queue, "state": job.state if job else "done"}
-    tags = [Link(f"#{tag}", "jobs", {**same, "tag": tag}) for tag in tags_of(body)]
+    labels = tags(target.queue, job.state if job else "done", tags_of(body))
     cells: list[tuple[Any, Any]] = [
-        (_("Job"), Lines((target.id, task_of(body), first, workflow, *tags))),
+        (_("Job"), Lines((target.id, task_of(body), first, workflow, labels))),
         (_("State"), Lines(_state(details))),
         (_("Priority"), record and record.priority),
-        (_("Attempts"), record and record.attempts),
+        (_("Attempts"), record and _counted(record.attempts, details.history)),
         (_("Crashes"), record and record.crashes),
         (_("Arguments"), redaction.payload(body)),
     ]
@@ -98,6 +103,12 @@ def _job(title: Any, target: JobTarget, details: "JobDetails") -> Table:
         names = tuple(name for name in names if name != "cancel")  # nobody stops what no task runs
     columns, row = zip(*cells, strict=True)
     return Table(title, columns, [row], actions=names, values=[target.value])
+
+
+def _counted(attempts: int, about: "History | None") -> Any:
+    """Return the number of attempts. A retry of a dead job counts from 0 again, and leaves the list of its attempts."""
+    in_all = len(about.begun) if about else 0
+    return Lines((attempts, _("%d begun in all") % in_all)) if in_all > attempts else attempts
 
 
 def _conditions(details: "JobDetails") -> Iterator[Table]:

@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from redis_kit.core.errors import InvalidName, InvalidValue, KeyConflict, RedisKitError
 from redis_kit.core.flow import Flow
-from redis_kit.core.panels import MOST_ROWS, Content, Field, Figure, Panel, Search, Table, Tile, action
+from redis_kit.core.panels import MOST_ROWS, Content, Field, Panel, Search, Table, Tile, action
 from redis_kit.core.panels.ranges import range_of
 from redis_kit.queues.jobs import ids
 from redis_kit.queues.panels import actions, history, job_page, limits_table, queues_page, workers_page
@@ -56,13 +56,6 @@ def _effect_of_stop(value: str) -> str:
     return SupervisorTarget.parse(value).effect_of_stop()
 
 
-def _unreadable(errors: Mapping[str, Exception]) -> Iterator[Content]:
-    if errors:
-        yield Figure(_("Queues that can't be read"), len(errors), hint=", ".join(errors), alarm=True)
-        rows = [(name, str(error)) for name, error in errors.items()]
-        yield Table(_("Queues that can't be read"), (_("Queue"), _("Error")), rows)
-
-
 def _read_stats() -> Flow[Any]:
     from redis_kit.queues.monitoring import stats
 
@@ -82,6 +75,15 @@ class QueuesPanel(Panel):
 
     slug = "queues"
     title = _("Queues")
+
+    def heading(self) -> Any:
+        """Return the job or the queue that is looked up, or the title."""
+        if self.viewer.may(MANAGE):
+            if id := self._asked("id"):
+                return _("Job %s") % id
+            if queue := self._asked("queue"):
+                return _("Queue %s") % queue
+        return self.title
 
     def search(self) -> Search | None:
         """Return the form to look up a job, if the viewer may manage queues: the page shows the job's arguments."""
@@ -114,7 +116,7 @@ class QueuesPanel(Panel):
     def tile(self, replies: Mapping[str, Any]) -> Tile | None:
         """Return the jobs that wait and run, the longest wait, and the jobs done in the last hour."""
         reports, errors = replies["default"]
-        figures = [*queues_page.figures(reports), *queues_page.outbox(), *_unreadable(errors)]
+        figures = [*queues_page.figures(reports), *queues_page.outbox(), *queues_page.unreadable(errors)]
         shown = [figures[0], figures[2], figures[4]]  # ready, running, oldest wait
         tile = Tile.of([*shown, *(figure for figure in figures if figure not in shown)], history.trend(reports))
         late = queues_page.late(reports, linked=self.viewer.may(MANAGE))
@@ -161,7 +163,7 @@ class QueuesPanel(Panel):
         yield from queues_page.outbox()
         dead = {name: report.counts.dead for name, report in reports.items()}
         findings = inspect(dead, errors)
-        yield from _unreadable(errors)
+        yield from queues_page.unreadable(errors)
         yield from queues_page.queues(reports, slug=self.slug if self.viewer.may(MANAGE) else "")
         yield from queues_page.unknown(reports)
         yield from history.states(reports)
@@ -265,7 +267,7 @@ class WorkersPanel(Panel):
         workers = list_workers(errors=errors)
         supervisors, linked = workers_page.supervisors(workers), self.viewer.may(MANAGE)
         yield from workers_page.figures(workers, supervisors)
-        yield from _unreadable(errors)
+        yield from queues_page.unreadable(errors)
         yield workers_page.supervisors_table(supervisors[:MOST_ROWS])
         yield from workers_page.worker_processes(supervisors, linked=linked)
         if alone := [worker for worker in workers if not worker.supervisor]:
@@ -279,7 +281,7 @@ class WorkersPanel(Panel):
         """Return the number of workers, their running jobs and their memory."""
         workers, errors = replies["default"]
         figures = workers_page.figures(workers, workers_page.supervisors(workers))
-        return Tile.of([*figures, *_unreadable(errors)])
+        return Tile.of([*figures, *queues_page.unreadable(errors)])
 
     @action(_("Quiet"), permission=MANAGE, asks=None, named=_supervisor)
     def quiet(self, value: str) -> str:

@@ -24,7 +24,7 @@ from redis_kit.queues.panels.job_page import moment
 if TYPE_CHECKING:
     from redis_kit.core.primitive import Primitive
     from redis_kit.queues.jobs.job import PauseInfo
-    from redis_kit.queues.monitoring.failures import Findings
+    from redis_kit.queues.monitoring.failures import Findings, Group
     from redis_kit.queues.monitoring.report import QueueStats
     from redis_kit.queues.queue import Queue
     from redis_kit.queues.store.limits import LimitInfo
@@ -36,6 +36,7 @@ QUEUES = _("Queues")
 TASKS_IN_HINT = 5
 QUEUE_BUTTONS = ("resume", "pause", "retry_dead")
 GROUP_BUTTONS = ("retry_one", "retry_ten", "retry_group")
+GROUP_COLUMNS = (_("Task"), _("Error"), _("Jobs"), _("First failure"), _("Last failure"))
 SINGLE_BUTTONS = ("retry_one", "retry_group")  # the group may have grown since
 FIRST_JOBS = 20  # jobs of a state
 TITLES: dict[State, Any] = {
@@ -101,7 +102,7 @@ def queues(reports: Mapping[str, "QueueStats"], *, slug: str, title: Any = QUEUE
         [
             (
                 _name(name, report, slug),
-                *_counts(name, report.counts, linked=bool(slug)),
+                *_counts(name, report.counts, {} if slug else None),
                 _waits(report.wait),
                 _workers(report),
                 _paused(report.paused),
@@ -120,9 +121,29 @@ def _name(name: str, report: "QueueStats", slug: str) -> Any:
     return Lines((shown, _("%d shards") % report.shards)) if report.shards > 1 else shown
 
 
-def _counts(name: str, counts: QueueCounts, *, linked: bool) -> Iterator[Any]:
+def counts(title: Any, by_queue: Mapping[str, QueueCounts], searched: Mapping[str, str]) -> Table:
+    """Return the numbers of jobs by queue and state. They link to the jobs that are ``searched`` for."""
+    rows = [
+        (Link(name, "jobs", {"queue": name, **searched}), *_counts(name, counts, searched))
+        for name, counts in by_queue.items()
+    ]
+    columns = (_("Queue"), _("Scheduled"), _("Ready"), _("Running"), _("Dead"))
+    return Table(title, columns, rows, empty=_("No queue has been used."))
+
+
+def unreadable(errors: Mapping[str, Exception]) -> Iterator[Figure | Table]:
+    """Yield the errors by queue, if there are any."""
+    if errors:
+        yield Figure(_("Queues that can't be read"), len(errors), hint=", ".join(errors), alarm=True)
+        rows = [(name, str(error)) for name, error in errors.items()]
+        yield Table(_("Queues that can't be read"), (_("Queue"), _("Error")), rows)
+
+
+def _counts(name: str, counts: QueueCounts, searched: Mapping[str, str] | None) -> Iterator[Any]:
+    """Yield the numbers of jobs by state, as links to those that are searched for; None for plain numbers."""
     for state, count in counts._asdict().items():
-        yield Link(count, "jobs", {"queue": name, "state": state}) if linked and count else count
+        linked = count and searched is not None
+        yield Link(count, "jobs", {"queue": name, "state": state, **(searched or {})}) if linked else count
 
 
 def unknown(reports: Mapping[str, "QueueStats"]) -> Iterator[Table]:
@@ -157,23 +178,34 @@ def late(reports: Mapping[str, "QueueStats"], *, linked: bool) -> Iterator[Alert
 
 def groups(findings: "Findings", dead: int, *, linked: bool) -> Table:
     """Return the groups of dead jobs, ``dead`` in all. If ``linked``, the latest of a group links to its page."""
-    latest = _("Dead jobs by task and error, the latest %d") % findings.looked_at
     shown = findings.groups[:MOST_ROWS]
     return Table(
-        latest if dead > findings.looked_at else _("Dead jobs by task and error"),
-        (_("Task"), _("Error"), _("Jobs"), _("Last failure")),
+        group_title(dead, findings.looked_at),
+        GROUP_COLUMNS,
         [
-            (
-                Lines((group.cause.task or _("no task"), name)),
-                job_page.error(group.cause.error, group.latest.reason),
-                group.jobs,
-                Lines((moment(group.latest.died or 0), link(name, group.latest.id) if linked else "")),
-            )
+            (Lines((group.cause.task or _("no task"), name)), *group_cells(name, group, linked=linked))
             for name, group in shown
         ],
         actions=GROUP_BUTTONS,
         offered=[GROUP_BUTTONS if group.jobs > 1 else SINGLE_BUTTONS for name, group in shown],
         values=[GroupTarget(name, *group.cause).value for name, group in shown],
+    )
+
+
+def group_title(dead: int, looked_at: int) -> Any:
+    """Return the title of groups of dead jobs. If there are more, only the latest were looked at."""
+    latest = _("Dead jobs by task and error, the latest %d") % looked_at
+    return latest if dead > looked_at else _("Dead jobs by task and error")
+
+
+def group_cells(queue: str, group: "Group", *, linked: bool) -> tuple[Any, ...]:
+    """Return the cells of a group of dead jobs that follow its task."""
+    last = moment(group.latest.died or 0)
+    return (
+        job_page.error(group.cause.error, group.latest.reason),
+        group.jobs,
+        moment(group.first.died or 0),
+        Lines((last, link(queue, group.latest.id))) if linked else last,
     )
 
 

@@ -81,7 +81,10 @@ class SchedulesPanel(Panel):
         from redis_kit.queues.tasks.schedules import control
 
         queue, job = control.run(unquote(value))
-        return _("Added to %(queue)s: job %(job)s.") % {"queue": queue, "job": job}
+        return _("Added to %(queue)s: job %(job)s. Enter this id on the page Queues to see what becomes of it.") % {
+            "queue": queue,
+            "job": job,
+        }
 
 
 def figures(coming: "Listing", ticks: int) -> Iterator[Figure]:
@@ -138,7 +141,7 @@ def _row(info: "ScheduleInfo", status: str, *, linked: bool) -> tuple[Any, ...]:
         Lines((*_names(info), _problem(info))),
         words.when(info.definition) if info.definition else "",
         _next(info),
-        Lines((_moment(became.tick), _("%s late") % _time(became.late))) if became.tick else "",
+        Lines((_moment(became.tick), _("%s late") % duration(became.late / 1000))) if became.tick else "",
         Lines((OUTCOMES.get(became.outcome, ""), outcome)) if became.outcome else "",
         Lines((became.runs, *(text % count for count, text in counts if count))),
     )
@@ -161,10 +164,6 @@ def _next(info: "ScheduleInfo") -> Any:
 def _names(info: "ScheduleInfo") -> tuple[str, ...]:
     """Return the name of a schedule and that of its task, once if they are the same."""
     return (info.name,) if info.definition is None else tuple(dict.fromkeys((info.name, info.definition.task)))
-
-
-def _time(ms: int) -> str:
-    return f"{ms} ms" if ms < 1000 else duration(ms / 1000)
 
 
 def _moment(ms: int) -> datetime:

@@ -6,64 +6,124 @@ from typing import TYPE_CHECKING, Any
 
 from django.utils.translation import gettext_lazy as _
 
-from redis_kit.core.panels import MOST_ROWS, Bars, Content, Field, Figure, Link, Search, Table
-from redis_kit.queues.panels.one_queue import OneQueuePanel
+from redis_kit.core.panels import (
+    MOST_ROWS,
+    Bars,
+    Content,
+    Field,
+    Figure,
+    LineChart,
+    Link,
+    Ranges,
+    Search,
+    StackedBars,
+    Table,
+)
+from redis_kit.core.panels.ranges import label
 from redis_kit.queues.panels.panels import MANAGE
+from redis_kit.queues.panels.queue_choice import QueueChoicePanel
 
 if TYPE_CHECKING:
     from redis_kit.queues.jobs.run_counts import TaskStats
+    from redis_kit.queues.monitoring.task_runs import TaskHistory
 
 SLUG = "tasks"
-HOURS = ("1", "6", "24", "72")
-PERIODS = (_("This hour"), _("6 hours"), _("24 hours"), _("72 hours"))
+RANGES = ((_("This hour"), 1), (_("6 hours"), 6), (_("24 hours"), 24), (_("72 hours"), 72))
+USUAL = 24  # hours
 SHOWN = 20  # tasks in the chart
+TIMES = (_("Run time p50"), _("Run time p95"), _("Run time p99"), _("Wait p50"), _("Wait p95"), _("Wait p99"))
 
 
-class TasksPanel(OneQueuePanel):
-    """The tasks of one queue, over the last hours."""
+class TasksPanel(QueueChoicePanel):
+    """The tasks of all queues or of one, over the last hours; one task also by hour."""
 
     slug = SLUG
     title = _("Tasks")
+    _tasks: Sequence[str] = ()  # those that ran
 
     def search(self) -> Search:
-        """Return the choice of a queue and a time."""
-        period = Field("hours", _("Time"), HOURS, labels=PERIODS, any=_("72 hours"))
-        return Search(_("Show"), (self.queue_field, period))
+        """Return the choice of a queue and a task."""
+        task = Field("task", _("Task"), lambda: self.choices(self._tasks), any=_("All tasks"), optional=True)
+        return Search(_("Show"), (self.queue_field, task))
 
     def content(self) -> Iterator[Content]:
-        """Yield figures, and the tasks of one queue, the one first that took the most time. Two round trips.
+        """Yield figures, and the tasks, the one first that took the most time; one task also by hour.
 
-        With SHARDS three.
+        Two round trips, three if the settings name SHARDS.
         """
-        from redis_kit.queues.monitoring.task_runs import task_stats
+        from redis_kit.queues.monitoring.task_runs import stored_runs
 
-        queue, asked = self.queue(), self.asked("hours")
-        stats = task_stats(queue, hours=int(asked) if asked in HOURS else int(HOURS[-1]))
-        by_time = sorted(stats.items(), key=lambda pair: -pair[1].total)
-        runs, failures = (sum(getattr(each, name) for each in stats.values()) for name in ("runs", "failures"))
-        yield Figure(_("Attempts"), runs)
-        yield Figure(_("Failed"), failures, hint=f"{100 * failures / runs:.1f} %" if runs else "")
-        yield Table(
-            _("Tasks of %s") % queue,
-            (
-                *(_("Task"), _("Attempts"), _("Failed"), _("In all")),
-                *(_("Run time p50"), _("Run time p95"), _("Run time p99")),
-                *(_("Wait p50"), _("Wait p95"), _("Wait p99")),
-            ),
-            [self._row(queue, task, each) for task, each in by_time[:MOST_ROWS]],
-            empty=_("No task of this queue ran in this time."),
+        queue, task, hours = self.queue(), self.asked("task"), self._hours
+        runs = stored_runs([queue] if queue else self.names[:MOST_ROWS], hours)
+        self._tasks = sorted({name for by_task in runs.blocks.values() for name in by_task} - {""})
+        stats = [
+            (of, name, each)
+            for of, by_task in runs.stats().items()
+            for name, each in by_task.items()
+            if task in ("", name)
+        ]
+        stats.sort(key=lambda row: -row[2].total)
+        attempts, failures = (sum(getattr(each, name) for *_, each in stats) for name in ("runs", "failures"))
+        yield Figure(_("Attempts"), attempts)
+        yield Figure(_("Failed"), failures, hint=f"{100 * failures / attempts:.1f} %" if attempts else "")
+        yield Ranges(SLUG, RANGES, hours, {name: text for name in ("queue", "task") if (text := self.asked(name))})
+        yield self._table(stats, queue, task)
+        if stats:
+            yield from charts(runs.history(task, hours)) if task else _times(stats)
+
+    def _table(self, stats: "Sequence[tuple[str, str, TaskStats]]", queue: str, task: str) -> Table:
+        return Table(
+            _("Tasks of %s") % queue if queue else _("Tasks"),
+            (_("Task"), *(() if queue else (_("Queue"),)), _("Attempts"), _("Failed"), _("In all"), *TIMES),
+            [self._row(*row, several=not queue, linked=not task) for row in stats],
+            empty=_("No task ran in this time."),
         )
-        if by_time:
-            labels = _labels([task for task, _stats in by_time[:SHOWN]])
-            bars = [(label, each.total) for label, (_task, each) in zip(labels, by_time, strict=False)]
-            yield Bars(_("Time that tasks took (s)"), bars)
 
-    def _row(self, queue: str, task: str, stats: "TaskStats") -> tuple[Any, ...]:
+    def _row(self, queue: str, task: str, stats: "TaskStats", *, several: bool, linked: bool) -> tuple[Any, ...]:
         times = [None if each is None else timedelta(seconds=each) for each in (*stats.run_time, *stats.wait)]
         name: Any = task or _("other tasks")
-        if task and self.viewer.may(MANAGE):
-            name = Link(task, "jobs", {"queue": queue, "state": "dead" if stats.failures else "done", "task": task})
-        return name, stats.runs, stats.failures, timedelta(seconds=stats.total), *times
+        by_hour = Link(name, SLUG, {"queue": queue, "task": task, "range": str(self._hours)})
+        return (
+            by_hour if linked and task else name,
+            *((queue,) if several else ()),
+            self._jobs(stats.runs, queue, "done", task),
+            self._jobs(stats.failures, queue, "dead", task),
+            timedelta(seconds=stats.total),
+            *times,
+        )
+
+    def _jobs(self, number: int, queue: str, state: str, task: str) -> Any:
+        """Return a number that links to jobs of the task in a state, if the viewer may see them."""
+        linked = number and task and self.viewer.may(MANAGE)
+        return Link(number, "jobs", {"queue": queue, "state": state, "task": task}) if linked else number
+
+    @property
+    def _hours(self) -> int:
+        asked = self.asked("range")
+        return next((hours for _label, hours in RANGES if str(hours) == asked), USUAL)
+
+
+def charts(by_hour: "TaskHistory") -> Iterator[Content]:
+    """Yield how a task did in each hour: attempts, run times and waits."""
+    hours = len(by_hour.stats)
+    labels = [label(60 * hour, day=hours > 24) for hour in range(by_hour.hour - hours + 1, by_hour.hour + 1)]
+    succeeded = [each.runs - each.failures for each in by_hour.stats]
+    failed = [each.failures for each in by_hour.stats]
+    yield StackedBars(_("Attempts by hour"), labels, [(_("Succeeded"), succeeded), (_("Failed"), failed)])
+    for title, name in ((_("Run time by hour (s)"), "run_time"), (_("Wait by hour (s)"), "wait")):
+        times = [getattr(each, name) for each in by_hour.stats]
+        yield LineChart(title, labels, [("p95", [each.p95 for each in times]), ("p50", [each.p50 for each in times])])
+
+
+def _times(stats: "Sequence[tuple[str, str, TaskStats]]") -> Iterator[Bars]:
+    totals: dict[str, float] = {}
+    for _queue, task, each in stats:
+        totals[task] = totals.get(task, 0) + each.total
+    longest = sorted(totals.items(), key=lambda pair: -pair[1])[:SHOWN]
+    labels = _labels([task for task, _total in longest])
+    yield Bars(
+        _("Time that tasks took (s)"), [(label, total) for label, (_, total) in zip(labels, longest, strict=True)]
+    )
 
 
 def _labels(tasks: Sequence[str]) -> list[Any]:

@@ -14,7 +14,7 @@ from redis_kit.core.values.numbers import whole_number
 from redis_kit.core.values.sequences import batched
 from redis_kit.queues import validation
 from redis_kit.queues.errors import Cancelled
-from redis_kit.queues.jobs import job, payload
+from redis_kit.queues.jobs import job, message, payload
 from redis_kit.queues.jobs.job import JobInfo, PauseInfo, State
 from redis_kit.queues.settings import QueueSettings
 from redis_kit.queues.store import calls, shards
@@ -129,20 +129,21 @@ def requeue(
     *,
     task: str | None = None,
     error: str | None = None,
+    tag: str | None = None,
     limit: int | None = None,
 ) -> Flow[int]:
-    """Make dead jobs ready: some by their ids, those that died of a cause, or the oldest."""
+    """Make dead jobs ready: some by their ids, those of a cause or with a tag, or the oldest."""
     if ids is not None:
-        if (task, error, limit) != (None, None, None):
-            raise InvalidValue("requeue() takes either ids, or task, error and limit.")
+        if (task, error, tag, limit) != (None, None, None, None):
+            raise InvalidValue("requeue() takes either ids, or task, error, tag and limit.")
         if isinstance(ids, str):
             raise InvalidValue(f"ids must be several, such as [{shortened(ids)}].")
         chosen = [validation.identifier("id", id) for id in ids]
         return sum((yield from shards.each(queue, partial(_requeue, ids=chosen))))
-    if (task, error) == (None, None):
+    if (task, error, tag) == (None, None, None):
         most = whole_number("limit", validation.LIMIT[1] if limit is None else limit, validation.LIMIT)
         return (yield from shards.until(queue, most, _requeue_oldest))
-    return (yield from shards.until(queue, limit, partial(_requeue_by_cause, task=task, error=error)))
+    return (yield from shards.until(queue, limit, partial(_requeue_matching, task=task, error=error, tag=tag)))
 
 
 def _requeue_oldest(queue: Primitive, limit: int | None) -> Flow[int]:
@@ -150,8 +151,8 @@ def _requeue_oldest(queue: Primitive, limit: int | None) -> Flow[int]:
     return moved
 
 
-def _requeue_by_cause(queue: Primitive, limit: int | None, *, task: str | None, error: str | None) -> Flow[int]:
-    chosen = yield from _ids_by_cause(queue, task, error)
+def _requeue_matching(queue: Primitive, limit: int | None, **wanted: str | None) -> Flow[int]:
+    chosen = yield from _matching_ids(queue, **wanted)
     return (yield from _requeue(queue, ids=chosen[:limit]))
 
 
@@ -162,14 +163,15 @@ def _requeue(queue: Primitive, *, ids: Sequence[str]) -> Flow[int]:
     return moved
 
 
-def _ids_by_cause(queue: Primitive, task: str | None, error: str | None) -> Flow[list[str]]:
+def _matching_ids(queue: Primitive, *, task: str | None, error: str | None, tag: str | None) -> Flow[list[str]]:
     ids: dict[str, None] = {}  # a job that dies in between shifts the others, so that one may be seen twice
     offset = 0
     while jobs := job.stored("dead", (yield heads_step(queue, PAGE, offset=offset))):
         offset += len(jobs)
         for dead in jobs:
             reason = job.cause(dead)
-            if task in (None, reason.task) and error in (None, reason.error):
+            has_tag = tag is None or tag in message.tags_of(dead.body)
+            if task in (None, reason.task) and error in (None, reason.error) and has_tag:
                 ids[dead.id] = None
     return list(reversed(ids))
 

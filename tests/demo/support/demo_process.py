@@ -24,6 +24,11 @@ def wait_for(condition: Callable[[], Answer], *, seconds: float) -> Answer:
     return answer
 
 
+def inherited() -> dict[str, str]:
+    """Return the environment without what tests set."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(("DJANGO_", "REDIS_KIT_"))}
+
+
 class Demo:
     """A run of the command with its own folder for temporary files and stored data."""
 
@@ -32,12 +37,9 @@ class Demo:
         self.temporary = folder / "tmp"
         self.temporary.mkdir(exist_ok=True)
         own = {"TMPDIR": str(self.temporary), "READING_DATABASE": str(folder / "home" / "reading.sqlite3")}
-        inherited = {
-            name: value for name, value in os.environ.items() if not name.startswith(("DJANGO_", "REDIS_KIT_"))
-        }
         self.output = folder / f"output-{time.monotonic_ns()}"
         with self.output.open("w") as output:
-            settings = {"env": inherited | own | environment, "cwd": folder}
+            settings = {"env": inherited() | own | environment, "cwd": folder}
             self.process = subprocess.Popen([*COMMAND, *arguments], stdout=output, stderr=subprocess.STDOUT, **settings)
 
     @property

@@ -31,11 +31,12 @@ def test_jobs_are_grouped_by_task_and_error(queue):
     }
 
 
-def test_latest_job_stands_for_its_group(queue, kit):
-    die(queue, "ValueError: old", "ValueError: new")
-    kit.client.zadd(queue.key("dead"), {"j0": 1000})
+def test_group_has_its_first_and_its_latest_job(queue, kit):
+    die(queue, "ValueError: old", "ValueError: later", "ValueError: new")
+    kit.client.zadd(queue.key("dead"), {"j0": 1000, "j1": 2000})
     (group,) = failures.groups(queue.peek(state="dead"))
-    assert group.latest.reason == "ValueError: new"
+    assert (group.jobs, group.latest.reason) == (3, "ValueError: new")
+    assert (group.first.reason, group.first.died) == ("ValueError: old", 1)
 
 
 @pytest.mark.parametrize(

@@ -15,12 +15,20 @@ from redis_kit.queues import Queue
 from redis_kit.queues.jobs import run_counts
 from redis_kit.queues.jobs.job import Job
 from redis_kit.queues.jobs.shard import shard_names
-from redis_kit.queues.monitoring import atask_stats, metrics, queue_stats, task_stats
+from redis_kit.queues.monitoring import (
+    atask_history,
+    atask_stats,
+    metrics,
+    queue_stats,
+    task_history,
+    task_stats,
+)
 from redis_kit.queues.monitoring.metrics import BOUNDS, RUN_TIME, QueueMetrics
 from redis_kit.queues.monitoring.task_runs import latest_hours
 from redis_kit.queues.store import hourly
 from redis_kit.queues.worker.run.statistics import TaskStatistics
 from redis_kit.queues.worker.shared.worker_queue import WorkerQueue
+from tests.queues.support.task_hours import put_back
 
 SEND = "shop.tasks.send"
 HOUR = 3600
@@ -47,16 +55,6 @@ def count(queue, *attempts, task=SEND):
     statistics.report()
 
 
-def put_back(queue, hours, task=SEND):
-    """Make all blocks of a task older."""
-    client = connections.client()
-    for part in ("tasks", "past"):
-        if stored := client.call("HGET", queue.key(part), task):
-            blocks = run_counts._blocks(stored)
-            older = [run_counts._BLOCK.pack(hour - hours, len(block) // 5) + block for hour, block in blocks]
-            client.call("HSET", queue.key(part), task, b"".join(older))
-
-
 def test_classes_hold_every_time_and_each_is_a_step_longer():
     ends = [run_counts.end_of(number) for number in range(run_counts.CLASSES)]
     assert [round(after / before, 6) for before, after in pairwise(ends)] == [1.414214] * 63
@@ -79,7 +77,7 @@ def test_percentiles_are_off_by_a_fifth_at_most():
 
 def test_counts_of_processes_and_hours_add_up(mail, kit):
     count(mail, (0.1, 0.01, False), (0.2, 0.02, True))
-    put_back(mail, 2)
+    put_back(mail, 2, SEND)
     count(mail, (0.1, 0.01, False), (3, 1, False))
     count(mail, (0.1, 0.01, False))
     stats = task_stats("mail")[SEND]
@@ -87,11 +85,15 @@ def test_counts_of_processes_and_hours_add_up(mail, kit):
     assert task_stats("mail", hours=1)[SEND].runs == 3
     assert stats.run_time.p50 == pytest.approx(0.1, rel=0.2)
     assert stats.run_time.p99 == pytest.approx(3, rel=0.2)
+    by_hour = task_history("mail", SEND, hours=4).stats
+    assert [(each.runs, each.failures) for each in by_hour] == [(0, 0), (2, 1), (0, 0), (3, 0)]
+    assert (by_hour[2].run_time.p95, by_hour[1].run_time.p95) == (None, pytest.approx(0.2, rel=0.2))
+    assert task_history("mail", "unknown", hours=1).stats[0].runs == 0
 
 
 def test_hours_that_are_over_and_tasks_without_newer_ones_are_dropped(mail, kit):
     count(mail, (0.1, 0, False))
-    put_back(mail, 72)
+    put_back(mail, 72, SEND)
     assert task_stats("mail") == {}
     count(mail, (0.1, 0, False))
     assert task_stats("mail")[SEND].runs == 1
@@ -106,7 +108,7 @@ def test_hours_that_are_over_and_tasks_without_newer_ones_are_dropped(mail, kit)
 
 def test_an_earlier_clock_adds_to_the_latest_hour(mail, kit):
     count(mail, (0.1, 0, False))
-    put_back(mail, -3)
+    put_back(mail, -3, SEND)
     count(mail, (0.1, 0, False))
     assert task_stats("mail")[SEND].runs == 2
 
@@ -181,6 +183,7 @@ def test_hours_out_of_range_are_refused(hours, kit):
 def test_twin_returns_the_same(mail, kit):
     count(mail, (0.1, 0, False))
     assert async_to_sync(atask_stats)("mail") == task_stats("mail")
+    assert async_to_sync(atask_history)("mail", SEND) == task_history("mail", SEND)
 
 
 def test_metrics_are_a_histogram_of_the_present_hour(mail, kit):

@@ -74,6 +74,27 @@ def test_page_shows_the_jobs_of_each_state(mail, boss):
     ]
 
 
+def test_without_a_queue_the_jobs_of_all_queues_are_counted(mail, boss, trips):
+    look(boss)
+    trips.clear()
+    found = look(boss, state="ready")
+    assert len(trips) == 2
+    counted = [tuple(row.values()) for row in rows(found, "Jobs of all queues")]
+    assert counted == [("default", "0", "0", "0", "0"), ("mail", "2", "2", "1", "3")]
+    assert links(found, "3")[0].endswith("jobs/?queue=mail&state=dead")
+    assert links(found, "mail")[0].endswith("jobs/?queue=mail")
+    searched = look(boss, task="send")
+    assert links(searched, "3")[0].endswith("jobs/?queue=mail&state=dead&task=send")
+    assert len(rows(searched, "Choose the queue to search in")) == 2
+
+
+def test_queue_that_can_not_be_read_hides_no_other(mail, boss, kit):
+    kit.client.set(Queue("default").key("ready"), "x")
+    found = look(boss)
+    assert [row[""] for row in rows(found, "Queues that can't be read")] == ["default"]
+    assert [row[""] for row in rows(found, "Jobs of all queues")] == ["mail"]
+
+
 def test_dead_jobs_show_their_errors_and_their_causes(mail, boss):
     found = look(boss, queue="mail", state="dead")
     dead = rows(found, "Dead in mail")
@@ -81,6 +102,7 @@ def test_dead_jobs_show_their_errors_and_their_causes(mail, boss):
     assert "hunter2" not in str([row.words for row in found.find("tr")])
     groups = rows(found, "Dead jobs by task and error")
     assert [(row[""], row["Jobs"]) for row in groups] == [(SEND, "2"), (SEND, "1")]
+    assert all(row["First failure"] and row["First failure"] <= row["Last failure"] for row in groups)
     like = links(found, SEND)[0]
     assert ids(page(boss.get(like))) == ["d1", "d0"]
 
@@ -111,6 +133,7 @@ def test_search_finds_a_whole_tag_in_each_state(kit, boss):
         found = look(boss, queue="mail", state=state, tag="Order:42")
         names = [row.words for row in found.find("td") + found.find("th") if "#order:42" in row.words]
         assert names == [f"{state} {SEND} #billing #order:42"]
+        assert links(found, "#billing")[0].endswith(f"jobs/?queue=mail&state={state}&tag=billing")
     assert ids(look(boss, queue="mail", state="ready", tag="order")) == []
 
 

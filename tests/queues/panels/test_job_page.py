@@ -147,7 +147,10 @@ def test_attempts_are_counted_on_after_a_dead_job_was_retried(mail, boss):
     attempt(mail, "builtins.ValueError", most=1)
     mail.requeue([result.id])
     attempt(mail, "builtins.KeyError", most=2)
-    assert [row["Error"].split(" ")[0] for row in rows(look(boss, result.id), "Attempts, the latest first")] == [
+    found = look(boss, result.id)
+    assert cells(found, "Job in mail")["Attempts"] == "1 2 begun in all"
+    assert found.find("h1")[0].words == f"Job {result.id}"
+    assert [row["Error"].split(" ")[0] for row in rows(found, "Attempts, the latest first")] == [
         "KeyError",
         "ValueError",
     ]

@@ -7,11 +7,13 @@ import pytest
 from redis_kit.core import connections
 from redis_kit.queues import Queue
 from redis_kit.queues.jobs import run_counts
+from redis_kit.queues.monitoring import task_history
 from redis_kit.queues.panels import tasks_page
 from redis_kit.queues.store import hourly
 from tests.dashboard.support.attacks import SAMPLE, harmless_links
 from tests.dashboard.support.html import page, rows
 from tests.fixtures.dashboard import ADMIN
+from tests.queues.support.task_hours import put_back
 
 pytestmark = pytest.mark.once
 
@@ -37,6 +39,10 @@ def mail(kit):
     return queue
 
 
+def links(found, text):
+    return [one.attributes["href"] for one in found.find("a") if one.words == text]
+
+
 def look(client, **asked):
     return page(client.get(PAGE, asked))
 
@@ -49,8 +55,46 @@ def test_page_shows_tasks_by_the_time_that_they_took(mail, boss):
     assert (first["Attempts"], first["Failed"], first["In all"]) == ("100", "2", "1 min 10 s")
     assert (first["Run time p50"], first["Wait p50"], second["Run time p50"]) == ("108 ms", "431 ms", "2 ms")
     assert (first["Run time p99"], first["Wait p99"]) == ("27.6 s", "431 ms")
-    (link,) = [one.attributes["href"] for one in found.find("a") if one.words == SEND]
-    assert link.endswith("jobs/?queue=mail&state=dead&task=shop.tasks.send")
+    assert links(found, SEND)[0].endswith("tasks/?queue=mail&task=shop.tasks.send&range=24")
+    assert links(found, "2")[0].endswith("jobs/?queue=mail&state=dead&task=shop.tasks.send")
+    assert links(found, "100")[0].endswith("jobs/?queue=mail&state=done&task=shop.tasks.send")
+
+
+def test_without_a_queue_the_tasks_of_all_queues_are_shown(mail, boss, trips):
+    count(Queue("video"), SEND, 2, times=50)
+    Queue("video").put(1)
+    look(boss)
+    trips.clear()
+    found = look(boss)
+    assert len(trips) == 2
+    shown = [(row[""], row["Queue"], row["Attempts"]) for row in rows(found, "Tasks")]
+    assert shown == [(SEND, "video", "50"), (SEND, "mail", "100"), ("shop.tasks.count", "mail", "10")]
+    assert [one.words for one in found.find("dd")] == ["160", "2", "1.2 %"]
+    assert "send170" in found.find("table", class_="rk-data")[0].words
+
+
+def test_one_task_is_shown_by_hour(mail, boss, trips):
+    put_back(mail, 2, SEND)
+    count(mail, SEND, 0.1, times=9)
+    count(mail, SEND, 1, failed=True)
+    look(boss)
+    trips.clear()
+    found = look(boss, task=SEND, range="6")
+    assert len(trips) == 2
+    assert [(row[""], row["Attempts"]) for row in rows(found, "Tasks")] == [(SEND, "110")]
+    titles = ["Attempts by hour", "Run time by hour (s)", "Wait by hour (s)"]
+    assert [one.words for one in found.find("h2")][-3:] == titles
+    attempts, run_time, wait = tasks_page.charts(task_history("mail", SEND, hours=3))
+    assert [(str(name), numbers) for name, numbers in attempts.parts] == [
+        ("Succeeded", [98, 0, 9]),
+        ("Failed", [2, 0, 1]),
+    ]
+    assert [(name, [each and round(each, 2) for each in times]) for name, times in run_time.lines] == [
+        ("p95", [0.11, None, 0.86]),
+        ("p50", [0.11, None, 0.11]),
+    ]
+    assert len(wait.labels) == 3
+    assert [one.words for one in look(boss, task="gone").find("dd")] == ["0", "0"]
 
 
 def test_chart_names_tasks_by_their_functions_unless_two_are_the_same():
@@ -59,16 +103,17 @@ def test_chart_names_tasks_by_their_functions_unless_two_are_the_same():
     assert tasks_page._labels(["shop.tasks.send", "news.tasks.send"]) == ["shop.tasks.send", "news.tasks.send"]
 
 
-def test_hours_can_be_chosen_and_other_values_mean_all(mail, boss):
-    for hours in ("1", "24", "0", "x", "9" * 99):
-        assert len(rows(look(boss, queue="mail", hours=hours), "Tasks of mail")) == 2
-    assert "No task of this queue ran in this time." in str([p.words for p in look(boss).find("p")])
+def test_range_can_be_chosen_and_other_values_mean_a_day(mail, boss):
+    put_back(mail, 30, "shop.tasks.count")
+    for hours, tasks in (("1", 1), ("72", 2), ("0", 1), ("x", 1), ("9" * 99, 1)):
+        assert len(rows(look(boss, queue="mail", range=hours), "Tasks of mail")) == tasks
+    assert "No task ran in this time." in str([p.words for p in look(boss, queue="default").find("p")])
 
 
 def test_page_needs_no_permission_but_that_to_view(mail, signed_in):
     found = look(signed_in("view_dashboard"), queue="mail")
     assert [row[""] for row in rows(found, "Tasks of mail")] == [SEND, "shop.tasks.count"]
-    assert not [one for one in found.find("a") if one.words == SEND]
+    assert not [one for one in found.find("a") if "jobs/" in one.attributes["href"]]
 
 
 def test_page_takes_two_round_trips_and_writes_nothing(mail, boss, trips, commands, kit):

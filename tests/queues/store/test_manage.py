@@ -300,5 +300,5 @@ def test_cancel_deletes_a_job_that_waits_and_marks_one_that_runs(full, twin, kit
 
 @pytest.mark.parametrize("more", [{"task": "x"}, {"error": "ValueError"}, {"limit": 1}])
 def test_ids_and_a_cause_or_limit_are_refused_together(queue, twin, more):
-    with pytest.raises(InvalidValue, match="either ids, or task, error and limit"):
+    with pytest.raises(InvalidValue, match="either ids, or task, error, tag and limit"):
         twin(queue.requeue, ["a"], **more)

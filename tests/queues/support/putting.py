@@ -21,8 +21,8 @@ def put(
     queue.run_flow(enqueue.put(queue, [job], priority=priority, delay=delay))
 
 
-def die(queue: Queue, *reasons: str, task: str = "shop.tasks.send", size: int = 0) -> None:
+def die(queue: Queue, *reasons: str, task: str = "shop.tasks.send", size: int = 0, tags: tuple[str, ...] = ()) -> None:
     """Let a job of a task die of each reason."""
     for reason in reasons:
-        put(queue, f"j{sum(queue.counts())}", task, ("x" * size,))
+        put(queue, f"j{sum(queue.counts())}", task, ("x" * size,), tags=tags)
         queue.nack(*queue.claim(), max_attempts=1, error=reason)
