@@ -177,7 +177,7 @@ class Queue(Shard):
     ) -> int:
         """Make dead jobs ready as if they were new, and return how many: by ``ids``, by cause, or the oldest.
 
-        With ``task``, ``error`` or ``tag`` it takes the jobs that match all given, or the oldest ``limit`` of them; else
+        With ``task``, ``error`` or ``tag`` it takes the jobs that match these, or the oldest ``limit`` of them; else
         the oldest ``limit`` jobs, 1000 at most and by default. Raises InvalidValue for ids together with others. One
         round trip for 500 ids or 1000 of the oldest; by cause or tag, one more for each 1000 dead jobs.
         """
