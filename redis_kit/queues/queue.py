@@ -177,10 +177,9 @@ class Queue(Shard):
     ) -> int:
         """Make dead jobs ready as if they were new, and return how many: by ``ids``, by cause, or the oldest.
 
-        With ``task``, ``error`` or ``tag`` it takes the jobs of this task that died of an error of this name and have
-        this tag, all of them or the oldest ``limit``; else the oldest ``limit`` jobs, 1000 at most and by default.
-        Raises InvalidValue for ids together with one of the others. One round trip for 500 ids or 1000 of the oldest;
-        by cause or tag, one more for each 1000 dead jobs.
+        With ``task``, ``error`` or ``tag`` it takes the jobs that match these, or the oldest ``limit`` of them; else
+        the oldest ``limit`` jobs, 1000 at most and by default. Raises InvalidValue for ids together with others. One
+        round trip for 500 ids or 1000 of the oldest; by cause or tag, one more for each 1000 dead jobs.
         """
         return self.run_flow(manage.requeue(self, ids, task=task, error=error, tag=tag, limit=limit))
 

@@ -43,10 +43,14 @@ class StoredRuns(NamedTuple):
     hour: int
     blocks: dict[str, dict[str, list[bytes]]]
 
-    def stats(self) -> dict[str, dict[str, TaskStats]]:
-        """Return the statistics of the tasks that ran in these hours, by queue and task."""
+    def stats(self, only: str = "") -> dict[str, dict[str, TaskStats]]:
+        """Return the statistics of the tasks that ran in these hours, by queue and task; ``only`` of one if given."""
         sums = {
-            queue: {task: run_counts.stats(run_counts.summed(stored)) for task, stored in by_task.items()}
+            queue: {
+                task: run_counts.stats(run_counts.summed(stored))
+                for task, stored in by_task.items()
+                if only in ("", task)
+            }
             for queue, by_task in self.blocks.items()
         }
         return {queue: {task: each for task, each in by_task.items() if each.runs} for queue, by_task in sums.items()}

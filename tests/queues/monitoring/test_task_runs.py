@@ -201,7 +201,7 @@ def test_metrics_are_a_histogram_of_the_present_hour(mail, kit):
 def test_task_that_did_not_run_in_this_hour_counts_from_zero(mail, kit):
     Queue("mail").put("job")
     count(mail, (0.1, 0, True))
-    put_back(mail, 2)
+    put_back(mail, 2, SEND)
     assert task_counters() == (0, 0)
     count(mail, (0.1, 0, True), (0.1, 0, True))
     assert task_counters() == (2, 2)
@@ -210,7 +210,7 @@ def test_task_that_did_not_run_in_this_hour_counts_from_zero(mail, kit):
 @pytest.mark.parametrize(("minute", "shown"), [(60 * 8, 0), (60 * 8 + 1, 1)])
 def test_counters_of_tasks_are_seen_to_restart(minute, shown, mail, kit):
     count(mail, (0.1, 0, True))
-    put_back(mail, 1)
+    put_back(mail, 1, SEND)
     count(mail, (0.1, 0, True))
     present, before = run(latest_hours(["mail"], "default"), connections.client())
     queues = {"mail": queue_stats(["mail"])["mail"]._replace(minute=minute)}
