@@ -11,7 +11,9 @@ from django.utils import timezone
 
 from demo.articles import ARTICLES
 from example_project.reading.models import Article, User
-from redis_kit.pageviews import PageViews
+from redis_kit.pageviews import PageViews, flush
+from redis_kit.pageviews.buffer import buffer
+from redis_kit.pageviews.tally import Event, identified
 
 ADMIN = "admin"  # and the password
 PASSWORD = "reading"
@@ -59,9 +61,10 @@ def seed_views(dice: random.Random) -> None:
         is_weekend = moment(dice, ago).weekday() > 4
         for _ in range(dice.randrange(15, 35) * (VIEWED + 30 - ago) // (VIEWED * (2 if is_weekend else 1))):
             text = ARTICLES[min(dice.randrange(len(ARTICLES)), dice.randrange(len(ARTICLES)))]
-            visitor, origin = f"reader {dice.randrange(60)}", dice.choice(REFERRERS)
+            visitor, origin = identified(f"reader {dice.randrange(60)}"), dice.choice(REFERRERS)
             at = moment(dice, ago, hour=dice.gauss(13, 4))
-            PageViews("article", text.slug).add(visitor, at=at, referrer=origin, campaign=dice.choice(CAMPAIGNS))
+            buffer.record(Event(at, "article", text.slug, visitor, origin, dice.choice(CAMPAIGNS)))
+    flush()
 
 
 def seed_sign_ins(dice: random.Random) -> None:

@@ -42,9 +42,26 @@ async def _until(condition):
     await asyncio.to_thread(wait_for, condition)
 
 
-async def _until_alone():
-    """Wait for what was left to the background: a client that is closed then would leave its connections open."""
-    await asyncio.gather(*asyncio.all_tasks() - {asyncio.current_task()}, return_exceptions=True)
+@pytest.fixture
+def repeated(monkeypatch):
+    """What locks do again and again in the background, from the first time on."""
+    noted = []
+
+    class Noted(AsyncLock._repeated):
+        def __init__(self, *args, **options):
+            super().__init__(*args, **options)
+            noted.append(self)
+
+    monkeypatch.setattr(AsyncLock, "_repeated", Noted)
+    return noted
+
+
+async def _until_alone(repeated):
+    """Wait for what was left to the background, and let nothing follow: it would open a closed client again."""
+    while others := asyncio.all_tasks() - {asyncio.current_task()}:
+        await asyncio.gather(*others, return_exceptions=True)
+    for each in repeated:
+        each.stop()
 
 
 def test_lock_shared_by_tasks_is_released_by_each(key, connect):
@@ -218,18 +235,18 @@ def test_cancelled_waiter_leaves_the_turn_to_others(kit, key, connect):
     asyncio.run(main())
 
 
-def test_waiter_ends_whenever_it_is_cancelled(kit, key, connect):
+def test_waiter_ends_whenever_it_is_cancelled(kit, key, connect, repeated):
     async def main():
         async with connect() as client:
             await AsyncLock(client, key, timeout=30).acquire()
             for steps in range(150):
-                task = asyncio.create_task(AsyncLock(client, key, timeout=30).acquire(blocking_timeout=0.5))
+                task = asyncio.create_task(AsyncLock(client, key, timeout=30).acquire(blocking_timeout=10))
                 for _ in range(steps % 50):
                     await asyncio.sleep(0)
                 task.cancel()
                 await asyncio.wait([task])
                 assert task.cancelled(), f"{steps % 50} steps of the event loop"
-            await _until_alone()
+            await _until_alone(repeated)
 
     asyncio.run(main())
 

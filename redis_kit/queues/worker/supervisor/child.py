@@ -128,16 +128,20 @@ class Child:
         self.recycling = True
         self.channel.say("quiet")
 
-    def judge(self) -> None:
-        """Kill it if one of its jobs ran for too long, or if it should have ended. Safe in a signal handler."""
+    def judge(self) -> bool:
+        """Kill it if one of its jobs ran for too long, or if it should have ended; return whether this did so.
+
+        Safe in a signal handler.
+        """
         now = monotonic()
         if self.overdue or self.given_up:
-            return
+            return False
         overdue = [job for job in self.board.running() if job.deadline is not None and job.deadline <= now]
         self.given_up = not overdue and self.kill_at is not None and self.kill_at <= now
         if overdue or self.given_up:
             self.overdue = overdue
             self.signal(signal.SIGKILL)
+        return bool(self.overdue) or self.given_up
 
     def signal(self, number: int) -> None:
         """Send it a signal."""

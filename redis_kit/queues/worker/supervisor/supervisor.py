@@ -210,7 +210,8 @@ class Supervisor:
     def _judge(self) -> None:
         if not self._burying:  # a pid that was just waited for may belong to another process
             for child in self.children:
-                child.judge()
+                if child.judge():  # on a busy machine later than planned, and its jobs have to be returned yet
+                    self._last = max(self._last, monotonic() + LAST)
         if monotonic() >= self._last:
             self._signals.interrupt()
 
