@@ -29,8 +29,9 @@ def test_page_has_the_advice_about_sentinels(kit, sentinel, boss):
     kit.server = sentinel
     kit.connect({**sentinel.connection, "SENTINELS": [*sentinel.connection["SENTINELS"], ["127.0.0.1", 1]]})
     cells = [cell.words for cell in page(boss.get(PAGE)).find("td")]
-    at = cells.index("These Sentinels do not answer: 127.0.0.1:1.")
-    assert cells[at + 1 : at + 3] == ["Start them, or remove them from SENTINELS.", "Sentinels"]
+    (at,) = [at for at, cell in enumerate(cells) if cell.startswith("These Sentinels do not answer: 127.0.0.1:1 (")]
+    remedy = "Start them, remove them from SENTINELS, or give their password in SENTINEL_KWARGS."
+    assert cells[at + 1 : at + 3] == [remedy, "Sentinels"]
 
 
 def test_page_costs_two_round_trips_and_little_time(filled, boss, trips):
