@@ -13,6 +13,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 from redis_kit.core.checks.configuration import check_settings
 from redis_kit.core.tracing import opentelemetry
 from redis_kit.core.tracing.spans import ids
+from redis_kit.operations.logs import JSONFormatter
 from redis_kit.queues import Queue, Retry, task
 from redis_kit.queues.jobs import message
 from redis_kit.testing.jobs import drain
@@ -92,6 +93,16 @@ def test_failure_is_the_status_of_the_span(traced):
     assert (job.status.status_code, job.status.description) == (StatusCode.ERROR, "no such article")
     assert job.attributes["error.type"] == "LookupError"
     assert [event.name for event in job.events] == ["exception"]
+
+
+def test_log_of_a_failed_attempt_has_the_ids_of_its_span(traced, caplog):
+    caplog.handler.setFormatter(JSONFormatter())
+    fail.enqueue()
+    drain()
+    context = spans()["process default"].context
+    (line,) = [json.loads(line) for line in caplog.text.splitlines() if "is dead" in line]
+    assert (line["trace_id"], line["span_id"]) == (f"{context.trace_id:032x}", f"{context.span_id:016x}")
+    assert line["task"] == fail.module_path
 
 
 def test_postponed_job_has_not_failed(traced):

@@ -29,7 +29,7 @@ def test_page_has_the_advice_about_sentinels(kit, sentinel, boss):
     kit.server = sentinel
     kit.connect({**sentinel.connection, "SENTINELS": [*sentinel.connection["SENTINELS"], ["127.0.0.1", 1]]})
     cells = [cell.words for cell in page(boss.get(PAGE)).find("td")]
-    (at,) = [at for at, words in enumerate(cells) if words.startswith("These Sentinels do not answer: 127.0.0.1:1")]
+    (at,) = [at for at, cell in enumerate(cells) if cell.startswith("These Sentinels do not answer: 127.0.0.1:1 (")]
     remedy = "Start them, remove them from SENTINELS, or give their password in SENTINEL_KWARGS."
     assert cells[at + 1 : at + 3] == [remedy, "Sentinels"]
 

@@ -1,5 +1,6 @@
 """The end of an attempt to run a job, before it is recorded."""
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from redis_kit.core.logs.error_text import text_of
@@ -27,6 +28,7 @@ class Outcome(NamedTuple):
     expires: int = 0  # of the call
     step: WorkflowStep | None = None
     run_time: float = 0.0  # seconds
+    trace: Mapping[str, str] = {}  # the ids of its span
 
     def postponed(self, source: WorkerQueue, job: Job, recorder: ResultRecorder | None) -> PostponedJob | None:
         """Return the job if its attempt does not count."""

@@ -4,6 +4,7 @@ The thread that ran the job records it or, for a process that had to be killed, 
 """
 
 import logging
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
@@ -65,6 +66,7 @@ class FailedAttempt(NamedTuple):
     final: bool  # raised after the task had ended: another attempt can't help
     killed: bool
     step: StepCall | None = None
+    trace: Mapping[str, str] = {}  # the ids of its span
 
     def record(self) -> State:
         """Record it and return the job's new state; a repeat is safe.
@@ -94,7 +96,7 @@ class FailedAttempt(NamedTuple):
 
     def announce(self, state: State) -> None:
         """Log the job's new state and send the signals. It is recorded already, so a failure here changes nothing."""
-        fields = current_fields.set(partial(log_fields, self.source, self.job))
+        fields = current_fields.set(lambda: {**self.trace, **log_fields(self.source, self.job)})
         guarded("The log of a failed attempt", partial(self._log, state), None)
         current_fields.reset(fields)
         queue = self.source.queue_name

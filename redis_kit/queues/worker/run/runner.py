@@ -148,6 +148,7 @@ class JobRunner:
                     outcome.step.finish()
                 return [self._succeeded(number, job, outcome, recorder)]
             failure = failed(source, job, outcome.error, task=outcome.task, recorder=recorder, final=outcome.final)
+            failure = failure._replace(trace=outcome.trace)
         except BaseException as error:  # of the worker itself, or of a plug-in
             failure = failed(source, job, error, recorder=recorder)
         self._record(failure)
@@ -205,7 +206,9 @@ class JobRunner:
         except BaseException as error:
             cut_frames(error, HERE)
             final, seconds = has_ended and issubclass(type(error), UNSTORED), monotonic() - started
-            return Outcome(task, error, final=final, path=path, expires=call.expires, run_time=seconds)
+            return Outcome(
+                task, error, final=final, path=path, expires=call.expires, run_time=seconds, trace=running.trace
+            )
         finally:
             if step:
                 step.leave()
@@ -216,6 +219,7 @@ class JobRunner:
         """Do what _call() does, in a span of its own."""
         queue, job = self._sources[key[0]].queue_name, self._running[key].job
         with self._tracer.running(call.task, queue, job.id, job.attempt, call.trace, postponed=(Retry, Snooze)):
+            self._running[key].trace = spans.ids()
             return self._call(key, task, call, context)
 
     def _call(self, job: JobKey, task: Task[..., Any], call: message.Message, context: Any) -> Any:
